@@ -1,0 +1,99 @@
+// Every setting of Berth: its environment variable, default and meaning (docs/settings.md lists them).
+// The only reader of process.env.
+
+import { resolve } from 'node:path'
+
+export type Address = { host: string; port: number }
+
+export type Config = {
+  dataDir: string
+  /** Images are read-only and shared; several instances may keep them in one place. */
+  imagesDir: string
+  apiAddress: Address
+  gatewayHttp: Address
+  gatewayTls: Address
+  domain: string
+  publicUrl: string
+  isolation: 'auto' | 'gvisor' | 'runc'
+  databaseUrl: string | null
+  sleepDefault: string
+  sleepMax: string
+  logLevel: string
+  poolGb: number | null
+  /** Creates are refused once the file system under the pool has less than this free. */
+  reserveGb: number
+  registryMirrors: Record<string, string>
+  registryAuthFile: string | null
+  rates: { requests: number; creations: number; execs: number }
+}
+
+type Env = Record<string, string | undefined>
+
+/** Reads the settings; throws a sentence that names the variable when one is wrong. */
+export function loadConfig(env: Env = process.env): Config {
+  const dataDir = resolve(env['BERTH_DATA_DIR'] ?? '/var/lib/berth')
+  const apiAddress = address(env, 'BERTH_API_ADDRESS', '127.0.0.1:7070')
+  return {
+    dataDir,
+    imagesDir: resolve(env['BERTH_IMAGES_DIR'] ?? `${dataDir}/images`),
+    apiAddress,
+    gatewayHttp: address(env, 'BERTH_GATEWAY_HTTP', '127.0.0.1:7080'),
+    gatewayTls: address(env, 'BERTH_GATEWAY_TLS', '127.0.0.1:7443'),
+    domain: env['BERTH_DOMAIN'] ?? 'berth.localhost',
+    publicUrl: env['BERTH_PUBLIC_URL'] ?? `http://${apiAddress.host}:${apiAddress.port}`,
+    isolation: oneOf(env, 'BERTH_ISOLATION', ['auto', 'gvisor', 'runc']),
+    databaseUrl: env['DATABASE_URL'] ?? null,
+    sleepDefault: sleepWindow(env, 'BERTH_SLEEP_DEFAULT', '30m'),
+    sleepMax: sleepWindow(env, 'BERTH_SLEEP_MAX', 'never'),
+    logLevel: oneOf(env, 'BERTH_LOG_LEVEL', ['info', 'trace', 'debug', 'warn', 'error', 'silent']),
+    poolGb: env['BERTH_POOL_GB'] === undefined ? null : wholeNumber(env, 'BERTH_POOL_GB', 0),
+    reserveGb: wholeNumber(env, 'BERTH_RESERVE_GB', 2),
+    registryMirrors: mirrors(env['BERTH_REGISTRY_MIRRORS'] ?? ''),
+    registryAuthFile: env['BERTH_REGISTRY_AUTH_FILE'] ?? null,
+    rates: {
+      requests: wholeNumber(env, 'BERTH_RATE_REQUESTS', 300),
+      creations: wholeNumber(env, 'BERTH_RATE_CREATIONS', 30),
+      execs: wholeNumber(env, 'BERTH_RATE_EXECS', 120),
+    },
+  }
+}
+
+function address(env: Env, name: string, fallback: string): Address {
+  const text = env[name] ?? fallback
+  const match = /^(\[[0-9a-f:]+\]|[^:]+):(\d{1,5})$/.exec(text)
+  if (!match || Number(match[2]) > 65535) throw new Error(`${name} must be host:port, not "${text}"`)
+  return { host: (match[1] ?? '').replace(/^\[|\]$/g, ''), port: Number(match[2]) }
+}
+
+function oneOf<const T extends string>(env: Env, name: string, allowed: readonly [T, ...T[]]): T {
+  const text = env[name] ?? allowed[0]
+  const found = allowed.find((value) => value === text)
+  if (found === undefined) throw new Error(`${name} must be one of ${allowed.join(', ')}, not "${text}"`)
+  return found
+}
+
+function wholeNumber(env: Env, name: string, fallback: number): number {
+  const text = env[name] ?? String(fallback)
+  if (!/^\d{1,9}$/.test(text)) throw new Error(`${name} must be a whole number, not "${text}"`)
+  return Number(text)
+}
+
+function sleepWindow(env: Env, name: string, fallback: string): string {
+  const text = env[name] ?? fallback
+  if (!/^(?:never|[1-9][0-9]{0,4}[mhd])$/.test(text)) {
+    throw new Error(`${name} must be "never" or a number followed by m, h or d, not "${text}"`)
+  }
+  return text
+}
+
+/** `docker.io=127.0.0.1:5000,quay.io=mirror.lan` → registry host → where it is really fetched. */
+function mirrors(text: string): Record<string, string> {
+  const pairs = text.split(',').filter((part) => part.trim() !== '')
+  return Object.fromEntries(
+    pairs.map((part) => {
+      const [from, to] = part.split('=').map((side) => side.trim())
+      if (!from || !to) throw new Error(`BERTH_REGISTRY_MIRRORS must be registry=mirror[,…], not "${part}"`)
+      return [from, to]
+    }),
+  )
+}

@@ -1,0 +1,152 @@
+// The one interface between the rules and whatever runs machines (design 3). A *machine* is the engine's
+// side of a unit. Nothing here may assume one host, a local path or a fixed address: a third engine will
+// run machines on other hosts.
+//
+// Every run of a machine has a *generation*, counted up by the caller at each start. An effect of an older
+// generation is a no-op, so a late caller can never hurt a newer run. All operations are idempotent:
+// repeating one that has happened succeeds. Failures throw EngineError (errors.ts).
+
+export const isolationClasses = ['gvisor', 'runc'] as const
+export type IsolationClass = (typeof isolationClasses)[number]
+
+export type ClassCapability = {
+  class: IsolationClass
+  available: boolean
+  /** Runtime and version where available, else what to install or change. */
+  detail: string
+}
+
+export type Capabilities = {
+  classes: ClassCapability[]
+  /** The class of machines that ask for none, and why it was chosen. */
+  defaultClass: IsolationClass
+  defaultReason: string
+}
+
+export type ImageConfig = {
+  env: string[]
+  entrypoint: string[]
+  cmd: string[]
+  workingDir: string
+  user: string
+  exposedPorts: number[]
+}
+
+/** An image as it lies here after a pull: `digest` names it from then on. */
+export type Image = { reference: string; digest: string; config: ImageConfig }
+
+export type MachineSize = { cpus: number; memoryMb: number; pids: number; diskGb: number }
+
+/** What a machine keeps for its whole life: made by create, gone with destroy. */
+export type MachineSpec = {
+  id: string
+  imageDigest: string
+  isolation: IsolationClass
+  size: MachineSize
+  volume: { mount: string; gb: number } | null
+  /** Machines of one network group may talk to each other, and to no other group. One group a team. */
+  networkGroup: number
+}
+
+/** What a machine gets anew at each start. */
+export type RunSpec = {
+  hostname: string
+  /** Null: the image's own. An entrypoint of the caller's drops the image's cmd, as with Docker. */
+  entrypoint: string[] | null
+  cmd: string[] | null
+  /** Over the image's environment. Values can be secrets: they reach the machine by its configuration only. */
+  env: Record<string, string>
+  /** Boot files, written before the process starts. Path absolute within the machine. */
+  files: { path: string; content: Buffer }[]
+  /** Search domain of the resolver inside: siblings answer to their bare name in it. */
+  searchDomain: string
+}
+
+export type MachineRef = { id: string; generation: number }
+
+/** How a run ended. `code` is 128 + n for signal n (spec 2.1). */
+export type Exit = { code: number; oomKilled: boolean; at: Date }
+
+export type MachineStatus = {
+  id: string
+  generation: number
+  /** `lost`: it was running and is not, and nobody can say how it ended (the host went down). */
+  state: 'created' | 'running' | 'exited' | 'lost'
+  exit: Exit | null
+  address: string
+}
+
+export type ExecRequest = {
+  argv: string[]
+  /** Null closes standard input at once: programs that wait for it end instead of hanging. */
+  stdin: Buffer | null
+  timeoutMs: number
+}
+
+export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }
+export type ExecExit = { exitCode: number; timedOut: boolean }
+
+export type LogLine = { at: Date; stream: 'stdout' | 'stderr'; text: string; cursor: string }
+
+export type LogQuery = {
+  /** Lines after this cursor, or from this time on. Neither: the newest `limit` lines. */
+  after: string | null
+  since: Date | null
+  limit: number
+}
+
+export type WrittenFile = { bytes: number; sha256: string; verified: boolean }
+
+export type RecoverReport = { adopted: number; removed: number; lost: number }
+
+export interface Engine {
+  capabilities(): Promise<Capabilities>
+
+  /** Makes an image present. `reference` is canonical (contract/image-reference.ts). Concurrent pulls of one reference are one pull. */
+  pull(reference: string): Promise<Image>
+
+  /** Disk, volume and address; nothing runs. */
+  create(machine: MachineSpec): Promise<MachineStatus>
+
+  /** Starts a run; answers once its first process has been executed. */
+  start(ref: MachineRef, run: RunSpec): Promise<void>
+
+  /** SIGTERM, after `graceMs` SIGKILL to all of it. Keeps disk, volume and address. */
+  stop(ref: MachineRef, graceMs: number): Promise<void>
+
+  /** Removes everything of the machine, whatever its state; unknown ids succeed. */
+  destroy(id: string): Promise<void>
+
+  /** Every machine here. */
+  list(): Promise<MachineStatus[]>
+
+  /**
+   * Runs a command in a running machine. `onOutput` gets output as it comes and is waited for, which is
+   * how a slow reader holds the command back; aborting kills the command. A command that cannot be
+   * executed ends with 127 (not found) or 126 and says why on stderr, as a shell does.
+   */
+  exec(
+    ref: MachineRef,
+    request: ExecRequest,
+    onOutput: (output: ExecOutput) => void | Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<ExecExit>
+
+  /** Writes within a running machine: temporary name, fsync, rename, then hashes what the machine reads back. */
+  writeFile(ref: MachineRef, path: string, content: Buffer): Promise<WrittenFile>
+
+  /** Throws EngineError `file_not_found`, `not_a_file` or `file_too_large` (over `maxBytes`). */
+  readFile(ref: MachineRef, path: string, maxBytes: number): Promise<Buffer>
+
+  /** Stored lines of all runs of the machine, oldest first. */
+  logs(id: string, query: LogQuery): Promise<LogLine[]>
+
+  /** Lines after `after` as they come, until the signal aborts or the machine's run ends. */
+  followLogs(id: string, after: string | null, signal: AbortSignal): AsyncIterable<LogLine>
+
+  /** Calls back for every run that ends, at least once each; on subscribing also for those ended before. */
+  watchExits(onExit: (status: MachineStatus) => void, signal: AbortSignal): Promise<void>
+
+  /** Keeps the machines named, removes every other one of this instance and whatever they left. */
+  recover(wanted: string[]): Promise<RecoverReport>
+}

@@ -1,0 +1,41 @@
+// What an engine throws. The domain turns these into the contract's errors once, at its edge; `message` is
+// for the operator's log, `publicMessage` may reach a caller.
+
+/** Every kind of engine failure, and what it means to the one who asked. */
+export const engineErrorKinds = [
+  'image_not_found', // the registry knows no such image or tag
+  'image_denied', // the registry wants credentials, or the address is refused
+  'image_unavailable', // the registry cannot be reached, or answers with an error
+  'image_invalid', // unpacking refused it: too large, too many files, not an image
+  'host_full', // the reserve of disk, memory or addresses is used up
+  'not_running', // the machine has no running process
+  'unknown_machine',
+  'start_failed', // the runtime could not start it, often the caller's command
+  'file_not_found',
+  'not_a_file',
+  'file_too_large',
+  'file_refused', // the machine's file system said no: read-only, full, no permission
+  'bad_path',
+  'bad_cursor',
+  'timeout',
+  'internal',
+] as const
+
+export type EngineErrorKind = (typeof engineErrorKinds)[number]
+
+export class EngineError extends Error {
+  readonly kind: EngineErrorKind
+  /** A sentence without host paths, addresses or other machines in it. */
+  readonly publicMessage: string
+
+  constructor(kind: EngineErrorKind, publicMessage: string, options?: { cause?: unknown }) {
+    super(publicMessage, options)
+    this.name = 'EngineError'
+    this.kind = kind
+    this.publicMessage = publicMessage
+  }
+}
+
+export function isEngineError(error: unknown, kind?: EngineErrorKind): error is EngineError {
+  return error instanceof EngineError && (kind === undefined || error.kind === kind)
+}

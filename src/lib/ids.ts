@@ -1,0 +1,23 @@
+// Ids are a prefix that says what they name and a UUIDv7 without dashes: sortable by creation, random
+// enough that knowing one teaches nothing about another (design 5).
+
+import { uuidv7obj } from 'uuidv7'
+
+/** The prefix of each kind of id. A closed set: an id's kind can be read off it. */
+export const idPrefixes = {
+  unit: 'unit',
+  stack: 'stack',
+  team: 'team',
+  user: 'user',
+  credential: 'cred',
+  endpoint: 'ep',
+  audit: 'audit',
+  session: 'sess',
+  request: 'req',
+} as const satisfies Record<string, string>
+
+export type IdKind = keyof typeof idPrefixes
+
+export function newId(kind: IdKind): string {
+  return `${idPrefixes[kind]}_${uuidv7obj().toHex()}`
+}

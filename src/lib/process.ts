@@ -1,0 +1,106 @@
+// Child processes with a deadline and a bounded output. Arguments are always an array: nothing here, or
+// anywhere in Berth, passes through a shell.
+
+import { spawn } from 'node:child_process'
+
+export type RunOptions = {
+  /** Written to standard input, which is then closed. Without it standard input is /dev/null. */
+  stdin?: string | Buffer
+  /** After this the whole process group gets SIGKILL. */
+  timeoutMs: number
+  /** Output beyond this many bytes a stream is dropped; the child is not disturbed. Default 1 MiB. */
+  maxOutputBytes?: number
+  /** The whole environment of the child. Default: PATH alone, so that no secret of ours leaks. */
+  env?: Record<string, string>
+  cwd?: string
+  uid?: number
+  gid?: number
+  signal?: AbortSignal
+}
+
+export type RunResult = {
+  exitCode: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+  timedOut: boolean
+}
+
+export const SAFE_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** Runs a program to its end. Success and failure have the same shape; only a failed spawn rejects. */
+export async function run(command: string, args: string[], options: RunOptions): Promise<RunResult> {
+  const child = spawn(command, args, {
+    // A process group of its own: on timeout every descendant is killed, not only the first process.
+    detached: true,
+    stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    env: options.env ?? { PATH: SAFE_PATH },
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(options.uid === undefined ? {} : { uid: options.uid }),
+    ...(options.gid === undefined ? {} : { gid: options.gid }),
+  })
+  const killGroup = () => {
+    if (child.pid !== undefined && child.exitCode === null) killProcessGroup(child.pid)
+  }
+  let timedOut = false
+  const timer = setTimeout(() => {
+    timedOut = true
+    killGroup()
+  }, options.timeoutMs)
+  options.signal?.addEventListener('abort', killGroup, { once: true })
+
+  const stdout = collect(child.stdout, options.maxOutputBytes)
+  const stderr = collect(child.stderr, options.maxOutputBytes)
+  try {
+    const ended = new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', (code, signal) => resolve([code, signal]))
+    })
+    if (child.stdin) {
+      // The child may end without reading: EPIPE is its choice, not our failure.
+      child.stdin.on('error', () => {})
+      child.stdin.end(options.stdin)
+    }
+    const [exitCode, signal] = await ended
+    return { exitCode, signal, stdout: stdout(), stderr: stderr(), timedOut }
+  } finally {
+    clearTimeout(timer)
+    options.signal?.removeEventListener('abort', killGroup)
+  }
+}
+
+export class ProcessFailed extends Error {
+  readonly result: RunResult
+  constructor(command: string, args: string[], result: RunResult) {
+    const how = result.timedOut ? 'timed out' : `ended with ${result.exitCode ?? result.signal}`
+    super(`${command} ${args[0] ?? ''} ${how}: ${result.stderr.trim().slice(-2000)}`)
+    this.result = result
+  }
+}
+
+/** Runs a program and answers its standard output; throws ProcessFailed unless it exits with 0. */
+export async function runOrThrow(command: string, args: string[], options: RunOptions): Promise<string> {
+  const result = await run(command, args, options)
+  if (result.exitCode !== 0 || result.timedOut) throw new ProcessFailed(command, args, result)
+  return result.stdout
+}
+
+export function killProcessGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Already gone: that is what was wanted.
+  }
+}
+
+function collect(stream: NodeJS.ReadableStream | null, maxBytes = 1024 * 1024): () => string {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  stream?.on('data', (chunk: Buffer) => {
+    const room = maxBytes - bytes
+    if (room <= 0) return
+    chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)
+    bytes += Math.min(chunk.length, room)
+  })
+  return () => Buffer.concat(chunks).toString('utf8')
+}

@@ -1,0 +1,33 @@
+// Two tiers: `fast` needs no root and runs in parallel; `host` drives real runtimes as root, one file at a time.
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'fast',
+          include: [
+            'src/**/*.test.ts',
+            'test/{api,coverage}/**/*.test.ts',
+            'test/*.test.ts',
+            'test/engine/fake.test.ts',
+          ],
+          exclude: ['**/*.host.test.ts', 'node_modules/**'],
+          pool: 'threads',
+          isolate: false,
+        },
+      },
+      {
+        test: {
+          name: 'host',
+          include: ['src/**/*.host.test.ts', 'test/{engine,flows}/**/*.host.test.ts'],
+          pool: 'forks',
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 600_000,
+        },
+      },
+    ],
+  },
+})
