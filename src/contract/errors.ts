@@ -1,0 +1,103 @@
+// Every error a caller can get: its code, status and constructor (spec 7). The constructor decides code
+// and status together, since `quota_exceeded` has two statuses. Messages say what to send instead.
+
+export const errorCodes = [
+  'validation',
+  'unauthorized',
+  'forbidden',
+  'policy_violation',
+  'quota_exceeded',
+  'payment_required',
+  'not_found',
+  'invalid_state',
+  'conflict',
+  'provider_error',
+  'unavailable',
+  'internal',
+] as const
+export type ErrorCode = (typeof errorCodes)[number]
+
+/** One refused field: `path` as `spec.env.NAME`, empty for the body itself (design 5). */
+export type Issue = { path: string; message: string }
+
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly details: unknown
+  readonly retryAfterS: number | null
+
+  constructor(
+    code: ErrorCode,
+    status: number,
+    message: string,
+    options: { details?: unknown; retryAfterS?: number; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.name = 'AppError'
+    this.code = code
+    this.status = status
+    this.details = options.details
+    this.retryAfterS = options.retryAfterS ?? null
+  }
+}
+
+export function validation(issues: Issue[]): AppError {
+  const [first] = issues
+  const message = first
+    ? [first.path, first.message].filter((part) => part !== '').join(': ')
+    : 'Invalid request.'
+  return new AppError('validation', 400, message, { details: issues })
+}
+
+export function unauthorized(
+  message = 'Send a valid API key as "Authorization: Bearer <API_KEY>".',
+): AppError {
+  return new AppError('unauthorized', 401, message)
+}
+
+export function forbidden(message: string): AppError {
+  return new AppError('forbidden', 403, message)
+}
+
+export function policyViolation(message: string, details: unknown): AppError {
+  return new AppError('policy_violation', 402, message, { details })
+}
+
+/** Concurrency or daily spend; a rate limit is `rateLimited`. */
+export function quotaExceeded(message: string, details: unknown): AppError {
+  return new AppError('quota_exceeded', 402, message, { details })
+}
+
+export function rateLimited(message: string, retryAfterS: number): AppError {
+  return new AppError('quota_exceeded', 429, message, { retryAfterS })
+}
+
+export function paymentRequired(message: string): AppError {
+  return new AppError('payment_required', 402, message)
+}
+
+export function notFound(noun: string, id: string): AppError {
+  return new AppError('not_found', 404, `There is no ${noun} "${id.slice(0, 100)}".`)
+}
+
+/** `details` as spec 3: `{ machineState, lastExit, providerSaid }`, or `{ lastExit }` once stopped. */
+export function invalidState(message: string, details: unknown): AppError {
+  return new AppError('invalid_state', 409, message, { details })
+}
+
+/** A name that is taken (design 5). */
+export function conflict(message: string, details: unknown = null): AppError {
+  return new AppError('conflict', 409, message, { details })
+}
+
+export function providerError(
+  message: string,
+  options: { details?: unknown; cause?: unknown } = {},
+): AppError {
+  return new AppError('provider_error', 502, message, options)
+}
+
+/** A part of the service is away for a moment; the same call may succeed after `retryAfterS`. */
+export function unavailable(message: string, retryAfterS: number, cause?: unknown): AppError {
+  return new AppError('unavailable', 503, message, { retryAfterS, cause })
+}

@@ -1,0 +1,36 @@
+// The numbers of spec 8, and those design 5 adds. Code, OpenAPI and tests read them here alone.
+
+const KB = 1024
+const MB = 1024 * KB
+
+export const limits = {
+  requestsPerMinute: 300,
+  creationsPerMinute: 30,
+  execsPerMinute: 120,
+  fileBytes: MB,
+  bootFiles: 64,
+  bootFilesBytes: 256 * KB,
+  nameLength: 32,
+  imageLength: { min: 3, max: 255 },
+  argvItems: 64,
+  argvItemLength: 8192,
+  envValueLength: 32768,
+  secretNameLength: 128,
+  ports: 32,
+  portMax: 65535,
+  volumeGb: { min: 1, max: 500, default: 2 },
+  volumeMountLength: 255,
+  healthcheckIntervalMs: { min: 500, default: 2000 },
+  healthcheckTimeoutMs: { min: 1000, max: 300_000, default: 60_000 },
+  /** One probe is killed after this at most (design 5). */
+  healthcheckProbeMs: 10_000,
+  waitTimeoutMs: { max: 300_000, default: 120_000 },
+  execTimeoutMs: { min: 1, max: 3_600_000, default: 120_000 },
+  /** A JSON exec answer keeps this much of each stream and says `truncated` (design 3). */
+  execOutputBytes: MB,
+  logBytes: 16 * MB,
+  pageSize: { max: 500, default: 100 },
+  userNameLength: 80,
+  teamNameLength: { min: 2, max: 60 },
+  inviteEmailLength: 254,
+} as const

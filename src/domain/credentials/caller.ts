@@ -1,0 +1,17 @@
+// Who is calling, as every operation receives it. Made by authenticate alone.
+
+import type { Policy } from '../../contract/policy.ts'
+
+export type Caller = {
+  /** A key, an OAuth client of a team, or a person's session. */
+  kind: 'key' | 'oauth' | 'session'
+  credentialId: string
+  credentialName: string
+  userId: string | null
+  teamId: string
+  /** The team's number on the network: its units reach each other and nobody else's (design 3). */
+  networkGroup: number
+  plan: 'hobby' | 'pro' | 'team'
+  role: 'owner' | 'admin' | 'member'
+  policy: Policy
+}
