@@ -1,0 +1,27 @@
+// Paths within a machine, as callers write them. The machine's own file system has the last word on
+// symlinks; this only refuses what can never name a file, before anything runs for it.
+
+import { posix } from 'node:path'
+import { EngineError } from './errors.ts'
+
+/** PATH_MAX and NAME_MAX of Linux, in bytes. */
+const PATH_BYTES = 4095
+const NAME_BYTES = 255
+
+/** The path without doubled slashes and `.`; throws EngineError `bad_path` with a sentence for the caller. */
+export function machinePath(path: string): string {
+  if (!path.startsWith('/')) throw badPath('must be absolute, such as /root/main.py')
+  if (path.includes('\0')) throw badPath('must not contain a NUL character')
+  if (Buffer.byteLength(path) > PATH_BYTES) throw badPath(`must have at most ${PATH_BYTES} bytes`)
+  const names = path.split('/')
+  if (names.includes('..')) throw badPath('must not contain ".."')
+  if (names.some((name) => Buffer.byteLength(name) > NAME_BYTES)) {
+    throw badPath(`must have names of at most ${NAME_BYTES} bytes`)
+  }
+  if (path.endsWith('/')) throw badPath('must name a file, not a directory')
+  return posix.normalize(path)
+}
+
+function badPath(why: string): EngineError {
+  return new EngineError('bad_path', `The path ${why}.`)
+}
