@@ -14,7 +14,11 @@ export const limits = {
   imageLength: { min: 3, max: 255 },
   argvItems: 64,
   argvItemLength: 8192,
+  envNameLength: 128,
   envValueLength: 32768,
+  /** Beyond spec 8: a process's environment has to fit the kernel's limit for it. */
+  envEntries: 256,
+  envBytes: MB,
   secretNameLength: 128,
   ports: 32,
   portMax: 65535,
@@ -28,6 +32,12 @@ export const limits = {
   execTimeoutMs: { min: 1, max: 3_600_000, default: 120_000 },
   /** A JSON exec answer keeps this much of each stream and says `truncated` (design 3). */
   execOutputBytes: MB,
+  /** An exec may carry a script as an argument; the kernel takes 128 KB for one. */
+  execArgvItems: 1024,
+  execArgvItemLength: 32768,
+  execStdinLength: MB,
+  /** A path the kernel takes, with room for its own prefix. */
+  pathLength: 1024,
   logBytes: 16 * MB,
   pageSize: { max: 500, default: 100 },
   userNameLength: 80,

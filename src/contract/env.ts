@@ -1,0 +1,45 @@
+// A unit's environment: plain values, secrets the service generates, credentials the caller has (spec 2.3).
+
+import { z } from 'zod'
+import { strict, text, variablePattern } from './fields.ts'
+import { limits } from './limits.ts'
+
+const variableName = text(limits.envNameLength).regex(
+  variablePattern,
+  'a name must begin with a letter or _ and hold only letters, digits, and _ . -',
+)
+
+const secretName = z
+  .string()
+  .min(1)
+  .max(limits.secretNameLength, `must be at most ${limits.secretNameLength} characters`)
+  .regex(variablePattern, 'must begin with a letter or _ and hold only letters, digits, and _ . -')
+
+const plainValue = text(limits.envValueLength)
+
+export const envInputSchema = z
+  .record(
+    variableName,
+    z.union([plainValue, strict({ secret: secretName, value: plainValue.optional() })], {
+      error: 'must be a string, { "secret": NAME } or { "secret": NAME, "value": VALUE }',
+    }),
+  )
+  .refine((env) => Object.keys(env).length <= limits.envEntries, {
+    error: `must have at most ${limits.envEntries} entries`,
+  })
+  .refine((env) => envBytes(env) <= limits.envBytes, {
+    error: `must be at most ${limits.envBytes} bytes in all, names and values`,
+  })
+
+export type EnvInput = z.infer<typeof envInputSchema>
+
+/** As shown: a secret by its name only. */
+export const envSchema = z.record(z.string(), z.union([z.string(), strict({ secret: z.string() })]))
+export type Env = z.infer<typeof envSchema>
+
+function envBytes(env: Record<string, string | { value?: string | undefined }>): number {
+  return Object.entries(env).reduce((total, [name, entry]) => {
+    const value = typeof entry === 'string' ? entry : (entry.value ?? '')
+    return total + Buffer.byteLength(name) + Buffer.byteLength(value)
+  }, 0)
+}

@@ -1,0 +1,53 @@
+// POST /v1/units/{id}/exec (spec 4.2): its body, its answer, and the events of its stream (design 5).
+
+import { z } from 'zod'
+import { strict, text } from './fields.ts'
+import { limits } from './limits.ts'
+
+export const execSchema = strict({
+  cmd: z
+    .array(text(limits.execArgvItemLength), {
+      error: ({ input }) =>
+        typeof input === 'string'
+          ? 'must be an array of arguments, run without a shell; for a shell line send ["sh", "-c", "…"]'
+          : undefined,
+    })
+    .min(1, 'must have at least 1 item')
+    .max(limits.execArgvItems, `must have at most ${limits.execArgvItems} items`)
+    .refine((cmd) => cmd[0] !== '', { error: 'the first item must name a command' }),
+  timeoutMs: z
+    .int()
+    .min(limits.execTimeoutMs.min)
+    .max(limits.execTimeoutMs.max)
+    .default(limits.execTimeoutMs.default),
+  stdin: z.string().max(limits.execStdinLength).optional(),
+}).meta({ id: 'Exec' })
+
+export type Exec = z.infer<typeof execSchema>
+
+export const execResultSchema = strict({
+  exitCode: z.int(),
+  stdout: z.string().describe('As UTF-8; bytes that are not become U+FFFD.'),
+  stderr: z.string(),
+  timedOut: z.boolean(),
+  truncated: z.boolean().describe('A stream was longer than 1 MB and is cut.'),
+}).meta({ id: 'ExecResult' })
+
+export type ExecResult = z.infer<typeof execResultSchema>
+
+/** Events `stdout` and `stderr` of the stream. */
+export const execOutputEventSchema = strict({
+  data: z.string(),
+  encoding: z.literal('base64').optional(),
+}).meta({
+  id: 'ExecOutputEvent',
+})
+export type ExecOutputEvent = z.infer<typeof execOutputEventSchema>
+
+/** Event `exit`, the last of a stream that went well; otherwise the last is `error` with an error envelope. */
+export const execExitEventSchema = strict({
+  exitCode: z.int(),
+  timedOut: z.boolean(),
+  truncated: z.boolean(),
+}).meta({ id: 'ExecExitEvent' })
+export type ExecExitEvent = z.infer<typeof execExitEventSchema>

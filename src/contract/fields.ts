@@ -1,0 +1,55 @@
+// What the schemas of this folder are made of.
+
+import { z } from 'zod'
+
+/**
+ * An object that refuses fields it does not know, and says which it does: the caller is often an agent
+ * that guessed a name.
+ */
+export function strict<T extends z.ZodRawShape>(shape: T) {
+  return z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `unknown field; the fields here are ${Object.keys(shape).join(', ')}`
+        : undefined,
+  })
+}
+
+/** Text that Postgres and a process can hold: no NUL, no half of a surrogate pair. */
+export function text(maxLength: number) {
+  return z
+    .string()
+    .max(maxLength, `must be at most ${maxLength} characters`)
+    .refine((value) => value.isWellFormed() && !value.includes('\0'), {
+      error: 'must be text without NUL characters and lone surrogates',
+    })
+}
+
+/** What environment variables and secrets may be called. */
+export const variablePattern = /^[A-Za-z_][A-Za-z0-9_.-]*$/
+
+export const timestamp = z.iso.datetime()
+
+/** Euro cents, fractions included. */
+export const cents = z.number()
+
+/** A whole number in a query string. */
+export function queryInteger(minimum: number, maximum: number, fallback: number) {
+  return z
+    .string()
+    .regex(/^[0-9]{1,9}$/, `must be a whole number from ${minimum} to ${maximum}`)
+    .transform(Number)
+    .pipe(z.int().min(minimum).max(maximum))
+    .prefault(String(fallback))
+    .meta({ type: 'integer', minimum, maximum, default: fallback })
+}
+
+/** `true` or `false` in a query string. */
+export const queryFlag = z
+  .enum(['true', 'false'])
+  .transform((value) => value === 'true')
+  .prefault('false')
+  .meta({ type: 'boolean', default: false })
+
+/** Where a list goes on: an opaque value of an earlier answer's `next`. */
+export const queryCursor = text(200).optional()

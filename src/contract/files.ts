@@ -1,0 +1,95 @@
+// Files of a unit: boot files in its spec (spec 2.3) and the files endpoints (spec 4.2).
+
+import { z } from 'zod'
+import { strict, text } from './fields.ts'
+import { limits } from './limits.ts'
+
+/** An absolute path within a unit, spelled in the one plain way: no `.`, `..` or empty parts. */
+export const pathSchema = text(limits.pathLength).refine(isPlainPath, {
+  error: 'must be an absolute path of a file, such as "/app/main.py", without "." , ".." or empty parts',
+})
+
+export function isPlainPath(path: string): boolean {
+  const [root, ...parts] = path.split('/')
+  return root === '' && parts.every((part) => part !== '' && part !== '.' && part !== '..')
+}
+
+/** Base64 exactly as an encoder writes it. */
+const canonicalBase64 = z.string().refine(isCanonicalBase64, {
+  error: 'must be base64 with its padding, complete and without line breaks',
+})
+
+export const bootFilesSchema = z
+  .record(
+    pathSchema,
+    z.union([text(limits.bootFilesBytes), strict({ base64: canonicalBase64 })], {
+      error: 'must be a string or { "base64": CONTENT }',
+    }),
+  )
+  .refine((files) => Object.keys(files).length <= limits.bootFiles, {
+    error: `must be at most ${limits.bootFiles} files`,
+  })
+  .refine(
+    (files) =>
+      bootFileContents(files).reduce((sum, file) => sum + file.content.length, 0) <= limits.bootFilesBytes,
+    {
+      error: `must be at most ${limits.bootFilesBytes} bytes in all`,
+    },
+  )
+  .refine(
+    (files) =>
+      !Object.keys(files).some((path) => Object.keys(files).some((other) => other.startsWith(`${path}/`))),
+    {
+      error: 'one path is both a file and the directory of another',
+    },
+  )
+
+export type BootFiles = Record<string, string | { base64: string }>
+
+export function bootFileContents(files: BootFiles): { path: string; content: Buffer }[] {
+  return Object.entries(files).map(([path, value]) => ({
+    path,
+    content: typeof value === 'string' ? Buffer.from(value) : Buffer.from(value.base64, 'base64'),
+  }))
+}
+
+/** POST /v1/units/{id}/files. Line breaks in the base64 are fine, being cut short is not (spec 4.2). */
+export const fileWriteSchema = strict({
+  path: pathSchema,
+  contentBase64: z
+    .string()
+    .refine((content) => isCanonicalBase64(withoutLineBreaks(content)), {
+      error: 'must be complete base64, with its padding; this looks cut short or is not base64',
+    })
+    .refine((content) => decodeFile(content).length <= limits.fileBytes, {
+      error: `a file must be at most ${limits.fileBytes} bytes`,
+    }),
+}).meta({ id: 'FileWrite' })
+
+export const fileQuerySchema = strict({ path: pathSchema })
+
+export const fileWrittenSchema = strict({
+  path: z.string(),
+  bytes: z.int(),
+  sha256: z.string(),
+  verified: z.boolean().describe('The unit computed the same SHA-256 from its disk.'),
+  warning: z.string().optional().describe('Present when the path is a boot file.'),
+}).meta({ id: 'FileWritten' })
+export type FileWritten = z.infer<typeof fileWrittenSchema>
+
+export const fileReadSchema = strict({ path: z.string(), contentBase64: z.string() }).meta({ id: 'FileRead' })
+export type FileRead = z.infer<typeof fileReadSchema>
+
+/** The bytes of a `contentBase64` that fileWriteSchema accepted. */
+export function decodeFile(contentBase64: string): Buffer {
+  return Buffer.from(withoutLineBreaks(contentBase64), 'base64')
+}
+
+function withoutLineBreaks(content: string): string {
+  return content.replace(/[\r\n]+/g, '')
+}
+
+function isCanonicalBase64(content: string): boolean {
+  // Node decodes leniently, so what it read must spell the same text again.
+  return content.length % 4 === 0 && Buffer.from(content, 'base64').toString('base64') === content
+}

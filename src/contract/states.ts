@@ -1,0 +1,90 @@
+// The life of a unit as data: spec 3 with what design 4 ("open points") decided. Nothing changes a state
+// but domain/units/transition.ts, and that reads this table.
+//
+// A unit on its way keeps the reason it was stopped for, which tells where the way leads: `stopping`
+// with `idle` ends asleep, with any other reason stopped; `starting` with `user` or `exited` came from
+// stopped, with another reason from sleeping.
+
+export const unitStates = [
+  'creating',
+  'running',
+  'stopping',
+  'stopped',
+  'sleeping',
+  'starting',
+  'destroying',
+  'destroyed',
+  'error',
+] as const
+export type UnitState = (typeof unitStates)[number]
+
+export const stoppedReasons = ['idle', 'cap', 'credits', 'user', 'provider', 'exited'] as const
+export type StoppedReason = (typeof stoppedReasons)[number]
+
+type Transition = {
+  from: readonly UnitState[]
+  to: UnitState
+  /** Only while the unit has one of these reasons. */
+  when?: readonly StoppedReason[]
+  /** What `stoppedReason` becomes; left out, it stays what it was. */
+  reason?: StoppedReason | null
+}
+
+export const transitions = {
+  /** Healthcheck passed, or without one the process has started. */
+  ready: { from: ['creating', 'starting'], to: 'running', reason: null },
+  createFailed: { from: ['creating'], to: 'error' },
+
+  stop: { from: ['running'], to: 'stopping', reason: 'user' },
+  idle: { from: ['running'], to: 'stopping', reason: 'idle' },
+  cap: { from: ['running'], to: 'stopping', reason: 'cap' },
+  credits: { from: ['running'], to: 'stopping', reason: 'credits' },
+  stopped: { from: ['stopping'], to: 'stopped', when: ['user', 'cap', 'credits'] },
+  asleep: { from: ['stopping'], to: 'sleeping', when: ['idle'] },
+
+  /** The process ended on its own. Within `stopping` it ended because we asked. */
+  exited: { from: ['creating', 'starting', 'running'], to: 'stopped', reason: 'exited' },
+  /** The host lost it: neither the unit, its user, a limit nor idleness ended it. */
+  lost: { from: ['running'], to: 'sleeping', reason: 'provider' },
+
+  start: { from: ['stopped'], to: 'starting', when: ['user', 'exited'] },
+  startFailed: { from: ['starting'], to: 'stopped', when: ['user', 'exited'] },
+  wake: { from: ['sleeping'], to: 'starting' },
+  wakeFailed: {
+    from: ['starting'],
+    to: 'sleeping',
+    when: ['idle', 'provider', 'cap', 'credits'],
+    reason: 'provider',
+  },
+  limitCleared: { from: ['stopped'], to: 'sleeping', when: ['cap', 'credits'] },
+
+  destroy: {
+    from: ['creating', 'running', 'stopping', 'stopped', 'sleeping', 'starting', 'error'],
+    to: 'destroying',
+    reason: null,
+  },
+  destroyed: { from: ['destroying'], to: 'destroyed' },
+} as const satisfies Record<string, Transition>
+
+export type Trigger = keyof typeof transitions
+
+/** States that last only while something is under way; whoever arrives waits. */
+export const passingStates = ['creating', 'stopping', 'starting', 'destroying'] as const satisfies UnitState[]
+
+/** What counts against `maxConcurrentUnits` (design 4). */
+export const liveStates = ['creating', 'starting', 'running', 'stopping'] as const satisfies UnitState[]
+
+export function isPassing(state: UnitState): boolean {
+  return passingStates.some((passing) => passing === state)
+}
+
+/** Where a trigger leads from here, or null where it is not allowed. Pure: the table's only reader. */
+export function nextState(
+  current: { state: UnitState; stoppedReason: StoppedReason | null },
+  trigger: Trigger,
+): { state: UnitState; stoppedReason: StoppedReason | null } | null {
+  const { from, to, when, reason }: Transition = transitions[trigger]
+  if (!from.includes(current.state)) return null
+  if (when && (current.stoppedReason === null || !when.includes(current.stoppedReason))) return null
+  return { state: to, stoppedReason: reason === undefined ? current.stoppedReason : reason }
+}

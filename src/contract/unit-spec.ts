@@ -1,0 +1,75 @@
+// What a caller asks for: the field `spec` of a create (spec 2.3).
+
+import { z } from 'zod'
+import { portSchema } from './endpoint.ts'
+import { envInputSchema } from './env.ts'
+import { strict, text } from './fields.ts'
+import { bootFilesSchema, isPlainPath } from './files.ts'
+import { limits } from './limits.ts'
+import { sizes } from './policy.ts'
+import { sleepSchema } from './sleep.ts'
+
+const nameRule = '1 to 32 lower-case letters and digits, with single dashes between them'
+
+/** Units and stacks are named alike, since both become part of a host name (design 5). */
+export const nameSchema = z
+  .string({
+    error: (issue) => (issue.input === undefined ? `is required: ${nameRule}` : `must be ${nameRule}`),
+  })
+  .max(limits.nameLength, `must be ${nameRule}`)
+  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, `must be ${nameRule}`)
+
+export const imageSchema = z
+  .string({ error: (issue) => (issue.input === undefined ? 'is required, such as "node:22"' : undefined) })
+  .min(limits.imageLength.min)
+  .max(limits.imageLength.max)
+  .regex(
+    /^[a-z0-9][a-z0-9._/-]*(?::[\w.-]+)?(?:@sha256:[a-f0-9]{64})?$/,
+    'must be an image reference such as "node:22" or "ghcr.io/owner/name:tag"',
+  )
+
+export const argvSchema = z
+  .array(text(limits.argvItemLength))
+  .max(limits.argvItems, `must have at most ${limits.argvItems} items`)
+
+// The kernel's own trees stay the kernel's, and what names the resolver stays ours.
+const reservedMounts = ['/proc', '/sys', '/dev', '/etc', '/run/berth']
+
+const volumeSchema = strict({
+  mount: text(limits.volumeMountLength)
+    .refine(isPlainPath, {
+      error: 'must be an absolute path without "." , ".." or empty parts, such as "/data"',
+    })
+    .refine((mount) => !reservedMounts.some((tree) => mount === tree || mount.startsWith(`${tree}/`)), {
+      error: `must not lie in ${reservedMounts.join(', ')}`,
+    }),
+  gb: z.int().min(limits.volumeGb.min).max(limits.volumeGb.max).default(limits.volumeGb.default),
+})
+
+const healthcheckSchema = strict({
+  cmd: argvSchema.min(1, 'must have at least 1 item'),
+  intervalMs: z.int().min(limits.healthcheckIntervalMs.min).default(limits.healthcheckIntervalMs.default),
+  timeoutMs: z
+    .int()
+    .min(limits.healthcheckTimeoutMs.min)
+    .max(limits.healthcheckTimeoutMs.max)
+    .default(limits.healthcheckTimeoutMs.default),
+})
+export type Healthcheck = z.infer<typeof healthcheckSchema>
+
+export const unitSpecSchema = strict({
+  name: nameSchema,
+  image: imageSchema,
+  cmd: argvSchema.optional(),
+  entrypoint: argvSchema.optional(),
+  env: envInputSchema.default({}),
+  ports: z.array(portSchema).max(limits.ports, `must have at most ${limits.ports} items`).default([]),
+  size: z.enum(sizes).default('small'),
+  volume: volumeSchema.optional(),
+  files: bootFilesSchema.default({}),
+  healthcheck: healthcheckSchema.optional(),
+  sleep: sleepSchema.optional(),
+  expose: portSchema.optional(),
+}).meta({ id: 'UnitSpec' })
+
+export type UnitSpec = z.infer<typeof unitSpecSchema>
