@@ -1,0 +1,16 @@
+// The system users Berth's processes run as. The set-up makes them (scripts/setup.sh); each has a group of
+// its own name.
+
+import { readFile } from 'node:fs/promises'
+
+export type AccountName = 'berth' | 'berth-gateway' | 'berth-postgres' | 'berth-images'
+export type Account = { name: AccountName; uid: number; gid: number }
+
+/** Throws a sentence when the set-up has not made the user yet. */
+export async function getAccount(name: AccountName): Promise<Account> {
+  for (const line of (await readFile('/etc/passwd', 'utf8')).split('\n')) {
+    const [user, , uid, gid] = line.split(':')
+    if (user === name) return { name, uid: Number(uid), gid: Number(gid) }
+  }
+  throw new Error(`The system user ${name} is missing; run "npm run setup" as root.`)
+}

@@ -1,0 +1,88 @@
+// One real Postgres for a test run (the global setup of vitest.config.ts) and a database of its own for each
+// file, copied from a template that has every migration: milliseconds instead of a start each.
+
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { inject } from 'vitest'
+import type { TestProject } from 'vitest/node'
+import { silentLog } from '../../src/lib/log.ts'
+import { openDatabase } from '../../src/store/db.ts'
+import { migrate } from '../../src/store/migrate.ts'
+import { startPostgres } from '../../src/supervisor/postgres.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgresSocketDir: string
+  }
+}
+
+const TEMPLATE = 'berth_template'
+
+/** Called by vitest once a run; answers the teardown. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dir = await mkdtemp(join(tmpdir(), 'berth-pg-'))
+  // Without root's rights the server's user must reach its socket.
+  await chmod(dir, 0o711)
+  const socketDir = join(dir, 'socket')
+  const postgres = await startPostgres({ dataDir: dir, socketDir, log: silentLog })
+  const stop = async () => {
+    await postgres.stop()
+    await rm(dir, { recursive: true, force: true })
+  }
+  try {
+    await withDatabase(postgres.url('postgres'), (client) =>
+      client.query(`CREATE DATABASE ${TEMPLATE} OWNER berth`),
+    )
+    const template = openDatabase(postgres.url('berth', TEMPLATE), silentLog)
+    await migrate(template)
+    await template.destroy()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  project.provide('postgresSocketDir', socketDir)
+  return stop
+}
+
+let count = 0
+
+export type TestDatabase = {
+  /** As the role that owns it. */
+  url: string
+  /** As the role of the gateway. */
+  gatewayUrl: string
+  drop(): Promise<void>
+}
+
+/** A database with every migration and no rows. Drop it when the file is done; its connections end then. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const name = `berth_${process.pid}_${Date.now()}_${count++}`
+  await withDatabase(urlOf('postgres', 'postgres'), (client) =>
+    client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} OWNER berth`),
+  )
+  return {
+    url: urlOf('berth', name),
+    gatewayUrl: urlOf('berth_gateway', name),
+    drop: () =>
+      withDatabase(urlOf('postgres', 'postgres'), (client) =>
+        client.query(`DROP DATABASE ${name} WITH (FORCE)`),
+      ),
+  }
+}
+
+function urlOf(role: string, database: string): string {
+  return `postgresql://${role}@/${database}?host=${encodeURIComponent(inject('postgresSocketDir'))}`
+}
+
+async function withDatabase(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await work(client)
+  } finally {
+    await client.end()
+  }
+}
