@@ -1,0 +1,84 @@
+// Encryption at rest: AES-256-GCM under one key of the instance. Every sealed value is bound to a context
+// (team, owner, name), so that a value moved to another row, unit or team does not open.
+//
+// A sealed value is: format (1 byte), nonce (12), tag (16), ciphertext.
+
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { link, mkdir, open, readFile, unlink } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+const FORMAT = 1
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const KEY_BYTES = 32
+
+/** A key that cannot be printed by accident: in a log line or a JSON answer it shows as `[redacted]`. */
+export class SecretKey {
+  readonly #bytes: Buffer
+
+  constructor(bytes: Buffer) {
+    if (bytes.length !== KEY_BYTES) throw new Error(`a secret key has ${KEY_BYTES} bytes`)
+    this.#bytes = bytes
+  }
+
+  seal(plaintext: Buffer, context: readonly string[]): Buffer {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', this.#bytes, nonce).setAAD(encodeContext(context))
+    const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final()])
+    return Buffer.concat([Buffer.from([FORMAT]), nonce, cipher.getAuthTag(), ciphertext])
+  }
+
+  /** Throws when the value was changed, or sealed with another key or for another context. */
+  open(sealed: Buffer, context: readonly string[]): Buffer {
+    if (sealed[0] !== FORMAT) throw new Error('not a sealed value of a known format')
+    const nonce = sealed.subarray(1, 1 + NONCE_BYTES)
+    const tag = sealed.subarray(1 + NONCE_BYTES, 1 + NONCE_BYTES + TAG_BYTES)
+    const decipher = createDecipheriv('aes-256-gcm', this.#bytes, nonce, { authTagLength: TAG_BYTES })
+      .setAAD(encodeContext(context))
+      .setAuthTag(tag)
+    return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()])
+  }
+
+  toJSON(): string {
+    return '[redacted]'
+  }
+}
+
+/**
+ * The key in a file, made at the first call. Of processes that make it at once one wins, and all read the
+ * winner's: it appears under its name only when it is whole and on disk.
+ */
+export async function loadSecretKey(path: string): Promise<SecretKey> {
+  const existing = await readKey(path)
+  if (existing) return existing
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
+  const file = await open(draft, 'wx', 0o600)
+  try {
+    await file.writeFile(randomBytes(KEY_BYTES))
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  await unlink(draft)
+  const made = await readKey(path)
+  if (!made) throw new Error(`the key file ${path} vanished while it was being made`)
+  return made
+}
+
+async function readKey(path: string): Promise<SecretKey | null> {
+  try {
+    return new SecretKey(await readFile(path))
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** Parts with their lengths, so that no two lists of parts read the same. */
+function encodeContext(parts: readonly string[]): Buffer {
+  return Buffer.from(parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join(''))
+}

@@ -1,0 +1,18 @@
+// Contents of boot files, sealed before they get here: people put credentials into them.
+
+import type { Kysely } from 'kysely'
+import type { Database } from './db.ts'
+
+export type BootFilesTable = { unit_id: string; path: string; sealed: Buffer }
+
+export async function insertBootFiles(db: Kysely<Database>, files: BootFilesTable[]): Promise<void> {
+  if (files.length > 0) await db.insertInto('boot_files').values(files).execute()
+}
+
+export async function listBootFiles(db: Kysely<Database>, unitId: string): Promise<BootFilesTable[]> {
+  return await db.selectFrom('boot_files').selectAll().where('unit_id', '=', unitId).orderBy('path').execute()
+}
+
+export async function deleteBootFiles(db: Kysely<Database>, unitId: string): Promise<void> {
+  await db.deleteFrom('boot_files').where('unit_id', '=', unitId).execute()
+}

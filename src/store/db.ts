@@ -1,0 +1,61 @@
+// The way to Postgres. Columns are snake_case as SQL writes them; what leaves this folder is camelCase.
+
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import { SECOND } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { AuditTable } from './audit.ts'
+import type { BootFilesTable } from './boot-files.ts'
+import type { CredentialsTable } from './credentials.ts'
+import type { RunsTable } from './runs.ts'
+import type { SecretsTable } from './secrets.ts'
+import type { SessionsTable, SignInLinksTable } from './sessions.ts'
+import type { StacksTable } from './stacks.ts'
+import type { MembershipsTable, TeamsTable, UsersTable } from './teams.ts'
+import type { UnitsTable } from './units.ts'
+
+export type Database = {
+  users: UsersTable
+  teams: TeamsTable
+  memberships: MembershipsTable
+  credentials: CredentialsTable
+  sessions: SessionsTable
+  sign_in_links: SignInLinksTable
+  audit: AuditTable
+  stacks: StacksTable
+  units: UnitsTable
+  runs: RunsTable
+  secrets: SecretsTable
+  boot_files: BootFilesTable
+}
+
+// Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.
+const POOL_SIZE = 20
+
+/** Connects on first use. Queries, waits for locks and forgotten transactions are all bounded in time. */
+export function openDatabase(url: string, log: Log): Kysely<Database> {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: POOL_SIZE,
+    connectionTimeoutMillis: 10 * SECOND,
+    statement_timeout: 30 * SECOND,
+    lock_timeout: 10 * SECOND,
+    idle_in_transaction_session_timeout: 60 * SECOND,
+    types: { getTypeParser },
+  })
+  // A restart of Postgres breaks idle connections. Without listeners that would end this process; the pool
+  // replaces them, and the next query says so if it cannot.
+  pool.on('error', (error) => log.warn({ error: error.message }, 'a database connection broke'))
+  return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
+}
+
+/** int8 as bigint: money must not pass through a float. */
+const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+  oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid, format)
+
+const UNIQUE_VIOLATION = '23505'
+
+/** Whether an insert or update failed since another row already has these values. */
+export function isUniqueViolation(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === UNIQUE_VIOLATION
+}

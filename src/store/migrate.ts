@@ -1,0 +1,21 @@
+// Brings a database to the schema of this code. Each part has its own file, in order; what has been
+// released never changes.
+
+import type { Kysely } from 'kysely'
+import { type Migration, Migrator } from 'kysely/migration'
+import type { Database } from './db.ts'
+import * as accounts from './migrations/0001-accounts.ts'
+import * as units from './migrations/0002-units.ts'
+
+const migrations: Record<string, Migration> = {
+  '0001-accounts': accounts,
+  '0002-units': units,
+}
+
+/** Safe to run by several processes at once and any number of times. Throws when a migration fails. */
+export async function migrate(db: Kysely<Database>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
+  const { error, results } = await migrator.migrateToLatest()
+  const failed = results?.find((result) => result.status === 'Error')
+  if (error) throw new Error(`migration ${failed?.migrationName ?? ''} failed`, { cause: error })
+}

@@ -1,0 +1,112 @@
+// The one statement that changes a unit's state. A compare-and-set on (id, state, generation): of several
+// who try, one succeeds. Entering and leaving `running` opens and closes the run that is billed, within the
+// same statement, so that neither can happen without the other.
+
+import { type Kysely, sql } from 'kysely'
+import type { StoppedReason, UnitState } from '../contract/states.ts'
+import type { Database } from './db.ts'
+import type { StoredExit } from './units.ts'
+
+export type StateChange = {
+  id: string
+  from: { state: UnitState; generation: number }
+  to: { state: UnitState; generation: number; stoppedReason: StoppedReason | null }
+  at: Date
+  /** Where the run begins or ends, when that is not `at`. */
+  runAt?: Date
+  /** Refuse if the unit is due to sleep only later than this: somebody used it meanwhile. */
+  ifSleepsBy?: Date
+  priceNanoCentsPerHour: bigint
+  set: StateFields
+}
+
+/** What may change along with the state; what is left out stays. */
+export type StateFields = {
+  heldBy?: string
+  address?: null
+  sleepsAt?: Date | null
+  lastUsedAt?: Date
+  startedAt?: Date
+  lastExit?: StoredExit
+  error?: string | null
+  destroysAt?: Date | null
+}
+
+/** True for the one whose change it is. Only domain/units/transition.ts calls this. */
+export async function changeState(db: Kysely<Database>, change: StateChange): Promise<boolean> {
+  const { id, from, to, at, set, ifSleepsBy } = change
+  const runAt = change.runAt ?? at
+  const opens = to.state === 'running'
+  const closes = from.state === 'running'
+  const moved = await db
+    .with('moved', (query) =>
+      query
+        .updateTable('units')
+        .set({
+          state: to.state,
+          generation: to.generation,
+          stopped_reason: to.stoppedReason,
+          changed_at: at,
+          ...toColumns(set),
+        })
+        .where('id', '=', id)
+        .where('state', '=', from.state)
+        .where('generation', '=', from.generation)
+        .$if(ifSleepsBy !== undefined, (update) => update.where('sleeps_at', '<=', ifSleepsBy ?? at))
+        .returning(['id', 'generation', 'team_id', 'held_by', 'size']),
+    )
+    .with('opened', (query) =>
+      query
+        .insertInto('runs')
+        .columns([
+          'unit_id',
+          'generation',
+          'team_id',
+          'held_by',
+          'size',
+          'price_nano_cents_per_hour',
+          'started_at',
+        ])
+        .expression((from) =>
+          from
+            .selectFrom('moved')
+            .select([
+              'id',
+              'generation',
+              'team_id',
+              'held_by',
+              'size',
+              sql<bigint>`${change.priceNanoCentsPerHour}::bigint`.as('price'),
+              sql<Date>`${runAt}::timestamptz`.as('started_at'),
+            ])
+            .where(sql<boolean>`${opens}`),
+        ),
+    )
+    .with('closed', (query) =>
+      query
+        .updateTable('runs')
+        .from('moved')
+        .set({ ended_at: sql<Date>`greatest(runs.started_at, ${runAt}::timestamptz)` })
+        .whereRef('runs.unit_id', '=', 'moved.id')
+        .where('runs.ended_at', 'is', null)
+        .where(sql<boolean>`${closes}`),
+    )
+    .selectFrom('moved')
+    .select('id')
+    .execute()
+  return moved.length === 1
+}
+
+/** Kysely leaves out of an update what is undefined. */
+function toColumns(set: StateFields) {
+  return {
+    held_by: set.heldBy,
+    address: set.address,
+    sleeps_at: set.sleepsAt,
+    last_used_at: set.lastUsedAt,
+    started_at: set.startedAt,
+    last_exit: set.lastExit,
+    error: set.error,
+    destroys_at: set.destroysAt,
+  }
+}
