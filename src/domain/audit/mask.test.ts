@@ -1,0 +1,99 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { maskCommand, maskText, namesOf, sizesOf } from './mask.ts'
+
+const SECRET = 'c4nary-S3cret_x'
+
+const hidden: Record<string, string[]> = {
+  'an option with =': ['tool', `--password=${SECRET}`],
+  'an option and its value': ['tool', '--password', SECRET],
+  'an option of another word': ['tool', '--api-key', SECRET],
+  'an option within a longer name': ['tool', `--db-admin-password=${SECRET}`],
+  'a short password': ['mysql', '-uroot', `-p${SECRET}`],
+  'a short password in a shell line': ['sh', '-c', `mysql -uroot -p${SECRET} shop`],
+  'a quoted password in a shell line': ['sh', '-c', `mysql --password "${SECRET} two" shop`],
+  'an environment prefix': ['sh', '-c', `PGPASSWORD=${SECRET} psql -h db`],
+  'an argument of env': ['env', `MYSQL_ROOT_PASSWORD=${SECRET}`, 'run'],
+  'a quoted environment prefix': ['sh', '-c', `API_TOKEN='${SECRET}' ./run`],
+  'the password of a URL': ['psql', `postgres://app:${SECRET}@db.internal:5432/shop`],
+  'the password of a URL, with an @ in it': ['psql', `postgres://app:x@${SECRET}@db/shop`],
+  'a URL without a user': ['redis-cli', '-u', `redis://:${SECRET}@cache:6379`],
+  'an Authorization header': ['curl', '-H', `Authorization: Bearer ${SECRET}`, 'http://x'],
+  'a basic Authorization header': ['curl', '-H', `authorization: Basic ${SECRET}==`],
+  'a header that is a key': ['curl', '-H', `X-Api-Key: ${SECRET}`],
+  'the user of curl': ['curl', '-u', `app:${SECRET}`, 'http://x'],
+  'the user of curl in a shell line': ['sh', '-c', `curl -u app:${SECRET} http://x`],
+  'a JSON body': ['curl', '-d', `{"password":"${SECRET}"}`],
+  'the password of redis': ['redis-cli', '-a', SECRET, 'PING'],
+  'the password of sshpass': ['/usr/bin/sshpass', '-p', SECRET, 'ssh', 'host'],
+  'a password in SQL': ['psql', '-c', `alter user app password '${SECRET}'`],
+  'a password in MySQL': ['mysql', '-e', `CREATE USER a IDENTIFIED BY '${SECRET}'`],
+}
+
+describe('spec 2.12: passwords in a command are masked', () => {
+  test.each(Object.entries(hidden))('%s', (_title, argv) => {
+    const masked = maskCommand(argv)
+    expect(JSON.stringify(masked)).not.toContain(SECRET)
+    expect(JSON.stringify(masked)).toContain('***')
+    expect(masked[0]).toBe(argv[0])
+  })
+
+  test('one of our own keys, wherever it stands', () => {
+    const key = `berth_live_0123456789ab_${'k'.repeat(43)}`
+    expect(maskText(`curl -H "x: ${key}" http://x`)).not.toContain('kkk')
+  })
+})
+
+test('what holds no password stays as it is', () => {
+  for (const argv of [
+    ['python', 'main.py', '--verbose'],
+    ['sh', '-c', 'echo hello && ls -la /tmp'],
+    ['node', '-e', 'console.log(1 + 1)'],
+    ['curl', 'https://example.com/path?query=1'],
+  ]) {
+    expect(maskCommand(argv)).toEqual(argv)
+  }
+})
+
+test('an alphanumeric secret in any of these places never survives', () => {
+  const secret = fc.stringMatching(/^[A-Za-z0-9]{12,40}$/)
+  const places: ((secret: string) => string[])[] = [
+    (s) => ['x', `--password=${s}`],
+    (s) => ['x', '--token', s],
+    (s) => ['sh', '-c', `A=1 DB_PASSWORD=${s} run --flag`],
+    (s) => ['x', `https://user:${s}@host/path`],
+    (s) => ['sh', '-c', `mysql -p${s}`],
+    (s) => ['curl', '-H', `Authorization: Bearer ${s}`],
+  ]
+  fc.assert(
+    fc.property(secret, fc.constantFrom(...places), (value, place) => {
+      expect(JSON.stringify(maskCommand(place(value)))).not.toContain(value)
+    }),
+  )
+})
+
+test('a command is kept up to a bound, cut only after masking', () => {
+  const masked = maskCommand(['sh', '-c', `${'a'.repeat(1990)} --password=${SECRET}`, 'more'])
+  expect(masked.join('').length).toBeLessThan(2100)
+  expect(masked.join('')).not.toContain('c4nary')
+})
+
+test.each([
+  ['letters', 'a'.repeat(1_000_000)],
+  ['URL beginnings', '://'.repeat(300_000)],
+  ['dashes', '-'.repeat(1_000_000)],
+  ['quotes', `password="`.repeat(100_000)],
+  ['words', 'pass'.repeat(250_000)],
+])('masking 1 MB of %s takes well under a second', (_title, text) => {
+  const began = performance.now()
+  maskText(text)
+  expect(performance.now() - began).toBeLessThan(1000)
+})
+
+test('an environment is kept by name, files by size', () => {
+  expect(namesOf({ B: 'secret', A: { secret: 'X', value: 'y' } })).toEqual(['A', 'B'])
+  expect(sizesOf({ '/a': 'häß', '/b': { base64: 'AAEC' } })).toEqual([
+    { path: '/a', bytes: 5 },
+    { path: '/b', bytes: 3 },
+  ])
+})

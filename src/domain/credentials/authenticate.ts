@@ -1,0 +1,124 @@
+// From what a request carries to who is calling. A key goes before a session; every failure is the same
+// 401, so that it teaches nothing about which part was wrong (spec 5.5). Nothing is cached: revoking a
+// credential holds from the next call on.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { forbidden, unauthorized } from '../../contract/errors.ts'
+import { policySchema } from '../../contract/policy.ts'
+import { batched } from '../../lib/batch.ts'
+import { MINUTE } from '../../lib/clock.ts'
+import { type Credential, findCredentials, touchCredential } from '../../store/credentials.ts'
+import type { Database } from '../../store/db.ts'
+import { findSession, setSessionTeam } from '../../store/sessions.ts'
+import { listMemberships } from '../../store/teams.ts'
+import type { Caller } from './caller.ts'
+import { tokenMatches, tokenPrefix } from './token.ts'
+import { widePolicy } from './wide-policy.ts'
+
+/** What a request shows of itself. */
+export type Presented = {
+  /** The Authorization header. */
+  authorization: string | null
+  sessionToken: string | null
+  /** The header `x-berth-team`. */
+  team: string | null
+}
+
+export type Authenticate = (presented: Presented) => Promise<Caller>
+
+/** `lastUsedAt` of a credential is true to the minute, which spares a write on most calls. */
+const TOUCH_EVERY_MS = MINUTE
+
+export function createAuthenticate(app: App): Authenticate {
+  const findCredential = batchedFind(app.db)
+  return async ({ authorization, sessionToken, team }) => {
+    if (authorization !== null) return await byKey(app, findCredential, authorization, team)
+    if (sessionToken !== null) return await bySession(app, sessionToken, team)
+    throw unauthorized()
+  }
+}
+
+type FindCredential = (prefix: string) => Promise<Credential | null>
+
+/** Keys that arrive together are looked up together. */
+function batchedFind(db: Kysely<Database>): FindCredential {
+  return batched(async (prefixes) => {
+    const found = await findCredentials(db, [...new Set(prefixes)])
+    const byPrefix = new Map(found.map((credential) => [credential.prefix, credential]))
+    return prefixes.map((prefix) => byPrefix.get(prefix) ?? null)
+  })
+}
+
+async function byKey(
+  app: App,
+  findCredential: FindCredential,
+  authorization: string,
+  team: string | null,
+): Promise<Caller> {
+  const token = /^bearer +(\S+)$/i.exec(authorization)?.[1]
+  const prefix = token === undefined ? null : tokenPrefix('key', token)
+  if (token === undefined || prefix === null) throw unauthorized()
+
+  const credential = await findCredential(prefix)
+  const matches = tokenMatches(token, credential?.hash ?? null)
+  const now = app.clock.now()
+  if (!credential || !matches || !isLive(credential, now)) throw unauthorized()
+  if (team !== null && team !== credential.teamId) {
+    throw forbidden('This key belongs to another team than x-berth-team names.')
+  }
+
+  const { lastUsedAt } = credential
+  if (lastUsedAt === null || now.getTime() - lastUsedAt.getTime() > TOUCH_EVERY_MS) {
+    await touchCredential(app.db, credential.id, now)
+  }
+  return {
+    kind: credential.kind,
+    credentialId: credential.id,
+    credentialName: credential.name,
+    userId: credential.createdBy,
+    teamId: credential.teamId,
+    networkGroup: credential.networkGroup,
+    plan: credential.plan,
+    role: 'member',
+    // Through the schema, so that a policy stored before a field existed gets that field's default.
+    policy: policySchema.parse(credential.policy),
+  }
+}
+
+function isLive(credential: Credential, now: Date): boolean {
+  const { expiresAt } = credential.policy
+  if (credential.revokedAt !== null) return false
+  return expiresAt === null || new Date(expiresAt) > now
+}
+
+async function bySession(app: App, token: string, team: string | null): Promise<Caller> {
+  const prefix = tokenPrefix('session', token)
+  if (prefix === null) throw unauthorized()
+  const session = await findSession(app.db, prefix)
+  const matches = tokenMatches(token, session?.hash ?? null)
+  if (!session || !matches || session.revokedAt !== null || session.expiresAt <= app.clock.now()) {
+    throw unauthorized('This session has ended; sign in again.')
+  }
+
+  const memberships = await listMemberships(app.db, session.userId)
+  const wanted = team ?? session.currentTeamId
+  const membership = memberships.find(({ teamId }) => teamId === wanted)
+  if (!membership && team !== null) throw forbidden('You are not a member of the team x-berth-team names.')
+  const acting = membership ?? memberships[0]
+  if (!acting) throw forbidden('You are not a member of any team.')
+  if (acting.teamId !== session.currentTeamId) {
+    await setSessionTeam(app.db, { id: session.id, teamId: acting.teamId })
+  }
+  return {
+    kind: 'session',
+    credentialId: session.id,
+    credentialName: session.email,
+    userId: session.userId,
+    teamId: acting.teamId,
+    networkGroup: acting.networkGroup,
+    plan: acting.plan,
+    role: acting.role,
+    policy: widePolicy,
+  }
+}

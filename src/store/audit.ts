@@ -1,0 +1,109 @@
+// The audit trail: one row per authenticated call (spec 2.12). Written in groups, never updated after its
+// closing; a row without a status belongs to a call whose process died under it.
+
+import { type Generated, type Kysely, sql } from 'kysely'
+import type { Database } from './db.ts'
+
+export type AuditTable = {
+  id: string
+  team_id: string
+  credential_kind: 'key' | 'oauth' | 'session'
+  credential_id: string
+  credential_name: string
+  user_id: string | null
+  action: string
+  target: string | null
+  /** What was asked, as far as it may be kept: sizes and names in place of contents. */
+  input: unknown
+  request_id: string
+  via: string
+  agent_name: string | null
+  agent_version: string | null
+  user_agent: string | null
+  started_at: Date
+  duration_ms: number | null
+  status: number | null
+  error_code: string | null
+  cost_delta_nanocents: Generated<bigint>
+}
+
+export type AuditRow = {
+  id: string
+  teamId: string
+  credentialKind: 'key' | 'oauth' | 'session'
+  credentialId: string
+  credentialName: string
+  userId: string | null
+  action: string
+  target: string | null
+  input: unknown
+  requestId: string
+  via: string
+  agentName: string | null
+  agentVersion: string | null
+  userAgent: string | null
+  startedAt: Date
+  outcome: AuditOutcome | null
+}
+
+export type AuditOutcome = {
+  target: string | null
+  durationMs: number
+  status: number
+  errorCode: string | null
+  costDeltaNanocents: bigint
+}
+
+export async function insertAuditRows(db: Kysely<Database>, rows: AuditRow[]): Promise<void> {
+  await db
+    .insertInto('audit')
+    .values(
+      rows.map((row) => ({
+        id: row.id,
+        team_id: row.teamId,
+        credential_kind: row.credentialKind,
+        credential_id: row.credentialId,
+        credential_name: row.credentialName,
+        user_id: row.userId,
+        action: row.action,
+        target: row.outcome?.target ?? row.target,
+        input: JSON.stringify(row.input),
+        request_id: row.requestId,
+        via: row.via,
+        agent_name: row.agentName,
+        agent_version: row.agentVersion,
+        user_agent: row.userAgent,
+        started_at: row.startedAt,
+        duration_ms: row.outcome?.durationMs ?? null,
+        status: row.outcome?.status ?? null,
+        error_code: row.outcome?.errorCode ?? null,
+        cost_delta_nanocents: row.outcome?.costDeltaNanocents ?? 0n,
+      })),
+    )
+    .execute()
+}
+
+/** Fills in how calls ended whose rows were written when they began. */
+export async function closeAuditRows(
+  db: Kysely<Database>,
+  endings: { id: string; outcome: AuditOutcome }[],
+): Promise<void> {
+  const rows = endings.map(({ id, outcome }) => ({
+    id,
+    target: outcome.target,
+    duration_ms: outcome.durationMs,
+    status: outcome.status,
+    error_code: outcome.errorCode,
+    cost_delta_nanocents: outcome.costDeltaNanocents.toString(),
+  }))
+  await sql`
+    update audit
+    set target = ending.target, duration_ms = ending.duration_ms, status = ending.status,
+        error_code = ending.error_code, cost_delta_nanocents = ending.cost_delta_nanocents
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as ending (
+      id text, target text, duration_ms double precision, status integer, error_code text,
+      cost_delta_nanocents bigint
+    )
+    where audit.id = ending.id and audit.status is null
+  `.execute(db)
+}

@@ -1,0 +1,125 @@
+// Users, teams and who belongs to which.
+
+import { type Generated, type Kysely, sql } from 'kysely'
+import type { Database } from './db.ts'
+
+export type Plan = 'hobby' | 'pro' | 'team'
+export type Role = 'owner' | 'admin' | 'member'
+
+export type UsersTable = {
+  id: string
+  email: string
+  name: string
+  email_verified: boolean
+  admin: boolean
+  created_at: Date
+}
+
+export type TeamsTable = {
+  id: string
+  slug: string
+  name: string
+  personal: boolean
+  plan: Plan
+  region: 'paris' | 'virginia' | 'singapore'
+  currency: 'eur' | 'usd'
+  pays_as_it_goes: boolean
+  /** Unique for the whole service: what the engine tells teams apart by (design 3). */
+  network_group: Generated<number>
+  created_at: Date
+}
+
+export type MembershipsTable = {
+  team_id: string
+  user_id: string
+  role: Role
+  joined_at: Date
+}
+
+export type NewUser = Omit<UsersTable, 'email_verified' | 'created_at'> & { createdAt: Date }
+
+/** The address was proven by the link it was sent to, or vouched for by the operator. */
+export async function insertUser(db: Kysely<Database>, user: NewUser): Promise<void> {
+  const { createdAt, ...fields } = user
+  await db
+    .insertInto('users')
+    .values({ ...fields, email_verified: true, created_at: createdAt })
+    .execute()
+}
+
+export async function findUserByEmail(
+  db: Kysely<Database>,
+  email: string,
+): Promise<{ id: string; email: string; name: string } | null> {
+  const row = await db
+    .selectFrom('users')
+    .select(['id', 'email', 'name'])
+    .where(sql`lower(email)`, '=', email.toLowerCase())
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** The oldest account: the one the first start made. */
+export async function findFirstUser(db: Kysely<Database>): Promise<{ id: string; email: string } | null> {
+  const row = await db.selectFrom('users').select(['id', 'email']).orderBy('id').limit(1).executeTakeFirst()
+  return row ?? null
+}
+
+export type NewTeam = {
+  id: string
+  slug: string
+  name: string
+  personal: boolean
+  plan: Plan
+  paysAsItGoes: boolean
+  ownerId: string
+  createdAt: Date
+}
+
+/** A team and its owner's membership. */
+export async function insertTeam(db: Kysely<Database>, team: NewTeam): Promise<void> {
+  await db
+    .insertInto('teams')
+    .values({
+      id: team.id,
+      slug: team.slug,
+      name: team.name,
+      personal: team.personal,
+      plan: team.plan,
+      region: 'paris',
+      currency: 'eur',
+      pays_as_it_goes: team.paysAsItGoes,
+      created_at: team.createdAt,
+    })
+    .execute()
+  await db
+    .insertInto('memberships')
+    .values({ team_id: team.id, user_id: team.ownerId, role: 'owner', joined_at: team.createdAt })
+    .execute()
+}
+
+export type Membership = {
+  teamId: string
+  teamName: string
+  plan: Plan
+  networkGroup: number
+  role: Role
+}
+
+/** The teams of a user, their personal one first. */
+export async function listMemberships(db: Kysely<Database>, userId: string): Promise<Membership[]> {
+  return await db
+    .selectFrom('memberships')
+    .innerJoin('teams', 'teams.id', 'memberships.team_id')
+    .select([
+      'teams.id as teamId',
+      'teams.name as teamName',
+      'teams.plan',
+      'teams.network_group as networkGroup',
+      'memberships.role',
+    ])
+    .where('memberships.user_id', '=', userId)
+    .orderBy('teams.personal', 'desc')
+    .orderBy('teams.id')
+    .execute()
+}
