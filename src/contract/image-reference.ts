@@ -1,0 +1,98 @@
+// An image reference made canonical, once: `node:20` is `docker.io/library/node:20`. What policy judges is
+// what is pulled (design 3), so everything behind the API handles the canonical form alone.
+
+import { limits } from './limits.ts'
+
+/** Built on this host from Debian packages; every policy allows them (design 3). */
+export const builtInRegistry = 'berth.local'
+
+const defaultRegistry = 'docker.io'
+
+export type ImageReference = {
+  /** Host name: what `allowedRegistries` is compared with. */
+  registry: string
+  repository: string
+  /** Null exactly when `digest` is set: a digest says all, so a tag beside it is dropped. */
+  tag: string | null
+  digest: string | null
+  canonical: string
+}
+
+/** Thrown for what is no reference, or names a host no image may come from. The message is for the caller. */
+export class InvalidImageReference extends Error {
+  override name = 'InvalidImageReference'
+}
+
+/** The pattern of spec 2.1 and 2.3. */
+export const imagePattern = /^[a-z0-9][a-z0-9._/-]*(?::[\w.-]+)?(?:@sha256:[a-f0-9]{64})?$/
+
+// What registries accept, which is narrower than the pattern of the spec.
+const pathPart = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/
+const hostLabel = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
+const tagPattern = /^\w[\w.-]{0,127}$/
+
+/** Names that only ever lead to this machine or its network (RFC 6761, 6762, 8375, and clouds' own). */
+const privateSuffixes = ['localhost', 'localdomain', 'local', 'internal', 'home.arpa', 'onion', 'invalid']
+
+/** Throws InvalidImageReference. A canonical reference comes out as it went in. */
+export function parseImageReference(text: string): ImageReference {
+  const { min, max } = limits.imageLength
+  if (text.length < min || text.length > max) refuse(`it must have ${min} to ${max} characters`)
+  if (!imagePattern.test(text)) {
+    refuse('it must look like "node:20" or "ghcr.io/owner/name:tag", in lower case and without a port')
+  }
+  const [named = '', digest = null] = text.split('@')
+  const [path = '', tag = null] = named.split(':')
+  const { registry, repository } = splitRegistry(path)
+  checkRegistry(registry)
+  checkRepository(registry, repository)
+  if (tag !== null && !tagPattern.test(tag)) {
+    refuse('its tag must have at most 128 characters and not begin with "." or "-"')
+  }
+  const name = `${registry}/${repository}`
+  const reference =
+    digest === null
+      ? { registry, repository, tag: tag ?? 'latest', digest, canonical: `${name}:${tag ?? 'latest'}` }
+      : { registry, repository, tag: null, digest, canonical: `${name}@${digest}` }
+  if (reference.canonical.length > max) refuse(`written out in full it has more than ${max} characters`)
+  return reference
+}
+
+/** As every registry client does it: a first part with a dot in it, or `localhost`, is a host. */
+function splitRegistry(path: string): { registry: string; repository: string } {
+  const slash = path.indexOf('/')
+  const first = path.slice(0, Math.max(slash, 0))
+  const isHost = slash > 0 && (first.includes('.') || first === 'localhost')
+  // Docker Hub has an older name; one registry must not have two in a policy.
+  const registry = isHost && first !== 'index.docker.io' ? first : defaultRegistry
+  const rest = isHost ? path.slice(slash + 1) : path
+  const repository = registry === defaultRegistry && !rest.includes('/') ? `library/${rest}` : rest
+  return { registry, repository }
+}
+
+function checkRegistry(registry: string): void {
+  if (registry === builtInRegistry) return
+  const labels = registry.split('.')
+  if (!labels.every((label) => label.length <= 63 && hostLabel.test(label)) || labels.length < 2) {
+    refuse('its registry must be a host name such as "ghcr.io"')
+  }
+  // Resolvers read a last label of digits, or of hexadecimal ones, as an IPv4 address: `127.1`, `10.0x1`.
+  if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? '')) refuse('its registry must not be an IP address')
+  if (privateSuffixes.some((suffix) => registry === suffix || registry.endsWith(`.${suffix}`))) {
+    refuse('its registry is a private host')
+  }
+}
+
+function checkRepository(registry: string, repository: string): void {
+  const parts = repository.split('/')
+  if (!parts.every((part) => pathPart.test(part))) {
+    refuse('each part of its name must be letters and digits, joined by single ".", "_", "-" or "/"')
+  }
+  if (registry === builtInRegistry && parts.length !== 1) {
+    refuse(`built-in images have names such as "${builtInRegistry}/debian:12"`)
+  }
+}
+
+function refuse(reason: string): never {
+  throw new InvalidImageReference(`This image reference cannot be used: ${reason}.`)
+}
