@@ -1,0 +1,149 @@
+// Control groups of machines, in both forms. Version 2 is one tree; version 1 (also in its hybrid form) is
+// one tree a controller, where a machine has the same path in each. Our parent is a root-level group named
+// with the instance, so that no login session's end takes machines with it (design 3).
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+
+export type Cgroups = {
+  version: 1 | 2
+  /** Version 2: the one tree. Version 1: every tree, by controller. */
+  trees: Record<string, string>
+  /** The tree whose membership and freezing we go by. */
+  main: string
+  /** The group that holds all groups of this instance, relative to a tree. */
+  parent: string
+}
+
+const KILL_ROUNDS = 50
+const KILL_PAUSE_MS = 20
+
+export function openCgroups(instanceId: string, root = '/sys/fs/cgroup'): Cgroups {
+  const parent = `berth-${instanceId}`
+  if (existsSync(`${root}/cgroup.controllers`)) {
+    return { version: 2, trees: { unified: root }, main: root, parent }
+  }
+  const names = readdirSync(root).filter((name) => existsSync(`${root}/${name}/cgroup.procs`))
+  const trees = Object.fromEntries(names.map((name) => [name, `${root}/${name}`]))
+  const main = trees['freezer']
+  if (!main) throw new Error(`${root} has no freezer controller: Berth cannot stop machines without it`)
+  return { version: 1, trees, main, parent }
+}
+
+/** The path the runtime is told: absolute within each tree. */
+export function cgroupPath(cgroups: Cgroups, container: string): string {
+  return `/${cgroups.parent}/${container}`
+}
+
+/** Host process ids in a group and the groups below it. */
+export function processesIn(cgroups: Cgroups, container: string, child?: string): number[] {
+  return processesBelow(groupDirectory(cgroups, cgroups.main, container, child))
+}
+
+/** Kills everything in a group, or in a group below it. True when nothing is left. */
+export async function killAll(cgroups: Cgroups, container: string, child?: string): Promise<boolean> {
+  const directory = groupDirectory(cgroups, cgroups.main, container, child)
+  for (let round = 0; round < KILL_ROUNDS; round += 1) {
+    if (processesBelow(directory).length === 0) return true
+    if (cgroups.version === 2) tryWrite(`${directory}/cgroup.kill`, '1')
+    else killFrozen(directory)
+    await delay(KILL_PAUSE_MS)
+  }
+  return processesBelow(directory).length === 0
+}
+
+/** Makes a group below a machine's, in the main tree only: for telling the processes of one exec apart. */
+export function createChild(cgroups: Cgroups, container: string, child: string): void {
+  mkdirSync(groupDirectory(cgroups, cgroups.main, container, child), { recursive: true })
+}
+
+export function removeChild(cgroups: Cgroups, container: string, child: string): void {
+  tryRemove(groupDirectory(cgroups, cgroups.main, container, child))
+}
+
+/** How often the kernel killed a process of the group for memory. Must be read before the group goes. */
+export function countOomKills(cgroups: Cgroups, container: string): number {
+  const file =
+    cgroups.version === 2
+      ? `${groupDirectory(cgroups, cgroups.main, container)}/memory.events`
+      : `${groupDirectory(cgroups, cgroups.trees['memory'] ?? '', container)}/memory.oom_control`
+  return Number(/^oom_kill (\d+)$/m.exec(tryRead(file))?.[1] ?? 0)
+}
+
+/** Removes a machine's groups from every tree; groups that still hold a process stay. */
+export function removeCgroup(cgroups: Cgroups, container: string): void {
+  for (const tree of Object.values(cgroups.trees)) {
+    const directory = groupDirectory(cgroups, tree, container)
+    for (const child of subdirectories(directory)) tryRemove(`${directory}/${child}`)
+    tryRemove(directory)
+  }
+}
+
+/** Names of all groups of this instance, from every tree. */
+export function listCgroups(cgroups: Cgroups): string[] {
+  const all = Object.values(cgroups.trees).flatMap((tree) => subdirectories(`${tree}/${cgroups.parent}`))
+  return [...new Set(all)]
+}
+
+/** Takes the instance's own parent group away, once no machine is left. */
+export function removeParent(cgroups: Cgroups): void {
+  for (const tree of Object.values(cgroups.trees)) tryRemove(`${tree}/${cgroups.parent}`)
+}
+
+// A stopped process keeps SIGKILL pending and a running one can fork away from the list just read: freeze,
+// signal all, thaw, and look again.
+function killFrozen(directory: string): void {
+  tryWrite(`${directory}/freezer.state`, 'FROZEN')
+  for (const pid of processesBelow(directory)) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It ended by itself meanwhile.
+    }
+  }
+  tryWrite(`${directory}/freezer.state`, 'THAWED')
+}
+
+function processesBelow(directory: string): number[] {
+  const own = tryRead(`${directory}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
+  return [...own, ...subdirectories(directory).flatMap((child) => processesBelow(`${directory}/${child}`))]
+}
+
+function groupDirectory(cgroups: Cgroups, tree: string, container: string, child?: string): string {
+  const directory = `${tree}/${cgroups.parent}/${container}`
+  return child === undefined ? directory : `${directory}/${child}`
+}
+
+function subdirectories(directory: string): string[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name)
+  } catch {
+    return []
+  }
+}
+
+function tryRead(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function tryWrite(path: string, text: string): void {
+  try {
+    writeFileSync(path, text)
+  } catch {
+    // The group went away meanwhile, which is what writing to it was for.
+  }
+}
+
+function tryRemove(directory: string): void {
+  try {
+    rmdirSync(directory)
+  } catch {
+    // Absent, or still in use: the next sweep sees it again.
+  }
+}

@@ -1,0 +1,226 @@
+// Runs a command in a running machine. Its output goes through real pipes of ours straight to the caller,
+// whose slowness holds the command back; at its deadline all of it dies, daemonised children included.
+
+import { spawn } from 'node:child_process'
+import { closeSync, existsSync, readFileSync } from 'node:fs'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { Socket } from 'node:net'
+import { join } from 'node:path'
+import { SAFE_PATH } from '../../lib/process.ts'
+import type { ExecExit, ExecOutput, ExecRequest, MachineRef } from '../engine.ts'
+import { execProcess, type OciConfig, type Process } from './bundle.ts'
+import { createChild, killAll, removeChild } from './cgroups.ts'
+import { waitForChild } from './children.ts'
+import { killInsideGvisor } from './exec-kill.ts'
+import { getRunning, getRuntime, type Host, type Machine } from './host.ts'
+import type { RunPaths } from './paths.ts'
+import { execArgs, type Runtime } from './runtime.ts'
+import { createPipe } from './syscalls.ts'
+
+type OnOutput = (output: ExecOutput) => void | Promise<void>
+
+/** How long output of processes left behind is still waited for once the command itself has ended. */
+const DRAIN_MS = 50
+const TIMED_OUT_CODE = 124
+const NOT_FOUND = 127
+const NOT_EXECUTABLE = 126
+
+export async function execInMachine(
+  host: Host,
+  ref: MachineRef,
+  request: ExecRequest,
+  onOutput: OnOutput,
+  signal?: AbortSignal,
+  options: { asRoot?: boolean } = {},
+): Promise<ExecExit> {
+  const machine = getRunning(host, ref)
+  const runtime = getRuntime(host, machine.record.spec.isolation)
+  const paths = host.paths.run(ref.id, ref.generation)
+  const name = `exec-${process.pid}-${(machine.execs += 1)}`
+  const files = { processFile: join(paths.execs, `${name}.json`), pidFile: join(paths.execs, `${name}.pid`) }
+  const mainProcess = await loadProcess(machine, paths)
+  const marker = `BERTH_EXEC=${name}`
+  const described = execProcess(mainProcess, request.argv, {
+    ...(runtime.class === 'gvisor' ? { env: [marker] } : {}),
+    ...options,
+  })
+  await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
+
+  const child = runtime.execDetaches ? childGroup(host, paths, name) : null
+  const kill = async () => {
+    if (child) await killAll(host.cgroups, paths.container, name)
+    else await killInsideGvisor(runtime, paths.container, marker, mainProcess, paths.execs)
+  }
+  try {
+    return await runToEnd(host, { runtime, paths, files, child, request, onOutput, kill, signal })
+  } finally {
+    await Promise.all([rm(files.processFile, { force: true }), rm(files.pidFile, { force: true })])
+    if (child) removeChild(host.cgroups, paths.container, name)
+  }
+}
+
+type Run = {
+  runtime: Runtime
+  paths: RunPaths
+  files: { processFile: string; pidFile: string }
+  child: string | null
+  request: ExecRequest
+  onOutput: OnOutput
+  kill: () => Promise<void>
+  signal: AbortSignal | undefined
+}
+
+async function runToEnd(host: Host, run: Run): Promise<ExecExit> {
+  const { request } = run
+  let timedOut = false
+  const aborted = run.signal ?? new AbortController().signal
+  const timer = setTimeout(() => {
+    timedOut = true
+    void run.kill().catch((error: unknown) => host.log.warn({ error }, 'a timed out command was not killed'))
+  }, request.timeoutMs)
+  const onAbort = () => {
+    void run.kill().catch((error: unknown) => host.log.warn({ error }, 'an abandoned command was not killed'))
+  }
+  aborted.addEventListener('abort', onAbort, { once: true })
+  try {
+    const { exitCode, failedToStart } = await spawnAndPump(run, () => aborted.aborted || timedOut)
+    if (timedOut) return { exitCode: TIMED_OUT_CODE, timedOut: true }
+    if (failedToStart !== null) return await reportFailedStart(run, failedToStart)
+    return { exitCode, timedOut: false }
+  } finally {
+    clearTimeout(timer)
+    aborted.removeEventListener('abort', onAbort)
+  }
+}
+
+async function spawnAndPump(
+  run: Run,
+  isCancelled: () => boolean,
+): Promise<{ exitCode: number; failedToStart: string | null }> {
+  const [stdout, stderr] = [createPipe(), createPipe()]
+  const stdin = run.request.stdin === null ? null : createPipe()
+  const launcher = spawn(
+    run.runtime.binary,
+    execArgs(run.runtime, run.paths.container, run.files, run.child),
+    {
+      env: { PATH: SAFE_PATH },
+      stdio: [stdin?.readEnd ?? 'ignore', stdout.writeEnd, stderr.writeEnd],
+      detached: true,
+    },
+  )
+  for (const fd of [stdout.writeEnd, stderr.writeEnd, ...(stdin ? [stdin.readEnd] : [])]) closeSync(fd)
+  if (stdin && run.request.stdin) feed(stdin.writeEnd, run.request.stdin)
+
+  const launched = new Promise<number>((resolve, reject) => {
+    launcher.once('error', reject)
+    launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
+  })
+  if (run.runtime.execDetaches) {
+    // Readers start only now: until here, what is in the pipe may be the runtime's own complaint.
+    const launchCode = await launched
+    const pid = readPid(run.files.pidFile)
+    if (launchCode !== 0 || pid === null) {
+      const complaint = await readAll(stderr.readEnd)
+      closeSync(stdout.readEnd)
+      return { exitCode: launchCode, failedToStart: complaint }
+    }
+    if (isCancelled()) await run.kill()
+    const pumps = [pump('stdout', stdout.readEnd, run.onOutput), pump('stderr', stderr.readEnd, run.onOutput)]
+    const code = await waitForChild(pid)
+    await drain(pumps)
+    return { exitCode: code ?? TIMED_OUT_CODE, failedToStart: null }
+  }
+  let complaint = ''
+  const started = () => existsSync(run.files.pidFile)
+  const pumps = [
+    pump('stdout', stdout.readEnd, run.onOutput),
+    pump('stderr', stderr.readEnd, async (output) => {
+      // Before the command runs, only the runtime itself can have said something.
+      if (complaint.length < 4096 && !started()) complaint += output.data.toString('utf8')
+      else await run.onOutput(output)
+    }),
+  ]
+  const exitCode = await launched
+  await drain(pumps)
+  return { exitCode, failedToStart: started() ? null : complaint }
+}
+
+/** A command that cannot be executed ends as it would in a shell: 127 or 126, and why on stderr. */
+async function reportFailedStart(run: Run, complaint: string): Promise<ExecExit> {
+  const command = run.request.argv[0] ?? ''
+  const denied = /permission denied|exec format error|is a directory/i.test(complaint)
+  const why = denied ? 'cannot be executed' : 'command not found'
+  await run.onOutput({ stream: 'stderr', data: Buffer.from(`${command.slice(0, 200)}: ${why}\n`) })
+  return { exitCode: denied ? NOT_EXECUTABLE : NOT_FOUND, timedOut: false }
+}
+
+type Pump = { ended: Promise<void>; idleSince: () => number; stop: () => void }
+
+/** Reads a pipe to its end, never faster than `onOutput` takes it. */
+function pump(stream: 'stdout' | 'stderr', fd: number, onOutput: OnOutput): Pump {
+  const socket = new Socket({ fd, readable: true, writable: false })
+  let lastData = performance.now()
+  let busy = false
+  const ended = (async () => {
+    try {
+      for await (const data of socket) {
+        busy = true
+        await onOutput({ stream, data: data as Buffer })
+        busy = false
+        lastData = performance.now()
+      }
+    } catch {
+      // A broken pipe is the end of it.
+    }
+  })()
+  return { ended, idleSince: () => (busy ? performance.now() : lastData), stop: () => socket.destroy() }
+}
+
+/**
+ * The command has ended: what it wrote is in the pipes and is read to the end. A child it left behind may
+ * hold them open for ever, so once nothing more comes for a moment they are let go.
+ */
+async function drain(pumps: Pump[]): Promise<void> {
+  const allEnded = Promise.all(pumps.map((one) => one.ended)).then(() => true)
+  const since = performance.now()
+  for (;;) {
+    const pause = new Promise<boolean>((resolve) => setTimeout(resolve, DRAIN_MS, false))
+    if (await Promise.race([allEnded, pause])) return
+    const lastData = Math.max(since, ...pumps.map((one) => one.idleSince()))
+    if (performance.now() - lastData >= DRAIN_MS) break
+  }
+  for (const one of pumps) one.stop()
+}
+
+function feed(fd: number, content: Buffer): void {
+  const socket = new Socket({ fd, readable: false, writable: true })
+  // The command may end without reading: that is its choice.
+  socket.on('error', () => {})
+  socket.end(content)
+}
+
+async function readAll(fd: number): Promise<string> {
+  const chunks: Buffer[] = []
+  const socket = new Socket({ fd, readable: true, writable: false })
+  for await (const chunk of socket) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8').slice(0, 4096)
+}
+
+function readPid(path: string): number | null {
+  try {
+    return Number(readFileSync(path, 'utf8'))
+  } catch {
+    return null
+  }
+}
+
+/** A group of the exec's own below the machine's, so that exactly its processes can be killed. */
+function childGroup(host: Host, paths: RunPaths, name: string): string {
+  createChild(host.cgroups, paths.container, name)
+  return host.cgroups.version === 1 ? `freezer:${name}` : name
+}
+
+async function loadProcess(machine: Machine, paths: RunPaths): Promise<Process> {
+  machine.process ??= (JSON.parse(await readFile(paths.config, 'utf8')) as OciConfig).process
+  return machine.process
+}

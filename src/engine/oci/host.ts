@@ -1,0 +1,94 @@
+// What every verb of the OCI engine works on: this host's parts, and the machines on it.
+
+import { EventEmitter } from 'node:events'
+import type { Clock } from '../../lib/clock.ts'
+import type { KeyedLock } from '../../lib/keyed-lock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { IsolationClass, MachineRef, MachineStatus } from '../engine.ts'
+import { EngineError } from '../errors.ts'
+import type { Process } from './bundle.ts'
+import type { Cgroups } from './cgroups.ts'
+import type { Images } from './images/images.ts'
+import type { Attachment, Network } from './network/network.ts'
+import type { Paths } from './paths.ts'
+import type { MachineRecord } from './record.ts'
+import type { Runtime } from './runtime.ts'
+import type { Seccomp } from './seccomp.ts'
+
+export type Machine = {
+  record: MachineRecord
+  /** Made with the machine, for its first start: later ones ask for their own. */
+  attachment: Attachment | null
+  /** The running process's description, as execs take it over. Loaded from the bundle after an adoption. */
+  process: Process | null
+  /** Resolves when the current run has ended and been recorded. */
+  ended: Promise<void>
+  markEnded: () => void
+  /** Removal of what the last run left; the next start waits for it. */
+  cleanup: Promise<void>
+  /** Counts execs, for names. */
+  execs: number
+}
+
+export type Host = {
+  instanceId: string
+  paths: Paths
+  cgroups: Cgroups
+  network: Network
+  images: Images
+  runtimes: Map<IsolationClass, Runtime>
+  seccomp: Seccomp
+  ioDevice: { major: number; minor: number } | null
+  gatewayAddress: string
+  reserveGb: number
+  openFiles: number
+  log: Log
+  clock: Clock
+  machines: Map<string, Machine>
+  lock: KeyedLock
+  /** Emits `ended` with a MachineStatus for every run that ends. */
+  events: EventEmitter<{ ended: [MachineStatus] }>
+}
+
+export function newMachine(record: MachineRecord, attachment: Attachment | null): Machine {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return {
+    record,
+    attachment,
+    process: null,
+    ended: promise,
+    markEnded: resolve,
+    cleanup: Promise.resolve(),
+    execs: 0,
+  }
+}
+
+export function getMachine(host: Host, id: string): Machine {
+  const machine = host.machines.get(id)
+  if (!machine) throw new EngineError('unknown_machine', 'The machine does not exist on this host.')
+  return machine
+}
+
+/** The machine, if this very run of it is running. */
+export function getRunning(host: Host, ref: MachineRef): Machine {
+  const machine = getMachine(host, ref.id)
+  if (machine.record.state !== 'running' || machine.record.generation !== ref.generation) {
+    throw new EngineError('not_running', 'The machine is not running.')
+  }
+  return machine
+}
+
+export function getRuntime(host: Host, isolation: IsolationClass): Runtime {
+  const runtime = host.runtimes.get(isolation)
+  if (!runtime) {
+    throw new EngineError('start_failed', `The isolation class ${isolation} is not available on this host.`)
+  }
+  return runtime
+}
+
+export function statusOf(machine: Machine): MachineStatus {
+  const { spec, generation, state, exit, address } = machine.record
+  // A start that is under way promises nothing yet.
+  const visible = state === 'starting' ? 'created' : state
+  return { id: spec.id, generation, state: visible, exit, address }
+}

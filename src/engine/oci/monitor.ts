@@ -1,0 +1,118 @@
+// conmon: one small process a run, which parents the sandbox, writes its log and leaves its exit code in a
+// file. It outlives the engine, so that the next engine can adopt the run.
+
+import { spawn } from 'node:child_process'
+import { closeSync, readFileSync } from 'node:fs'
+import { open, readFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { Socket } from 'node:net'
+import { SAFE_PATH } from '../../lib/process.ts'
+import type { RunPaths } from './paths.ts'
+import type { Runtime } from './runtime.ts'
+import { createPipe } from './syscalls.ts'
+
+export type Monitor = { pid: number; startTime: string }
+
+export type MonitorStart = { kind: 'started'; monitor: Monitor } | { kind: 'failed'; reason: string }
+
+const CREATE_TIMEOUT_MS = 30_000
+const MAX_REPORT_BYTES = 64 * 1024
+
+/** Starts conmon, which has the runtime create the container. A hung runtime is a failure after a deadline. */
+export async function startMonitor(
+  runtime: Runtime,
+  run: RunPaths,
+  logFile: string,
+  exitDir: string,
+): Promise<MonitorStart> {
+  const report = createPipe()
+  const child = spawn('conmon', conmonArgs(runtime, run, logFile, exitDir), {
+    // conmon writes what came of the creation to the descriptor this variable names.
+    env: { PATH: SAFE_PATH, _OCI_SYNCPIPE: '3' },
+    stdio: ['ignore', 'ignore', 'ignore', report.writeEnd],
+    detached: true,
+  })
+  closeSync(report.writeEnd)
+  const failedSpawn = new Promise<string>((_, reject) => child.once('error', reject))
+  const answer = await Promise.race([readReport(report.readEnd), failedSpawn])
+  const parsed = parseReport(answer)
+  if (parsed.kind === 'failed') return parsed
+  const pid = Number(await readFile(run.monitorPid, 'utf8'))
+  return { kind: 'started', monitor: { pid, startTime: startTimeOf(pid) ?? '' } }
+}
+
+/** Whether the very process of the record is alive: a pid alone may have been reused. */
+export function isMonitorAlive(monitor: Monitor): boolean {
+  return startTimeOf(monitor.pid) === monitor.startTime
+}
+
+/** Has conmon open its log file anew, after it was renamed. Bounded: a conmon that is gone does not hold us. */
+export async function reopenLog(run: RunPaths): Promise<void> {
+  const control = await open(run.control, constants.O_WRONLY | constants.O_NONBLOCK)
+  try {
+    await control.write('2 0 0\n')
+  } finally {
+    await control.close()
+  }
+}
+
+function conmonArgs(runtime: Runtime, run: RunPaths, logFile: string, exitDir: string): string[] {
+  const args = [
+    ['--api-version', '1'],
+    ['--cid', run.container],
+    ['--cuuid', run.container],
+    ['--name', run.container],
+    ['--runtime', runtime.launcher],
+    ['--bundle', run.dir],
+    ['--container-pidfile', run.pid],
+    ['--conmon-pidfile', run.monitorPid],
+    ['--log-path', `k8s-file:${logFile}`],
+    ['--log-level', 'error'],
+    ['--exit-dir', exitDir],
+    ['--no-sync-log', '--full-attach'],
+    ...runtime.globalArgs.map((arg) => ['--runtime-arg', arg]),
+  ]
+  return args.flat()
+}
+
+function readReport(fd: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = new Socket({ fd, readable: true, writable: false })
+    let text = ''
+    const finish = () => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve(text)
+    }
+    const timer = setTimeout(finish, CREATE_TIMEOUT_MS)
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8')
+      if (text.includes('\n') || text.length > MAX_REPORT_BYTES) finish()
+    })
+    socket.on('end', finish)
+    socket.on('error', finish)
+  })
+}
+
+/** conmon reports `{ data: pid }`, or a negative number and the runtime's message. */
+function parseReport(text: string): MonitorStart | { kind: 'created' } {
+  if (text === '') return { kind: 'failed', reason: 'conmon said nothing within its time' }
+  try {
+    const report = JSON.parse(text) as { data?: number; pid?: number; message?: string }
+    if ((report.data ?? report.pid ?? -1) > 0) return { kind: 'created' }
+    return { kind: 'failed', reason: report.message ?? 'the runtime gave no reason' }
+  } catch {
+    return { kind: 'failed', reason: `conmon said: ${text.slice(0, 500)}` }
+  }
+}
+
+/** Field 22 of /proc/PID/stat; what precedes it may hold spaces, but only within parentheses. */
+function startTimeOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return fields[0] === 'Z' ? null : (fields[19] ?? null)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,169 @@
+// The engine of this host: OCI runtimes driven directly, no daemon in between. Each verb has its file; this
+// one puts the host's parts together and hands each call to its verb.
+
+import { EventEmitter } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { copyFile, mkdir, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../lib/clock.ts'
+import { createKeyedLock } from '../../lib/keyed-lock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Engine, IsolationClass, MachineStatus } from '../engine.ts'
+import { CAPABILITIES } from './bundle.ts'
+import { openCgroups, removeParent } from './cgroups.ts'
+import { createMachine } from './create.ts'
+import { clearStaleQgroups } from './disks.ts'
+import { execInMachine } from './exec.ts'
+import { watchRuns } from './exits.ts'
+import { readFileInMachine, writeFileInMachine } from './files.ts'
+import { getMachine, statusOf, type Host } from './host.ts'
+import { openImages } from './images/images.ts'
+import { followLogs, readLogs } from './logs.ts'
+import { namesOf } from './network/names.ts'
+import { openNetwork } from './network/network.ts'
+import { createPaths, type Paths } from './paths.ts'
+import { closePool, openPool, poolDevice } from './pool.ts'
+import { probeRuntimes } from './probe.ts'
+import { adoptMachines, recoverMachines } from './recover.ts'
+import { loadSeccomp } from './seccomp.ts'
+import { startMachine } from './start.ts'
+import { destroyMachine, stopMachine } from './stop.ts'
+import { becomeSubreaper } from './syscalls.ts'
+
+export type OciOptions = {
+  instance: { id: string; subnet: string }
+  dataDir: string
+  imagesDir: string
+  runDir: string
+  isolation: 'auto' | IsolationClass
+  /** Size of the disk pool when it is made; null takes most of what is free. */
+  poolGb: number | null
+  reserveGb: number
+  registryMirrors: Record<string, string>
+  registryAuthFile: string | null
+  log: Log
+  clock: Clock
+}
+
+export type OciEngine = Engine & {
+  /** Leaves machines running. Without any, takes everything of the instance off the host. */
+  close(): Promise<void>
+}
+
+/** The port of the gateway's resolver on the gateway address; machines reach it as port 53. */
+const RESOLVER_PORT = 5353
+const HELPER_BINARY = '/bin/busybox'
+const MAX_OPEN_FILES = 65_536
+
+export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
+  becomeSubreaper()
+  const { instance, log, clock } = options
+  const paths = createPaths(options)
+  await prepareDirectories(paths)
+  await openPool(paths, options.poolGb)
+  const { runtimes, capabilities } = await probeRuntimes(paths, instance.id, options.isolation)
+  const images = await openImages({
+    imagesDir: options.imagesDir,
+    runDir: options.runDir,
+    registryMirrors: options.registryMirrors,
+    registryAuthFile: options.registryAuthFile,
+    log,
+  })
+  const network = await openNetwork({
+    instance,
+    dnsPort: RESOLVER_PORT,
+    stateDir: join(options.dataDir, 'network'),
+    log,
+  })
+  const host: Host = {
+    instanceId: instance.id,
+    paths,
+    cgroups: openCgroups(instance.id),
+    network,
+    images,
+    runtimes,
+    seccomp: loadSeccomp(CAPABILITIES),
+    ioDevice: await poolDevice(paths),
+    gatewayAddress: namesOf(instance).gateway,
+    reserveGb: options.reserveGb,
+    openFiles: openFilesLimit(),
+    log,
+    clock,
+    machines: new Map(),
+    lock: createKeyedLock(),
+    events: new EventEmitter(),
+  }
+  host.events.setMaxListeners(0)
+  await adoptMachines(host)
+  const watcher = watchRuns(host)
+
+  return {
+    capabilities: async () => capabilities,
+    pull: (reference) => images.pull(reference),
+    create: (machine) => createMachine(host, machine),
+    start: (ref, run) => startMachine(host, ref, run),
+    stop: (ref, graceMs) => stopMachine(host, ref, graceMs),
+    destroy: (id) => destroyMachine(host, id),
+    list: async () => [...host.machines.values()].map(statusOf),
+    exec: (ref, request, onOutput, signal) => execInMachine(host, ref, request, onOutput, signal),
+    writeFile: (ref, path, content) => writeFileInMachine(host, ref, path, content),
+    readFile: (ref, path, maxBytes) => readFileInMachine(host, ref, path, maxBytes),
+    logs: async (id, query) => {
+      getMachine(host, id)
+      return readLogs(host, id, query)
+    },
+    followLogs: (id, after, signal) => {
+      const machine = getMachine(host, id)
+      return followLogs(host, id, after, () => machine.record.state === 'running', signal)
+    },
+    watchExits: (onExit, signal) => watchExits(host, onExit, signal),
+    recover: (wanted) => recoverMachines(host, wanted),
+    close: () => closeHost(host, watcher),
+  }
+}
+
+async function watchExits(
+  host: Host,
+  onExit: (status: MachineStatus) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  host.events.on('ended', onExit)
+  try {
+    for (const machine of host.machines.values()) {
+      const status = statusOf(machine)
+      if (status.state === 'exited' || status.state === 'lost') onExit(status)
+    }
+    if (!signal.aborted)
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+  } finally {
+    host.events.off('ended', onExit)
+  }
+}
+
+async function closeHost(host: Host, watcher: { close(): void }): Promise<void> {
+  watcher.close()
+  await Promise.all([...host.machines.values()].map((machine) => machine.cleanup))
+  const empty = host.machines.size === 0
+  await host.network.close({ removeAll: empty })
+  if (!empty) return
+  await clearStaleQgroups(host.paths)
+  await closePool(host.paths)
+  removeParent(host.cgroups)
+}
+
+async function prepareDirectories(paths: Paths): Promise<void> {
+  for (const directory of [paths.machines, paths.runs, paths.exits]) {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+  }
+  // Machines see this directory, users of any number in them included.
+  await mkdir(paths.helper, { recursive: true, mode: 0o755 })
+  const helper = join(paths.helper, 'busybox')
+  await copyFile(HELPER_BINARY, `${helper}.new`)
+  await rename(`${helper}.new`, helper)
+}
+
+/** The hard limit we were given: raising it takes a capability that an engine may not have. */
+function openFilesLimit(): number {
+  const row = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))
+  return Math.min(Number(row?.[1] ?? 1024), MAX_OPEN_FILES)
+}

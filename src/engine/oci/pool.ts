@@ -1,0 +1,88 @@
+// The disk pool: one btrfs file system of our own in a sparse file, so that every machine's disk is a
+// subvolume with a limit, and a fork a snapshot (design 3). Images lie outside it: two subvolumes of one
+// btrfs reuse inode numbers, and an overlay with both layers there would take different files for one.
+
+import { mkdir, readFile, rename, stat, statfs, truncate, writeFile } from 'node:fs/promises'
+import { runOrThrow } from '../../lib/process.ts'
+import { EngineError } from '../errors.ts'
+import type { Paths } from './paths.ts'
+
+const GB = 1024 ** 3
+const MIN_POOL_GB = 4
+const MKFS_TIMEOUT_MS = 120_000
+const MOUNT_TIMEOUT_MS = 60_000
+
+/** Makes the pool when there is none and mounts it when it is not mounted. */
+export async function openPool(paths: Paths, poolGb: number | null): Promise<void> {
+  await mkdir(paths.pool, { recursive: true, mode: 0o700 })
+  if (!(await exists(paths.poolFile))) await makePool(paths, poolGb)
+  if (!(await isMounted(paths.pool))) {
+    const options = 'loop,noatime,nodev,nosuid'
+    await runOrThrow('mount', ['-t', 'btrfs', '-o', options, paths.poolFile, paths.pool], {
+      timeoutMs: MOUNT_TIMEOUT_MS,
+    })
+    await runOrThrow('btrfs', ['quota', 'enable', paths.pool], { timeoutMs: MOUNT_TIMEOUT_MS })
+  }
+  await mkdir(paths.disks, { recursive: true, mode: 0o700 })
+  await mkdir(paths.volumes, { recursive: true, mode: 0o700 })
+}
+
+/** Unmounts the pool; its loop device goes with the mount. */
+export async function closePool(paths: Paths): Promise<void> {
+  if (await isMounted(paths.pool)) {
+    await runOrThrow('umount', [paths.pool], { timeoutMs: MOUNT_TIMEOUT_MS })
+  }
+}
+
+/**
+ * Refuses new disks while the host or the pool is nearly full: a sparse pool promises more than there is,
+ * and running machines must not be the ones to find out.
+ */
+export async function checkReserve(paths: Paths, reserveGb: number): Promise<void> {
+  const [host, pool] = await Promise.all([statfs(paths.machines), statfs(paths.pool)])
+  const freeGb = Math.min((host.bavail * host.bsize) / GB, (pool.bavail * pool.bsize) / GB)
+  if (freeGb < reserveGb) {
+    throw new EngineError('host_full', `The host's disk is nearly full: less than ${reserveGb} GB are free.`)
+  }
+}
+
+/** Major and minor number of the pool's block device, for io limits. Null where it cannot be told. */
+export async function poolDevice(paths: Paths): Promise<{ major: number; minor: number } | null> {
+  const line = (await readFile('/proc/self/mountinfo', 'utf8'))
+    .split('\n')
+    .find((row) => row.split(' ')[4] === paths.pool)
+  const device = line?.split(' - ')[1]?.split(' ')[1]
+  if (!device?.startsWith('/dev/')) return null
+  const { rdev } = await stat(device)
+  // glibc's makedev: the minor number has its low 8 bits first, the major 12 bits above them.
+  return { major: (rdev >> 8) & 0xfff, minor: (rdev & 0xff) | ((rdev >> 12) & 0xfff00) }
+}
+
+async function makePool(paths: Paths, poolGb: number | null): Promise<void> {
+  const host = await statfs(paths.pool)
+  const freeGb = (host.bavail * host.bsize) / GB
+  const sizeGb = poolGb ?? Math.floor(freeGb * 0.8)
+  if (sizeGb < MIN_POOL_GB) {
+    throw new EngineError(
+      'host_full',
+      `The disk pool needs at least ${MIN_POOL_GB} GB, and ${sizeGb.toFixed(1)} GB can be had: free some space, or set BERTH_DATA_DIR to a larger disk.`,
+    )
+  }
+  const unfinished = `${paths.poolFile}.new`
+  await writeFile(unfinished, '', { mode: 0o600 })
+  await truncate(unfinished, sizeGb * GB)
+  await runOrThrow('mkfs.btrfs', ['--quiet', '--force', unfinished], { timeoutMs: MKFS_TIMEOUT_MS })
+  await rename(unfinished, paths.poolFile)
+}
+
+async function isMounted(directory: string): Promise<boolean> {
+  const table = await readFile('/proc/self/mountinfo', 'utf8')
+  return table.split('\n').some((row) => row.split(' ')[4] === directory)
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}

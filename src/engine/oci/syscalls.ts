@@ -1,0 +1,95 @@
+// The few kernel calls Node has no function for. All are quick and synchronous: mounts are process-wide,
+// so none of this may run on a pool thread.
+
+import koffi from 'koffi'
+import { closeSync, constants as fsConstants, openSync } from 'node:fs'
+import { constants } from 'node:os'
+
+const libc = koffi.load('libc.so.6')
+const mountFn = libc.func('int mount(const char *, const char *, const char *, unsigned long, const char *)')
+const umount2Fn = libc.func('int umount2(const char *, int)')
+const pipe2Fn = libc.func('int pipe2(_Out_ int *, int)')
+const prctlFn = libc.func('int prctl(int, unsigned long, unsigned long, unsigned long, unsigned long)')
+const waitpidFn = libc.func('int waitpid(int, _Out_ int *, int)')
+const openat2Fn = libc.func('long syscall(long, long, const char *, void *, long)')
+
+const MS_NOSUID = 2
+const MS_NODEV = 4
+const MNT_DETACH = 2
+const O_CLOEXEC = 0o2000000
+const PR_SET_CHILD_SUBREAPER = 36
+const WNOHANG = 1
+const SYS_OPENAT2 = 437
+const RESOLVE_NO_MAGICLINKS = 0x02
+const RESOLVE_IN_ROOT = 0x10
+
+/** Mounts an overlay that honours neither device nodes nor setuid files. */
+export function mountOverlay(target: string, layers: { lower: string; upper: string; work: string }): void {
+  const options = `lowerdir=${layers.lower},upperdir=${layers.upper},workdir=${layers.work}`
+  check('mount', mountFn('overlay', target, 'overlay', MS_NOSUID | MS_NODEV, options))
+}
+
+/** Takes a mount out of the tree; it ends when its last user does. Not being mounted is fine. */
+export function detachMount(target: string): void {
+  const result = umount2Fn(target, MNT_DETACH) as number
+  const error = koffi.errno()
+  if (result !== 0 && error !== constants.errno.EINVAL && error !== constants.errno.ENOENT) {
+    throw syscallError('umount2', error)
+  }
+}
+
+/** A real pipe: what runs inside a machine may reopen /dev/stdout, which a socket pair refuses. */
+export function createPipe(): { readEnd: number; writeEnd: number } {
+  const fds = [0, 0]
+  check('pipe2', pipe2Fn(fds, O_CLOEXEC))
+  return { readEnd: fds[0] ?? -1, writeEnd: fds[1] ?? -1 }
+}
+
+/** From now on orphans among our descendants become our children, so that we can learn how they end. */
+export function becomeSubreaper(): void {
+  check('prctl', prctlFn(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+}
+
+export type Wait = { kind: 'running' } | { kind: 'not-ours' } | { kind: 'ended'; code: number }
+
+/** Asks without waiting how a child of ours ended; `code` is 128 + n for signal n. */
+export function tryWait(pid: number): Wait {
+  const status = [0]
+  const result = waitpidFn(pid, status, WNOHANG) as number
+  if (result === 0) return { kind: 'running' }
+  if (result < 0) return { kind: 'not-ours' }
+  const raw = status[0] ?? 0
+  const signal = raw & 0x7f
+  return { kind: 'ended', code: signal === 0 ? (raw >> 8) & 0xff : 128 + signal }
+}
+
+/** Opens `path` read-only as if `root` were `/`, so that no link inside can lead out. Null when absent. */
+export function openInRoot(root: string, path: string): number | null {
+  const how = Buffer.alloc(24)
+  how.writeBigUInt64LE(BigInt(O_CLOEXEC | 0o4000 /* O_NONBLOCK: a FIFO must not hold us */), 0)
+  how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS), 16)
+  const rootFd = openDirectory(root)
+  try {
+    const fd = Number(openat2Fn(SYS_OPENAT2, rootFd, path, how, how.length))
+    if (fd >= 0) return fd
+    const error = koffi.errno()
+    const absent: number[] = [constants.errno.ENOENT, constants.errno.ENOTDIR, constants.errno.ELOOP]
+    if (absent.includes(error)) return null
+    throw syscallError('openat2', error)
+  } finally {
+    closeSync(rootFd)
+  }
+}
+
+function openDirectory(path: string): number {
+  return openSync(path, fsConstants.O_RDONLY | fsConstants.O_DIRECTORY)
+}
+
+function check(call: string, result: unknown): void {
+  if (result !== 0) throw syscallError(call, koffi.errno())
+}
+
+function syscallError(call: string, errno: number): Error {
+  const name = Object.entries(constants.errno).find(([, value]) => value === errno)?.[0] ?? `errno ${errno}`
+  return Object.assign(new Error(`${call}: ${name}`), { code: name })
+}
