@@ -1,0 +1,168 @@
+// Keeps the kernel's tables as they should be. Wanted state lives here; each change goes to the kernel as
+// a small transaction, changes that come at once share one, and when a transaction fails, whoever
+// disturbed it, both tables are loaded anew and whole. So the kernel is never further off than one load.
+
+import { batched } from '../../../lib/batch.ts'
+import { createKeyedLock } from '../../../lib/keyed-lock.ts'
+import type { Log } from '../../../lib/log.ts'
+import { runOrThrow } from '../../../lib/process.ts'
+import { interfacesHere } from './host.ts'
+import {
+  addMachine,
+  addMember,
+  closePort,
+  deleteMachine,
+  deleteMember,
+  type FirewallState,
+  openPort,
+  renderTables,
+  type TableOptions,
+} from './tables.ts'
+import { readTables, sameElements } from './table-listing.ts'
+
+const NFT_TIMEOUT_MS = 10_000
+
+export type Firewall = {
+  /** Both tables, whole, in one transaction. */
+  load(): Promise<void>
+  /** Interfaces that exist from now on; what comes in on them is dropped until `admit`. */
+  openPorts(ports: string[]): Promise<void>
+  /** The machine with this address is behind this interface, and may talk to its group. */
+  admit(machine: { port: string; address: string; group: number }): Promise<void>
+  /** The interface is about to go. Its machine's address stays a member of its group. */
+  closePorts(ports: string[]): Promise<void>
+  /** The address is no machine's any more. */
+  forget(address: string): Promise<void>
+  /** Replaces everything that is wanted, and loads it. */
+  reset(state: Pick<FirewallState, 'members' | 'ports'>): Promise<void>
+  setOpened(uplinks: string[]): Promise<void>
+  /** Compares kernel and wanted state, loads where they differ. True when they did. */
+  repair(): Promise<boolean>
+  remove(): Promise<void>
+}
+
+/** Alters the wanted state and answers the commands that do the same to the kernel's; null: load all. */
+type Change = (state: FirewallState) => string[] | null
+
+export function createFirewall(options: TableOptions, log: Log): Firewall {
+  const { names } = options
+  const state: FirewallState = { members: new Map(), ports: new Map(), opened: [] }
+  /** The rules as the kernel lists them after a load of ours. */
+  let loadedRules: string | null = null
+
+  /** Chains hang on interfaces: one that vanished must not make the whole transaction fail. */
+  const present = async (): Promise<FirewallState> => {
+    const here = await interfacesHere()
+    return { ...state, ports: new Map([...state.ports].filter(([port]) => here.has(port))) }
+  }
+
+  const load = async () => {
+    await nft(renderTables(options, await present()))
+    loadedRules = (await readTables(names.table))?.rules ?? null
+  }
+
+  // Everything that touches the kernel holds this lock, also loads and comparisons: a comparison between
+  // two halves of a change would see a difference that is none.
+  const locked = createKeyedLock()
+  const inTurn = <T>(work: () => Promise<T>) => locked('kernel', work)
+
+  const change = batched<Change, undefined>((changes) =>
+    inTurn(async () => {
+      const commands = changes.map((alter) => alter(state))
+      if (commands.includes(null)) await load()
+      else await applyOrLoad(commands.flatMap((lines) => lines ?? []))
+      return changes.map(() => undefined)
+    }),
+  )
+
+  const applyOrLoad = async (commands: string[]) => {
+    if (commands.length === 0) return
+    try {
+      await nft(commands.join('\n'))
+    } catch (error) {
+      log.warn({ err: error }, 'firewall change refused; loading all of it')
+      await load()
+    }
+  }
+
+  return {
+    load: () => inTurn(load),
+
+    openPorts: (ports) =>
+      change(({ ports: known }) => {
+        for (const port of ports) known.set(port, null)
+        return ports.flatMap((port) => openPort(names, port))
+      }),
+
+    admit: ({ port, address, group }) =>
+      change(({ members, ports }) => {
+        const before = members.get(address)
+        const moved = [...ports].filter(([other, of]) => of === address && other !== port)
+        for (const [other] of moved) ports.set(other, null)
+        members.set(address, group)
+        ports.set(port, address)
+        return [
+          ...moved.map(([other]) => deleteMachine(names, other, address)),
+          ...(before === undefined || before === group ? [] : deleteMember(names, address, before)),
+          ...(before === group ? [] : addMember(names, address, group)),
+          addMachine(names, port, address),
+        ]
+      }),
+
+    closePorts: (ports) =>
+      change(({ ports: known }) => {
+        const gone = ports.filter((port) => known.has(port))
+        const machines = gone.flatMap((port) => {
+          const address = known.get(port)
+          return address ? [deleteMachine(names, port, address)] : []
+        })
+        for (const port of gone) known.delete(port)
+        return [...machines, ...gone.map((port) => closePort(names, port))]
+      }),
+
+    forget: (address) =>
+      change(({ members }) => {
+        const group = members.get(address)
+        members.delete(address)
+        return group === undefined ? [] : deleteMember(names, address, group)
+      }),
+
+    reset: ({ members, ports }) =>
+      change((current) => {
+        current.members = members
+        current.ports = ports
+        return null
+      }),
+
+    setOpened: (uplinks) =>
+      change((current) => {
+        if (current.opened.join() === uplinks.join()) return []
+        current.opened = uplinks
+        return null
+      }),
+
+    repair: () =>
+      inTurn(async () => {
+        const found = await readTables(names.table)
+        if (found?.rules === loadedRules && sameElements(found, await present())) return false
+        await load()
+        return true
+      }),
+
+    remove: () =>
+      inTurn(async () => {
+        await nft(
+          ['inet', 'netdev']
+            .flatMap((family) => [
+              `add table ${family} ${names.table}`,
+              `delete table ${family} ${names.table}`,
+            ])
+            .join('\n'),
+        )
+      }),
+  }
+}
+
+async function nft(commands: string): Promise<void> {
+  await runOrThrow('nft', ['-f', '-'], { stdin: `${commands}\n`, timeoutMs: NFT_TIMEOUT_MS })
+}

@@ -1,0 +1,294 @@
+// The machines' network on this host (design 3 "Network"): a namespace and a wire for each (slots.ts),
+// made ahead (pool.ts); an address for life (addresses.ts); rules that are there before the first machine
+// (tables.ts, firewall.ts) and put back when anything disturbs them (watchdog.ts).
+//
+// All of it is named with the instance. What was made is written nowhere: `recover` reads names and routes
+// off the host, keeps what belongs to machines it is told of and removes the rest.
+
+import { createKeyedLock } from '../../../lib/keyed-lock.ts'
+import type { Log } from '../../../lib/log.ts'
+import { run } from '../../../lib/process.ts'
+import { EngineError } from '../../errors.ts'
+import { createAddresses } from './addresses.ts'
+import { createFirewall } from './firewall.ts'
+import { type Instance, type Names, namespacePath, namesOf } from './names.ts'
+import { openNotebook } from './notes.ts'
+import { createOtherFirewalls } from './other-firewalls.ts'
+import { createPool } from './pool.ts'
+import { claimSubnet, type FoundSlot, findSlots, leaveSubnet } from './presence.ts'
+import { buildSlots, readdressSlot, removeSlots, type Slot, slotOf } from './slots.ts'
+import type { Pullers } from './tables.ts'
+import { closeUplinks, planUplinks, setForwarding } from './uplinks.ts'
+import { startWatchdog, type Watchdog } from './watchdog.ts'
+
+export type NetworkOptions = {
+  instance: Instance
+  /** Where the resolver listens on the gateway address; machines reach it on port 53. */
+  dnsPort: number
+  /** A directory of the network's own, for what outlives the process. */
+  stateDir: string
+  /** Processes that fetch what strangers name: kept off private addresses. */
+  pullers?: Pullers
+  log: Log
+}
+
+export type Attachment = {
+  address: string
+  /** For the bundle: `namespaces: [{ type: 'network', path }]`. */
+  namespacePath: string
+  hostInterface: string
+}
+
+export type KnownMachine = { machineId: string; group: number; address: string; running: boolean }
+
+export type RecoveredNetwork = {
+  /** Running machines whose namespace is there. */
+  adopted: number
+  /** Namespaces and wires nobody named. */
+  removed: number
+  /** Machines said to run whose namespace is gone: they have no network until they start again. */
+  missing: string[]
+}
+
+export type Network = {
+  /**
+   * Must come first, once: makes the host ready, keeps what running machines have, removes what is nobody's.
+   */
+  recover(known: KnownMachine[]): Promise<RecoveredNetwork>
+
+  /**
+   * Network for the coming run of a machine, always an unused namespace: gVisor empties the one it ran in.
+   * `address` is the machine's own from an earlier run, or null at its first. Throws EngineError
+   * `host_full` when every address is taken.
+   */
+  attach(machine: { machineId: string; group: number; address: string | null }): Promise<Attachment>
+
+  /** After a run: namespace and wire go, the address stays the machine's. Unknown ids succeed. */
+  detach(machineId: string): Promise<void>
+
+  /** The machine is gone for good: its address is free, its connections forgotten. Unknown ids succeed. */
+  release(machineId: string): Promise<void>
+
+  /** Running machines keep their network; `removeAll` is for when there are none. */
+  close(options: { removeAll: boolean }): Promise<void>
+}
+
+type Machine = { group: number; address: string; slot: Slot | null }
+
+/** The turn among addresses is written down ahead, so that not every start costs a write. */
+const TURNS_AHEAD = 256
+
+/** Nothing on the host is touched before `recover`. */
+export async function openNetwork(options: NetworkOptions): Promise<Network> {
+  const { log, dnsPort } = options
+  const names = namesOf(options.instance)
+  const notebook = await openNotebook(options.stateDir)
+  const pullers = options.pullers ?? { gids: [], allowed: [] }
+  const firewall = createFirewall({ names, dnsPort, pullers }, log)
+  const otherFirewalls = createOtherFirewalls(names, dnsPort, log)
+  const addresses = createAddresses({
+    subnet: names.subnet,
+    turn: notebook.read().turn,
+    onTurn: noteTurnsAhead(notebook.read().turn, (turn) => notebook.write({ turn })),
+  })
+  const machines = new Map<string, Machine>()
+  const inTurn = createKeyedLock()
+  let nextNumber = 1
+  let watchdog: Watchdog | null = null
+
+  const pool = createPool(async (count) => {
+    const slots = Array.from({ length: count }, () => slotOf(names, nextNumber++, addresses.allot()))
+    try {
+      await buildSlots(names, slots)
+      await firewall.openPorts(slots.map((slot) => slot.hostInterface))
+    } catch (error) {
+      await discard(slots)
+      for (const slot of slots) addresses.free(slot.address)
+      throw error
+    }
+    return slots
+  }, log)
+
+  const discard = async (slots: Slot[]) => {
+    await firewall.closePorts(slots.map((slot) => slot.hostInterface))
+    await removeSlots(slots)
+  }
+
+  const discarding = new Set<Promise<void>>()
+  const discardLater = (slot: Slot) => {
+    const done: Promise<void> = discard([slot])
+      .catch((error: unknown) =>
+        log.warn({ err: error }, 'a used network slot stays until the next recovery'),
+      )
+      .finally(() => discarding.delete(done))
+    discarding.add(done)
+  }
+
+  /** Puts a machine behind a prepared slot: with the slot's own address, or with the one it has. */
+  const takeSlot = async ({ group, address }: { group: number; address: string | null }): Promise<Slot> => {
+    const prepared = await pool.take()
+    const slot = { ...prepared, address: address ?? prepared.address }
+    try {
+      await Promise.all([
+        firewall.admit({ port: slot.hostInterface, address: slot.address, group }),
+        address === null ? undefined : readdressSlot(names, prepared, address),
+      ])
+      if (address !== null) addresses.free(prepared.address)
+      return slot
+    } catch (error) {
+      discardLater(prepared)
+      if (address === null) await firewall.forget(prepared.address)
+      addresses.free(prepared.address)
+      throw error
+    }
+  }
+
+  const unplug = async (machine: Machine) => {
+    const { slot } = machine
+    machine.slot = null
+    if (slot) await discard([slot])
+  }
+
+  const requireRecovered = () => {
+    if (watchdog === null) throw new Error('the network is not open: recover comes first, close last')
+  }
+
+  const syncUplinks = async () => {
+    const before = notebook.read().opened
+    const { opened, toOpen } = await planUplinks(before)
+    if (opened.join() !== before.join()) notebook.write({ opened })
+    await firewall.setOpened(opened)
+    for (const name of toOpen) await setForwarding(name, true)
+  }
+
+  return {
+    async recover(known) {
+      if (watchdog !== null) throw new Error('the network has been recovered already')
+      for (const { machineId, group, address } of known) {
+        requireGroup(group)
+        if (addresses.claim(address)) machines.set(machineId, { group, address, slot: null })
+        else log.error({ machineId }, 'two machines claim one address, or it is none of ours')
+      }
+      const found = await findSlots(names)
+      nextNumber = Math.max(0, ...found.map((slot) => slot.number)) + 1
+      const missing: string[] = []
+      for (const { machineId, running } of known) {
+        const machine = machines.get(machineId)
+        if (!machine || !running) continue
+        machine.slot = adopt(names, machine.address, found)
+        if (!machine.slot) missing.push(machineId)
+      }
+
+      const kept = [...machines.values()].flatMap(({ slot }) => slot ?? [])
+      await claimSubnet(names)
+      await firewall.reset({
+        members: new Map([...machines.values()].map(({ address, group }) => [address, group])),
+        ports: new Map(kept.map((slot) => [slot.hostInterface, slot.address])),
+      })
+      const leftovers = found.filter((slot) => !kept.some(({ number }) => number === slot.number))
+      await removeSlots(leftovers)
+      await syncUplinks()
+      await otherFirewalls.ensure()
+      watchdog = startWatchdog({
+        names,
+        firewall,
+        otherFirewalls,
+        syncUplinks,
+        slotsInUse: () => [...machines.values()].flatMap(({ slot }) => slot ?? []),
+        log,
+      })
+      pool.refill()
+      return { adopted: kept.length, removed: leftovers.length, missing }
+    },
+
+    attach: ({ machineId, group, address: asked }) =>
+      inTurn(machineId, async () => {
+        requireRecovered()
+        requireGroup(group)
+        const before = machines.get(machineId)
+        const own = before?.address ?? asked
+        if (asked !== null && asked !== own)
+          throw new EngineError('internal', 'The machine has another address.')
+        const isNewHere = before === undefined
+        if (isNewHere && own !== null && !addresses.claim(own)) {
+          throw new EngineError('internal', 'The address is not free.')
+        }
+        try {
+          const slot = await takeSlot({ group, address: own })
+          machines.set(machineId, { group, address: slot.address, slot })
+          if (before?.slot) discardLater(before.slot)
+          return {
+            address: slot.address,
+            namespacePath: namespacePath(slot.namespace),
+            hostInterface: slot.hostInterface,
+          }
+        } catch (error) {
+          if (isNewHere && own !== null) addresses.free(own)
+          throw error
+        }
+      }),
+
+    detach: (machineId) =>
+      inTurn(machineId, async () => {
+        requireRecovered()
+        const machine = machines.get(machineId)
+        if (machine) await unplug(machine)
+      }),
+
+    release: (machineId) =>
+      inTurn(machineId, async () => {
+        requireRecovered()
+        const machine = machines.get(machineId)
+        if (!machine) return
+        await unplug(machine)
+        await Promise.all([firewall.forget(machine.address), forgetConnections(machine.address)])
+        machines.delete(machineId)
+        addresses.free(machine.address)
+      }),
+
+    async close({ removeAll }) {
+      await watchdog?.stop()
+      watchdog = null
+      const unused = await pool.drain()
+      await Promise.allSettled(discarding)
+      if (!removeAll) return await discard(unused)
+      await otherFirewalls.remove()
+      await removeSlots(await findSlots(names))
+      await firewall.remove()
+      await leaveSubnet(names)
+      await closeUplinks(notebook.read().opened)
+      notebook.write({ opened: [] })
+    },
+  }
+}
+
+/** The slot that holds this address, if it is still good for the machine that runs in it. */
+function adopt(names: Names, address: string, found: FoundSlot[]): Slot | null {
+  const slot = found.find((each) => each.whole && each.address === address)
+  return slot ? slotOf(names, slot.number, address) : null
+}
+
+/** Who gets the address next must not receive what was meant for its last owner (reliability I10). */
+async function forgetConnections(address: string): Promise<void> {
+  const sides = ['--orig-src', '--orig-dst'].map((side) =>
+    // Ends with 1 when there was none. Without the tool, connections end by their own timeouts.
+    run('conntrack', ['-D', side, address], { timeoutMs: 5000 }).catch(() => undefined),
+  )
+  await Promise.all(sides)
+}
+
+function noteTurnsAhead(noted: number, write: (turn: number) => void): (turn: number) => void {
+  let ahead = noted
+  return (turn) => {
+    if (turn <= ahead && turn > ahead - TURNS_AHEAD) return
+    ahead = turn + TURNS_AHEAD
+    write(ahead)
+  }
+}
+
+/** Groups are packet marks within the table: 32 bits. */
+function requireGroup(group: number): void {
+  if (!Number.isInteger(group) || group < 0 || group > 0xffff_ffff) {
+    throw new RangeError(`a network group is a 32-bit number, not ${group}`)
+  }
+}

@@ -1,0 +1,44 @@
+// What the network must remember across a restart and cannot read off the host: `network.json`.
+
+import { renameSync, writeFileSync } from 'node:fs'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export type Notes = {
+  /** Whose turn it is among the addresses (addresses.ts). */
+  turn: number
+  /** Interfaces whose forwarding was off until we turned it on (uplinks.ts). */
+  opened: string[]
+}
+
+export type Notebook = { read(): Notes; write(change: Partial<Notes>): void }
+
+export async function openNotebook(stateDir: string): Promise<Notebook> {
+  const path = join(stateDir, 'network.json')
+  await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  let notes = await load(path)
+  return {
+    read: () => notes,
+    // Synchronous, so that two writes cannot cross: it is a few bytes, once in many starts.
+    write(change) {
+      notes = { ...notes, ...change }
+      writeFileSync(`${path}.new`, JSON.stringify(notes), { mode: 0o600 })
+      renameSync(`${path}.new`, path)
+    },
+  }
+}
+
+/** Without notes, or with spoilt ones, the turn starts at the front and nothing counts as opened by us. */
+async function load(path: string): Promise<Notes> {
+  try {
+    const found: unknown = JSON.parse(await readFile(path, 'utf8'))
+    if (typeof found !== 'object' || found === null) return { turn: 0, opened: [] }
+    const { turn, opened } = found as { turn?: unknown; opened?: unknown }
+    return {
+      turn: typeof turn === 'number' && Number.isInteger(turn) ? turn : 0,
+      opened: Array.isArray(opened) ? opened.filter((name) => typeof name === 'string') : [],
+    }
+  } catch {
+    return { turn: 0, opened: [] }
+  }
+}

@@ -1,0 +1,166 @@
+// Where another firewall (Docker, ufw, firewalld, the operator's own) drops what is not on its list, our
+// accept counts for nothing: every firewall must accept. So our interfaces get an accept at the head of
+// its chains, and our own table goes on deciding. Their tools reload and forget it: the watchdog puts it
+// back. Rules of theirs are never touched.
+
+import { readFile } from 'node:fs/promises'
+import type { Log } from '../../../lib/log.ts'
+import { run, runOrThrow } from '../../../lib/process.ts'
+import type { Names } from './names.ts'
+
+export type OtherFirewalls = {
+  /** Puts in what is missing. */
+  ensure(): Promise<void>
+  remove(): Promise<void>
+}
+
+type Hook = 'forward' | 'input'
+type Chain = { family: string; table: string; name: string; hook: Hook; policy: string; handle: number }
+
+const TIMEOUT_MS = 10_000
+
+export function createOtherFirewalls(names: Names, dnsPort: number, log: Log): OtherFirewalls {
+  const reported = new Set<string>()
+  /** A firewall that cannot be joined is said once, not every two seconds. */
+  const attempt = async (name: string, work: () => Promise<void>) => {
+    try {
+      await work()
+      reported.delete(name)
+    } catch (error) {
+      if (!reported.has(name))
+        log.warn({ err: error, firewall: name }, 'machines may be cut off by another firewall')
+      reported.add(name)
+    }
+  }
+
+  return {
+    async ensure() {
+      const chains = await listChains()
+      if (await usesIptables(chains)) await attempt('iptables', () => ensureIptables(names, dnsPort))
+      for (const chain of chains.filter((each) => isStrict(each) && !isOfIptables(each))) {
+        await attempt(chain.table, () => ensureChain(names, dnsPort, chain))
+      }
+    },
+    async remove() {
+      const chains = await listChains()
+      if (await usesIptables(chains)) await attempt('iptables', () => removeIptables(names, dnsPort))
+      for (const chain of chains.filter((each) => !isOfIptables(each))) {
+        await attempt(chain.table, () => removeFromChain(names, chain))
+      }
+    },
+  }
+}
+
+// nftables
+
+async function listChains(): Promise<Chain[]> {
+  const listing = await runOrThrow('nft', ['-j', 'list', 'chains'], { timeoutMs: TIMEOUT_MS })
+  const { nftables } = JSON.parse(listing) as { nftables: { chain?: Chain }[] }
+  return nftables
+    .flatMap((entry) => entry.chain ?? [])
+    .filter((chain) => chain.hook === 'forward' || chain.hook === 'input')
+    .filter((chain) => chain.family === 'ip' || chain.family === 'inet')
+    .filter((chain) => !chain.table.startsWith('berth_'))
+}
+
+/** firewalld's chains accept by policy and end in a reject. */
+function isStrict(chain: Chain): boolean {
+  return chain.policy === 'drop' || chain.table === 'firewalld'
+}
+
+async function ensureChain(names: Names, dnsPort: number, chain: Chain): Promise<void> {
+  if ((await ownHandles(names, chain)).length > 0) return
+  const rules = nftAccepts(names, dnsPort)[chain.hook].map(
+    (rule) => `insert rule ${chain.family} ${chain.table} ${chain.name} ${rule} comment "${names.table}"`,
+  )
+  await runOrThrow('nft', ['-f', '-'], { stdin: `${rules.join('\n')}\n`, timeoutMs: TIMEOUT_MS })
+}
+
+async function removeFromChain(names: Names, chain: Chain): Promise<void> {
+  const rules = (await ownHandles(names, chain)).map(
+    (handle) => `delete rule ${chain.family} ${chain.table} ${chain.name} handle ${handle}`,
+  )
+  if (rules.length === 0) return
+  await runOrThrow('nft', ['-f', '-'], { stdin: `${rules.join('\n')}\n`, timeoutMs: TIMEOUT_MS })
+}
+
+async function ownHandles(names: Names, { family, table, name }: Chain): Promise<number[]> {
+  const listing = await runOrThrow('nft', ['-j', 'list', 'chain', family, table, name], {
+    timeoutMs: TIMEOUT_MS,
+    maxOutputBytes: 16 * 1024 * 1024,
+  })
+  const { nftables } = JSON.parse(listing) as { nftables: { rule?: { comment?: string; handle: number } }[] }
+  return nftables.flatMap(({ rule }) => (rule?.comment === names.table ? [rule.handle] : []))
+}
+
+function nftAccepts(names: Names, dnsPort: number): Record<Hook, string[]> {
+  const ours = `"${names.interfacePrefix}*"`
+  return {
+    forward: [`iifname ${ours} accept`, `oifname ${ours} ct state established,related accept`],
+    input: ['udp', 'tcp'].map(
+      (protocol) => `iifname ${ours} ip daddr ${names.gateway} ${protocol} dport ${dnsPort} accept`,
+    ),
+  }
+}
+
+// iptables, in either of its kinds: its own tool, since it cannot read rules that nft puts into its chains.
+
+function isOfIptables(chain: Chain): boolean {
+  return chain.family === 'ip' && chain.table === 'filter' && /^[A-Z]+$/.test(chain.name)
+}
+
+/** Asked without starting iptables, which would make its tables on a host that has none. */
+async function usesIptables(chains: Chain[]): Promise<boolean> {
+  if (chains.some(isOfIptables)) return true
+  try {
+    return (await readFile('/proc/net/ip_tables_names', 'utf8')).split('\n').includes('filter')
+  } catch {
+    return false
+  }
+}
+
+async function ensureIptables(names: Names, dnsPort: number): Promise<void> {
+  for (const [chain, rules] of Object.entries(iptablesAccepts(names, dnsPort))) {
+    const listed = await iptables(['-S', chain])
+    const isOpen = listed.trim() === `-P ${chain} ACCEPT`
+    if (isOpen || listed.includes(` ${names.interfacePrefix}+ `)) continue
+    for (const rule of rules) await iptables(['-I', chain, '1', ...rule])
+  }
+}
+
+async function removeIptables(names: Names, dnsPort: number): Promise<void> {
+  for (const [chain, rules] of Object.entries(iptablesAccepts(names, dnsPort))) {
+    for (const rule of rules) {
+      await run('iptables', ['-w', '5', '-D', chain, ...rule], { timeoutMs: TIMEOUT_MS })
+    }
+  }
+}
+
+function iptablesAccepts(names: Names, dnsPort: number): Record<'FORWARD' | 'INPUT', string[][]> {
+  const ours = `${names.interfacePrefix}+`
+  return {
+    FORWARD: [
+      ['-i', ours, '-j', 'ACCEPT'],
+      ['-o', ours, '-m', 'conntrack', '--ctstate', 'RELATED,ESTABLISHED', '-j', 'ACCEPT'],
+    ],
+    INPUT: ['udp', 'tcp'].map((protocol) => [
+      '-i',
+      ours,
+      '-d',
+      names.gateway,
+      '-p',
+      protocol,
+      '--dport',
+      String(dnsPort),
+      '-j',
+      'ACCEPT',
+    ]),
+  }
+}
+
+async function iptables(args: string[]): Promise<string> {
+  return await runOrThrow('iptables', ['-w', '5', ...args], {
+    timeoutMs: TIMEOUT_MS,
+    maxOutputBytes: 16 * 1024 * 1024,
+  })
+}

@@ -1,0 +1,69 @@
+// Slots made ahead of need, so that a machine's start does not wait for the kernel to make a namespace.
+
+import type { Log } from '../../../lib/log.ts'
+import type { Slot } from './slots.ts'
+
+export type SlotPool = {
+  /** A prepared slot; when none is left, the next one made. */
+  take(): Promise<Slot>
+  refill(): void
+  /** Stops making slots and hands over those nobody took. */
+  drain(): Promise<Slot[]>
+}
+
+const TARGET = 16
+// Making slots costs CPU that starts would have: only when half of them are gone.
+const REFILL_BELOW = 8
+const AT_ONCE = 4
+
+type Waiter = { resolve(slot: Slot): void; reject(error: unknown): void }
+
+export function createPool(make: (count: number) => Promise<Slot[]>, log: Log): SlotPool {
+  const ready: Slot[] = []
+  const waiting: Waiter[] = []
+  let filling: Promise<void> | null = null
+  let closed = false
+
+  const fill = async () => {
+    while (!closed && (ready.length < TARGET || waiting.length > 0)) {
+      for (const slot of await make(Math.max(AT_ONCE, waiting.length))) {
+        const waiter = waiting.shift()
+        if (waiter) waiter.resolve(slot)
+        else ready.push(slot)
+      }
+    }
+  }
+
+  const refill = () => {
+    if (closed || filling || (ready.length >= REFILL_BELOW && waiting.length === 0)) return
+    filling = fill()
+      .catch((error: unknown) => {
+        log.error({ err: error }, 'network slots cannot be made')
+        for (const waiter of waiting.splice(0)) waiter.reject(error)
+      })
+      .finally(() => {
+        filling = null
+        // Someone may have come after the last look at the queue.
+        if (waiting.length > 0) refill()
+      })
+  }
+
+  return {
+    refill,
+    take() {
+      if (closed) return Promise.reject(new Error('the network is closed'))
+      const slot = ready.shift()
+      const taken = slot
+        ? Promise.resolve(slot)
+        : new Promise<Slot>((resolve, reject) => waiting.push({ resolve, reject }))
+      refill()
+      return taken
+    },
+    async drain() {
+      closed = true
+      await filling
+      for (const waiter of waiting.splice(0)) waiter.reject(new Error('the network is closed'))
+      return ready.splice(0)
+    },
+  }
+}

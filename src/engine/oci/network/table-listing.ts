@@ -1,0 +1,85 @@
+// What the kernel has loaded, read back so that it can be compared with what is wanted.
+
+import { run } from '../../../lib/process.ts'
+import { type FirewallState, portChain } from './tables.ts'
+
+export type TableListing = {
+  /** Chains and rules of both tables but the chains of interfaces, without counters and handles. */
+  rules: string
+  /** Names of the chains of interfaces. */
+  portChains: string[]
+  machines: string[]
+  groups: string[]
+  peers: string[]
+  opened: string[]
+}
+
+type Listed = Record<string, { family: string; name?: string; chain?: string; elem?: unknown[] }>
+
+/** Null when either table is missing. */
+export async function readTables(table: string): Promise<TableListing | null> {
+  // One process a family: given both, nft looks in the one named last only.
+  const families = await Promise.all([listTable('inet', table), listTable('netdev', table)])
+  if (families.includes(null)) return null
+  const nftables = families.flatMap((entries) => entries ?? [])
+  const ofKind = (kind: string) => nftables.flatMap((entry) => entry[kind] ?? [])
+  const isPortChain = (name: string | undefined) => name?.startsWith('in-') ?? false
+  const elements = (kind: 'set' | 'map', name: string) =>
+    ofKind(kind)
+      .filter((set) => set.name === name)
+      .flatMap((set) => (set.elem ?? []).map(flatten))
+
+  return {
+    rules: JSON.stringify(
+      [
+        ofKind('chain').filter((chain) => !isPortChain(chain.name)),
+        ofKind('rule').filter((rule) => !isPortChain(rule.chain)),
+      ],
+      (key, value: unknown) => (key === 'handle' || key === 'counter' ? undefined : value),
+    ),
+    portChains: ofKind('chain').flatMap(({ name }) => (name && isPortChain(name) ? [name] : [])),
+    machines: elements('set', 'machines'),
+    groups: elements('map', 'groups'),
+    peers: elements('set', 'peers'),
+    opened: elements('set', 'opened'),
+  }
+}
+
+export function sameElements(found: TableListing, wanted: FirewallState): boolean {
+  const machines = [...wanted.ports].flatMap(([port, address]) => (address ? [`${port} ${address}`] : []))
+  const members = [...wanted.members]
+  return (
+    same(found.portChains, [...wanted.ports.keys()].map(portChain)) &&
+    same(found.machines, machines) &&
+    same(
+      found.groups,
+      members.map(([address, group]) => `${address} ${group}`),
+    ) &&
+    same(
+      found.peers,
+      members.map(([address, group]) => `${group} ${address}`),
+    ) &&
+    same(found.opened, wanted.opened)
+  )
+}
+
+function same(left: string[], right: string[]): boolean {
+  return left.length === right.length && new Set([...left, ...right]).size === left.length
+}
+
+/** An element as nft's JSON nests it, `{ elem: { val: { concat: [...] } } }` or `[key, value]`, in one line. */
+function flatten(element: unknown): string {
+  if (Array.isArray(element)) return element.map(flatten).join(' ')
+  if (typeof element !== 'object' || element === null) return String(element)
+  const { elem, val, concat } = element as { elem?: unknown; val?: unknown; concat?: unknown }
+  return flatten(elem ?? val ?? concat ?? '')
+}
+
+async function listTable(family: 'inet' | 'netdev', table: string): Promise<Listed[] | null> {
+  const result = await run('nft', ['-j', 'list', 'table', family, table], {
+    timeoutMs: 10_000,
+    maxOutputBytes: 64 * 1024 * 1024,
+  })
+  if (result.exitCode !== 0) return null
+  return (JSON.parse(result.stdout) as { nftables: Listed[] }).nftables
+}

@@ -1,0 +1,207 @@
+// The rules machines live under, as text for nft (design 3 "Network"). Pure: state in, commands out.
+//
+// Two tables of one name, always changed in one transaction. `inet` holds the rules; its base chains accept
+// and jump to ours for our own interfaces only, so the host's other traffic is as it was. `netdev` holds
+// one ingress chain an interface and is what makes a flush fail closed: machines send to a hardware address
+// no interface has (names.ts), the kernel drops such frames, and only `admit` declares them the host's.
+//
+// A packet from a machine passes, in this order: ingress `admit` (IPv4 only), `enter` (its source is the
+// machine's own address; siblings only of its group), `limits` (new flows), `dns` (the resolver's port),
+// then `from_machine` when it is forwarded or `to_host` when it is for the host. Everything not named there
+// is dropped. Set elements carry counters: `peers` tells who was sent to by siblings, which is use.
+
+import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
+import { GATEWAY_MAC, type Names } from './names.ts'
+
+export type FirewallState = {
+  /** Address → network group, for as long as the address is a machine's, running or not. */
+  members: Map<string, number>
+  /** Interface → address of the machine behind it; null while it is only prepared. */
+  ports: Map<string, string | null>
+  /** Uplinks that forward only for our sake (uplinks.ts). */
+  opened: string[]
+}
+
+export type Pullers = {
+  /** Groups whose processes fetch what strangers name. */
+  gids: number[]
+  /** Private IPv4 services they may reach all the same: mirrors and proxies of the operator's. */
+  allowed: { address: string; port: number }[]
+}
+
+export type TableOptions = { names: Names; dnsPort: number; pullers: Pullers }
+
+// Generous for a workload, small beside the host's conntrack table: one machine cannot fill it (I21).
+const MAX_FLOWS = 4096
+const NEW_FLOWS_PER_SECOND = 300
+const NEW_FLOWS_BURST = 3000
+
+/** Both tables whole, replacing what is there in one transaction: no moment without rules. */
+export function renderTables(options: TableOptions, state: FirewallState): string {
+  const { table } = options.names
+  const elements = [
+    ...[...state.ports.keys()].flatMap((port) => openPort(options.names, port)),
+    ...[...state.members].flatMap(([address, group]) => addMember(options.names, address, group)),
+    ...[...state.ports].flatMap(([port, address]) =>
+      address ? [addMachine(options.names, port, address)] : [],
+    ),
+  ]
+  return [
+    `add table inet ${table}`,
+    `delete table inet ${table}`,
+    `add table netdev ${table}`,
+    `delete table netdev ${table}`,
+    netdevTable(table),
+    inetTable(options, state),
+    ...elements,
+    '',
+  ].join('\n')
+}
+
+export function openPort({ table }: Names, port: string): string[] {
+  return [
+    `add chain netdev ${table} ${portChain(port)} { type filter hook ingress device "${port}" priority 0; policy drop; }`,
+    `add rule netdev ${table} ${portChain(port)} jump admit`,
+  ]
+}
+
+export function closePort({ table }: Names, port: string): string {
+  return `delete chain netdev ${table} ${portChain(port)}`
+}
+
+export function addMachine({ table }: Names, port: string, address: string): string {
+  return `add element inet ${table} machines { "${port}" . ${address} }`
+}
+
+export function deleteMachine({ table }: Names, port: string, address: string): string {
+  return `delete element inet ${table} machines { "${port}" . ${address} }`
+}
+
+export function addMember({ table }: Names, address: string, group: number): string[] {
+  return [
+    `add element inet ${table} groups { ${address} : ${group} }`,
+    `add element inet ${table} peers { ${group} . ${address} }`,
+  ]
+}
+
+export function deleteMember({ table }: Names, address: string, group: number): string[] {
+  return [
+    `delete element inet ${table} groups { ${address} }`,
+    `delete element inet ${table} peers { ${group} . ${address} }`,
+  ]
+}
+
+/** The chain of an interface: `in-7` for `b1a2b-7`. */
+export function portChain(port: string): string {
+  return `in-${port.slice(port.indexOf('-') + 1)}`
+}
+
+function netdevTable(table: string): string {
+  return `table netdev ${table} {
+  chain admit {
+    ether type != ip drop
+    ether daddr != ${GATEWAY_MAC} drop
+    meta pkttype set host accept
+  }
+}`
+}
+
+function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallState): string {
+  const { table, subnet, gateway } = names
+  const ours = `"${names.interfacePrefix}*"`
+  return `table inet ${table} {
+  map groups { type ipv4_addr : mark; }
+  set peers { type mark . ipv4_addr; counter; }
+  set machines { type ifname . ipv4_addr; counter; }
+  set opened { type ifname; ${elementsOf(state.opened.map((name) => `"${name}"`))} }
+  set refused { type ipv4_addr; flags interval; auto-merge; ${elementsOf(privateRanges4)} }
+  set flows { type ipv4_addr; flags dynamic; size 65535; }
+  set rates { type ipv4_addr; flags dynamic; size 65535; timeout 1m; }
+
+  chain prerouting {
+    type filter hook prerouting priority raw; policy accept;
+    iifname ${ours} jump enter
+  }
+  chain enter {
+    meta nfproto != ipv4 counter drop
+    iifname . ip saddr != @machines counter drop
+    ip daddr ${gateway} accept
+    ip daddr ${subnet} meta mark set ip saddr map @groups meta mark . ip daddr @peers meta mark set 0 accept
+    ip daddr ${subnet} counter drop
+  }
+
+  chain bound {
+    type filter hook prerouting priority mangle; policy accept;
+    iifname ${ours} ct state new jump limits
+  }
+  chain limits {
+    update @rates { ip saddr limit rate over ${NEW_FLOWS_PER_SECOND}/second burst ${NEW_FLOWS_BURST} packets } counter drop
+    add @flows { ip saddr ct count over ${MAX_FLOWS} } counter drop
+  }
+
+  chain dns {
+    type nat hook prerouting priority dstnat; policy accept;
+    iifname ${ours} ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 dnat ip to ${gateway}:${dnsPort}
+  }
+
+  chain input {
+    type filter hook input priority filter; policy accept;
+    iifname ${ours} jump to_host
+  }
+  chain to_host {
+    ct state established,related accept
+    ip daddr ${gateway} meta l4proto { tcp, udp } th dport ${dnsPort} ct status dnat accept
+    counter drop
+  }
+
+  chain forward {
+    type filter hook forward priority filter; policy accept;
+    iifname ${ours} jump from_machine
+    oifname ${ours} jump to_machine
+    iifname @opened ct state new counter drop
+  }
+  chain from_machine {
+    ip daddr ${subnet} oifname ${ours} ct status ! dnat accept
+    ip daddr ${subnet} counter drop
+    ct state invalid counter drop
+    ct state established,related accept
+    ip daddr @refused counter reject with icmp type admin-prohibited
+    tcp dport 25 counter reject with tcp reset
+    tcp flags syn tcp option maxseg size set rt mtu
+    accept
+  }
+  chain to_machine {
+    ct state established,related accept
+    counter drop
+  }
+
+  chain uplink {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${subnet} oifname != ${ours} masquerade
+  }
+${pullerChains(pullers)}}`
+}
+
+/** What pulls images is sent where strangers say; private services are not for it (reliability S15). */
+function pullerChains({ gids, allowed }: Pullers): string {
+  if (gids.length === 0) return ''
+  const services = allowed.map(({ address, port }) => `${address} . ${port}`)
+  return `
+  set pullers_allowed { type ipv4_addr . inet_service; ${elementsOf(services)} }
+  set refused6 { type ipv6_addr; flags interval; auto-merge; ${elementsOf(privateRanges6)} }
+  chain output {
+    type filter hook output priority filter; policy accept;
+    meta skgid { ${gids.join(', ')} } jump from_puller
+  }
+  chain from_puller {
+    meta l4proto { tcp, udp } th dport 53 accept
+    ip daddr . tcp dport @pullers_allowed accept
+    ip daddr @refused counter reject
+    ip6 daddr @refused6 counter reject
+  }
+`
+}
+
+function elementsOf(elements: readonly string[]): string {
+  return elements.length === 0 ? '' : `elements = { ${elements.join(', ')} }`
+}

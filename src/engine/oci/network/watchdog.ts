@@ -1,0 +1,87 @@
+// Looks again and again whether the host is still as it was left, and mends what is not: a flushed or
+// altered table, a cut wire, a lost route or address, another firewall that reloaded. Until it has looked,
+// a flush fails closed by itself (tables.ts), and it never takes longer than the bound of reliability I3.
+
+import type { Log } from '../../../lib/log.ts'
+import type { Firewall } from './firewall.ts'
+import { interfacesHere, routesHere } from './host.ts'
+import type { Names } from './names.ts'
+import type { OtherFirewalls } from './other-firewalls.ts'
+import { keepSubnet } from './presence.ts'
+import { restoreRoute, rewireSlot, type Slot } from './slots.ts'
+
+const LOOK_EVERY_MS = 2000
+
+export type Watched = {
+  names: Names
+  firewall: Firewall
+  otherFirewalls: OtherFirewalls
+  syncUplinks: () => Promise<void>
+  /** The slots of machines, as of now. */
+  slotsInUse: () => Slot[]
+  log: Log
+}
+
+export type Watchdog = { stop(): Promise<void> }
+
+export function startWatchdog(watched: Watched): Watchdog {
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+  let looking: Promise<void> = Promise.resolve()
+
+  const schedule = () => {
+    timer = setTimeout(() => {
+      looking = look(watched).finally(() => {
+        if (!stopped) schedule()
+      })
+    }, LOOK_EVERY_MS)
+    timer.unref()
+  }
+  schedule()
+
+  return {
+    async stop() {
+      stopped = true
+      clearTimeout(timer)
+      await looking
+    },
+  }
+}
+
+/** Each part is mended by itself: one that cannot be must not keep the others from it. */
+async function look(watched: Watched): Promise<void> {
+  const { names, firewall, log } = watched
+  const parts = {
+    subnet: async () => await keepSubnet(names),
+    wires: async () => await mendWires(watched),
+    tables: async () => await firewall.repair(),
+    uplinks: async () => await watched.syncUplinks(),
+    'other firewalls': async () => await watched.otherFirewalls.ensure(),
+  }
+  for (const [part, mend] of Object.entries(parts)) {
+    try {
+      if (await mend()) log.warn({ part }, 'network was disturbed and has been restored')
+    } catch (error) {
+      log.error({ err: error, part }, 'network cannot be restored')
+    }
+  }
+}
+
+async function mendWires({ names, slotsInUse, firewall }: Watched): Promise<boolean> {
+  const [interfaces, routes] = await Promise.all([interfacesHere(), routesHere()])
+  const routed = new Set(routes.map((route) => `${route.interface} ${route.destination}`))
+  let mended = false
+  for (const slot of slotsInUse()) {
+    if (!interfaces.has(slot.hostInterface)) {
+      // A Linux stack inside goes on with the new wire; gVisor's has to be started again.
+      await rewireSlot(names, slot)
+      // Its ingress chain hung on the wire that is gone.
+      await firewall.load()
+      mended = true
+    } else if (!routed.has(`${slot.hostInterface} ${slot.address}/32`)) {
+      await restoreRoute(names, slot)
+      mended = true
+    }
+  }
+  return mended
+}

@@ -1,0 +1,44 @@
+// Addresses that are not the internet: what machines, image pulls and the resolver must keep away from.
+// One list for the firewall, which wants the ranges, and for checks in code.
+
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
+
+/** IPv4 ranges that are nobody's public host, and why each is here. */
+export const privateRanges4 = [
+  '0.0.0.0/8', // this network
+  '10.0.0.0/8', // RFC 1918
+  '100.64.0.0/10', // carrier-grade NAT; metadata of Alibaba Cloud
+  '127.0.0.0/8', // loopback
+  '168.63.129.16/32', // Azure's metadata and wire server
+  '169.254.0.0/16', // link-local, and with it most clouds' metadata
+  '172.16.0.0/12', // RFC 1918
+  '192.0.0.0/24', // protocol assignments; metadata of Oracle Cloud
+  '192.168.0.0/16', // RFC 1918
+  '198.18.0.0/15', // benchmarking of networks
+  '224.0.0.0/4', // multicast
+  '240.0.0.0/4', // reserved, and broadcast
+] as const
+
+/** IPv6: everything but global unicast, and what carries an IPv4 address within it. */
+export const privateRanges6 = [
+  '::/3', // unspecified, loopback, IPv4-mapped, NAT64
+  '2001::/23', // protocol assignments, with Teredo
+  '2002::/16', // 6to4
+  '4000::/2', // not allotted
+  '8000::/1', // not allotted; unique local, link-local, multicast
+] as const
+
+const privateAddresses = new BlockList()
+for (const range of privateRanges4) addRange(range, 'ipv4')
+for (const range of privateRanges6) addRange(range, 'ipv6')
+
+/** True for an address literal of a public host; false for anything else, also for what is no address. */
+export function isPublicAddress(address: string): boolean {
+  if (isIPv4(address)) return !privateAddresses.check(address, 'ipv4')
+  return isIPv6(address) && !privateAddresses.check(address, 'ipv6')
+}
+
+function addRange(range: string, family: 'ipv4' | 'ipv6'): void {
+  const [network, prefix] = range.split('/')
+  privateAddresses.addSubnet(network ?? '', Number(prefix), family)
+}
