@@ -24,6 +24,8 @@ export type Config = {
   reserveGb: number
   registryMirrors: Record<string, string>
   registryAuthFile: string | null
+  /** An HTTP proxy that pulls go through, for hosts without a way out of their own. */
+  registryProxy: Address | null
   rates: { requests: number; creations: number; execs: number }
 }
 
@@ -50,6 +52,7 @@ export function loadConfig(env: Env = process.env): Config {
     reserveGb: wholeNumber(env, 'BERTH_RESERVE_GB', 2),
     registryMirrors: mirrors(env['BERTH_REGISTRY_MIRRORS'] ?? ''),
     registryAuthFile: env['BERTH_REGISTRY_AUTH_FILE'] ?? null,
+    registryProxy: env['BERTH_REGISTRY_PROXY'] ? address(env, 'BERTH_REGISTRY_PROXY', '') : null,
     rates: {
       requests: wholeNumber(env, 'BERTH_RATE_REQUESTS', 300),
       creations: wholeNumber(env, 'BERTH_RATE_CREATIONS', 30),

@@ -2,7 +2,7 @@
 // whose slowness holds the command back; at its deadline all of it dies, daemonised children included.
 
 import { spawn } from 'node:child_process'
-import { closeSync, existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { killInsideGvisor } from './exec-kill.ts'
 import { getRunning, getRuntime, type Host, type Machine } from './host.ts'
 import type { RunPaths } from './paths.ts'
 import { execArgs, type Runtime } from './runtime.ts'
-import { createPipe } from './syscalls.ts'
+import { closeFd, createPipe } from './syscalls.ts'
 
 type OnOutput = (output: ExecOutput) => void | Promise<void>
 
@@ -108,7 +108,7 @@ async function spawnAndPump(
       detached: true,
     },
   )
-  for (const fd of [stdout.writeEnd, stderr.writeEnd, ...(stdin ? [stdin.readEnd] : [])]) closeSync(fd)
+  for (const fd of [stdout.writeEnd, stderr.writeEnd, ...(stdin ? [stdin.readEnd] : [])]) closeFd(fd)
   if (stdin && run.request.stdin) feed(stdin.writeEnd, run.request.stdin)
 
   const launched = new Promise<number>((resolve, reject) => {
@@ -121,7 +121,7 @@ async function spawnAndPump(
     const pid = readPid(run.files.pidFile)
     if (launchCode !== 0 || pid === null) {
       const complaint = await readAll(stderr.readEnd)
-      closeSync(stdout.readEnd)
+      closeFd(stdout.readEnd)
       return { exitCode: launchCode, failedToStart: complaint }
     }
     if (isCancelled()) await run.kill()

@@ -1,6 +1,6 @@
 // What every verb of the OCI engine works on: this host's parts, and the machines on it.
 
-import { EventEmitter } from 'node:events'
+import type { EventEmitter } from 'node:events'
 import type { Clock } from '../../lib/clock.ts'
 import type { KeyedLock } from '../../lib/keyed-lock.ts'
 import type { Log } from '../../lib/log.ts'

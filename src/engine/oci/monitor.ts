@@ -2,14 +2,13 @@
 // file. It outlives the engine, so that the next engine can adopt the run.
 
 import { spawn } from 'node:child_process'
-import { closeSync, readFileSync } from 'node:fs'
+import { constants, readFileSync } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
-import { constants } from 'node:fs'
 import { Socket } from 'node:net'
 import { SAFE_PATH } from '../../lib/process.ts'
 import type { RunPaths } from './paths.ts'
 import type { Runtime } from './runtime.ts'
-import { createPipe } from './syscalls.ts'
+import { closeFd, createPipe } from './syscalls.ts'
 
 export type Monitor = { pid: number; startTime: string }
 
@@ -32,7 +31,7 @@ export async function startMonitor(
     stdio: ['ignore', 'ignore', 'ignore', report.writeEnd],
     detached: true,
   })
-  closeSync(report.writeEnd)
+  closeFd(report.writeEnd)
   const failedSpawn = new Promise<string>((_, reject) => child.once('error', reject))
   const answer = await Promise.race([readReport(report.readEnd), failedSpawn])
   const parsed = parseReport(answer)

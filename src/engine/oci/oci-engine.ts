@@ -41,6 +41,10 @@ export type OciOptions = {
   reserveGb: number
   registryMirrors: Record<string, string>
   registryAuthFile: string | null
+  /** The operator's way to the registries, where the host has none of its own. */
+  upstreamProxy: { host: string; port: number } | null
+  /** One line at a time, for a person: the first build of an image takes a while. */
+  onProgress: (line: string) => void
   log: Log
   clock: Clock
 }
@@ -62,13 +66,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   await prepareDirectories(paths)
   await openPool(paths, options.poolGb)
   const { runtimes, capabilities } = await probeRuntimes(paths, instance.id, options.isolation)
-  const images = await openImages({
-    imagesDir: options.imagesDir,
-    runDir: options.runDir,
-    registryMirrors: options.registryMirrors,
-    registryAuthFile: options.registryAuthFile,
-    log,
-  })
+  const images = await openImages(options)
   const network = await openNetwork({
     instance,
     dnsPort: RESOLVER_PORT,
@@ -142,6 +140,7 @@ async function watchExits(
 
 async function closeHost(host: Host, watcher: { close(): void }): Promise<void> {
   watcher.close()
+  await host.images.close()
   await Promise.all([...host.machines.values()].map((machine) => machine.cleanup))
   const empty = host.machines.size === 0
   await host.network.close({ removeAll: empty })

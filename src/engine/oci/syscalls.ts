@@ -11,6 +11,7 @@ const umount2Fn = libc.func('int umount2(const char *, int)')
 const pipe2Fn = libc.func('int pipe2(_Out_ int *, int)')
 const prctlFn = libc.func('int prctl(int, unsigned long, unsigned long, unsigned long, unsigned long)')
 const waitpidFn = libc.func('int waitpid(int, _Out_ int *, int)')
+const closeFn = libc.func('int close(int)')
 const openat2Fn = libc.func('long syscall(long, long, const char *, void *, long)')
 
 const MS_NOSUID = 2
@@ -43,6 +44,11 @@ export function createPipe(): { readEnd: number; writeEnd: number } {
   const fds = [0, 0]
   check('pipe2', pipe2Fn(fds, O_CLOEXEC))
   return { readEnd: fds[0] ?? -1, writeEnd: fds[1] ?? -1 }
+}
+
+/** Closes a descriptor that was made here: Node's own close only knows what Node opened. */
+export function closeFd(fd: number): void {
+  closeFn(fd)
 }
 
 /** From now on orphans among our descendants become our children, so that we can learn how they end. */

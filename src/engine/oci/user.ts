@@ -1,9 +1,9 @@
 // Turns an image's `User` ("app", "1000:1000", "app:staff", "") into numbers, from the image's own passwd
 // and group files. They are attacker input: read as if the image were `/`, and only to a bound.
 
-import { closeSync, fstatSync, readSync } from 'node:fs'
+import { fstatSync, readSync } from 'node:fs'
 import { EngineError } from '../errors.ts'
-import { openInRoot } from './syscalls.ts'
+import { closeFd, openInRoot } from './syscalls.ts'
 
 export type User = { uid: number; gid: number; additionalGids: number[]; home: string }
 
@@ -53,6 +53,6 @@ function readTable(root: string, path: string): string[][] {
       .split('\n')
       .map((line) => line.split(':'))
   } finally {
-    closeSync(fd)
+    closeFd(fd)
   }
 }

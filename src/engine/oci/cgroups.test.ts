@@ -1,0 +1,86 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { cgroupPath, countOomKills, killAll, listCgroups, openCgroups, processesIn } from './cgroups.ts'
+
+// Trees as recorded from hosts of both kinds: the build machine has version 1 in its hybrid form only.
+let root: string
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'berth-cgroups-'))
+})
+afterEach(() => rmSync(root, { recursive: true }))
+
+function record(files: Record<string, string>): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(root, path, '..'), { recursive: true })
+    writeFileSync(join(root, path), text)
+  }
+}
+
+describe('version 2', () => {
+  beforeEach(() =>
+    record({
+      'cgroup.controllers': 'cpuset cpu io memory pids\n',
+      'berth-ab12/unit_1-3/cgroup.procs': '101\n102\n',
+      'berth-ab12/unit_1-3/exec-1/cgroup.procs': '103\n',
+      'berth-ab12/unit_1-3/cgroup.kill': '',
+      'berth-ab12/unit_1-3/exec-1/cgroup.kill': '',
+      'berth-ab12/unit_1-3/memory.events': 'low 0\nhigh 0\nmax 7\noom 2\noom_kill 1\noom_group_kill 0\n',
+    }),
+  )
+
+  it('is one tree, with a root-level group of the instance', () => {
+    const cgroups = openCgroups('ab12', root)
+    expect(cgroups.version).toBe(2)
+    expect(cgroupPath(cgroups, 'unit_1-3')).toBe('/berth-ab12/unit_1-3')
+    expect(listCgroups(cgroups)).toEqual(['unit_1-3'])
+  })
+
+  it('a machine’s processes include those of its execs', () => {
+    const cgroups = openCgroups('ab12', root)
+    expect(processesIn(cgroups, 'unit_1-3')).toEqual([101, 102, 103])
+    expect(processesIn(cgroups, 'unit_1-3', 'exec-1')).toEqual([103])
+  })
+
+  it('kills by cgroup.kill, of one exec alone where asked, and says when something would not die', async () => {
+    const cgroups = openCgroups('ab12', root)
+    expect(await killAll(cgroups, 'unit_1-3', 'exec-1')).toBe(false)
+    expect(readFileSync(join(root, 'berth-ab12/unit_1-3/exec-1/cgroup.kill'), 'utf8')).toBe('1')
+    expect(readFileSync(join(root, 'berth-ab12/unit_1-3/cgroup.kill'), 'utf8')).toBe('')
+  })
+
+  it('counts kills for memory', () => {
+    expect(countOomKills(openCgroups('ab12', root), 'unit_1-3')).toBe(1)
+  })
+})
+
+describe('version 1', () => {
+  beforeEach(() =>
+    record({
+      'freezer/cgroup.procs': '',
+      'memory/cgroup.procs': '',
+      'unified/cgroup.procs': '',
+      'freezer/berth-ab12/unit_1-3/cgroup.procs': '201\n',
+      'memory/berth-ab12/unit_1-3/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 4\n',
+      'pids/berth-ab12/unit_9-1/cgroup.procs': '',
+      'pids/cgroup.procs': '',
+    }),
+  )
+
+  it('is a tree a controller, and what is in any of them is found', () => {
+    const cgroups = openCgroups('ab12', root)
+    expect(cgroups.version).toBe(1)
+    expect(Object.keys(cgroups.trees).sort()).toEqual(['freezer', 'memory', 'pids', 'unified'])
+    expect(listCgroups(cgroups).sort()).toEqual(['unit_1-3', 'unit_9-1'])
+    expect(processesIn(cgroups, 'unit_1-3')).toEqual([201])
+    expect(countOomKills(cgroups, 'unit_1-3')).toBe(4)
+  })
+
+  it('a group that does not exist is empty and was never killed for memory', async () => {
+    const cgroups = openCgroups('ab12', root)
+    expect(await killAll(cgroups, 'unit_7-1')).toBe(true)
+    expect(countOomKills(cgroups, 'unit_7-1')).toBe(0)
+  })
+})
