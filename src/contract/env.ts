@@ -30,6 +30,7 @@ export const envInputSchema = z
   .refine((env) => envBytes(env) <= limits.envBytes, {
     error: `must be at most ${limits.envBytes} bytes in all, names and values`,
   })
+  .refine((env) => !hasTwoValues(env), { error: 'one secret is given two different values' })
 
 export type EnvInput = z.infer<typeof envInputSchema>
 
@@ -42,4 +43,14 @@ function envBytes(env: Record<string, string | { value?: string | undefined }>):
     const value = typeof entry === 'string' ? entry : (entry.value ?? '')
     return total + Buffer.byteLength(name) + Buffer.byteLength(value)
   }, 0)
+}
+
+function hasTwoValues(env: Record<string, string | { secret: string; value?: string | undefined }>): boolean {
+  const values = new Map<string, string>()
+  return Object.values(env).some((entry) => {
+    if (typeof entry === 'string' || entry.value === undefined) return false
+    const known = values.get(entry.secret)
+    values.set(entry.secret, entry.value)
+    return known !== undefined && known !== entry.value
+  })
 }

@@ -28,6 +28,8 @@ type Transition = {
   when?: readonly StoppedReason[]
   /** What `stoppedReason` becomes; left out, it stays what it was. */
   reason?: StoppedReason | null
+  /** Begins another run of the machine: its generation counts up. */
+  newRun?: true
 }
 
 export const transitions = {
@@ -47,9 +49,9 @@ export const transitions = {
   /** The host lost it: neither the unit, its user, a limit nor idleness ended it. */
   lost: { from: ['running'], to: 'sleeping', reason: 'provider' },
 
-  start: { from: ['stopped'], to: 'starting', when: ['user', 'exited'] },
+  start: { from: ['stopped'], to: 'starting', when: ['user', 'exited'], newRun: true },
   startFailed: { from: ['starting'], to: 'stopped', when: ['user', 'exited'] },
-  wake: { from: ['sleeping'], to: 'starting' },
+  wake: { from: ['sleeping'], to: 'starting', newRun: true },
   wakeFailed: {
     from: ['starting'],
     to: 'sleeping',
@@ -78,13 +80,16 @@ export function isPassing(state: UnitState): boolean {
   return passingStates.some((passing) => passing === state)
 }
 
+export type Standing = { state: UnitState; stoppedReason: StoppedReason | null; generation: number }
+
 /** Where a trigger leads from here, or null where it is not allowed. Pure: the table's only reader. */
-export function nextState(
-  current: { state: UnitState; stoppedReason: StoppedReason | null },
-  trigger: Trigger,
-): { state: UnitState; stoppedReason: StoppedReason | null } | null {
-  const { from, to, when, reason }: Transition = transitions[trigger]
+export function nextState(current: Standing, trigger: Trigger): Standing | null {
+  const { from, to, when, reason, newRun }: Transition = transitions[trigger]
   if (!from.includes(current.state)) return null
   if (when && (current.stoppedReason === null || !when.includes(current.stoppedReason))) return null
-  return { state: to, stoppedReason: reason === undefined ? current.stoppedReason : reason }
+  return {
+    state: to,
+    stoppedReason: reason === undefined ? current.stoppedReason : reason,
+    generation: newRun ? current.generation + 1 : current.generation,
+  }
 }

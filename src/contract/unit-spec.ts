@@ -5,6 +5,7 @@ import { portSchema } from './endpoint.ts'
 import { envInputSchema } from './env.ts'
 import { strict, text } from './fields.ts'
 import { bootFilesSchema, isPlainPath } from './files.ts'
+import { imagePattern } from './image-reference.ts'
 import { limits } from './limits.ts'
 import { sizes } from './policy.ts'
 import { sleepSchema } from './sleep.ts'
@@ -23,10 +24,7 @@ export const imageSchema = z
   .string({ error: (issue) => (issue.input === undefined ? 'is required, such as "node:22"' : undefined) })
   .min(limits.imageLength.min)
   .max(limits.imageLength.max)
-  .regex(
-    /^[a-z0-9][a-z0-9._/-]*(?::[\w.-]+)?(?:@sha256:[a-f0-9]{64})?$/,
-    'must be an image reference such as "node:22" or "ghcr.io/owner/name:tag"',
-  )
+  .regex(imagePattern, 'must be an image reference such as "node:22" or "ghcr.io/owner/name:tag"')
 
 export const argvSchema = z
   .array(text(limits.argvItemLength))

@@ -1,13 +1,14 @@
 // Where a list goes on, as a caller carries it: opaque, so that what it is made of may change. Lists are
-// ordered by id, which sorts by creation (lib/ids.ts).
+// ordered by id, which sorts by creation (ids.ts).
+
+import { type IdKind, isId } from './ids.ts'
 
 export function encodeCursor(id: string): string {
   return Buffer.from(id).toString('base64url')
 }
 
-/** The id in a cursor, or null when it is not one that encodeCursor could have made for this kind of id. */
-export function decodeCursor(cursor: string, prefix: string): string | null {
+/** The id in a cursor, or null when encodeCursor cannot have made it from this kind of id. */
+export function decodeCursor(cursor: string, kind: IdKind): string | null {
   const id = Buffer.from(cursor, 'base64url').toString('latin1')
-  const genuine = new RegExp(`^${prefix}_[0-9a-f]{32}$`).test(id) && encodeCursor(id) === cursor
-  return genuine ? id : null
+  return isId(kind, id) && encodeCursor(id) === cursor ? id : null
 }

@@ -21,3 +21,9 @@ export type IdKind = keyof typeof idPrefixes
 export function newId(kind: IdKind): string {
   return `${idPrefixes[kind]}_${uuidv7obj().toHex()}`
 }
+
+/** Whether a text has the form of an id of this kind; what has not, names nothing and reaches no query. */
+export function isId(kind: IdKind, text: string): boolean {
+  const [prefix, hex, ...rest] = text.split('_')
+  return prefix === idPrefixes[kind] && rest.length === 0 && /^[0-9a-f]{32}$/.test(hex ?? '')
+}

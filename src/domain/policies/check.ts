@@ -1,0 +1,66 @@
+// What a credential and its team's plan allow (spec 2.8, 5.7). Pure: values in, a refusal thrown or nothing.
+
+import { forbidden, policyViolation, quotaExceeded } from '../../contract/errors.ts'
+import { builtInRegistry } from '../../contract/image-reference.ts'
+import type { Policy, Size } from '../../contract/policy.ts'
+import { shortestWindow, sleepWindowMs } from '../../lib/duration.ts'
+
+export type Bounds = {
+  policy: Policy
+  plan: 'hobby' | 'pro' | 'team'
+  /** The environment's longest window (BERTH_SLEEP_MAX). */
+  sleepMax: string
+}
+
+/** The window of a unit that asks for none on a plan that has no `never`. */
+const FINITE_DEFAULT = '30m'
+
+export function checkSize({ policy }: Bounds, size: Size): void {
+  if (policy.allowedSizes.includes(size)) return
+  throw policyViolation(
+    `This credential may not use the size ${size}; it may use ${list(policy.allowedSizes)}.`,
+    { field: 'size', asked: size, allowed: policy.allowedSizes },
+  )
+}
+
+/** `registry` is that of the canonical reference: the very one that is pulled. */
+export function checkRegistry({ policy }: Bounds, registry: string): void {
+  if (registry === builtInRegistry || policy.allowedRegistries.includes(registry)) return
+  throw policyViolation(
+    `This credential may not use images of ${registry}; it may use ${list(policy.allowedRegistries)}, and ${builtInRegistry}.`,
+    { field: 'registry', asked: registry, allowed: policy.allowedRegistries },
+  )
+}
+
+export function checkSleep({ policy, plan, sleepMax }: Bounds, sleep: string): void {
+  if (sleep === 'never' && plan === 'hobby') {
+    throw forbidden('A unit that never sleeps needs the Pro plan or above; send a window such as "30m".')
+  }
+  const allowed = shortestWindow(policy.maxSleep, sleepMax)
+  if (sleepWindowMs(sleep) <= sleepWindowMs(allowed)) return
+  throw policyViolation(`The longest sleep allowed here is "${allowed}"; "${sleep}" is longer.`, {
+    field: 'sleep',
+    asked: sleep,
+    allowed,
+  })
+}
+
+/** The environment's default window, made as short as the bounds ask for. */
+export function defaultSleep({ policy, plan, sleepMax }: Bounds, sleepDefault: string): string {
+  const window = shortestWindow(sleepDefault, policy.maxSleep, sleepMax)
+  return window === 'never' && plan === 'hobby' ? FINITE_DEFAULT : window
+}
+
+/** Whether one more may run beside those that do. Ask with the team locked. */
+export function checkConcurrency(policy: Policy, live: number): void {
+  const max = policy.maxConcurrentUnits
+  if (live < max) return
+  throw quotaExceeded(
+    `This credential may run ${max} ${max === 1 ? 'unit' : 'units'} at once and runs ${live}; stop or destroy one first.`,
+    { field: 'concurrency', live, max },
+  )
+}
+
+function list(values: readonly string[]): string {
+  return values.length === 0 ? 'none' : values.join(', ')
+}

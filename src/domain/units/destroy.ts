@@ -1,0 +1,56 @@
+// Destroying a unit: legal from every state, and for good. Everything of it goes but the row, which stays
+// readable by id.
+
+import type { App } from '../../app.ts'
+import type { Unit } from '../../contract/unit.ts'
+import { deleteBootFiles } from '../../store/boot-files.ts'
+import { deleteSecrets } from '../../store/secrets.ts'
+import { findUnitOfAnyTeam, listUnitsDueToBeDestroyed, type UnitRecord } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { engineFailure } from './failures.ts'
+import { getRecord } from './get.ts'
+import { showUnit } from './show.ts'
+import { transition } from './transition.ts'
+
+/** Destroying a destroyed unit succeeds, so that the call can be repeated. */
+export async function destroyUnit(app: App, caller: Caller, id: string): Promise<Unit> {
+  await destroy(app, await getRecord(app, caller, id))
+  return showUnit(await getRecord(app, caller, id))
+}
+
+/** A loop's round: units in `error` whose hour has passed (spec 3). */
+export async function destroyErroredUnits(app: App): Promise<void> {
+  const due = await listUnitsDueToBeDestroyed(app.db, { now: app.clock.now(), limit: 100 })
+  await Promise.all(
+    due.map(async (unit) => {
+      await destroy(app, unit).catch((error: unknown) => {
+        app.log.warn({ err: error, unitId: unit.id }, 'a unit in error was not destroyed yet')
+      })
+    }),
+  )
+}
+
+/** Takes a `destroying` unit on to `destroyed`. */
+export async function driveDestroy(app: App, unit: UnitRecord): Promise<void> {
+  await app.drive(`destroy:${unit.id}`, async () => {
+    try {
+      await app.engine.destroy(unit.id)
+    } catch (error) {
+      throw engineFailure(error, unit)
+    }
+    await deleteSecrets(app.db, unit.id)
+    await deleteBootFiles(app.db, unit.id)
+    await transition(app, unit, 'destroyed')
+  })
+}
+
+async function destroy(app: App, unit: UnitRecord): Promise<void> {
+  let current: UnitRecord | null = unit
+  while (current && current.state !== 'destroyed') {
+    const destroying: UnitRecord | null =
+      current.state === 'destroying' ? current : await transition(app, current, 'destroy')
+    if (destroying) return await driveDestroy(app, destroying)
+    // Somebody else moved it between reading and writing.
+    current = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
+  }
+}

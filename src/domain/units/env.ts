@@ -1,0 +1,104 @@
+// A unit's environment: kept as declared, its secrets sealed apart, and rendered anew for each start
+// (spec 2.3). A credential the caller gave belongs to the unit; a generated one to the stack and its name,
+// so that an application and its database share it (design 5).
+
+import { randomBytes } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import type { Env, EnvInput } from '../../contract/env.ts'
+import type { SecretKey } from '../../lib/crypto.ts'
+import type { Database } from '../../store/db.ts'
+import { insertSecrets, listSecrets, type SecretsTable } from '../../store/secrets.ts'
+import type { UnitRecord } from '../../store/units.ts'
+import { internalHost } from './names.ts'
+
+/** As answers show it: secrets by name only. */
+export function declaredEnv(env: EnvInput): Env {
+  return Object.fromEntries(
+    Object.entries(env).map(([name, entry]) => [
+      name,
+      typeof entry === 'string' ? entry : { secret: entry.secret },
+    ]),
+  )
+}
+
+type Owner = { teamId: string; stackId: string; unitId: string }
+
+/** Seals the secrets of a new unit. Answers those generated just now, by name: they are shown this once. */
+export async function keepSecrets(
+  db: Kysely<Database>,
+  key: SecretKey,
+  { teamId, stackId, unitId }: Owner,
+  env: EnvInput,
+): Promise<Record<string, string>> {
+  const secrets = Object.values(env).filter((entry) => typeof entry !== 'string')
+  if (secrets.length === 0) return {}
+  const given = new Map(
+    secrets.flatMap(({ secret, value }) => (value === undefined ? [] : [[secret, value] as const])),
+  )
+  const known = new Set((await listSecrets(db, [stackId])).map((row) => row.name))
+  const missing = secrets.map(({ secret }) => secret).filter((name) => !given.has(name) && !known.has(name))
+  const generated = new Map(missing.map((name) => [name, generateSecret()]))
+  await insertSecrets(db, [
+    ...[...given].map(([name, value]) => sealSecret(key, teamId, unitId, name, value)),
+    ...[...generated].map(([name, value]) => sealSecret(key, teamId, stackId, name, value)),
+  ])
+  return Object.fromEntries(generated)
+}
+
+/** What the machine gets. Values can be secret: they go to the engine and nowhere else. */
+export async function renderEnv(app: App, unit: UnitRecord): Promise<Record<string, string>> {
+  const entries = Object.entries(unit.spec.env)
+  const needsSecrets = entries.some(([, entry]) => typeof entry !== 'string')
+  const secrets = needsSecrets ? await openSecrets(app, unit) : new Map<string, string>()
+  return Object.fromEntries(
+    entries.map(([name, entry]) => {
+      if (typeof entry === 'string') return [name, fillIn(entry, unit.stackName)]
+      const value = secrets.get(entry.secret)
+      if (value === undefined) throw new Error(`the secret of ${unit.id} for ${name} is gone`)
+      return [name, value]
+    }),
+  )
+}
+
+/**
+ * `{{unit:NAME}}` becomes the address of a unit of the same stack, `{{self:host}}` the host of the unit's own
+ * URL, `localhost` without one. One pass: what was filled in is not looked at again.
+ */
+export function fillIn(value: string, stackName: string): string {
+  return value.replace(/\{\{(?:unit:([a-z0-9]+(?:-[a-z0-9]+)*)|self:host)\}\}/g, (_all, name?: string) =>
+    name === undefined ? 'localhost' : internalHost(name, stackName),
+  )
+}
+
+async function openSecrets(app: App, unit: UnitRecord): Promise<Map<string, string>> {
+  const rows = await listSecrets(app.db, [unit.stackId, unit.id])
+  // The unit's own after the stack's, so that its own wins.
+  const ordered = rows.toSorted((a, b) => Number(a.owner_id === unit.id) - Number(b.owner_id === unit.id))
+  return new Map(
+    ordered.map((row) => [
+      row.name,
+      app.secretKey.open(row.sealed, context(unit.teamId, row.owner_id, row.name)).toString(),
+    ]),
+  )
+}
+
+function sealSecret(
+  key: SecretKey,
+  teamId: string,
+  ownerId: string,
+  name: string,
+  value: string,
+): SecretsTable {
+  const sealed = key.seal(Buffer.from(value), context(teamId, ownerId, name))
+  return { owner_id: ownerId, name, sealed }
+}
+
+function context(teamId: string, ownerId: string, name: string): string[] {
+  return ['secret', teamId, ownerId, name]
+}
+
+/** Letters, digits, - and _ only, so that it can stand in a URL. */
+function generateSecret(): string {
+  return randomBytes(24).toString('base64url')
+}

@@ -1,0 +1,69 @@
+// Running a command in a unit (spec 4.2). Without a shell, with its output cut at a bound: a command that
+// prints without end costs neither memory here nor its own life.
+
+import { StringDecoder } from 'node:string_decoder'
+import type { App } from '../../app.ts'
+import type { Exec, ExecResult } from '../../contract/exec.ts'
+import { limits } from '../../contract/limits.ts'
+import type { ExecOutput } from '../../engine/engine.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { getUnitInUse, onMachine } from './in-use.ts'
+import { machineRef } from './machine.ts'
+
+export type ExecOptions = {
+  /**
+   * Gets output as it comes instead of the answer, which then has empty streams and is never `truncated`.
+   * It is waited for: a slow reader holds the command back.
+   */
+  onOutput?: (output: ExecOutput) => void | Promise<void>
+  /** Aborting kills the command. */
+  signal?: AbortSignal
+}
+
+export async function execInUnit(
+  app: App,
+  caller: Caller,
+  id: string,
+  request: Exec,
+  { onOutput, signal }: ExecOptions = {},
+): Promise<ExecResult> {
+  const unit = await getUnitInUse(app, caller, id, 'no command can run in it')
+  const collected = { stdout: new CutOutput(), stderr: new CutOutput() }
+  const receive = onOutput ?? (({ stream, data }: ExecOutput) => collected[stream].add(data))
+  const engineRequest = {
+    argv: request.cmd,
+    stdin: request.stdin === undefined ? null : Buffer.from(request.stdin),
+    timeoutMs: request.timeoutMs,
+  }
+  const { exitCode, timedOut } = await onMachine(app, caller, unit, 'no command can run in it', () =>
+    app.engine.exec(machineRef(unit), engineRequest, receive, signal),
+  )
+  return {
+    exitCode,
+    stdout: collected.stdout.text(),
+    stderr: collected.stderr.text(),
+    timedOut,
+    truncated: collected.stdout.cut || collected.stderr.cut,
+  }
+}
+
+/** One stream's output up to the bound, as text. */
+class CutOutput {
+  #chunks: Buffer[] = []
+  #bytes = 0
+  cut = false
+
+  add(data: Buffer): void {
+    const room = limits.execOutputBytes - this.#bytes
+    if (data.length > room) this.cut = true
+    if (room <= 0) return
+    this.#chunks.push(data.length > room ? data.subarray(0, room) : data)
+    this.#bytes += Math.min(data.length, room)
+  }
+
+  /** As UTF-8; bytes that are not become U+FFFD. A character cut in two at the bound is left out. */
+  text(): string {
+    const bytes = Buffer.concat(this.#chunks)
+    return this.cut ? new StringDecoder('utf8').write(bytes) : bytes.toString('utf8')
+  }
+}

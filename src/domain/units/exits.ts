@@ -1,0 +1,58 @@
+// Processes that ended on their own, and machines the host lost (spec 3). The engine tells of each at least
+// once; one that ended because we asked, or in an earlier run, changes nothing here.
+
+import type { App } from '../../app.ts'
+import { nextState } from '../../contract/states.ts'
+import type { MachineStatus } from '../../engine/engine.ts'
+import { SECOND } from '../../lib/clock.ts'
+import { findUnitOfAnyTeam, type UnitRecord } from '../../store/units.ts'
+import { transition } from './transition.ts'
+
+/** Of somebody else's change between reading and writing there can be a few, one after the other. */
+const ATTEMPTS = 5
+
+export async function recordExit(app: App, status: MachineStatus): Promise<void> {
+  if (status.state !== 'exited' && status.state !== 'lost') return
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const unit = await findUnitOfAnyTeam(app.db, { id: status.id, now: app.clock.now() })
+    if (!unit || unit.generation !== status.generation) return
+    const trigger = status.state === 'exited' ? 'exited' : 'lost'
+    if (nextState(unit, trigger) === null || (await move(app, unit, status))) return
+  }
+}
+
+async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promise<boolean> {
+  if (!exit) return (await transition(app, unit, 'lost')) !== null
+  const lastExit = { code: exit.code, oomKilled: exit.oomKilled, at: exit.at.toISOString() }
+  // Before it was ever ready no start was recorded.
+  const startedAt = unit.state === 'running' ? {} : { startedAt: unit.changedAt }
+  const moved = await transition(app, unit, 'exited', { runAt: exit.at, set: { lastExit, ...startedAt } })
+  return moved !== null
+}
+
+/** Asks the engine how this unit's machine is, for when an operation found it not running. */
+export async function recordExitOf(app: App, unit: UnitRecord): Promise<void> {
+  const statuses = await app.engine.list()
+  const status = statuses.find(({ id }) => id === unit.id)
+  if (status?.generation === unit.generation) await recordExit(app, status)
+}
+
+const RETRY_EVERY_MS = SECOND
+
+/** Follows the engine's reports until the signal aborts, across restarts of the engine. */
+export async function watchExits(app: App, signal: AbortSignal): Promise<void> {
+  const onExit = (status: MachineStatus) => {
+    recordExit(app, status).catch((error: unknown) => {
+      // The reconciler comes by (reconcile.ts) and finds what was missed here.
+      app.log.error({ err: error, unitId: status.id }, 'an exit was not recorded')
+    })
+  }
+  while (!signal.aborted) {
+    try {
+      await app.engine.watchExits(onExit, signal)
+    } catch (error) {
+      app.log.warn({ err: error }, 'the engine stopped reporting exits')
+    }
+    if (!signal.aborted) await app.clock.sleep(RETRY_EVERY_MS, signal).catch(() => {})
+  }
+}

@@ -1,0 +1,55 @@
+// What an engine's failure means to a caller. The engine's own words reach them only where it marked them
+// public; anything else is logged where it is caught.
+
+import { type AppError, invalidState, providerError, unavailable } from '../../contract/errors.ts'
+import { isEngineError } from '../../engine/errors.ts'
+import type { UnitRecord } from '../../store/units.ts'
+
+/** The sentence for a machine that could not be made or started. */
+export function failureText(error: unknown, unit: UnitRecord): string {
+  if (!isEngineError(error)) return 'The service failed while it worked on this unit.'
+  switch (error.kind) {
+    case 'image_not_found':
+      return `The image ${unit.image} was not found: ${error.publicMessage} Check its name and tag.`
+    case 'image_denied':
+      return `The image ${unit.image} may not be pulled: ${error.publicMessage} Use a public image, or one this service has credentials for.`
+    case 'image_unavailable':
+      return `The registry of the image ${unit.image} cannot be reached now: ${error.publicMessage} Try again later.`
+    case 'image_invalid':
+      return `The image ${unit.image} cannot be used: ${error.publicMessage}`
+    case 'start_failed':
+      return `The unit's process could not be started: ${error.publicMessage}`
+    case 'host_full':
+      return `The host has no room for this now: ${error.publicMessage}`
+    case 'timeout':
+      return `The host took too long: ${error.publicMessage}`
+    case 'engine_away':
+      return 'The engine is restarting; try again in a moment.'
+    default:
+      return 'The host failed while it worked on this unit.'
+  }
+}
+
+/**
+ * For an operation on a machine that exists. Failures that are not the engine's are bugs or the database's
+ * and go through as they are.
+ */
+export function engineFailure(error: unknown, unit: UnitRecord): unknown {
+  if (!isEngineError(error)) return error
+  if (error.kind === 'engine_away') return unavailable(failureText(error, unit), 2, error)
+  return providerError(failureText(error, unit), { details: { unitId: unit.id }, cause: error })
+}
+
+/** Spec 3: `{ lastExit }` once stopped, else what its machine does and what the host said. */
+export function notPossibleNow(unit: UnitRecord, what: string): AppError {
+  if (unit.state === 'stopped') {
+    return invalidState(`The unit is stopped, so ${what}. Start it first: POST /v1/units/${unit.id}/start.`, {
+      lastExit: unit.lastExit,
+    })
+  }
+  return invalidState(`The unit is ${unit.state}, so ${what}.`, {
+    machineState: unit.state,
+    lastExit: unit.lastExit,
+    providerSaid: unit.error,
+  })
+}

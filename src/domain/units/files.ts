@@ -1,0 +1,58 @@
+// Files of a unit, written and read through the unit itself: what it reads back is what was verified
+// (spec 4.2).
+
+import type { App } from '../../app.ts'
+import { type AppError, notFound, validation } from '../../contract/errors.ts'
+import type { FileRead, FileWritten } from '../../contract/files.ts'
+import { limits } from '../../contract/limits.ts'
+import { type EngineErrorKind, isEngineError } from '../../engine/errors.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { getUnitInUse, onMachine } from './in-use.ts'
+import { machineRef } from './machine.ts'
+
+/** `path` is one that contract/files.ts accepted. */
+export async function writeFile(
+  app: App,
+  caller: Caller,
+  id: string,
+  path: string,
+  content: Buffer,
+): Promise<FileWritten> {
+  if (content.length > limits.fileBytes) throw tooLarge('contentBase64')
+  const unit = await getUnitInUse(app, caller, id, 'no file can be written to it')
+  const written = await onMachine(app, caller, unit, 'no file can be written to it', async () => {
+    return await app.engine.writeFile(machineRef(unit), path, content).catch(refuseFile(path))
+  })
+  const warning = unit.spec.files.some((file) => file.path === path)
+    ? { warning: 'This is a boot file: each start writes the content of the spec over it.' }
+    : {}
+  return { path, bytes: written.bytes, sha256: written.sha256, verified: written.verified, ...warning }
+}
+
+export async function readFile(app: App, caller: Caller, id: string, path: string): Promise<FileRead> {
+  const unit = await getUnitInUse(app, caller, id, 'no file can be read from it')
+  const content = await onMachine(app, caller, unit, 'no file can be read from it', async () => {
+    return await app.engine.readFile(machineRef(unit), path, limits.fileBytes).catch(refuseFile(path))
+  })
+  return { path, contentBase64: content.toString('base64') }
+}
+
+/** Failures that are about the path, by what the caller can do; others go on as they are. */
+const refusals: Partial<Record<EngineErrorKind, (path: string, said: string) => AppError>> = {
+  file_not_found: (path) => notFound('file', path),
+  not_a_file: (path) => validation([{ path: 'path', message: `${path} is not a regular file` }]),
+  file_too_large: () => tooLarge('path'),
+  file_refused: (_path, said) => validation([{ path: 'path', message: said }]),
+  bad_path: (_path, said) => validation([{ path: 'path', message: said }]),
+}
+
+function refuseFile(path: string): (error: unknown) => never {
+  return (error) => {
+    const refusal = isEngineError(error) ? refusals[error.kind] : undefined
+    throw refusal && isEngineError(error) ? refusal(path, error.publicMessage) : error
+  }
+}
+
+function tooLarge(field: string): AppError {
+  return validation([{ path: field, message: `a file must be at most ${limits.fileBytes} bytes` }])
+}

@@ -1,0 +1,25 @@
+// One unit of the caller's team.
+
+import type { App } from '../../app.ts'
+import { forbidden, notFound } from '../../contract/errors.ts'
+import type { Unit } from '../../contract/unit.ts'
+import { isId } from '../../lib/ids.ts'
+import { findUnit, unitExists, type UnitRecord } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { showUnit } from './show.ts'
+
+export async function getUnit(app: App, caller: Caller, id: string): Promise<Unit> {
+  return showUnit(await getRecord(app, caller, id))
+}
+
+/**
+ * Spec 5.5 and 7: of another team 403, unknown 404; ids are random, so the difference teaches nothing. A row
+ * of another team is never read.
+ */
+export async function getRecord(app: App, caller: Caller, id: string): Promise<UnitRecord> {
+  if (!isId('unit', id)) throw notFound('unit', id)
+  const unit = await findUnit(app.db, { teamId: caller.teamId, id, now: app.clock.now() })
+  if (unit) return unit
+  if (await unitExists(app.db, id)) throw forbidden('This unit belongs to another team.')
+  throw notFound('unit', id)
+}

@@ -1,0 +1,35 @@
+// The units of the caller's team, newest first.
+
+import type { App } from '../../app.ts'
+import { validation } from '../../contract/errors.ts'
+import type { UnitList, UnitListQuery } from '../../contract/unit.ts'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
+import { listUnitsOfTeam } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { showUnit } from './show.ts'
+
+export async function listUnits(app: App, caller: Caller, query: UnitListQuery): Promise<UnitList> {
+  const found = await listUnitsOfTeam(app.db, {
+    teamId: caller.teamId,
+    stack: query.stack ?? null,
+    destroyedToo: query.all,
+    before: query.cursor === undefined ? null : idIn(query.cursor),
+    // One more than asked for tells whether there is a next page.
+    limit: query.limit + 1,
+    now: app.clock.now(),
+  })
+  const page = found.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    units: page.map(showUnit),
+    next: found.length > page.length && last ? encodeCursor(last.id) : null,
+  }
+}
+
+function idIn(cursor: string): string {
+  const id = decodeCursor(cursor, 'unit')
+  if (id === null) {
+    throw validation([{ path: 'cursor', message: 'must be the `next` of an earlier answer' }])
+  }
+  return id
+}

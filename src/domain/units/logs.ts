@@ -1,0 +1,83 @@
+// What a unit's process printed (spec 4.2). Reading it is no use of the unit and wakes nothing (design 4).
+
+import type { App } from '../../app.ts'
+import { validation } from '../../contract/errors.ts'
+import type { LogEvent, LogLine, LogPage, LogQuery } from '../../contract/logs.ts'
+import type { LogLine as EngineLine } from '../../engine/engine.ts'
+import { isEngineError } from '../../engine/errors.ts'
+import type { UnitRecord } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { engineFailure, notPossibleNow } from './failures.ts'
+import { getRecord } from './get.ts'
+
+/** Without `since` the newest lines, else those after it, oldest first. */
+export async function readLogs(app: App, caller: Caller, id: string, query: LogQuery): Promise<LogPage> {
+  const unit = await getLoggedUnit(app, caller, id)
+  const lines = await storedLines(app, unit, query)
+  return { lines: lines.map(showLine), next: lines.at(-1)?.cursor ?? query.since ?? null }
+}
+
+/**
+ * What readLogs answers, line by line, and then every line as it comes, until the unit's run ends or the
+ * signal aborts. A unit that is not running has an end at once.
+ */
+export async function* followLogs(
+  app: App,
+  caller: Caller,
+  id: string,
+  query: LogQuery,
+  signal: AbortSignal,
+): AsyncGenerator<LogEvent> {
+  const unit = await getLoggedUnit(app, caller, id)
+  let after = query.since !== undefined && parseTime(query.since) === null ? query.since : null
+  for (const line of await storedLines(app, unit, query)) {
+    after = line.cursor
+    yield toEvent(line)
+  }
+  try {
+    for await (const line of app.engine.followLogs(unit.id, after, signal)) yield toEvent(line)
+  } catch (error) {
+    if (!isEngineError(error, 'unknown_machine')) throw logFailure(error, unit)
+  }
+  if (!signal.aborted) yield { kind: 'end', reason: (await getRecord(app, caller, id)).state }
+}
+
+/** A destroyed unit has no logs left. */
+async function getLoggedUnit(app: App, caller: Caller, id: string): Promise<UnitRecord> {
+  const unit = await getRecord(app, caller, id)
+  if (unit.state === 'destroyed') throw notPossibleNow(unit, 'its logs are gone')
+  return unit
+}
+
+async function storedLines(app: App, unit: UnitRecord, { since, limit }: LogQuery): Promise<EngineLine[]> {
+  const time = since === undefined ? null : parseTime(since)
+  const after = since !== undefined && time === null ? since : null
+  try {
+    return await app.engine.logs(unit.id, { after, since: time, limit })
+  } catch (error) {
+    // Not made yet, or undone after it failed: it printed nothing.
+    if (isEngineError(error, 'unknown_machine')) return []
+    throw logFailure(error, unit)
+  }
+}
+
+function logFailure(error: unknown, unit: UnitRecord): unknown {
+  if (!isEngineError(error, 'bad_cursor')) return engineFailure(error, unit)
+  const message = 'must be the `next` of an earlier answer, or an ISO time such as 2026-01-31T12:00:00Z'
+  return validation([{ path: 'since', message }])
+}
+
+/** The time an ISO text says, or null: then it is a cursor. */
+function parseTime(since: string): Date | null {
+  if (!/^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?$/.test(since)) return null
+  const time = new Date(since)
+  return Number.isNaN(time.getTime()) ? null : time
+}
+
+function showLine({ at, stream, text }: EngineLine): LogLine {
+  return { at: at.toISOString(), stream, text }
+}
+
+function toEvent(line: EngineLine): LogEvent {
+  return { kind: 'line', cursor: line.cursor, line: showLine(line) }
+}

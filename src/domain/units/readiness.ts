@@ -1,0 +1,43 @@
+// When a unit is ready: its healthcheck passed or, without one, its process has started (spec 2.4). One
+// probe at a time, each killed after 10 seconds, all within the healthcheck's `timeoutMs` (design 5).
+
+import type { App } from '../../app.ts'
+import { limits } from '../../contract/limits.ts'
+import { EngineError, isEngineError } from '../../engine/errors.ts'
+import type { UnitRecord } from '../../store/units.ts'
+import { machineRef } from './machine.ts'
+
+/** False: its process ended before it was ready. Throws EngineError `start_failed` when time is up. */
+export async function becomesReady(app: App, unit: UnitRecord): Promise<boolean> {
+  const { healthcheck } = unit.spec
+  if (!healthcheck) return true
+  const deadlineMs = app.clock.monotonicMs() + healthcheck.timeoutMs
+  for (;;) {
+    const leftMs = deadlineMs - app.clock.monotonicMs()
+    if (leftMs <= 0) throw notReady(healthcheck.timeoutMs)
+    const outcome = await probe(app, unit, healthcheck.cmd, Math.min(leftMs, limits.healthcheckProbeMs))
+    if (outcome !== 'failed') return outcome === 'passed'
+    const restMs = deadlineMs - app.clock.monotonicMs()
+    await app.clock.sleep(Math.max(0, Math.min(healthcheck.intervalMs, restMs)))
+  }
+}
+
+async function probe(
+  app: App,
+  unit: UnitRecord,
+  argv: string[],
+  timeoutMs: number,
+): Promise<'passed' | 'failed' | 'ended'> {
+  try {
+    const request = { argv, stdin: null, timeoutMs: Math.ceil(timeoutMs) }
+    const { exitCode, timedOut } = await app.engine.exec(machineRef(unit), request, () => {})
+    return exitCode === 0 && !timedOut ? 'passed' : 'failed'
+  } catch (error) {
+    if (isEngineError(error, 'not_running')) return 'ended'
+    throw error
+  }
+}
+
+function notReady(timeoutMs: number): EngineError {
+  return new EngineError('start_failed', `its healthcheck did not pass within ${timeoutMs} ms.`)
+}

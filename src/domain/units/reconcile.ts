@@ -1,0 +1,97 @@
+// Desired state is in the database, actual state on the host; here they are brought together, after a
+// restart and ever again. Everything is safe to do twice, and beside the operations themselves.
+
+import type { App } from '../../app.ts'
+import type { MachineStatus } from '../../engine/engine.ts'
+import { SECOND } from '../../lib/clock.ts'
+import { listPassingUnits, listUnitsWithMachines, type UnitRecord } from '../../store/units.ts'
+import { driveCreate } from './create.ts'
+import { driveDestroy } from './destroy.ts'
+import { recordExit } from './exits.ts'
+import { driveStart } from './start.ts'
+import { driveStop } from './stop.ts'
+
+/**
+ * Once before the first operation: the engine removes what is no unit's, and units that a crash left on
+ * their way go on. Throws when the engine or the database is away; call it again then.
+ */
+export async function recover(app: App): Promise<void> {
+  const wanted = await listUnitsWithMachines(app.db)
+  const report = await app.engine.recover(wanted.map((unit) => unit.id))
+  app.log.info(report, 'recovered')
+  await reconcileMachines(app)
+  await resumePassingUnits(app)
+}
+
+/** A loop's round: drives on what is in a passing state. Work that is under way already is joined. */
+export async function resumePassingUnits(app: App): Promise<void> {
+  for (const unit of await listPassingUnits(app.db, app.clock.now())) {
+    // Not waited for: one hung machine must not hold up the others.
+    driveOn(app, unit).catch((error: unknown) => {
+      app.log.warn({ err: error, unitId: unit.id, state: unit.state }, 'a unit could not be driven on')
+    })
+  }
+}
+
+async function driveOn(app: App, unit: UnitRecord): Promise<void> {
+  switch (unit.state) {
+    case 'creating':
+      return await driveCreate(app, unit)
+    case 'starting':
+      return await driveStart(app, unit)
+    case 'stopping':
+      return await driveStop(app, unit)
+    case 'destroying':
+      return await driveDestroy(app, unit)
+    default:
+      return
+  }
+}
+
+/** A state younger than this may be ahead of the engine's list, which was read before it. */
+const SETTLE_MS = 10 * SECOND
+
+/** A loop's round: exits nobody told us of, machines that are gone, machines nobody wants. */
+export async function reconcileMachines(app: App): Promise<void> {
+  const before = app.clock.now()
+  // The list first: a machine's row is always older than the machine.
+  const machines = new Map((await app.engine.list()).map((status) => [status.id, status]))
+  const units = new Map((await listUnitsWithMachines(app.db)).map((unit) => [unit.id, unit]))
+  for (const status of machines.values()) {
+    const unit = units.get(status.id)
+    if (!unit) await attempt(app, status.id, () => app.engine.destroy(status.id))
+    else if (status.generation !== unit.generation) continue
+    else if (status.state !== 'running') await attempt(app, status.id, () => recordExit(app, status))
+    else if (isLeftRunning(unit, before)) await attempt(app, status.id, () => stopMachine(app, unit))
+  }
+  for (const unit of units.values()) {
+    const vanished = unit.state === 'running' && !machines.has(unit.id) && isSettled(unit, before)
+    if (vanished) await attempt(app, unit.id, () => recordExit(app, lost(unit)))
+  }
+}
+
+async function stopMachine(app: App, { id, generation }: Standing): Promise<void> {
+  await app.engine.stop({ id, generation }, 0)
+}
+
+type Standing = { id: string; state: string; generation: number; changedAt: Date }
+
+function isLeftRunning(unit: Standing, now: Date): boolean {
+  return ['stopped', 'sleeping'].includes(unit.state) && isSettled(unit, now)
+}
+
+function isSettled(unit: Standing, now: Date): boolean {
+  return now.getTime() - unit.changedAt.getTime() > SETTLE_MS
+}
+
+function lost({ id, generation }: Standing): MachineStatus {
+  return { id, generation, state: 'lost', exit: null, address: '' }
+}
+
+async function attempt(app: App, unitId: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    app.log.warn({ err: error, unitId }, 'a machine was not reconciled')
+  }
+}

@@ -1,0 +1,141 @@
+// The part of a create that is decided in one transaction: whether the caller may, and what row it gets. The
+// team is locked meanwhile, so that fifty creates at once cannot all be the fifth of five.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import type { Create } from '../../contract/create.ts'
+import { conflict, validation } from '../../contract/errors.ts'
+import { InvalidImageReference, parseImageReference } from '../../contract/image-reference.ts'
+import { limits } from '../../contract/limits.ts'
+import type { UnitSpec } from '../../contract/unit-spec.ts'
+import { newId } from '../../lib/ids.ts'
+import type { Database } from '../../store/db.ts'
+import { findStackByName, insertStack, lockTeam, type StackRecord } from '../../store/stacks.ts'
+import {
+  countLiveUnits,
+  findUnitOfAnyTeam,
+  insertUnit,
+  type StoredSpec,
+  unitNameTaken,
+  type UnitRecord,
+} from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import {
+  type Bounds,
+  checkConcurrency,
+  checkRegistry,
+  checkSize,
+  checkSleep,
+  defaultSleep,
+} from '../policies/check.ts'
+import { declaredFiles, keepBootFiles } from './boot-files.ts'
+import { declaredEnv, keepSecrets } from './env.ts'
+
+export type Reservation = {
+  unit: UnitRecord
+  /** Secrets generated for it, shown this once. */
+  outputs: Record<string, string>
+}
+
+/** A unit in `creating`, or a refusal: policy and plan, concurrency, or a name that is taken. */
+export async function reserveUnit(app: App, caller: Caller, { spec, stack }: Create): Promise<Reservation> {
+  const sleep = checkedSleep(app, caller, spec)
+  const { defaultClass: isolation } = await app.engine.capabilities()
+  return await app.db.transaction().execute(async (db) => {
+    await lockTeam(db, caller.teamId)
+    checkConcurrency(caller.policy, await countLiveUnits(db, caller.credentialId))
+    const { id: stackId } = await stackFor(app, db, caller.teamId, { stack, unitName: spec.name })
+    if (await unitNameTaken(db, { stackId, name: spec.name })) {
+      throw conflict(`The stack already has a unit named "${spec.name}"; destroy it or choose another name.`)
+    }
+    const unitId = newId('unit')
+    const { teamId } = caller
+    await insertUnit(db, {
+      id: unitId,
+      team_id: teamId,
+      stack_id: stackId,
+      name: spec.name,
+      image: spec.image,
+      size: spec.size,
+      spec: storedSpec(spec),
+      isolation,
+      network_group: caller.networkGroup,
+      address: null,
+      held_by: caller.credentialId,
+      state: 'creating',
+      generation: 1,
+      stopped_reason: null,
+      sleep,
+      sleeps_at: null,
+      last_used_at: null,
+      created_at: app.clock.now(),
+      changed_at: app.clock.now(),
+      started_at: null,
+      last_exit: null,
+      error: null,
+      destroys_at: null,
+      forked_from: null,
+    })
+    await keepBootFiles(db, app.secretKey, { teamId, unitId }, spec.files)
+    const outputs = await keepSecrets(db, app.secretKey, { teamId, stackId, unitId }, spec.env)
+    const unit = await findUnitOfAnyTeam(db, { id: unitId, now: app.clock.now() })
+    if (!unit) throw new Error('a unit was not there right after it was inserted')
+    return { unit, outputs }
+  })
+}
+
+function checkedSleep(app: App, caller: Caller, spec: UnitSpec): string {
+  const bounds: Bounds = { policy: caller.policy, plan: caller.plan, sleepMax: app.config.sleepMax }
+  checkSize(bounds, spec.size)
+  checkRegistry(bounds, registryOf(spec.image))
+  const sleep = spec.sleep ?? defaultSleep(bounds, app.config.sleepDefault)
+  checkSleep(bounds, sleep)
+  return sleep
+}
+
+function registryOf(image: string): string {
+  try {
+    return parseImageReference(image).registry
+  } catch (error) {
+    if (!(error instanceof InvalidImageReference)) throw error
+    throw validation([{ path: 'spec.image', message: error.message }])
+  }
+}
+
+/** The stack of that name, made when absent; without a name a new one named after the unit (design 5). */
+async function stackFor(
+  app: App,
+  db: Kysely<Database>,
+  teamId: string,
+  { stack, unitName }: { stack: string | undefined; unitName: string },
+): Promise<StackRecord> {
+  const existing = stack === undefined ? null : await findStackByName(db, { teamId, name: stack })
+  if (existing) return existing
+  const name = stack ?? (await freeStackName(db, teamId, unitName))
+  const made = { id: newId('stack'), teamId, name, createdAt: app.clock.now() }
+  await insertStack(db, made)
+  return made
+}
+
+/** `web`, or the first free of `web-2`, `web-3` …, cut where that would be too long. */
+async function freeStackName(db: Kysely<Database>, teamId: string, unitName: string): Promise<string> {
+  for (let number = 1; ; number++) {
+    const suffix = number === 1 ? '' : `-${number}`
+    const name = unitName.slice(0, limits.nameLength - suffix.length).replace(/-$/, '') + suffix
+    if (!(await findStackByName(db, { teamId, name }))) return name
+  }
+}
+
+function storedSpec(spec: UnitSpec): StoredSpec {
+  return {
+    entrypoint: spec.entrypoint ?? null,
+    cmd: spec.cmd ?? null,
+    env: declaredEnv(spec.env),
+    ports: spec.ports,
+    databasePorts: [],
+    expose: spec.expose ?? null,
+    volume: spec.volume ?? null,
+    files: declaredFiles(spec.files),
+    healthcheck: spec.healthcheck ?? null,
+  }
+}

@@ -1,0 +1,36 @@
+// A unit as answers show it (spec 2.1).
+
+import type { Unit } from '../../contract/unit.ts'
+import type { UnitRecord } from '../../store/units.ts'
+import { toCents } from '../billing/prices.ts'
+import { internalHost } from './names.ts'
+
+export function showUnit(unit: UnitRecord): Unit {
+  return {
+    id: unit.id,
+    teamId: unit.teamId,
+    stackId: unit.stackId,
+    name: unit.name,
+    image: unit.image,
+    size: unit.size,
+    state: unit.state,
+    internalHost: internalHost(unit.name, unit.stackName),
+    endpoints: [],
+    ports: unit.spec.ports,
+    databasePorts: unit.spec.databasePorts,
+    expose: unit.spec.expose,
+    env: unit.spec.env,
+    createdAt: unit.createdAt.toISOString(),
+    startedAt: unit.startedAt?.toISOString() ?? null,
+    sleep: unit.sleep,
+    sleepsAt: unit.sleepsAt?.toISOString() ?? null,
+    lastUsedAt: unit.lastUsedAt?.toISOString() ?? null,
+    costCentsSoFar: toCents(unit.costNanoCents),
+    error: unit.error,
+    destroysAt: unit.destroysAt?.toISOString() ?? null,
+    stoppedReason: unit.stoppedReason,
+    lastExit: unit.lastExit,
+    files: unit.spec.files,
+    forkedFrom: unit.forkedFrom,
+  }
+}

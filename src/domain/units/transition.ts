@@ -1,0 +1,66 @@
+// The only way a unit's state changes: the table of contract/states.ts says whether it may, a
+// compare-and-set in the database says who did it.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { nextState, type Trigger } from '../../contract/states.ts'
+import { HOUR } from '../../lib/clock.ts'
+import { changeState, type StateFields } from '../../store/unit-state.ts'
+import type { Database } from '../../store/db.ts'
+import type { UnitRecord } from '../../store/units.ts'
+import { priceNanoCentsPerHour } from '../billing/prices.ts'
+import { sleepsAtAfter } from './use.ts'
+
+/** How long a unit in `error` is kept for its owner to read why. */
+const KEEP_ERRORS_MS = HOUR
+
+export type TransitionOptions = {
+  set?: StateFields
+  /** Where the billed run begins or ends, when that was earlier than now. */
+  runAt?: Date
+  /** Only if nobody used the unit so that it is due to sleep later than this. */
+  ifSleepsBy?: Date
+  /** A transaction to take part in. */
+  db?: Kysely<Database>
+}
+
+/**
+ * The unit as it is afterwards, or null: the table does not allow it from the state this record shows, or
+ * somebody else changed it since it was read.
+ */
+export async function transition(
+  app: App,
+  unit: UnitRecord,
+  trigger: Trigger,
+  { set = {}, runAt, ifSleepsBy, db = app.db }: TransitionOptions = {},
+): Promise<UnitRecord | null> {
+  const to = nextState(unit, trigger)
+  if (!to) return null
+  const at = app.clock.now()
+  const fields: StateFields = { ...impliedBy(unit, to.state, at), ...set }
+  const changed = await changeState(db, {
+    id: unit.id,
+    from: { state: unit.state, generation: unit.generation },
+    to,
+    at,
+    ...(runAt === undefined ? {} : { runAt }),
+    ...(ifSleepsBy === undefined ? {} : { ifSleepsBy }),
+    priceNanoCentsPerHour: priceNanoCentsPerHour[unit.size],
+    set: fields,
+  })
+  return changed ? { ...unit, ...fields, ...to, changedAt: at } : null
+}
+
+/** What spec 2.1 ties to a state, whoever brings it about. */
+function impliedBy(unit: UnitRecord, to: UnitRecord['state'], at: Date): StateFields {
+  switch (to) {
+    case 'running':
+      return { sleepsAt: sleepsAtAfter(unit.sleep, at), lastUsedAt: at, error: null }
+    case 'error':
+      return { sleepsAt: null, destroysAt: new Date(at.getTime() + KEEP_ERRORS_MS) }
+    case 'destroyed':
+      return { address: null }
+    default:
+      return { sleepsAt: null, destroysAt: null }
+  }
+}

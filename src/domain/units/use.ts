@@ -1,0 +1,52 @@
+// What counts as use moves `sleepsAt` (design 4): an exec for as long as it runs, a file read or written, a
+// start. Reading about a unit does not.
+
+import type { App } from '../../app.ts'
+import { MINUTE, SECOND } from '../../lib/clock.ts'
+import { sleepWindowMs } from '../../lib/duration.ts'
+import { touchUnit, type UnitRecord } from '../../store/units.ts'
+
+/** When a unit that is used now goes to sleep; null for `never`. */
+export function sleepsAtAfter(sleep: string, usedAt: Date): Date | null {
+  const windowMs = sleepWindowMs(sleep)
+  return windowMs === Infinity ? null : new Date(usedAt.getTime() + windowMs)
+}
+
+/** False: the unit is not running any more. */
+export async function recordUse(app: App, unit: UnitRecord): Promise<boolean> {
+  const usedAt = app.clock.now()
+  const sleepsAt = sleepsAtAfter(unit.sleep, usedAt)
+  return await touchUnit(app.db, { teamId: unit.teamId, id: unit.id, usedAt, sleepsAt })
+}
+
+/** The shortest window is a minute, so a use that is renewed this often never looks idle. */
+const RENEW_EVERY_MS = MINUTE / 3
+/** A use shorter than this is covered by the record made when it began. */
+const SHORT_MS = SECOND
+
+/** Keeps the unit in use while the work goes on. The use was recorded when the caller got the unit. */
+export async function whileInUse<T>(app: App, unit: UnitRecord, work: () => Promise<T>): Promise<T> {
+  const done = new AbortController()
+  const startedMs = app.clock.monotonicMs()
+  const renewing = renew(app, unit, done.signal)
+  try {
+    return await work()
+  } finally {
+    done.abort()
+    await renewing
+    if (app.clock.monotonicMs() - startedMs > SHORT_MS) await recordUse(app, unit).catch(logFailure(app))
+  }
+}
+
+async function renew(app: App, unit: UnitRecord, done: AbortSignal): Promise<void> {
+  for (;;) {
+    await app.clock.sleep(RENEW_EVERY_MS, done).catch(() => {})
+    if (done.aborted) return
+    await recordUse(app, unit).catch(logFailure(app))
+  }
+}
+
+/** A use that cannot be recorded must not fail the use itself. */
+function logFailure(app: App): (error: unknown) => void {
+  return (error) => app.log.warn({ err: error }, 'a use was not recorded')
+}
