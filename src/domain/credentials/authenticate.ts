@@ -10,9 +10,10 @@ import { batched } from '../../lib/batch.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { type Credential, findCredentials, touchCredential } from '../../store/credentials.ts'
 import type { Database } from '../../store/db.ts'
-import { findSession, setSessionTeam } from '../../store/sessions.ts'
+import { setSessionTeam } from '../../store/sessions.ts'
 import { listMemberships } from '../../store/teams.ts'
 import type { Caller } from './caller.ts'
+import { findLiveSession } from './sessions.ts'
 import { tokenMatches, tokenPrefix } from './token.ts'
 import { widePolicy } from './wide-policy.ts'
 
@@ -93,13 +94,8 @@ function isLive(credential: Credential, now: Date): boolean {
 }
 
 async function bySession(app: App, token: string, team: string | null): Promise<Caller> {
-  const prefix = tokenPrefix('session', token)
-  if (prefix === null) throw unauthorized()
-  const session = await findSession(app.db, prefix)
-  const matches = tokenMatches(token, session?.hash ?? null)
-  if (!session || !matches || session.revokedAt !== null || session.expiresAt <= app.clock.now()) {
-    throw unauthorized('This session has ended; sign in again.')
-  }
+  const session = await findLiveSession(app, token)
+  if (!session) throw unauthorized('This session has ended; sign in again.')
 
   const memberships = await listMemberships(app.db, session.userId)
   const wanted = team ?? session.currentTeamId

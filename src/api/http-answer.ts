@@ -1,0 +1,61 @@
+// How an answer leaves: every response of the service is written here or, event by event, in sse.ts.
+
+import { STATUS_CODES, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { AppError } from '../contract/errors.ts'
+import { newId } from '../lib/ids.ts'
+import { errorEnvelope } from './errors.ts'
+
+type Headers = Record<string, string>
+
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Headers = {},
+): void {
+  send(response, status, JSON.stringify(body), {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    ...headers,
+  })
+}
+
+export function sendError(
+  response: ServerResponse,
+  error: AppError,
+  requestId: string,
+  headers: Headers = {},
+): void {
+  sendJson(response, error.status, errorEnvelope(error, requestId), {
+    ...(error.retryAfterS === null ? {} : { 'retry-after': String(error.retryAfterS) }),
+    ...(error.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+    ...headers,
+  })
+}
+
+export function send(response: ServerResponse, status: number, text: string, headers: Headers): void {
+  // Nobody is left to read it, or a stream has already said it.
+  if (response.destroyed || response.headersSent) return
+  const body = Buffer.from(text)
+  response.writeHead(status, { ...headers, 'content-length': body.length })
+  response.end(body)
+}
+
+/** For what is not HTTP enough to become a request: an answer in the same shape, and the end. */
+export function refuseMalformed(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
+  const requestId = newId('request')
+  const refused = new AppError('validation', status, 'This is not a well-formed HTTP request.')
+  const body = JSON.stringify(errorEnvelope(refused, requestId))
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}

@@ -1,0 +1,59 @@
+// What of an HTTP request the operations want to know, read from its headers with nothing taken on trust.
+
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Presented } from '../domain/credentials/authenticate.ts'
+import { newId } from '../lib/ids.ts'
+import { readSessionCookie } from './session-cookie.ts'
+
+/** A caller's own id is kept where it cannot break a header or a log line (spec 7), else we give one. */
+export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
+  const own = request.headers['x-request-id']
+  return typeof own === 'string' && /^[\x21-\x7e]{1,128}$/.test(own) ? own : newId('request')
+}
+
+export function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented {
+  const team = headers['x-berth-team']
+  return {
+    authorization: headers.authorization ?? null,
+    sessionToken: readSessionCookie(headers.cookie, publicUrl),
+    team: typeof team === 'string' ? team : null,
+  }
+}
+
+/**
+ * Whether a browser sends this from a page of ours. Browsers name the page's origin on every request that
+ * is unsafe or crosses origins, and no page can forge it; cookies alone say nothing about who asks.
+ */
+export function isFromOwnPages({ method, headers }: IncomingMessage, publicUrl: string): boolean {
+  if (headers['sec-fetch-site'] === 'cross-site')
+    return method === 'GET' && headers['sec-fetch-mode'] === 'navigate'
+  if (headers.origin === undefined) return method === 'GET'
+  if (!URL.canParse(headers.origin)) return false
+  const origin = new URL(headers.origin)
+  return origin.origin === new URL(publicUrl).origin || origin.host === headers.host
+}
+
+export function acceptsStream(headers: IncomingHttpHeaders): boolean {
+  return (headers.accept ?? '').toLowerCase().includes('text/event-stream')
+}
+
+/** Printable and bounded: it is shown to people and kept. */
+export function userAgentOf(headers: IncomingHttpHeaders): string | null {
+  const kept = (headers['user-agent'] ?? '').replace(/[^\x20-\x7e]/g, '').slice(0, 300)
+  return kept === '' ? null : kept
+}
+
+export function lastEventIdOf(headers: IncomingHttpHeaders): string | null {
+  const id = headers['last-event-id']
+  return typeof id === 'string' && id !== '' ? id : null
+}
+
+/** Where a query names a field twice, its schema gets both and refuses them. */
+export function queryOf(url: string): Record<string, string | string[]> {
+  const fields = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '')
+  const query: [string, string | string[]][] = [...new Set(fields.keys())].map((name) => {
+    const values = fields.getAll(name)
+    return [name, values.length === 1 ? (values[0] ?? '') : values]
+  })
+  return Object.fromEntries(query)
+}

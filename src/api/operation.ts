@@ -1,0 +1,149 @@
+// The one wrapper around every operation: authenticate, begin the audit row, limit the rate, read and
+// validate, run, close the audit row, answer. Whatever happens between the row's beginning and its close
+// (a refusal, a fault, a caller that goes away) ends in exactly one row.
+
+import type { App } from '../app.ts'
+import { forbidden } from '../contract/errors.ts'
+import { type AuditedCall, type AuditTrail, createAuditTrail, type Via } from '../domain/audit/audit.ts'
+import { type Authenticate, createAuthenticate, type Presented } from '../domain/credentials/authenticate.ts'
+import type { Caller } from '../domain/credentials/caller.ts'
+import { createRateLimits, type RateLimits } from '../domain/credentials/rate-limit.ts'
+import { callerGone, toAppError } from './errors.ts'
+import type { Prepared, RawInput, Route } from './route.ts'
+import type { EventStream } from './sse.ts'
+
+/** One request, free of the framework that brought it. */
+export type Request = {
+  requestId: string
+  route: Route
+  params: unknown
+  query: unknown
+  readBody: () => Promise<Buffer>
+  presented: Presented
+  /** Address of the other end of the connection. */
+  peer: string
+  userAgent: string | null
+  /** Whether a session may ask for this: a key need not say where it is used. */
+  fromOwnPages: boolean
+  wantsStream: boolean
+  lastEventId: string | null
+  signal: AbortSignal
+}
+
+/** How the answer leaves. `stream` resolves or throws when the stream has ended. */
+export type Reply = {
+  json: (status: number, body: unknown) => void
+  stream: (stream: EventStream) => Promise<void>
+}
+
+export type Operations = { run(request: Request, reply: Reply): Promise<void> }
+
+type Gate = { app: App; authenticate: Authenticate; rates: RateLimits; audit: AuditTrail }
+
+export function createOperations(app: App): Operations {
+  const gate: Gate = {
+    app,
+    authenticate: createAuthenticate(app),
+    rates: createRateLimits(app.config.rates, app.clock),
+    audit: createAuditTrail(app),
+  }
+  return {
+    run: async (request, reply) => {
+      if (request.route.auth === 'none') return await runOpen(app, request, reply)
+      const caller = await authenticate(gate, request)
+      const call = gate.audit.begin(caller, {
+        requestId: request.requestId,
+        action: request.route.action,
+        via: viaOf(caller),
+        agentName: null,
+        agentVersion: null,
+        userAgent: request.userAgent,
+      })
+      await runAudited(gate, caller, call, request, reply)
+    },
+  }
+}
+
+/** Without a caller there is nobody to limit and no row to write. */
+async function runOpen(app: App, request: Request, reply: Reply): Promise<void> {
+  const { route, params, query } = request
+  const prepared = route.prepare({ params, query, body: await request.readBody() })
+  const answered = await prepared.run(app, request, null)
+  if (answered.kind === 'stream') await reply.stream(answered.stream)
+  else reply.json(route.status, answered.body)
+}
+
+async function authenticate({ authenticate, rates }: Gate, request: Request): Promise<Caller> {
+  const shown = request.presented.authorization ?? request.presented.sessionToken ?? ''
+  rates.checkPeer(request.peer, shown)
+  try {
+    const caller = await authenticate(request.presented)
+    rates.peerSucceeded(shown)
+    return caller
+  } catch (error) {
+    if (toAppError(error).status === 401) rates.peerFailed(request.peer)
+    throw error
+  }
+}
+
+/** Throws what the caller is to be told, unless it has been answered. */
+async function runAudited(
+  gate: Gate,
+  caller: Caller,
+  call: AuditedCall,
+  request: Request,
+  reply: Reply,
+): Promise<void> {
+  const { route } = request
+  let answer: () => void = () => {}
+  try {
+    const prepared = await accept(gate, caller, call, request)
+    if (route.kind === 'change') await call.open()
+    const answered = await prepared.run(gate.app, request, caller)
+    if (answered.kind === 'stream') {
+      await reply.stream(answered.stream)
+    } else {
+      call.result(answered.outcome)
+      answer = () => reply.json(route.status, answered.body)
+    }
+  } catch (error) {
+    // Work that was aborted fails in many ways; the caller's going is what happened.
+    const known = toAppError(request.signal.aborted ? request.signal.reason : error)
+    await closeRefused(gate, call, known.status, known.code, request)
+    throw known.status === 500 ? error : known
+  }
+  await call.close({ status: request.signal.aborted ? callerGone().status : route.status, errorCode: null })
+  answer()
+}
+
+/** The checks that come before anything happens. */
+async function accept(gate: Gate, caller: Caller, call: AuditedCall, request: Request): Promise<Prepared> {
+  const { route } = request
+  if (caller.kind === 'session' && !request.fromOwnPages) {
+    throw forbidden('A session can be used from the pages of this service only; elsewhere use an API key.')
+  }
+  gate.rates.spend(caller.credentialId, route.rate)
+  const raw: RawInput = { params: request.params, query: request.query, body: await request.readBody() }
+  const prepared = route.prepare(raw)
+  call.describe({ target: prepared.target, input: prepared.record })
+  return prepared
+}
+
+/** A trail that cannot be written must not hide from the caller why it was refused. */
+async function closeRefused(
+  { app }: Gate,
+  call: AuditedCall,
+  status: number,
+  errorCode: string,
+  { requestId }: Request,
+): Promise<void> {
+  try {
+    await call.close({ status, errorCode })
+  } catch (error) {
+    app.log.error({ err: error, requestId, status }, 'an audit row could not be written')
+  }
+}
+
+function viaOf(caller: Caller): Via {
+  return caller.kind === 'session' ? 'dashboard' : 'api'
+}

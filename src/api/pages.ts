@@ -1,0 +1,63 @@
+// What browsers see: a few pages of HTML beside the API. They are no operations (nothing here is in the
+// OpenAPI document), so they have no audit rows, but the same bounds.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { type Body, readBody } from './body.ts'
+import { logError, payloadTooLarge, toAppError } from './errors.ts'
+import { escapeHtml, htmlPage, pageHeaders } from './html.ts'
+import { send, sendError, sendJson } from './http-answer.ts'
+import { isFromOwnPages } from './http-request.ts'
+import type { Page } from './page.ts'
+import { readSessionCookie } from './session-cookie.ts'
+import { signInPages } from './sign-in.ts'
+
+/** Says what this is to whoever opens the bare address. */
+const front: Page = {
+  method: 'GET',
+  path: '/',
+  answer: async (app, { wantsHtml }) => {
+    const { publicUrl } = app.config
+    const openapi = `${publicUrl}/v1/openapi.json`
+    if (!wantsHtml) return { status: 200, json: { name: 'Berth', api: `${publicUrl}/v1`, openapi } }
+    const markup = `
+<p>Container units for AI agents. The API is at <code>${escapeHtml(publicUrl)}/v1</code>; it is described in
+<a href="/v1/openapi.json">/v1/openapi.json</a>. People see <a href="/account">their account</a> here.</p>`
+    return { status: 200, html: htmlPage('Berth', markup) }
+  },
+}
+
+export const pages: readonly Page[] = [front, ...signInPages]
+
+const formBody: Omit<Body<unknown>, 'parse'> = {
+  kind: 'bytes',
+  schema: z.unknown(),
+  maxBytes: 4096,
+  tooLarge: () => payloadTooLarge(4096),
+}
+
+export async function answerPage(
+  app: App,
+  page: Page,
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+): Promise<void> {
+  try {
+    const body = page.method === 'POST' ? await readBody(request, formBody) : ''
+    const url = request.url ?? ''
+    const answer = await page.answer(app, {
+      query: new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?')) : ''),
+      form: new URLSearchParams(body.toString()),
+      sessionToken: readSessionCookie(request.headers.cookie, app.config.publicUrl),
+      fromOwnPages: isFromOwnPages(request, app.config.publicUrl),
+      wantsHtml: (request.headers.accept ?? '').includes('text/html'),
+    })
+    if ('json' in answer) sendJson(response, answer.status, answer.json)
+    else send(response, answer.status, answer.html, { ...pageHeaders, ...answer.headers })
+  } catch (error) {
+    logError(app.log, error, requestId)
+    sendError(response, toAppError(error), requestId)
+  }
+}

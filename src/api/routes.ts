@@ -1,0 +1,30 @@
+// Every route of the service, in one list: the server, the OpenAPI document, the audit trail and the
+// coverage tests read it.
+
+import { z } from 'zod'
+import { noBody } from './body.ts'
+import { openApiDocument } from './openapi.ts'
+import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
+import { unitRoutes } from './units.ts'
+
+const describeService = defineOpenRoute({
+  method: 'GET',
+  path: '/v1/openapi.json',
+  noun: 'service',
+  summary: 'This document',
+  action: 'openapi.read',
+  kind: 'read',
+  rate: 'requests',
+  params: noParams,
+  query: noQuery,
+  body: noBody,
+  status: 200,
+  response: z.record(z.string(), z.unknown()),
+  events: {},
+  errors: [],
+  target: () => null,
+  record: () => null,
+  handle: async () => openApiDocument(routes),
+})
+
+export const routes: readonly Route[] = [...unitRoutes, describeService]

@@ -1,0 +1,133 @@
+// The HTTP server: request ids, routing, and every answer in the contract's shape. The only file that
+// knows the framework, which does nothing here but listen and route: bodies are read by operation.ts,
+// once their sender is known.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { App } from '../app.ts'
+import { AppError } from '../contract/errors.ts'
+import { SECOND } from '../lib/clock.ts'
+import { readBody } from './body.ts'
+import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
+import { refuseMalformed, sendError, sendJson } from './http-answer.ts'
+import * as http from './http-request.ts'
+import { createOperations, type Operations } from './operation.ts'
+import { answerPage, pages } from './pages.ts'
+import { methodsOfPath } from './paths.ts'
+import type { Route } from './route.ts'
+import { routes } from './routes.ts'
+import { sendEvents } from './sse.ts'
+
+/** Calls in flight may finish this long once the server is told to close; then they are aborted. */
+const CLOSE_GRACE_MS = 3 * SECOND
+
+type Exchange = { id: string; request: IncomingMessage; response: ServerResponse; params: unknown }
+
+/** Ready to listen; the caller of this chooses the address and closes it. */
+export function createServer(app: App): FastifyInstance {
+  const server = Fastify({
+    logger: false,
+    genReqId: http.requestIdOf,
+    requestIdHeader: false,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    requestTimeout: 60 * SECOND,
+    keepAliveTimeout: 75 * SECOND,
+    http: { headersTimeout: 10 * SECOND, connectionsCheckingInterval: 5 * SECOND },
+    routerOptions: { maxParamLength: 200 },
+    frameworkErrors: (_error, request, reply) => sendUnknownPath(begin(request, reply)),
+    clientErrorHandler: refuseMalformed,
+  })
+  const operations = createOperations(app)
+  const stopping = new AbortController()
+  server.addHook('preClose', async () => {
+    setTimeout(() => stopping.abort(serverStopping()), CLOSE_GRACE_MS).unref()
+  })
+
+  // Bodies stay unread here: who sends one is not known yet.
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  for (const route of routes) {
+    const serve = (request: FastifyRequest, reply: FastifyReply) =>
+      serveRoute(app, operations, route, stopping.signal, begin(request, reply))
+    server.route({
+      method: route.method,
+      url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+      handler: serve,
+      // All it can mean is a media type the framework cannot parse: the operation refuses that itself.
+      errorHandler: (_error, request, reply) => void serve(request, reply),
+    })
+  }
+  for (const page of pages) {
+    server.route({
+      method: page.method,
+      url: page.path,
+      handler: async (request, reply) => {
+        const { id, request: incoming, response } = begin(request, reply)
+        await answerPage(app, page, incoming, response, id)
+      },
+    })
+  }
+  server.setNotFoundHandler((request, reply) => sendUnknownPath(begin(request, reply)))
+  return server
+}
+
+/** Takes the exchange over from the framework. */
+function begin(request: FastifyRequest, reply: FastifyReply): Exchange {
+  reply.hijack()
+  reply.raw.setHeader('x-request-id', request.id)
+  reply.raw.setHeader('x-content-type-options', 'nosniff')
+  return { id: request.id, request: request.raw, response: reply.raw, params: request.params }
+}
+
+async function serveRoute(
+  app: App,
+  operations: Operations,
+  route: Route,
+  stopping: AbortSignal,
+  { id, request, response, params }: Exchange,
+): Promise<void> {
+  const { headers } = request
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(callerGone())
+  })
+  const signal = AbortSignal.any([gone.signal, stopping])
+  try {
+    await operations.run(
+      {
+        requestId: id,
+        route,
+        params,
+        query: http.queryOf(request.url ?? ''),
+        readBody: () => readBody(request, route.body),
+        presented: http.presentedBy(headers, app.config.publicUrl),
+        peer: request.socket.remoteAddress ?? '',
+        userAgent: http.userAgentOf(headers),
+        fromOwnPages: http.isFromOwnPages(request, app.config.publicUrl),
+        wantsStream: http.acceptsStream(headers),
+        lastEventId: http.lastEventIdOf(headers),
+        signal,
+      },
+      {
+        json: (status, body) => sendJson(response, status, body),
+        stream: (stream) => sendEvents(response, stream, { clock: app.clock, signal, requestId: id }),
+      },
+    )
+  } catch (error) {
+    logError(app.log, error, id)
+    sendError(response, toAppError(error), id)
+  }
+}
+
+function sendUnknownPath({ id, request, response }: Exchange): void {
+  const [path = ''] = (request.url ?? '').split('?')
+  const shown = path.slice(0, 200)
+  const allowed = methodsOfPath([...routes, ...pages], path)
+  if (allowed.length === 0) {
+    sendError(response, new AppError('not_found', 404, `There is nothing at ${shown}.`), id)
+    return
+  }
+  const message = `${shown} has no ${request.method}, only ${allowed.join(', ')}.`
+  sendError(response, new AppError('not_found', 405, message), id, { allow: allowed.join(', ') })
+}

@@ -1,0 +1,103 @@
+// The audit trail: exactly one row per authenticated call (spec 2.12), also when it is refused or breaks
+// off. A call that changes something has its row before it starts, so that no effect goes unseen; what
+// merely reads, or is refused before it does anything, is written whole before it is answered. Rows of
+// calls that end together travel in one statement.
+
+import type { App } from '../../app.ts'
+import { batched } from '../../lib/batch.ts'
+import { newId } from '../../lib/ids.ts'
+import { type AuditOutcome, type AuditRow, closeAuditRows, insertAuditRows } from '../../store/audit.ts'
+import type { Caller } from '../credentials/caller.ts'
+
+/** The door a call came through. */
+export type Via = 'api' | 'dashboard' | 'mcp'
+
+export type CallOrigin = {
+  requestId: string
+  action: string
+  via: Via
+  agentName: string | null
+  agentVersion: string | null
+  userAgent: string | null
+}
+
+export type AuditedCall = {
+  /** What the call is about and what of its input may be kept (mask.ts), once that is known. */
+  describe(about: { target: string | null; input: unknown }): void
+  /** What a call made and cost: known when it is done. */
+  result(about: { target?: string; costCents?: number }): void
+  /** Writes the row of a call that is about to change something. Throws when it cannot. */
+  open(): Promise<void>
+  /** Writes how it ended. Throws only when the row was not opened and could not be written. */
+  close(ending: { status: number; errorCode: string | null }): Promise<void>
+}
+
+export type AuditTrail = { begin(caller: Caller, origin: CallOrigin): AuditedCall }
+
+const NANOCENTS_PER_CENT = 1_000_000_000
+
+export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 'log'>): AuditTrail {
+  const insert = batched(async (rows: AuditRow[]) => {
+    await insertAuditRows(db, rows)
+    return rows.map(() => {})
+  })
+  const complete = batched(async (endings: { id: string; outcome: AuditOutcome }[]) => {
+    await closeAuditRows(db, endings)
+    return endings.map(() => {})
+  })
+
+  return {
+    begin: (caller, origin) => {
+      const startedMs = clock.monotonicMs()
+      const row = newRow(caller, origin, clock.now())
+      let costDeltaNanocents = 0n
+      let opened = false
+      return {
+        describe: ({ target, input }) => {
+          row.target = target
+          row.input = input
+        },
+        result: ({ target, costCents }) => {
+          if (target !== undefined) row.target = target
+          if (costCents !== undefined) costDeltaNanocents = BigInt(Math.round(costCents * NANOCENTS_PER_CENT))
+        },
+        open: async () => {
+          await insert(row)
+          opened = true
+        },
+        close: async ({ status, errorCode }) => {
+          const durationMs = clock.monotonicMs() - startedMs
+          const outcome = { target: row.target, durationMs, status, errorCode, costDeltaNanocents }
+          if (!opened) return await insert({ ...row, outcome })
+          try {
+            await complete({ id: row.id, outcome })
+          } catch (error) {
+            // What was asked has happened and its row exists: failing the answer now would only mislead.
+            log.error({ err: error, auditId: row.id, status }, 'an audit row could not be closed')
+          }
+        },
+      }
+    },
+  }
+}
+
+function newRow(caller: Caller, origin: CallOrigin, startedAt: Date): AuditRow {
+  return {
+    id: newId('audit'),
+    teamId: caller.teamId,
+    credentialKind: caller.kind,
+    credentialId: caller.credentialId,
+    credentialName: caller.credentialName,
+    userId: caller.userId,
+    action: origin.action,
+    target: null,
+    input: null,
+    requestId: origin.requestId,
+    via: origin.via,
+    agentName: origin.agentName,
+    agentVersion: origin.agentVersion,
+    userAgent: origin.userAgent,
+    startedAt,
+    outcome: null,
+  }
+}
