@@ -5,11 +5,11 @@ import { pino, type Logger } from 'pino'
 
 export type Log = Logger
 
-/** A logger to standard error, so that standard output stays for what a person should read. */
-export function createLog(role: string, level: string): Log {
+/** A logger to standard error or another descriptor: standard output stays for what a person should read. */
+export function createLog(role: string, level: string, fd = 2): Log {
   return pino(
     { level, base: { role, pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ fd: 2, sync: true }),
+    pino.destination({ fd, sync: true }),
   )
 }
 

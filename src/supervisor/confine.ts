@@ -11,6 +11,8 @@ export type Confinement = {
   deathSignal: 'SIGKILL' | 'SIGINT'
   /** Mounts below these directories are none of the child's business and are left behind. */
   withoutMountsBelow: string[]
+  /** Whether it may listen on ports below 1024, which else only root may. */
+  lowPorts?: boolean
   /** What the child sees where. `to` exists; a child writes nowhere but where its user may and this says rw. */
   binds: { mode: 'ro' | 'rw'; from: string; to: string }[]
 }
@@ -41,14 +43,16 @@ export function confined(confinement: Confinement, command: string[]): [string, 
   ]
 }
 
-function dropPrivileges({ user, deathSignal }: Confinement): string[] {
+function dropPrivileges({ user, deathSignal, lowPorts }: Confinement): string[] {
+  const capabilities = lowPorts ? '-all,+net_bind_service' : '-all'
   return [
     'setpriv',
     `--reuid=${user}`,
     `--regid=${user}`,
     '--clear-groups',
-    '--inh-caps=-all',
-    '--bounding-set=-all',
+    `--inh-caps=${capabilities}`,
+    `--ambient-caps=${capabilities}`,
+    `--bounding-set=${capabilities}`,
     '--no-new-privs',
     `--pdeathsig=${deathSignal.replace('SIG', '')}`,
     '--',

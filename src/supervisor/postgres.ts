@@ -65,8 +65,7 @@ export async function startPostgres(options: {
   const server = cluster.spawnServer(settings)
   const exited = once(server, 'exit').then(() => {})
   const lastLine = forwardLines(server, log)
-  const url = (role: PostgresRole, database = 'berth') =>
-    `postgresql://${role}@/${database}?host=${encodeURIComponent(socketDir)}`
+  const url = (role: PostgresRole, database?: string) => postgresUrl(socketDir, role, database)
   try {
     await waitUntilReady(server, () => prepareRoles((database) => url('postgres', database)))
   } catch (cause) {
@@ -74,6 +73,10 @@ export async function startPostgres(options: {
     throw new Error(`Postgres did not start: ${lastLine() ?? String(cause)}`, { cause })
   }
   return { url, stop: () => stopServer(server, exited), exited }
+}
+
+export function postgresUrl(socketDir: string, role: PostgresRole, database = 'berth'): string {
+  return `postgresql://${role}@/${database}?host=${encodeURIComponent(socketDir)}`
 }
 
 /** The kernel's limit for the path of a unix socket is 107 bytes. */

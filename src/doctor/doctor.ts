@@ -1,0 +1,37 @@
+// `npm run doctor`: what this host can do and what it lacks, a line each, with what to do about it.
+
+import type { Config } from '../config.ts'
+import { say } from '../supervisor/terminal.ts'
+import { type Check, type Finding, runCheck } from './check.ts'
+import { hostChecks, tenancyChecks } from './host.ts'
+import { isolationChecks } from './isolation.ts'
+import { kernelChecks } from './kernel.ts'
+import { networkChecks, portsCheck } from './network.ts'
+import { programChecks } from './programs.ts'
+
+const sections: { title: string; checks: Check[] }[] = [
+  { title: 'Host', checks: [...hostChecks, portsCheck] },
+  { title: 'Kernel', checks: kernelChecks },
+  { title: 'Programs', checks: programChecks },
+  { title: 'Isolation', checks: isolationChecks },
+  { title: 'Network', checks: networkChecks },
+  { title: 'Between tenants', checks: tenancyChecks },
+]
+
+const marks = { ok: ' ok ', warn: 'warn', fail: 'FAIL' } as const satisfies Record<Finding['state'], string>
+
+/** Answers the exit code: 1 when Berth could not run here. */
+export async function runDoctor(config: Config): Promise<number> {
+  const count = { ok: 0, warn: 0, fail: 0 }
+  for (const { title, checks } of sections) {
+    say(`\n${title}`)
+    for (const check of checks) {
+      const finding = await runCheck(check, config)
+      count[finding.state] += 1
+      say(`  ${marks[finding.state]}  ${check.name}: ${finding.detail}`)
+      if (finding.state !== 'ok') say(`        ${finding.advice}`)
+    }
+  }
+  say(`\n${count.ok} ok, ${count.warn} to look at, ${count.fail} to mend before Berth can run here`)
+  return count.fail === 0 ? 0 : 1
+}

@@ -1,0 +1,82 @@
+// Which isolation classes this host can run, found out as the engine does: by running a container in each.
+
+import { randomInt } from 'node:crypto'
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { IsolationClass } from '../engine/engine.ts'
+import { createPaths } from '../engine/oci/paths.ts'
+import { type Probe, probeRuntimes } from '../engine/oci/probe.ts'
+import { SECOND } from '../lib/clock.ts'
+import { run } from '../lib/process.ts'
+import { type Check, fail, type Finding, ok, warn } from './check.ts'
+
+export const isolationChecks: Check[] = [
+  { name: 'isolation', run: ({ isolation }) => isolationFinding(isolation) },
+  { name: 'qgroups', run: quotaFinding },
+]
+
+async function isolationFinding(asked: 'auto' | IsolationClass): Promise<Finding> {
+  return await withScratch(async (dir) => {
+    const paths = createPaths({ dataDir: dir, runDir: dir })
+    for (const path of [paths.helper, paths.runs]) await mkdir(path, { recursive: true })
+    await copyFile('/bin/busybox', join(paths.helper, 'busybox'))
+    try {
+      return classesFinding(await probeRuntimes(paths, scratchId(), asked))
+    } catch (error) {
+      return fail(error instanceof Error ? error.message : String(error), 'Run "npm run setup".')
+    }
+  })
+}
+
+function classesFinding({ capabilities }: Probe): Finding {
+  const { classes, defaultClass } = capabilities
+  const listed = classes.map(
+    ({ class: name, available, detail }) => `${name} ${available ? 'works' : 'does not'} (${detail})`,
+  )
+  const detail = `${listed.join('; ')}. Default: ${defaultClass}`
+  if (defaultClass === 'gvisor') return ok(detail)
+  return warn(detail, 'runc shares the kernel with units: give it to teams you trust only.')
+}
+
+/** Limits on disks, on a small pool of its own. */
+async function quotaFinding(): Promise<Finding> {
+  return await withScratch(async (dir) => {
+    const [file, mount] = [join(dir, 'pool'), join(dir, 'mount')]
+    await mkdir(mount)
+    const steps: [string, string[]][] = [
+      ['truncate', ['--size=128M', file]],
+      ['mkfs.btrfs', ['--quiet', file]],
+      ['mount', ['-t', 'btrfs', '-o', 'loop', file, mount]],
+      ['btrfs', ['quota', 'enable', mount]],
+      ['btrfs', ['subvolume', 'create', join(mount, 'disk')]],
+      ['btrfs', ['qgroup', 'limit', '16M', join(mount, 'disk')]],
+    ]
+    try {
+      for (const [command, args] of steps) {
+        const { exitCode, stderr } = await run(command, args, { timeoutMs: 30 * SECOND })
+        if (exitCode === 0) continue
+        return fail(
+          `${command} ${args[0] ?? ''} failed: ${stderr.trim()}`,
+          'The disks of units need btrfs with quotas and loop devices.',
+        )
+      }
+      return ok('btrfs limits disks')
+    } finally {
+      await run('umount', [mount], { timeoutMs: 30 * SECOND })
+    }
+  })
+}
+
+/** Below /run: a container's files must be on a file system without `nodev,noexec` surprises of /tmp. */
+async function withScratch<T>(work: (dir: string) => Promise<T>): Promise<T> {
+  const dir = await mkdtemp('/run/berth-doctor-')
+  try {
+    return await work(dir)
+  } finally {
+    await rm(dir, { recursive: true, force: true })
+  }
+}
+
+function scratchId(): string {
+  return randomInt(36 ** 3, 36 ** 4).toString(36)
+}

@@ -1,0 +1,61 @@
+// What the kernel must have for disks, limits and isolation.
+
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { release } from 'node:os'
+import { SECOND } from '../lib/clock.ts'
+import { run } from '../lib/process.ts'
+import { type Check, fail, type Finding, ok, warn } from './check.ts'
+import { isOlder } from './programs.ts'
+
+/** Debian 12's. Older ones lack idmapped and overlay features nobody has tried Berth without. */
+const OLDEST_KERNEL = '6.1'
+
+export const kernelChecks: Check[] = [
+  { name: 'kernel', run: async () => kernelFinding(release()) },
+  { name: 'cgroups', run: async () => cgroupFinding('/sys/fs/cgroup') },
+  { name: 'btrfs', run: async () => fileSystem('btrfs', 'The disks of units need it.') },
+  { name: 'overlay', run: async () => fileSystem('overlay', 'The disks of units need it.') },
+  { name: 'seccomp', run: async () => seccompFinding(await readFile('/proc/self/status', 'utf8')) },
+]
+
+export function kernelFinding(version: string): Finding {
+  const number = /^\d+\.\d+/.exec(version)?.[0] ?? '0'
+  if (!isOlder(number, OLDEST_KERNEL)) return ok(version)
+  return warn(`${version}, older than ${OLDEST_KERNEL}`, 'Berth has not been tried on it; update the system.')
+}
+
+const NEEDED_CONTROLLERS = ['cpu', 'memory', 'pids'] as const
+
+export async function cgroupFinding(root: string): Promise<Finding> {
+  const unified = existsSync(`${root}/cgroup.controllers`)
+  const here = unified
+    ? (await readFile(`${root}/cgroup.controllers`, 'utf8')).trim().split(/\s+/)
+    : ['cpu', 'memory', 'pids', 'freezer', 'blkio'].filter((name) =>
+        existsSync(`${root}/${name}/cgroup.procs`),
+      )
+  const needed = unified ? NEEDED_CONTROLLERS : [...NEEDED_CONTROLLERS, 'freezer']
+  const missing = needed.filter((name) => !here.includes(name))
+  const version = unified ? 'version 2' : 'version 1'
+  if (missing.length === 0) return ok(`${version}, with ${here.join(', ')}`)
+  return fail(
+    `${version}, without ${missing.join(', ')}`,
+    'Limits of units need these controllers: enable them on the kernel command line (cgroup_enable=…).',
+  )
+}
+
+async function fileSystem(name: string, why: string): Promise<Finding> {
+  const isKnown = async () =>
+    (await readFile('/proc/filesystems', 'utf8'))
+      .split('\n')
+      .some((line) => line.trim().split('\t').at(-1) === name)
+  if (await isKnown()) return ok('supported')
+  await run('modprobe', ['--quiet', name], { timeoutMs: 20 * SECOND }).catch(() => null)
+  if (await isKnown()) return ok('supported, as a module')
+  return fail('not supported by this kernel', `${why} Use a kernel with ${name}, such as Debian's own.`)
+}
+
+function seccompFinding(status: string): Finding {
+  if (/^Seccomp:/m.test(status)) return ok('supported')
+  return fail('not supported by this kernel', 'Isolation needs it. Use a kernel such as Debian’s own.')
+}

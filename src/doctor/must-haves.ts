@@ -1,0 +1,16 @@
+// Without these Berth cannot start; `npm start` looks at them first, in a few milliseconds.
+
+import type { Config } from '../config.ts'
+import { runCheck } from './check.ts'
+import { hostChecks } from './host.ts'
+import { kernelChecks } from './kernel.ts'
+
+/** Throws the sentences of everything that is missing. */
+export async function refuseBrokenHost(config: Config): Promise<void> {
+  const sentences: string[] = []
+  for (const check of [...hostChecks, ...kernelChecks]) {
+    const finding = await runCheck(check, config)
+    if (finding.state === 'fail') sentences.push(`${check.name}: ${finding.detail}. ${finding.advice}`)
+  }
+  if (sentences.length > 0) throw new Error(sentences.join('\n'))
+}

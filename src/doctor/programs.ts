@@ -1,0 +1,81 @@
+// The programs Berth starts, from Debian packages, and the oldest version each is known to work with.
+
+import { MINUTE } from '../lib/clock.ts'
+import { run } from '../lib/process.ts'
+import { type Check, fail, type Finding, ok, warn } from './check.ts'
+
+type Program = {
+  command: string
+  args: string[]
+  package: string
+  minimum: string
+  /** Without it Berth still starts, and this is what is missing then. */
+  optional?: string
+  /** The set-up leaves it to the operator. */
+  byHand?: true
+}
+
+/** Minimum: what Debian 12 has, unless a comment says why it must be newer. */
+export const programs = [
+  { command: 'runc', args: ['--version'], package: 'runc', minimum: '1.1.5' },
+  {
+    command: 'runsc',
+    args: ['--version'],
+    package: 'runsc',
+    // Debian 12 itself has one of 2022, without the systrap platform: its backports have this one.
+    minimum: '20240729',
+    optional: 'the isolation class gvisor',
+  },
+  { command: 'conmon', args: ['--version'], package: 'conmon', minimum: '2.1.6' },
+  { command: 'skopeo', args: ['--version'], package: 'skopeo', minimum: '1.9' },
+  { command: 'umoci', args: ['--version'], package: 'umoci', minimum: '0.4.7' },
+  { command: 'bwrap', args: ['--version'], package: 'bubblewrap', minimum: '0.8' },
+  { command: 'btrfs', args: ['--version'], package: 'btrfs-progs', minimum: '6.2' },
+  { command: 'nft', args: ['--version'], package: 'nftables', minimum: '1.0.6' },
+  { command: 'ip', args: ['-V'], package: 'iproute2', minimum: '6.1' },
+  { command: 'busybox', args: [], package: 'busybox-static', minimum: '1.35' },
+  { command: 'mmdebstrap', args: ['--version'], package: 'mmdebstrap', minimum: '1.3' },
+  {
+    command: 'criu',
+    args: ['--version'],
+    package: 'criu',
+    minimum: '3.17',
+    optional: 'copies of memory (without it, forks copy disks)',
+    byHand: true,
+  },
+] as const satisfies Program[]
+
+export const programChecks: Check[] = programs.map((program) => ({
+  name: program.command,
+  run: () => checkProgram(program),
+}))
+
+async function checkProgram(program: Program): Promise<Finding> {
+  const missing = program.optional === undefined ? fail : warn
+  const loss = program.optional === undefined ? '' : ` for ${program.optional}`
+  const setup = program.byHand ? 'Install' : 'Run "npm run setup", or install'
+  const install = `${setup} the Debian package ${program.package}${loss}.`
+  const shown = await run(program.command, program.args, { timeoutMs: MINUTE }).catch(() => null)
+  if (!shown) return missing('not installed', install)
+  const version = versionIn(shown.stdout + shown.stderr)
+  if (version === null) return warn('its version cannot be told', `It should be ${program.minimum} or newer.`)
+  if (isOlder(version, program.minimum)) {
+    return missing(`version ${version}, older than ${program.minimum}`, install)
+  }
+  return ok(version)
+}
+
+/** The first thing in a text that looks like a version: `1.1.5`, `20240729.0`. */
+export function versionIn(text: string): string | null {
+  // Debian's runsc says 0.0~20240729.0: what counts is behind the tilde.
+  return /(?:0\.0~|release-)?(\d+(?:\.\d+)+)/.exec(text.replace(/\b0\.0~/, ''))?.[1] ?? null
+}
+
+export function isOlder(version: string, minimum: string): boolean {
+  const [have, need] = [version, minimum].map((text) => text.split('.').map(Number))
+  for (const [index, part] of (need ?? []).entries()) {
+    const mine = have?.[index] ?? 0
+    if (mine !== part) return mine < part
+  }
+  return false
+}

@@ -1,0 +1,30 @@
+// Berth's one program. `all` supervises the roles; `doctor` and `sign-in` are commands of the operator.
+// Each loads only what it needs.
+
+import { loadConfig } from './config.ts'
+import { runRole } from './roles/role.ts'
+import { complain } from './supervisor/terminal.ts'
+
+/** Each answers the exit code. */
+const commands: Record<string, (args: string[]) => Promise<number>> = {
+  all: async () => (await import('./supervisor/supervisor.ts')).supervise(loadConfig()),
+  doctor: async () => (await import('./doctor/doctor.ts')).runDoctor(loadConfig()),
+  'sign-in': async (args) => (await import('./roles/sign-in.ts')).printSignInLink(loadConfig(), args),
+
+  // Started by the supervisor, which tells them their settings.
+  engine: async () => runRole('engine', (await import('./roles/engine.ts')).engineRole),
+  migrate: async () => runRole('migrate', (await import('./roles/migrate.ts')).migrateRole),
+  server: async () => runRole('server', (await import('./roles/server.ts')).serverRole),
+  gateway: async () => runRole('gateway', (await import('./roles/gateway.ts')).gatewayRole),
+}
+
+const [name = 'all', ...args] = process.argv.slice(2)
+const command = commands[name]
+try {
+  if (!command)
+    throw new Error(`There is no command "${name}": it is one of ${Object.keys(commands).join(', ')}.`)
+  process.exit(await command(args))
+} catch (error) {
+  complain(error instanceof Error ? error.message : String(error))
+  process.exit(1)
+}

@@ -1,0 +1,38 @@
+// The engine of this host behind its socket, where the server's group alone may speak to it.
+
+import { openOciEngine } from '../engine/oci/oci-engine.ts'
+import { serveEngine } from '../engine/socket-server.ts'
+import { systemClock } from '../lib/clock.ts'
+import { getAccount } from '../supervisor/accounts.ts'
+import { type EngineReady, engineSocketOf } from './channel.ts'
+import type { Role } from './role.ts'
+
+export const engineRole: Role = async ({ config, instance, runDir, log, progress }) => {
+  progress('Preparing the disk pool, the network and the isolation classes')
+  const { gid } = await getAccount('berth')
+  const engine = await openOciEngine({
+    instance,
+    dataDir: config.dataDir,
+    imagesDir: config.imagesDir,
+    runDir,
+    isolation: config.isolation,
+    poolGb: config.poolGb,
+    reserveGb: config.reserveGb,
+    registryMirrors: config.registryMirrors,
+    registryAuthFile: config.registryAuthFile,
+    upstreamProxy: config.registryProxy,
+    onProgress: progress,
+    log,
+    clock: systemClock,
+  })
+  const socket = await serveEngine({ engine, socketPath: engineSocketOf(runDir), socketGid: gid, log })
+  const { defaultClass, defaultReason } = await engine.capabilities()
+  const result: EngineReady = { isolation: defaultClass, reason: defaultReason }
+  return {
+    result,
+    stop: async () => {
+      await socket.close()
+      await engine.close()
+    },
+  }
+}

@@ -1,0 +1,53 @@
+// The frame every role runs in: reads its settings, reports to the supervisor, stops on SIGTERM. An error
+// nobody handled ends the process, and the supervisor starts a fresh one.
+
+import { createInterface } from 'node:readline'
+import { createLog, type Log } from '../lib/log.ts'
+import { ALIVE_EVERY_MS, type RoleInput, type RoleName, type RoleReport } from './channel.ts'
+
+export type RoleContext = RoleInput & { log: Log; progress: (text: string) => void }
+export type StartedRole = { result?: unknown; stop(): Promise<void> }
+export type Role = (context: RoleContext) => Promise<StartedRole>
+
+/** Runs a role until SIGTERM. Ends the process itself. */
+export async function runRole(name: RoleName, start: Role): Promise<never> {
+  const input = await readInput()
+  const log = createLog(name, input.config.logLevel)
+  const crash = (error: unknown) => {
+    log.fatal({ error: describe(error) }, 'an error nobody handled')
+    process.exit(1)
+  }
+  process.on('uncaughtException', crash)
+  process.on('unhandledRejection', crash)
+
+  const stopAsked = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
+  try {
+    const started = await start({ ...input, log, progress: (text) => report({ kind: 'progress', text }) })
+    report({ kind: 'ready', result: started.result ?? null })
+    const alive = setInterval(() => report({ kind: 'alive' }), ALIVE_EVERY_MS)
+    await stopAsked
+    clearInterval(alive)
+    await started.stop()
+    process.exit(0)
+  } catch (error) {
+    log.error({ error: describe(error) }, 'the role ends')
+    report({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
+    process.exit(1)
+  }
+}
+
+async function readInput(): Promise<RoleInput> {
+  for await (const line of createInterface({ input: process.stdin })) {
+    // Written by our own supervisor, from settings it has checked.
+    return JSON.parse(line) as RoleInput
+  }
+  throw new Error('This role is started by the supervisor ("npm start"), which tells it its settings.')
+}
+
+function report(message: RoleReport): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`)
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}

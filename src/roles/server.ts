@@ -1,0 +1,37 @@
+// The API and the background loops, over the database and the engine's socket.
+
+import { join } from 'node:path'
+import { createServer } from '../api/server.ts'
+import { createApp } from '../app.ts'
+import { recover } from '../domain/units/reconcile.ts'
+import { connectEngine } from '../engine/socket-client.ts'
+import { systemClock } from '../lib/clock.ts'
+import { loadSecretKey } from '../lib/crypto.ts'
+import { startLoops } from '../loops.ts'
+import { openDatabase } from '../store/db.ts'
+import { engineSocketOf } from './channel.ts'
+import type { Role } from './role.ts'
+
+export const serverRole: Role = async ({ config, runDir, stateDir, databaseUrl, log }) => {
+  const db = openDatabase(databaseUrl, log)
+  const app = createApp({
+    config,
+    db,
+    engine: connectEngine({ socketPath: engineSocketOf(runDir) }),
+    clock: systemClock,
+    log,
+    secretKey: await loadSecretKey(join(stateDir, 'secret.key')),
+  })
+  // Before anyone can ask for a unit, the engine's machines and the database's units must agree.
+  await recover(app)
+  const loops = startLoops(app)
+  const server = createServer(app)
+  await server.listen(config.apiAddress)
+  return {
+    stop: async () => {
+      await server.close()
+      await loops.stop()
+      await db.destroy()
+    },
+  }
+}

@@ -1,0 +1,41 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freeSubnets, loadInstance } from './instance.ts'
+
+describe('freeSubnets', () => {
+  it('leaves out what a route, a wider network or an address of the host covers', () => {
+    const free = freeSubnets(['default', '10.1.2.0/24', '10.8.0.0/13', '10.200.0.7', '172.17.0.0/16'])
+    expect(free).not.toContain('10.1.0.0/16')
+    expect(free).not.toContain('10.8.0.0/16')
+    expect(free).not.toContain('10.15.0.0/16')
+    expect(free).not.toContain('10.200.0.0/16')
+    expect(free).toContain('10.16.0.0/16')
+    expect(free).toHaveLength(256 - 1 - 8 - 1)
+  })
+
+  it('is empty where all of 10.0.0.0/8 is routed', () => {
+    expect(freeSubnets(['10.0.0.0/8'])).toEqual([])
+  })
+})
+
+describe('loadInstance', () => {
+  let dir = ''
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'berth-instance-'))
+  })
+  afterAll(() => rm(dir, { recursive: true }))
+
+  it('makes an instance once and keeps it', async () => {
+    const first = await loadInstance(join(dir, 'new'))
+    expect(first.id).toMatch(/^[a-z0-9]{4}$/)
+    expect(first.subnet).toMatch(/^10\.\d+\.0\.0\/16$/)
+    expect(await loadInstance(join(dir, 'new'))).toEqual(first)
+  })
+
+  it('refuses a damaged file instead of becoming another instance', async () => {
+    await writeFile(join(dir, 'instance.json'), '{"id":"../x","subnet":"10.1.0.0/16"}')
+    await expect(loadInstance(dir)).rejects.toThrow(/is damaged/)
+  })
+})

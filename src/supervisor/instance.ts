@@ -1,0 +1,131 @@
+// Who this instance of Berth is on its host: the id that every name it gives there carries, and the subnet
+// of its machines. Made once for a data directory and kept in it.
+
+import { randomInt } from 'node:crypto'
+import { access, mkdir, open, readFile, rename } from 'node:fs/promises'
+import { BlockList } from 'node:net'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { SECOND } from '../lib/clock.ts'
+import { runOrThrow } from '../lib/process.ts'
+
+const instanceSchema = z.object({
+  id: z.string().regex(/^[a-z0-9]{4}$/),
+  subnet: z.string().regex(/^10\.\d{1,3}\.0\.0\/16$/),
+})
+
+export type Instance = z.infer<typeof instanceSchema>
+
+/** Sockets and everything else that is gone with the power. */
+export function runDirOf(instance: Instance): string {
+  return `/run/berth/${instance.id}`
+}
+
+export function postgresSocketDir(runDir: string): string {
+  return `${runDir}/postgres`
+}
+
+/** Reads `<dataDir>/instance.json`, or makes it. Throws a sentence when it cannot be used. */
+export async function loadInstance(dataDir: string): Promise<Instance> {
+  const path = join(dataDir, 'instance.json')
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (text !== null) return parseInstance(path, text)
+  const instance = { id: await pickId(), subnet: await pickSubnet() }
+  await mkdir(dataDir, { recursive: true })
+  await writeDurably(path, `${JSON.stringify(instance)}\n`)
+  return instance
+}
+
+/** For commands beside a running instance: null when there has been no first start yet. */
+export async function findInstance(dataDir: string): Promise<Instance | null> {
+  const path = join(dataDir, 'instance.json')
+  const text = await readFile(path, 'utf8').catch(() => null)
+  return text === null ? null : parseInstance(path, text)
+}
+
+function parseInstance(path: string, text: string): Instance {
+  try {
+    return instanceSchema.parse(JSON.parse(text))
+  } catch (cause) {
+    throw new Error(
+      `${path} is damaged. It holds {"id":"<4 characters>","subnet":"10.x.0.0/16"}: restore it from a backup.`,
+      { cause },
+    )
+  }
+}
+
+async function pickId(): Promise<string> {
+  for (;;) {
+    const id = Array.from({ length: 4 }, () => randomInt(36).toString(36)).join('')
+    // Another instance with a data directory of its own may have the same luck.
+    const taken = await access(`/run/berth/${id}`).then(
+      () => true,
+      () => false,
+    )
+    if (!taken) return id
+  }
+}
+
+async function pickSubnet(): Promise<string> {
+  const options = { timeoutMs: 10 * SECOND }
+  const routes = JSON.parse(await runOrThrow('ip', ['-json', '-4', 'route', 'show', 'table', 'all'], options))
+  const links = JSON.parse(await runOrThrow('ip', ['-json', '-4', 'address'], options))
+  const inUse = [...destinations(routes), ...addresses(links)]
+  const free = freeSubnets(inUse)
+  const picked = free[randomInt(Math.max(free.length, 1))]
+  if (picked === undefined) {
+    throw new Error('Every subnet 10.x.0.0/16 is routed on this host; Berth needs one that is not.')
+  }
+  return picked
+}
+
+const routesSchema = z.array(z.object({ dst: z.string() }))
+const linksSchema = z.array(z.object({ addr_info: z.array(z.object({ local: z.string().optional() })) }))
+
+function destinations(routes: unknown): string[] {
+  return routesSchema.parse(routes).map((route) => route.dst)
+}
+
+function addresses(links: unknown): string[] {
+  return linksSchema.parse(links).flatMap((link) => link.addr_info.flatMap(({ local }) => local ?? []))
+}
+
+/**
+ * Every `10.x.0.0/16` that overlaps none of these destinations, as `ip` writes them: `10.1.2.0/24`, an
+ * address, or `default`, which all overlap and none can help.
+ */
+export function freeSubnets(inUse: string[]): string[] {
+  const networks = inUse.filter((network) => /^\d/.test(network) && !network.startsWith('0.0.0.0/'))
+  return Array.from({ length: 256 }, (_, x) => `10.${x}.0.0/16`).filter(
+    (subnet) => !networks.some((network) => overlap(subnet, network)),
+  )
+}
+
+/** Two networks overlap when one holds the other's first address. */
+function overlap(a: string, b: string): boolean {
+  return holds(a, b) || holds(b, a)
+}
+
+function holds(network: string, other: string): boolean {
+  const [address = '', bits = '32'] = network.split('/')
+  const list = new BlockList()
+  list.addSubnet(address, Number(bits))
+  return list.check(other.split('/')[0] ?? '')
+}
+
+/** Whole or not at all, also when the power goes. */
+export async function writeDurably(path: string, content: string, mode = 0o644): Promise<void> {
+  const temporary = `${path}.new`
+  const file = await open(temporary, 'w', mode)
+  try {
+    await file.chmod(mode)
+    await file.writeFile(content)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, path)
+}

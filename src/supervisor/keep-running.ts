@@ -1,0 +1,96 @@
+// Keeps one part of Berth running: starts it again when it ends, waiting longer each time it fails, and gives
+// up when it cannot come back. Never a tight loop.
+
+import { type Clock, MINUTE, SECOND } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+
+export type Running = {
+  /** Resolves with how it ended, as an end of the sentence "the server …". */
+  ended: Promise<string>
+  stop(): Promise<void>
+}
+
+export type Part = {
+  name: string
+  /** Answers once it is ready to work; throws a sentence when it cannot. Aborting ends the attempt. */
+  start(signal: AbortSignal): Promise<Running>
+}
+
+export type Kept = {
+  name: string
+  /** Resolves, with a sentence, when the part has been given up. Never after stop(). */
+  givenUp: Promise<string>
+  stop(): Promise<void>
+}
+
+const FIRST_WAIT_MS = SECOND / 4
+const LONGEST_WAIT_MS = 30 * SECOND
+/** A part that ran this long has recovered: its next failure counts as the first. */
+const RECOVERED_AFTER_MS = MINUTE
+/** With the waits between them about three minutes. */
+const MOST_FAILURES = 10
+
+/** The first start must succeed: its error is thrown. From then on the part is kept running until stop(). */
+export async function keepRunning(
+  part: Part,
+  { clock, log, signal }: { clock: Clock; log: Log; signal: AbortSignal },
+): Promise<Kept> {
+  let running = await part.start(signal)
+  const stopping = new AbortController()
+  const givenUp = Promise.withResolvers<string>()
+
+  const watch = async () => {
+    let failures = 0
+    for (;;) {
+      const startedAt = clock.monotonicMs()
+      const how = await running.ended
+      if (stopping.signal.aborted) return
+      if (clock.monotonicMs() - startedAt >= RECOVERED_AFTER_MS) failures = 0
+      log.error({ part: part.name, how }, 'a part ended and is started again')
+      const next = await startAgain(() => failures++)
+      if (!next) return
+      running = next
+    }
+  }
+
+  const startAgain = async (countFailure: () => number): Promise<Running | null> => {
+    for (;;) {
+      const failures = countFailure()
+      try {
+        await clock.sleep(waitAfter(failures), stopping.signal)
+        const started = await part.start(stopping.signal)
+        if (!stopping.signal.aborted) return started
+        await started.stop()
+        return null
+      } catch (error) {
+        if (stopping.signal.aborted) return null
+        log.error({ part: part.name, error: String(error) }, 'a part could not be started again')
+        if (failures + 1 < MOST_FAILURES) continue
+        givenUp.resolve(
+          `The ${part.name} could not be started ${MOST_FAILURES} times in a row: ${message(error)}`,
+        )
+        return null
+      }
+    }
+  }
+
+  const watched = watch()
+  return {
+    name: part.name,
+    givenUp: givenUp.promise,
+    stop: async () => {
+      stopping.abort()
+      await running.stop()
+      await watched
+    },
+  }
+}
+
+/** Doubling: 0.25, 0.5, 1, … 30 seconds. */
+export function waitAfter(failures: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS)
+}
+
+function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,45 @@
+// `<dataDir>/logs/berth.log`: what all processes log, as JSON lines. They write to it themselves, so a
+// process's last words are kept however it ends; the supervisor keeps the file from growing without bound.
+
+import { constants } from 'node:fs'
+import { copyFile, type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { MINUTE } from '../lib/clock.ts'
+
+const LARGEST_BYTES = 16 * 1024 * 1024
+const CHECK_EVERY_MS = MINUTE / 2
+/** Older than these is gone. */
+const KEPT = ['1', '2', '3'] as const
+
+export type LogFile = { path: string; descriptor: number; close(): Promise<void> }
+
+export async function openLogFile(dataDir: string): Promise<LogFile> {
+  const dir = join(dataDir, 'logs')
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  const path = join(dir, 'berth.log')
+  // Appending, so that truncating it below the writers is safe.
+  const file = await open(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT, 0o600)
+  const rotate = () => rotateWhenLarge(file, path).catch(() => {})
+  await rotate()
+  const timer = setInterval(() => void rotate(), CHECK_EVERY_MS)
+  timer.unref()
+  return {
+    path,
+    descriptor: file.fd,
+    close: async () => {
+      clearInterval(timer)
+      await file.close()
+    },
+  }
+}
+
+async function rotateWhenLarge(file: FileHandle, path: string): Promise<void> {
+  if ((await file.stat()).size < LARGEST_BYTES) return
+  await rm(`${path}.${KEPT.at(-1)}`, { force: true })
+  for (let index = KEPT.length - 2; index >= 0; index--) {
+    await rename(`${path}.${KEPT[index]}`, `${path}.${KEPT[index + 1]}`).catch(() => {})
+  }
+  // On a full disk the copy fails; the space must come back all the same.
+  await copyFile(path, `${path}.${KEPT[0]}`).catch(() => {})
+  await file.truncate(0)
+}

@@ -1,0 +1,38 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { loadConfig } from '../config.ts'
+import { claimPorts } from './ports.ts'
+
+const anyPort = {
+  BERTH_API_ADDRESS: '127.0.0.1:0',
+  BERTH_GATEWAY_HTTP: '127.0.0.1:0',
+  BERTH_GATEWAY_TLS: '127.0.0.1:0',
+}
+
+describe('claimPorts', () => {
+  it('gives port 0 a real port, and the public URL with it', async () => {
+    const config = await claimPorts(loadConfig(anyPort))
+    expect(config.apiAddress.port).toBeGreaterThan(0)
+    expect(config.publicUrl).toBe(`http://127.0.0.1:${config.apiAddress.port}`)
+  })
+
+  it('leaves a public URL of the operator alone', async () => {
+    const config = await claimPorts(loadConfig({ ...anyPort, BERTH_PUBLIC_URL: 'https://berth.example' }))
+    expect(config.publicUrl).toBe('https://berth.example')
+  })
+
+  it('names the variable to set when a port is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const config = loadConfig({ ...anyPort, BERTH_GATEWAY_HTTP: `127.0.0.1:${port}` })
+    await expect(claimPorts(config)).rejects.toThrow(/is taken.*BERTH_GATEWAY_HTTP/)
+    other.close()
+  })
+
+  it('names the variable to set when the address is not of this machine', async () => {
+    const config = loadConfig({ ...anyPort, BERTH_API_ADDRESS: '203.0.113.9:7070' })
+    await expect(claimPorts(config)).rejects.toThrow(/no address of this machine.*BERTH_API_ADDRESS/)
+  })
+})

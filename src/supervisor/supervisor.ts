@@ -1,0 +1,199 @@
+// `npm start`: brings up Postgres, the engine, the server and the gateway in this order, keeps them running,
+// and takes them down in the opposite one. Units are not among them: they go on running meanwhile, and the
+// next start takes them over again (design 2).
+
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import { systemClock } from '../lib/clock.ts'
+import { createLog, type Log } from '../lib/log.ts'
+import {
+  type EngineReady,
+  engineReadySchema,
+  migrateReadySchema,
+  type RoleInput,
+  type RoleName,
+} from '../roles/channel.ts'
+import { signInUrl } from '../roles/sign-in-url.ts'
+import { refuseBrokenHost } from '../doctor/must-haves.ts'
+import { type Credentials, credentialsPath, readCredentials, writeCredentials } from './credentials-file.ts'
+import { lockDataDirectory } from './data-directory-lock.ts'
+import { loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
+import { keepRunning, type Kept, type Part, type Running } from './keep-running.ts'
+import { openLogFile } from './log-file.ts'
+import { claimPorts } from './ports.ts'
+import { postgresUrl, startPostgres } from './postgres.ts'
+import { prepareRoleDirectories, stateDirOf } from './role-command.ts'
+import { type RoleProcess, startRole } from './role-process.ts'
+import { listenForStop } from './stop-signals.ts'
+import { complain, say } from './terminal.ts'
+
+type Context = {
+  input: Omit<RoleInput, 'databaseUrl'>
+  /** Who connects as whom: the gateway may read what routing needs, and nothing else. */
+  databaseUrls: { berth: string; berth_gateway: string }
+  logFile: number
+  log: Log
+  stop: AbortSignal
+  /** What runs, in the order it was started. */
+  kept: Kept[]
+}
+
+/** Runs until it is asked to stop, or something cannot be started. Answers the exit code. */
+export async function supervise(settings: Config): Promise<number> {
+  const stop = listenForStop(() => {
+    complain('stopped by force; units keep running, and the next start takes them over')
+    process.exit(130)
+  })
+  const kept: Kept[] = []
+  try {
+    const { context, close } = await prepare(settings, stop, kept)
+    try {
+      const ready = await startAll(context)
+      announce(context, ready)
+      const gaveUp = await firstToGiveUp(kept, stop)
+      if (gaveUp === null) return 0
+      complain(`${gaveUp} The log: ${join(settings.dataDir, 'logs/berth.log')}`)
+      return 1
+    } finally {
+      say('Stopping. Units keep running.')
+      for (const part of kept.toReversed()) await part.stop()
+      await close()
+    }
+  } catch (error) {
+    if (stop.aborted) return 0
+    complain(error instanceof Error ? error.message : String(error))
+    return 1
+  }
+}
+
+async function prepare(settings: Config, stop: AbortSignal, kept: Kept[]) {
+  await refuseBrokenHost(settings)
+  await mkdir(settings.dataDir, { recursive: true })
+  await chmod(settings.dataDir, 0o711)
+  const lock = await lockDataDirectory(settings.dataDir)
+  const config = await claimPorts(settings)
+  const instance = await loadInstance(config.dataDir)
+  const runDir = runDirOf(instance)
+  await prepareRoleDirectories(config.dataDir, runDir)
+  const logFile = await openLogFile(config.dataDir)
+  const context: Context = {
+    input: {
+      config,
+      instance,
+      runDir,
+      stateDir: stateDirOf(runDir),
+      needsKey: (await readCredentials(config.dataDir)) === null,
+    },
+    databaseUrls: databaseUrls(config, runDir),
+    logFile: logFile.descriptor,
+    log: createLog('supervisor', config.logLevel, logFile.descriptor),
+    stop,
+    kept,
+  }
+  const close = async () => {
+    await logFile.close()
+    await lock.close()
+  }
+  return { context, close }
+}
+
+/** A database of the operator's own has one way in; the embedded one tells its clients apart. */
+function databaseUrls({ databaseUrl }: Config, runDir: string): Context['databaseUrls'] {
+  if (databaseUrl !== null) return { berth: databaseUrl, berth_gateway: databaseUrl }
+  const socketDir = postgresSocketDir(runDir)
+  return { berth: postgresUrl(socketDir, 'berth'), berth_gateway: postgresUrl(socketDir, 'berth_gateway') }
+}
+
+async function startAll(context: Context): Promise<{ engine: EngineReady; credentials: Credentials }> {
+  const { input } = context
+  if (input.config.databaseUrl === null) {
+    say('Starting Postgres')
+    await keep(context, postgresPart(context))
+  }
+  const credentials = await migrate(context)
+
+  say('Starting the engine')
+  const engine = engineReadySchema.parse(await keepRole(context, 'engine'))
+  say('Starting the server')
+  await keepRole(context, 'server')
+  say('Starting the gateway')
+  await keepRole(context, 'gateway')
+  return { engine, credentials }
+}
+
+/** Takes a fresh sign-in link from the database each time, and the key only where there is none yet. */
+async function migrate(context: Context): Promise<Credentials> {
+  say('Preparing the database')
+  const { config } = context.input
+  const role = await startOnce(context, 'migrate', context.stop)
+  await role.stop()
+  const made = migrateReadySchema.parse(role.result)
+  const apiKey = made.apiKey ?? (await readCredentials(config.dataDir))?.apiKey
+  if (apiKey === undefined) throw new Error('The database has an account but no key was made for it.')
+  const credentials = {
+    baseUrl: config.publicUrl,
+    apiKey,
+    signInUrl: signInUrl(config.publicUrl, made.signInToken),
+    caFile: null,
+  }
+  await writeCredentials(config.dataDir, credentials)
+  return credentials
+}
+
+/** Answers the result of the first start; restarts later have no one to tell. */
+async function keepRole(context: Context, name: RoleName): Promise<unknown> {
+  let result: unknown = null
+  const start = async (signal: AbortSignal) => {
+    const role = await startOnce(context, name, signal)
+    result = role.result
+    return role
+  }
+  await keep(context, { name, start })
+  return result
+}
+
+function startOnce(context: Context, name: RoleName, signal: AbortSignal): Promise<RoleProcess> {
+  const databaseUrl = context.databaseUrls[name === 'gateway' ? 'berth_gateway' : 'berth']
+  const input = { ...context.input, databaseUrl }
+  return startRole({ name, input, logFile: context.logFile, signal, onProgress: (text) => say(`  ${text}`) })
+}
+
+function postgresPart({ input, log }: Context): Part {
+  const start = async (): Promise<Running> => {
+    const { dataDir } = input.config
+    const postgres = await startPostgres({ dataDir, socketDir: postgresSocketDir(input.runDir), log })
+    return { ended: postgres.exited.then(() => 'ended'), stop: () => postgres.stop() }
+  }
+  return { name: 'Postgres', start }
+}
+
+async function keep(context: Context, part: Part): Promise<void> {
+  context.kept.push(await keepRunning(part, { clock: systemClock, log: context.log, signal: context.stop }))
+}
+
+/** The sentence of the first part that cannot be kept running; null when a stop is asked for. */
+async function firstToGiveUp(kept: Kept[], stop: AbortSignal): Promise<string | null> {
+  const asked = new Promise<null>((resolve) => {
+    if (stop.aborted) resolve(null)
+    stop.addEventListener('abort', () => resolve(null), { once: true })
+  })
+  return await Promise.race([asked, ...kept.map((part) => part.givenUp)])
+}
+
+function announce({ input }: Context, ready: { engine: EngineReady; credentials: Credentials }): void {
+  const { config } = input
+  const { engine, credentials } = ready
+  say(`
+Berth is ready.
+
+  API          ${credentials.baseUrl}
+  Sign in      ${credentials.signInUrl}
+               (works once, within a day; "npm run sign-in" makes another)
+  Credentials  ${credentialsPath(config.dataDir)} (with the API key; for root alone)
+  Isolation    ${engine.isolation}: ${engine.reason}
+  Log          ${join(config.dataDir, 'logs/berth.log')}
+
+Ctrl-C stops Berth. Units keep running, and the next start takes them over.
+`)
+}
