@@ -18,6 +18,7 @@ export const engineErrorKinds = [
   'bad_path',
   'bad_cursor',
   'timeout',
+  'engine_away', // its process is down or restarting: the same call may work in a moment
   'internal',
 ] as const
 

@@ -9,7 +9,9 @@ import { untilAborted } from './faults.ts'
 import { type FakeProcess, knowsProgram, runProgram } from './programs.ts'
 
 /** 128 + SIGKILL: what a process that was killed ends with. */
-const KILLED = 137
+const KILLED_CODE = 137
+/** As `timeout` of coreutils answers. */
+const TIMED_OUT_CODE = 124
 
 export type FakeMachine = {
   spec: MachineSpec
@@ -112,7 +114,8 @@ export async function execInRun(
   } catch (error) {
     gone.throwIfAborted()
     if (!killed.aborted) throw error
-    return { exitCode: KILLED, timedOut: timeout.signal.aborted }
+    const timedOut = timeout.signal.aborted
+    return { exitCode: timedOut ? TIMED_OUT_CODE : KILLED_CODE, timedOut }
   } finally {
     done.abort()
   }

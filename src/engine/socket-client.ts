@@ -1,0 +1,99 @@
+// The engine as the unprivileged processes see it: the same interface, spoken over its socket. The engine
+// may be restarted at any time; calls then fail with `engine_away`, and watchers of exits come back by
+// themselves. Nothing is repeated here: an exec must not run twice, and for the rest the caller knows better.
+
+import { Agent } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Engine } from './engine.ts'
+import { EngineError } from './errors.ts'
+import { issuesOf, streamedOperations, unaryOperations } from './protocol.ts'
+import type {
+  StreamedOperation,
+  StreamedRequest,
+  UnaryAnswer,
+  UnaryOperation,
+  UnaryRequest,
+} from './protocol.ts'
+import { askForFrames, askForJson } from './socket-request.ts'
+
+/** Between two attempts to watch exits: as long as an engine takes to start again. */
+const WATCH_AGAIN_MS = 250
+
+export function connectEngine({ socketPath }: { socketPath: string }): Engine {
+  const agent = new Agent({ keepAlive: true, maxFreeSockets: 64, scheduling: 'lifo' })
+
+  async function ask<K extends UnaryOperation>(
+    operation: K,
+    request: UnaryRequest[K],
+  ): Promise<UnaryAnswer[K]> {
+    const { request: schema, answer, deadlineMs } = unaryOperations[operation]
+    const body = encode(schema, request)
+    const text = await askForJson({ agent, socketPath, operation, body, deadlineMs })
+    return z.parse(answer, JSON.parse(text)) as UnaryAnswer[K]
+  }
+
+  function stream<K extends StreamedOperation>(
+    operation: K,
+    request: StreamedRequest[K],
+    signal?: AbortSignal,
+  ) {
+    const body = encode(streamedOperations[operation].request, request)
+    return askForFrames({ agent, socketPath, operation, body, signal })
+  }
+
+  async function watchUntilAway(
+    onExit: Parameters<Engine['watchExits']>[0],
+    signal: AbortSignal,
+  ): Promise<void> {
+    for await (const { data } of stream('watchExits', {}, signal)) {
+      onExit(streamedOperations.watchExits.item.parse(JSON.parse(data.toString('utf8'))))
+    }
+  }
+
+  return {
+    capabilities: async () => await ask('capabilities', {}),
+    pull: async (reference) => await ask('pull', { reference }),
+    create: async (machine) => await ask('create', machine),
+    start: async (ref, run) => void (await ask('start', { ref, run })),
+    stop: async (ref, graceMs) => void (await ask('stop', { ref, graceMs })),
+    destroy: async (id) => void (await ask('destroy', { id })),
+    list: async () => await ask('list', {}),
+    writeFile: async (ref, path, content) => await ask('writeFile', { ref, path, content }),
+    readFile: async (ref, path, maxBytes) => await ask('readFile', { ref, path, maxBytes }),
+    logs: async (id, query) => await ask('logs', { id, query }),
+    recover: async (wanted) => await ask('recover', { wanted }),
+
+    exec: async (ref, request, onOutput, signal) => {
+      for await (const { type, data } of stream('exec', { ref, request }, signal)) {
+        if (type === 'stdout' || type === 'stderr') await onOutput({ stream: type, data })
+        else return streamedOperations.exec.item.parse(JSON.parse(data.toString('utf8')))
+      }
+      throw new EngineError('engine_away', 'The engine ended before the command did.')
+    },
+
+    async *followLogs(id, after, signal) {
+      try {
+        for await (const { data } of stream('followLogs', { id, after }, signal)) {
+          yield streamedOperations.followLogs.item.parse(JSON.parse(data.toString('utf8')))
+        }
+      } catch (error) {
+        // Whoever stops following is not told that it failed.
+        if (!signal.aborted) throw error
+      }
+    },
+
+    watchExits: async (onExit, signal) => {
+      while (!signal.aborted) {
+        await watchUntilAway(onExit, signal).catch(() => {})
+        await delay(WATCH_AGAIN_MS, undefined, { signal }).catch(() => {})
+      }
+    },
+  }
+}
+
+function encode(schema: z.ZodType, request: unknown): string {
+  const encoded = z.safeEncode(schema, request)
+  if (encoded.success) return JSON.stringify(encoded.data)
+  throw new EngineError('internal', `The engine cannot be asked this: ${issuesOf(encoded.error)}.`)
+}

@@ -1,0 +1,157 @@
+// The engine's side of its socket: HTTP on a unix socket that only the server's group may open (design 2).
+// Every request is parsed against protocol.ts before the engine sees it. A caller that goes away takes its
+// command or its log with it; everything else, once begun, runs to its end.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { z } from 'zod'
+import type { Log } from '../lib/log.ts'
+import type { Engine } from './engine.ts'
+import { EngineError, isEngineError } from './errors.ts'
+import { type ErrorAnswer, issuesOf, streamedOperations, unaryOperations } from './protocol.ts'
+import type { StreamedOperation, StreamedRequest, UnaryOperation, UnaryRequest } from './protocol.ts'
+import { inodeOf, listenForGroup, removeSocket } from './socket-listen.ts'
+import { streamedHandlers, unaryHandlers } from './socket-handlers.ts'
+import { openFrameStream } from './socket-stream.ts'
+
+export type EngineServerOptions = {
+  engine: Engine
+  socketPath: string
+  /** The group that may connect: the server's. */
+  socketGid: number
+  log: Log
+}
+
+/** Serves the engine until closed. Closing ends streams at once and waits for what else is in flight. */
+export async function serveEngine(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {
+  const { engine, socketPath, socketGid, log } = options
+  const closing = new AbortController()
+
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
+    const operation = (request.url ?? '').slice(1)
+    answer(request, response, operation).catch((error: unknown) => refuse(response, operation, error, log))
+  })
+  server.maxConnections = 4096
+  server.setTimeout(0)
+
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    operation: string,
+  ): Promise<void> {
+    if (request.method !== 'POST') throw malformed('Only POST is known.')
+    if (isUnary(operation)) {
+      await answerUnary(operation, await readBody(request, unaryOperations[operation].maxBodyBytes), response)
+    } else if (isStreamed(operation)) {
+      await answerStreamed(
+        operation,
+        await readBody(request, streamedOperations[operation].maxBodyBytes),
+        response,
+      )
+    } else {
+      throw malformed('There is no such operation.')
+    }
+  }
+
+  async function answerUnary<K extends UnaryOperation>(
+    operation: K,
+    body: unknown,
+    response: ServerResponse,
+  ) {
+    const request = parse(unaryOperations[operation].request, body) as UnaryRequest[K]
+    const result = await unaryHandlers[operation](engine, request)
+    sendJson(response, 200, z.encode(unaryOperations[operation].answer, result as never))
+  }
+
+  async function answerStreamed<K extends StreamedOperation>(
+    operation: K,
+    body: unknown,
+    response: ServerResponse,
+  ) {
+    const request = parse(streamedOperations[operation].request, body) as StreamedRequest[K]
+    const stream = openFrameStream(response, closing.signal)
+    try {
+      await streamedHandlers[operation](engine, request, stream)
+    } catch (error) {
+      if (stream.gone.aborted) return
+      await stream.write('error', JSON.stringify(errorAnswerOf(error, operation, log)))
+    } finally {
+      stream.end()
+    }
+  }
+
+  await listenForGroup(server, socketPath, socketGid)
+  const inode = await inodeOf(socketPath)
+  return {
+    close: async () => {
+      await removeSocket(socketPath, inode)
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      closing.abort(new EngineError('engine_away', 'The engine is stopping.'))
+      server.closeIdleConnections()
+      await closed
+    },
+  }
+}
+
+function isUnary(operation: string): operation is UnaryOperation {
+  return Object.hasOwn(unaryOperations, operation)
+}
+
+function isStreamed(operation: string): operation is StreamedOperation {
+  return Object.hasOwn(streamedOperations, operation)
+}
+
+function parse(schema: z.ZodType, body: unknown): unknown {
+  const parsed = schema.safeParse(body)
+  if (parsed.success) return parsed.data
+  throw malformed(`The engine refuses the request: ${issuesOf(parsed.error)}.`)
+}
+
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<unknown> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > maxBytes) throw malformed(`The request is longer than ${maxBytes} bytes.`)
+    chunks.push(chunk)
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    throw malformed('The request is not JSON.')
+  }
+}
+
+class Malformed extends Error {}
+
+function malformed(message: string): Malformed {
+  return new Malformed(message)
+}
+
+function refuse(response: ServerResponse, operation: string, error: unknown, log: Log): void {
+  if (response.destroyed) return
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  const status =
+    error instanceof Malformed ? 400 : isEngineError(error) && error.kind !== 'internal' ? 422 : 500
+  // What is left of an oversized body is not read: the connection ends with this answer.
+  if (status === 400) response.setHeader('connection', 'close')
+  sendJson(response, status, errorAnswerOf(error, operation, log))
+}
+
+/** Only an EngineError was written for others to read; anything else stays in our log. */
+function errorAnswerOf(error: unknown, operation: string, log: Log): ErrorAnswer {
+  if (isEngineError(error)) {
+    if (error.kind === 'internal') log.error({ err: error, operation }, 'engine operation failed')
+    return { error: { kind: error.kind, publicMessage: error.publicMessage } }
+  }
+  if (error instanceof Malformed) return { error: { kind: 'internal', publicMessage: error.message } }
+  log.error({ err: error, operation }, 'engine operation failed')
+  return { error: { kind: 'internal', publicMessage: 'The engine failed; its log says why.' } }
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  const text = Buffer.from(JSON.stringify(body))
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': text.length }).end(text)
+}

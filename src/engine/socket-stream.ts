@@ -1,0 +1,54 @@
+// One streamed answer of the engine's socket: frames out, held back by a slow reader, with an empty frame
+// now and then so that the reader can tell a quiet engine from a dead one.
+
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { encodeFrame, type FrameType } from './frames.ts'
+import { KEEP_ALIVE_MS } from './protocol.ts'
+
+/** What may wait for a reader that is not waited for. */
+const PUSHED_BYTES = 4 * 1024 * 1024
+
+export type FrameStream = {
+  /** Aborts when the reader is gone or the engine is closing. */
+  gone: AbortSignal
+  /** Resolves when there is room for more; rejects once the reader is gone. */
+  write(type: FrameType, data: Buffer | string): Promise<void>
+  /** Writes without waiting; a reader too far behind is cut off. */
+  push(type: FrameType, data: string): void
+  end(): void
+}
+
+export function openFrameStream(response: ServerResponse, closing: AbortSignal): FrameStream {
+  const left = new AbortController()
+  response.once('close', () => left.abort(new Error('the reader is gone')))
+  const gone = AbortSignal.any([left.signal, closing])
+  response.writeHead(200, { 'content-type': 'application/octet-stream' })
+  response.flushHeaders()
+
+  // One write a frame: a response that was corked and flushed at once never says `drain` (Node 24).
+  const put = (type: FrameType, data: Buffer | string): boolean => response.write(encodeFrame(type, data))
+  const keepAlive = setInterval(() => {
+    if (!response.writableNeedDrain) put('keepAlive', '')
+  }, KEEP_ALIVE_MS)
+  response.once('close', () => clearInterval(keepAlive))
+
+  return {
+    gone,
+    write: async (type, data) => {
+      gone.throwIfAborted()
+      if (!put(type, data)) await once(response, 'drain', { signal: gone })
+    },
+    push: (type, data) => {
+      if (gone.aborted) return
+      put(type, data)
+      if (response.writableLength > PUSHED_BYTES) response.destroy()
+    },
+    end: () => {
+      clearInterval(keepAlive)
+      // Cut short by closing, the stream must not look complete to its reader.
+      if (closing.aborted) response.destroy()
+      else response.end()
+    },
+  }
+}
