@@ -1,0 +1,130 @@
+// A Berth of its own for the benchmark: a temporary data directory, free ports, one isolation class.
+
+import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export type Berth = {
+  pid: number
+  baseUrl: string
+  apiKey: string
+  /** Root directory of the image the benchmark uses, for the peer. */
+  rootfs(): string
+  stop(): Promise<void>
+}
+
+const IMAGES_DIR = '/var/lib/berth-test/images'
+const START_TIMEOUT_MS = 10 * 60_000
+
+export async function startBerth(isolation: string): Promise<Berth> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'berth-bench-'))
+  const [api, http, tls] = await Promise.all([freePort(), freePort(), freePort()])
+  const child = spawn(process.execPath, ['src/main.ts', 'all'], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      BERTH_DATA_DIR: dataDir,
+      BERTH_IMAGES_DIR: IMAGES_DIR,
+      BERTH_API_ADDRESS: `127.0.0.1:${api}`,
+      BERTH_GATEWAY_HTTP: `127.0.0.1:${http}`,
+      BERTH_GATEWAY_TLS: `127.0.0.1:${tls}`,
+      BERTH_ISOLATION: isolation,
+      BERTH_POOL_GB: '20',
+      BERTH_LOG_LEVEL: 'warn',
+      // A benchmark asks more of one key than a caller may.
+      BERTH_RATE_REQUESTS: '1000000',
+      BERTH_RATE_CREATIONS: '1000000',
+      BERTH_RATE_EXECS: '1000000',
+    },
+  })
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const stop = async () => {
+    child.kill('SIGTERM')
+    await ended
+    await rm(dataDir, { recursive: true, force: true })
+  }
+  try {
+    const { baseUrl, apiKey } = await waitForCredentials(dataDir, ended)
+    return { pid: child.pid ?? 0, baseUrl, apiKey, rootfs: () => debianRootfs(), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** Resident memory of the processes below the supervisor, Postgres left out. */
+export function memoryOf(supervisor: number): string {
+  const rows = descendants(supervisor).flatMap((pid) => {
+    const name = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    const role = name.find((part) => ['engine', 'server', 'gateway'].includes(part))
+    const kb = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
+    return role && name[0]?.includes('node') ? [{ role, mb: Math.round(kb / 1024) }] : []
+  })
+  const total = rows.reduce((sum, row) => sum + row.mb, 0)
+  return `${rows.map(({ role, mb }) => `${role} ${mb} MB`).join(', ')}; together ${total} MB`
+}
+
+function descendants(root: number): number[] {
+  const parents = new Map<number, number>()
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
+      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
+    } catch {
+      // It ended while we were reading.
+    }
+  }
+  const below = (pid: number): number[] =>
+    [...parents].filter(([, parent]) => parent === pid).flatMap(([child]) => [child, ...below(child)])
+  return below(root)
+}
+
+async function waitForCredentials(
+  dataDir: string,
+  ended: Promise<void>,
+): Promise<{ baseUrl: string; apiKey: string }> {
+  let gone = false
+  void ended.then(() => (gone = true))
+  const deadline = performance.now() + START_TIMEOUT_MS
+  while (performance.now() < deadline && !gone) {
+    try {
+      const credentials = JSON.parse(await readFile(join(dataDir, 'credentials.json'), 'utf8')) as {
+        baseUrl: string
+        apiKey: string
+      }
+      const answer = await fetch(`${credentials.baseUrl}/v1/openapi.json`)
+      await answer.arrayBuffer()
+      if (answer.ok) return credentials
+    } catch {
+      // Not up yet.
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+  throw new Error('Berth did not come up: what it said is above.')
+}
+
+function debianRootfs(): string {
+  for (const name of readdirSync(IMAGES_DIR)) {
+    try {
+      const image = readFileSync(join(IMAGES_DIR, name, 'image.json'), 'utf8')
+      if (image.includes('berth.local/debian')) return join(IMAGES_DIR, name, 'rootfs')
+    } catch {
+      // Not an image.
+    }
+  }
+  throw new Error('The image berth.local/debian:12 is not there.')
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
