@@ -16,6 +16,7 @@ export default defineConfig({
           exclude: ['**/*.host.test.ts', 'node_modules/**'],
           pool: 'threads',
           isolate: false,
+          globalSetup: ['test/support/postgres.ts'],
         },
       },
       {

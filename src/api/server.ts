@@ -124,7 +124,8 @@ function sendUnknownPath({ id, request, response }: Exchange): void {
   const [path = ''] = (request.url ?? '').split('?')
   const shown = path.slice(0, 200)
   const allowed = methodsOfPath([...routes, ...pages], path)
-  if (allowed.length === 0) {
+  // A path of ours that holds bytes which are no text got here too.
+  if (allowed.length === 0 || allowed.includes(request.method ?? '')) {
     sendError(response, new AppError('not_found', 404, `There is nothing at ${shown}.`), id)
     return
   }

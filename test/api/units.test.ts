@@ -1,0 +1,281 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+
+beforeAll(async () => {
+  service = await startService()
+  team = await makeTeam(service)
+})
+afterAll(async () => await service.close())
+
+const call = <T>(method: string, path: string, body?: unknown) =>
+  service.call<T>(method, path, { key: team.key, ...(body === undefined ? {} : { body }) })
+
+test('a unit is made, used, stopped, started and destroyed', async () => {
+  const spec = { name: 'web', image: 'node:22', ports: [3000], env: { A: '1' } }
+  const made = await call<{ units: Unit[]; outputs: object; recipe: null; costLine: string }>(
+    'POST',
+    '/v1/units',
+    { spec, stack: 'shop' },
+  )
+  expect(made.status).toBe(201)
+  expect(made.body).toMatchObject({ outputs: {}, recipe: null, costLine: expect.any(String) })
+  const [unit] = made.body.units
+  expect(unit).toMatchObject({
+    name: 'web',
+    state: 'running',
+    teamId: team.teamId,
+    size: 'small',
+    env: { A: '1' },
+    ports: [3000],
+    stoppedReason: null,
+    costCentsSoFar: expect.any(Number),
+    sleepsAt: expect.any(String),
+  })
+  const path = `/v1/units/${unit?.id}`
+
+  expect((await call('POST', `${path}/exec`, { cmd: ['echo', 'hello'] })).body).toEqual({
+    exitCode: 0,
+    stdout: 'hello\n',
+    stderr: '',
+    timedOut: false,
+    truncated: false,
+  })
+
+  const content = Buffer.from('print("häß")\n')
+  const sha256 = createHash('sha256').update(content).digest('hex')
+  const file = { path: '/app/main.py', contentBase64: content.toString('base64') }
+  expect((await call('POST', `${path}/files`, file)).body).toEqual({
+    path: '/app/main.py',
+    bytes: content.length,
+    sha256,
+    verified: true,
+  })
+  expect((await call('GET', `${path}/files?path=/app/main.py`)).body).toEqual(file)
+  expect((await call('PUT', `${path}/files?path=/app/raw`, content)).body).toMatchObject({ sha256 })
+
+  expect((await call('POST', `${path}/stop`)).body).toMatchObject({ state: 'stopped', stoppedReason: 'user' })
+  expect((await call('POST', `${path}/start`, {})).body).toMatchObject({ state: 'running' })
+  expect((await call('GET', path)).body).toMatchObject({ state: 'running' })
+  expect((await call('DELETE', path)).body).toMatchObject({ state: 'destroyed' })
+  expect((await call('GET', path)).body).toMatchObject({ state: 'destroyed' })
+})
+
+describe('spec 4.2: GET /v1/units', () => {
+  test('shows the units of one stack, by name or id, newest first', async () => {
+    const own = await makeTeam(service)
+    const first = await makeUnit(service, own, { name: 'first' })
+    const second = await makeUnit(service, own, { name: 'second' })
+    const list = async (query = '') =>
+      (await service.call<{ units: Unit[]; next: null }>('GET', `/v1/units${query}`, { key: own.key })).body
+    expect((await list()).units.map(({ id }) => id)).toEqual([second.id, first.id])
+    expect((await list('?stack=first')).units.map(({ id }) => id)).toEqual([first.id])
+    expect((await list(`?stack=${second.stackId}`)).units.map(({ id }) => id)).toEqual([second.id])
+  })
+
+  test('hides destroyed units unless all=true', async () => {
+    const own = await makeTeam(service)
+    const unit = await makeUnit(service, own)
+    await service.call('DELETE', `/v1/units/${unit.id}`, { key: own.key })
+    const list = async (query: string) =>
+      (await service.call<{ units: Unit[] }>('GET', `/v1/units${query}`, { key: own.key })).body.units
+    expect(await list('')).toEqual([])
+    expect(await list('?all=true')).toMatchObject([{ id: unit.id, state: 'destroyed' }])
+  })
+
+  test('goes on where a page ended', async () => {
+    const own = await makeTeam(service)
+    for (const name of ['a', 'b', 'c']) await makeUnit(service, own, { name })
+    const page = async (query: string) =>
+      (
+        await service.call<{ units: Unit[]; next: string | null }>('GET', `/v1/units?limit=2${query}`, {
+          key: own.key,
+        })
+      ).body
+    const first = await page('')
+    expect(first.units.map(({ name }) => name)).toEqual(['c', 'b'])
+    const second = await page(`&cursor=${first.next}`)
+    expect(second).toMatchObject({ units: [{ name: 'a' }], next: null })
+  })
+
+  test.each([
+    'limit=0',
+    'limit=-1',
+    'limit=501',
+    'limit=1e9',
+    'limit=x',
+    'cursor=tampered',
+    'all=1',
+    'colour=red',
+  ])('refuses ?%s', async (query) => {
+    const { status, body } = await call('GET', `/v1/units?${query}`)
+    expect(status).toBe(400)
+    expect(body).toMatchObject({ error: { code: 'validation', details: [{ path: query.split('=')[0] }] } })
+  })
+
+  test('refuses a field given twice', async () => {
+    expect((await call('GET', '/v1/units?stack=a&stack=b')).status).toBe(400)
+  })
+})
+
+describe('spec 4.2: POST /v1/units/{id}/exec', () => {
+  test('hands standard input over and answers the exit code', async () => {
+    const { id } = await makeUnit(service, team)
+    const run = (body: object) => call('POST', `/v1/units/${id}/exec`, body)
+    expect((await run({ cmd: ['cat'], stdin: 'in\n' })).body).toMatchObject({ exitCode: 0, stdout: 'in\n' })
+    expect((await run({ cmd: ['false'] })).body).toMatchObject({ exitCode: 1 })
+    expect((await run({ cmd: ['sh', '-c', 'exit 7'] })).body).toMatchObject({ exitCode: 7 })
+  })
+
+  test('a command that does not exist ends with 127 and says so', async () => {
+    const { id } = await makeUnit(service, team)
+    const { status, body } = await call('POST', `/v1/units/${id}/exec`, { cmd: ['nonesuch'] })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ exitCode: 127, stderr: expect.stringContaining('nonesuch') })
+  })
+
+  test('a command that never ends is killed at timeoutMs, with what it printed', async () => {
+    const { id } = await makeUnit(service, team)
+    const cmd = ['sh', '-c', 'echo begun; sleep infinity']
+    const { body } = await call('POST', `/v1/units/${id}/exec`, { cmd, timeoutMs: 50 })
+    expect(body).toMatchObject({ timedOut: true, stdout: 'begun\n' })
+  })
+
+  test('output over 1 MB is cut and says so', async () => {
+    const { id } = await makeUnit(service, team)
+    const { body } = await call<{ stdout: string; truncated: boolean }>('POST', `/v1/units/${id}/exec`, {
+      cmd: ['head', '-c', String(3 * 1024 * 1024)],
+    })
+    expect(body.truncated).toBe(true)
+    expect(body.stdout.length).toBe(1024 * 1024)
+  })
+
+  test('a caller that goes away ends the command', async () => {
+    const { id } = await makeUnit(service, team)
+    const gone = new AbortController()
+    const asking = service.fetch('POST', `/v1/units/${id}/exec`, {
+      key: team.key,
+      body: { cmd: ['sleep', 'infinity'] },
+      signal: gone.signal,
+    })
+    const began = () => service.engine.calls.some((entry) => entry.operation === 'exec' && entry.id === id)
+    await expect.poll(began).toBe(true)
+    gone.abort()
+    await expect(asking).rejects.toThrow()
+    const statusOfRow = async () =>
+      (
+        await service.app.db
+          .selectFrom('audit')
+          .select('status')
+          .where('target', '=', id)
+          .where('action', '=', 'unit.exec')
+          .execute()
+      ).map(({ status }) => status)
+    await expect.poll(statusOfRow).toEqual([499])
+  })
+
+  test('a stopped unit refuses with its last exit', async () => {
+    const { id } = await makeUnit(service, team)
+    await call('POST', `/v1/units/${id}/stop`)
+    const { status, body } = await call('POST', `/v1/units/${id}/exec`, { cmd: ['true'] })
+    expect(status).toBe(409)
+    expect(body).toMatchObject({ error: { code: 'invalid_state', details: { lastExit: null } } })
+  })
+})
+
+describe('spec 4.2: files', () => {
+  const MB = 1024 * 1024
+
+  test.each([0, 1, MB - 1, MB])(
+    'a file of %i bytes is written and read back whole, by POST and PUT',
+    async (size) => {
+      const { id } = await makeUnit(service, team)
+      const content = Buffer.alloc(size, 'x')
+      const path = `/v1/units/${id}/files`
+      const contentBase64 = content.toString('base64').replace(/(.{76})/g, '$1\r\n')
+      expect((await call('POST', path, { path: '/f', contentBase64 })).body).toMatchObject({ bytes: size })
+      expect((await call('PUT', `${path}?path=/g`, content)).body).toMatchObject({
+        bytes: size,
+        verified: true,
+      })
+      for (const name of ['/f', '/g']) {
+        const { body } = await call('GET', `${path}?path=${name}`)
+        expect(body).toEqual({ path: name, contentBase64: content.toString('base64') })
+      }
+    },
+  )
+
+  test.each([MB + 1, 3 * MB])('%i bytes are refused with 400, by POST and PUT', async (size) => {
+    const { id } = await makeUnit(service, team)
+    const content = Buffer.alloc(size, 'x')
+    const path = `/v1/units/${id}/files`
+    const refused = { error: { code: 'validation', details: [{ path: 'contentBase64' }] } }
+    const posted = await call('POST', path, { path: '/f', contentBase64: content.toString('base64') })
+    expect(posted).toMatchObject({ status: 400, body: refused })
+    expect(await call('PUT', `${path}?path=/f`, content)).toMatchObject({ status: 400, body: refused })
+  })
+
+  test.each(['YWJ', 'YWJj=', 'YQ', 'not base64!', '=', 'YWJj YWJj'])(
+    'base64 such as %j is refused',
+    async (contentBase64) => {
+      const { id } = await makeUnit(service, team)
+      const { status, body } = await call('POST', `/v1/units/${id}/files`, { path: '/f', contentBase64 })
+      expect(status).toBe(400)
+      expect(body).toMatchObject({ error: { code: 'validation', details: [{ path: 'contentBase64' }] } })
+    },
+  )
+
+  test.each(['relative', '', '/', '/a/../b', '/a//b', '/a/.', '/nul%00', `/${'a'.repeat(5000)}`])(
+    'the path %.40j is refused',
+    async (path) => {
+      const { id } = await makeUnit(service, team)
+      const { status, body } = await call('GET', `/v1/units/${id}/files?path=${path}`)
+      expect(status).toBe(400)
+      expect(body).toMatchObject({ error: { code: 'validation', details: [{ path: 'path' }] } })
+    },
+  )
+
+  test('writing a boot file warns that the next start writes it again', async () => {
+    const { id } = await makeUnit(service, team, { files: { '/etc/app.conf': 'a' } })
+    const answer = await call('PUT', `/v1/units/${id}/files?path=/etc/app.conf`, 'b')
+    expect(answer.body).toMatchObject({ verified: true, warning: expect.any(String) })
+  })
+
+  test('a file that is not there is 404', async () => {
+    const { id } = await makeUnit(service, team)
+    expect((await call('GET', `/v1/units/${id}/files?path=/none`)).status).toBe(404)
+  })
+})
+
+describe('spec 7: unknown units', () => {
+  const ids = [
+    'unit_00000000000000000000000000000000',
+    'x',
+    '%00',
+    'a%2Fb',
+    '..%2f..',
+    '%20',
+    '%ff',
+    `${'a'.repeat(150)}`,
+  ]
+  const actions = [
+    ['GET', ''],
+    ['DELETE', ''],
+    ['POST', '/stop'],
+    ['GET', '/logs'],
+    ['GET', '/files?path=/a'],
+  ] as const
+  test.each(ids.flatMap((id) => actions.map(([method, rest]) => [method, `/v1/units/${id}${rest}`])))(
+    '%s %s is 404',
+    async (method, path) => {
+      const { status, body } = await call(method, path)
+      expect(status).toBe(404)
+      expect(body).toMatchObject({ error: { code: 'not_found', requestId: expect.any(String) } })
+    },
+  )
+})

@@ -1,0 +1,64 @@
+// Things a test needs and does not test: teams, keys, sessions, units.
+
+import type { Policy } from '../../src/contract/policy.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { createKey } from '../../src/domain/credentials/keys.ts'
+import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.ts'
+import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
+import { createAccount } from '../../src/domain/teams/accounts.ts'
+import type { Service } from './service.ts'
+
+export type TestTeam = { userId: string; teamId: string; email: string; key: string; keyId: string }
+
+let count = 0
+
+/** A person with a personal team and a key that may do everything the policy says. */
+export async function makeTeam({ app }: Service, policy: Partial<Policy> = {}): Promise<TestTeam> {
+  const email = `person-${count++}@example.test`
+  const createdAt = app.clock.now()
+  const { userId, teamId } = await app.db.transaction().execute((transaction) =>
+    createAccount(transaction, {
+      email,
+      name: 'Person',
+      admin: false,
+      plan: 'team',
+      paysAsItGoes: true,
+      createdAt,
+    }),
+  )
+  const key = await makeKey({ app }, { teamId, userId, policy })
+  return { userId, teamId, email, key: key.secret, keyId: key.id }
+}
+
+export async function makeKey(
+  { app }: Pick<Service, 'app'>,
+  { teamId, userId, policy = {} }: { teamId: string; userId: string; policy?: Partial<Policy> },
+): Promise<{ id: string; secret: string }> {
+  return await createKey(app.db, {
+    teamId,
+    name: 'test key',
+    policy: { ...widePolicy, ...policy },
+    createdBy: userId,
+    createdAt: app.clock.now(),
+  })
+}
+
+/** Signs a person in; answers the value of the Cookie header. */
+export async function makeSession({ app }: Service, { email }: { email: string }): Promise<string> {
+  const link = await createSignInLink(app, email)
+  const { token } = await signIn(app, link.token)
+  return `berth_session=${token}`
+}
+
+/** A running unit, made over the API. */
+export async function makeUnit(
+  service: Service,
+  { key }: { key: string },
+  spec: Record<string, unknown> = {},
+): Promise<Unit> {
+  const body = { spec: { name: `unit-${count++}`, image: 'node:22', ...spec } }
+  const answer = await service.call<{ units: Unit[] }>('POST', '/v1/units', { key, body })
+  const [unit] = answer.body.units
+  if (answer.status !== 201 || !unit) throw new Error(`no unit was made: ${JSON.stringify(answer.body)}`)
+  return unit
+}

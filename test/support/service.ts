@@ -1,0 +1,110 @@
+// The real API over a socket, with real Postgres, the engine in memory and a clock the test can set.
+
+import type { AddressInfo } from 'node:net'
+import { randomBytes } from 'node:crypto'
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import { createServer } from '../../src/api/server.ts'
+import { type App, createApp } from '../../src/app.ts'
+import { type Config, loadConfig } from '../../src/config.ts'
+import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
+import { SecretKey } from '../../src/lib/crypto.ts'
+import { startLoops } from '../../src/loops.ts'
+import { openDatabase } from '../../src/store/db.ts'
+import { createTestClock, type TestClock } from './clock.ts'
+import { createTestDatabase } from './postgres.ts'
+
+export type Answer<T = unknown> = { status: number; headers: Headers; body: T }
+
+export type CallOptions = {
+  key?: string
+  cookie?: string
+  /** A string or bytes go as they are, everything else as JSON. */
+  body?: unknown
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+export type Service = {
+  app: App
+  engine: FakeEngine
+  clock: TestClock
+  baseUrl: string
+  port: number
+  /** Every line the service logged. */
+  logged: string[]
+  fetch(method: string, path: string, options?: CallOptions): Promise<Response>
+  /** A call with its JSON answer. */
+  call<T = unknown>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
+  close(): Promise<void>
+}
+
+export type ServiceOptions = Partial<Pick<Config, 'rates' | 'publicUrl'>> & { loops?: boolean }
+
+/** Rates are wide here, so that only tests of rates meet them. */
+const wideRates = { requests: 100_000, creations: 100_000, execs: 100_000 }
+
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
+  const database = await createTestDatabase()
+  const logged: string[] = []
+  const log = pino({ level: 'debug' }, lineSink(logged))
+  const clock = createTestClock()
+  const engine = createFakeEngine({ clock })
+  const db = openDatabase(database.url, log)
+  const config: Config = {
+    ...loadConfig({}),
+    publicUrl: options.publicUrl ?? 'http://berth.test',
+    rates: options.rates ?? wideRates,
+  }
+  const app = createApp({ config, db, engine, clock, log, secretKey: new SecretKey(randomBytes(32)) })
+  const loops = options.loops === false ? null : startLoops(app)
+  const server = createServer(app)
+  await server.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = server.server.address() as AddressInfo
+  const baseUrl = `http://127.0.0.1:${port}`
+
+  const request = (method: string, path: string, sent: CallOptions = {}) =>
+    fetch(baseUrl + path, { method, redirect: 'manual', ...toInit(sent) })
+  return {
+    app,
+    engine,
+    clock,
+    baseUrl,
+    port,
+    logged,
+    fetch: request,
+    call: async <T>(method: string, path: string, sent?: CallOptions) => {
+      const response = await request(method, path, sent)
+      return { status: response.status, headers: response.headers, body: (await response.json()) as T }
+    },
+    close: async () => {
+      await server.close()
+      await loops?.stop()
+      await db.destroy()
+      await database.drop()
+    },
+  }
+}
+
+function toInit({ key, cookie, body, headers, signal }: CallOptions): RequestInit {
+  const asIs = typeof body === 'string' || body instanceof Uint8Array
+  return {
+    headers: {
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(cookie === undefined ? {} : { cookie }),
+      ...(body === undefined || asIs ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: asIs ? (body as BodyInit) : JSON.stringify(body) }),
+    ...(signal ? { signal } : {}),
+  }
+}
+
+function lineSink(lines: string[]): Writable {
+  return new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      lines.push(chunk.toString())
+      done()
+    },
+  })
+}
