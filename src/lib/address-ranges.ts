@@ -28,17 +28,21 @@ export const privateRanges6 = [
   '8000::/1', // not allotted; unique local, link-local, multicast
 ] as const
 
-const privateAddresses = new BlockList()
-for (const range of privateRanges4) addRange(range, 'ipv4')
-for (const range of privateRanges6) addRange(range, 'ipv6')
+// One list a family: in a shared one an IPv4 address also counts as the IPv6 address that maps it.
+const private4 = blockListOf(privateRanges4, 'ipv4')
+const private6 = blockListOf(privateRanges6, 'ipv6')
 
 /** True for an address literal of a public host; false for anything else, also for what is no address. */
 export function isPublicAddress(address: string): boolean {
-  if (isIPv4(address)) return !privateAddresses.check(address, 'ipv4')
-  return isIPv6(address) && !privateAddresses.check(address, 'ipv6')
+  if (isIPv4(address)) return !private4.check(address, 'ipv4')
+  return isIPv6(address) && !private6.check(address, 'ipv6')
 }
 
-function addRange(range: string, family: 'ipv4' | 'ipv6'): void {
-  const [network, prefix] = range.split('/')
-  privateAddresses.addSubnet(network ?? '', Number(prefix), family)
+function blockListOf(ranges: readonly string[], family: 'ipv4' | 'ipv6'): BlockList {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [network, prefix] = range.split('/')
+    list.addSubnet(network ?? '', Number(prefix), family)
+  }
+  return list
 }
