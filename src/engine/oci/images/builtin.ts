@@ -1,0 +1,143 @@
+// The images that need no registry (design 3): Debian packages, and how to run them. Each has one version,
+// which is Debian's; `latest` is the same.
+
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { ImageConfig } from '../../engine.ts'
+
+export type BuiltIn = {
+  name: string
+  version: string
+  packages: string[]
+  /** Paths that installing left behind and the image is better without. */
+  remove?: string[]
+  env?: Record<string, string>
+  cmd: string[]
+  ports?: number[]
+  /** A script under `builtin/`, run as the entrypoint: prepares the data directory and drops root. */
+  script?: string
+  /** Instead of SIGTERM the process gets this signal. */
+  stopSignal?: 'SIGINT' | 'SIGQUIT'
+}
+
+/** Keeps a unit without a server of its own alive, for whoever runs commands in it. */
+const idle = ['sleep', 'infinity']
+
+export const builtIns: BuiltIn[] = [
+  { name: 'debian', version: '12', packages: ['ca-certificates', 'curl'], cmd: idle },
+  {
+    name: 'python',
+    version: '3.11',
+    packages: ['ca-certificates', 'curl', 'python-is-python3', 'python3', 'python3-pip', 'python3-venv'],
+    // The unit is the environment: nothing in it is anybody else's to break.
+    env: { PIP_BREAK_SYSTEM_PACKAGES: '1', PIP_ROOT_USER_ACTION: 'ignore', PYTHONUNBUFFERED: '1' },
+    cmd: idle,
+  },
+  {
+    name: 'node',
+    version: '18',
+    packages: ['ca-certificates', 'curl', 'nodejs', 'npm'],
+    cmd: idle,
+  },
+  {
+    name: 'postgres',
+    version: '15',
+    packages: ['postgresql-15'],
+    remove: ['/var/lib/postgresql/15', '/etc/postgresql/15'],
+    env: { PGDATA: '/var/lib/postgresql/data/15', PATH: searchPath('/usr/lib/postgresql/15/bin') },
+    cmd: ['postgres'],
+    ports: [5432],
+    script: 'postgres.sh',
+    // SIGTERM waits for every client to leave; SIGINT ends their sessions and shuts down cleanly.
+    stopSignal: 'SIGINT',
+  },
+  {
+    name: 'mariadb',
+    version: '10.11',
+    packages: ['mariadb-server'],
+    remove: ['/var/lib/mysql'],
+    cmd: ['mariadbd'],
+    ports: [3306],
+    script: 'mariadb.sh',
+  },
+  {
+    name: 'redis',
+    version: '7',
+    packages: ['redis-server'],
+    cmd: ['redis-server'],
+    ports: [6379],
+    script: 'redis.sh',
+  },
+  {
+    name: 'rabbitmq',
+    version: '3',
+    packages: ['rabbitmq-server'],
+    remove: ['/var/lib/rabbitmq/mnesia', '/var/lib/rabbitmq/.erlang.cookie'],
+    // The node's name is part of its data's path, and a fork has another host name.
+    env: { RABBITMQ_NODENAME: 'rabbit@localhost', RABBITMQ_LOGS: '-' },
+    cmd: ['rabbitmq-server'],
+    ports: [5672],
+    script: 'rabbitmq.sh',
+  },
+  {
+    name: 'etcd',
+    version: '3.4',
+    packages: ['etcd-server', 'etcd-client'],
+    env: { ETCDCTL_API: '3' },
+    cmd: ['etcd'],
+    ports: [2379],
+    script: 'etcd.sh',
+  },
+  {
+    name: 'nginx',
+    version: '1.22',
+    packages: ['nginx-light'],
+    cmd: ['nginx'],
+    ports: [80],
+    script: 'nginx.sh',
+    stopSignal: 'SIGQUIT',
+  },
+]
+
+/** Changes with what building does, so that images of an older recipe are not taken for new ones. */
+const RECIPE = 1
+
+export const entrypointPath = '/usr/local/bin/berth-entrypoint'
+
+export function findBuiltIn(name: string, tag: string | null): BuiltIn | null {
+  return builtIns.find((image) => image.name === name && (tag === image.version || tag === 'latest')) ?? null
+}
+
+/** A built-in image is named by what it is made from: a changed definition is another image. */
+export async function definitionDigest(definition: BuiltIn): Promise<string> {
+  const script = await readScript(definition)
+  const made = JSON.stringify({ RECIPE, arch: process.arch, definition, script })
+  return `sha256:${createHash('sha256').update(made).digest('hex')}`
+}
+
+export async function readScript({ script }: BuiltIn): Promise<string | null> {
+  return script === undefined ? null : await readFile(new URL(`./builtin/${script}`, import.meta.url), 'utf8')
+}
+
+const signalNumbers = { SIGINT: 2, SIGQUIT: 3 }
+const SIGTERM = 15
+
+/** Every one runs under an init: it reaps what commands leave behind, and hands signals on. */
+export function builtInConfig(definition: BuiltIn): ImageConfig {
+  const { stopSignal, script, env = {} } = definition
+  const rewrite = stopSignal ? ['--rewrite', `${SIGTERM}:${signalNumbers[stopSignal]}`] : []
+  return {
+    env: Object.entries({ PATH: searchPath(), LANG: 'C.UTF-8', ...env }).map(
+      ([name, value]) => `${name}=${value}`,
+    ),
+    entrypoint: ['dumb-init', '--single-child', ...rewrite, '--', ...(script ? [entrypointPath] : [])],
+    cmd: definition.cmd,
+    workingDir: '/',
+    user: '',
+    exposedPorts: definition.ports ?? [],
+  }
+}
+
+function searchPath(...first: string[]): string {
+  return [...first, '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].join(':')
+}

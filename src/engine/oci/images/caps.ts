@@ -1,0 +1,35 @@
+// What an image may cost this host. An image is a stranger's file: every number it claims is checked before
+// the download, and what it really does is watched (reliability I17).
+
+const MB = 1024 * 1024
+const GB = 1024 * MB
+const SECOND = 1000
+
+export type ImageCaps = {
+  /** Of one manifest or index, and of one image configuration. */
+  documentBytes: number
+  /** All layers as they travel. */
+  compressedBytes: number
+  unpackedBytes: number
+  files: number
+  layers: number
+  resolveMs: number
+  downloadMs: number
+  unpackMs: number
+  buildMs: number
+  /** A registry connection without a byte for this long is dropped. */
+  stallMs: number
+}
+
+export const imageCaps: ImageCaps = {
+  documentBytes: 4 * MB,
+  compressedBytes: 4 * GB,
+  unpackedBytes: 12 * GB,
+  files: 600_000,
+  layers: 128,
+  resolveMs: 30 * SECOND,
+  downloadMs: 900 * SECOND,
+  unpackMs: 600 * SECOND,
+  buildMs: 900 * SECOND,
+  stallMs: 20 * SECOND,
+}

@@ -1,0 +1,98 @@
+// Where other people's bytes are parsed: a process that fetches an image or unpacks one sees no more of this
+// host than it needs, and ends with us.
+//
+// Both jails have their own mount, pid, ipc, uts and network namespaces (loopback alone), a root made of
+// /usr read-only and what is listed, every mount nodev and nosuid, no new privileges, and resource limits.
+// - `fetch` runs as berth-images without any capability. Its only way out is a unix socket (proxy.ts).
+// - `unpack` stays uid 0, since the files of an image belong to many users, with six capabilities: to give
+//   files away (CHOWN), to write where their owner alone may (DAC_OVERRIDE), to set modes and times on them
+//   (FOWNER, FSETID), and to make device nodes and file capabilities (MKNOD, SETFCAP): many a decent image
+//   has some, umoci gives up without, and they have no effect on these mounts until they are stripped. It
+//   gets no /proc, where uid 0 may write kernel settings even without capabilities.
+
+import { fileURLToPath } from 'node:url'
+import { run, type RunResult } from '../../../lib/process.ts'
+
+export type Account = { uid: number; gid: number }
+
+export type Jail = {
+  /** A TypeScript program under `jailed/`; the jails see no other file of ours. */
+  program: 'fetch' | 'unpack' | 'clean'
+  args: string[]
+  /** Path inside → path on the host. */
+  readOnly: Record<string, string>
+  writable: Record<string, string>
+  /** Null: uid 0 with the capabilities above. */
+  account: Account | null
+  maxFileBytes: number
+}
+
+export type JailRun = { timeoutMs: number; maxOutputBytes: number; signal: AbortSignal }
+
+const unpackCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'MKNOD', 'SETFCAP']
+/** What setpriv needs to become another user; it has none of them afterwards. */
+const dropCapabilities = ['SETUID', 'SETGID', 'SETPCAP']
+const programs = fileURLToPath(new URL('./jailed', import.meta.url))
+const MEMORY_BYTES = 2 * 1024 ** 3
+const TMP_BYTES = 16 * 1024 ** 2
+
+export async function runJailed(jail: Jail, options: JailRun): Promise<RunResult> {
+  const [command = '', ...args] = jailCommand(jail)
+  return await run(command, args, options)
+}
+
+/** The argument vector that starts a jail. Pure. */
+export function jailCommand(jail: Jail): string[] {
+  // biome-ignore format: an option stays beside its value
+  return [
+    'prlimit',
+    '--core=0',
+    '--nofile=4096',
+    `--data=${MEMORY_BYTES}`,
+    `--fsize=${jail.maxFileBytes}`,
+    '--',
+    'bwrap',
+    '--die-with-parent',
+    '--new-session',
+    '--clearenv',
+    '--setenv', 'PATH', '/usr/bin:/usr/sbin',
+    '--setenv', 'HOME', '/tmp',
+    ...['ipc', 'pid', 'net', 'uts', 'cgroup-try'].map((namespace) => `--unshare-${namespace}`),
+    '--cap-drop', 'ALL',
+    ...(jail.account ? dropCapabilities : unpackCapabilities).flatMap((name) => ['--cap-add', `CAP_${name}`]),
+    '--ro-bind', '/usr', '/usr',
+    ...['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
+    '--dev', '/dev',
+    '--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp',
+    // Directories bwrap makes on the way to a mount are for root alone; the fetcher is another user.
+    '--dir', '/berth',
+    '--dir', '/etc',
+    '--ro-bind', process.execPath, '/berth/node',
+    '--ro-bind', programs, '/berth/jailed',
+    ...mounts('--ro-bind', jail.readOnly),
+    ...mounts('--bind', jail.writable),
+    '--',
+    ...(jail.account ? becomeAccount(jail.account) : []),
+    '/berth/node',
+    // There is no package.json in there to say that these are modules.
+    '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
+    `/berth/jailed/${jail.program}.ts`,
+    ...jail.args,
+  ]
+}
+
+function becomeAccount({ uid, gid }: Account): string[] {
+  return [
+    'setpriv',
+    `--reuid=${uid}`,
+    `--regid=${gid}`,
+    '--clear-groups',
+    '--inh-caps=-all',
+    '--bounding-set=-all',
+    '--no-new-privs',
+  ]
+}
+
+function mounts(option: string, paths: Record<string, string>): string[] {
+  return Object.entries(paths).flatMap(([inside, outside]) => [option, outside, inside])
+}

@@ -1,0 +1,77 @@
+// What the fetcher is told about the one registry it may speak to: where that is, and its credentials alone.
+
+import type { HostPort } from './dial.ts'
+
+export type Endpoint = {
+  /** The name the fetcher uses; it stands in its URLs. */
+  location: string
+  /** Where the operator said the registry is really fetched; null: at its own address. */
+  mirror: { name: string; port: number | null; address: HostPort } | null
+  /** Whether plain HTTP, or TLS that nobody vouches for, will do. */
+  insecure: boolean
+}
+
+/**
+ * Stands for a mirror without TLS. HTTP clients keep connections to loopback addresses away from a proxy, and
+ * a mirror is often on one.
+ */
+const MIRROR_ALIAS = 'mirror.berth.local'
+
+/**
+ * `mirrors` as in BERTH_REGISTRY_MIRRORS: registry host → `host`, `host:port`, `http://…` or `https://…`.
+ * Only `https://` insists on a certificate: a mirror is a host the operator vouches for.
+ */
+export function findEndpoint(registry: string, mirrors: Record<string, string>): Endpoint {
+  const mirror = Object.hasOwn(mirrors, registry) ? mirrors[registry] : undefined
+  if (mirror === undefined) return { location: registry, mirror: null, insecure: false }
+  const secure = mirror.startsWith('https://')
+  const url = new URL(mirror.includes('://') ? mirror : `http://${mirror}`)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const port = Number(url.port || (secure ? 443 : 80))
+  const address = { host, port }
+  return secure
+    ? { location: url.host, mirror: { name: host, port, address }, insecure: false }
+    : { location: MIRROR_ALIAS, mirror: { name: MIRROR_ALIAS, port: null, address }, insecure: true }
+}
+
+/** A `registries.conf` that knows one registry. */
+export function registriesConf(registry: string, endpoint: Endpoint): string {
+  return [
+    'unqualified-search-registries = []',
+    '[[registry]]',
+    `prefix = ${JSON.stringify(registry)}`,
+    `location = ${JSON.stringify(endpoint.location)}`,
+    `insecure = ${endpoint.insecure}`,
+    '',
+  ].join('\n')
+}
+
+/**
+ * The part of the operator's credentials (`{"auths": {…}}`, as Docker and skopeo write it) that belongs to
+ * the host spoken to: a registry must not learn another one's. A mirror's are under the mirror's own name.
+ */
+export function pickCredentials(
+  authFile: string,
+  registry: string,
+  mirror: string | undefined,
+  endpoint: Endpoint,
+) {
+  const parsed: unknown = JSON.parse(authFile)
+  const auths = fieldOf(parsed, 'auths')
+  const wanted = mirror === undefined ? registry : mirror.replace(/^https?:\/\//, '')
+  const picked: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(auths)) {
+    const [host = '', ...path] = key
+      .replace(/^https?:\/\//, '')
+      .replace(/\/v[12]\/?$/, '')
+      .split('/')
+    if ((host === 'index.docker.io' ? 'docker.io' : host) !== wanted) continue
+    picked[[endpoint.location, ...path.filter((part) => part !== '')].join('/')] = value
+  }
+  return JSON.stringify({ auths: picked })
+}
+
+function fieldOf(value: unknown, name: string): object {
+  const field: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+  return typeof field === 'object' && field !== null ? field : {}
+}

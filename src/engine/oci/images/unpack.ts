@@ -1,0 +1,65 @@
+// From an OCI layout to a root file system that is safe to keep, in the unpack jail.
+
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+import type { EngineError } from '../../errors.ts'
+import type { ImageCaps } from './caps.ts'
+import { imageError } from './failures.ts'
+import { runJailed } from './jail.ts'
+
+const outcomeSchema = z.object({
+  kind: z.enum(['unpacked', 'failed', 'too-large', 'too-many-files', 'host-full']),
+})
+
+export type UnpackOptions = { caps: ImageCaps; reserveBytes: number; signal: AbortSignal }
+
+/** Unpacks into `rootfs`, which must not exist, and cleans it (jailed/unpack.ts). */
+export async function unpack(
+  reference: string,
+  paths: { layout: string; rootfs: string },
+  { caps, reserveBytes, signal }: UnpackOptions,
+): Promise<void> {
+  await mkdir(dirname(paths.rootfs), { recursive: true })
+  const limits = { bytes: caps.unpackedBytes, files: caps.files, reserveBytes }
+  const result = await runJailed(
+    {
+      program: 'unpack',
+      args: [JSON.stringify(limits)],
+      readOnly: { '/layout': paths.layout },
+      writable: { '/image': dirname(paths.rootfs) },
+      account: null,
+      maxFileBytes: caps.unpackedBytes,
+    },
+    { timeoutMs: caps.unpackMs, maxOutputBytes: 64 * 1024, signal },
+  )
+  if (result.timedOut) throw imageError('image_invalid', reference, 'unpacking it takes too long')
+  const outcome = outcomeSchema.safeParse(parseJson(result.stdout)).data?.kind ?? 'failed'
+  if (outcome !== 'unpacked') throw refusal(outcome, reference, result.stderr)
+}
+
+function refusal(
+  outcome: Exclude<z.infer<typeof outcomeSchema>['kind'], 'unpacked'>,
+  reference: string,
+  stderr: string,
+): EngineError {
+  const cause = new Error(`umoci: ${stderr.slice(-2000)}`)
+  switch (outcome) {
+    case 'too-large':
+      return imageError('image_invalid', reference, 'it is too large unpacked', cause)
+    case 'too-many-files':
+      return imageError('image_invalid', reference, 'it has too many files', cause)
+    case 'host-full':
+      return imageError('host_full', reference, undefined, cause)
+    case 'failed':
+      return imageError('image_invalid', reference, 'its layers cannot be unpacked', cause)
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
