@@ -4,9 +4,9 @@ export type Figures = Record<string, number[]>
 export type Results = { column: string; figures: Figures }
 
 export type Actions = {
-  create(): Promise<string>
-  exec(id: string): Promise<unknown>
-  destroy(id: string): Promise<unknown>
+  create: () => Promise<string>
+  exec: (id: string) => Promise<unknown>
+  destroy: (id: string) => Promise<unknown>
 }
 
 const AT_ONCE = 10
