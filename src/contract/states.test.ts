@@ -1,0 +1,93 @@
+// Spec 3 and the open points of design 4, spelled out once more as a table of every state and trigger.
+
+import { describe, expect, it } from 'vitest'
+import { isPassing, nextState, type StoppedReason, type Trigger, transitions, unitStates } from './states.ts'
+import type { UnitState } from './states.ts'
+
+const triggers = Object.keys(transitions) as Trigger[]
+const at = (state: UnitState, stoppedReason: StoppedReason | null = null) => ({
+  state,
+  stoppedReason,
+  generation: 3,
+})
+
+/** `state reason: trigger → state reason`; what is not here is not allowed. */
+const allowed: [UnitState, StoppedReason | null, Trigger, UnitState, StoppedReason | null][] = [
+  ['creating', null, 'ready', 'running', null],
+  ['creating', null, 'createFailed', 'error', null],
+  ['creating', null, 'exited', 'stopped', 'exited'],
+  ['creating', null, 'destroy', 'destroying', null],
+  ['running', null, 'stop', 'stopping', 'user'],
+  ['running', null, 'idle', 'stopping', 'idle'],
+  ['running', null, 'cap', 'stopping', 'cap'],
+  ['running', null, 'credits', 'stopping', 'credits'],
+  ['running', null, 'exited', 'stopped', 'exited'],
+  ['running', null, 'lost', 'sleeping', 'provider'],
+  ['running', null, 'destroy', 'destroying', null],
+  ['stopping', 'user', 'stopped', 'stopped', 'user'],
+  ['stopping', 'user', 'destroy', 'destroying', null],
+  ['stopping', 'cap', 'stopped', 'stopped', 'cap'],
+  ['stopping', 'cap', 'destroy', 'destroying', null],
+  ['stopping', 'credits', 'stopped', 'stopped', 'credits'],
+  ['stopping', 'credits', 'destroy', 'destroying', null],
+  ['stopping', 'idle', 'asleep', 'sleeping', 'idle'],
+  ['stopping', 'idle', 'destroy', 'destroying', null],
+  ['stopped', 'user', 'start', 'starting', 'user'],
+  ['stopped', 'user', 'destroy', 'destroying', null],
+  ['stopped', 'exited', 'start', 'starting', 'exited'],
+  ['stopped', 'exited', 'destroy', 'destroying', null],
+  ['stopped', 'cap', 'limitCleared', 'sleeping', 'cap'],
+  ['stopped', 'cap', 'destroy', 'destroying', null],
+  ['stopped', 'credits', 'limitCleared', 'sleeping', 'credits'],
+  ['stopped', 'credits', 'destroy', 'destroying', null],
+  ['sleeping', 'idle', 'wake', 'starting', 'idle'],
+  ['sleeping', 'idle', 'destroy', 'destroying', null],
+  ['sleeping', 'provider', 'wake', 'starting', 'provider'],
+  ['sleeping', 'provider', 'destroy', 'destroying', null],
+  ['starting', 'user', 'ready', 'running', null],
+  ['starting', 'user', 'exited', 'stopped', 'exited'],
+  ['starting', 'user', 'startFailed', 'stopped', 'user'],
+  ['starting', 'user', 'destroy', 'destroying', null],
+  ['starting', 'idle', 'ready', 'running', null],
+  ['starting', 'idle', 'exited', 'stopped', 'exited'],
+  ['starting', 'idle', 'wakeFailed', 'sleeping', 'provider'],
+  ['starting', 'idle', 'destroy', 'destroying', null],
+  ['destroying', null, 'destroyed', 'destroyed', null],
+  ['error', null, 'destroy', 'destroying', null],
+]
+
+describe('the state table', () => {
+  it('allows exactly the transitions of the spec', () => {
+    const standings = new Map(allowed.map(([state, reason]) => [`${state} ${reason}`, at(state, reason)]))
+    standings.set('destroyed null', at('destroyed'))
+    const found = [...standings.values()].flatMap((from) =>
+      triggers.flatMap((trigger) => {
+        const to = nextState(from, trigger)
+        return to ? [[from.state, from.stoppedReason, trigger, to.state, to.stoppedReason]] : []
+      }),
+    )
+    expect(found.toSorted()).toEqual(allowed.toSorted())
+  })
+
+  it('counts the generation up where a run begins, and nowhere else', () => {
+    expect(nextState(at('stopped', 'user'), 'start')?.generation).toBe(4)
+    expect(nextState(at('sleeping', 'idle'), 'wake')?.generation).toBe(4)
+    for (const [state, reason, trigger] of allowed) {
+      if (trigger !== 'start' && trigger !== 'wake')
+        expect(nextState(at(state, reason), trigger)?.generation).toBe(3)
+    }
+  })
+
+  it('lets every state but destroyed be destroyed, and nothing leave destroyed', () => {
+    for (const state of unitStates) {
+      const end = state === 'destroyed' || state === 'destroying'
+      expect(nextState(at(state), 'destroy') === null, state).toBe(end)
+      if (state === 'destroyed')
+        for (const trigger of triggers) expect(nextState(at(state), trigger)).toBeNull()
+    }
+  })
+
+  it('names the passing states', () => {
+    expect(unitStates.filter(isPassing)).toEqual(['creating', 'stopping', 'starting', 'destroying'])
+  })
+})

@@ -1,0 +1,333 @@
+// What happens to a unit after it was made: stop, start, sleep, wake, exits, destroy (spec 3).
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
+import type { Unit } from '../../contract/unit.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { destroyErroredUnits, destroyUnit } from './destroy.ts'
+import { execInUnit } from './exec.ts'
+import { recordExit, watchExits } from './exits.ts'
+import { readFile } from './files.ts'
+import { getUnit } from './get.ts'
+import { sleepIdleUnits } from './sleep.ts'
+import { startUnit } from './start.ts'
+import { stopUnit } from './stop.ts'
+
+let domain: TestDomain
+let caller: Caller
+beforeAll(async () => {
+  domain = await createTestDomain()
+  caller = await domain.makeCaller()
+})
+afterAll(async () => await domain.close())
+
+const machineOf = (id: string) => domain.engine.machines().find((machine) => machine.id === id)
+const callsOn = (id: string, operation: string) =>
+  domain.engine.calls.filter((call) => call.id === id && call.operation === operation).length
+const run = async (id: string, ...cmd: string[]) =>
+  await execInUnit(domain.app, caller, id, { cmd, timeoutMs: 5_000 })
+
+async function makeSleepingUnit(): Promise<Unit> {
+  const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+  domain.clock.advance(61_000)
+  await sleepIdleUnits(domain.app)
+  return await eventually(domain.app, caller, unit.id, 'sleeping')
+}
+
+describe('stop and start', () => {
+  it('stop keeps the unit, start runs it again, and both can be repeated', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    const stopped = await stopUnit(domain.app, caller, unit.id)
+    expect(stopped).toMatchObject({ state: 'stopped', stoppedReason: 'user', sleepsAt: null, lastExit: null })
+    expect(machineOf(unit.id)?.state).toBe('exited')
+    expect((await stopUnit(domain.app, caller, unit.id)).state).toBe('stopped')
+
+    const started = await startUnit(domain.app, caller, unit.id)
+    expect(started).toMatchObject({ state: 'running', stoppedReason: null })
+    expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 2 })
+    expect((await startUnit(domain.app, caller, unit.id)).state).toBe('running')
+    expect(callsOn(unit.id, 'start')).toBe(2)
+  })
+
+  it('cost grows while running and stands still while stopped', async () => {
+    const unit = await makeUnit(domain.app, caller, { size: 'medium', sleep: 'never' })
+    domain.clock.advance(3_600_000)
+    const stopped = await stopUnit(domain.app, caller, unit.id)
+    expect(stopped.costCentsSoFar).toBeGreaterThanOrEqual(1.5)
+    expect(stopped.costCentsSoFar).toBeLessThan(1.51)
+    domain.clock.advance(3_600_000)
+    expect((await getUnit(domain.app, caller, unit.id)).costCentsSoFar).toBe(stopped.costCentsSoFar)
+  })
+
+  it('a command in a stopped unit is refused with its last exit', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    await stopUnit(domain.app, caller, unit.id)
+    await expect(run(unit.id, 'true')).rejects.toMatchObject({
+      status: 409,
+      code: 'invalid_state',
+      details: { lastExit: null },
+    })
+  })
+
+  it('a start that fails leaves the unit stopped, with its error and the machine not running', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    await stopUnit(domain.app, caller, unit.id)
+    domain.engine.fail('start', 'host_full', { when: 'after' })
+    await expect(startUnit(domain.app, caller, unit.id)).rejects.toMatchObject({ status: 502 })
+    expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({
+      state: 'stopped',
+      stoppedReason: 'user',
+      error: expect.stringContaining('no room'),
+      destroysAt: null,
+    })
+    expect(machineOf(unit.id)?.state).toBe('exited')
+    expect(await startUnit(domain.app, caller, unit.id)).toMatchObject({ state: 'running', error: null })
+  })
+
+  it('a start over the concurrency limit is refused', async () => {
+    const one = await domain.makeCaller({ maxConcurrentUnits: 1 })
+    const first = await makeUnit(domain.app, one)
+    await stopUnit(domain.app, one, first.id)
+    await makeUnit(domain.app, one, { name: 'second' })
+    await expect(startUnit(domain.app, one, first.id)).rejects.toMatchObject({
+      status: 402,
+      code: 'quota_exceeded',
+    })
+    expect((await getUnit(domain.app, one, first.id)).state).toBe('stopped')
+  })
+})
+
+describe('sleep and wake', () => {
+  it('an idle unit sleeps and is billed no more', async () => {
+    const unit = await makeSleepingUnit()
+    expect(unit).toMatchObject({ state: 'sleeping', stoppedReason: 'idle', sleepsAt: null })
+    domain.clock.advance(3_600_000)
+    expect((await getUnit(domain.app, caller, unit.id)).costCentsSoFar).toBe(unit.costCentsSoFar)
+  })
+
+  it('a unit that was used meanwhile stays awake', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+    domain.clock.advance(50_000)
+    const before = await getUnit(domain.app, caller, unit.id)
+    await run(unit.id, 'true')
+    const after = await getUnit(domain.app, caller, unit.id)
+    expect(Date.parse(after.sleepsAt ?? '') - Date.parse(before.sleepsAt ?? '')).toBeGreaterThan(49_000)
+    domain.clock.advance(50_000)
+    await sleepIdleUnits(domain.app)
+    expect((await getUnit(domain.app, caller, unit.id)).state).toBe('running')
+  })
+
+  it('reading about a unit is no use of it', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+    domain.clock.advance(10_000)
+    expect((await getUnit(domain.app, caller, unit.id)).sleepsAt).toBe(unit.sleepsAt)
+  })
+
+  it('a command keeps its unit awake for as long as it runs', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+    domain.engine.onExec(({ argv }) => (argv[0] === 'three-windows' ? { afterMs: 180_000 } : null))
+    const running = execInUnit(domain.app, caller, unit.id, { cmd: ['three-windows'], timeoutMs: 600_000 })
+    while (callsOn(unit.id, 'exec') === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+    for (let step = 0; step < 8; step++) {
+      domain.clock.advance(21_000)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      await sleepIdleUnits(domain.app)
+      expect((await getUnit(domain.app, caller, unit.id)).state).toBe('running')
+    }
+    domain.clock.advance(21_000)
+    expect((await running).exitCode).toBe(0)
+  })
+
+  it('never means never', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: 'never' })
+    expect(unit.sleepsAt).toBeNull()
+    domain.clock.advance(365 * 24 * 3_600_000)
+    await sleepIdleUnits(domain.app)
+    expect((await getUnit(domain.app, caller, unit.id)).state).toBe('running')
+  })
+
+  it('a command wakes a sleeping unit, and ten at once wake it once', async () => {
+    const unit = await makeSleepingUnit()
+    const starts = callsOn(unit.id, 'start')
+    const results = await Promise.all(Array.from({ length: 10 }, () => run(unit.id, 'echo', 'awake')))
+    for (const result of results) expect(result.stdout).toBe('awake\n')
+    expect(callsOn(unit.id, 'start')).toBe(starts + 1)
+    expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({
+      state: 'running',
+      stoppedReason: null,
+    })
+  })
+
+  it('reading a file wakes, start wakes', async () => {
+    const unit = await makeSleepingUnit()
+    await expect(readFile(domain.app, caller, unit.id, '/nothing')).rejects.toMatchObject({ status: 404 })
+    expect((await getUnit(domain.app, caller, unit.id)).state).toBe('running')
+    const other = await makeSleepingUnit()
+    expect((await startUnit(domain.app, caller, other.id)).state).toBe('running')
+  })
+
+  it('a command that arrives while its unit falls asleep waits and then wakes it', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+    domain.clock.advance(61_000)
+    const release = domain.engine.hang('stop')
+    await sleepIdleUnits(domain.app)
+    await eventually(domain.app, caller, unit.id, 'stopping')
+    const result = run(unit.id, 'echo', 'back')
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    release()
+    expect((await result).stdout).toBe('back\n')
+  })
+
+  it('a wake that fails leaves the unit asleep, says why, and the next one works', async () => {
+    const unit = await makeSleepingUnit()
+    domain.engine.fail('start', 'internal')
+    await expect(run(unit.id, 'true')).rejects.toMatchObject({ status: 502, code: 'provider_error' })
+    expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({
+      state: 'sleeping',
+      stoppedReason: 'provider',
+      error: expect.any(String),
+    })
+    expect((await run(unit.id, 'true')).exitCode).toBe(0)
+  })
+})
+
+describe('exits', () => {
+  it('are told with code and cause', async () => {
+    const stop = new AbortController()
+    const watching = watchExits(domain.app, stop.signal)
+    const unit = await makeUnit(domain.app, caller)
+    domain.engine.endProcess(unit.id, { code: 137, oomKilled: true })
+    const stopped = await eventually(domain.app, caller, unit.id, 'stopped')
+    expect(stopped).toMatchObject({ stoppedReason: 'exited', lastExit: { code: 137, oomKilled: true } })
+    await expect(run(unit.id, 'true')).rejects.toMatchObject({
+      status: 409,
+      details: { lastExit: { code: 137 } },
+    })
+    expect((await startUnit(domain.app, caller, unit.id)).state).toBe('running')
+    stop.abort()
+    await watching
+  })
+
+  it('go on being told after the engine was away', async () => {
+    const stop = new AbortController()
+    const watching = watchExits(domain.app, stop.signal)
+    const unit = await makeUnit(domain.app, caller)
+    domain.engine.crash()
+    domain.engine.endProcess(unit.id, { code: 1 })
+    domain.clock.advance(1_000)
+    await eventually(domain.app, caller, unit.id, 'stopped')
+    stop.abort()
+    await watching
+  })
+
+  it('of an earlier run change nothing', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    await stopUnit(domain.app, caller, unit.id)
+    await startUnit(domain.app, caller, unit.id)
+    const exit = { code: 1, oomKilled: false, at: domain.clock.now() }
+    await recordExit(domain.app, { id: unit.id, generation: 1, state: 'exited', exit, address: '' })
+    expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({ state: 'running', lastExit: null })
+  })
+
+  it('are found by the command that meets them', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    domain.engine.endProcess(unit.id, { code: 9 })
+    await expect(run(unit.id, 'true')).rejects.toMatchObject({
+      status: 409,
+      details: { lastExit: { code: 9 } },
+    })
+    expect((await getUnit(domain.app, caller, unit.id)).state).toBe('stopped')
+  })
+})
+
+describe('destroy', () => {
+  it('is for good: readable by id, gone from the host, refused everything else', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    expect(await destroyUnit(domain.app, caller, unit.id)).toMatchObject({
+      state: 'destroyed',
+      sleepsAt: null,
+    })
+    expect(machineOf(unit.id)).toBeUndefined()
+    expect((await getUnit(domain.app, caller, unit.id)).state).toBe('destroyed')
+    const operations = [
+      () => run(unit.id, 'true'),
+      () => startUnit(domain.app, caller, unit.id),
+      () => stopUnit(domain.app, caller, unit.id),
+    ]
+    for (const operation of operations) {
+      await expect(operation()).rejects.toMatchObject({ status: 409, code: 'invalid_state' })
+    }
+    expect((await destroyUnit(domain.app, caller, unit.id)).state).toBe('destroyed')
+  })
+
+  it.each(['pull', 'create', 'start'] as const)(
+    'works while a create hangs in %s, and nothing of it is left',
+    async (operation) => {
+      const release = domain.engine.hang(operation, { when: 'after' })
+      const creating = makeUnit(domain.app, caller).catch((error: unknown) => error)
+      let id: string | undefined
+      while (id === undefined) {
+        const row = await domain.app.db
+          .selectFrom('units')
+          .select('id')
+          .where('state', '=', 'creating')
+          .where('team_id', '=', caller.teamId)
+          .executeTakeFirst()
+        id = row?.id
+      }
+      while (domain.engine.calls.at(-1)?.operation !== operation)
+        await new Promise((resolve) => setTimeout(resolve, 1))
+      expect((await destroyUnit(domain.app, caller, id)).state).toBe('destroyed')
+      release()
+      await creating
+      expect(machineOf(id)).toBeUndefined()
+      expect((await getUnit(domain.app, caller, id)).state).toBe('destroyed')
+    },
+  )
+
+  it('works while a stop hangs', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    const release = domain.engine.hang('stop')
+    const stopping = stopUnit(domain.app, caller, unit.id).catch((error: unknown) => error)
+    await eventually(domain.app, caller, unit.id, 'stopping')
+    expect((await destroyUnit(domain.app, caller, unit.id)).state).toBe('destroyed')
+    release()
+    await stopping
+    expect((await getUnit(domain.app, caller, unit.id)).state).toBe('destroyed')
+  })
+
+  it('comes to a unit in error when its hour has passed, not before', async () => {
+    domain.engine.fail('start', 'start_failed')
+    const error: unknown = await makeUnit(domain.app, caller).catch((thrown: unknown) => thrown)
+    const { details } = error as { details: { unitId: string } }
+    domain.clock.advance(3_590_000)
+    await destroyErroredUnits(domain.app)
+    expect((await getUnit(domain.app, caller, details.unitId)).state).toBe('error')
+    domain.clock.advance(11_000)
+    await destroyErroredUnits(domain.app)
+    expect(await getUnit(domain.app, caller, details.unitId)).toMatchObject({
+      state: 'destroyed',
+      destroysAt: null,
+    })
+  })
+})
+
+describe('a unit of another team', () => {
+  it('is 403, an unknown one 404, and neither is touched', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    const stranger = await domain.makeCaller()
+    const attempts = [
+      () => getUnit(domain.app, stranger, unit.id),
+      () => execInUnit(domain.app, stranger, unit.id, { cmd: ['true'], timeoutMs: 1000 }),
+      () => stopUnit(domain.app, stranger, unit.id),
+      () => destroyUnit(domain.app, stranger, unit.id),
+    ]
+    for (const attempt of attempts) await expect(attempt()).rejects.toMatchObject({ status: 403 })
+    expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({
+      state: 'running',
+      lastUsedAt: unit.lastUsedAt,
+    })
+    await expect(getUnit(domain.app, caller, `unit_${'0'.repeat(32)}`)).rejects.toMatchObject({ status: 404 })
+    await expect(getUnit(domain.app, caller, 'unit_\0')).rejects.toMatchObject({ status: 404 })
+  })
+})

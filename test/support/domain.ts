@@ -1,0 +1,117 @@
+// The domain on a real Postgres and the fake engine, without HTTP: what tests beside the domain's files run
+// on. Each call of `makeCaller` is a team of its own.
+
+import { policySchema, type Policy } from '../../src/contract/policy.ts'
+import { type App, createApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { Create } from '../../src/contract/create.ts'
+import { createSchema } from '../../src/contract/create.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import type { Caller } from '../../src/domain/credentials/caller.ts'
+import { createUnits } from '../../src/domain/units/create.ts'
+import { getUnit } from '../../src/domain/units/get.ts'
+import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
+import { SecretKey } from '../../src/lib/crypto.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { openDatabase } from '../../src/store/db.ts'
+import { insertTeam, insertUser } from '../../src/store/teams.ts'
+import { createTestClock, type TestClock } from './clock.ts'
+import { createTestDatabase } from './postgres.ts'
+
+export type TestDomain = {
+  app: App
+  engine: FakeEngine
+  clock: TestClock
+  makeCaller(policy?: Partial<Policy>, plan?: Caller['plan']): Promise<Caller>
+  /** The service as it is after its process died and came back: same database, same engine, nothing under way. */
+  restarted(): App
+  close(): Promise<void>
+}
+
+const secretKey = new SecretKey(Buffer.alloc(32, 7))
+
+export async function createTestDomain(env: Record<string, string> = {}): Promise<TestDomain> {
+  const database = await createTestDatabase()
+  const clock = createTestClock()
+  const engine = createFakeEngine({ clock })
+  const db = openDatabase(database.url, silentLog)
+  const parts = { config: loadConfig(env), db, engine, clock, log: silentLog, secretKey }
+  const app = createApp(parts)
+  return {
+    app,
+    engine,
+    clock,
+    makeCaller: (policy = {}, plan = 'team') => makeCaller(app, policy, plan),
+    restarted: () => createApp(parts),
+    close: async () => {
+      await db.destroy()
+      await database.drop()
+    },
+  }
+}
+
+async function makeCaller(app: App, policy: Partial<Policy>, plan: Caller['plan']): Promise<Caller> {
+  const userId = newId('user')
+  const teamId = newId('team')
+  const createdAt = app.clock.now()
+  await insertUser(app.db, {
+    id: userId,
+    email: `${userId}@example.com`,
+    name: 'Test',
+    admin: false,
+    createdAt,
+  })
+  await insertTeam(app.db, {
+    id: teamId,
+    slug: teamId,
+    name: 'Test',
+    personal: true,
+    plan,
+    paysAsItGoes: true,
+    ownerId: userId,
+    createdAt,
+  })
+  const { network_group } = await app.db
+    .selectFrom('teams')
+    .select('network_group')
+    .where('id', '=', teamId)
+    .executeTakeFirstOrThrow()
+  return {
+    kind: 'key',
+    credentialId: newId('credential'),
+    credentialName: 'test',
+    userId,
+    teamId,
+    networkGroup: network_group,
+    plan,
+    role: 'owner',
+    policy: policySchema.parse({ maxConcurrentUnits: 100, ...policy }),
+  }
+}
+
+/** A create body with every default filled in. */
+export function createBody(spec: Record<string, unknown> = {}, rest: Record<string, unknown> = {}): Create {
+  return createSchema.parse({ spec: { name: 'web', image: 'berth.local/debian:12', ...spec }, ...rest })
+}
+
+export async function makeUnit(
+  app: App,
+  caller: Caller,
+  spec: Record<string, unknown> = {},
+  rest: Record<string, unknown> = {},
+): Promise<Unit> {
+  const { units } = await createUnits(app, caller, createBody(spec, rest))
+  const [unit] = units
+  if (!unit) throw new Error('a create answered no unit')
+  return unit
+}
+
+/** Waits for the unit to be as the test expects; the test's own time limit bounds it. */
+export async function eventually(app: App, caller: Caller, id: string, state: Unit['state']): Promise<Unit> {
+  for (;;) {
+    const unit = await getUnit(app, caller, id)
+    if (unit.state === state) return unit
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
