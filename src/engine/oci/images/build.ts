@@ -32,6 +32,13 @@ const dpkgOptions = [
   'path-exclude=/usr/share/lintian/*',
 ]
 
+const ofThisHost = [
+  '/etc/apt/apt.conf.d/99mmdebstrap',
+  '/etc/hostname',
+  '/etc/machine-id',
+  '/etc/resolv.conf',
+]
+
 export async function buildImage(
   definition: BuiltIn,
   { rootfs, scratch }: Workshop,
@@ -104,11 +111,11 @@ async function runBuild(
 async function finish(definition: BuiltIn, rootfs: string, { caps, signal }: BuildOptions): Promise<void> {
   const script = await readScript(definition)
   if (script !== null) await writeFile(join(rootfs, entrypointPath), script, { mode: 0o755 })
-  // What this host needed to reach Debian's servers means nothing in a unit.
+  // What this host needed to reach Debian's servers means nothing in a unit, and neither do its names.
   await writeFile(join(rootfs, 'etc/apt/sources.list'), debianSources(DEBIAN, SECURITY).join('\n') + '\n')
   const jail = {
     program: 'clean' as const,
-    args: ['/etc/apt/apt.conf.d/99mmdebstrap', '/etc/machine-id', ...(definition.remove ?? [])],
+    args: [...ofThisHost, ...(definition.remove ?? [])],
     readOnly: {},
     writable: { '/image': join(rootfs, '..') },
     account: null,

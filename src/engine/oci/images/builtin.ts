@@ -43,7 +43,7 @@ export const builtIns: BuiltIn[] = [
     name: 'postgres',
     version: '15',
     packages: ['postgresql-15'],
-    remove: ['/var/lib/postgresql/15', '/etc/postgresql/15'],
+    remove: ['/var/lib/postgresql/15', '/etc/postgresql/15', '/etc/ssl/private/ssl-cert-snakeoil.key'],
     env: { PGDATA: '/var/lib/postgresql/data/15', PATH: searchPath('/usr/lib/postgresql/15/bin') },
     cmd: ['postgres'],
     ports: [5432],
@@ -100,7 +100,7 @@ export const builtIns: BuiltIn[] = [
 ]
 
 /** Changes with what building does, so that images of an older recipe are not taken for new ones. */
-const RECIPE = 1
+const RECIPE = 2
 
 export const entrypointPath = '/usr/local/bin/berth-entrypoint'
 

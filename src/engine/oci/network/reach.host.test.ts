@@ -1,0 +1,237 @@
+// Who can reach whom (design 3 "Network"; reliability I3 to I7, I9, I21), with real packets.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  DNS_PORT,
+  FORBIDDEN,
+  gatewayOf,
+  HOST,
+  type Lab,
+  type NetworkProcess,
+  newInstance,
+  openLab,
+  PUBLIC,
+} from './testing/lab.ts'
+import type { Attachment } from './network.ts'
+
+let lab: Lab
+let network: NetworkProcess
+const machines: Record<string, Attachment> = {}
+const machine = (name: string): Attachment => {
+  const found = machines[name]
+  if (!found) throw new Error(`no machine ${name}`)
+  return found
+}
+
+const PORT = 7000
+/** Where the host serves, and no machine does. */
+const HOST_PORT = 7001
+const groups = { a1: 1, a2: 1, b1: 2, b2: 2 }
+
+beforeAll(async () => {
+  lab = await openLab()
+  network = await lab.openNetwork()
+  await network.recover([])
+  for (const [machineId, group] of Object.entries(groups)) {
+    machines[machineId] = await network.attach({ machineId, group, address: null })
+    await lab.serve(machine(machineId).namespacePath, `0.0.0.0:${PORT}`)
+  }
+  // Each address by itself: an answer from another than the one asked would look like none.
+  await lab.serve(lab.outside, `${PUBLIC}:${PORT}`, `${PUBLIC}:25`)
+  await lab.serve(lab.host, ...[lab.gateway, HOST, '127.0.0.2'].map((address) => `${address}:${HOST_PORT}`))
+  await lab.serve(lab.host, `${lab.gateway}:${DNS_PORT}`)
+})
+afterAll(() => lab?.close())
+
+describe('between machines', () => {
+  const pairs = Object.keys(groups).flatMap((from) =>
+    Object.keys(groups).flatMap((to) => (from === to ? [] : [[from, to] as const])),
+  )
+  test.each(pairs)('from %s to %s goes what the group allows', async (from, to) => {
+    const isAllowed = from[0] === to[0]
+    const { namespacePath } = machine(from)
+    const target = machine(to).address
+    const answers = await lab.reach(namespacePath, `tcp://${target}:${PORT}`, `udp://${target}:${PORT}`)
+    // They see each other's own addresses, not the gateway's.
+    expect(answers).toEqual(isAllowed ? Array(2).fill(machine(from).address) : [null, null])
+    expect(await lab.ping(namespacePath, target)).toBe(isAllowed)
+  })
+
+  test('a group sees nothing of another by its source address either', async () => {
+    const { namespacePath } = machine('a1')
+    const stolen = machine('b1').address
+    await inMachine('a1', 'addr', 'add', `${stolen}/32`, 'dev', 'eth0')
+    const target = machine('b2').address
+    const answers = await lab.reach(
+      namespacePath,
+      `tcp://${target}:${PORT}?from=${stolen}`,
+      `udp://${target}:${PORT}?from=${stolen}`,
+      `tcp://${PUBLIC}:${PORT}?from=${stolen}`,
+      `udp://${lab.gateway}:53?from=${stolen}`,
+    )
+    await inMachine('a1', 'addr', 'del', `${stolen}/32`, 'dev', 'eth0')
+    expect(answers).toEqual([null, null, null, null])
+  })
+
+  test('multicast and broadcast reach nobody', async () => {
+    const { namespacePath } = machine('a1')
+    await lab.reach(namespacePath, `udp://224.0.0.251:${PORT}`, `udp://255.255.255.255:${PORT}`)
+    expect(await lab.leaks()).toBe(0)
+  })
+
+  test('IPv6 is off', async () => {
+    const { namespacePath, hostInterface } = machine('a1')
+    expect(await lab.inside(namespacePath, 'ip', '-6', 'address', 'show', 'dev', 'eth0')).toBe('')
+    expect(await lab.inside(lab.host, 'ip', '-6', 'address', 'show', 'dev', hostInterface)).toBe('')
+  })
+})
+
+describe('the host', () => {
+  test('offers a machine the resolver and nothing else', async () => {
+    const { namespacePath, address } = machine('a1')
+    expect(await lab.reach(namespacePath, `udp://${lab.gateway}:53`, `tcp://${lab.gateway}:53`)).toEqual([
+      address,
+      address,
+    ])
+    const closed = [lab.gateway, HOST].flatMap((target) => [
+      `tcp://${target}:${HOST_PORT}`,
+      `udp://${target}:${HOST_PORT}`,
+      `tcp://${target}:${DNS_PORT}`,
+      `udp://${target}:${DNS_PORT}`,
+    ])
+    expect(await lab.reach(namespacePath, ...closed)).toEqual(closed.map(() => null))
+    expect(await lab.ping(namespacePath, HOST)).toBe(false)
+  })
+
+  test('does not offer its loopback to a machine that routes there', async () => {
+    const { namespacePath } = machine('a1')
+    await lab.inside(namespacePath, 'sysctl', '-q', '-w', 'net.ipv4.conf.all.route_localnet=1')
+    await inMachine('a1', 'route', 'del', 'local', '127.0.0.0/8', 'dev', 'lo', 'table', 'local')
+    await inMachine('a1', 'route', 'add', '127.0.0.2/32', 'via', lab.gateway, 'src', machine('a1').address)
+    const targets = [`tcp://127.0.0.2:${HOST_PORT}`, `udp://127.0.0.2:${HOST_PORT}`]
+    expect(await lab.reach(namespacePath, ...targets)).toEqual([null, null])
+    await inMachine('a1', 'route', 'del', '127.0.0.2/32')
+    await inMachine('a1', 'route', 'add', 'local', '127.0.0.0/8', 'dev', 'lo', 'table', 'local')
+  })
+
+  test('reaches every machine, from the gateway address', async () => {
+    const targets = Object.keys(groups).map((name) => `tcp://${machine(name).address}:${PORT}`)
+    expect(await lab.reach(lab.host, ...targets)).toEqual(targets.map(() => lab.gateway))
+  })
+})
+
+describe('outside', () => {
+  test('the internet is reached from the host’s address', async () => {
+    const targets = [`tcp://${PUBLIC}:${PORT}`, `udp://${PUBLIC}:${PORT}`]
+    expect(await lab.reach(machine('a1').namespacePath, ...targets)).toEqual([HOST, HOST])
+    expect(await lab.ping(machine('b1').namespacePath, PUBLIC)).toBe(true)
+  })
+
+  test('metadata services and private networks get no packet', async () => {
+    const targets = FORBIDDEN.flatMap((address) => [`tcp://${address}:${PORT}`, `udp://${address}:${PORT}`])
+    expect(await lab.reach(machine('a1').namespacePath, ...targets)).toEqual(targets.map(() => null))
+    for (const address of FORBIDDEN) expect(await lab.ping(machine('a1').namespacePath, address)).toBe(false)
+    expect(await lab.leaks()).toBe(0)
+  })
+
+  test('an address of the subnet that is no running machine’s gets none either', async () => {
+    const free = machine('a1').address.replace(/\d+$/, '250')
+    expect(await lab.reach(machine('a1').namespacePath, `tcp://${free}:${PORT}`)).toEqual([null])
+    expect(await lab.leaks()).toBe(0)
+  })
+
+  test('mail is not sent directly', async () => {
+    expect(await lab.reach(machine('a1').namespacePath, `tcp://${PUBLIC}:25`)).toEqual([null])
+  })
+
+  test('a neighbour with a route cannot reach machines', async () => {
+    const { address } = machine('a1')
+    const targets = [`tcp://${address}:${PORT}`, `udp://${address}:${PORT}`]
+    expect(await lab.reach(lab.outside, ...targets)).toEqual([null, null])
+    expect(await lab.ping(lab.outside, address)).toBe(false)
+  })
+
+  test('a host that was no router is none now, until the operator makes it one', async () => {
+    const lan = machine('a1').address.replace(/^10\.\d+/, '198.51')
+    // A network behind the host that is not ours, and silent but for what is sent there.
+    await lab.inside(lab.host, 'ip', 'link', 'add', 'lan0', 'type', 'veth', 'peer', 'name', 'lan1')
+    for (const end of ['lan0', 'lan1']) {
+      await lab.inside(lab.host, 'ip', 'link', 'set', end, 'up', 'addrgenmode', 'none')
+    }
+    await lab.inside(lab.host, 'sysctl', '-q', '-w', 'net.ipv6.conf.lan0.disable_ipv6=1')
+    await lab.inside(lab.host, 'ip', 'neigh', 'add', lan, 'lladdr', '02:00:00:00:00:09', 'dev', 'lan0')
+    await lab.inside(lab.host, 'ip', 'route', 'add', `${lan}/32`, 'dev', 'lan0')
+    await lab.inside(lab.outside, 'ip', 'route', 'add', `${lan}/32`, 'via', HOST)
+    const before = await sentOn('lan0')
+    await lab.reach(lab.outside, `udp://${lan}:${PORT}`)
+    expect(await sentOn('lan0')).toBe(before)
+
+    await lab.inside(lab.host, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=1')
+    await expect
+      .poll(
+        async () => {
+          await lab.reach(lab.outside, `udp://${lan}:${PORT}`)
+          return await sentOn('lan0')
+        },
+        { timeout: 8000 },
+      )
+      .toBeGreaterThan(before)
+    await lab.inside(lab.host, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=0')
+    await lab.inside(lab.host, 'ip', 'link', 'del', 'lan0')
+  })
+})
+
+test('one machine cannot fill the connection table', async () => {
+  const before = Number(await lab.inside(lab.host, 'conntrack', '-C'))
+  const flood = `
+    const socket = require('dgram').createSocket('udp4')
+    let port = 10000
+    const more = () => { for (let i = 0; i < 50; i++) socket.send('x', port++, '${PUBLIC}'); if (port < 30000) setTimeout(more, 5); else setTimeout(() => process.exit(0), 200) }
+    socket.bind(0, more)`
+  await lab.inside(machine('a1').namespacePath, process.execPath, '-e', flood)
+  const flows = Number(await lab.inside(lab.host, 'conntrack', '-C')) - before
+  expect(flows).toBeGreaterThan(1000)
+  expect(flows).toBeLessThan(6000)
+  expect(await lab.reach(machine('a2').namespacePath, `tcp://${PUBLIC}:${PORT}`)).toEqual([HOST])
+})
+
+test('two instances on one host keep apart', async () => {
+  const other = { ...newInstance(), subnet: '10.250.0.0/16' }
+  const second = await lab.openNetwork(other)
+  await second.recover([])
+  try {
+    const guest = await second.attach({ machineId: 'x', group: 1, address: null })
+    await lab.serve(guest.namespacePath, `0.0.0.0:${PORT}`)
+    const both = [
+      await lab.reach(
+        machine('a1').namespacePath,
+        `tcp://${guest.address}:${PORT}`,
+        `udp://${gatewayOf(other)}:53`,
+      ),
+      await lab.reach(
+        guest.namespacePath,
+        `tcp://${machine('a1').address}:${PORT}`,
+        `udp://${lab.gateway}:53`,
+      ),
+    ]
+    expect(both.flat()).toEqual([null, null, null, null])
+    expect(await lab.reach(guest.namespacePath, `tcp://${PUBLIC}:${PORT}`)).toEqual([HOST])
+  } finally {
+    await second.close({ removeAll: true })
+  }
+  // The uplink closes with the second instance, if it was the one to open it, and the first opens it again.
+  await expect
+    .poll(() => lab.reach(machine('a1').namespacePath, `tcp://${PUBLIC}:${PORT}`), { timeout: 8000 })
+    .toEqual([HOST])
+})
+
+async function inMachine(name: string, ...args: string[]): Promise<void> {
+  await lab.inside(machine(name).namespacePath, 'ip', ...args)
+}
+
+/** Packets that left by an interface. */
+async function sentOn(name: string): Promise<number> {
+  const listing = await lab.inside(lab.host, 'ip', '-j', '-s', 'link', 'show', 'dev', name)
+  const [link] = JSON.parse(listing) as { stats64: { tx: { packets: number } } }[]
+  return link?.stats64.tx.packets ?? Number.NaN
+}

@@ -1,0 +1,265 @@
+// What the network does when something disturbs it (reliability I3, F25), and what it leaves (F5).
+
+import { afterEach, describe, expect, test } from 'vitest'
+import { DNS_PORT, FORBIDDEN, HOST, type Lab, openLab, PUBLIC } from './testing/lab.ts'
+
+const PORT = 7000
+/** Reliability I3: rules are back within this. */
+const BACK_MS = 5000
+
+let lab: Lab | null = null
+afterEach(async () => {
+  await lab?.close()
+  lab = null
+})
+
+async function openWorld(): Promise<Lab> {
+  lab = await openLab()
+  await lab.serve(lab.outside, `${PUBLIC}:${PORT}`)
+  return lab
+}
+
+describe('without our tables nothing passes', () => {
+  test('a flush while the engine is dead closes every way out', async () => {
+    const { host, gateway, openNetwork, serve, reach, inside, leaks } = await openWorld()
+    const network = await openNetwork()
+    await network.recover([])
+    const one = await network.attach({ machineId: 'one', group: 1, address: null })
+    const two = await network.attach({ machineId: 'two', group: 1, address: null })
+    await serve(two.namespacePath, `0.0.0.0:${PORT}`)
+    await serve(host, `${HOST}:${PORT}`, `${gateway}:${DNS_PORT}`, `${gateway}:${PORT}`)
+    const targets = [
+      `tcp://${PUBLIC}:${PORT}`,
+      `udp://${PUBLIC}:${PORT}`,
+      `tcp://${two.address}:${PORT}`,
+      ...[HOST, gateway].flatMap((address) => [`tcp://${address}:${PORT}`, `udp://${address}:${PORT}`]),
+      `udp://${gateway}:53`,
+      `udp://${gateway}:${DNS_PORT}`,
+      ...FORBIDDEN.map((address) => `udp://${address}:${PORT}`),
+    ]
+    const [out, ...rest] = await reach(one.namespacePath, ...targets)
+    expect(out).toBe(HOST)
+    expect(rest[1]).toBe(one.address)
+
+    await network.kill()
+    await inside(host, 'nft', 'flush', 'ruleset')
+    const nothing = targets.map(() => null)
+    expect(await reach(one.namespacePath, ...targets)).toEqual(nothing)
+    // A sandbox that was broken out of can put any address on its frames. The host's own is not to be had.
+    const broadcast = [
+      'neigh',
+      'replace',
+      gateway,
+      'lladdr',
+      'ff:ff:ff:ff:ff:ff',
+      'dev',
+      'eth0',
+      'nud',
+      'permanent',
+    ]
+    await inside(one.namespacePath, 'ip', ...broadcast)
+    expect(await reach(one.namespacePath, ...targets)).toEqual(nothing)
+    expect(await leaks()).toBe(0)
+
+    const next = await openNetwork()
+    const known = [one, two].map(({ address }, index) => ({
+      machineId: ['one', 'two'][index] ?? '',
+      group: 1,
+      address,
+      running: true,
+    }))
+    expect(await next.recover(known)).toMatchObject({ adopted: 2, missing: [] })
+    expect(await reach(two.namespacePath, `tcp://${PUBLIC}:${PORT}`)).toEqual([HOST])
+  })
+
+  test('rules are back soon, whatever was done to them', async () => {
+    const { host, openNetwork, reach, inside, instance, leaks } = await openWorld()
+    const network = await openNetwork()
+    await network.recover([])
+    const { namespacePath, hostInterface } = await network.attach({
+      machineId: 'one',
+      group: 1,
+      address: null,
+    })
+    const table = `berth_${instance.id}`
+    const number = hostInterface.slice(hostInterface.indexOf('-') + 1)
+    const disturbances = [
+      ['nft', 'flush', 'ruleset'],
+      ['nft', 'delete', 'table', 'inet', table],
+      ['nft', 'delete', 'table', 'netdev', table],
+      ['nft', 'flush', 'chain', 'inet', table, 'from_machine'],
+      ['nft', 'insert', 'rule', 'inet', table, 'from_machine', 'drop'],
+      ['nft', 'flush', 'set', 'inet', table, 'machines'],
+      ['nft', 'delete', 'chain', 'netdev', table, `in-${number}`],
+      ['ip', 'link', 'del', hostInterface],
+      ['ip', 'route', 'flush', 'dev', hostInterface],
+      ['sysctl', '-q', '-w', 'net.ipv4.conf.up0.forwarding=0'],
+    ]
+    for (const [command = '', ...args] of disturbances) {
+      await inside(host, command, ...args)
+      const since = performance.now()
+      const isBack = async () => (await reach(namespacePath, `udp://${PUBLIC}:${PORT}`))[0] === HOST
+      await expect.poll(isBack, { timeout: BACK_MS + 3000, interval: 100 }).toBe(true)
+      expect(performance.now() - since, [command, ...args].join(' ')).toBeLessThan(BACK_MS)
+    }
+    expect(await leaks()).toBe(0)
+  })
+
+  test('the gateway address and the route that discards come back', async () => {
+    const { host, openNetwork, inside, instance, gateway } = await openWorld()
+    const network = await openNetwork()
+    await network.recover([])
+    await inside(host, 'ip', 'addr', 'del', `${gateway}/32`, 'dev', 'lo')
+    await inside(host, 'ip', 'route', 'del', 'blackhole', instance.subnet)
+    await expect
+      .poll(() => inside(host, 'ip', 'addr', 'show', 'dev', 'lo'), { timeout: BACK_MS })
+      .toContain(`${gateway}/32`)
+    expect(await inside(host, 'ip', 'route')).toContain(`blackhole ${instance.subnet}`)
+  })
+})
+
+describe('beside other firewalls', () => {
+  test('that drop by policy, machines go on, and our rules leave with us', async () => {
+    const { host, openNetwork, reach, inside, serve, gateway, inventory } = await openWorld()
+    await serve(lab?.outside ?? '', `${PUBLIC}:7001`)
+    await inside(host, 'iptables', '-P', 'FORWARD', 'DROP')
+    await inside(host, 'iptables', '-A', 'INPUT', '-j', 'DROP')
+    for (const hook of ['forward', 'input']) {
+      await inside(host, 'nft', 'add', 'table', 'inet', 'firewalld')
+      const chain = `{ type filter hook ${hook} priority 10; policy accept; }`
+      await inside(host, 'nft', 'add', 'chain', 'inet', 'firewalld', `filter_${hook}`, chain)
+      await inside(host, 'nft', 'add', 'rule', 'inet', 'firewalld', `filter_${hook}`, 'reject')
+    }
+    const before = await inventory()
+
+    const network = await openNetwork()
+    await network.recover([])
+    await inside(host, 'ip', 'link', 'set', 'lo', 'up')
+    await serve(host, `${gateway}:${DNS_PORT}`)
+    const { namespacePath, address } = await network.attach({ machineId: 'one', group: 1, address: null })
+    const targets = [`tcp://${PUBLIC}:${PORT}`, `udp://${gateway}:53`]
+    expect(await reach(namespacePath, ...targets)).toEqual([HOST, address])
+
+    await inside(host, 'iptables', '-D', 'FORWARD', '1')
+    await inside(host, 'iptables', '-F', 'FORWARD')
+    await inside(host, 'nft', 'flush', 'chain', 'inet', 'firewalld', 'filter_forward')
+    await inside(host, 'nft', 'add', 'rule', 'inet', 'firewalld', 'filter_forward', 'reject')
+    await expect
+      .poll(() => reach(namespacePath, ...targets), { timeout: BACK_MS + 3000 })
+      .toEqual([HOST, address])
+
+    await network.release('one')
+    await network.close({ removeAll: true })
+    expect(await inventory()).toBe(before)
+  })
+})
+
+describe('after the engine', () => {
+  test('a close that removes all leaves the host as it was', async () => {
+    const { openNetwork, inventory } = await openWorld()
+    const before = await inventory()
+    const network = await openNetwork()
+    await network.recover([])
+    for (const machineId of ['one', 'two', 'three'])
+      await network.attach({ machineId, group: 1, address: null })
+    await network.detach('two')
+    expect(await inventory()).not.toBe(before)
+    await network.close({ removeAll: true })
+    expect(await inventory()).toBe(before)
+  })
+
+  test('a crash leaves machines running; recovery keeps the known and removes the rest', async () => {
+    const { host, openNetwork, serve, reach, inside, inventory } = await openWorld()
+    const before = await inventory()
+    const network = await openNetwork()
+    await network.recover([])
+    const kept = await network.attach({ machineId: 'kept', group: 1, address: null })
+    const asleep = await network.attach({ machineId: 'asleep', group: 1, address: null })
+    const stray = await network.attach({ machineId: 'stray', group: 1, address: null })
+    await serve(kept.namespacePath, `0.0.0.0:${PORT}`)
+    await network.kill()
+    // Half-made, as by a crash between two steps.
+    await inside(
+      host,
+      'ip',
+      'netns',
+      'add',
+      `${stray.namespacePath.split('/').at(-1)?.replace(/\d+$/, '9000')}`,
+    )
+
+    const next = await openNetwork()
+    const report = await next.recover([
+      { machineId: 'kept', group: 1, address: kept.address, running: true },
+      { machineId: 'asleep', group: 1, address: asleep.address, running: false },
+      { machineId: 'gone', group: 1, address: kept.address.replace(/\d+$/, '200'), running: true },
+    ])
+    expect(report).toMatchObject({ adopted: 1, missing: ['gone'] })
+    expect(report.removed).toBeGreaterThanOrEqual(3)
+    const links = await inside(host, 'ip', '-br', 'link')
+    expect(links).toContain(kept.hostInterface)
+    expect(links).not.toContain(`${stray.hostInterface}@`)
+    expect(links).not.toContain(`${asleep.hostInterface}@`)
+
+    const woken = await next.attach({ machineId: 'asleep', group: 1, address: asleep.address })
+    expect(woken.address).toBe(asleep.address)
+    expect(await reach(woken.namespacePath, `tcp://${kept.address}:${PORT}`)).toEqual([asleep.address])
+    for (const machineId of ['kept', 'asleep', 'gone']) await next.release(machineId)
+    await next.close({ removeAll: true })
+    expect(await inventory()).toBe(before)
+  })
+
+  test('a freed address is not given to another for long, across a restart too', async () => {
+    const { openNetwork } = await openWorld()
+    const network = await openNetwork()
+    await network.recover([])
+    const { address } = await network.attach({ machineId: 'first', group: 1, address: null })
+    await network.release('first')
+    const given: string[] = []
+    for (let n = 0; n < 30; n++) {
+      given.push((await network.attach({ machineId: `m${n}`, group: 1, address: null })).address)
+    }
+    await network.kill()
+    const next = await openNetwork()
+    await next.recover([])
+    for (let n = 0; n < 10; n++) {
+      given.push((await next.attach({ machineId: `n${n}`, group: 1, address: null })).address)
+    }
+    expect(given).not.toContain(address)
+    expect(new Set(given).size).toBe(given.length)
+  })
+
+  test('a machine that starts again gets its own address in an unused namespace', async () => {
+    const { openNetwork, inside, reach } = await openWorld()
+    const network = await openNetwork()
+    await network.recover([])
+    const first = await network.attach({ machineId: 'one', group: 1, address: null })
+    // As gVisor leaves it: the address is in its own stack, and gone with it.
+    await inside(first.namespacePath, 'ip', 'address', 'flush', 'dev', 'eth0')
+    const again = await network.attach({ machineId: 'one', group: 1, address: first.address })
+    expect(again.address).toBe(first.address)
+    expect(again.namespacePath).not.toBe(first.namespacePath)
+    expect(await reach(again.namespacePath, `tcp://${PUBLIC}:${PORT}`)).toEqual([HOST])
+
+    await network.detach('one')
+    await network.detach('one')
+    const later = await network.attach({ machineId: 'one', group: 1, address: first.address })
+    expect(await reach(later.namespacePath, `tcp://${PUBLIC}:${PORT}`)).toEqual([HOST])
+    await expect(network.attach({ machineId: 'two', group: 1, address: first.address })).rejects.toThrow(
+      'not free',
+    )
+  })
+
+  test('many at once each get a network of their own', async () => {
+    const { openNetwork, reach } = await openWorld()
+    const network = await openNetwork()
+    await network.recover([])
+    const attached = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => network.attach({ machineId: `m${n}`, group: n, address: null })),
+    )
+    expect(new Set(attached.map((each) => each.address)).size).toBe(40)
+    expect(new Set(attached.map((each) => each.namespacePath)).size).toBe(40)
+    for (const { namespacePath } of attached.slice(-3)) {
+      expect(await reach(namespacePath, `tcp://${PUBLIC}:${PORT}`)).toEqual([HOST])
+    }
+  })
+})

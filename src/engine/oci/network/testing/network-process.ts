@@ -1,0 +1,24 @@
+// The network in a process of its own, inside a lab's namespace and killable: told what to do by messages.
+
+import { createLog } from '../../../../lib/log.ts'
+import { type NetworkOptions, openNetwork } from '../network.ts'
+
+export type Call = {
+  id: number
+  method: 'recover' | 'attach' | 'detach' | 'release' | 'close'
+  argument: unknown
+}
+export type Reply = { id: number; result?: unknown; error?: string }
+
+const options = JSON.parse(process.argv[2] ?? '') as Omit<NetworkOptions, 'log'>
+const network = await openNetwork({ ...options, log: createLog('network', 'error') })
+
+process.on('message', ({ id, method, argument }: Call) => {
+  const act = network[method] as (argument: unknown) => Promise<unknown>
+  act(argument).then(
+    (result) => process.send?.({ id, result } satisfies Reply),
+    (error: unknown) => process.send?.({ id, error: String(error) } satisfies Reply),
+  )
+})
+process.on('disconnect', () => process.exit(0))
+process.send?.({ id: 0 } satisfies Reply)
