@@ -23,6 +23,7 @@ export default defineConfig({
         test: {
           name: 'host',
           include: ['src/**/*.host.test.ts', 'test/{engine,flows}/**/*.host.test.ts'],
+          globalSetup: ['test/support/postgres.ts'],
           pool: 'forks',
           fileParallelism: false,
           testTimeout: 120_000,

@@ -1,10 +1,25 @@
-// Visits to units, and the resolver machines ask for names.
+// Visits to units, and the resolver machines ask for names. Sees of the database what routing needs.
 
 import { once } from 'node:events'
+import { startResolver } from '../gateway/resolver.ts'
+import { systemUpstreams } from '../gateway/resolver-upstream.ts'
 import { createGateway } from '../gateway/server.ts'
+import { openDatabase } from '../store/db.ts'
+import { findAddressOfName } from '../store/unit-names.ts'
 import type { Role } from './role.ts'
 
-export const gatewayRole: Role = async ({ config }) => {
+/** The firewall sends machines' questions, which go to port 53, here. */
+const RESOLVER_PORT = 5353
+
+export const gatewayRole: Role = async ({ config, instance, databaseUrl, log }) => {
+  const db = openDatabase(databaseUrl, log)
+  const resolver = await startResolver({
+    address: instance.subnet.replace('.0.0/16', '.0.1'),
+    port: RESOLVER_PORT,
+    lookup: (askerAddress, name) => findAddressOfName(db, { askerAddress, name }),
+    upstreams: systemUpstreams(),
+    log,
+  })
   const gateway = createGateway()
   gateway.listen(config.gatewayHttp.port, config.gatewayHttp.host)
   await once(gateway, 'listening')
@@ -12,6 +27,8 @@ export const gatewayRole: Role = async ({ config }) => {
     stop: async () => {
       gateway.closeAllConnections()
       await new Promise((resolve) => gateway.close(resolve))
+      await resolver.close()
+      await db.destroy()
     },
   }
 }

@@ -1,0 +1,70 @@
+// `npm test`: both tiers through vitest, then where the time went and one line with the counts.
+// Usage: node scripts/test.ts [fast|host] [vitest's name filters…]
+
+import { performance } from 'node:perf_hooks'
+import type { Reporter, TestCase, TestModule } from 'vitest/node'
+import { startVitest } from 'vitest/node'
+
+const SLOWEST_SHOWN = 12
+
+const [tier, ...filters] = process.argv.slice(2)
+if (tier !== undefined && tier !== 'fast' && tier !== 'host') {
+  console.error(`There is no tier "${tier}": it is fast or host, and without one both run.`)
+  process.exit(1)
+}
+
+const count = { passed: 0, failed: 0, skipped: 0 }
+const tiers = tier === undefined ? ['fast', 'host'] : [tier]
+for (const name of tiers) await runTier(name)
+// Vitest sets the exit code on failures it knows of; no test at all is none of them.
+if (count.failed > 0 || count.passed === 0) process.exitCode = 1
+const skipped = count.skipped > 0 ? `, ${count.skipped} skipped` : ''
+console.log(`\n${count.passed} passed, ${count.failed} failed${skipped}`)
+// What a test left open must not keep the run from ending; the leak checks of the tests report it.
+process.exit()
+
+async function runTier(name: string): Promise<void> {
+  const startedAt = performance.now()
+  const vitest = await startVitest('test', filters, {
+    project: [name],
+    watch: false,
+    passWithNoTests: true,
+    reporters: ['default', { onTestRunEnd }],
+  })
+  await vitest.close()
+  console.log(`The ${name} tier took ${seconds(performance.now() - startedAt)}.`)
+}
+
+function onTestRunEnd(...[modules, errors]: Parameters<NonNullable<Reporter['onTestRunEnd']>>): void {
+  for (const module of modules) {
+    for (const test of module.children.allTests()) countTest(test)
+    // A file that breaks outside its tests, and an error nobody caught, are failures without a test.
+    count.failed += module.errors().length
+  }
+  count.failed += errors.length
+  showSlowest(modules)
+}
+
+function countTest(test: TestCase): void {
+  const { state } = test.result()
+  if (state === 'pending') count.failed += 1
+  else count[state] += 1
+}
+
+function showSlowest(modules: readonly TestModule[]): void {
+  const files = modules
+    .map((module) => ({ name: module.relativeModuleId, ms: timeOf(module) }))
+    .sort((a, b) => b.ms - a.ms)
+  console.log('\nWhere the time went:')
+  for (const { name, ms } of files.slice(0, SLOWEST_SHOWN))
+    console.log(`  ${seconds(ms).padStart(8)}  ${name}`)
+}
+
+function timeOf(module: TestModule): number {
+  const { duration, collectDuration, setupDuration, prepareDuration } = module.diagnostic()
+  return duration + collectDuration + setupDuration + prepareDuration
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,80 @@
+import { type Kysely, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
+import type { Unit } from '../contract/unit.ts'
+import { destroyUnit } from '../domain/units/destroy.ts'
+import { silentLog } from '../lib/log.ts'
+import { postgresUrl } from '../supervisor/postgres.ts'
+import { type Database, openDatabase } from './db.ts'
+import { findAddressOfName } from './unit-names.ts'
+
+let domain: TestDomain
+/** The same database, as the gateway sees it. */
+let db: Kysely<Database>
+
+beforeAll(async () => {
+  domain = await createTestDomain()
+  const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(domain.app.db)
+  db = openDatabase(postgresUrl(inject('postgresSocketDir'), 'berth_gateway', rows[0]?.name), silentLog)
+})
+afterAll(async () => {
+  await db.destroy()
+  await domain.close()
+})
+
+const addressOf = (unit: Unit) =>
+  domain.engine.machines().find((machine) => machine.id === unit.id)?.address ?? 'no machine'
+const ask = (asker: Unit, name: string) => findAddressOfName(db, { askerAddress: addressOf(asker), name })
+
+describe('a name, to the unit that asks', () => {
+  it('means the unit of its stack when bare, and of its team when whole', async () => {
+    const caller = await domain.makeCaller()
+    const app = await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'shop' })
+    const data = await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'shop' })
+    const other = await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'blog' })
+    expect(await ask(app, 'db')).toBe(addressOf(data))
+    expect(await ask(app, 'db.shop.internal')).toBe(addressOf(data))
+    expect(await ask(app, 'db.blog.internal')).toBe(addressOf(other))
+    expect(await ask(other, 'app')).toBeNull()
+    expect(await ask(other, 'app.shop.internal')).toBe(addressOf(app))
+  })
+
+  it('means nothing of another team, whatever stacks are called', async () => {
+    const [mine, theirs] = [await domain.makeCaller(), await domain.makeCaller()]
+    const asker = await makeUnit(domain.app, mine, { name: 'app' }, { stack: 'shop' })
+    await makeUnit(domain.app, theirs, { name: 'db' }, { stack: 'shop' })
+    expect(await ask(asker, 'db')).toBeNull()
+    expect(await ask(asker, 'db.shop.internal')).toBeNull()
+  })
+
+  it('means nothing once its unit is destroyed', async () => {
+    const caller = await domain.makeCaller()
+    const asker = await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'shop' })
+    const gone = await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'shop' })
+    await destroyUnit(domain.app, caller, gone.id)
+    expect(await ask(asker, 'db')).toBeNull()
+  })
+
+  it('means nothing to an address that is no unit', async () => {
+    const caller = await domain.makeCaller()
+    await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'shop' })
+    expect(await findAddressOfName(db, { askerAddress: '203.0.113.1', name: 'app.shop.internal' })).toBeNull()
+  })
+
+  it('has one form when whole', async () => {
+    const caller = await domain.makeCaller()
+    const app = await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'shop' })
+    for (const name of ['app.shop.example', 'app.shop', 'x.app.shop.internal', '.internal', '']) {
+      expect(await ask(app, name)).toBeNull()
+    }
+  })
+})
+
+describe('the gateway in the database', () => {
+  it('can read neither secrets nor keys, and change nothing', async () => {
+    await expect(sql`select * from secrets`.execute(db)).rejects.toThrow(/permission denied/)
+    await expect(sql`select * from credentials`.execute(db)).rejects.toThrow(/permission denied/)
+    await expect(sql`select spec from units`.execute(db)).rejects.toThrow(/permission denied/)
+    await expect(sql`update units set name = 'x'`.execute(db)).rejects.toThrow(/permission denied/)
+  })
+})

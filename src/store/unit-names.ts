@@ -1,0 +1,38 @@
+// Which unit a name means, to the unit that asks. Read by the gateway's resolver with the role of the gateway,
+// which may see these columns and no others.
+
+import type { Kysely } from 'kysely'
+import type { Database } from './db.ts'
+
+/**
+ * The address of the unit that `name` means to the unit at `askerAddress`: `<unit>.<stack>.internal` within
+ * its team, a bare `<unit>` within its stack. Null for any other name, and for an asker that is no unit.
+ */
+export async function findAddressOfName(
+  db: Kysely<Database>,
+  { askerAddress, name }: { askerAddress: string; name: string },
+): Promise<string | null> {
+  const asked = parseName(name)
+  if (asked === null) return null
+  const query = db
+    .selectFrom('units as asker')
+    .innerJoin('units as target', 'target.team_id', 'asker.team_id')
+    .innerJoin('stacks', 'stacks.id', 'target.stack_id')
+    .where('asker.address', '=', askerAddress)
+    .where('asker.state', '<>', 'destroyed')
+    .where('target.state', '<>', 'destroyed')
+    .where('target.name', '=', asked.unit)
+    .select('target.address')
+  const scoped =
+    asked.stack === null
+      ? query.whereRef('target.stack_id', '=', 'asker.stack_id')
+      : query.where('stacks.name', '=', asked.stack)
+  return (await scoped.executeTakeFirst())?.address ?? null
+}
+
+function parseName(name: string): { unit: string; stack: string | null } | null {
+  const labels = name.split('.')
+  const [unit = '', stack = null] = labels
+  if (labels.length === 1) return { unit, stack: null }
+  return labels.length === 3 && labels[2] === 'internal' ? { unit, stack } : null
+}
