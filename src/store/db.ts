@@ -12,7 +12,7 @@ import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
 import type { StacksTable } from './stacks.ts'
 import type { MembershipsTable, TeamsTable, UsersTable } from './teams.ts'
-import type { UnitsTable } from './units.ts'
+import type { UnitsTable } from './unit-record.ts'
 
 export type Database = {
   users: UsersTable

@@ -5,7 +5,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import type { Database } from './db.ts'
-import type { StoredExit } from './units.ts'
+import type { StoredExit } from './unit-record.ts'
 
 export type StateChange = {
   id: string

@@ -6,7 +6,7 @@ import { bootFileContents, type BootFiles } from '../../contract/files.ts'
 import type { SecretKey } from '../../lib/crypto.ts'
 import { insertBootFiles, listBootFiles } from '../../store/boot-files.ts'
 import type { Database } from '../../store/db.ts'
-import type { UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 
 /** By path and size, as answers show them. */
 export function declaredFiles(files: BootFiles): { path: string; bytes: number }[] {

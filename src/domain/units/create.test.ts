@@ -140,6 +140,12 @@ describe('a create that fails', () => {
     expect(keptMs).toBeGreaterThan(3_590_000)
     expect(keptMs).toBeLessThanOrEqual(3_600_000)
     expect(machineOf(unit?.id ?? '')).toBeUndefined()
+    const rows = await domain.app.db
+      .selectFrom('units')
+      .select('address')
+      .where('team_id', '=', caller.teamId)
+      .execute()
+    expect(rows).toEqual([{ address: null }])
   })
 
   it('whose answer from the engine got lost is undone too', async () => {

@@ -9,7 +9,7 @@ import type { Env, EnvInput } from '../../contract/env.ts'
 import type { SecretKey } from '../../lib/crypto.ts'
 import type { Database } from '../../store/db.ts'
 import { insertSecrets, listSecrets, type SecretsTable } from '../../store/secrets.ts'
-import type { UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 import { internalHost } from './names.ts'
 
 /** As answers show it: secrets by name only. */

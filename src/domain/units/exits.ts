@@ -5,7 +5,8 @@ import type { App } from '../../app.ts'
 import { nextState } from '../../contract/states.ts'
 import type { MachineStatus } from '../../engine/engine.ts'
 import { SECOND } from '../../lib/clock.ts'
-import { findUnitOfAnyTeam, type UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { transition } from './transition.ts'
 
 /** Of somebody else's change between reading and writing there can be a few, one after the other. */

@@ -3,7 +3,7 @@
 
 import { type AppError, invalidState, providerError, unavailable } from '../../contract/errors.ts'
 import { isEngineError } from '../../engine/errors.ts'
-import type { UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 
 /** The sentence for a machine that could not be made or started. */
 export function failureText(error: unknown, unit: UnitRecord): string {

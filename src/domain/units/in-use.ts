@@ -3,7 +3,7 @@
 
 import type { App } from '../../app.ts'
 import { isEngineError } from '../../engine/errors.ts'
-import type { UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { recordExitOf } from './exits.ts'
 import { engineFailure, notPossibleNow } from './failures.ts'

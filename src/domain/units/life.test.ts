@@ -285,6 +285,23 @@ describe('destroy', () => {
     },
   )
 
+  it('lets go of the address before the machine does, so that the next machine can have it', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    const addressOf = async () =>
+      await domain.app.db
+        .selectFrom('units')
+        .select(['address', 'state'])
+        .where('id', '=', unit.id)
+        .executeTakeFirst()
+    expect((await addressOf())?.address).toBe(machineOf(unit.id)?.address)
+    const release = domain.engine.hang('destroy')
+    const destroying = destroyUnit(domain.app, caller, unit.id)
+    await eventually(domain.app, caller, unit.id, 'destroying')
+    expect(await addressOf()).toEqual({ address: null, state: 'destroying' })
+    release()
+    await destroying
+  })
+
   it('works while a stop hangs', async () => {
     const unit = await makeUnit(domain.app, caller)
     const release = domain.engine.hang('stop')

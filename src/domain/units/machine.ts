@@ -2,7 +2,7 @@
 
 import type { Size } from '../../contract/policy.ts'
 import type { MachineRef, MachineSize } from '../../engine/engine.ts'
-import type { UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 
 /** Design 5. */
 export const machineSizes = {

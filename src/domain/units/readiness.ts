@@ -4,7 +4,7 @@
 import type { App } from '../../app.ts'
 import { limits } from '../../contract/limits.ts'
 import { EngineError, isEngineError } from '../../engine/errors.ts'
-import type { UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 import { machineRef } from './machine.ts'
 
 /** False: its process ended before it was ready. Throws EngineError `start_failed` when time is up. */

@@ -11,14 +11,8 @@ import type { UnitSpec } from '../../contract/unit-spec.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { findStackByName, insertStack, lockTeam, type StackRecord } from '../../store/stacks.ts'
-import {
-  countLiveUnits,
-  findUnitOfAnyTeam,
-  insertUnit,
-  type StoredSpec,
-  unitNameTaken,
-  type UnitRecord,
-} from '../../store/units.ts'
+import type { StoredSpec, UnitRecord } from '../../store/unit-record.ts'
+import { countLiveUnits, findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import {
   type Bounds,

@@ -4,7 +4,7 @@
 import type { App } from '../../app.ts'
 import { isPassing } from '../../contract/states.ts'
 import { SECOND } from '../../lib/clock.ts'
-import type { UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { getRecord } from './get.ts'
 

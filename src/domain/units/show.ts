@@ -1,7 +1,7 @@
 // A unit as answers show it (spec 2.1).
 
 import type { Unit } from '../../contract/unit.ts'
-import type { UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 import { toCents } from '../billing/prices.ts'
 import { internalHost } from './names.ts'
 

@@ -7,7 +7,7 @@ import { nextState, type Trigger } from '../../contract/states.ts'
 import { HOUR } from '../../lib/clock.ts'
 import { changeState, type StateFields } from '../../store/unit-state.ts'
 import type { Database } from '../../store/db.ts'
-import type { UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 import { priceNanoCentsPerHour } from '../billing/prices.ts'
 import { sleepsAtAfter } from './use.ts'
 
@@ -57,9 +57,10 @@ function impliedBy(unit: UnitRecord, to: UnitRecord['state'], at: Date): StateFi
     case 'running':
       return { sleepsAt: sleepsAtAfter(unit.sleep, at), lastUsedAt: at, error: null }
     case 'error':
-      return { sleepsAt: null, destroysAt: new Date(at.getTime() + KEEP_ERRORS_MS) }
-    case 'destroyed':
-      return { address: null }
+      return { sleepsAt: null, address: null, destroysAt: new Date(at.getTime() + KEEP_ERRORS_MS) }
+    // Let go of before the machine is: another machine may be given it the moment after.
+    case 'destroying':
+      return { sleepsAt: null, address: null, destroysAt: null }
     default:
       return { sleepsAt: null, destroysAt: null }
   }

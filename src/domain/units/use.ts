@@ -4,7 +4,8 @@
 import type { App } from '../../app.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import { sleepWindowMs } from '../../lib/duration.ts'
-import { touchUnit, type UnitRecord } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { touchUnit } from '../../store/units.ts'
 
 /** When a unit that is used now goes to sleep; null for `never`. */
 export function sleepsAtAfter(sleep: string, usedAt: Date): Date | null {

@@ -1,0 +1,128 @@
+// A unit's row, and the record the domain sees of it.
+
+import type { Kysely, Selectable } from 'kysely'
+import type { Protocol } from '../contract/endpoint.ts'
+import type { Env } from '../contract/env.ts'
+import type { Size } from '../contract/policy.ts'
+import type { StoppedReason, UnitState } from '../contract/states.ts'
+import type { Healthcheck } from '../contract/unit-spec.ts'
+import type { Database } from './db.ts'
+import { costNanoCents } from './runs.ts'
+
+/** What of a spec is read back whole. Contents of files and values of secrets have tables of their own. */
+export type StoredSpec = {
+  entrypoint: string[] | null
+  cmd: string[] | null
+  env: Env
+  ports: number[]
+  databasePorts: { port: number; protocol: Protocol }[]
+  expose: number | null
+  volume: { mount: string; gb: number } | null
+  files: { path: string; bytes: number }[]
+  healthcheck: Healthcheck | null
+}
+
+export type StoredExit = { code: number; oomKilled: boolean; at: string }
+
+export type UnitsTable = {
+  id: string
+  team_id: string
+  stack_id: string
+  name: string
+  image: string
+  size: Size
+  spec: StoredSpec
+  isolation: 'gvisor' | 'runc'
+  network_group: number
+  /** Its own for its whole life; null before the machine is made and after it is gone. */
+  address: string | null
+  /** The credential that last set it running: its policy's concurrency and spend are what it uses up. */
+  held_by: string
+  state: UnitState
+  /** Counted up at each start (engine.ts). */
+  generation: number
+  stopped_reason: StoppedReason | null
+  sleep: string
+  sleeps_at: Date | null
+  last_used_at: Date | null
+  created_at: Date
+  changed_at: Date
+  started_at: Date | null
+  last_exit: StoredExit | null
+  error: string | null
+  destroys_at: Date | null
+  forked_from: string | null
+}
+
+/** A unit as the domain sees it, with its stack's name and what it has cost up to now. */
+export type UnitRecord = {
+  id: string
+  teamId: string
+  stackId: string
+  stackName: string
+  name: string
+  image: string
+  size: Size
+  spec: StoredSpec
+  isolation: 'gvisor' | 'runc'
+  networkGroup: number
+  address: string | null
+  heldBy: string
+  state: UnitState
+  generation: number
+  stoppedReason: StoppedReason | null
+  sleep: string
+  sleepsAt: Date | null
+  lastUsedAt: Date | null
+  createdAt: Date
+  changedAt: Date
+  startedAt: Date | null
+  lastExit: StoredExit | null
+  error: string | null
+  destroysAt: Date | null
+  forkedFrom: string | null
+  costNanoCents: bigint
+}
+
+/** Every read of units begins here. `now` is what open runs are billed up to. */
+export function selectUnits(db: Kysely<Database>, now: Date) {
+  return db
+    .selectFrom('units')
+    .innerJoin('stacks', 'stacks.id', 'units.stack_id')
+    .selectAll('units')
+    .select('stacks.name as stack_name')
+    .select(costNanoCents(now).as('cost_nano_cents'))
+}
+
+export function toRecord(
+  row: Selectable<UnitsTable> & { stack_name: string; cost_nano_cents: bigint },
+): UnitRecord {
+  return {
+    id: row.id,
+    teamId: row.team_id,
+    stackId: row.stack_id,
+    stackName: row.stack_name,
+    name: row.name,
+    image: row.image,
+    size: row.size,
+    spec: row.spec,
+    isolation: row.isolation,
+    networkGroup: row.network_group,
+    address: row.address,
+    heldBy: row.held_by,
+    state: row.state,
+    generation: row.generation,
+    stoppedReason: row.stopped_reason,
+    sleep: row.sleep,
+    sleepsAt: row.sleeps_at,
+    lastUsedAt: row.last_used_at,
+    createdAt: row.created_at,
+    changedAt: row.changed_at,
+    startedAt: row.started_at,
+    lastExit: row.last_exit,
+    error: row.error,
+    destroysAt: row.destroys_at,
+    forkedFrom: row.forked_from,
+    costNanoCents: row.cost_nano_cents,
+  }
+}
