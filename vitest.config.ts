@@ -11,7 +11,7 @@ export default defineConfig({
             'src/**/*.test.ts',
             'test/{api,coverage}/**/*.test.ts',
             'test/*.test.ts',
-            'test/engine/fake.test.ts',
+            'test/engine/{fake,socket}.test.ts',
           ],
           exclude: ['**/*.host.test.ts', 'node_modules/**'],
           pool: 'threads',

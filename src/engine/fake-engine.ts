@@ -178,6 +178,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         .run(
           call('watchExits'),
           async (gone) => {
+            if (gone.aborted) return
             watchers.add(onExit)
             gone.addEventListener('abort', () => watchers.delete(onExit), { once: true })
             for (const status of snapshot()) {

@@ -28,7 +28,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
 
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const operation = (request.url ?? '').slice(1)
-    answer(request, response, operation).catch((error: unknown) => refuse(response, operation, error, log))
+    answer(request, response, operation).catch((error: unknown) => refuse(response, operation, error))
   })
   server.maxConnections = 4096
   server.setTimeout(0)
@@ -59,7 +59,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
   ) {
     const request = parse(unaryOperations[operation].request, body) as UnaryRequest[K]
     const result = await unaryHandlers[operation](engine, request)
-    sendJson(response, 200, z.encode(unaryOperations[operation].answer, result as never))
+    reply(response, 200, z.encode(unaryOperations[operation].answer, result as never))
   }
 
   async function answerStreamed<K extends StreamedOperation>(
@@ -77,6 +77,27 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
     } finally {
       stream.end()
     }
+  }
+
+  function refuse(response: ServerResponse, operation: string, error: unknown): void {
+    if (response.destroyed) return
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
+    const status = statusOf(error)
+    // What is left of an oversized body is not read: the connection ends with this answer.
+    if (status === 400) response.shouldKeepAlive = false
+    reply(response, status, errorAnswerOf(error, operation, log))
+  }
+
+  function reply(response: ServerResponse, status: number, body: unknown): void {
+    // Closing waits for connections to end, so this answer is the last of its own.
+    if (closing.signal.aborted) response.shouldKeepAlive = false
+    const text = Buffer.from(JSON.stringify(body))
+    response
+      .writeHead(status, { 'content-type': 'application/json', 'content-length': text.length })
+      .end(text)
   }
 
   await listenForGroup(server, socketPath, socketGid)
@@ -127,17 +148,9 @@ function malformed(message: string): Malformed {
   return new Malformed(message)
 }
 
-function refuse(response: ServerResponse, operation: string, error: unknown, log: Log): void {
-  if (response.destroyed) return
-  if (response.headersSent) {
-    response.destroy()
-    return
-  }
-  const status =
-    error instanceof Malformed ? 400 : isEngineError(error) && error.kind !== 'internal' ? 422 : 500
-  // What is left of an oversized body is not read: the connection ends with this answer.
-  if (status === 400) response.setHeader('connection', 'close')
-  sendJson(response, status, errorAnswerOf(error, operation, log))
+function statusOf(error: unknown): number {
+  if (error instanceof Malformed) return 400
+  return isEngineError(error) && error.kind !== 'internal' ? 422 : 500
 }
 
 /** Only an EngineError was written for others to read; anything else stays in our log. */
@@ -149,9 +162,4 @@ function errorAnswerOf(error: unknown, operation: string, log: Log): ErrorAnswer
   if (error instanceof Malformed) return { error: { kind: 'internal', publicMessage: error.message } }
   log.error({ err: error, operation }, 'engine operation failed')
   return { error: { kind: 'internal', publicMessage: 'The engine failed; its log says why.' } }
-}
-
-function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  const text = Buffer.from(JSON.stringify(body))
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': text.length }).end(text)
 }

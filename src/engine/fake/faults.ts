@@ -56,7 +56,7 @@ export function createFaults(): Faults {
       })
     },
     crash() {
-      life.abort(new EngineError('internal', 'The engine went away.'))
+      life.abort(new EngineError('engine_away', 'The engine went away.'))
       life = new AbortController()
     },
   }

@@ -30,6 +30,11 @@ const programs: Record<string, Program> = {
     await print(process, args.slice(newline ? 0 : 1).join(' ') + newline)
     return 0
   },
+  printf: async (process, [format, ...args]) => {
+    // Only `%s`, with or without a newline, once for each argument.
+    await print(process, args.map((arg) => `${arg}${format === '%s\\n' ? '\n' : ''}`).join(''))
+    return 0
+  },
   cat: async (process, args) => {
     if (args.length === 0) await process.write('stdout', process.stdin)
     for (const path of args) {
@@ -103,7 +108,7 @@ async function runShell(process: FakeProcess, [flag, script = '']: string[]): Pr
   for (const statement of parseScript(script, process.env)) {
     if (statement.ifPrevious !== null && statement.ifPrevious !== (code === 0)) continue
     const [name, arg] = statement.argv
-    if (name === 'exit') return Number(arg ?? code)
+    if (name === 'exit') return arg === undefined || arg === '$?' ? code : Number(arg)
     // Only `kill -SIGNAL $$` is known: the shell ends itself.
     if (name === 'kill') return 128 + signalNumber(arg ?? '')
     code = await runProgram({ ...redirected(process, statement), argv: statement.argv })

@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { Suite } from '../suite.ts'
+
+const MB = 1024 * 1024
+
+export function execClaims(suite: Suite): void {
+  const machine = suite.shared()
+
+  test('a command answers with its exit code, and its two streams apart', async () => {
+    expect(await suite.sh(machine(), 'echo out; echo err >&2; exit 3')).toMatchObject({
+      exitCode: 3,
+      timedOut: false,
+      stdout: 'out\n',
+      stderr: 'err\n',
+    })
+  })
+
+  test('standard input is read to its end', async () => {
+    expect(await suite.exec(machine(), ['cat'], { stdin: 'given' })).toMatchObject({ stdout: 'given' })
+    expect(await suite.exec(machine(), ['cat'], { stdin: '' })).toMatchObject({ exitCode: 0, stdout: '' })
+  })
+
+  test('without standard input a command that waits for it ends at once', async () => {
+    expect(await suite.exec(machine(), ['cat'])).toMatchObject({ exitCode: 0, timedOut: false, stdout: '' })
+  })
+
+  test('bytes pass both ways unchanged', async () => {
+    const stdin = Buffer.concat([Buffer.from(Array.from({ length: 256 }, (_, i) => i)), randomBytes(3 * MB)])
+    const { exitCode, bytes } = await suite.exec(machine(), ['cat'], { stdin })
+    expect(exitCode).toBe(0)
+    expect(bytes.equals(stdin)).toBe(true)
+  })
+
+  test('a command that never reads its input ends all the same', async () => {
+    const result = await suite.exec(machine(), ['true'], { stdin: Buffer.alloc(MB) })
+    expect(result).toMatchObject({ exitCode: 0, timedOut: false })
+  })
+
+  test('a command nobody knows ends with 127 and says so', async () => {
+    for (const command of ['no-such-command', '/no/such/command', '-c', '']) {
+      const { exitCode, stderr } = await suite.exec(machine(), [command])
+      expect([command, exitCode]).toEqual([command, 127])
+      expect(stderr).not.toBe('')
+    }
+  })
+
+  test('a file that may not be executed ends with 126 and says so', async () => {
+    await suite.engine().writeFile(machine(), '/tmp/plain', Buffer.from('plain text'))
+    const { exitCode, stderr } = await suite.exec(machine(), ['/tmp/plain'])
+    expect(exitCode).toBe(126)
+    expect(stderr).not.toBe('')
+  })
+
+  test('arguments arrive as they are: dashes, nothing, newlines, 8192 bytes', async () => {
+    const argv = ['-n', '--', '', 'two\nlines', `'"$HOME\``, '*', 'é✓', 'x'.repeat(8192)]
+    const { stdout } = await suite.exec(machine(), ['printf', '%s\\n', ...argv])
+    expect(stdout).toBe(argv.map((arg) => `${arg}\n`).join(''))
+  })
+
+  test('64 arguments of 8192 bytes are run', async () => {
+    const argv = ['printf', '%s', ...Array.from({ length: 62 }, () => 'y'.repeat(8192))]
+    expect((await suite.exec(machine(), argv)).stdout.length).toBe(62 * 8192)
+  })
+
+  test('at its deadline a command is killed, and what it printed is kept', async () => {
+    const started = performance.now()
+    const result = await suite.sh(machine(), 'echo first; sleep 60; echo never', { timeoutMs: 1500 })
+    expect(result).toMatchObject({ timedOut: true, stdout: 'first\n' })
+    expect(result.exitCode).not.toBe(0)
+    expect(performance.now() - started).toBeLessThan(6000)
+  })
+
+  test('a command that prints for ever ends at its deadline', async () => {
+    let bytes = 0
+    const exit = await suite
+      .engine()
+      .exec(
+        machine(),
+        { argv: ['yes'], stdin: null, timeoutMs: 1500 },
+        ({ data }) => void (bytes += data.length),
+      )
+    expect(exit.timedOut).toBe(true)
+    expect(bytes).toBeGreaterThan(1000)
+  })
+
+  test('100 MB to a slow reader arrive whole, and wait outside of our memory', async () => {
+    const total = 100 * MB
+    let bytes = 0
+    let peak = 0
+    const before = process.memoryUsage().rss
+    const exit = await suite
+      .engine()
+      .exec(
+        machine(),
+        { argv: ['head', '-c', String(total), '/dev/zero'], stdin: null, timeoutMs: 60_000 },
+        async ({ data }) => {
+          // Slow at first, while everything there is could pile up; then fast, to come to an end.
+          if (bytes < 2 * MB) await new Promise((resolve) => setTimeout(resolve, 40))
+          bytes += data.length
+          if (bytes < 4 * MB) peak = Math.max(peak, process.memoryUsage().rss - before)
+        },
+      )
+    expect(exit).toEqual({ exitCode: 0, timedOut: false })
+    expect(bytes).toBe(total)
+    expect(peak).toBeLessThan(50 * MB)
+  })
+
+  test('an aborted command is dead and its call ends', async () => {
+    const abort = new AbortController()
+    setTimeout(() => abort.abort(new Error('the caller left')), 500)
+    const started = performance.now()
+    const call = suite.sh(machine(), 'sleep 60; echo survived > /tmp/survived', { signal: abort.signal })
+    await call.catch(() => undefined)
+    expect(performance.now() - started).toBeLessThan(6000)
+    expect(await suite.sh(machine(), 'test -f /tmp/survived')).toMatchObject({ exitCode: 1 })
+  })
+
+  test('20 commands at once each get their own output', async () => {
+    const calls = Array.from({ length: 20 }, (_, i) =>
+      suite.sh(machine(), 'cat; exit 4', { stdin: `call ${i}` }),
+    )
+    for (const [i, result] of (await Promise.all(calls)).entries()) {
+      expect(result).toMatchObject({ exitCode: 4, stdout: `call ${i}` })
+    }
+  })
+
+  test('a reader that fails ends the command and gets its own error', async () => {
+    const call = suite.engine().exec(machine(), { argv: ['yes'], stdin: null, timeoutMs: 10_000 }, () => {
+      throw new Error('the reader failed')
+    })
+    const started = performance.now()
+    await expect(call).rejects.toThrow('the reader failed')
+    expect(performance.now() - started).toBeLessThan(6000)
+  })
+
+  test('commands end when their machine is stopped', async () => {
+    const ref = await suite.running()
+    const call = suite.sh(ref, 'echo begun; sleep 60', { timeoutMs: 60_000 })
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await suite.engine().stop(ref, 1000)
+    const result = await call
+    expect(result.exitCode).not.toBe(0)
+    expect(result.stdout).toBe('begun\n')
+  })
+}

@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest'
+import { kindOf, type Suite } from '../suite.ts'
+
+/** Whatever lies at a path, the answer comes within this. */
+const ANSWERS_WITHIN_MS = 7000
+
+export function hostileFileClaims(suite: Suite): void {
+  const machine = suite.shared()
+  const write = async (path: string) =>
+    await suite.engine().writeFile(machine(), path, Buffer.from('written'))
+  const read = async (path: string) => await suite.engine().readFile(machine(), path, 1024 * 1024)
+
+  /** The kind of error, or null when it worked; fails when it takes too long. */
+  async function outcome(work: Promise<unknown>): Promise<string | null> {
+    const started = performance.now()
+    const kind = await work.then(
+      () => null,
+      (error: unknown) => (error instanceof Error && 'kind' in error ? String(error.kind) : String(error)),
+    )
+    expect(performance.now() - started).toBeLessThan(ANSWERS_WITHIN_MS)
+    return kind
+  }
+
+  test('links are followed within the machine, and lead nowhere else', async () => {
+    await suite.sh(machine(), 'echo inside > /root/target; ln -s /root/target /root/link')
+    expect((await read('/root/link')).toString()).toBe('inside\n')
+    await write('/root/link')
+    expect((await suite.sh(machine(), 'cat /root/target')).stdout).toBe('written')
+    // The host has no such machine: what is read is this one's own host name, whatever the link climbs.
+    await suite.sh(machine(), 'ln -s ../../../../../../../../etc/hostname /root/climb')
+    expect((await read('/root/climb')).toString()).toBe(
+      (await suite.sh(machine(), 'cat /etc/hostname')).stdout,
+    )
+  })
+
+  test('a link that leads in a circle is refused', async () => {
+    await suite.sh(machine(), 'ln -s /root/loop-b /root/loop-a; ln -s /root/loop-a /root/loop-b')
+    expect(['file_refused', 'file_not_found', 'not_a_file']).toContain(await kindOf(read('/root/loop-a')))
+    expect(await outcome(read('/root/loop-a/deeper'))).not.toBeNull()
+    expect(await outcome(write('/root/loop-a/deeper'))).not.toBeNull()
+  })
+
+  test('a FIFO, a socket and a device hold nobody up', async () => {
+    await suite.sh(machine(), 'mkfifo /tmp/fifo')
+    expect(await outcome(read('/tmp/fifo'))).toBe('not_a_file')
+    expect(await outcome(write('/tmp/fifo'))).toBe('not_a_file')
+    for (const device of ['/dev/zero', '/dev/full', '/dev/tty', '/dev/stdin', '/dev/fd/0']) {
+      expect([device, await outcome(read(device))]).not.toEqual([device, null])
+      expect([device, await outcome(write(device))]).not.toEqual([device, null])
+    }
+  })
+
+  test('kernel files answer or refuse, and stay what they are', async () => {
+    for (const path of [
+      '/proc/kmsg',
+      '/proc/1/root/etc/hostname',
+      '/proc/self/fd/9',
+      '/proc/self/mem',
+      '/dev/mem',
+    ]) {
+      await outcome(read(path))
+    }
+    const pattern = (await suite.sh(machine(), 'cat /proc/sys/kernel/core_pattern 2>/dev/null')).stdout
+    for (const path of [
+      '/proc/sys/kernel/core_pattern',
+      '/proc/sysrq-trigger',
+      '/sys/kernel/uevent_helper',
+    ]) {
+      expect([path, await outcome(write(path))]).not.toEqual([path, null])
+    }
+    expect((await suite.sh(machine(), 'cat /proc/sys/kernel/core_pattern 2>/dev/null')).stdout).toBe(pattern)
+  })
+
+  test('a file below a file is refused', async () => {
+    await suite.sh(machine(), 'echo x > /tmp/plain')
+    expect(['file_refused', 'not_a_file']).toContain(await kindOf(write('/tmp/plain/below')))
+    expect(await kindOf(read('/tmp/plain/below'))).toBe('file_not_found')
+  })
+
+  test('a write keeps the mode and owner of the file that was there', async () => {
+    await suite.sh(machine(), 'echo x > /tmp/tool; chown 1000:1000 /tmp/tool; chmod 750 /tmp/tool')
+    await write('/tmp/tool')
+    expect((await suite.sh(machine(), 'stat -c %a:%u:%g /tmp/tool')).stdout).toBe('750:1000:1000\n')
+  })
+
+  test('a new file is readable by everyone and leaves no temporary one', async () => {
+    await suite.sh(machine(), 'mkdir /tmp/new')
+    await write('/tmp/new/file')
+    expect((await suite.sh(machine(), 'stat -c %a /tmp/new/file; ls -A /tmp/new')).stdout).toBe('644\nfile\n')
+  })
+
+  test('files are written and read while the machine swaps what lies at their path', async () => {
+    const swap = [
+      'cd /tmp; mkdir -p racing; cd racing',
+      'while [ ! -f stop ]; do',
+      'rm -rf path; mkdir path; rm -rf path; mkfifo path; rm -f path; ln -s /etc/hostname path; rm -f path',
+      'echo content > path; done',
+    ].join('\n')
+    const racing = suite.sh(machine(), swap, { timeoutMs: 60_000 })
+    const hostname = (await suite.sh(machine(), 'cat /etc/hostname')).stdout
+    for (let round = 0; round < 8; round += 1) {
+      await outcome(read('/tmp/racing/path'))
+    }
+    await suite.sh(machine(), 'touch /tmp/racing/stop')
+    await racing
+    expect((await suite.sh(machine(), 'cat /etc/hostname')).stdout).toBe(hostname)
+  })
+
+  test('a machine whose tools are gone or lie still has its files', async () => {
+    const ref = await suite.running({
+      cmd: ['sh', '-c', 'rm -rf /usr/bin/sh /usr/bin/cat /usr/bin/mv; exec sleep infinity'],
+    })
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    const written = await suite.engine().writeFile(ref, '/root/file', Buffer.from('still here'))
+    expect(written).toMatchObject({ verified: true })
+    expect((await suite.engine().readFile(ref, '/root/file', 100)).toString()).toBe('still here')
+  })
+}

@@ -1,0 +1,80 @@
+import { createServer } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { expect, test } from 'vitest'
+import { eventually, type Suite } from '../suite.ts'
+
+export function networkClaims(suite: Suite): void {
+  /** Answers every connection with a word, from inside a machine. */
+  const server = [
+    'use IO::Socket::INET;',
+    'my $s = IO::Socket::INET->new(LocalPort => 8080, Listen => 20, ReuseAddr => 1) or die;',
+    '$| = 1; print "listening\\n";',
+    'while (my $c = $s->accept) { print $c "hello\\n"; close $c; }',
+  ].join(' ')
+  const serving = { entrypoint: ['perl', '-e', server], cmd: [] }
+
+  async function reaches(
+    from: { id: string; generation: number },
+    address: string,
+    port: number,
+  ): Promise<boolean> {
+    const script = `timeout 3 bash -c 'head -1 < /dev/tcp/${address}/${port}'`
+    return (await suite.sh(from, script)).stdout === 'hello\n'
+  }
+  async function addressOf(id: string): Promise<string> {
+    return (await suite.status(id))?.address ?? ''
+  }
+
+  test('machines of one group reach each other, and no machine of another group', async () => {
+    const one = await suite.running(serving, { networkGroup: 11 })
+    const sibling = await suite.running({}, { networkGroup: 11 })
+    const stranger = await suite.running({}, { networkGroup: 12 })
+    await suite.logged(one.id, 1)
+    const address = await addressOf(one.id)
+    await eventually(async () => ((await reaches(sibling, address, 8080)) ? true : null))
+    expect(await reaches(stranger, address, 8080)).toBe(false)
+  })
+
+  test('a machine sees its own address, and reaches itself by it and by localhost', async () => {
+    const ref = await suite.running(serving)
+    await suite.logged(ref.id, 1)
+    const address = await addressOf(ref.id)
+    expect(await reaches(ref, address, 8080)).toBe(true)
+    expect(await reaches(ref, '127.0.0.1', 8080)).toBe(true)
+  })
+
+  test('the host and its networks are out of reach', async () => {
+    const host = createServer((socket) => socket.end('hello\n'))
+    await new Promise<void>((resolve) => host.listen(0, '0.0.0.0', resolve))
+    const address = host.address()
+    const port = address !== null && typeof address === 'object' ? address.port : 0
+    try {
+      const ref = await suite.running()
+      const own = Object.values(networkInterfaces())
+        .flat()
+        .flatMap((one) => (one?.family === 'IPv4' && !one.internal ? [one.address] : []))
+      for (const target of [...own, '169.254.169.254', '172.17.0.1']) {
+        expect([target, await reaches(ref, target, port)]).toEqual([target, false])
+      }
+    } finally {
+      host.close()
+    }
+  })
+
+  test('siblings are searched for in the domain that was given', async () => {
+    const ref = await suite.running({ searchDomain: 'shop.internal' })
+    const { stdout } = await suite.sh(ref, 'cat /etc/resolv.conf')
+    expect(stdout).toMatch(/^search shop\.internal$/m)
+    expect(stdout).toMatch(/^nameserver 10\.\d+\.0\.1$/m)
+    expect((await suite.sh(ref, 'getent hosts localhost')).stdout).toContain('localhost')
+  })
+
+  test('the address and its reach survive stop and start', async () => {
+    const one = await suite.running(serving, { networkGroup: 13 })
+    const sibling = await suite.running({}, { networkGroup: 13 })
+    const address = await addressOf(one.id)
+    await suite.engine().stop(one, 0)
+    await suite.start({ id: one.id, generation: 2 }, serving)
+    await eventually(async () => ((await reaches(sibling, address, 8080)) ? true : null))
+  })
+}

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { eventually, type Suite } from '../suite.ts'
+
+export function processClaims(suite: Suite): void {
+  const machine = suite.shared()
+
+  /** Whether a process that writes the time to `file` again and again is still doing so. */
+  async function stillWrites(file: string): Promise<boolean> {
+    const before = (await suite.sh(machine(), `cat ${file}`)).stdout
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    return (await suite.sh(machine(), `cat ${file}`)).stdout !== before
+  }
+  const writer = (file: string) => `while :; do date +%s%N > ${file}; sleep 0.05; done`
+
+  test('at its deadline the whole tree is killed, children in sessions of their own too', async () => {
+    const script = `(setsid sh -c '${writer('/tmp/daemon')}' >/dev/null 2>&1 &) ; (${writer('/tmp/child')}) & echo begun; wait`
+    const result = await suite.exec(machine(), ['bash', '-c', script], { timeoutMs: 2000 })
+    expect(result).toMatchObject({ timedOut: true, stdout: 'begun\n' })
+    expect(await stillWrites('/tmp/daemon')).toBe(false)
+    expect(await stillWrites('/tmp/child')).toBe(false)
+  })
+
+  test('an aborted command takes its children along', async () => {
+    const abort = new AbortController()
+    setTimeout(() => abort.abort(new Error('the caller left')), 1500)
+    const script = `(setsid sh -c '${writer('/tmp/orphan')}' >/dev/null 2>&1 &) ; sleep 60`
+    await suite.exec(machine(), ['bash', '-c', script], { signal: abort.signal }).catch(() => undefined)
+    await eventually(async () => ((await stillWrites('/tmp/orphan')) ? null : true), 5000)
+  })
+
+  test('a deadline spares the other processes of the machine', async () => {
+    const other = suite.sh(machine(), 'sleep 2; echo unharmed')
+    await suite.sh(machine(), 'sleep 60', { timeoutMs: 500 })
+    expect((await other).stdout).toBe('unharmed\n')
+  })
+
+  test('a child left behind that holds the output does not hold up the answer', async () => {
+    const started = performance.now()
+    const result = await suite.sh(machine(), 'sleep 30 & echo answered')
+    expect(result).toMatchObject({ exitCode: 0, timedOut: false, stdout: 'answered\n' })
+    expect(performance.now() - started).toBeLessThan(8000)
+  })
+
+  test('a child left behind by a command that ended lives on', async () => {
+    await suite.sh(machine(), `setsid sh -c '${writer('/tmp/service')}' >/dev/null 2>&1 &`)
+    await eventually(async () => ((await stillWrites('/tmp/service')) ? true : null), 5000)
+  })
+
+  test('a command ended by a signal answers 128 and its number', async () => {
+    expect((await suite.sh(machine(), 'kill -9 $$')).exitCode).toBe(137)
+    expect((await suite.sh(machine(), 'kill -TERM $$')).exitCode).toBe(143)
+  })
+
+  test('a command has three descriptors, no terminal and no rights to gain', async () => {
+    const { stdout } = await suite.sh(machine(), 'ls /proc/$$/fd | sort -n | head -3; ls /proc/$$/fd | wc -l')
+    const lines = stdout.trim().split('\n')
+    expect(lines.slice(0, 3)).toEqual(['0', '1', '2'])
+    // A shell may hold one for its script.
+    expect(Number(lines[3])).toBeLessThanOrEqual(4)
+    expect((await suite.sh(machine(), 'grep NoNewPrivs /proc/self/status')).stdout).toMatch(/NoNewPrivs:\s+1/)
+  })
+
+  test('SIGTERM is given, and after the grace time everything is killed', async () => {
+    const polite = await suite.running({
+      entrypoint: ['bash', '-c', 'trap "echo bye; exit 7" TERM; echo up; while :; do sleep 0.1; done'],
+      cmd: [],
+    })
+    await suite.logged(polite.id, 1)
+    await suite.engine().stop(polite, 10_000)
+    expect(await suite.exitOf(polite)).toMatchObject({ code: 7 })
+    expect((await suite.logged(polite.id, 2)).at(-1)?.text).toBe('bye')
+
+    const stubborn = await suite.running({
+      entrypoint: ['bash', '-c', 'trap "" TERM; echo up; while :; do sleep 0.1; done'],
+      cmd: [],
+    })
+    await suite.logged(stubborn.id, 1)
+    const started = performance.now()
+    await suite.engine().stop(stubborn, 1000)
+    expect(performance.now() - started).toBeLessThan(8000)
+    expect(await suite.exitOf(stubborn)).toMatchObject({ code: 137, oomKilled: false })
+  })
+
+  test('when the first process ends, all others of its run end', async () => {
+    const ref = await suite.running({
+      entrypoint: ['bash', '-c', 'setsid sleep 1000 & sleep 1; exit 0'],
+      cmd: [],
+    })
+    expect(await suite.exitOf(ref)).toMatchObject({ code: 0 })
+    const again = await suite.start({ id: ref.id, generation: 2 })
+    const processes = await suite.sh(again, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')
+    expect(processes.stdout).not.toContain('sleep 1000')
+  })
+}

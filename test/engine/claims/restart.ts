@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { eventually, type Suite } from '../suite.ts'
+
+export function restartClaims(suite: Suite): void {
+  test('a new engine adopts what runs: commands, files, log and exit go on', async () => {
+    const ref = await suite.running({
+      entrypoint: ['bash', '-c', 'echo up; while [ ! -f /tmp/end ]; do sleep 0.1; done; echo done; exit 21'],
+      cmd: [],
+    })
+    const stopped = await suite.running()
+    await suite.engine().stop(stopped, 0)
+    const created = await suite.create()
+    const [first] = await suite.logged(ref.id, 1)
+    const before = await suite.status(ref.id)
+
+    await suite.reopen()
+    expect(await suite.status(ref.id)).toEqual(before)
+    expect(await suite.status(stopped.id)).toMatchObject({ state: 'exited' })
+    expect(await suite.status(created.id)).toMatchObject({ state: 'created' })
+    expect(await suite.sh(ref, 'echo adopted')).toMatchObject({ stdout: 'adopted\n' })
+    await suite.engine().writeFile(ref, '/tmp/end', Buffer.from(''))
+    expect(await suite.exitOf(ref)).toMatchObject({ code: 21, oomKilled: false })
+    const after = await eventually(async () => {
+      const lines = await suite
+        .engine()
+        .logs(ref.id, { after: first?.cursor ?? null, since: null, limit: 10 })
+      return lines.length > 0 ? lines : null
+    })
+    expect(after.map((line) => line.text)).toEqual(['done'])
+    await suite.start({ id: stopped.id, generation: 2 })
+  })
+
+  test('a run that ended while no engine looked has its exit', async () => {
+    const ref = await suite.running({ entrypoint: ['bash', '-c', 'sleep 0.5; exit 22'], cmd: [] })
+    await suite.reopen()
+    expect(await suite.exitOf(ref)).toMatchObject({ code: 22, oomKilled: false })
+  })
+
+  test('machines are destroyed, and their disks restarted, by an engine that did not make them', async () => {
+    const doomed = await suite.running()
+    const kept = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
+    await suite.sh(kept, 'echo kept > /data/file')
+    await suite.reopen()
+    await suite.engine().destroy(doomed.id)
+    expect(await suite.status(doomed.id)).toBeUndefined()
+    await suite.engine().stop(kept, 0)
+    const again = await suite.start({ id: kept.id, generation: 2 })
+    expect(await suite.sh(again, 'cat /data/file')).toMatchObject({ stdout: 'kept\n' })
+  })
+}

@@ -1,0 +1,54 @@
+// What any Engine must do (src/engine/engine.ts), as one suite: the engine in memory, the same over the
+// socket, and the real one in both isolation classes all pass it. What an engine cannot honour by its nature
+// is switched off by name with the reason in the test's title, never silently.
+
+import { afterAll, beforeAll, describe } from 'vitest'
+import { bootFileClaims } from './claims/boot-files.ts'
+import { environmentClaims } from './claims/environment.ts'
+import { execClaims } from './claims/exec.ts'
+import { exitClaims } from './claims/exits.ts'
+import { fileClaims } from './claims/files.ts'
+import { hostileFileClaims } from './claims/hostile-files.ts'
+import { lifecycleClaims } from './claims/lifecycle.ts'
+import { limitClaims } from './claims/limits.ts'
+import { logClaims } from './claims/logs.ts'
+import { networkClaims } from './claims/network.ts'
+import { processClaims } from './claims/processes.ts'
+import { recoverClaims } from './claims/recover.ts'
+import { restartClaims } from './claims/restart.ts'
+import { createSuite, type OpenEngine, type Suite, type SuiteOptions } from './suite.ts'
+
+/** Every group of claims. An engine meets all of them, but for those its options name in `without`. */
+const claims = {
+  lifecycle: lifecycleClaims,
+  environment: environmentClaims,
+  exec: execClaims,
+  /** Process trees, descriptors and signals. */
+  processes: processClaims,
+  files: fileClaims,
+  /** Links, FIFOs, devices: what a unit can put where a caller reads or writes. */
+  hostileFiles: hostileFileClaims,
+  bootFiles: bootFileClaims,
+  logs: logClaims,
+  exits: exitClaims,
+  limits: limitClaims,
+  network: networkClaims,
+  recover: recoverClaims,
+  /** A new engine over what an earlier one left running. */
+  restart: restartClaims,
+} satisfies Record<string, (suite: Suite) => void>
+
+export type ContractOptions = SuiteOptions & { without?: Partial<Record<keyof typeof claims, string>> }
+
+export function describeEngineContract(name: string, open: OpenEngine, options: ContractOptions): void {
+  describe(`${name} keeps the engine contract`, () => {
+    const suite = createSuite(open, options)
+    beforeAll(async () => await suite.open())
+    afterAll(async () => await suite.close())
+    for (const group of Object.keys(claims) as (keyof typeof claims)[]) {
+      const reason = options.without?.[group]
+      if (reason === undefined) describe(group, () => claims[group](suite))
+      else describe.skip(`${group}: NOT CLAIMED, ${reason}`, () => claims[group](suite))
+    }
+  })
+}

@@ -1,0 +1,111 @@
+// The engine in memory: what it honours of the contract, so that tests above it stand on the same promises
+// as the real one; and what a test can make it do.
+
+import { describe, expect, test } from 'vitest'
+import { createFakeEngine } from '../../src/engine/fake-engine.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { describeEngineContract } from './contract.ts'
+import { fakeOptions } from './fake-options.ts'
+import { kindOf } from './suite.ts'
+
+describeEngineContract(
+  'the engine in memory',
+  async () => ({ engine: createFakeEngine({ clock: systemClock }), close: async () => {} }),
+  fakeOptions,
+)
+
+describe('scripted trouble', () => {
+  const size = { cpus: 1, memoryMb: 64, pids: 8, diskGb: 1 }
+  const run = {
+    hostname: 'a',
+    entrypoint: null,
+    cmd: null,
+    env: { TOKEN: 'secret' },
+    files: [],
+    searchDomain: 'b',
+  }
+
+  async function withMachine() {
+    const fake = createFakeEngine({ clock: systemClock })
+    const { digest } = await fake.pull('docker.io/library/debian:12')
+    const create = async () =>
+      await fake.create({
+        id: 'unit_1',
+        imageDigest: digest,
+        isolation: 'runc',
+        size,
+        volume: null,
+        networkGroup: 1,
+      })
+    await create()
+    const ref = { id: 'unit_1', generation: 1 }
+    return { fake, ref, create, start: async () => await fake.start(ref, run) }
+  }
+
+  test('an operation fails as often as it was told, before or after its effect', async () => {
+    const { fake, start } = await withMachine()
+    fake.fail('start', 'host_full', { times: 2 })
+    expect(await kindOf(start())).toBe('host_full')
+    expect(await kindOf(start())).toBe('host_full')
+    expect(fake.machines()).toMatchObject([{ state: 'created' }])
+    fake.fail('start', new Error('the answer was lost'), { when: 'after' })
+    await expect(start()).rejects.toThrow('the answer was lost')
+    expect(fake.machines()).toMatchObject([{ state: 'running' }])
+    await start()
+  })
+
+  test('a crash rejects what is in flight and leaves the machines as they are', async () => {
+    const { fake, ref, start } = await withMachine()
+    await start()
+    fake.hang('list')
+    const listing = kindOf(fake.list())
+    const command = kindOf(
+      fake.exec(ref, { argv: ['sleep', '60'], stdin: null, timeoutMs: 60_000 }, () => {}),
+    )
+    await new Promise(setImmediate)
+    fake.crash()
+    expect(await Promise.all([listing, command])).toEqual(['engine_away', 'engine_away'])
+    expect(await fake.list()).toMatchObject([{ state: 'running' }])
+  })
+
+  test('what hangs goes on when it is let go', async () => {
+    const { fake } = await withMachine()
+    const letGo = fake.hang('list')
+    const listing = fake.list()
+    letGo()
+    expect(await listing).toHaveLength(1)
+  })
+
+  test('a process ends and a machine is lost when a test says so', async () => {
+    const { fake, ref, start } = await withMachine()
+    await start()
+    fake.endProcess(ref.id, { code: 137, oomKilled: true })
+    expect(fake.machines()).toMatchObject([{ state: 'exited', exit: { code: 137, oomKilled: true } }])
+    await fake.start({ ...ref, generation: 2 }, run)
+    fake.loseMachine(ref.id)
+    expect(fake.machines()).toMatchObject([{ generation: 2, state: 'lost', exit: null }])
+  })
+
+  test('commands can be answered by the test', async () => {
+    const { fake, ref, start } = await withMachine()
+    await start()
+    fake.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 2, stdout: 'no response' } : null))
+    const output: string[] = []
+    const exec = async (argv: string[]) =>
+      await fake.exec(
+        ref,
+        { argv, stdin: null, timeoutMs: 1000 },
+        ({ data }) => void output.push(data.toString()),
+      )
+    expect(await exec(['pg_isready'])).toEqual({ exitCode: 2, timedOut: false })
+    expect(await exec(['echo', 'hi'])).toEqual({ exitCode: 0, timedOut: false })
+    expect(output).toEqual(['no response', 'hi\n'])
+  })
+
+  test('the log of calls names operations and machines, and holds no secret', async () => {
+    const { fake, start } = await withMachine()
+    await start()
+    expect(fake.calls.at(-1)).toEqual({ operation: 'start', id: 'unit_1', generation: 1 })
+    expect(JSON.stringify(fake.calls)).not.toContain('secret')
+  })
+})

@@ -1,0 +1,291 @@
+// The engine behind its socket: the whole contract again over HTTP, and what only a socket can do wrong.
+
+import { link, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { Agent, request as httpRequest } from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Engine, LogLine, MachineStatus } from '../../src/engine/engine.ts'
+import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
+import { connectEngine } from '../../src/engine/socket-client.ts'
+import { serveEngine } from '../../src/engine/socket-server.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { describeEngineContract } from './contract.ts'
+import { fakeOptions } from './fake-options.ts'
+import { eventually, kindOf } from './suite.ts'
+
+let directory = ''
+beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'berth-socket-'))))
+afterAll(async () => await rm(directory, { recursive: true }))
+
+const gid = process.getegid?.() ?? 0
+let sockets = 0
+const newSocketPath = () => join(directory, `engine-${(sockets += 1)}.sock`)
+
+type Served = { fake: FakeEngine; engine: Engine; socketPath: string; close: () => Promise<void> }
+
+async function serve(served?: Engine, socketPath = newSocketPath()): Promise<Served> {
+  const fake = createFakeEngine({ clock: systemClock })
+  const server = await serveEngine({ engine: served ?? fake, socketPath, socketGid: gid, log: silentLog })
+  let open = true
+  const close = async () => {
+    if (open) await server.close()
+    open = false
+  }
+  return { fake, engine: connectEngine({ socketPath }), socketPath, close }
+}
+
+/** A machine that runs, behind a socket that is closed when the test ends. */
+async function withMachine() {
+  const served = await serve()
+  onTestFinished(served.close)
+  const { digest } = await served.engine.pull('docker.io/library/debian:12')
+  const size = { cpus: 0.25, memoryMb: 64, pids: 8, diskGb: 1 }
+  await served.engine.create({
+    id: 'unit_1',
+    imageDigest: digest,
+    isolation: 'runc',
+    size,
+    volume: null,
+    networkGroup: 1,
+  })
+  const ref = { id: 'unit_1', generation: 1 }
+  const run = { hostname: 'a', entrypoint: null, cmd: null, env: {}, files: [], searchDomain: 'b.internal' }
+  await served.engine.start(ref, run)
+  return { ...served, ref, run }
+}
+
+describeEngineContract('the engine in memory, over its socket', async () => await serve(), fakeOptions)
+
+describe('the socket', () => {
+  test('belongs to the group that may connect, and is gone after close', async () => {
+    const { socketPath, close } = await serve()
+    const { mode, gid: owner } = await stat(socketPath)
+    expect([(mode & 0o777).toString(8), owner]).toEqual(['660', gid])
+    await close()
+    await expect(stat(socketPath)).rejects.toThrow('ENOENT')
+  })
+
+  test('one that a killed engine left behind is replaced, a living one is not', async () => {
+    const socketPath = newSocketPath()
+    const dead = createServer()
+    await new Promise<void>((resolve) => dead.listen(`${socketPath}.dead`, resolve))
+    // What a kill leaves: a socket in the file system that nobody listens on.
+    await link(`${socketPath}.dead`, socketPath)
+    await new Promise((resolve) => dead.close(resolve))
+    const first = await serve(undefined, socketPath)
+    onTestFinished(first.close)
+    await expect(serve(undefined, socketPath)).rejects.toThrow('another engine listens')
+    expect(await first.engine.list()).toEqual([])
+  })
+
+  test('a file in its place is left alone', async () => {
+    const socketPath = newSocketPath()
+    await writeFile(socketPath, 'precious')
+    await expect(serve(undefined, socketPath)).rejects.toThrow('is in the way')
+  })
+})
+
+describe('an engine that goes away', () => {
+  test('fails calls with a kind of its own, and answers again once it is back', async () => {
+    const { fake, engine, socketPath, close } = await serve()
+    expect(await engine.list()).toEqual([])
+    await close()
+    expect(await kindOf(engine.list())).toBe('engine_away')
+    const back = await serve(fake, socketPath)
+    onTestFinished(back.close)
+    expect(await engine.list()).toEqual([])
+  })
+
+  test('ends the commands and logs that are open, so that nobody takes them for complete', async () => {
+    const { engine, ref, close } = await withMachine()
+    const command = kindOf(
+      engine.exec(ref, { argv: ['sleep', '60'], stdin: null, timeoutMs: 60_000 }, () => {}),
+    )
+    const following = kindOf(collect(engine.followLogs(ref.id, null, new AbortController().signal)))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await close()
+    expect(await command).toBe('engine_away')
+    expect(await following).toBe('engine_away')
+  })
+
+  test('is watched again by itself, and tells what ended meanwhile', async () => {
+    const { fake, engine, ref, run, socketPath, close } = await withMachine()
+    const abort = new AbortController()
+    const told: MachineStatus[] = []
+    const watching = engine.watchExits((status) => void told.push(status), abort.signal)
+    await eventually(async () => fake.calls.find((call) => call.operation === 'watchExits') ?? null)
+    await close()
+    fake.endProcess(ref.id, { code: 5 })
+    const back = await serve(fake, socketPath)
+    onTestFinished(back.close)
+    expect(await eventually(async () => told[0] ?? null)).toMatchObject({ generation: 1, exit: { code: 5 } })
+    await engine.start({ ...ref, generation: 2 }, run)
+    fake.endProcess(ref.id, { code: 6 })
+    await eventually(async () => told.find((status) => status.exit?.code === 6) ?? null)
+    abort.abort()
+    await watching
+  })
+
+  test('closing waits for an operation that has begun', async () => {
+    const { fake, engine, ref, close } = await withMachine()
+    fake.delay('stop', 300)
+    const stopping = engine.stop(ref, 0)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await close()
+    await stopping
+    expect(fake.machines()).toMatchObject([{ state: 'exited' }])
+  })
+})
+
+describe('a caller that goes away', () => {
+  test('takes its command along', async () => {
+    const { engine, ref } = await withMachine()
+    const abort = new AbortController()
+    const request = { argv: ['sh', '-c', 'sleep 0.4; echo x > /tmp/survived'], stdin: null, timeoutMs: 5000 }
+    const command = engine.exec(ref, request, () => {}, abort.signal)
+    setTimeout(() => abort.abort(new Error('the caller left')), 100)
+    await expect(command).rejects.toThrow('the caller left')
+    await new Promise((resolve) => setTimeout(resolve, 600))
+    expect(await kindOf(engine.readFile(ref, '/tmp/survived', 10))).toBe('file_not_found')
+  })
+
+  test('holds a command back for as long as it does not read', async () => {
+    const { fake, ref } = await withMachine()
+    let written = 0
+    const counting: Engine = {
+      ...fake,
+      exec: async (at, request, onOutput, signal) =>
+        await fake.exec(
+          at,
+          request,
+          async (output) => {
+            await onOutput(output)
+            written += output.data.length
+          },
+          signal,
+        ),
+    }
+    const served = await serve(counting)
+    onTestFinished(served.close)
+    const reading = Promise.withResolvers<void>()
+    const abort = new AbortController()
+    const command = served.engine.exec(
+      ref,
+      { argv: ['yes'], stdin: null, timeoutMs: 60_000 },
+      async () => await reading.promise,
+      abort.signal,
+    )
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    const held = written
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(written).toBe(held)
+    expect(held).toBeLessThan(2 * 1024 * 1024)
+    abort.abort(new Error('enough'))
+    reading.resolve()
+    await expect(command).rejects.toThrow('enough')
+  })
+})
+
+describe('what another side may send', () => {
+  async function post(socketPath: string, path: string, body: string | Buffer, method = 'POST') {
+    const answer = Promise.withResolvers<{ status: number; body: string }>()
+    const agent = new Agent()
+    const request = httpRequest({ socketPath, path, method, agent }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => void chunks.push(chunk))
+      response.on('end', () =>
+        answer.resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }),
+      )
+    })
+    request.on('error', answer.reject)
+    request.end(body)
+    return await answer.promise
+  }
+
+  const ref = { id: 'unit_1', generation: 1 }
+  const exec = { argv: ['true'], stdin: null, timeoutMs: 1000 }
+  const run = { hostname: 'a', entrypoint: null, cmd: null, env: {}, files: [], searchDomain: 'b' }
+  const refused: Record<string, [operation: string, body: unknown]> = {
+    'an operation nobody knows': ['shutdown', {}],
+    'a property of objects as an operation': ['constructor', {}],
+    'an unknown field': ['list', { all: true }],
+    'an id with a path in it': ['destroy', { id: '../../etc' }],
+    'an id that is too long': ['destroy', { id: 'a'.repeat(65) }],
+    'a generation below zero': ['stop', { ref: { ...ref, generation: -1 }, graceMs: 0 }],
+    'a grace time without end': ['stop', { ref, graceMs: 1e9 }],
+    'an argument with NUL': ['exec', { ref, request: { ...exec, argv: ['a\0b'] } }],
+    'no command': ['exec', { ref, request: { ...exec, argv: [] } }],
+    'too many arguments': [
+      'exec',
+      { ref, request: { ...exec, argv: Array.from({ length: 65 }, () => 'a') } },
+    ],
+    'no deadline': ['exec', { ref, request: { ...exec, timeoutMs: 0 } }],
+    'base64 cut short': ['writeFile', { ref, path: '/a', content: 'YWJ' }],
+    'what is no base64': ['writeFile', { ref, path: '/a', content: '!!!!' }],
+    'a host name with a dot': ['start', { ref, run: { ...run, hostname: 'a.b' } }],
+    'an environment name with =': ['start', { ref, run: { ...run, env: { 'A=B': 'c' } } }],
+    'an environment value with NUL': ['start', { ref, run: { ...run, env: { A: 'b\0' } } }],
+    'a search domain with a newline': [
+      'start',
+      { ref, run: { ...run, searchDomain: 'a\nnameserver 1.1.1.1' } },
+    ],
+    'too many boot files': [
+      'start',
+      { ref, run: { ...run, files: Array.from({ length: 65 }, (_, i) => ({ path: `/${i}`, content: '' })) } },
+    ],
+    'boot files over their size': [
+      'start',
+      {
+        ref,
+        run: { ...run, files: [{ path: '/a', content: Buffer.alloc(256 * 1024 + 1).toString('base64') }] },
+      },
+    ],
+    'a digest with a path in it': ['create', { id: 'a', imageDigest: '../../x' }],
+  }
+
+  let served: Served | null = null
+  beforeAll(async () => void (served = await serve()))
+  afterAll(async () => await served?.close())
+  const socketPath = () => served?.socketPath ?? ''
+
+  test.each(Object.entries(refused))(
+    '%s is refused before the engine sees it',
+    async (_name, [operation, body]) => {
+      const before = served?.fake.calls.length
+      const answer = await post(socketPath(), `/${operation}`, JSON.stringify(body))
+      expect(answer.status).toBe(400)
+      expect(JSON.parse(answer.body)).toMatchObject({ error: { kind: 'internal' } })
+      expect(served?.fake.calls.length).toBe(before)
+    },
+  )
+
+  test('a body that is no JSON, another method, and a body without end are refused', async () => {
+    expect((await post(socketPath(), '/list', '{')).status).toBe(400)
+    expect((await post(socketPath(), '/list', '', 'GET')).status).toBe(400)
+    const endless = post(socketPath(), '/list', Buffer.alloc(3 * 1024 * 1024, 32))
+    const outcome = await endless.then(({ status }) => status, String)
+    expect([400, 'Error: write EPIPE', 'Error: read ECONNRESET']).toContain(outcome)
+    expect(await served?.engine.list()).toEqual([])
+  })
+
+  test('a bad path is told as such', async () => {
+    const engine = served?.engine ?? (await serve()).engine
+    expect(await kindOf(engine.readFile(ref, `/${'n'.repeat(5000)}`, 10))).toBe('bad_path')
+  })
+
+  test('a fault of the engine says nothing of its insides', async () => {
+    served?.fake.fail('list', new Error('cannot open /var/lib/berth/secret'))
+    const answer = await post(socketPath(), '/list', '{}')
+    expect(answer.status).toBe(500)
+    expect(answer.body).not.toContain('secret')
+  })
+})
+
+async function collect(lines: AsyncIterable<LogLine>): Promise<LogLine[]> {
+  const all: LogLine[] = []
+  for await (const line of lines) all.push(line)
+  return all
+}
