@@ -47,8 +47,11 @@ describe('a create', () => {
 
   it('gives a second stack of the same name a suffix', async () => {
     const caller = await domain.makeCaller()
-    await makeUnit(domain.app, caller)
-    expect((await makeUnit(domain.app, caller)).internalHost).toBe('web.web-2.internal')
+    const name = `${'a'.repeat(24)}-${'b'.repeat(7)}`
+    const first = await makeUnit(domain.app, caller, { name })
+    const second = await makeUnit(domain.app, caller, { name })
+    expect(first.internalHost).toBe(`${name}.${name}.internal`)
+    expect(second.internalHost).toMatch(/^(.+)\.a{24}-[0-9a-f]{6}\.internal$/)
   })
 
   it('puts a unit into the stack that is named, and refuses a name that is taken there', async () => {
@@ -110,11 +113,19 @@ describe('a create', () => {
 
 describe('a create that fails', () => {
   const failures = [
-    { operation: 'pull', kind: 'image_not_found', says: /berth\.local\/debian:12 was not found/ },
-    { operation: 'pull', kind: 'image_denied', says: /berth\.local\/debian:12 may not be pulled/ },
-    { operation: 'pull', kind: 'image_unavailable', says: /registry of the image .* cannot be reached/ },
-    { operation: 'pull', kind: 'image_invalid', says: /berth\.local\/debian:12 cannot be used/ },
-    { operation: 'create', kind: 'host_full', says: /no room/ },
+    {
+      operation: 'pull',
+      kind: 'image_not_found',
+      says: /^Image "berth\.local\/debian:12": .* Check its name and tag\.$/,
+    },
+    { operation: 'pull', kind: 'image_denied', says: /^Image "berth\.local\/debian:12": .* public image/ },
+    {
+      operation: 'pull',
+      kind: 'image_unavailable',
+      says: /^Image "berth\.local\/debian:12": .* Try again later\.$/,
+    },
+    { operation: 'pull', kind: 'image_invalid', says: /^Image "berth\.local\/debian:12": / },
+    { operation: 'create', kind: 'host_full', says: /host_full\. Try again later\.$/ },
     { operation: 'start', kind: 'start_failed', says: /could not be started/ },
     { operation: 'start', kind: 'internal', says: /host failed/ },
   ] as const

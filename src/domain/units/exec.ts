@@ -7,7 +7,7 @@ import type { Exec, ExecResult } from '../../contract/exec.ts'
 import { limits } from '../../contract/limits.ts'
 import type { ExecOutput } from '../../engine/engine.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { getUnitInUse, onMachine } from './in-use.ts'
+import { useUnit } from './in-use.ts'
 import { machineRef } from './machine.ts'
 
 export type ExecOptions = {
@@ -27,7 +27,6 @@ export async function execInUnit(
   request: Exec,
   { onOutput, signal }: ExecOptions = {},
 ): Promise<ExecResult> {
-  const unit = await getUnitInUse(app, caller, id, 'no command can run in it')
   const collected = { stdout: new CutOutput(), stderr: new CutOutput() }
   const receive = onOutput ?? (({ stream, data }: ExecOutput) => collected[stream].add(data))
   const engineRequest = {
@@ -35,7 +34,7 @@ export async function execInUnit(
     stdin: request.stdin === undefined ? null : Buffer.from(request.stdin),
     timeoutMs: request.timeoutMs,
   }
-  const { exitCode, timedOut } = await onMachine(app, caller, unit, 'no command can run in it', () =>
+  const { exitCode, timedOut } = await useUnit(app, caller, id, 'no command can run in it', (unit) =>
     app.engine.exec(machineRef(unit), engineRequest, receive, signal),
   )
   return {

@@ -31,11 +31,23 @@ async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promis
   return moved !== null
 }
 
-/** Asks the engine how this unit's machine is, for when an operation found it not running. */
-export async function recordExitOf(app: App, unit: UnitRecord): Promise<void> {
+/** Asks the engine how this unit's run ended, for when an operation found it not running. */
+export async function recordEndOf(app: App, unit: UnitRecord): Promise<void> {
   const statuses = await app.engine.list()
   const status = statuses.find(({ id }) => id === unit.id)
-  if (status?.generation === unit.generation) await recordExit(app, status)
+  await recordExit(app, isOfRun(unit, status) ? status : lostRun(unit))
+}
+
+type Run = { id: string; generation: number }
+
+/** Whether the engine knows this run of the machine; a machine that never got to it is `created`. */
+export function isOfRun(unit: Run, status: MachineStatus | undefined): status is MachineStatus {
+  return status?.generation === unit.generation && status.state !== 'created'
+}
+
+/** What there is to say of a run the engine knows nothing of. */
+export function lostRun({ id, generation }: Run): MachineStatus {
+  return { id, generation, state: 'lost', exit: null, address: '' }
 }
 
 const RETRY_EVERY_MS = SECOND

@@ -8,23 +8,22 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 /** The sentence for a machine that could not be made or started. */
 export function failureText(error: unknown, unit: UnitRecord): string {
   if (!isEngineError(error)) return 'The service failed while it worked on this unit.'
-  switch (error.kind) {
+  const { kind, publicMessage } = error
+  switch (kind) {
     case 'image_not_found':
-      return `The image ${unit.image} was not found: ${error.publicMessage} Check its name and tag.`
+      return `Image "${unit.image}": ${publicMessage} Check its name and tag.`
     case 'image_denied':
-      return `The image ${unit.image} may not be pulled: ${error.publicMessage} Use a public image, or one this service has credentials for.`
+      return `Image "${unit.image}": ${publicMessage} Use a public image, or one this service has credentials for.`
     case 'image_unavailable':
-      return `The registry of the image ${unit.image} cannot be reached now: ${error.publicMessage} Try again later.`
+      return `Image "${unit.image}": ${publicMessage} Try again later.`
     case 'image_invalid':
-      return `The image ${unit.image} cannot be used: ${error.publicMessage}`
+      return `Image "${unit.image}": ${publicMessage}`
     case 'start_failed':
-      return `The unit's process could not be started: ${error.publicMessage}`
+      return `The unit could not be started. ${publicMessage}`
     case 'host_full':
-      return `The host has no room for this now: ${error.publicMessage}`
     case 'timeout':
-      return `The host took too long: ${error.publicMessage}`
     case 'engine_away':
-      return 'The engine is restarting; try again in a moment.'
+      return `${publicMessage} Try again later.`
     default:
       return 'The host failed while it worked on this unit.'
   }

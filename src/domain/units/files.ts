@@ -7,7 +7,7 @@ import type { FileRead, FileWritten } from '../../contract/files.ts'
 import { limits } from '../../contract/limits.ts'
 import { type EngineErrorKind, isEngineError } from '../../engine/errors.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { getUnitInUse, onMachine } from './in-use.ts'
+import { useUnit } from './in-use.ts'
 import { machineRef } from './machine.ts'
 
 /** `path` is one that contract/files.ts accepted. */
@@ -19,23 +19,22 @@ export async function writeFile(
   content: Buffer,
 ): Promise<FileWritten> {
   if (content.length > limits.fileBytes) throw tooLarge('contentBase64')
-  const unit = await getUnitInUse(app, caller, id, 'no file can be written to it')
-  const written = await onMachine(app, caller, unit, 'no file can be written to it', async () => {
-    return await app.engine.writeFile(machineRef(unit), path, content).catch(refuseFile(path))
+  return await useUnit(app, caller, id, 'no file can be written to it', async (unit) => {
+    const written = await app.engine.writeFile(machineRef(unit), path, content).catch(refuseFile(path))
+    const isBootFile = unit.spec.files.some((file) => file.path === path)
+    return { path, ...written, ...(isBootFile ? { warning: BOOT_FILE_WARNING } : {}) }
   })
-  const warning = unit.spec.files.some((file) => file.path === path)
-    ? { warning: 'This is a boot file: each start writes the content of the spec over it.' }
-    : {}
-  return { path, bytes: written.bytes, sha256: written.sha256, verified: written.verified, ...warning }
 }
 
 export async function readFile(app: App, caller: Caller, id: string, path: string): Promise<FileRead> {
-  const unit = await getUnitInUse(app, caller, id, 'no file can be read from it')
-  const content = await onMachine(app, caller, unit, 'no file can be read from it', async () => {
-    return await app.engine.readFile(machineRef(unit), path, limits.fileBytes).catch(refuseFile(path))
+  return await useUnit(app, caller, id, 'no file can be read from it', async (unit) => {
+    const read = app.engine.readFile(machineRef(unit), path, limits.fileBytes)
+    const content = await read.catch(refuseFile(path))
+    return { path, contentBase64: content.toString('base64') }
   })
-  return { path, contentBase64: content.toString('base64') }
 }
+
+const BOOT_FILE_WARNING = 'This is a boot file: each start writes the content of the spec over it.'
 
 /** Failures that are about the path, by what the caller can do; others go on as they are. */
 const refusals: Partial<Record<EngineErrorKind, (path: string, said: string) => AppError>> = {

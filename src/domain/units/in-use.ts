@@ -1,51 +1,43 @@
-// Operations that need the unit's machine running: they wake it, keep it awake while they last, and say how
-// it ended when it turns out to be gone.
+// Operations that need the unit's machine: they wake it, keep it awake while they last, and record at once
+// when it turns out to be gone, so that the refusal tells how it ended.
 
 import type { App } from '../../app.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { recordExitOf } from './exits.ts'
+import { recordEndOf } from './exits.ts'
 import { engineFailure, notPossibleNow } from './failures.ts'
-import { getRecord } from './get.ts'
 import { getSettledUnit } from './settled.ts'
 import { wakeUnit } from './start.ts'
 import { recordUse, whileInUse } from './use.ts'
 
-/** Between finding it awake and using it a unit can fall asleep; not many times in a row. */
+/** Between finding a unit awake and using it, it can fall asleep or be lost; not many times in a row. */
 const ATTEMPTS = 5
 
 /**
- * The running unit an operation needs, woken if it sleeps; this is the use that moves `sleepsAt`. `what`
- * says in a refusal what cannot be done, as "no command can run in it".
+ * Runs the work on the running unit, and with that is the use that moves `sleepsAt`. `refused` says in a
+ * refusal what cannot be done, as "no command can run in it".
  */
-export async function getUnitInUse(app: App, caller: Caller, id: string, what: string): Promise<UnitRecord> {
-  let unit = await getSettledUnit(app, caller, id)
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    if (unit.state === 'running' && (await recordUse(app, unit))) return unit
-    if (unit.state === 'sleeping') await wakeUnit(app, caller, unit)
-    else if (unit.state !== 'running') break
-    unit = await getSettledUnit(app, caller, id)
-  }
-  throw notPossibleNow(unit, what)
-}
-
-/**
- * Work on the machine of a unit in use, which keeps it in use. A machine that turns out not to run is
- * recorded at once, so that the refusal tells how it ended.
- */
-export async function onMachine<T>(
+export async function useUnit<T>(
   app: App,
   caller: Caller,
-  unit: UnitRecord,
-  what: string,
-  work: () => Promise<T>,
+  id: string,
+  refused: string,
+  work: (unit: UnitRecord) => Promise<T>,
 ): Promise<T> {
-  try {
-    return await whileInUse(app, unit, work)
-  } catch (error) {
-    if (!isEngineError(error, 'not_running')) throw engineFailure(error, unit)
-    await recordExitOf(app, unit)
-    throw notPossibleNow(await getRecord(app, caller, unit.id), what)
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const unit = await getSettledUnit(app, caller, id)
+    if (unit.state === 'sleeping') await wakeUnit(app, caller, unit)
+    else if (unit.state !== 'running') throw notPossibleNow(unit, refused)
+    else if (await recordUse(app, unit)) {
+      try {
+        return await whileInUse(app, unit, () => work(unit))
+      } catch (error) {
+        // The work has not begun, so it may be tried again on a unit that can be woken.
+        if (!isEngineError(error, 'not_running')) throw engineFailure(error, unit)
+        await recordEndOf(app, unit)
+      }
+    }
   }
+  throw notPossibleNow(await getSettledUnit(app, caller, id), refused)
 }

@@ -77,7 +77,7 @@ describe('stop and start', () => {
     expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({
       state: 'stopped',
       stoppedReason: 'user',
-      error: expect.stringContaining('no room'),
+      error: expect.stringContaining('host_full'),
       destroysAt: null,
     })
     expect(machineOf(unit.id)?.state).toBe('exited')
@@ -227,6 +227,13 @@ describe('exits', () => {
     const exit = { code: 1, oomKilled: false, at: domain.clock.now() }
     await recordExit(domain.app, { id: unit.id, generation: 1, state: 'exited', exit, address: '' })
     expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({ state: 'running', lastExit: null })
+  })
+
+  it('by loss of the machine are met by waking it for the command that finds out', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    domain.engine.loseMachine(unit.id)
+    expect((await run(unit.id, 'echo', 'again')).stdout).toBe('again\n')
+    expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 2 })
   })
 
   it('are found by the command that meets them', async () => {

@@ -39,5 +39,5 @@ async function probe(
 }
 
 function notReady(timeoutMs: number): EngineError {
-  return new EngineError('start_failed', `its healthcheck did not pass within ${timeoutMs} ms.`)
+  return new EngineError('start_failed', `Its healthcheck did not pass within ${timeoutMs} ms.`)
 }

@@ -2,13 +2,14 @@
 // restart and ever again. Everything is safe to do twice, and beside the operations themselves.
 
 import type { App } from '../../app.ts'
+import type { UnitState } from '../../contract/states.ts'
 import type { MachineStatus } from '../../engine/engine.ts'
 import { SECOND } from '../../lib/clock.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listPassingUnits, listUnitsWithMachines } from '../../store/units.ts'
 import { driveCreate } from './create.ts'
 import { driveDestroy } from './destroy.ts'
-import { recordExit } from './exits.ts'
+import { isOfRun, lostRun, recordExit } from './exits.ts'
 import { driveStart } from './start.ts'
 import { driveStop } from './stop.ts'
 
@@ -52,41 +53,36 @@ async function driveOn(app: App, unit: UnitRecord): Promise<void> {
 /** A state younger than this may be ahead of the engine's list, which was read before it. */
 const SETTLE_MS = 10 * SECOND
 
-/** A loop's round: exits nobody told us of, machines that are gone, machines nobody wants. */
+/** A loop's round: exits nobody told us of, runs the host knows nothing of, machines nobody wants. */
 export async function reconcileMachines(app: App): Promise<void> {
-  const before = app.clock.now()
+  const listedAt = app.clock.now()
   // The list first: a machine's row is always older than the machine.
   const machines = new Map((await app.engine.list()).map((status) => [status.id, status]))
   const units = new Map((await listUnitsWithMachines(app.db)).map((unit) => [unit.id, unit]))
-  for (const status of machines.values()) {
-    const unit = units.get(status.id)
-    if (!unit) await attempt(app, status.id, () => app.engine.destroy(status.id))
-    else if (status.generation !== unit.generation) continue
-    else if (status.state !== 'running') await attempt(app, status.id, () => recordExit(app, status))
-    else if (isLeftRunning(unit, before)) await attempt(app, status.id, () => stopMachine(app, unit))
+  const unwanted = [...machines.keys()].filter((id) => !units.has(id))
+  await Promise.all([
+    ...unwanted.map((id) => attempt(app, id, () => app.engine.destroy(id))),
+    ...[...units.values()].map((unit) => {
+      const isSettled = listedAt.getTime() - unit.changedAt.getTime() > SETTLE_MS
+      return attempt(app, unit.id, () => reconcileMachine(app, unit, machines.get(unit.id), isSettled))
+    }),
+  ])
+}
+
+async function reconcileMachine(
+  app: App,
+  unit: { id: string; state: UnitState; generation: number },
+  status: MachineStatus | undefined,
+  isSettled: boolean,
+): Promise<void> {
+  if (isOfRun(unit, status)) {
+    if (status.state !== 'running') return await recordExit(app, status)
+    // A failed start or stop that could not be undone at the time.
+    const isUnwanted = unit.state === 'stopped' || unit.state === 'sleeping'
+    if (isUnwanted && isSettled) await app.engine.stop({ id: unit.id, generation: unit.generation }, 0)
+  } else if (unit.state === 'running' && isSettled) {
+    await recordExit(app, lostRun(unit))
   }
-  for (const unit of units.values()) {
-    const vanished = unit.state === 'running' && !machines.has(unit.id) && isSettled(unit, before)
-    if (vanished) await attempt(app, unit.id, () => recordExit(app, lost(unit)))
-  }
-}
-
-async function stopMachine(app: App, { id, generation }: Standing): Promise<void> {
-  await app.engine.stop({ id, generation }, 0)
-}
-
-type Standing = { id: string; state: string; generation: number; changedAt: Date }
-
-function isLeftRunning(unit: Standing, now: Date): boolean {
-  return ['stopped', 'sleeping'].includes(unit.state) && isSettled(unit, now)
-}
-
-function isSettled(unit: Standing, now: Date): boolean {
-  return now.getTime() - unit.changedAt.getTime() > SETTLE_MS
-}
-
-function lost({ id, generation }: Standing): MachineStatus {
-  return { id, generation, state: 'lost', exit: null, address: '' }
 }
 
 async function attempt(app: App, unitId: string, work: () => Promise<void>): Promise<void> {

@@ -1,6 +1,7 @@
 // The part of a create that is decided in one transaction: whether the caller may, and what row it gets. The
 // team is locked meanwhile, so that fifty creates at once cannot all be the fifth of five.
 
+import { randomBytes } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Create } from '../../contract/create.ts'
@@ -111,13 +112,16 @@ async function stackFor(
   return made
 }
 
-/** `web`, or the first free of `web-2`, `web-3` …, cut where that would be too long. */
+/** `web`, or `web-` and a few random letters: counting up would ask once for every stack of that name. */
 async function freeStackName(db: Kysely<Database>, teamId: string, unitName: string): Promise<string> {
-  for (let number = 1; ; number++) {
-    const suffix = number === 1 ? '' : `-${number}`
-    const name = unitName.slice(0, limits.nameLength - suffix.length).replace(/-$/, '') + suffix
+  for (let name = unitName; ; name = withSuffix(unitName, randomBytes(3).toString('hex'))) {
     if (!(await findStackByName(db, { teamId, name }))) return name
   }
+}
+
+/** Cut where it would be too long, and so that no two dashes meet. */
+function withSuffix(name: string, suffix: string): string {
+  return `${name.slice(0, limits.nameLength - suffix.length - 1).replace(/-$/, '')}-${suffix}`
 }
 
 function storedSpec(spec: UnitSpec): StoredSpec {

@@ -8,7 +8,7 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { openBootFiles } from './boot-files.ts'
 import { renderEnv } from './env.ts'
-import { recordExitOf } from './exits.ts'
+import { recordEndOf } from './exits.ts'
 import { machineRef } from './machine.ts'
 import { searchDomain } from './names.ts'
 import { becomesReady } from './readiness.ts'
@@ -42,10 +42,13 @@ export const readyStep: Step<RunContext> = {
     const { app, unit } = context
     if (await becomesReady(app, unit)) return
     context.ended = true
-    await recordExitOf(app, unit)
+    await recordEndOf(app, unit)
     const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
     if (now?.state !== unit.state) return
-    throw new EngineError('start_failed', 'it ended before it was ready, and the host cannot say how.')
+    throw new EngineError(
+      'start_failed',
+      'Its process ended before it was ready, and the host cannot say how.',
+    )
   },
 }
 
