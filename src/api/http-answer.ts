@@ -37,6 +37,8 @@ export function sendError(
 export function send(response: ServerResponse, status: number, text: string, headers: Headers): void {
   // Nobody is left to read it, or a stream has already said it.
   if (response.destroyed || response.headersSent) return
+  // What is left of a refused body is read and dropped, or its sender would wait instead of reading this.
+  if (!response.req.complete) response.req.resume()
   const body = Buffer.from(text)
   response.writeHead(status, { ...headers, 'content-length': body.length })
   response.end(body)

@@ -42,6 +42,9 @@ export function createServer(app: App): FastifyInstance {
   const stopping = new AbortController()
   server.addHook('preClose', async () => {
     setTimeout(() => stopping.abort(serverStopping()), CLOSE_GRACE_MS).unref()
+    // Connections that fall idle while the last calls finish would be kept for callers that may not come.
+    const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
+    server.server.once('close', () => clearInterval(sweep))
   })
 
   // Bodies stay unread here: who sends one is not known yet.
@@ -69,6 +72,7 @@ export function createServer(app: App): FastifyInstance {
     })
   }
   server.setNotFoundHandler((request, reply) => sendUnknownPath(begin(request, reply)))
+  server.setErrorHandler((_error, request, reply) => sendUnknownPath(begin(request, reply)))
   return server
 }
 

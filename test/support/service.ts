@@ -95,7 +95,9 @@ function toInit({ key, cookie, body, headers, signal }: CallOptions): RequestIni
       ...(body === undefined || asIs ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },
-    ...(body === undefined ? {} : { body: asIs ? (body as BodyInit) : JSON.stringify(body) }),
+    ...(body === undefined
+      ? {}
+      : { body: asIs ? (body as NonNullable<RequestInit['body']>) : JSON.stringify(body) }),
     ...(signal ? { signal } : {}),
   }
 }

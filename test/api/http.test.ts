@@ -1,0 +1,261 @@
+// What holds for every request, whatever it asks for: ids, methods, paths, media types, malformed input.
+
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { sendRaw } from '../support/raw-http.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+
+beforeAll(async () => {
+  service = await startService()
+  team = await makeTeam(service)
+})
+afterAll(async () => await service.close())
+
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  service.call('POST', '/v1/units', { key: team.key, body, headers })
+
+describe('spec 7: x-request-id', () => {
+  const get = (requestId: string) =>
+    service.call('GET', '/v1/units', { key: team.key, headers: { 'x-request-id': requestId } })
+
+  test('every response has one of ours, and an error repeats it', async () => {
+    const { headers, body } = await service.call('GET', '/v1/units')
+    expect(headers.get('x-request-id')).toMatch(/^req_[0-9a-f]{32}$/)
+    expect(body).toMatchObject({ error: { requestId: headers.get('x-request-id') } })
+  })
+
+  test.each(['mine', '!', '~'.repeat(128), 'a=b;c,"d"'])("the caller's %j is kept", async (requestId) => {
+    expect((await get(requestId)).headers.get('x-request-id')).toBe(requestId)
+  })
+
+  test.each(['~'.repeat(129), 'two words', 'höflich', ''])('%j is replaced', async (requestId) => {
+    expect((await get(requestId)).headers.get('x-request-id')).toMatch(/^req_/)
+  })
+
+  test('what is no HTTP gets one too', async () => {
+    const answer = await sendRaw(service.port, 'NONSENSE\r\n\r\n')
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answer).toMatch(/x-request-id: req_/)
+    expect(answer).toContain('"code":"validation"')
+  })
+
+  test('line breaks in headers never come back as headers', async () => {
+    const answer = await sendRaw(
+      service.port,
+      `GET /v1/units HTTP/1.1\r\nhost: x\r\nx-request-id: a\r\n evil: 1\r\nconnection: close\r\n\r\n`,
+    )
+    expect(answer).not.toMatch(/^evil:/m)
+  })
+})
+
+describe('methods and paths', () => {
+  test.each([
+    ['PUT', '/v1/units', 'POST, GET'],
+    ['DELETE', '/v1/units', 'POST, GET'],
+    ['OPTIONS', '/v1/units', 'POST, GET'],
+    ['PATCH', '/v1/units/unit_1', 'GET, DELETE'],
+    ['GET', '/v1/units/unit_1/exec', 'POST'],
+    ['POST', '/v1/units/unit_1/logs', 'GET'],
+    ['DELETE', '/v1/units/unit_1/files', 'POST, PUT, GET'],
+    ['POST', '/v1/openapi.json', 'GET'],
+    ['POST', '/account', 'GET'],
+  ])('%s %s is 405 and says what is allowed', async (method, path, allow) => {
+    const { status, headers, body } = await service.call(method, path)
+    expect(status).toBe(405)
+    expect(headers.get('allow')).toBe(allow)
+    expect(body).toMatchObject({ error: { requestId: headers.get('x-request-id') } })
+  })
+
+  test.each(['HEAD', 'TRACE', 'PROPFIND', 'QUERY'])('%s is 405 too', async (method) => {
+    const request = `${method} /v1/units HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`
+    const answer = await sendRaw(service.port, request)
+    expect(answer).toMatch(/^HTTP\/1\.1 405 /)
+    expect(answer).toMatch(/\r\nallow: POST, GET\r\n/)
+  })
+
+  test.each([
+    '/v1',
+    '/v1/',
+    '/v1/units/',
+    '/v1//units',
+    '//v1/units',
+    '/v1/Units',
+    '/v1/units;a=b',
+    '/v1%2Funits',
+    '/v1/units%00',
+    '/v2/units',
+    '/v1/units/a/b/c',
+    '/../v1/units',
+    '/%2e%2e/v1/units',
+    '/%',
+    '/%zz',
+  ])('%s is 404, and is not the list of units', async (path) => {
+    const request = `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${team.key}\r\nconnection: close\r\n\r\n`
+    const answer = await sendRaw(service.port, request)
+    expect(answer).toMatch(/^HTTP\/1\.1 404 /)
+    expect(answer).toContain('"code":"not_found"')
+  })
+
+  test('a path of another spelling asks for credentials all the same', async () => {
+    const answer = await sendRaw(
+      service.port,
+      `GET /v1/%75nits HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /)
+  })
+})
+
+describe('bodies', () => {
+  test.each([
+    ['text/plain', 415],
+    ['application/xml', 415],
+    ['application/json; charset=utf-16', 415],
+    ['not a media type', 415],
+    ['application/jsonx', 415],
+    ['application/json; charset=UTF-8', 400],
+    ['APPLICATION/JSON', 400],
+  ])('a body of %s gets %i', async (type, status) => {
+    const answer = await post('{}', { 'content-type': type })
+    expect(answer).toMatchObject({ status, body: { error: { code: 'validation' } } })
+  })
+
+  test('a body without a media type is refused', async () => {
+    const body = '{"spec":{}}'
+    const request =
+      `POST /v1/units HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${team.key}\r\n` +
+      `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
+    expect(await sendRaw(service.port, request)).toMatch(/^HTTP\/1\.1 415 /)
+  })
+
+  test('a compressed body is refused', async () => {
+    const body = gzipSync('{}')
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    expect((await post(body, headers)).status).toBe(415)
+  })
+
+  test('a body of 16 MB is refused before it is read', async () => {
+    const answer = await post(`{"spec":"${'x'.repeat(16 * 1024 * 1024)}"}`, {
+      'content-type': 'application/json',
+    })
+    expect(answer).toMatchObject({ status: 413, body: { error: { code: 'validation' } } })
+  })
+
+  test('a body of 16 MB without a declared length is refused too', async () => {
+    const chunk = new TextEncoder().encode('x'.repeat(1024 * 1024))
+    let left = 16
+    const body = new ReadableStream({
+      pull: (controller) => (left-- > 0 ? controller.enqueue(chunk) : controller.close()),
+    })
+    const response = await fetch(`${service.baseUrl}/v1/units`, {
+      method: 'POST',
+      body,
+      duplex: 'half',
+      headers: { authorization: `Bearer ${team.key}`, 'content-type': 'application/json' },
+    })
+    expect(response.status).toBe(413)
+  })
+
+  test.each(['', '{', '[]', '"text"', 'null', '1', '\uFEFF{}', '{"spec":1,"spec":2}', '{"__proto__":{}}'])(
+    'the body %j is 400 with details',
+    async (body) => {
+      const answer = await post(body, { 'content-type': 'application/json' })
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { error: { code: 'validation', details: expect.any(Array) } },
+      })
+    },
+  )
+
+  test.each([
+    [{}, 'spec'],
+    [{ spec: { name: 'a', image: 'node', size: 1 } }, 'spec.size'],
+    [{ spec: { name: 'a', image: 'node', surprise: 1 } }, 'spec.surprise'],
+    [{ spec: { name: 'a', image: 'node' }, teamId: 'team_x' }, 'teamId'],
+    [{ spec: { name: 'a', image: 'node', env: { A: 1 } } }, 'spec.env.A'],
+    [{ spec: { name: 'a', image: 'node', env: { A: { secret: 'S', extra: 1 } } } }, 'spec.env.A.extra'],
+    [{ spec: { name: 'a', image: 'node', env: { A: 'nul\0' } } }, 'spec.env.A'],
+    [{ spec: { name: 'a', image: 'node', cmd: ['ok', 'nul\0'] } }, 'spec.cmd.1'],
+    [{ spec: { name: 'a', image: 'node', ports: {} } }, 'spec.ports'],
+    [{ spec: [] }, 'spec'],
+    [{ spec: { name: 'a', image: 'node', sleep: 30 } }, 'spec.sleep'],
+  ])('%j is refused, naming the field', async (body, path) => {
+    const answer = await post(body)
+    expect(answer.status).toBe(400)
+    expect(answer.body).toMatchObject({ error: { code: 'validation', details: [{ path }] } })
+  })
+
+  test('a number for sleep is refused with the string to send instead', async () => {
+    const { body } = await post({ spec: { name: 'a', image: 'node', sleep: 30 } })
+    expect(body).toMatchObject({ error: { message: expect.stringContaining('"30m"') } })
+  })
+
+  test('a hundred thousand wrong fields do not make an answer of their size', async () => {
+    const wrong = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 1]))
+    const { status, body } = await post(wrong)
+    expect(status).toBe(400)
+    expect(JSON.stringify(body).length).toBeLessThan(50_000)
+  })
+
+  test('an operation without a body takes none or an empty object, and nothing else', async () => {
+    const { id } = await makeUnit(service, team)
+    const stop = (body?: unknown) => service.call('POST', `/v1/units/${id}/stop`, { key: team.key, body })
+    expect((await stop({ force: true })).body).toMatchObject({ error: { details: [{ path: 'force' }] } })
+    expect((await stop('[]')).status).toBe(415)
+    expect((await stop({})).status).toBe(200)
+    const start = await service.call('POST', `/v1/units/${id}/start`, {
+      key: team.key,
+      headers: { 'content-type': 'application/json' },
+    })
+    expect(start.status).toBe(200)
+  })
+
+  test('an upload that breaks off leaves nothing written and nothing failing', async () => {
+    const { id } = await makeUnit(service, team)
+    const gone = new AbortController()
+    const body = new ReadableStream({
+      start: (controller) => {
+        controller.enqueue(new TextEncoder().encode('half'))
+        setTimeout(() => gone.abort(), 50)
+      },
+    })
+    const sent = fetch(`${service.baseUrl}/v1/units/${id}/files?path=/f`, {
+      method: 'PUT',
+      body,
+      duplex: 'half',
+      signal: gone.signal,
+      headers: { authorization: `Bearer ${team.key}` },
+    })
+    await expect(sent).rejects.toThrow()
+    const rows = () =>
+      service.app.db.selectFrom('audit').select('status').where('action', '=', 'unit.file.write').execute()
+    await expect.poll(rows).toEqual([{ status: 499 }])
+    const read = await service.call('GET', `/v1/units/${id}/files?path=/f`, { key: team.key })
+    expect(read.status).toBe(404)
+  })
+})
+
+describe('spec 7: the envelope', () => {
+  test('a fault of ours is 500 without detail, and is logged whole with the request id', async () => {
+    const { id } = await makeUnit(service, team)
+    service.engine.fail('exec', new Error('boom at /srv/secret/path, select * from users'))
+    const { status, headers, body } = await service.call('POST', `/v1/units/${id}/exec`, {
+      key: team.key,
+      body: { cmd: ['true'] },
+    })
+    expect([500, 502]).toContain(status)
+    expect(JSON.stringify(body)).not.toMatch(/secret|select|boom|node:|\.ts/)
+    const line = service.logged.find((text) => text.includes(headers.get('x-request-id') ?? ''))
+    expect(line).toContain('boom')
+  })
+
+  test('what the engine cannot do is 502 provider_error', async () => {
+    service.engine.fail('pull', 'image_unavailable')
+    const { status, body } = await post({ spec: { name: 'unreachable', image: 'node:22' } })
+    expect(status).toBe(502)
+    expect(body).toMatchObject({ error: { code: 'provider_error', details: { unitId: expect.any(String) } } })
+  })
+})

@@ -1,0 +1,98 @@
+// Spec 8: 300 requests, 30 creations, 120 execs a minute per credential.
+
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { limits } from '../../src/contract/limits.ts'
+import { FAILURES_PER_MINUTE } from '../../src/domain/credentials/rate-limit.ts'
+import { newToken } from '../../src/domain/credentials/token.ts'
+import { SECOND } from '../../src/lib/clock.ts'
+import { makeKey, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+
+beforeEach(async () => {
+  const rates = {
+    requests: limits.requestsPerMinute,
+    creations: limits.creationsPerMinute,
+    execs: limits.execsPerMinute,
+  }
+  service = await startService({ rates, loops: false })
+  team = await makeTeam(service)
+})
+afterEach(async () => await service.close())
+
+/** Calls until one is refused; answers how many passed and the refusal. */
+async function untilRefused(ask: () => Promise<Answer>): Promise<{ passed: number; refusal: Answer }> {
+  for (let passed = 0; passed < 1000; passed++) {
+    const answer = await ask()
+    if (answer.status === 429) return { passed, refusal: answer }
+  }
+  throw new Error('nothing was refused')
+}
+
+async function expectTrueRetryAfter(refusal: Answer, ask: () => Promise<Answer>): Promise<void> {
+  expect(refusal.body).toMatchObject({ error: { code: 'quota_exceeded' } })
+  const retryAfterS = Number(refusal.headers.get('retry-after'))
+  expect(retryAfterS).toBeGreaterThan(0)
+  expect(retryAfterS).toBeLessThanOrEqual(60)
+  service.clock.advance((retryAfterS - 2) * SECOND)
+  expect((await ask()).status).toBe(429)
+  service.clock.advance(2 * SECOND)
+  expect((await ask()).status).not.toBe(429)
+}
+
+test('300 requests a minute pass, the next is refused until retry-after', async () => {
+  const ask = () => service.call('GET', '/v1/units', { key: team.key })
+  const { passed, refusal } = await untilRefused(ask)
+  expect(passed).toBe(300)
+  await expectTrueRetryAfter(refusal, ask)
+})
+
+test('30 creations a minute pass, also such as fail, and reads go on', async () => {
+  const ask = () => service.call('POST', '/v1/units', { key: team.key, body: {} })
+  const { passed, refusal } = await untilRefused(ask)
+  expect(passed).toBe(30)
+  expect((await service.call('GET', '/v1/units', { key: team.key })).status).toBe(200)
+  await expectTrueRetryAfter(refusal, ask)
+})
+
+test('120 execs a minute pass, streamed or not', async () => {
+  const { id } = await makeUnit(service, team)
+  const body = { cmd: ['true'] }
+  const ask = () => service.call('POST', `/v1/units/${id}/exec`, { key: team.key, body })
+  const streamed = await service.fetch('POST', `/v1/units/${id}/exec`, {
+    key: team.key,
+    body,
+    headers: { accept: 'text/event-stream' },
+  })
+  await streamed.text()
+  const { passed, refusal } = await untilRefused(ask)
+  expect(passed).toBe(119)
+  await expectTrueRetryAfter(refusal, ask)
+})
+
+test('a burst around the edge of a minute passes no more than any other', async () => {
+  const ask = () => service.call('GET', '/v1/units', { key: team.key })
+  service.clock.advance(59 * SECOND)
+  for (let asked = 0; asked < 300; asked++) expect((await ask()).status).toBe(200)
+  service.clock.advance(2 * SECOND)
+  expect((await ask()).status).toBe(429)
+})
+
+test('one key does not spend for another, not even of the same team', async () => {
+  const other = await makeKey(service, team)
+  await untilRefused(() => service.call('GET', '/v1/units', { key: team.key }))
+  expect((await service.call('GET', '/v1/units', { key: other.secret })).status).toBe(200)
+})
+
+test('who guesses keys is held up, and honest callers from the same address are not', async () => {
+  expect((await service.call('GET', '/v1/units', { key: team.key })).status).toBe(200)
+  const guess = (headers: Record<string, string> = {}) =>
+    service.call('GET', '/v1/units', { key: newToken('key').token, headers })
+  const { passed, refusal } = await untilRefused(guess)
+  expect(passed).toBe(FAILURES_PER_MINUTE)
+  expect((await guess({ 'x-forwarded-for': '192.0.2.1' })).status).toBe(429)
+  expect((await service.call('GET', '/v1/units', { key: team.key })).status).toBe(200)
+  await expectTrueRetryAfter(refusal, guess)
+})

@@ -1,0 +1,194 @@
+// Design 7: one-time links, sessions, and what keeps other sites from using them.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createSignInLink } from '../../src/domain/credentials/sign-in.ts'
+import { DAY } from '../../src/lib/clock.ts'
+import { makeSession, makeTeam, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+
+beforeAll(async () => {
+  service = await startService()
+  team = await makeTeam(service)
+})
+afterAll(async () => await service.close())
+
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+const ownOrigin = () => ({ origin: service.baseUrl })
+
+const useLink = (token: string, headers: Record<string, string> = {}) =>
+  service.fetch('POST', '/sign-in', {
+    body: `token=${token}`,
+    headers: { ...form, ...ownOrigin(), ...headers },
+  })
+
+const newLink = async () => (await createSignInLink(service.app, team.email)).token
+
+describe('a sign-in link', () => {
+  test('shows whom it signs in, as often as it is looked at, and uses nothing up', async () => {
+    const token = await newLink()
+    for (let times = 0; times < 3; times++) {
+      const page = await service.fetch('GET', `/sign-in?token=${token}`)
+      expect(page.status).toBe(200)
+      expect(await page.text()).toContain(team.email)
+    }
+    expect((await useLink(token)).status).toBe(303)
+  })
+
+  test('gives a session that scripts and other sites cannot use', async () => {
+    const answer = await useLink(await newLink())
+    expect(answer.headers.get('location')).toBe('/account')
+    const [cookie = '', ...attributes] = (answer.headers.get('set-cookie') ?? '').split('; ')
+    expect(cookie).toMatch(/^berth_session=berth_session_/)
+    expect(attributes).toEqual(expect.arrayContaining(['Path=/', 'HttpOnly', 'SameSite=Lax']))
+    const page = await service.fetch('GET', '/account', { cookie })
+    expect(await page.text()).toContain(team.email)
+    expect((await service.call('GET', '/v1/units', { cookie })).status).toBe(200)
+  })
+
+  test('works once, also when many try at the same time', async () => {
+    const token = await newLink()
+    const answers = await Promise.all(Array.from({ length: 10 }, () => useLink(token)))
+    expect(answers.filter(({ status }) => status === 303)).toHaveLength(1)
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(9)
+    expect((await service.fetch('GET', `/sign-in?token=${token}`)).status).toBe(401)
+  })
+
+  test('works for a day', async () => {
+    const token = await newLink()
+    service.clock.advance(DAY)
+    expect((await service.fetch('GET', `/sign-in?token=${token}`)).status).toBe(401)
+    expect((await useLink(token)).status).toBe(401)
+  })
+
+  test.each(['', 'x', 'berth_signin_000000000000_' + 'a'.repeat(43), '%00', '<script>'])(
+    'such as %j does not exist',
+    async (token) => {
+      const page = await service.fetch('GET', `/sign-in?token=${encodeURIComponent(token)}`)
+      expect(page.status).toBe(401)
+      expect(await page.text()).not.toContain('<script>')
+      expect((await useLink(token)).status).toBe(401)
+    },
+  )
+
+  test('of an address nobody has makes an account with a team of its own', async () => {
+    const { token } = await createSignInLink(service.app, 'newcomer@example.test')
+    const cookie = ((await useLink(token)).headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+    expect((await service.call('GET', '/v1/units', { cookie })).body).toMatchObject({ units: [] })
+  })
+
+  test('finds the account of an address in any case', async () => {
+    const { token } = await createSignInLink(service.app, team.email.toUpperCase())
+    expect((await useLink(token)).status).toBe(303)
+    const people = await service.app.db.selectFrom('users').select('email').execute()
+    const same = people.filter(({ email }) => email.toLowerCase() === team.email)
+    expect(same).toHaveLength(1)
+  })
+
+  test('is never used from a page of another site', async () => {
+    for (const headers of [
+      { origin: 'https://evil.test' },
+      { origin: 'null' },
+      { 'sec-fetch-site': 'cross-site' },
+    ]) {
+      const token = await newLink()
+      expect((await useLink(token, headers)).status).toBe(403)
+      expect((await useLink(token)).status).toBe(303)
+    }
+  })
+})
+
+describe('a session', () => {
+  test.each([
+    ['another site', { origin: 'https://evil.test' }],
+    ['a page without an origin', { origin: 'null' }],
+    ['another port of this host', { origin: 'http://127.0.0.1:1' }],
+    ['no page at all', {}],
+  ])('makes nothing for %s', async (_title, headers) => {
+    const cookie = await makeSession(service, team)
+    const body = { spec: { name: 'csrf', image: 'node:22' } }
+    const answer = await service.call('POST', '/v1/units', { cookie, body, headers })
+    expect(answer).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })
+    const { body: list } = await service.call('GET', '/v1/units?stack=csrf&all=true', { key: team.key })
+    expect(list).toMatchObject({ units: [] })
+  })
+
+  test('is not readable for scripts of another site', async () => {
+    const cookie = await makeSession(service, team)
+    const answer = await service.call('GET', '/v1/units', {
+      cookie,
+      headers: { origin: 'https://evil.test' },
+    })
+    expect(answer.status).toBe(403)
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test('makes units from our own pages', async () => {
+    const cookie = await makeSession(service, team)
+    const body = { spec: { name: 'from-pages', image: 'node:22' } }
+    const answer = await service.call('POST', '/v1/units', { cookie, body, headers: ownOrigin() })
+    expect(answer.status).toBe(201)
+  })
+
+  test('ends when its owner signs out', async () => {
+    const cookie = await makeSession(service, team)
+    const refused = await service.fetch('POST', '/sign-out', {
+      cookie,
+      headers: { origin: 'https://evil.test' },
+    })
+    expect(refused.status).toBe(403)
+    expect((await service.call('GET', '/v1/units', { cookie })).status).toBe(200)
+    const left = await service.fetch('POST', '/sign-out', { cookie, headers: ownOrigin() })
+    expect(left.headers.get('set-cookie')).toContain('Max-Age=0')
+    expect((await service.call('GET', '/v1/units', { cookie })).status).toBe(401)
+  })
+
+  test('ends after thirty days', async () => {
+    const cookie = await makeSession(service, team)
+    service.clock.advance(30 * DAY)
+    expect((await service.call('GET', '/v1/units', { cookie })).status).toBe(401)
+    expect((await service.fetch('GET', '/account', { cookie })).status).toBe(401)
+  })
+})
+
+test('over HTTPS the cookie is bound to this very host', async () => {
+  const secure = await startService({ publicUrl: 'https://berth.example' })
+  try {
+    const { token } = await createSignInLink(secure.app, 'person@example.test')
+    const answer = await secure.fetch('POST', '/sign-in', {
+      body: `token=${token}`,
+      headers: { ...form, origin: 'https://berth.example' },
+    })
+    const cookie = answer.headers.get('set-cookie') ?? ''
+    expect(cookie).toMatch(/^__Host-berth_session=.*; Path=\/; HttpOnly; SameSite=Lax; Secure$/)
+    expect(cookie).not.toContain('Domain')
+    const value = cookie.split(';')[0] ?? ''
+    expect((await secure.call('GET', '/v1/units', { cookie: value })).status).toBe(200)
+    const lookalike = value.replace('__Host-', '')
+    expect((await secure.call('GET', '/v1/units', { cookie: lookalike })).status).toBe(401)
+  } finally {
+    await secure.close()
+  }
+})
+
+test('pages run no script, load nothing, and cannot be framed', async () => {
+  for (const path of ['/', `/sign-in?token=${await newLink()}`, '/account']) {
+    const page = await service.fetch('GET', path, { headers: { accept: 'text/html' } })
+    const policy = page.headers.get('content-security-policy') ?? ''
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).not.toContain('unsafe')
+    expect(page.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(page.headers.get('cache-control')).toBe('no-store')
+    // With no-referrer browsers would send `Origin: null` with the form, and the form would be refused.
+    expect(page.headers.get('referrer-policy')).toBe('strict-origin')
+    expect(await page.text()).not.toMatch(/<script|\son\w+=|javascript:/i)
+  }
+})
+
+test('the bare address says what this is', async () => {
+  const { body } = await service.call('GET', '/')
+  expect(body).toMatchObject({ name: 'Berth', openapi: expect.stringContaining('/v1/openapi.json') })
+})

@@ -1,0 +1,38 @@
+// openapi.json: fresh, served, and without a fault a linter knows.
+
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { openApiDocument } from '../../src/api/openapi.ts'
+import { routes } from '../../src/api/routes.ts'
+import { run } from '../../src/lib/process.ts'
+import { startService } from '../support/service.ts'
+
+const path = fileURLToPath(new URL('../../openapi.json', import.meta.url))
+
+test('the committed document is what the routes say; else run scripts/gen.ts', async () => {
+  expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(
+    JSON.parse(JSON.stringify(openApiDocument(routes))),
+  )
+})
+
+test('the service serves that document', async () => {
+  const service = await startService()
+  try {
+    const { status, body } = await service.call('GET', '/v1/openapi.json')
+    expect(status).toBe(200)
+    expect(body).toEqual(JSON.parse(await readFile(path, 'utf8')))
+  } finally {
+    await service.close()
+  }
+})
+
+test('a linter finds no error and nothing to warn of', async () => {
+  const redocly = fileURLToPath(new URL('../../node_modules/@redocly/cli/bin/cli.js', import.meta.url))
+  const env = { PATH: '', REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', CI: 'true' }
+  const args = [redocly, 'lint', path, '--format=json', '--max-problems=100']
+  const result = await run(process.execPath, args, { timeoutMs: 60_000, env })
+  expect(result.exitCode, result.stderr).toBe(0)
+  const { totals } = JSON.parse(result.stdout) as { totals: { errors: number; warnings: number } }
+  expect(totals).toMatchObject({ errors: 0, warnings: 0 })
+}, 60_000)

@@ -1,0 +1,113 @@
+// What must hold for every route there is: a new one that forgets something fails here, by name.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openApiDocument } from '../../src/api/openapi.ts'
+import type { Route } from '../../src/api/route.ts'
+import { routes } from '../../src/api/routes.ts'
+import { makeSession, makeTeam, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+/** Every route that anyone may call. A new line here is a decision. */
+const openRoutes = ['GET /v1/openapi.json']
+
+let service: Service
+let team: TestTeam
+
+beforeAll(async () => {
+  service = await startService()
+  team = await makeTeam(service)
+})
+afterAll(async () => await service.close())
+
+const named = routes.map((route) => [`${route.method} ${route.path}`, route] as const)
+const pathOf = ({ path }: Route) => path.replace(/\{\w+\}/g, 'unit_00000000000000000000000000000000')
+
+type Documented = {
+  operationId: string
+  security: object[]
+  responses: Record<string, object>
+  'x-audit-action': string
+  'x-rate-limit'?: object
+}
+
+const document = openApiDocument(routes) as { paths: Record<string, Record<string, Documented>> }
+
+test('the document and the list have the same routes', () => {
+  const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  expect(new Set(documented)).toEqual(new Set(named.map(([name]) => name)))
+})
+
+test('no two routes have one method and path, or one operation id', () => {
+  expect(new Set(named.map(([name]) => name)).size).toBe(routes.length)
+  const ids = Object.values(document.paths).flatMap((path) =>
+    Object.values(path).map(({ operationId }) => operationId),
+  )
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('what anyone may call is a list somebody agreed to', () => {
+  expect(named.filter(([, { auth }]) => auth === 'none').map(([name]) => name)).toEqual(openRoutes)
+})
+
+describe('every route', () => {
+  test.each(named)('%s says its security, errors and rate limit', (_name, route) => {
+    const operation = document.paths[route.path]?.[route.method.toLowerCase()]
+    const open = route.auth === 'none'
+    expect(operation?.security).toEqual(open ? [] : [{ apiKey: [] }, { session: [] }])
+    expect(Object.keys(operation?.responses ?? {})).toEqual(
+      expect.arrayContaining(open ? ['400', '500'] : ['400', '401', '403', '429', '500', '503']),
+    )
+    expect(operation?.['x-rate-limit'] !== undefined).toBe(!open)
+    expect(operation?.['x-audit-action']).toBe(route.action)
+  })
+
+  test.each(named.filter(([, { auth }]) => auth === 'caller'))(
+    '%s refuses no credentials',
+    async (_name, route) => {
+      const answer = await service.call(route.method, pathOf(route))
+      expect(answer).toMatchObject({ status: 401, body: { error: { code: 'unauthorized' } } })
+      const wrong = await service.call(route.method, pathOf(route), { key: 'wrong' })
+      expect(wrong.status).toBe(401)
+    },
+  )
+
+  test.each(named.filter(([, { auth }]) => auth === 'caller'))(
+    '%s writes one audit row',
+    async (name, route) => {
+      const requestId = name.replace(' ', '')
+      const answer = await service.call(route.method, pathOf(route), {
+        key: team.key,
+        headers: { 'x-request-id': requestId },
+      })
+      const rows = await service.app.db
+        .selectFrom('audit')
+        .select(['action', 'status'])
+        .where('request_id', '=', requestId)
+        .execute()
+      expect(rows).toEqual([{ action: route.action, status: answer.status }])
+    },
+  )
+
+  test.each(named)('%s refuses a query it does not know', async (_name, route) => {
+    const answer = await service.call(route.method, `${pathOf(route)}?surprise=1`, { key: team.key })
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
+  })
+
+  test.each(named.filter(([, { auth, kind }]) => auth === 'caller' && kind === 'change'))(
+    '%s is refused to a session from another site',
+    async (_name, route) => {
+      const cookie = await makeSession(service, team)
+      const answer = await service.call(route.method, pathOf(route), {
+        cookie,
+        headers: { origin: 'https://evil.test' },
+      })
+      expect(answer.status).toBe(403)
+    },
+  )
+})
+
+test.each(named)('%s: only a GET is a read, and every GET is one', (_name, route) => {
+  expect(route.kind).toBe(route.method === 'GET' ? 'read' : 'change')
+})
