@@ -5,7 +5,7 @@
 // one ingress chain an interface and is what makes a flush fail closed: machines send to a hardware address
 // no interface has (names.ts), the kernel drops such frames, and only `admit` declares them the host's.
 //
-// A packet from a machine passes, in this order: ingress `admit` (IPv4 only), `enter` (its source is the
+// A packet from a machine passes, in this order: ingress `admit` (IPv4, no private destination), `enter` (its source is the
 // machine's own address; siblings only of its group), `limits` (new flows), `dns` (the resolver's port),
 // then `from_machine` when it is forwarded or `to_host` when it is for the host. Everything not named there
 // is dropped. Set elements carry counters: `peers` tells who was sent to by siblings, which is use.
@@ -51,7 +51,7 @@ export function renderTables(options: TableOptions, state: FirewallState): strin
     `delete table inet ${table}`,
     `add table netdev ${table}`,
     `delete table netdev ${table}`,
-    netdevTable(table),
+    netdevTable(options.names),
     inetTable(options, state),
     ...elements,
     '',
@@ -96,11 +96,13 @@ export function portChain(port: string): string {
   return `in-${port.slice(port.indexOf('-') + 1)}`
 }
 
-function netdevTable(table: string): string {
+function netdevTable({ table, subnet }: Names): string {
   return `table netdev ${table} {
+  ${REFUSED}
   chain admit {
     ether type != ip drop
     ether daddr != ${GATEWAY_MAC} drop
+    ip daddr != ${subnet} ip daddr @refused counter reject with icmp type admin-prohibited
     meta pkttype set host accept
   }
 }`
@@ -114,7 +116,7 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
   set peers { type mark . ipv4_addr; counter; }
   set machines { type ifname . ipv4_addr; counter; }
   set opened { type ifname; ${elementsOf(state.opened.map((name) => `"${name}"`))} }
-  set refused { type ipv4_addr; flags interval; auto-merge; ${elementsOf(privateRanges4)} }
+  ${REFUSED}
   set flows { type ipv4_addr; flags dynamic; size 65535; }
   set rates { type ipv4_addr; flags dynamic; size 65535; timeout 1m; }
 
@@ -181,6 +183,9 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
   }
 ${pullerChains(pullers)}}`
 }
+
+/** In both tables: in `netdev` before anything else, in `inet` again for what a rule of the host redirects. */
+const REFUSED = `set refused { type ipv4_addr; flags interval; auto-merge; ${elementsOf(privateRanges4)} }`
 
 /** What pulls images is sent where strangers say; private services are not for it (reliability S15). */
 function pullerChains({ gids, allowed }: Pullers): string {

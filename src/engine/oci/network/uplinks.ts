@@ -50,7 +50,7 @@ async function listUplinks(): Promise<string[]> {
   return [...new Set(names)].toSorted()
 }
 
-async function isForwarding(name: string): Promise<boolean> {
+export async function isForwarding(name: string): Promise<boolean> {
   try {
     return (await readFile(setting(name), 'utf8')).trim() === '1'
   } catch (error) {

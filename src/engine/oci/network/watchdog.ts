@@ -9,6 +9,7 @@ import type { Names } from './names.ts'
 import type { OtherFirewalls } from './other-firewalls.ts'
 import { keepSubnet } from './presence.ts'
 import { restoreRoute, rewireSlot, type Slot } from './slots.ts'
+import { isForwarding, setForwarding } from './uplinks.ts'
 
 const LOOK_EVERY_MS = 2000
 
@@ -54,6 +55,7 @@ async function look(watched: Watched): Promise<void> {
   const parts = {
     subnet: async () => await keepSubnet(names),
     wires: async () => await mendWires(watched),
+    forwarding: async () => await mendForwarding(names),
     tables: async () => await firewall.repair(),
     uplinks: async () => await watched.syncUplinks(),
     'other firewalls': async () => await watched.otherFirewalls.ensure(),
@@ -84,4 +86,12 @@ async function mendWires({ names, slotsInUse, firewall }: Watched): Promise<bool
     }
   }
   return mended
+}
+
+/** Who turns the host's forwarding off turns it off on every wire at once: one tells of all. */
+async function mendForwarding(names: Names): Promise<boolean> {
+  const wires = [...(await interfacesHere())].filter((name) => name.startsWith(names.interfacePrefix))
+  if (wires[0] === undefined || (await isForwarding(wires[0]))) return false
+  for (const name of wires) await setForwarding(name, true)
+  return true
 }

@@ -33,13 +33,13 @@ export const DNS_PORT = 5353
 
 /** As the engine's own, across a process that can be killed. */
 export type NetworkProcess = {
-  recover(known: KnownMachine[]): Promise<RecoveredNetwork>
-  attach(machine: { machineId: string; group: number; address: string | null }): Promise<Attachment>
-  detach(machineId: string): Promise<void>
-  release(machineId: string): Promise<void>
-  close(options: { removeAll: boolean }): Promise<void>
+  recover: (known: KnownMachine[]) => Promise<RecoveredNetwork>
+  attach: (machine: { machineId: string; group: number; address: string | null }) => Promise<Attachment>
+  detach: (machineId: string) => Promise<void>
+  release: (machineId: string) => Promise<void>
+  close: (options: { removeAll: boolean }) => Promise<void>
   /** SIGKILL: as a crash of the engine. */
-  kill(): Promise<void>
+  kill: () => Promise<void>
 }
 
 export type Lab = {
@@ -49,19 +49,19 @@ export type Lab = {
   /** Paths of the namespaces. */
   host: string
   outside: string
-  openNetwork(instance?: Instance): Promise<NetworkProcess>
+  openNetwork: (instance?: Instance) => Promise<NetworkProcess>
   /** Runs a program in a namespace; answers its standard output, throws when it fails. */
-  inside(namespace: string, command: string, ...args: string[]): Promise<string>
+  inside: (namespace: string, command: string, ...args: string[]) => Promise<string>
   /** Answers TCP and UDP there until the lab closes. */
-  serve(namespace: string, ...addresses: string[]): Promise<void>
+  serve: (namespace: string, ...addresses: string[]) => Promise<void>
   /** What each target answers; null for those out of reach. */
-  reach(namespace: string, ...targets: string[]): Promise<(string | null)[]>
-  ping(namespace: string, address: string): Promise<boolean>
-  /** Packets that arrived outside for a private address, or from one. */
-  leaks(): Promise<number>
+  reach: (namespace: string, ...targets: string[]) => Promise<(string | null)[]>
+  ping: (namespace: string, address: string) => Promise<boolean>
+  /** Packets that arrived outside for a private address, and from one. */
+  leaks: () => Promise<{ to: number; from: number }>
   /** Everything the host has: links, addresses, routes, rules, settings, namespaces. */
-  inventory(): Promise<string>
-  close(): Promise<void>
+  inventory: () => Promise<string>
+  close: () => Promise<void>
 }
 
 export function newInstance(): Instance {
@@ -131,9 +131,9 @@ export async function openLab(): Promise<Lab> {
     },
 
     async leaks() {
-      const listing = await inside(outside, 'nft', '-j', 'list', 'counters')
-      const { nftables } = JSON.parse(listing) as { nftables: { counter?: { packets: number } }[] }
-      return nftables.reduce((sum, { counter }) => sum + (counter?.packets ?? 0), 0)
+      const listing = await inside(outside, 'nft', 'list', 'counters')
+      const packets = (name: string) => Number(new RegExp(`${name} {\\s*packets (\\d+)`).exec(listing)?.[1])
+      return { to: packets('sent_to'), from: packets('sent_from') }
     },
 
     async inventory() {
@@ -178,6 +178,7 @@ async function build(name: string, subnet: string): Promise<void> {
   await batch(
     [
       'link set lo up',
+      'link set up0 addrgenmode none',
       'link set up0 up',
       `addr add ${HOST}/24 dev up0`,
       `route add default via ${NEIGHBOUR}`,
@@ -187,6 +188,7 @@ async function build(name: string, subnet: string): Promise<void> {
   await batch(
     [
       'link set lo up',
+      'link set down0 addrgenmode none',
       'link set down0 up',
       `addr add ${NEIGHBOUR}/24 dev down0`,
       ...[PUBLIC, ...FORBIDDEN].map((address) => `addr add ${address}/32 dev lo`),
@@ -194,6 +196,11 @@ async function build(name: string, subnet: string): Promise<void> {
     ],
     `${name}-out`,
   )
+  // A new namespace takes this over from the machine the lab runs on.
+  const notForwarding = ['sysctl', '-q', '-w', 'net.ipv4.ip_forward=0']
+  await runOrThrow('nsenter', [`--net=${namespacePath(`${name}-host`)}`, ...notForwarding], {
+    timeoutMs: 5000,
+  })
   const forbidden = [...FORBIDDEN, '10.0.0.0/8', '224.0.0.0/4']
   await runOrThrow('nsenter', [`--net=${namespacePath(`${name}-out`)}`, 'nft', '-f', '-'], {
     timeoutMs: 5000,
