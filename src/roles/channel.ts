@@ -2,7 +2,6 @@
 // no secret (DATABASE_URL may hold a password) is in the arguments or environment of a process; reports come
 // back as JSON lines on standard output. Standard error is the log.
 
-import { z } from 'zod'
 import type { Config } from '../config.ts'
 
 export const roleNames = ['engine', 'migrate', 'server', 'gateway'] as const
@@ -13,31 +12,28 @@ export type RoleInput = {
   instance: { id: string; subnet: string }
   /** Of this instance, gone with the power: the engine's socket is in it. */
   runDir: string
-  /** A directory of this role's own, kept; empty for roles that have none. */
+  /** A directory of the role's own, kept. */
   stateDir: string
   databaseUrl: string
   /** The first start, or credentials.json is gone: a key is to be made and told. */
   needsKey: boolean
+  /** Only load the program, so that the next process finds it compiled (role.ts), and end. */
+  warmUp: boolean
 }
 
-export const roleReportSchema = z.discriminatedUnion('kind', [
+export type RoleReport =
   /** Something that takes a while has begun: a few words for the person who waits. */
-  z.object({ kind: z.literal('progress'), text: z.string() }),
-  z.object({ kind: z.literal('ready'), result: z.unknown() }),
+  | { kind: 'progress'; text: string }
+  | { kind: 'ready'; result: unknown }
   /** It cannot do its work: a sentence for the operator. It ends after this. */
-  z.object({ kind: z.literal('failed'), message: z.string() }),
-  z.object({ kind: z.literal('alive') }),
-])
+  | { kind: 'failed'; message: string }
+  | { kind: 'alive' }
 
-export type RoleReport = z.infer<typeof roleReportSchema>
+/** What the engine's `ready` tells: the class machines get by default. */
+export type EngineReady = { isolation: string; reason: string }
 
-/** The engine's `ready` tells the class machines get by default. */
-export const engineReadySchema = z.object({ isolation: z.string(), reason: z.string() })
-export type EngineReady = z.infer<typeof engineReadySchema>
-
-/** The migration's `ready` tells what credentials.json needs. */
-export const migrateReadySchema = z.object({ apiKey: z.string().nullable(), signInToken: z.string() })
-export type MigrateReady = z.infer<typeof migrateReadySchema>
+/** What the migration's `ready` tells: credentials.json needs it. The key is null when there is one already. */
+export type MigrateReady = { apiKey: string | null; signInToken: string }
 
 export const engineSocketOf = (runDir: string) => `${runDir}/engine.sock`
 

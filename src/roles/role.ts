@@ -1,6 +1,7 @@
 // The frame every role runs in: reads its settings, reports to the supervisor, stops on SIGTERM. An error
 // nobody handled ends the process, and the supervisor starts a fresh one.
 
+import { flushCompileCache } from 'node:module'
 import { createInterface } from 'node:readline'
 import { createLog, type Log } from '../lib/log.ts'
 import { ALIVE_EVERY_MS, type RoleInput, type RoleName, type RoleReport } from './channel.ts'
@@ -12,6 +13,7 @@ export type Role = (context: RoleContext) => Promise<StartedRole>
 /** Runs a role until SIGTERM. Ends the process itself. */
 export async function runRole(name: RoleName, start: Role): Promise<never> {
   const input = await readInput()
+  if (input.warmUp) return endWarmUp()
   const log = createLog(name, input.config.logLevel)
   const crash = (error: unknown) => {
     log.fatal({ error: describe(error) }, 'an error nobody handled')
@@ -24,6 +26,7 @@ export async function runRole(name: RoleName, start: Role): Promise<never> {
   try {
     const started = await start({ ...input, log, progress: (text) => report({ kind: 'progress', text }) })
     report({ kind: 'ready', result: started.result ?? null })
+    flushCompileCache()
     const alive = setInterval(() => report({ kind: 'alive' }), ALIVE_EVERY_MS)
     await stopAsked
     clearInterval(alive)
@@ -42,6 +45,12 @@ async function readInput(): Promise<RoleInput> {
     return JSON.parse(line) as RoleInput
   }
   throw new Error('This role is started by the supervisor ("npm start"), which tells it its settings.')
+}
+
+/** By now everything of the role has been loaded: keeping the compiled code is all there is to do. */
+function endWarmUp(): never {
+  flushCompileCache()
+  process.exit(0)
 }
 
 function report(message: RoleReport): void {

@@ -6,19 +6,14 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SECOND } from '../lib/clock.ts'
-import { SAFE_PATH } from '../lib/process.ts'
-import {
-  type RoleInput,
-  type RoleName,
-  type RoleReport,
-  roleReportSchema,
-  SILENT_FOR_MS,
-} from '../roles/channel.ts'
+import { type RoleInput, type RoleName, type RoleReport, SILENT_FOR_MS } from '../roles/channel.ts'
 import type { Running } from './keep-running.ts'
-import { roleCommand } from './role-command.ts'
+import { roleCommand, roleEnvironment } from './role-command.ts'
+import { parseReport } from './role-reports.ts'
 
 /** Before it is ready, a role may be silent for this long. */
 const SILENT_START_MS = 120 * SECOND
+const WARM_UP_TIMEOUT_MS = 30 * SECOND
 const STOP_TIMEOUT_MS = 15 * SECOND
 
 export type RoleProcess = Running & { result: unknown }
@@ -59,12 +54,20 @@ export async function startRole(options: {
   }
 }
 
+/** Lets a role load its program and end, so that its compiled code is there when it is started in earnest. */
+export async function warmUpRole(name: RoleName, input: RoleInput, logFile: number): Promise<void> {
+  const child = spawnRole(name, { ...input, warmUp: true }, logFile)
+  const timer = setTimeout(() => child.kill('SIGKILL'), WARM_UP_TIMEOUT_MS)
+  await endOf(child)
+  clearTimeout(timer)
+}
+
 function spawnRole(name: RoleName, input: RoleInput, logFile: number): ChildProcess {
   const [command, args] = roleCommand(name, input)
   const child = spawn(command, args, {
     detached: true,
     cwd: '/',
-    env: { PATH: SAFE_PATH },
+    env: roleEnvironment(input),
     stdio: ['pipe', 'pipe', logFile],
   })
   // It may end before it has read its settings; its end says so.
@@ -76,18 +79,9 @@ function spawnRole(name: RoleName, input: RoleInput, logFile: number): ChildProc
 function readReports(child: ChildProcess, onReport: (report: RoleReport) => void): void {
   if (!child.stdout) return
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const report = roleReportSchema.safeParse(parseJson(line))
-    // A library that prints to standard output is a nuisance, not a reason to end.
-    if (report.success) onReport(report.data)
+    const report = parseReport(line)
+    if (report) onReport(report)
   })
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return null
-  }
 }
 
 /** How the process ended, once its last report has been read too. */

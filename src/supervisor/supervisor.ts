@@ -2,18 +2,13 @@
 // and takes them down in the opposite one. Units are not among them: they go on running meanwhile, and the
 // next start takes them over again (design 2).
 
+import { existsSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log } from '../lib/log.ts'
-import {
-  type EngineReady,
-  engineReadySchema,
-  migrateReadySchema,
-  type RoleInput,
-  type RoleName,
-} from '../roles/channel.ts'
+import { type EngineReady, type RoleInput, type RoleName, roleNames } from '../roles/channel.ts'
 import { signInUrl } from '../roles/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/must-haves.ts'
 import { type Credentials, credentialsPath, readCredentials, writeCredentials } from './credentials-file.ts'
@@ -23,13 +18,14 @@ import { keepRunning, type Kept, type Part, type Running } from './keep-running.
 import { openLogFile } from './log-file.ts'
 import { claimPorts } from './ports.ts'
 import { postgresUrl, startPostgres } from './postgres.ts'
-import { prepareRoleDirectories, stateDirOf } from './role-command.ts'
-import { type RoleProcess, startRole } from './role-process.ts'
+import { compiledDirOf, prepareRoleDirectories, stateDirOf } from './role-command.ts'
+import { type RoleProcess, startRole, warmUpRole } from './role-process.ts'
+import { engineReadySchema, migrateReadySchema } from './role-reports.ts'
 import { listenForStop } from './stop-signals.ts'
 import { complain, say } from './terminal.ts'
 
 type Context = {
-  input: Omit<RoleInput, 'databaseUrl'>
+  input: Omit<RoleInput, 'databaseUrl' | 'stateDir' | 'warmUp'>
   /** Who connects as whom: the gateway may read what routing needs, and nothing else. */
   databaseUrls: { berth: string; berth_gateway: string }
   logFile: number
@@ -82,7 +78,6 @@ async function prepare(settings: Config, stop: AbortSignal, kept: Kept[]) {
       config,
       instance,
       runDir,
-      stateDir: stateDirOf(runDir),
       needsKey: (await readCredentials(config.dataDir)) === null,
     },
     databaseUrls: databaseUrls(config, runDir),
@@ -107,10 +102,12 @@ function databaseUrls({ databaseUrl }: Config, runDir: string): Context['databas
 
 async function startAll(context: Context): Promise<{ engine: EngineReady; credentials: Credentials }> {
   const { input } = context
+  const warm = warmUp(context)
   if (input.config.databaseUrl === null) {
     say('Starting Postgres')
     await keep(context, postgresPart(context))
   }
+  await warm
   const credentials = await migrate(context)
 
   say('Starting the engine')
@@ -154,9 +151,24 @@ async function keepRole(context: Context, name: RoleName): Promise<unknown> {
 }
 
 function startOnce(context: Context, name: RoleName, signal: AbortSignal): Promise<RoleProcess> {
-  const databaseUrl = context.databaseUrls[name === 'gateway' ? 'berth_gateway' : 'berth']
-  const input = { ...context.input, databaseUrl }
+  const input = inputOf(context, name)
   return startRole({ name, input, logFile: context.logFile, signal, onProgress: (text) => say(`  ${text}`) })
+}
+
+/** The first start compiles the roles' code beforehand, side by side: they come up lean from then on. */
+async function warmUp(context: Context): Promise<void> {
+  const cold = roleNames.filter((name) => !existsSync(compiledDirOf(name, context.input.config.dataDir)))
+  await Promise.all(cold.map((name) => warmUpRole(name, inputOf(context, name), context.logFile)))
+}
+
+function inputOf({ input, databaseUrls }: Context, name: RoleName): RoleInput {
+  const { config, runDir } = input
+  return {
+    ...input,
+    databaseUrl: databaseUrls[name === 'gateway' ? 'berth_gateway' : 'berth'],
+    stateDir: stateDirOf(name, config.dataDir, runDir),
+    warmUp: false,
+  }
 }
 
 function postgresPart({ input, log }: Context): Part {
