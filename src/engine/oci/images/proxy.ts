@@ -2,15 +2,16 @@
 // those that redirects and authentication realms lead to, and counts what comes in. TLS is between the
 // fetcher and the registry, so it sees no content; plain HTTP is for the mirror alone.
 
-import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { AddressRefused, dial, dialPublic, dialThroughProxy, type HostPort } from './dial.ts'
+import type { Mirror } from './registry-settings.ts'
 
 export type ProxyOptions = {
   socketPath: string
-  /** The name the fetcher knows the mirror by, and where it is. */
-  mirror: { name: string; port: number | null; address: HostPort } | null
+  mirror: Mirror | null
   upstreamProxy: HostPort | null
   maxBytes: number
   stallMs: number
@@ -21,133 +22,124 @@ export type ProxyVerdict = 'refused' | 'unreachable' | 'too-large' | 'stalled'
 
 export type Proxy = { verdict(): ProxyVerdict | null; close(): Promise<void> }
 
+/** One pull's traffic: its open connections, what came in so far, and what went wrong first. */
+type Traffic = { connections: Set<Duplex>; bytes: number; verdict: ProxyVerdict | null }
+
 export async function openProxy(options: ProxyOptions): Promise<Proxy> {
-  const sockets = new Set<Duplex>()
-  let verdict: ProxyVerdict | null = null
-  let bytes = 0
-  const blame = (what: ProxyVerdict) => {
-    verdict ??= what
-  }
-
-  const open = async (target: HostPort): Promise<Socket> => {
-    try {
-      const socket = await connectTo(options, target)
-      sockets.add(socket)
-      socket.once('close', () => sockets.delete(socket))
-      socket.setTimeout(options.stallMs, () => {
-        blame('stalled')
-        socket.destroy()
-      })
-      return socket
-    } catch (error) {
-      blame(error instanceof AddressRefused ? 'refused' : 'unreachable')
-      throw error
-    }
-  }
-  const count = (stream: NodeJS.ReadableStream) => {
-    stream.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes <= options.maxBytes) return
-      blame('too-large')
-      for (const socket of sockets) socket.destroy()
-    })
-  }
-
-  const server = createServer((incoming, answer) => {
-    void forward(options, incoming, answer, count, blame)
-  })
+  const traffic: Traffic = { connections: new Set(), bytes: 0, verdict: null }
+  const server = createServer((incoming, answer) => forward(options, traffic, incoming, answer))
   server.on('connect', (incoming: IncomingMessage, client: Duplex) => {
-    sockets.add(client)
-    client.once('close', () => sockets.delete(client))
-    void tunnel(incoming.url ?? '', client, open, count)
+    void tunnel(options, traffic, incoming.url ?? '', client)
   })
+  server.on('connection', (client: Duplex) => track(traffic, client))
   server.listen(options.socketPath)
-  await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject))
+  await once(server, 'listening')
 
   return {
-    verdict: () => verdict,
+    verdict: () => traffic.verdict,
     close: async () => {
-      for (const socket of sockets) socket.destroy()
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+      cutOff(traffic)
+      const closed = once(server, 'close')
+      server.close()
+      await closed
     },
   }
 }
 
-async function connectTo(options: ProxyOptions, target: HostPort): Promise<Socket> {
-  if (isMirror(options, target)) return await dial(options.mirror.address)
-  if (options.upstreamProxy) return await dialThroughProxy(options.upstreamProxy, target)
-  return await dialPublic(target)
-}
-
-function isMirror<T extends ProxyOptions>(
-  options: T,
-  target: HostPort,
-): options is T & { mirror: NonNullable<T['mirror']> } {
-  const { mirror } = options
-  return mirror?.name === target.host && (mirror.port === null || mirror.port === target.port)
-}
-
+/** `CONNECT host:port`: from here on bytes that are none of our business. */
 async function tunnel(
+  options: ProxyOptions,
+  traffic: Traffic,
   authority: string,
   client: Duplex,
-  open: (target: HostPort) => Promise<Socket>,
-  count: (stream: NodeJS.ReadableStream) => void,
 ): Promise<void> {
   client.on('error', () => client.destroy())
   try {
-    const server = await open(parseAuthority(authority))
+    const server = await open(options, parseAuthority(authority))
+    track(traffic, server)
+    server.setTimeout(options.stallMs, () => {
+      blame(traffic, 'stalled')
+      server.destroy()
+    })
     server.on('error', () => client.destroy()).on('close', () => client.destroy())
     client.on('close', () => server.destroy())
     client.write('HTTP/1.1 200 Connection established\r\n\r\n')
-    count(server)
+    count(options, traffic, server)
     server.pipe(client)
     client.pipe(server)
-  } catch {
+  } catch (error) {
+    blame(traffic, error instanceof AddressRefused ? 'refused' : 'unreachable')
     client.end('HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n')
   }
 }
 
-/** Plain HTTP, for the mirror only: to anywhere else it would be a downgrade. */
-async function forward(
+async function open({ mirror, upstreamProxy }: ProxyOptions, target: HostPort): Promise<Socket> {
+  if (mirror && isMirror(mirror, target)) return await dial(mirror.address)
+  if (upstreamProxy) return await dialThroughProxy(upstreamProxy, target)
+  return await dialPublic(target)
+}
+
+/** `GET http://…`, for the mirror only: to anywhere else it would be a downgrade. */
+function forward(
   options: ProxyOptions,
+  traffic: Traffic,
   incoming: IncomingMessage,
   answer: ServerResponse,
-  count: (stream: NodeJS.ReadableStream) => void,
-  blame: (what: ProxyVerdict) => void,
-): Promise<void> {
+): void {
+  const { mirror, stallMs } = options
   const url = URL.parse(incoming.url ?? '')
   const target = { host: url?.hostname ?? '', port: Number(url?.port || 80) }
-  if (!url || url.protocol !== 'http:' || !isMirror(options, target)) {
-    blame('refused')
+  if (url?.protocol !== 'http:' || !mirror || !isMirror(mirror, target)) {
+    blame(traffic, 'refused')
     answer.writeHead(403).end()
     return
   }
-  const outgoing = request({
-    ...options.mirror.address,
-    method: incoming.method ?? 'GET',
-    path: url.pathname + url.search,
-    headers: incoming.headers,
-    agent: false,
-    timeout: options.stallMs,
-  })
+  const { method = 'GET', headers } = incoming
+  const path = url.pathname + url.search
+  const outgoing = request({ ...mirror.address, method, path, headers, agent: false, timeout: stallMs })
   outgoing.on('timeout', () => {
-    blame('stalled')
+    blame(traffic, 'stalled')
     outgoing.destroy()
   })
   outgoing.on('error', () => {
-    blame('unreachable')
+    blame(traffic, 'unreachable')
     if (answer.headersSent) answer.destroy()
     else answer.writeHead(502).end()
   })
   outgoing.on('response', (response) => {
-    count(response)
+    count(options, traffic, response)
     response.on('error', () => answer.destroy())
     answer.on('close', () => outgoing.destroy())
     answer.writeHead(response.statusCode ?? 502, response.headers)
     response.pipe(answer)
   })
   incoming.pipe(outgoing)
+}
+
+function isMirror(mirror: Mirror, target: HostPort): boolean {
+  return mirror.name === target.host && (mirror.port === null || mirror.port === target.port)
+}
+
+function count({ maxBytes }: ProxyOptions, traffic: Traffic, stream: Readable): void {
+  stream.on('data', (chunk: Buffer) => {
+    traffic.bytes += chunk.length
+    if (traffic.bytes <= maxBytes) return
+    blame(traffic, 'too-large')
+    cutOff(traffic)
+  })
+}
+
+function track({ connections }: Traffic, connection: Duplex): void {
+  connections.add(connection)
+  connection.once('close', () => connections.delete(connection))
+}
+
+function cutOff({ connections }: Traffic): void {
+  for (const connection of connections) connection.destroy()
+}
+
+function blame(traffic: Traffic, verdict: ProxyVerdict): void {
+  traffic.verdict ??= verdict
 }
 
 function parseAuthority(authority: string): HostPort {

@@ -2,11 +2,14 @@
 
 import type { HostPort } from './dial.ts'
 
+/** Where the operator said a registry is really fetched: `name` (and `port`, if it matters) stand for `address`. */
+export type Mirror = { name: string; port: number | null; address: HostPort }
+
 export type Endpoint = {
   /** The name the fetcher uses; it stands in its URLs. */
   location: string
-  /** Where the operator said the registry is really fetched; null: at its own address. */
-  mirror: { name: string; port: number | null; address: HostPort } | null
+  /** Null: the registry is fetched at its own address. */
+  mirror: Mirror | null
   /** Whether plain HTTP, or TLS that nobody vouches for, will do. */
   insecure: boolean
 }

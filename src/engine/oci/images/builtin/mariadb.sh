@@ -7,24 +7,26 @@ set -eu
 shift
 data=/var/lib/mysql/data
 quoted() { printf '%s' "$1" | sed "s/\\\\/\\\\\\\\/g; s/'/''/g; s/^/'/; s/\$/'/"; }
+# As it is: the shell's echo has ideas of its own about backslashes.
+say() { printf '%s\n' "$1"; }
 name_of() { printf '%s' "$1" | sed 's/`/``/g; s/^/`/; s/$/`/'; }
 
 install -d -o mysql -g mysql /run/mysqld /var/lib/mysql
 if [ ! -d "$data" ]; then
   # Made under another name and then renamed: half a database is never taken for one.
   rm -rf "$data.new"
-  mariadb-install-db --user=mysql --datadir="$data.new" --skip-test-db >/dev/null
+  mariadb-install-db --user=mysql --datadir="$data.new" --skip-test-db
   {
-    echo 'FLUSH PRIVILEGES;'
-    [ -z "${MARIADB_DATABASE:-}" ] || echo "CREATE DATABASE $(name_of "$MARIADB_DATABASE");"
+    say 'FLUSH PRIVILEGES;'
+    [ -z "${MARIADB_DATABASE:-}" ] || say "CREATE DATABASE $(name_of "$MARIADB_DATABASE");"
     if [ -n "${MARIADB_ROOT_PASSWORD:-}" ]; then
-      echo "CREATE USER root@'%' IDENTIFIED BY $(quoted "$MARIADB_ROOT_PASSWORD");"
-      echo "GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;"
+      say "CREATE USER root@'%' IDENTIFIED BY $(quoted "$MARIADB_ROOT_PASSWORD");"
+      say "GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;"
     fi
     if [ -n "${MARIADB_USER:-}" ]; then
-      echo "CREATE USER $(quoted "$MARIADB_USER")@'%' IDENTIFIED BY $(quoted "${MARIADB_PASSWORD:-}");"
+      say "CREATE USER $(quoted "$MARIADB_USER")@'%' IDENTIFIED BY $(quoted "${MARIADB_PASSWORD:-}");"
       [ -z "${MARIADB_DATABASE:-}" ] ||
-        echo "GRANT ALL ON $(name_of "$MARIADB_DATABASE").* TO $(quoted "$MARIADB_USER")@'%';"
+        say "GRANT ALL ON $(name_of "$MARIADB_DATABASE").* TO $(quoted "$MARIADB_USER")@'%';"
     fi
   } | mariadbd --user=mysql --datadir="$data.new" --bootstrap
   sync

@@ -4,15 +4,6 @@
 set -eu
 [ "${1:-}" = rabbitmq-server ] || exec "$@"
 install -d -o rabbitmq -g rabbitmq /var/lib/rabbitmq /var/log/rabbitmq
-if [ -n "${RABBITMQ_DEFAULT_USER:-}" ]; then
-  umask 077
-  {
-    printf "default_user = '%s'\n" "$RABBITMQ_DEFAULT_USER"
-    printf "default_pass = '%s'\n" "${RABBITMQ_DEFAULT_PASS:-}"
-  } >/etc/rabbitmq/rabbitmq.conf
-  chown rabbitmq:rabbitmq /etc/rabbitmq/rabbitmq.conf
-  # Its start script takes these for its own.
-  unset RABBITMQ_DEFAULT_USER RABBITMQ_DEFAULT_PASS
-fi
 export HOME=/var/lib/rabbitmq
+# Its own script around this one does nothing but to drop root, with a tool that needs a terminal.
 exec setpriv --reuid=rabbitmq --regid=rabbitmq --init-groups /usr/lib/rabbitmq/bin/rabbitmq-server
