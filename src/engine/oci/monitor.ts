@@ -29,6 +29,8 @@ export async function startMonitor(
     // conmon writes what came of the creation to the descriptor this variable names.
     env: { PATH: SAFE_PATH, _OCI_SYNCPIPE: '3' },
     stdio: ['ignore', 'ignore', 'ignore', report.writeEnd],
+    // It leaves a file named `oom` where it stands.
+    cwd: run.dir,
     detached: true,
   })
   closeFd(report.writeEnd)
