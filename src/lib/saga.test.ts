@@ -27,6 +27,7 @@ it('a failing step ends the sequence; it and those before it are undone, last fi
     trace,
   ).catch((error: unknown) => error)
   if (!(failed instanceof StepFailed)) throw failed
+  expect(failed.step).toBe('c')
   expect(failed.cause).toMatchObject({ message: 'c broke' })
   expect(trace.done).toEqual(['a', 'b', 'c'])
   const problems = await undoSteps(failed.reached, trace)

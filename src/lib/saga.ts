@@ -9,11 +9,13 @@ export type Step<Context> = {
 }
 
 export class StepFailed<Context> extends Error {
+  readonly step: string
   /** The failed step and those before it, last first: what there is to undo. */
   readonly reached: Step<Context>[]
 
-  constructor(reached: Step<Context>[], cause: unknown) {
-    super(`the step ${reached[0]?.name ?? ''} failed`, { cause })
+  constructor(step: string, reached: Step<Context>[], cause: unknown) {
+    super(`the step ${step} failed`, { cause })
+    this.step = step
     this.reached = reached
   }
 }
@@ -24,7 +26,7 @@ export async function runSteps<Context>(steps: readonly Step<Context>[], context
     try {
       await step.run(context)
     } catch (cause) {
-      throw new StepFailed(steps.slice(0, index + 1).reverse(), cause)
+      throw new StepFailed(step.name, steps.slice(0, index + 1).reverse(), cause)
     }
   }
 }

@@ -16,7 +16,7 @@ import { failureText } from './failures.ts'
 import { getRecord } from './get.ts'
 import { machineSizes } from './machine.ts'
 import { reserveUnit } from './reserve.ts'
-import { finishRun, readyStep, type RunContext, startStep } from './run.ts'
+import { finishRun, logUndo, readyStep, type RunContext, startStep } from './run.ts'
 import { showUnit } from './show.ts'
 import { transition } from './transition.ts'
 
@@ -83,23 +83,21 @@ export async function driveCreate(app: App, unit: UnitRecord): Promise<void> {
 
 async function giveUp(context: CreateContext, failed: StepFailed<CreateContext>): Promise<void> {
   const { app, unit } = context
-  app.log.warn({ err: failed, unitId: unit.id }, 'a unit could not be made')
+  app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit could not be made')
   // State first: a process killed while its unit still counts as creating would look like an exit.
   const error = failureText(failed.cause, unit)
   const given = await transition(app, unit, 'createFailed', { set: { error } })
   if (!given) return await removeIfUnwanted(context)
-  for (const problem of await undoSteps(failed.reached, context)) {
-    // The reconciler destroys the machines of units in error.
-    app.log.warn({ err: problem, unitId: unit.id }, 'a failed create was not undone at once')
-  }
+  logUndo(app, unit, await undoSteps(failed.reached, context))
   throw providerError(error, { details: { unitId: unit.id }, cause: failed.cause })
 }
 
 /** A destroy may have come by before the machine was there. */
-async function removeIfUnwanted({ app, unit }: CreateContext): Promise<void> {
+async function removeIfUnwanted(context: CreateContext): Promise<void> {
+  const { app, unit } = context
   const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
   if (now && !['destroying', 'destroyed'].includes(now.state)) return
-  await app.engine.destroy(unit.id)
+  logUndo(app, unit, await undoSteps([machineStep], context))
 }
 
 /** The work's outcome, or nothing when it takes longer; it then goes on by itself. */

@@ -29,14 +29,23 @@ export function failureText(error: unknown, unit: UnitRecord): string {
   }
 }
 
+/** How soon an engine that restarts is back. */
+const ENGINE_BACK_S = 2
+
 /**
- * For an operation on a machine that exists. Failures that are not the engine's are bugs or the database's
- * and go through as they are.
+ * For an operation that leaves its unit as it was. Failures that are not the engine's are bugs or the
+ * database's and go through as they are.
  */
 export function engineFailure(error: unknown, unit: UnitRecord): unknown {
+  if (isEngineError(error, 'engine_away')) return engineAway(error)
   if (!isEngineError(error)) return error
-  if (error.kind === 'engine_away') return unavailable(failureText(error, unit), 2, error)
   return providerError(failureText(error, unit), { details: { unitId: unit.id }, cause: error })
+}
+
+/** For a question to the engine that is about no unit. */
+export function engineAway(error: unknown): unknown {
+  if (!isEngineError(error)) return error
+  return unavailable('The engine is restarting; try again in a moment.', ENGINE_BACK_S, error)
 }
 
 /** Spec 3: `{ lastExit }` once stopped, else what its machine does and what the host said. */

@@ -35,7 +35,9 @@ export async function useUnit<T>(
       } catch (error) {
         // The work has not begun, so it may be tried again on a unit that can be woken.
         if (!isEngineError(error, 'not_running')) throw engineFailure(error, unit)
-        await recordEndOf(app, unit)
+        await recordEndOf(app, unit).catch((problem: unknown) => {
+          throw engineFailure(problem, unit)
+        })
       }
     }
   }

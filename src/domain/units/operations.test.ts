@@ -138,6 +138,25 @@ describe('files', () => {
   })
 })
 
+describe('an engine that is away', () => {
+  it.each(['capabilities', 'pull', 'start'] as const)(
+    'at %s fails a create without a crash of ours',
+    async (operation) => {
+      domain.engine.fail(operation, 'engine_away')
+      const status = operation === 'capabilities' ? 503 : 502
+      await expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status })
+    },
+  )
+
+  it('at an exec is 503, with when to try again', async () => {
+    domain.engine.fail('exec', 'engine_away')
+    await expect(run('true')).rejects.toMatchObject({ status: 503, code: 'unavailable', retryAfterS: 2 })
+    domain.engine.fail('exec', 'not_running')
+    domain.engine.fail('list', 'engine_away')
+    await expect(run('true')).rejects.toMatchObject({ status: 503 })
+  })
+})
+
 describe('logs', () => {
   const query = { limit: 100, follow: false }
 

@@ -30,6 +30,8 @@ export async function resumePassingUnits(app: App): Promise<void> {
   for (const unit of await listPassingUnits(app.db, app.clock.now())) {
     // Not waited for: one hung machine must not hold up the others.
     driveOn(app, unit).catch((error: unknown) => {
+      // A create or start that failed has ended and said so; a stop or destroy is tried again next round.
+      if (unit.state === 'creating' || unit.state === 'starting') return
       app.log.warn({ err: error, unitId: unit.id, state: unit.state }, 'a unit could not be driven on')
     })
   }

@@ -9,6 +9,7 @@ import { conflict, validation } from '../../contract/errors.ts'
 import { InvalidImageReference, parseImageReference } from '../../contract/image-reference.ts'
 import { limits } from '../../contract/limits.ts'
 import type { UnitSpec } from '../../contract/unit-spec.ts'
+import type { IsolationClass } from '../../engine/engine.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { findStackByName, insertStack, lockTeam, type StackRecord } from '../../store/stacks.ts'
@@ -25,6 +26,7 @@ import {
 } from '../policies/check.ts'
 import { declaredFiles, keepBootFiles } from './boot-files.ts'
 import { declaredEnv, keepSecrets } from './env.ts'
+import { engineAway } from './failures.ts'
 
 export type Reservation = {
   unit: UnitRecord
@@ -35,7 +37,7 @@ export type Reservation = {
 /** A unit in `creating`, or a refusal: policy and plan, concurrency, or a name that is taken. */
 export async function reserveUnit(app: App, caller: Caller, { spec, stack }: Create): Promise<Reservation> {
   const sleep = checkedSleep(app, caller, spec)
-  const { defaultClass: isolation } = await app.engine.capabilities()
+  const isolation = await defaultClass(app)
   return await app.db.transaction().execute(async (db) => {
     await lockTeam(db, caller.teamId)
     checkConcurrency(caller.policy, await countLiveUnits(db, caller.credentialId))
@@ -77,6 +79,14 @@ export async function reserveUnit(app: App, caller: Caller, { spec, stack }: Cre
     if (!unit) throw new Error('a unit was not there right after it was inserted')
     return { unit, outputs }
   })
+}
+
+async function defaultClass(app: App): Promise<IsolationClass> {
+  try {
+    return (await app.engine.capabilities()).defaultClass
+  } catch (error) {
+    throw engineAway(error)
+  }
 }
 
 function checkedSleep(app: App, caller: Caller, spec: UnitSpec): string {

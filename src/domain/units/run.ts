@@ -58,6 +58,11 @@ export async function finishRun({ app, unit, startedAt, ended }: RunContext): Pr
   await transition(app, unit, 'ready', { runAt: startedAt, set: { startedAt } })
 }
 
+/** What could not be undone the reconciler takes care of: it removes and stops machines nobody wants. */
+export function logUndo(app: App, unit: UnitRecord, problems: unknown[]): void {
+  for (const err of problems) app.log.warn({ err, unitId: unit.id }, 'a failure was not undone at once')
+}
+
 async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {
   const [env, files] = await Promise.all([renderEnv(app, unit), openBootFiles(app, unit)])
   return {

@@ -13,7 +13,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { checkConcurrency } from '../policies/check.ts'
 import { engineFailure, failureText, notPossibleNow } from './failures.ts'
 import { getRecord } from './get.ts'
-import { finishRun, readyStep, type RunContext, startStep } from './run.ts'
+import { finishRun, logUndo, readyStep, type RunContext, startStep } from './run.ts'
 import { getSettledUnit } from './settled.ts'
 import { showUnit } from './show.ts'
 import { transition } from './transition.ts'
@@ -80,14 +80,11 @@ export async function driveStart(app: App, unit: UnitRecord): Promise<void> {
 
 async function giveUp(context: RunContext, failed: StepFailed<RunContext>): Promise<void> {
   const { app, unit } = context
-  app.log.warn({ err: failed, unitId: unit.id }, 'a unit did not start')
+  app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit did not start')
   // State first: a process that is killed while its unit still counts as starting would look like an exit.
   const back = nextState(unit, 'startFailed') ? 'startFailed' : 'wakeFailed'
   const set = { error: failureText(failed.cause, unit) }
   if (!(await transition(app, unit, back, { set }))) return
-  for (const error of await undoSteps(failed.reached, context)) {
-    // The reconciler stops a machine whose unit does not run.
-    app.log.warn({ err: error, unitId: unit.id }, 'a failed start was not undone at once')
-  }
+  logUndo(app, unit, await undoSteps(failed.reached, context))
   throw engineFailure(failed.cause, unit)
 }
