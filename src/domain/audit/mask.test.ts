@@ -47,6 +47,9 @@ describe('spec 2.12: passwords in a command are masked', () => {
 test('what holds no password stays as it is', () => {
   for (const argv of [
     ['python', 'main.py', '--verbose'],
+    // Names that every object has are commands like any other.
+    ['toString', ''],
+    ['__proto__', 'x'],
     ['sh', '-c', 'echo hello && ls -la /tmp'],
     ['node', '-e', 'console.log(1 + 1)'],
     ['curl', 'https://example.com/path?query=1'],

@@ -38,19 +38,19 @@ const patterns: { find: RegExp; replace: string }[] = [
 ]
 
 /** Options of common tools that take a password as their next argument, without saying so in their name. */
-const quietOptions: Record<string, readonly string[]> = {
-  'redis-cli': ['-a'],
-  sshpass: ['-p'],
-  curl: ['-u', '--user'],
-  wget: ['--user'],
-  mongosh: ['-p'],
-  mongo: ['-p'],
-  docker: ['-p'],
-}
+const quietOptions = new Map<string, readonly string[]>([
+  ['redis-cli', ['-a']],
+  ['sshpass', ['-p']],
+  ['curl', ['-u', '--user']],
+  ['wget', ['--user']],
+  ['mongosh', ['-p']],
+  ['mongo', ['-p']],
+  ['docker', ['-p']],
+])
 
 /** An argument vector as it may be kept. */
 export function maskCommand(argv: string[]): string[] {
-  const quiet = quietOptions[argv[0]?.split('/').at(-1) ?? ''] ?? []
+  const quiet = quietOptions.get(argv[0]?.split('/').at(-1) ?? '') ?? []
   let room = COMMAND_LENGTH
   const kept: string[] = []
   for (const [index, argument] of argv.entries()) {
