@@ -4,6 +4,7 @@
 import { posix } from 'node:path'
 import { z } from 'zod'
 import type { ImageConfig } from '../../engine.ts'
+import { ManifestRefused } from './manifest.ts'
 
 const ARGUMENT_MAX = 64 * 1024
 const ARGV_MAX = 256
@@ -59,22 +60,21 @@ const exposedPorts = z.record(z.string(), z.unknown()).transform((ports) => {
 })
 
 // Go writes null for what is empty.
-const remoteConfigSchema = z.object({
-  config: z
-    .object({
-      Env: env.nullish(),
-      Entrypoint: argv.nullish(),
-      Cmd: argv.nullish(),
-      WorkingDir: workingDir.nullish(),
-      User: user.nullish(),
-      ExposedPorts: exposedPorts.nullish(),
-    })
-    .nullish(),
+const imageFields = z.object({
+  Env: env.nullish(),
+  Entrypoint: argv.nullish(),
+  Cmd: argv.nullish(),
+  WorkingDir: workingDir.nullish(),
+  User: user.nullish(),
+  ExposedPorts: exposedPorts.nullish(),
 })
+const remoteConfigSchema = z.object({ config: imageFields.nullish() })
 
-/** Throws when a field is not what a process could be started with. */
+/** Throws ManifestRefused when a field is not what a process could be started with. */
 export function readImageConfig(text: string): ImageConfig {
-  const config = remoteConfigSchema.parse(JSON.parse(text)).config ?? {}
+  const read = remoteConfigSchema.safeParse(parseJson(text))
+  if (!read.success) throw new ManifestRefused(`its configuration is not usable (${where(read.error)})`)
+  const config = read.data.config ?? {}
   return {
     env: config.Env ?? [],
     entrypoint: config.Entrypoint ?? [],
@@ -82,5 +82,19 @@ export function readImageConfig(text: string): ImageConfig {
     workingDir: config.WorkingDir ?? '/',
     user: config.User ?? '',
     exposedPorts: config.ExposedPorts ?? [],
+  }
+}
+
+/** The field, by a name of ours; what it holds is the image's and stays out. */
+function where(error: z.ZodError): string {
+  const names = Object.keys(imageFields.shape)
+  return names.find((name) => error.issues[0]?.path.includes(name)) ?? 'not an image configuration'
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
   }
 }

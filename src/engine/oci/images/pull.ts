@@ -1,5 +1,6 @@
 // One pull: what does the reference lead to, and unless that is here already: download, unpack, keep.
 
+import { join } from 'node:path'
 import type { ImageReference } from '../../../contract/image-reference.ts'
 import type { Image } from '../../engine.ts'
 import { imageError } from './failures.ts'
@@ -7,6 +8,7 @@ import { readImageConfig } from './image-config.ts'
 import { makeLayout } from './layout.ts'
 import { type ImageManifest, ManifestRefused } from './manifest.ts'
 import { openRegistry, type RegistryOptions, type RegistrySession } from './registry.ts'
+import { download, resolveManifest } from './remote.ts'
 import type { ImageStore, Workshop } from './store.ts'
 import { unpack } from './unpack.ts'
 
@@ -21,38 +23,32 @@ export type PullOptions = {
 export async function pullImage(reference: ImageReference, options: PullOptions): Promise<Image> {
   const session = await openRegistry(options.registry, reference, options.signal)
   try {
-    const manifest = await session.resolve()
+    const manifest = await resolveManifest(session, reference, options.registry.caps)
     const stored = await options.store.make(
       manifest.digest,
-      (workshop) => fill(reference.canonical, manifest, session, workshop, options),
+      (workshop) => fill(reference, manifest, session, workshop, options),
       options.signal,
     )
     return stored.image
+  } catch (error) {
+    if (!(error instanceof ManifestRefused)) throw error
+    throw imageError('image_invalid', reference.canonical, error.message)
   } finally {
     await session.close()
   }
 }
 
 async function fill(
-  reference: string,
+  reference: ImageReference,
   manifest: ImageManifest,
   session: RegistrySession,
   { scratch, rootfs }: Workshop,
   { registry, reserveBytes, signal }: PullOptions,
 ): Promise<Omit<Image, 'digest'>> {
-  const download = `${scratch}/download`
-  const layout = `${scratch}/layout`
-  await session.download(manifest, download)
-  const config = await readConfig(reference, manifest, download, layout)
-  await unpack(reference, { layout, rootfs }, { caps: registry.caps, reserveBytes, signal })
-  return { reference, config }
-}
-
-async function readConfig(reference: string, manifest: ImageManifest, download: string, layout: string) {
-  try {
-    return readImageConfig(await makeLayout(manifest, download, layout))
-  } catch (error) {
-    const reason = error instanceof ManifestRefused ? error.message : 'its configuration is not usable'
-    throw imageError('image_invalid', reference, reason, error)
-  }
+  const blobs = join(scratch, 'download')
+  const layout = join(scratch, 'layout')
+  await download(session, reference, manifest, blobs, registry)
+  const config = readImageConfig(await makeLayout(manifest, blobs, layout))
+  await unpack(reference.canonical, { layout, rootfs }, { caps: registry.caps, reserveBytes, signal })
+  return { reference: reference.canonical, config }
 }

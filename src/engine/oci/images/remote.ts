@@ -1,0 +1,64 @@
+// What a registry is asked: what a reference leads to, and the blobs of it. Every answer is checked against
+// its digest here, whatever the fetcher has checked.
+
+import { chown, mkdir } from 'node:fs/promises'
+import type { ImageReference } from '../../../contract/image-reference.ts'
+import type { ImageCaps } from './caps.ts'
+import type { Account } from './jail.ts'
+import { digestOf, type ImageManifest, ManifestRefused, pickFromIndex, readManifest } from './manifest.ts'
+import type { RegistrySession } from './registry.ts'
+
+const architectures: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
+
+/** The manifest of the variant for this host; nothing is downloaded. Throws ManifestRefused. */
+export async function resolveManifest(
+  session: RegistrySession,
+  reference: ImageReference,
+  caps: ImageCaps,
+): Promise<ImageManifest> {
+  const inspect = async (suffix: string) =>
+    await session.skopeo(
+      ['inspect', '--raw', '--authfile=/settings/auth.json', nameOf(reference) + suffix],
+      caps.resolveMs,
+    )
+  const text = await inspect(reference.digest === null ? `:${reference.tag}` : `@${reference.digest}`)
+  // A pinned digest holds for what was answered, whatever the registry calls it.
+  if (reference.digest !== null) checkDigest(text, reference.digest)
+  const digest = pickFromIndex(text, architectures[process.arch] ?? process.arch)
+  if (digest === null) return readManifest(text, caps)
+  const variant = await inspect(`@${digest}`)
+  checkDigest(variant, digest)
+  return readManifest(variant, caps)
+}
+
+/** Into a new directory: `manifest.json`, and every blob, named by the hex of its digest. */
+export async function download(
+  session: RegistrySession,
+  reference: ImageReference,
+  manifest: ImageManifest,
+  directory: string,
+  { account, caps }: { account: Account; caps: ImageCaps },
+): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  await chown(directory, account.uid, account.gid)
+  await session.skopeo(
+    [
+      'copy',
+      '--quiet',
+      '--preserve-digests',
+      '--src-authfile=/settings/auth.json',
+      `${nameOf(reference)}@${manifest.digest}`,
+      'dir:/download',
+    ],
+    caps.downloadMs,
+    { '/download': directory },
+  )
+}
+
+function nameOf({ registry, repository }: ImageReference): string {
+  return `docker://${registry}/${repository}`
+}
+
+function checkDigest(text: string, digest: string): void {
+  if (digestOf(text) !== digest) throw new ManifestRefused('its manifest does not match its digest')
+}
