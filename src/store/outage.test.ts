@@ -1,0 +1,36 @@
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { silentLog } from '../lib/log.ts'
+import { createTestDatabase } from '../../test/support/postgres.ts'
+import { openDatabase } from './db.ts'
+import { isOutage } from './outage.ts'
+
+const failure = async (work: Promise<unknown>): Promise<unknown> =>
+  await work.then(
+    () => new Error('it worked'),
+    (error: unknown) => error,
+  )
+
+test('a socket nobody listens on is an outage', async () => {
+  const db = openDatabase('postgresql://berth@/berth?host=/nonexistent', silentLog)
+  expect(isOutage(await failure(sql`select 1`.execute(db)))).toBe(true)
+  await db.destroy()
+})
+
+test('a server that ends the connection is an outage, a mistake in the statement is none', async () => {
+  const database = await createTestDatabase()
+  const db = openDatabase(database.url, silentLog)
+  const waiting = failure(sql`select pg_sleep(30) /* victim */`.execute(db))
+  const end = () =>
+    sql<{ ended: number }>`
+      select count(pg_terminate_backend(pid))::int as ended from pg_stat_activity
+      where datname = current_database() and query like '%/* victim */%' and pid <> pg_backend_pid()
+    `.execute(db)
+  await expect.poll(async () => (await end()).rows[0]?.ended).toBe(1)
+  expect(isOutage(await waiting)).toBe(true)
+
+  expect(isOutage(await failure(sql`select nonsense`.execute(db)))).toBe(false)
+  expect(isOutage(new TypeError('ECONNREFUSED'))).toBe(false)
+  await db.destroy()
+  await database.drop()
+})
