@@ -6,8 +6,10 @@ import { strict } from './fields.ts'
 import { limits } from './limits.ts'
 import { nameSchema, unitSpecSchema } from './unit-spec.ts'
 
-/** How long a create or fork answers late for units to be ready (spec 8). */
-export const waitFields = {
+export const createSchema = strict({
+  spec: unitSpecSchema,
+  stack: nameSchema.optional().describe('Name of a stack; created if absent.'),
+  expose: z.enum(endpointModes).optional(),
   wait: z.boolean().default(true).describe('Answer once the units are ready.'),
   waitTimeoutMs: z
     .int()
@@ -15,13 +17,6 @@ export const waitFields = {
     .max(limits.waitTimeoutMs.max)
     .default(limits.waitTimeoutMs.default)
     .describe('A unit still creating after this is on its way.'),
-}
-
-export const createSchema = strict({
-  spec: unitSpecSchema,
-  stack: nameSchema.optional().describe('Name of a stack; created if absent.'),
-  expose: z.enum(endpointModes).optional(),
-  ...waitFields,
 }).meta({ id: 'Create' })
 
 export type Create = z.infer<typeof createSchema>

@@ -9,7 +9,6 @@ export type Protocol = (typeof protocols)[number]
 
 /** `private`: only whoever has the URL, which carries a secret. */
 export const endpointModes = ['public', 'private'] as const
-export type EndpointMode = (typeof endpointModes)[number]
 
 export const portSchema = z
   .int('must be a whole number from 1 to 65535')
@@ -23,5 +22,3 @@ export const endpointSchema = strict({
   mode: z.enum(endpointModes),
   url: z.url(),
 }).meta({ id: 'Endpoint' })
-
-export type Endpoint = z.infer<typeof endpointSchema>

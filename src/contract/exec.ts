@@ -50,4 +50,3 @@ export const execExitEventSchema = strict({
   timedOut: z.boolean(),
   truncated: z.boolean(),
 }).meta({ id: 'ExecExitEvent' })
-export type ExecExitEvent = z.infer<typeof execExitEventSchema>

@@ -5,7 +5,7 @@ import { strict, text } from './fields.ts'
 import { limits } from './limits.ts'
 
 /** An absolute path within a unit, spelled in the one plain way: no `.`, `..` or empty parts. */
-export const pathSchema = text(limits.pathLength).refine(isPlainPath, {
+const pathSchema = text(limits.pathLength).refine(isPlainPath, {
   error: 'must be an absolute path of a file, such as "/app/main.py", without "." , ".." or empty parts',
 })
 

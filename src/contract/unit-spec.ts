@@ -20,13 +20,13 @@ export const nameSchema = z
   .max(limits.nameLength, `must be ${nameRule}`)
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, `must be ${nameRule}`)
 
-export const imageSchema = z
+const imageSchema = z
   .string({ error: (issue) => (issue.input === undefined ? 'is required, such as "node:22"' : undefined) })
   .min(limits.imageLength.min)
   .max(limits.imageLength.max)
   .regex(imagePattern, 'must be an image reference such as "node:22" or "ghcr.io/owner/name:tag"')
 
-export const argvSchema = z
+const argvSchema = z
   .array(text(limits.argvItemLength))
   .max(limits.argvItems, `must have at most ${limits.argvItems} items`)
 

@@ -8,12 +8,11 @@ import { limits } from './limits.ts'
 import { sizes } from './policy.ts'
 import { stoppedReasons, unitStates } from './states.ts'
 
-export const lastExitSchema = strict({
+const lastExitSchema = strict({
   code: z.int().describe('128 + n for signal n.'),
   oomKilled: z.boolean(),
   at: timestamp,
 })
-export type LastExit = z.infer<typeof lastExitSchema>
 
 export const unitSchema = strict({
   id: z.string(),

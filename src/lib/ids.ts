@@ -4,7 +4,7 @@
 import { uuidv7obj } from 'uuidv7'
 
 /** The prefix of each kind of id. A closed set: an id's kind can be read off it. */
-export const idPrefixes = {
+const idPrefixes = {
   unit: 'unit',
   stack: 'stack',
   team: 'team',

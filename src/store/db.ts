@@ -43,19 +43,14 @@ export function openDatabase(url: string, log: Log): Kysely<Database> {
     idle_in_transaction_session_timeout: 60 * SECOND,
     types: { getTypeParser },
   })
-  // A restart of Postgres breaks idle connections. Without listeners that would end this process; the pool
-  // replaces them, and the next query says so if it cannot.
-  pool.on('error', (error) => log.warn({ error: error.message }, 'a database connection broke'))
+  // A restart of Postgres breaks connections, idle ones and those in use. Without listeners on both that
+  // would end this process; the pool replaces them, and the query it happened to fails by itself.
+  const onBroken = (error: Error) => log.warn({ error: error.message }, 'a database connection broke')
+  pool.on('error', onBroken)
+  pool.on('connect', (client) => void client.on('error', onBroken))
   return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
 }
 
 /** int8 as bigint: money must not pass through a float. */
 const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
   oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid, format)
-
-const UNIQUE_VIOLATION = '23505'
-
-/** Whether an insert or update failed since another row already has these values. */
-export function isUniqueViolation(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === UNIQUE_VIOLATION
-}

@@ -4,12 +4,12 @@
 import type { Kysely } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import type { Database } from './db.ts'
-import * as accounts from './migrations/0001-accounts.ts'
-import * as units from './migrations/0002-units.ts'
+import { up as accounts } from './migrations/0001-accounts.ts'
+import { up as units } from './migrations/0002-units.ts'
 
 const migrations: Record<string, Migration> = {
-  '0001-accounts': accounts,
-  '0002-units': units,
+  '0001-accounts': { up: accounts },
+  '0002-units': { up: units },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

@@ -2,7 +2,7 @@
 
 import type { Size } from '../../contract/policy.ts'
 
-export const NANO = 1_000_000_000
+const NANO = 1_000_000_000
 
 export const priceNanoCentsPerHour = {
   nano: 250_000_000n,

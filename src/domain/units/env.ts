@@ -65,7 +65,7 @@ export async function renderEnv(app: App, unit: UnitRecord): Promise<Record<stri
  * `{{unit:NAME}}` becomes the address of a unit of the same stack, `{{self:host}}` the host of the unit's own
  * URL, `localhost` without one. One pass: what was filled in is not looked at again.
  */
-export function fillIn(value: string, stackName: string): string {
+function fillIn(value: string, stackName: string): string {
   return value.replace(/\{\{(?:unit:([a-z0-9]+(?:-[a-z0-9]+)*)|self:host)\}\}/g, (_all, name?: string) =>
     name === undefined ? 'localhost' : internalHost(name, stackName),
   )

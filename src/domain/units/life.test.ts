@@ -34,7 +34,46 @@ async function makeSleepingUnit(): Promise<Unit> {
   return await eventually(domain.app, caller, unit.id, 'sleeping')
 }
 
+describe('an operation that arrives while its unit is made', () => {
+  it('waits for it and then acts', async () => {
+    const release = domain.engine.hang('start')
+    const unit = await makeUnit(domain.app, caller, {}, { wait: false })
+    const result = run(unit.id, 'echo', 'ready')
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    release()
+    expect((await result).stdout).toBe('ready\n')
+  })
+
+  it('is refused when that takes too long, with how the machine is', async () => {
+    const release = domain.engine.hang('start')
+    const unit = await makeUnit(domain.app, caller, {}, { wait: false })
+    const refused = expect(run(unit.id, 'true')).rejects.toMatchObject({
+      status: 409,
+      code: 'invalid_state',
+      details: { machineState: 'creating', lastExit: null, providerSaid: null },
+    })
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    domain.clock.advance(31_000)
+    await refused
+    release()
+    await eventually(domain.app, caller, unit.id, 'running')
+  })
+})
+
 describe('stop and start', () => {
+  it('every start writes the boot files and the environment anew', async () => {
+    const unit = await makeUnit(domain.app, caller, {
+      files: { '/app/config': 'as declared' },
+      env: { TOKEN: { secret: 'token', value: 'still known' } },
+    })
+    await run(unit.id, 'sh', '-c', 'echo changed > /app/config')
+    expect((await run(unit.id, 'cat', '/app/config')).stdout).toBe('changed\n')
+    await stopUnit(domain.app, caller, unit.id)
+    await startUnit(domain.app, caller, unit.id)
+    expect((await run(unit.id, 'cat', '/app/config')).stdout).toBe('as declared')
+    expect((await run(unit.id, 'printenv', 'TOKEN')).stdout).toBe('still known\n')
+  })
+
   it('stop keeps the unit, start runs it again, and both can be repeated', async () => {
     const unit = await makeUnit(domain.app, caller)
     const stopped = await stopUnit(domain.app, caller, unit.id)
