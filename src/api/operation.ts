@@ -3,11 +3,12 @@
 // (a refusal, a fault, a caller that goes away) ends in exactly one row.
 
 import type { App } from '../app.ts'
-import { forbidden } from '../contract/errors.ts'
+import { type AppError, forbidden } from '../contract/errors.ts'
 import { type AuditedCall, type AuditTrail, createAuditTrail, type Via } from '../domain/audit/audit.ts'
 import { type Authenticate, createAuthenticate, type Presented } from '../domain/credentials/authenticate.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
 import { createRateLimits, type RateLimits } from '../domain/credentials/rate-limit.ts'
+import { SECOND } from '../lib/clock.ts'
 import { callerGone, toAppError } from './errors.ts'
 import type { Prepared, RawInput, Route } from './route.ts'
 import type { EventStream } from './sse.ts'
@@ -27,7 +28,9 @@ export type Request = {
   fromOwnPages: boolean
   wantsStream: boolean
   lastEventId: string | null
+  /** Aborts when the caller goes away, the server stops, or `abort` says so. */
   signal: AbortSignal
+  abort: (reason: AppError) => void
 }
 
 /** How the answer leaves. `stream` resolves or throws when the stream has ended. */
@@ -37,6 +40,8 @@ export type Reply = {
 }
 
 export type Operations = { run(request: Request, reply: Reply): Promise<void> }
+
+const RECHECK_EVERY_MS = 4 * SECOND
 
 type Gate = { app: App; authenticate: Authenticate; rates: RateLimits; audit: AuditTrail }
 
@@ -101,7 +106,7 @@ async function runAudited(
     if (route.kind === 'change') await call.open()
     const answered = await prepared.run(gate.app, request, caller)
     if (answered.kind === 'stream') {
-      await reply.stream(answered.stream)
+      await whileAllowed(gate, request, () => reply.stream(answered.stream))
     } else {
       call.result(answered.outcome)
       answer = () => reply.json(route.status, answered.body)
@@ -127,6 +132,30 @@ async function accept(gate: Gate, caller: Caller, call: AuditedCall, request: Re
   const prepared = route.prepare(raw)
   call.describe({ target: prepared.target, input: prepared.record })
   return prepared
+}
+
+/** A stream can outlive its credential: it ends within seconds of it (reliability S5). */
+async function whileAllowed(gate: Gate, request: Request, work: () => Promise<void>): Promise<void> {
+  const done = new AbortController()
+  const watching = endWithCredential(gate, request, done.signal)
+  try {
+    await work()
+  } finally {
+    done.abort()
+    await watching
+  }
+}
+
+async function endWithCredential(gate: Gate, request: Request, done: AbortSignal): Promise<void> {
+  while (!done.aborted && !request.signal.aborted) {
+    try {
+      await gate.app.clock.sleep(RECHECK_EVERY_MS, done)
+      await gate.authenticate(request.presented)
+    } catch (error) {
+      const known = toAppError(error)
+      if (!done.aborted && (known.status === 401 || known.status === 403)) request.abort(known)
+    }
+  }
 }
 
 /** A trail that cannot be written must not hide from the caller why it was refused. */

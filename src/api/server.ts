@@ -112,6 +112,7 @@ async function serveRoute(
         wantsStream: http.acceptsStream(headers),
         lastEventId: http.lastEventIdOf(headers),
         signal,
+        abort: (reason) => gone.abort(reason),
       },
       {
         json: (status, body) => sendJson(response, status, body),

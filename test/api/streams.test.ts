@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { execExitEventSchema, execOutputEventSchema } from '../../src/contract/exec.ts'
 import { logLineSchema } from '../../src/contract/logs.ts'
 import { SECOND } from '../../src/lib/clock.ts'
+import { revokeCredential } from '../../src/store/credentials.ts'
 import { collectEvents, readEvents } from '../support/events.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -212,6 +213,27 @@ describe('logs', () => {
       })
     },
   )
+})
+
+test('a revoked key ends its streams within five seconds (S5)', async () => {
+  const { id } = await makeUnit(service, team)
+  const follow = readEvents(await stream('GET', `/v1/units/${id}/logs?follow=true`))
+  const output = readEvents(await exec(id, { cmd: ['sh', '-c', 'echo begun; sleep infinity'] }))
+  await output.next()
+  await revokeCredential(service.app.db, {
+    teamId: team.teamId,
+    id: team.keyId,
+    at: service.clock.now(),
+  })
+  service.clock.advance(5 * SECOND)
+  for (const events of [follow, output]) {
+    expect((await events.next()).value).toMatchObject({
+      event: 'error',
+      data: { error: { code: 'unauthorized' } },
+    })
+    expect((await events.next()).done).toBe(true)
+  }
+  await expect.poll(() => statusOfAudit(id, 'unit.exec')).toEqual([401])
 })
 
 test('closing the service tells followers to come back, and lets short calls finish', async () => {
