@@ -7,9 +7,9 @@
 
 import { createKeyedLock } from '../../../lib/keyed-lock.ts'
 import type { Log } from '../../../lib/log.ts'
-import { run } from '../../../lib/process.ts'
 import { EngineError } from '../../errors.ts'
 import { createAddresses } from './addresses.ts'
+import { forgetConnections } from './connections.ts'
 import { createFirewall } from './firewall.ts'
 import { type Instance, type Names, namespacePath, namesOf } from './names.ts'
 import { openNotebook } from './notes.ts'
@@ -75,9 +75,6 @@ export type Network = {
 
 type Machine = { group: number; address: string; slot: Slot | null }
 
-/** The turn among addresses is written down ahead, so that not every start costs a write. */
-const TURNS_AHEAD = 256
-
 /** Nothing on the host is touched before `recover`. */
 export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const { log, dnsPort } = options
@@ -89,7 +86,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const addresses = createAddresses({
     subnet: names.subnet,
     turn: notebook.read().turn,
-    onTurn: noteTurnsAhead(notebook.read().turn, (turn) => notebook.write({ turn })),
+    onTurn: notebook.noteTurn,
   })
   const machines = new Map<string, Machine>()
   const inTurn = createKeyedLock()
@@ -194,6 +191,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
         firewall,
         otherFirewalls,
         syncUplinks,
+        refill: () => pool.refill(),
         slotsInUse: () => [...machines.values()].flatMap(({ slot }) => slot ?? []),
         log,
       })
@@ -266,24 +264,6 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
 function adopt(names: Names, address: string, found: FoundSlot[]): Slot | null {
   const slot = found.find((each) => each.whole && each.address === address)
   return slot ? slotOf(names, slot.number, address) : null
-}
-
-/** Who gets the address next must not receive what was meant for its last owner (reliability I10). */
-async function forgetConnections(address: string): Promise<void> {
-  const sides = ['--orig-src', '--orig-dst'].map((side) =>
-    // Ends with 1 when there was none. Without the tool, connections end by their own timeouts.
-    run('conntrack', ['-D', side, address], { timeoutMs: 5000 }).catch(() => undefined),
-  )
-  await Promise.all(sides)
-}
-
-function noteTurnsAhead(noted: number, write: (turn: number) => void): (turn: number) => void {
-  let ahead = noted
-  return (turn) => {
-    if (turn <= ahead && turn > ahead - TURNS_AHEAD) return
-    ahead = turn + TURNS_AHEAD
-    write(ahead)
-  }
 }
 
 /** Groups are packet marks within the table: 32 bits. */

@@ -11,19 +11,31 @@ export type Notes = {
   opened: string[]
 }
 
-export type Notebook = { read(): Notes; write(change: Partial<Notes>): void }
+export type Notebook = {
+  read: () => Notes
+  write: (change: Partial<Notes>) => void
+  /** Notes the turn well ahead, so that not every start of a machine costs a write. */
+  noteTurn: (turn: number) => void
+}
+
+const TURNS_AHEAD = 256
 
 export async function openNotebook(stateDir: string): Promise<Notebook> {
   const path = join(stateDir, 'network.json')
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   let notes = await load(path)
+  // Synchronous, so that two writes cannot cross: it is a few bytes, once in many starts.
+  const write = (change: Partial<Notes>) => {
+    notes = { ...notes, ...change }
+    writeFileSync(`${path}.new`, JSON.stringify(notes), { mode: 0o600 })
+    renameSync(`${path}.new`, path)
+  }
   return {
     read: () => notes,
-    // Synchronous, so that two writes cannot cross: it is a few bytes, once in many starts.
-    write(change) {
-      notes = { ...notes, ...change }
-      writeFileSync(`${path}.new`, JSON.stringify(notes), { mode: 0o600 })
-      renameSync(`${path}.new`, path)
+    write,
+    noteTurn(turn) {
+      const isNoted = turn <= notes.turn && turn > notes.turn - TURNS_AHEAD
+      if (!isNoted) write({ turn: turn + TURNS_AHEAD })
     },
   }
 }

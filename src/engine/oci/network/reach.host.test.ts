@@ -186,6 +186,29 @@ test('one machine cannot fill the connection table', async () => {
   expect(await lab.reach(machine('a2').namespacePath, `tcp://${PUBLIC}:${PORT}`)).toEqual([HOST])
 })
 
+test('the puller of images is kept off private addresses, but for those allowed', async () => {
+  const GID = 54_321
+  const puller = { gids: [GID], allowed: [{ address: '127.0.0.2', port: HOST_PORT }] }
+  const second = await lab.openNetwork({ ...newInstance(), subnet: '10.251.0.0/16' }, puller)
+  await second.recover([])
+  try {
+    await lab.serve(lab.outside, `10.200.0.1:${PORT}`)
+    await lab.serve(lab.host, '127.0.0.3:7002')
+    const targets = [
+      `tcp://${PUBLIC}:${PORT}`,
+      `tcp://127.0.0.2:${HOST_PORT}`,
+      `tcp://10.200.0.1:${PORT}`,
+      'tcp://127.0.0.3:7002',
+    ]
+    const [open, allowed, ...closed] = await lab.reachAs(GID, lab.host, ...targets)
+    expect([open, allowed, ...closed]).toEqual([HOST, '127.0.0.1', null, null])
+    // It is the group that is refused: others on the host reach all of them.
+    expect(await lab.reach(lab.host, ...targets)).not.toContain(null)
+  } finally {
+    await second.close({ removeAll: true })
+  }
+})
+
 test('two instances on one host keep apart', async () => {
   const other = { ...newInstance(), subnet: '10.250.0.0/16' }
   const second = await lab.openNetwork(other)

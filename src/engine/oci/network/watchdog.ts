@@ -18,6 +18,8 @@ export type Watched = {
   firewall: Firewall
   otherFirewalls: OtherFirewalls
   syncUplinks: () => Promise<void>
+  /** Goes on making spare slots where that has failed. */
+  refill: () => void
   /** The slots of machines, as of now. */
   slotsInUse: () => Slot[]
   log: Log
@@ -58,6 +60,7 @@ async function look(watched: Watched): Promise<void> {
     forwarding: async () => await mendForwarding(names),
     tables: async () => await firewall.repair(),
     uplinks: async () => await watched.syncUplinks(),
+    'spare slots': async () => watched.refill(),
     'other firewalls': async () => await watched.otherFirewalls.ensure(),
   }
   for (const [part, mend] of Object.entries(parts)) {

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { run, runOrThrow } from '../../../../lib/process.ts'
 import { type Instance, namespacePath } from '../names.ts'
 import type { Attachment, KnownMachine, RecoveredNetwork } from '../network.ts'
+import type { Pullers } from '../tables.ts'
 import type { Call, Reply } from './network-process.ts'
 
 export const HOST = '192.0.2.2'
@@ -49,11 +50,13 @@ export type Lab = {
   /** Paths of the namespaces. */
   host: string
   outside: string
-  openNetwork: (instance?: Instance) => Promise<NetworkProcess>
+  openNetwork: (instance?: Instance, pullers?: Pullers) => Promise<NetworkProcess>
   /** Runs a program in a namespace; answers its standard output, throws when it fails. */
   inside: (namespace: string, command: string, ...args: string[]) => Promise<string>
   /** Answers TCP and UDP there until the lab closes. */
   serve: (namespace: string, ...addresses: string[]) => Promise<void>
+  /** As `reach`, by a process of this group. */
+  reachAs: (gid: number, namespace: string, ...targets: string[]) => Promise<(string | null)[]>
   /** What each target answers; null for those out of reach. */
   reach: (namespace: string, ...targets: string[]) => Promise<(string | null)[]>
   ping: (namespace: string, address: string) => Promise<boolean>
@@ -96,8 +99,8 @@ export async function openLab(): Promise<Lab> {
     outside,
     inside,
 
-    async openNetwork(of = instance) {
-      const options = { instance: of, dnsPort: DNS_PORT, stateDir: join(stateDir, of.id) }
+    async openNetwork(of = instance, pullers = { gids: [], allowed: [] }) {
+      const options = { instance: of, pullers, dnsPort: DNS_PORT, stateDir: join(stateDir, of.id) }
       const child = fork(script('./network-process.ts'), [JSON.stringify(options)], {
         execPath: 'nsenter',
         execArgv: [`--net=${host}`, process.execPath],
@@ -123,6 +126,11 @@ export async function openLab(): Promise<Lab> {
     async reach(namespace, ...targets) {
       const output = await inside(namespace, process.execPath, script('./probe.ts'), 'reach', ...targets)
       return JSON.parse(output) as (string | null)[]
+    },
+
+    async reachAs(gid, namespace, ...targets) {
+      const as = ['--regid', String(gid), '--clear-groups', process.execPath, script('./probe.ts')]
+      return JSON.parse(await inside(namespace, 'setpriv', ...as, 'reach', ...targets)) as (string | null)[]
     },
 
     async ping(namespace, address) {
