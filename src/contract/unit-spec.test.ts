@@ -218,6 +218,7 @@ describe('what no machine can take', () => {
     [{ files: { '/a': { base64: 'eB==' } } }, 'spec.files./a.base64'],
     [{ volume: { mount: '/' } }, 'spec.volume.mount'],
     [{ volume: { mount: '/proc' } }, 'spec.volume.mount'],
+    [{ volume: { mount: '/etc' } }, 'spec.volume.mount'],
     [{ volume: { mount: '/sys/fs' } }, 'spec.volume.mount'],
     [{ volume: { mount: '/data/../proc' } }, 'spec.volume.mount'],
     [{ volume: { mount: 'data' } }, 'spec.volume.mount'],

@@ -30,17 +30,20 @@ const argvSchema = z
   .array(text(limits.argvItemLength))
   .max(limits.argvItems, `must have at most ${limits.argvItems} items`)
 
-// The kernel's own trees stay the kernel's, and what names the resolver stays ours.
-const reservedMounts = ['/proc', '/sys', '/dev', '/etc', '/run/berth']
+// The kernel's own trees stay the kernel's, ours ours; /etc as a whole holds what the engine puts there.
+const reservedTrees = ['/proc', '/sys', '/dev', '/run/berth']
+
+function isMountable(mount: string): boolean {
+  const inTree = reservedTrees.some((tree) => mount === tree || mount.startsWith(`${tree}/`))
+  return !inTree && mount !== '/etc'
+}
 
 const volumeSchema = strict({
   mount: text(limits.volumeMountLength)
     .refine(isPlainPath, {
       error: 'must be an absolute path without "." , ".." or empty parts, such as "/data"',
     })
-    .refine((mount) => !reservedMounts.some((tree) => mount === tree || mount.startsWith(`${tree}/`)), {
-      error: `must not lie in ${reservedMounts.join(', ')}`,
-    }),
+    .refine(isMountable, { error: `must not be /etc, or lie in ${reservedTrees.join(', ')}` }),
   gb: z.int().min(limits.volumeGb.min).max(limits.volumeGb.max).default(limits.volumeGb.default),
 })
 
