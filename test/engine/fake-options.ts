@@ -1,6 +1,8 @@
 // How the engine in memory takes the contract, alone and behind the socket.
 
+import type { FakeEngine } from '../../src/engine/fake-engine.ts'
 import type { ContractOptions } from './contract.ts'
+import { configuredImage } from './suite.ts'
 
 const notReal = 'the engine in memory has no'
 
@@ -16,4 +18,10 @@ export const fakeOptions: ContractOptions = {
     network: `${notReal} network`,
     restart: `${notReal} state outside of its process`,
   },
+}
+
+export async function pullConfigured(fake: FakeEngine): Promise<string> {
+  const reference = 'docker.io/library/configured:1'
+  fake.setImage(reference, configuredImage)
+  return (await fake.pull(reference)).digest
 }

@@ -5,12 +5,15 @@ import { describe, expect, test } from 'vitest'
 import { createFakeEngine } from '../../src/engine/fake-engine.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { describeEngineContract } from './contract.ts'
-import { fakeOptions } from './fake-options.ts'
+import { fakeOptions, pullConfigured } from './fake-options.ts'
 import { kindOf } from './suite.ts'
 
 describeEngineContract(
   'the engine in memory',
-  async () => ({ engine: createFakeEngine({ clock: systemClock }), close: async () => {} }),
+  async () => {
+    const engine = createFakeEngine({ clock: systemClock })
+    return { engine, configuredImage: await pullConfigured(engine), close: async () => {} }
+  },
   fakeOptions,
 )
 

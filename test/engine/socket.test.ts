@@ -13,7 +13,7 @@ import { serveEngine } from '../../src/engine/socket-server.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { describeEngineContract } from './contract.ts'
-import { fakeOptions } from './fake-options.ts'
+import { fakeOptions, pullConfigured } from './fake-options.ts'
 import { eventually, kindOf } from './suite.ts'
 
 let directory = ''
@@ -57,7 +57,14 @@ async function withMachine() {
   return { ...served, ref, run }
 }
 
-describeEngineContract('the engine in memory, over its socket', async () => await serve(), fakeOptions)
+describeEngineContract(
+  'the engine in memory, over its socket',
+  async () => {
+    const served = await serve()
+    return { ...served, configuredImage: await pullConfigured(served.fake) }
+  },
+  fakeOptions,
+)
 
 describe('the socket', () => {
   test('belongs to the group that may connect, and is gone after close', async () => {

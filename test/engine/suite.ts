@@ -3,11 +3,20 @@
 
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import type { Engine, Exit, IsolationClass, LogLine, MachineRef } from '../../src/engine/engine.ts'
+import type {
+  Engine,
+  Exit,
+  ImageConfig,
+  IsolationClass,
+  LogLine,
+  MachineRef,
+} from '../../src/engine/engine.ts'
 import type { MachineSpec, MachineStatus, RunSpec } from '../../src/engine/engine.ts'
 
 export type OpenedEngine = {
   engine: Engine
+  /** Digest of an image with the configuration `configuredImage` (below). */
+  configuredImage: string
   /** Closes it and opens another over what it leaves: another process would do the same. */
   reopen?: () => Promise<Engine>
   close(): Promise<void>
@@ -36,6 +45,16 @@ export type ExecResult = {
 export type ExecOptions = { stdin?: Buffer | string; timeoutMs?: number; signal?: AbortSignal }
 
 export type Suite = ReturnType<typeof createSuite>
+
+/** What an image may say of itself: everything but its root directory and ports. */
+export const configuredImage: ImageConfig = {
+  env: ['PATH=/usr/bin:/bin', 'FROM_IMAGE=yes'],
+  entrypoint: ['echo', 'entry'],
+  cmd: ['point'],
+  workingDir: '/srv',
+  user: '1:1',
+  exposedPorts: [],
+}
 
 /** Enough for anything small in any class. */
 const EXEC_TIMEOUT_MS = 20_000
@@ -83,6 +102,7 @@ export function createSuite(open: OpenEngine, options: SuiteOptions) {
     options,
     engine,
     imageDigest: () => imageDigest,
+    configuredImage: () => opened?.configuredImage ?? '',
     specOf,
 
     async open(): Promise<void> {

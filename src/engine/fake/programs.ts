@@ -79,7 +79,7 @@ const programs: Record<string, Program> = {
     return 0
   },
   id: async (process) => {
-    await print(process, `${process.user || '0'}\n`)
+    await print(process, `${process.user.split(':')[0] || '0'}\n`)
     return 0
   },
   hostname: async (process) => {

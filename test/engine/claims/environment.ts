@@ -34,13 +34,30 @@ export function environmentClaims(suite: Suite): void {
     expect((await suite.exec(machine(), ['hostname'])).stdout).toBe('web-1\n')
   })
 
-  test('commands run in the working directory of the image', async () => {
-    expect((await suite.exec(machine(), ['pwd'])).stdout).toBe('/\n')
+  test('working directory, user and environment of the image hold for its first process and for commands', async () => {
+    const idle = { entrypoint: ['sleep', 'infinity'], cmd: [] }
+    const ref = await suite.running(idle, { imageDigest: suite.configuredImage() })
+    expect((await suite.sh(ref, 'pwd; id -u; printenv FROM_IMAGE')).stdout).toBe('/srv\n1\nyes\n')
+    const saying = { entrypoint: ['sh', '-c', 'pwd; id -u; printenv FROM_IMAGE'], cmd: [] }
+    const other = await suite.running(saying, { imageDigest: suite.configuredImage() })
+    expect((await suite.logged(other.id, 3)).map((line) => line.text)).toEqual(['/srv', '1', 'yes'])
   })
 
-  test("an entrypoint of the caller's drops the image's command", async () => {
-    const ref = await suite.running({ entrypoint: ['echo', 'from', 'entrypoint'], cmd: null })
-    expect(await suite.logged(ref.id, 1)).toMatchObject([{ text: 'from entrypoint' }])
+  test("entrypoint and command are the image's, but for those that were given", async () => {
+    const given: [entrypoint: string[] | null, cmd: string[] | null, says: string][] = [
+      [null, null, 'entry point'],
+      [null, ['other'], 'entry other'],
+      [['echo'], ['mine'], 'mine'],
+      [['echo', 'alone'], null, 'alone'],
+    ]
+    for (const [entrypoint, cmd, says] of given) {
+      const ref = await suite.running({ entrypoint, cmd }, { imageDigest: suite.configuredImage() })
+      expect((await suite.logged(ref.id, 1)).map((line) => line.text)).toEqual([says])
+    }
+  })
+
+  test('commands run in the root directory where the image names none', async () => {
+    expect((await suite.exec(machine(), ['pwd'])).stdout).toBe('/\n')
   })
 
   test('no environment of the host is seen inside', async () => {

@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { kindOf, type Suite } from '../suite.ts'
 
 /** Whatever lies at a path, the answer comes within this. */
@@ -44,7 +47,8 @@ export function hostileFileClaims(suite: Suite): void {
     await suite.sh(machine(), 'mkfifo /tmp/fifo')
     expect(await outcome(read('/tmp/fifo'))).toBe('not_a_file')
     expect(await outcome(write('/tmp/fifo'))).toBe('not_a_file')
-    for (const device of ['/dev/zero', '/dev/full', '/dev/tty', '/dev/stdin', '/dev/fd/0']) {
+    for (const path of ['/dev/stdin', '/dev/fd/0']) expect(await outcome(read(path))).not.toBeNull()
+    for (const device of ['/dev/zero', '/dev/full', '/dev/tty']) {
       expect([device, await outcome(read(device))]).not.toEqual([device, null])
       expect([device, await outcome(write(device))]).not.toEqual([device, null])
     }
@@ -87,6 +91,27 @@ export function hostileFileClaims(suite: Suite): void {
     await suite.sh(machine(), 'mkdir /tmp/new')
     await write('/tmp/new/file')
     expect((await suite.sh(machine(), 'stat -c %a /tmp/new/file; ls -A /tmp/new')).stdout).toBe('644\nfile\n')
+  })
+
+  test('boot files go where planted links lead, but never out of the machine', async () => {
+    const canary = await mkdtemp(join(tmpdir(), 'berth-canary-'))
+    onTestFinished(async () => await rm(canary, { recursive: true }))
+    const ref = await suite.running()
+    // Absolute, climbing, and by way of a process: all would end in the host's directory if followed there.
+    await suite.sh(ref, `ln -s ${canary} /srv/absolute; ln -s ../../../../../../..${canary} /srv/climbing`)
+    await suite.sh(ref, `ln -s /proc/1/root${canary} /srv/process; mkdir -p ${canary}; mkfifo /srv/fifo`)
+    await suite.engine().stop(ref, 0)
+    for (const [i, directory] of ['absolute', 'climbing', 'process'].entries()) {
+      const files = [{ path: `/srv/${directory}/planted`, content: Buffer.from('x') }]
+      const started = performance.now()
+      await outcome(suite.start({ id: ref.id, generation: 2 + i }, { files }))
+      expect(performance.now() - started).toBeLessThan(ANSWERS_WITHIN_MS)
+      await suite.engine().stop({ id: ref.id, generation: 2 + i }, 0)
+    }
+    const overFifo = { files: [{ path: '/srv/fifo', content: Buffer.from('content') }] }
+    const again = await suite.start({ id: ref.id, generation: 10 }, overFifo)
+    expect((await suite.engine().readFile(again, '/srv/fifo', 100)).toString()).toBe('content')
+    expect(await readdir(canary)).toEqual([])
   })
 
   test('files are written and read while the machine swaps what lies at their path', async () => {
