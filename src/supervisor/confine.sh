@@ -1,19 +1,17 @@
 #!/bin/sh
 # Runs a command in a mount namespace of its own (see confine.ts, which calls this; pid and session stay).
-# Arguments: PREFIX... -- (ro|rw FROM TO)... -- COMMAND...
+# Arguments: (ro|rw FROM TO)... -- COMMAND...
 set -eu
 
-# Mounts below these prefixes (disks of units, the pool, network namespaces) belong to the engine. A copy of
-# one in here would keep it alive after the engine has unmounted it.
-while [ "$1" != -- ]; do
-  while read -r _ _ _ _ point _; do
-    case $point in "$1"/*) echo "$point" ;; esac
-  done </proc/self/mountinfo | while read -r point; do
-    umount --lazy "$point" 2>/dev/null || true
-  done
-  shift
+# Disks of units, pools and network namespaces belong to the engines of this host. A copy of such a mount in
+# here would keep it alive after its engine has unmounted it, also another instance's.
+while read -r _ _ _ _ point _ rest; do
+  case "$point ${rest#*- }" in
+    /run/berth/* | /run/netns/* | */pool' btrfs '*) echo "$point" ;;
+  esac
+done </proc/self/mountinfo | while read -r point; do
+  umount --lazy "$point" 2>/dev/null || true
 done
-shift
 
 while [ "$1" != -- ]; do
   mount --bind "$2" "$3"

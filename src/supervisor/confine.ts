@@ -9,8 +9,6 @@ export type Confinement = {
   user: string
   /** Sent to the child when the supervisor's process dies, however it dies. */
   deathSignal: 'SIGKILL' | 'SIGINT'
-  /** Mounts below these directories are none of the child's business and are left behind. */
-  withoutMountsBelow: string[]
   /** Whether it may listen on ports below 1024, which else only root may. */
   lowPorts?: boolean
   /** What the child sees where. `to` exists; a child writes nowhere but where its user may and this says rw. */
@@ -30,11 +28,11 @@ export function confined(confinement: Confinement, command: string[]): [string, 
     'unshare',
     [
       '--mount',
+      // Unmounting on the host reaches in here; nothing reaches out.
+      '--propagation=slave',
       '--',
       '/bin/sh',
       script,
-      ...confinement.withoutMountsBelow,
-      '--',
       ...binds,
       '--',
       ...dropPrivileges(confinement),

@@ -3,7 +3,7 @@
 
 import { constants } from 'node:fs'
 import { copyFile, type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { MINUTE } from '../lib/clock.ts'
 
 const LARGEST_BYTES = 16 * 1024 * 1024
@@ -11,12 +11,15 @@ const CHECK_EVERY_MS = MINUTE / 2
 /** Older than these is gone. */
 const KEPT = ['1', '2', '3'] as const
 
-export type LogFile = { path: string; descriptor: number; close(): Promise<void> }
+export type LogFile = { descriptor: number; close(): Promise<void> }
+
+export function logPathOf(dataDir: string): string {
+  return join(dataDir, 'logs/berth.log')
+}
 
 export async function openLogFile(dataDir: string): Promise<LogFile> {
-  const dir = join(dataDir, 'logs')
-  await mkdir(dir, { recursive: true, mode: 0o700 })
-  const path = join(dir, 'berth.log')
+  const path = logPathOf(dataDir)
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   // Appending, so that truncating it below the writers is safe.
   const file = await open(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT, 0o600)
   const rotate = () => rotateWhenLarge(file, path).catch(() => {})
@@ -24,7 +27,6 @@ export async function openLogFile(dataDir: string): Promise<LogFile> {
   const timer = setInterval(() => void rotate(), CHECK_EVERY_MS)
   timer.unref()
   return {
-    path,
     descriptor: file.fd,
     close: async () => {
       clearInterval(timer)

@@ -81,7 +81,6 @@ function confinementOf(name: RoleName, user: AccountName, { config, runDir }: Ro
     user,
     deathSignal: 'SIGKILL',
     lowPorts: ports.some((port) => port < 1024),
-    withoutMountsBelow: [config.dataDir, config.imagesDir, runDir, '/run/netns'],
     binds: [
       { mode: 'ro', from: process.execPath, to: seen.node },
       { mode: 'ro', from: project, to: seen.program },

@@ -4,7 +4,6 @@
 
 import { existsSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log } from '../lib/log.ts'
@@ -15,7 +14,7 @@ import { type Credentials, credentialsPath, readCredentials, writeCredentials } 
 import { lockDataDirectory } from './data-directory-lock.ts'
 import { loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
 import { keepRunning, type Kept, type Part, type Running } from './keep-running.ts'
-import { openLogFile } from './log-file.ts'
+import { logPathOf, openLogFile } from './log-file.ts'
 import { claimPorts } from './ports.ts'
 import { postgresUrl, startPostgres } from './postgres.ts'
 import { compiledDirOf, prepareRoleDirectories, stateDirOf } from './role-command.ts'
@@ -41,29 +40,27 @@ export async function supervise(settings: Config): Promise<number> {
     complain('stopped by force; units keep running, and the next start takes them over')
     process.exit(130)
   })
-  const kept: Kept[] = []
+  const { context, close } = await prepare(settings, stop)
   try {
-    const { context, close } = await prepare(settings, stop, kept)
-    try {
-      const ready = await startAll(context)
-      announce(context, ready)
-      const gaveUp = await firstToGiveUp(kept, stop)
-      if (gaveUp === null) return 0
-      complain(`${gaveUp} The log: ${join(settings.dataDir, 'logs/berth.log')}`)
-      return 1
-    } finally {
-      say('Stopping. Units keep running.')
-      for (const part of kept.toReversed()) await part.stop()
-      await close()
-    }
+    const ready = await startAll(context)
+    announce(context, ready)
+    const gaveUp = await firstToGiveUp(context.kept, stop)
+    if (gaveUp === null) return 0
+    throw new Error(gaveUp)
   } catch (error) {
     if (stop.aborted) return 0
     complain(error instanceof Error ? error.message : String(error))
+    complain(`more may be in ${logPathOf(settings.dataDir)}`)
     return 1
+  } finally {
+    say('Stopping. Units keep running.')
+    for (const part of context.kept.toReversed()) await part.stop()
+    await close()
   }
 }
 
-async function prepare(settings: Config, stop: AbortSignal, kept: Kept[]) {
+/** Throws a sentence when something is in the way, before anything has been started. */
+async function prepare(settings: Config, stop: AbortSignal) {
   await refuseBrokenHost(settings)
   await mkdir(settings.dataDir, { recursive: true })
   await chmod(settings.dataDir, 0o711)
@@ -84,7 +81,7 @@ async function prepare(settings: Config, stop: AbortSignal, kept: Kept[]) {
     logFile: logFile.descriptor,
     log: createLog('supervisor', config.logLevel, logFile.descriptor),
     stop,
-    kept,
+    kept: [],
   }
   const close = async () => {
     await logFile.close()
@@ -204,7 +201,7 @@ Berth is ready.
                (works once, within a day; "npm run sign-in" makes another)
   Credentials  ${credentialsPath(config.dataDir)} (with the API key; for root alone)
   Isolation    ${engine.isolation}: ${engine.reason}
-  Log          ${join(config.dataDir, 'logs/berth.log')}
+  Log          ${logPathOf(config.dataDir)}
 
 Ctrl-C stops Berth. Units keep running, and the next start takes them over.
 `)

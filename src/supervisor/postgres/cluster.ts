@@ -74,7 +74,6 @@ function confinement(account: Account, root: string, seenAs: string, socketDir: 
     user: account.name,
     // Fast shutdown: a killed supervisor leaves a clean cluster behind.
     deathSignal: 'SIGINT' as const,
-    withoutMountsBelow: [],
     binds: [
       { mode: 'rw' as const, from: '/dev/shm', to: '/dev/shm' },
       { mode: 'rw' as const, from: socketDir, to: socketDir },

@@ -1,0 +1,123 @@
+// Every process of Berth can die; its units do not notice.
+
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { Berth, eventually, makeDataDir, processIds } from '../support/berth.ts'
+import { createUnit, destroyAll, exec, listUnits } from '../support/berth-units.ts'
+import { cleanHost } from '../support/host-state.ts'
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+let units: Unit[]
+
+/** What a unit's processes alone know: when it was restarted, this is another one. */
+const markOf = (unit: Unit) => exec(berth, unit, ['cat', '/dev/shm/mark'])
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  berth = await new Berth(data.path, {}).ready()
+  units = []
+  for (const name of ['one', 'two']) {
+    const unit = await createUnit(berth, { name, image: 'berth.local/debian:12', size: 'nano' })
+    // In memory, so that it would be gone if the unit's processes were.
+    await exec(berth, unit, ['sh', '-c', `echo ${name} > /dev/shm/mark`])
+    units.push(unit)
+  }
+})
+
+afterAll(async () => {
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+})
+
+async function expectUnitsUnharmed(): Promise<void> {
+  await eventually(async () => {
+    const listed = await listUnits(berth)
+    expect(listed.map(({ name, state }) => `${name} ${state}`).toSorted()).toEqual([
+      'one running',
+      'two running',
+    ])
+    for (const unit of units) expect((await markOf(unit)).stdout).toBe(`${unit.name}\n`)
+  })
+}
+
+async function killRole(role: string): Promise<void> {
+  const before = await berth.pidOf(role)
+  if (before === null) throw new Error(`the ${role} does not run`)
+  process.kill(before, 'SIGKILL')
+  await eventually(async () => {
+    const now = await berth.pidOf(role)
+    expect(now).not.toBeNull()
+    expect(now).not.toBe(before)
+  })
+}
+
+describe('units live on', () => {
+  it.each(['engine', 'server', 'gateway'])('when the %s is killed, which comes back', async (role) => {
+    await killRole(role)
+    await expectUnitsUnharmed()
+  })
+
+  it('when engine and server are killed together', async () => {
+    await Promise.all([killRole('engine'), killRole('server')])
+    await expectUnitsUnharmed()
+  })
+
+  it('when Postgres is killed, which comes back', async () => {
+    const before = await postmaster()
+    process.kill(before, 'SIGKILL')
+    await eventually(async () => expect(await postmaster()).not.toBe(before))
+    await expectUnitsUnharmed()
+  })
+
+  it('over Ctrl-C and the next start, which takes them over with the same key', async () => {
+    const { apiKey } = berth.credentials
+    expect(await berth.pressCtrlC()).toBe(0)
+    expect(berth.output).toContain('Units keep running.')
+    const { processes, cgroups } = await berth.hostState()
+    expect(processes.length).toBeGreaterThan(0)
+    expect(cgroups.length).toBeGreaterThan(0)
+
+    berth = await new Berth(data.path, {}).ready()
+    expect(berth.credentials.apiKey).toBe(apiKey)
+    await expectUnitsUnharmed()
+  })
+
+  it('over a start without credentials.json, which makes another key and leaves the first valid', async () => {
+    const { apiKey } = berth.credentials
+    await berth.pressCtrlC()
+    await rm(join(data.path, 'credentials.json'))
+    berth = await new Berth(data.path, {}).ready()
+    expect(berth.credentials.apiKey).not.toBe(apiKey)
+    await expectUnitsUnharmed()
+    const headers = { authorization: `Bearer ${apiKey}` }
+    expect((await fetch(`${berth.credentials.baseUrl}/v1/units`, { headers })).status).toBe(200)
+  })
+
+  it('when the supervisor is killed, whose processes end with it', async () => {
+    const roles = await Promise.all(['engine', 'server', 'gateway'].map((role) => berth.pidOf(role)))
+    process.kill(await berth.supervisorPid(), 'SIGKILL')
+    await eventually(async () => {
+      const alive = new Set(await processIds())
+      expect(roles.filter((pid) => pid !== null && alive.has(pid))).toEqual([])
+    })
+
+    berth = await new Berth(data.path, {}).ready()
+    await expectUnitsUnharmed()
+  })
+})
+
+/** The one Postgres of this instance that the supervisor started. */
+async function postmaster(): Promise<number> {
+  const { id } = await berth.instance()
+  const lines = (await berth.hostState()).processes
+  const found = lines.find(
+    (line) => line.includes(`/run/berth/${id}/postgres/files/`) && line.includes('bin/postgres -D'),
+  )
+  if (found === undefined) throw new Error('Postgres does not run')
+  return Number.parseInt(found, 10)
+}

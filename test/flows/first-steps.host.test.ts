@@ -1,0 +1,120 @@
+// A new user's first hour: start, the printed key, a program written into a unit and run there.
+
+import { createHash } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
+import { cleanHost } from '../support/host-state.ts'
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  berth = await new Berth(data.path, {}).ready()
+})
+
+afterAll(async () => {
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+})
+
+describe('npm start', () => {
+  it('prints the base URL, the sign-in link, where the key is and the isolation class with its reason', () => {
+    const { baseUrl, signInUrl } = berth.credentials
+    expect(berth.output).toContain(`API          ${baseUrl}`)
+    expect(berth.output).toContain(signInUrl)
+    expect(berth.output).toContain(join(data.path, 'credentials.json'))
+    expect(berth.output).toMatch(/Isolation {4}(gvisor|runc): \S+/)
+  })
+
+  it('keeps the credentials for root alone, and out of what it prints', async () => {
+    const { mode, uid } = await stat(join(data.path, 'credentials.json'))
+    expect([mode & 0o777, uid]).toEqual([0o600, 0])
+    expect(berth.credentials.caFile).toBeNull()
+    expect(berth.output).not.toContain(berth.credentials.apiKey)
+  })
+
+  it('prints a link that signs a person in', async () => {
+    const response = await fetch(berth.credentials.signInUrl, { redirect: 'manual' })
+    expect(response.status).toBeLessThan(400)
+  })
+
+  it('answers a caller without a key with 401', async () => {
+    const response = await fetch(`${berth.credentials.baseUrl}/v1/units`)
+    expect(response.status).toBe(401)
+  })
+})
+
+describe('a Python script in a unit', () => {
+  it('is written, run, and its output read back with the same SHA-256', async () => {
+    const unit = await createUnit(berth, { name: 'py', image: 'berth.local/python:3.11' })
+    const script = [
+      'import hashlib',
+      'data = bytes(range(256)) * 1000',
+      'open("/root/out.bin", "wb").write(data)',
+      'print(hashlib.sha256(data).hexdigest())',
+    ].join('\n')
+    const files = `/v1/units/${unit.id}/files`
+    const contentBase64 = Buffer.from(script).toString('base64')
+    const written = await berth.call('POST', files, { path: '/root/make.py', contentBase64 })
+    expect(written).toMatchObject({
+      status: 200,
+      body: {
+        path: '/root/make.py',
+        bytes: script.length,
+        sha256: sha256(Buffer.from(script)),
+        verified: true,
+      },
+    })
+
+    const run = await exec(berth, unit, ['python3', '/root/make.py'])
+    expect(run).toMatchObject({ exitCode: 0, stderr: '' })
+
+    const read = await berth.call<{ contentBase64: string }>('GET', `${files}?path=/root/out.bin`)
+    expect(sha256(Buffer.from(read.body.contentBase64, 'base64'))).toBe(run.stdout.trim())
+  })
+})
+
+describe('PostgreSQL in a unit', () => {
+  it('answers a query by exec, and by name from a sibling', async () => {
+    const database = await createUnit(
+      berth,
+      {
+        name: 'db',
+        image: 'berth.local/postgres:15',
+        size: 'medium',
+        ports: [5432],
+        env: { POSTGRES_PASSWORD: 'not-secret' },
+      },
+      'shop',
+    )
+    const psql = (unit: Unit, host: string) =>
+      exec(berth, unit, [
+        'psql',
+        `postgresql://postgres:not-secret@${host}/postgres`,
+        '--tuples-only',
+        '--no-align',
+        '--command=select 6 * 7',
+      ])
+    await eventually(async () => expect((await psql(database, 'localhost')).stdout).toBe('42\n'), 60_000)
+
+    const client = await createUnit(
+      berth,
+      { name: 'client', image: 'berth.local/postgres:15', cmd: ['sleep', 'infinity'], entrypoint: [] },
+      'shop',
+    )
+    for (const host of ['db', 'db.shop.internal', database.internalHost]) {
+      expect(await psql(client, host)).toMatchObject({ stdout: '42\n', stderr: '' })
+    }
+  })
+})
+
+function sha256(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex')
+}

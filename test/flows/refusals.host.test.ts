@@ -1,0 +1,67 @@
+// What keeps Berth from starting is said in one sentence, with what to do about it.
+
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Berth, makeDataDir } from '../support/berth.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+beforeAll(async () => {
+  data = await makeDataDir()
+})
+afterAll(() => data.remove())
+
+async function refusal(env: Record<string, string>): Promise<string> {
+  const berth = new Berth(data.path, env)
+  expect(await berth.exitCode()).toBe(1)
+  return berth.output
+}
+
+describe('npm start refuses', () => {
+  it('a port that is taken, and names the setting', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    expect(await refusal({ BERTH_API_ADDRESS: `127.0.0.1:${port}` })).toMatch(
+      new RegExp(`berth: 127.0.0.1:${port} is taken by another program: .* set BERTH_API_ADDRESS to another`),
+    )
+    other.close()
+  })
+
+  it('a setting that is wrong, and names it', async () => {
+    expect(await refusal({ BERTH_ISOLATION: 'none' })).toMatch(
+      /berth: BERTH_ISOLATION must be one of auto, gvisor, runc, not "none"/,
+    )
+  })
+
+  it('a data directory whose name cannot be mounted', async () => {
+    expect(await refusal({ BERTH_DATA_DIR: '/var/tmp/with space' })).toMatch(/Set BERTH_DATA_DIR to a path/)
+  })
+
+  it('a database that cannot be reached, without showing its password', async () => {
+    const output = await refusal({ DATABASE_URL: 'postgresql://u:hunter2@127.0.0.1:1/none' })
+    expect(output).toMatch(/berth: The database cannot be used \(ECONNREFUSED.*DATABASE_URL/)
+    expect(output).not.toContain('hunter2')
+  })
+
+  it('to be anyone but root', () => {
+    const result = spawnSync('setpriv', ['--reuid=nobody', '--clear-groups', process.execPath, main, 'all'], {
+      encoding: 'utf8',
+      env: { BERTH_DATA_DIR: data.path },
+    })
+    expect(result.status).toBe(1)
+    expect(result.stderr).toMatch(/berth: root: no\. .*sudo/)
+  })
+
+  it('a data directory where Berth already runs', async () => {
+    const first = await new Berth(data.path, {}).ready()
+    expect(await refusal({})).toMatch(
+      /berth: Berth already runs on .* \(process \d+\): stop that one, or set BERTH_DATA_DIR/,
+    )
+    expect(await first.pressCtrlC()).toBe(0)
+  })
+})

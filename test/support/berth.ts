@@ -1,0 +1,165 @@
+// The real product as an operator runs it: the start command, its own data directory and ports, and then only
+// what a caller has: HTTP and the credentials file.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { SAFE_PATH } from '../../src/lib/process.ts'
+import type { Credentials } from '../../src/supervisor/credentials-file.ts'
+import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'
+import { hostStateOf, type HostState } from './host-state.ts'
+
+/** Images are built once and used by all tests. */
+export const IMAGES_DIR = '/var/lib/berth-test/images'
+const READY_TIMEOUT_MS = 120_000
+const project = fileURLToPath(new URL('../..', import.meta.url))
+
+export type Answer<T> = { status: number; body: T }
+
+export class Berth {
+  readonly dataDir: string
+  output = ''
+  #child: ChildProcess
+  #credentials: Credentials | null = null
+
+  constructor(dataDir: string, env: Record<string, string>) {
+    this.dataDir = dataDir
+    this.#child = spawn('npm', ['start'], {
+      cwd: project,
+      // A process group of its own, as a shell gives it: Ctrl-C goes to the group.
+      detached: true,
+      env: { ...baseEnvironment(dataDir), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => {
+        this.output += chunk.toString('utf8')
+      })
+    }
+  }
+
+  /** Until it says it is ready; throws what it printed when it ends instead. */
+  async ready(): Promise<this> {
+    const deadline = Date.now() + READY_TIMEOUT_MS
+    while (!this.output.includes('Berth is ready.')) {
+      if (this.#child.exitCode !== null || Date.now() > deadline) {
+        throw new Error(`Berth did not get ready:\n${this.output}`)
+      }
+      await delay(50)
+    }
+    this.#credentials = JSON.parse(
+      await readFile(join(this.dataDir, 'credentials.json'), 'utf8'),
+    ) as Credentials
+    return this
+  }
+
+  /** Ended by itself: the exit code. */
+  async exitCode(): Promise<number | null> {
+    if (this.#child.exitCode === null) await once(this.#child, 'exit')
+    return this.#child.exitCode
+  }
+
+  get credentials(): Credentials {
+    if (!this.#credentials) throw new Error('Berth is not ready')
+    return this.#credentials
+  }
+
+  async call<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
+    const { baseUrl, apiKey } = this.credentials
+    const response = await fetch(`${baseUrl}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    return { status: response.status, body: (await response.json()) as T }
+  }
+
+  /** Ctrl-C: to every process of the terminal's foreground group. Resolves when the command has ended. */
+  async pressCtrlC(): Promise<number | null> {
+    if (this.#child.exitCode === null && this.#child.pid !== undefined)
+      process.kill(-this.#child.pid, 'SIGINT')
+    return await this.exitCode()
+  }
+
+  async supervisorPid(): Promise<number> {
+    return Number(await readFile(join(this.dataDir, 'supervisor.lock'), 'utf8'))
+  }
+
+  /** The process of a role, as a child of the supervisor; null while it is being started again. */
+  async pidOf(role: string): Promise<number | null> {
+    const supervisor = await this.supervisorPid()
+    for (const pid of await processIds()) {
+      const [command, status] = await Promise.all([read(`/proc/${pid}/cmdline`), read(`/proc/${pid}/status`)])
+      const isChild = status.includes(`PPid:\t${supervisor}\n`)
+      if (isChild && command.endsWith(`src/main.ts\0${role}\0`)) return pid
+    }
+    return null
+  }
+
+  async instance(): Promise<Instance> {
+    return JSON.parse(await readFile(join(this.dataDir, 'instance.json'), 'utf8')) as Instance
+  }
+
+  async hostState(): Promise<HostState> {
+    return await hostStateOf(await this.instance(), this.dataDir)
+  }
+}
+
+/** A data directory of its own; `remove` once nothing of the instance runs any more. */
+export async function makeDataDir(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp('/var/tmp/berth-flow-')
+  return {
+    path,
+    remove: async () => {
+      const text = await readFile(join(path, 'instance.json'), 'utf8').catch(() => null)
+      if (text !== null) await rm(runDirOf(JSON.parse(text) as Instance), { recursive: true, force: true })
+      await rm(path, { recursive: true, force: true })
+    },
+  }
+}
+
+function baseEnvironment(dataDir: string): Record<string, string> {
+  return {
+    PATH: SAFE_PATH,
+    HOME: '/root',
+    BERTH_DATA_DIR: dataDir,
+    BERTH_IMAGES_DIR: IMAGES_DIR,
+    BERTH_POOL_GB: '16',
+    BERTH_RESERVE_GB: '1',
+    BERTH_API_ADDRESS: '127.0.0.1:0',
+    BERTH_GATEWAY_HTTP: '127.0.0.1:0',
+    BERTH_GATEWAY_TLS: '127.0.0.1:0',
+    // Tests ask faster than one agent may.
+    BERTH_RATE_REQUESTS: '100000',
+    BERTH_RATE_CREATIONS: '100000',
+    BERTH_RATE_EXECS: '100000',
+  }
+}
+
+export async function processIds(): Promise<number[]> {
+  return (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+}
+
+/** What of a process can be read; it may end at any moment. */
+async function read(path: string): Promise<string> {
+  return await readFile(path, 'utf8').catch(() => '')
+}
+
+/** Repeats until the check holds; its last error otherwise. */
+export async function eventually<T>(check: () => Promise<T>, timeoutMs = 30_000): Promise<T> {
+  const deadline = Date.now() + timeoutMs
+  for (;;) {
+    try {
+      return await check()
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await delay(100)
+    }
+  }
+}
