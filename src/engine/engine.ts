@@ -141,7 +141,7 @@ export interface Engine {
   /** Stored lines of all runs of the machine, oldest first. */
   logs(id: string, query: LogQuery): Promise<LogLine[]>
 
-  /** Lines after `after` as they come, until the signal aborts or the machine's run ends. */
+  /** Lines after `after` (null: from the oldest kept) as they come, until the signal aborts or the run ends. */
   followLogs(id: string, after: string | null, signal: AbortSignal): AsyncIterable<LogLine>
 
   /** Calls back for every run that ends, at least once each; on subscribing also for those ended before. */

@@ -16,9 +16,17 @@ import {
   type Operation,
   slow,
 } from './fake/faults.ts'
-import { endRun, execInRun, type FakeMachine, followLog, newMachine } from './fake/machine.ts'
-import { notRunning, queryLog, startRun } from './fake/machine.ts'
 import { readFrom, writeInto } from './fake/files.ts'
+import {
+  endRun,
+  execInRun,
+  type FakeMachine,
+  followLog,
+  newMachine,
+  notRunning,
+  queryLog,
+  startRun,
+} from './fake/machine.ts'
 
 /** Answers a command instead of the built-in programs; null leaves it to them. */
 export type ExecHandler = (command: { id: string; argv: string[]; stdin: Buffer | null }) => ExecAnswer | null

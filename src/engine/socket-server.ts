@@ -59,6 +59,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
   ) {
     const request = parse(unaryOperations[operation].request, body) as UnaryRequest[K]
     const result = await unaryHandlers[operation](engine, request)
+    // `never`: the compiler cannot see that both columns of one row of the table belong together.
     reply(response, 200, z.encode(unaryOperations[operation].answer, result as never))
   }
 
