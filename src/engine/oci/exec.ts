@@ -4,23 +4,19 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { SAFE_PATH } from '../../lib/process.ts'
-import type { ExecExit, ExecOutput, ExecRequest, MachineRef } from '../engine.ts'
+import type { ExecExit, ExecRequest, MachineRef } from '../engine.ts'
 import { execProcess, type OciConfig, type Process } from './bundle.ts'
 import { createChild, killAll, removeChild } from './cgroups.ts'
 import { waitForChild } from './children.ts'
 import { killInsideGvisor } from './exec-kill.ts'
+import { drain, feed, type OnOutput, type Pump, pump, readAll } from './exec-pipes.ts'
 import { getRunning, getRuntime, type Host, type Machine } from './host.ts'
 import type { RunPaths } from './paths.ts'
 import { execArgs, type Runtime } from './runtime.ts'
 import { closeFd, createPipe } from './syscalls.ts'
 
-type OnOutput = (output: ExecOutput) => void | Promise<void>
-
-/** How long output of processes left behind is still waited for once the command itself has ended. */
-const DRAIN_MS = 50
 const TIMED_OUT_CODE = 124
 const NOT_FOUND = 127
 const NOT_EXECUTABLE = 126
@@ -126,6 +122,7 @@ async function spawnAndPump(
     }
     if (isCancelled()) await run.kill()
     const pumps = [pump('stdout', stdout.readEnd, run.onOutput), pump('stderr', stderr.readEnd, run.onOutput)]
+    killOnFailure(run, pumps)
     const code = await waitForChild(pid)
     await drain(pumps)
     return { exitCode: code ?? TIMED_OUT_CODE, failedToStart: null }
@@ -140,6 +137,7 @@ async function spawnAndPump(
       else await run.onOutput(output)
     }),
   ]
+  killOnFailure(run, pumps)
   const exitCode = await launched
   await drain(pumps)
   return { exitCode, failedToStart: started() ? null : complaint }
@@ -154,56 +152,9 @@ async function reportFailedStart(run: Run, complaint: string): Promise<ExecExit>
   return { exitCode: denied ? NOT_EXECUTABLE : NOT_FOUND, timedOut: false }
 }
 
-type Pump = { ended: Promise<void>; idleSince: () => number; stop: () => void }
-
-/** Reads a pipe to its end, never faster than `onOutput` takes it. */
-function pump(stream: 'stdout' | 'stderr', fd: number, onOutput: OnOutput): Pump {
-  const socket = new Socket({ fd, readable: true, writable: false })
-  let lastData = performance.now()
-  let busy = false
-  const ended = (async () => {
-    try {
-      for await (const data of socket) {
-        busy = true
-        await onOutput({ stream, data: data as Buffer })
-        busy = false
-        lastData = performance.now()
-      }
-    } catch {
-      // A broken pipe is the end of it.
-    }
-  })()
-  return { ended, idleSince: () => (busy ? performance.now() : lastData), stop: () => socket.destroy() }
-}
-
-/**
- * The command has ended: what it wrote is in the pipes and is read to the end. A child it left behind may
- * hold them open for ever, so once nothing more comes for a moment they are let go.
- */
-async function drain(pumps: Pump[]): Promise<void> {
-  const allEnded = Promise.all(pumps.map((one) => one.ended)).then(() => true)
-  const since = performance.now()
-  for (;;) {
-    const pause = new Promise<boolean>((resolve) => setTimeout(resolve, DRAIN_MS, false))
-    if (await Promise.race([allEnded, pause])) return
-    const lastData = Math.max(since, ...pumps.map((one) => one.idleSince()))
-    if (performance.now() - lastData >= DRAIN_MS) break
-  }
-  for (const one of pumps) one.stop()
-}
-
-function feed(fd: number, content: Buffer): void {
-  const socket = new Socket({ fd, readable: false, writable: true })
-  // The command may end without reading: that is its choice.
-  socket.on('error', () => {})
-  socket.end(content)
-}
-
-async function readAll(fd: number): Promise<string> {
-  const chunks: Buffer[] = []
-  const socket = new Socket({ fd, readable: true, writable: false })
-  for await (const chunk of socket) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString('utf8').slice(0, 4096)
+/** Nobody takes the output any more, so the command is not wanted either; `drain` tells the caller why. */
+function killOnFailure(run: Run, pumps: Pump[]): void {
+  for (const one of pumps) one.ended.catch(() => run.kill())
 }
 
 function readPid(path: string): number | null {

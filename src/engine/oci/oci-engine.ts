@@ -111,8 +111,8 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       return readLogs(host, id, query)
     },
     followLogs: (id, after, signal) => {
-      const machine = getMachine(host, id)
-      return followLogs(host, id, after, () => machine.record.state === 'running', signal)
+      getMachine(host, id)
+      return followLogs(host, id, after, signal)
     },
     watchExits: (onExit, signal) => watchExits(host, onExit, signal),
     recover: (wanted) => recoverMachines(host, wanted),

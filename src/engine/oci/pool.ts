@@ -3,6 +3,7 @@
 // btrfs reuse inode numbers, and an overlay with both layers there would take different files for one.
 
 import { mkdir, readFile, rename, stat, statfs, truncate, writeFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { runOrThrow } from '../../lib/process.ts'
 import { EngineError } from '../errors.ts'
 import type { Paths } from './paths.ts'
@@ -11,12 +12,14 @@ const GB = 1024 ** 3
 const MIN_POOL_GB = 4
 const MKFS_TIMEOUT_MS = 120_000
 const MOUNT_TIMEOUT_MS = 60_000
+const DETACH_TIMEOUT_MS = 5000
+const DETACH_LOOK_MS = 50
 
 /** Makes the pool when there is none and mounts it when it is not mounted. */
 export async function openPool(paths: Paths, poolGb: number | null): Promise<void> {
   await mkdir(paths.pool, { recursive: true, mode: 0o700 })
   if (!(await exists(paths.poolFile))) await makePool(paths, poolGb)
-  if (!(await isMounted(paths.pool))) {
+  if ((await poolDevicePath(paths)) === null) {
     const options = 'loop,noatime,nodev,nosuid'
     await runOrThrow('mount', ['-t', 'btrfs', '-o', options, paths.poolFile, paths.pool], {
       timeoutMs: MOUNT_TIMEOUT_MS,
@@ -27,10 +30,19 @@ export async function openPool(paths: Paths, poolGb: number | null): Promise<voi
   await mkdir(paths.volumes, { recursive: true, mode: 0o700 })
 }
 
-/** Unmounts the pool; its loop device goes with the mount. */
+/**
+ * Unmounts the pool. Its loop device goes with the last user of the file system, which may be the kernel
+ * still taking down the root of a machine that has just ended: waited for, so that closed means closed.
+ */
 export async function closePool(paths: Paths): Promise<void> {
-  if (await isMounted(paths.pool)) {
-    await runOrThrow('umount', [paths.pool], { timeoutMs: MOUNT_TIMEOUT_MS })
+  const device = await poolDevicePath(paths)
+  if (device === null) return
+  await runOrThrow('umount', [paths.pool], { timeoutMs: MOUNT_TIMEOUT_MS })
+  const backing = device.replace('/dev/', '/sys/block/').concat('/loop/backing_file')
+  for (let waited = 0; waited < DETACH_TIMEOUT_MS; waited += DETACH_LOOK_MS) {
+    const file = await readFile(backing, 'utf8').catch(() => '')
+    if (file.trim() !== paths.poolFile) return
+    await delay(DETACH_LOOK_MS)
   }
 }
 
@@ -48,11 +60,8 @@ export async function checkReserve(paths: Paths, reserveGb: number): Promise<voi
 
 /** Major and minor number of the pool's block device, for io limits. Null where it cannot be told. */
 export async function poolDevice(paths: Paths): Promise<{ major: number; minor: number } | null> {
-  const line = (await readFile('/proc/self/mountinfo', 'utf8'))
-    .split('\n')
-    .find((row) => row.split(' ')[4] === paths.pool)
-  const device = line?.split(' - ')[1]?.split(' ')[1]
-  if (!device?.startsWith('/dev/')) return null
+  const device = await poolDevicePath(paths)
+  if (device === null) return null
   const { rdev } = await stat(device)
   // glibc's makedev: the minor number has its low 8 bits first, the major 12 bits above them.
   return { major: (rdev >> 8) & 0xfff, minor: (rdev & 0xff) | ((rdev >> 12) & 0xfff00) }
@@ -75,9 +84,11 @@ async function makePool(paths: Paths, poolGb: number | null): Promise<void> {
   await rename(unfinished, paths.poolFile)
 }
 
-async function isMounted(directory: string): Promise<boolean> {
+/** `/dev/loopN` while the pool is mounted, else null. */
+async function poolDevicePath(paths: Paths): Promise<string | null> {
   const table = await readFile('/proc/self/mountinfo', 'utf8')
-  return table.split('\n').some((row) => row.split(' ')[4] === directory)
+  const row = table.split('\n').find((line) => line.split(' ')[4] === paths.pool)
+  return row?.split(' - ')[1]?.split(' ')[1] ?? null
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -14,14 +14,14 @@ import { z } from 'zod'
 export const SECCOMP_PROFILE = '/usr/share/containers/seccomp.json'
 
 /** Allowed by the profile, refused here. */
-const refused = new Set([
-  ...['mount', 'umount', 'umount2', 'mount_setattr', 'move_mount', 'open_tree', 'pivot_root'],
-  ...['fsopen', 'fsconfig', 'fsmount', 'fspick'],
-  ...['unshare', 'setns', 'clone', 'clone3'],
-  ...['add_key', 'keyctl', 'request_key'],
-  ...['bpf', 'perf_event_open', 'userfaultfd', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'],
-  ...['open_by_handle_at', 'name_to_handle_at', 'quotactl', 'quotactl_fd', 'lookup_dcookie'],
-])
+const refusedByPurpose = {
+  mounts: 'mount umount umount2 mount_setattr move_mount open_tree pivot_root fsopen fsconfig fsmount fspick',
+  namespaces: 'unshare setns clone clone3',
+  keys: 'add_key keyctl request_key',
+  kernel: 'bpf perf_event_open userfaultfd io_uring_setup io_uring_enter io_uring_register lookup_dcookie',
+  fileHandles: 'open_by_handle_at name_to_handle_at quotactl quotactl_fd',
+}
+const refused = new Set(Object.values(refusedByPurpose).flatMap((names) => names.split(' ')))
 
 /** Every flag of clone that makes a namespace (CLONE_NEWNS to CLONE_NEWNET and CLONE_NEWCGROUP). */
 const NAMESPACE_FLAGS = 0x7e020000

@@ -1,6 +1,7 @@
 // What can go wrong with an image, as the caller is told: it names the image and what to do, never an
 // address, a host path or a tool's words. Those go to the operator, as the cause.
 
+import type { ImageReference } from '../../../contract/image-reference.ts'
 import type { RunResult } from '../../../lib/process.ts'
 import { EngineError, type EngineErrorKind } from '../../errors.ts'
 import type { ProxyVerdict } from './proxy.ts'
@@ -27,29 +28,32 @@ export function imageError(
 
 /** skopeo tells what happened in words only. The order matters: it repeats itself along the way. */
 const patterns: [RegExp, ImageErrorKind][] = [
+  [/manifest unknown|name unknown|repository name not known|\b404\b/i, 'image_not_found'],
+  [/unauthorized|authentication required|denied|invalid username\/password|\b401\b|\b403\b/i, 'image_denied'],
   [
-    /manifest unknown|name unknown|repository name not known|NOT_FOUND|status code 404|404 \(Not Found\)/i,
-    'image_not_found',
-  ],
-  [
-    /unauthorized|authentication required|denied|invalid username\/password|401|403 \(Forbidden\)/i,
-    'image_denied',
-  ],
-  [
-    /digest did not match|does not match|digests? mismatch|unsupported manifest|invalid character/i,
+    /digest did not match|does not match|mismatch|file too large|unsupported|invalid character/i,
     'image_invalid',
   ],
 ]
 
-export function fetchFailed(reference: string, result: RunResult, verdict: ProxyVerdict | null): EngineError {
+/** What a failed run of skopeo means. `verdict` is the proxy's. */
+export function fetchFailed(
+  { canonical, repository }: ImageReference,
+  { exitCode, stderr }: RunResult,
+  verdict: ProxyVerdict | null,
+): EngineError {
   const cause = new Error(
-    `skopeo ended with ${result.exitCode} (${verdict ?? 'no verdict'}): ${result.stderr.slice(-2000)}`,
+    `skopeo ended with ${exitCode} (${verdict ?? 'no verdict'}): ${stderr.slice(-2000)}`,
   )
-  if (verdict === 'too-large')
-    return imageError('image_invalid', reference, 'it is larger than it says', cause)
-  if (verdict === 'refused')
-    return imageError('image_denied', reference, 'its registry is not a public one', cause)
-  const found = patterns.find(([pattern]) => pattern.test(result.stderr))
-  if (found && verdict === null) return imageError(found[1], reference, undefined, cause)
-  return imageError('image_unavailable', reference, undefined, cause)
+  if (verdict === 'too-large') {
+    return imageError('image_invalid', canonical, 'it is larger than it says', cause)
+  }
+  if (verdict === 'refused') {
+    return imageError('image_denied', canonical, 'its registry is not a public one', cause)
+  }
+  // Names and digests are the caller's words, not skopeo's.
+  const said = stderr.replaceAll(repository, '').replaceAll(/[0-9a-f]{64}/g, '')
+  const found = patterns.find(([pattern]) => pattern.test(said))
+  const kind = found && verdict === null ? found[1] : 'image_unavailable'
+  return imageError(kind, canonical, undefined, cause)
 }

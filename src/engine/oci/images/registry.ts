@@ -75,7 +75,7 @@ export async function openRegistry(
           },
           { timeoutMs, maxOutputBytes: caps.documentBytes + 1, signal },
         )
-        if (result.exitCode !== 0) throw fetchFailed(reference.canonical, result, proxy.verdict())
+        if (result.exitCode !== 0) throw fetchFailed(reference, result, proxy.verdict())
         return result.stdout
       },
       close: async () => {
