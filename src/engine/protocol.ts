@@ -52,11 +52,9 @@ const noNul = (max: number) =>
     .string()
     .max(max)
     .regex(/^[^\0]*$/)
-const argv = z.array(noNul(limits.argvItemLength)).max(limits.argvItems)
-const env = z
-  // Twice the spec's length: `{{unit:NAME}}` becomes an address on the way here.
-  .record(z.string().regex(/^[^=\0]{1,256}$/), noNul(2 * limits.envValueLength))
-  .refine((vars) => Object.keys(vars).length <= 1000, 'must have at most 1000 variables')
+const commandLine = z.array(noNul(limits.argvItemLength)).max(limits.argvItems)
+/** One string of a process's environment, as the kernel bounds it; how many there are the body's size does. */
+const env = z.record(z.string().regex(/^[^=\0]{1,1024}$/), noNul(128 * KB))
 /** Judged by machinePath, so that the caller hears `bad_path`. */
 const path = z.string().max(64 * KB)
 const cursor = z.string().max(256)
@@ -90,15 +88,15 @@ const machineSpec = z.strictObject({
 
 const runSpec = z.strictObject({
   hostname,
-  entrypoint: argv.nullable(),
-  cmd: argv.nullable(),
+  entrypoint: commandLine.nullable(),
+  cmd: commandLine.nullable(),
   env,
   files: bootFiles,
   searchDomain: domain,
 })
 
 const execRequest = z.strictObject({
-  argv: argv.min(1),
+  argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
   stdin: bytes(STDIN_BYTES).nullable(),
   timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.execTimeoutMs.max),
 })

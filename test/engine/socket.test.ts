@@ -227,7 +227,7 @@ describe('what another side may send', () => {
     'no command': ['exec', { ref, request: { ...exec, argv: [] } }],
     'too many arguments': [
       'exec',
-      { ref, request: { ...exec, argv: Array.from({ length: 65 }, () => 'a') } },
+      { ref, request: { ...exec, argv: Array.from({ length: 1025 }, () => 'a') } },
     ],
     'no deadline': ['exec', { ref, request: { ...exec, timeoutMs: 0 } }],
     'base64 cut short': ['writeFile', { ref, path: '/a', content: 'YWJ' }],
