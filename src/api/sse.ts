@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { AppError } from '../contract/errors.ts'
 import { type Clock, SECOND } from '../lib/clock.ts'
-import { errorEnvelope, toAppError } from './errors.ts'
+import { callerGone, errorEnvelope, toAppError } from './errors.ts'
 
 export type StreamEvent = { event: string; data: unknown; id?: string }
 
@@ -39,7 +39,12 @@ export async function sendEvents(
   const done = new AbortController()
   const pulse = keepAlive(response, clock, done.signal)
   try {
-    await stream.streamEvents(async (event) => await write(response, frame(event)))
+    await stream.streamEvents(async (event) => {
+      // A producer that looks at no signal must not go on for nobody.
+      signal.throwIfAborted()
+      if (response.destroyed) throw callerGone()
+      await write(response, frame(event))
+    })
     signal.throwIfAborted()
     open(response)
   } catch (error) {
