@@ -3,13 +3,13 @@
 
 import { loadConfig } from './config.ts'
 import { runRole } from './roles/role.ts'
-import { complain } from './supervisor/terminal.ts'
+import { complain } from './lib/terminal.ts'
 
 /** Each answers the exit code. */
 const commands: Record<string, (args: string[]) => Promise<number>> = {
   all: async () => (await import('./supervisor/supervisor.ts')).supervise(loadConfig()),
   doctor: async () => (await import('./doctor/doctor.ts')).runDoctor(loadConfig()),
-  'sign-in': async (args) => (await import('./roles/sign-in.ts')).printSignInLink(loadConfig(), args),
+  'sign-in': async (args) => (await import('./supervisor/sign-in.ts')).printSignInLink(loadConfig(), args),
 
   // Started by the supervisor, which tells them their settings.
   engine: async () => runRole('engine', (await import('./roles/engine.ts')).engineRole),

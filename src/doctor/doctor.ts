@@ -1,7 +1,7 @@
 // `npm run doctor`: what this host can do and what it lacks, a line each, with what to do about it.
 
 import type { Config } from '../config.ts'
-import { say } from '../supervisor/terminal.ts'
+import { say } from '../lib/terminal.ts'
 import { type Check, type Finding, runCheck } from './check.ts'
 import { hostChecks, tenancyChecks } from './host.ts'
 import { isolationChecks } from './isolation.ts'

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { Config } from '../config.ts'
 import { SECOND } from '../lib/clock.ts'
 import { run } from '../lib/process.ts'
-import { claimPorts } from '../supervisor/ports.ts'
+import { claimPorts } from './ports.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
 
 export const networkChecks: Check[] = [

@@ -3,7 +3,7 @@
 import { openOciEngine } from '../engine/oci/oci-engine.ts'
 import { serveEngine } from '../engine/socket-server.ts'
 import { systemClock } from '../lib/clock.ts'
-import { getAccount } from '../supervisor/accounts.ts'
+import { getAccount } from '../lib/accounts.ts'
 import { type EngineReady, engineSocketOf } from './channel.ts'
 import type { Role } from './role.ts'
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SAFE_PATH } from '../lib/process.ts'
 import { type RoleInput, type RoleName, roleNames } from '../roles/channel.ts'
-import { type AccountName, getAccount } from './accounts.ts'
+import { type AccountName, getAccount } from '../lib/accounts.ts'
 import { type Confinement, confined } from './confine.ts'
 
 const users = {

@@ -15,13 +15,13 @@ import { lockDataDirectory } from './data-directory-lock.ts'
 import { loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
 import { keepRunning, type Kept, type Part, type Running } from './keep-running.ts'
 import { logPathOf, openLogFile } from './log-file.ts'
-import { claimPorts } from './ports.ts'
+import { claimPorts } from '../doctor/ports.ts'
 import { postgresUrl, startPostgres } from './postgres.ts'
 import { compiledDirOf, prepareRoleDirectories, stateDirOf } from './role-command.ts'
 import { type RoleProcess, startRole, warmUpRole } from './role-process.ts'
 import { engineReadySchema, migrateReadySchema } from './role-reports.ts'
 import { listenForStop } from './stop-signals.ts'
-import { complain, say } from './terminal.ts'
+import { complain, say } from '../lib/terminal.ts'
 
 type Context = {
   input: Omit<RoleInput, 'databaseUrl' | 'stateDir' | 'warmUp'>

@@ -8,7 +8,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { MINUTE } from '../../lib/clock.ts'
 import { runOrThrow, SAFE_PATH } from '../../lib/process.ts'
-import { getAccount, type Account } from '../accounts.ts'
+import { getAccount, type Account } from '../../lib/accounts.ts'
 import { confined } from '../confine.ts'
 import { installProgram } from './program.ts'
 

@@ -6,11 +6,11 @@ import { createSignInLink } from '../domain/credentials/sign-in.ts'
 import { systemClock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
 import { openDatabase } from '../store/db.ts'
-import { readCredentials } from '../supervisor/credentials-file.ts'
-import { findInstance, postgresSocketDir, runDirOf } from '../supervisor/instance.ts'
-import { postgresUrl } from '../supervisor/postgres.ts'
-import { say } from '../supervisor/terminal.ts'
-import { signInUrl } from './sign-in-url.ts'
+import { readCredentials } from './credentials-file.ts'
+import { findInstance, postgresSocketDir, runDirOf } from './instance.ts'
+import { postgresUrl } from './postgres.ts'
+import { say } from '../lib/terminal.ts'
+import { signInUrl } from '../roles/sign-in-url.ts'
 
 /** Without an address, the link is the first account's. */
 export async function printSignInLink(config: Config, args: string[]): Promise<number> {

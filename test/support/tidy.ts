@@ -1,0 +1,197 @@
+// The house rules as a function of the source text, so that the rules themselves can be tested on made-up
+// sources (tidy.test.ts). Each fault is one line: the file, what is wrong, and what to do.
+
+import { dirname, normalize } from 'node:path'
+
+/** Path from the project's root → text. */
+export type Sources = Map<string, string>
+
+/**
+ * Layers of src/, each with those it may import from (its own aside). `engine` is the interface; what is
+ * behind it is seen by the roles that start it, and by nothing of the rules.
+ */
+const layers = {
+  lib: [],
+  config: [],
+  contract: ['lib'],
+  store: ['lib', 'contract'],
+  engine: ['lib', 'contract'],
+  'engine/behind': ['lib', 'contract', 'engine'],
+  app: ['lib', 'config', 'contract', 'store', 'engine'],
+  domain: ['lib', 'config', 'contract', 'store', 'engine', 'app'],
+  api: ['lib', 'config', 'contract', 'app', 'domain'],
+  gateway: ['lib', 'config', 'contract', 'store', 'app', 'domain'],
+  loops: ['lib', 'app', 'domain'],
+  doctor: ['lib', 'config', 'engine', 'engine/behind'],
+  roles: ['lib', 'config', 'store', 'engine', 'engine/behind', 'app', 'domain', 'api', 'gateway', 'loops'],
+  supervisor: ['lib', 'config', 'store', 'domain', 'doctor', 'roles'],
+  main: ['lib', 'config', 'doctor', 'roles', 'supervisor'],
+} as const satisfies Record<string, readonly string[]>
+
+type Layer = keyof typeof layers
+
+/** What the domain sees of the engine (design 3). */
+const engineInterface = ['src/engine/engine.ts', 'src/engine/errors.ts']
+
+/** Folders of the domain, each importing from those before it alone. */
+const domainOrder = [
+  'teams',
+  'credentials',
+  'audit',
+  'policies',
+  'billing',
+  'endpoints',
+  'support',
+  'units',
+  'stacks',
+  'recipes',
+]
+
+/** Imports against an arrow that are wanted, with the reason. */
+const exceptions = new Map([
+  ['src/api/errors.ts → src/store/outage.ts', 'a database that is away is an answer of its own'],
+])
+
+const longest = { src: 400, test: 500 } as const
+
+export function findFaults(sources: Sources): string[] {
+  const imports = importsOf(sources, anyImport)
+  return [
+    ...[...imports].flatMap(([from, targets]) => targets.flatMap((to) => arrowFault(from, to))),
+    ...findCycles(importsOf(sources, loadedImport)),
+    ...[...sources].flatMap(([path, text]) => textFaults(path, text)),
+  ]
+}
+
+// Who imports whom
+
+const anyImport = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g
+/** Types are gone when the program runs: files may share them in a circle (store/db.ts and its tables do). */
+const loadedImport = /^(?:import|export)(?! type)[^']*'(\.{1,2}\/[^']+)'/gm
+
+function importsOf(sources: Sources, pattern: RegExp): Map<string, string[]> {
+  const imports = new Map<string, string[]>()
+  for (const [path, text] of sources) {
+    const targets = [...text.matchAll(pattern)]
+    imports.set(path, [...new Set(targets.map(([, target = '']) => normalize(`${dirname(path)}/${target}`)))])
+  }
+  return imports
+}
+
+function arrowFault(from: string, to: string): string[] {
+  // Tests look at whatever they test.
+  if (!from.startsWith('src/') || from.endsWith('.test.ts')) return []
+  if (!to.startsWith('src/')) return [`${from}: imports ${to}, and src is to stand by itself`]
+  if (exceptions.has(`${from} → ${to}`)) return []
+  const [mine, theirs] = [layerOf(from), layerOf(to)]
+  if (mine === null || theirs === null)
+    return [`${from}: ${to} or itself is in no layer; see test/support/tidy.ts`]
+  if (mine !== theirs) {
+    const allowed: readonly Layer[] = layers[mine]
+    if (!allowed.includes(theirs)) return [`${from}: ${mine} may not import ${theirs} (${to})`]
+  }
+  if (mine === 'domain' && theirs === 'engine' && !engineInterface.includes(to)) {
+    return [`${from}: the domain sees of the engine ${engineInterface.join(' and ')} only, not ${to}`]
+  }
+  return mine === 'domain' && theirs === 'domain' ? domainFault(from, to) : []
+}
+
+function domainFault(from: string, to: string): string[] {
+  const [mine, theirs] = [from, to].map((path) => domainOrder.indexOf(path.split('/')[2] ?? ''))
+  if (mine === undefined || theirs === undefined) return []
+  if (mine < 0 || theirs < 0) return [`${from}: a folder of the domain has its place in test/support/tidy.ts`]
+  if (theirs <= mine) return []
+  return [
+    `${from}: domain/${domainOrder[mine]} comes before domain/${domainOrder[theirs]} and may not import it (${to})`,
+  ]
+}
+
+function layerOf(path: string): Layer | null {
+  const [, first = '', second = ''] = path.split('/')
+  const name = first.replace(/\.ts$/, '')
+  if (name === 'engine') return /^(oci|fake)(-engine\.ts)?$/.test(second) ? 'engine/behind' : 'engine'
+  return name in layers ? (name as Layer) : null
+}
+
+function findCycles(imports: Map<string, string[]>): string[] {
+  const done = new Set<string>()
+  const found: string[] = []
+  const visit = (path: string, trail: string[]) => {
+    if (trail.includes(path)) {
+      found.push(
+        `${path}: imports itself by way of ${[...trail.slice(trail.indexOf(path) + 1), path].join(' → ')}`,
+      )
+      return
+    }
+    if (done.has(path)) return
+    for (const target of imports.get(path) ?? []) visit(target, [...trail, path])
+    done.add(path)
+  }
+  for (const path of imports.keys()) visit(path, [])
+  return found
+}
+
+// What a file says
+
+function textFaults(path: string, text: string): string[] {
+  const faults: string[] = []
+  const limit = path.startsWith('src/') && !path.endsWith('.test.ts') ? longest.src : longest.test
+  const lines = text.split('\n').length - 1
+  if (lines > limit)
+    faults.push(`${path}: ${lines} lines, more than ${limit}; cut it where its subjects part`)
+  for (const { pattern, where, advice } of bannedText) {
+    if (where(path) && pattern.test(text)) faults.push(`${path}: ${advice}`)
+  }
+  if (path.endsWith('.test.ts')) faults.push(...testNameFaults(path, text))
+  return faults
+}
+
+const configFile = 'src/config.ts'
+const inSrc = (path: string) => path.startsWith('src/') && !path.endsWith('.test.ts')
+// This file and its test name what they forbid.
+const notTidy = (path: string) => !path.includes('tidy')
+
+const bannedText: { pattern: RegExp; where: (path: string) => boolean; advice: string }[] = [
+  {
+    pattern: /\bprocess\.env\b/,
+    where: (path) => inSrc(path) && path !== configFile,
+    advice: `reads process.env, which ${configFile} alone does`,
+  },
+  {
+    pattern: /^export default\b/m,
+    where: (path) => !path.endsWith('.config.ts') && notTidy(path),
+    advice: 'has a default export; give it a name',
+  },
+  {
+    pattern: /\b(TODO|FIXME|XXX)\b/,
+    where: notTidy,
+    advice: 'has an unfinished spot; finish it, or make an issue of it',
+  },
+  {
+    pattern: /\bconsole\.\w/,
+    where: inSrc,
+    advice: 'writes to the console; use the log, or lib/terminal.ts',
+  },
+  {
+    pattern: /\bexec(Sync)?\(\s*[`'"]|shell: true/,
+    where: inSrc,
+    advice: 'passes a command through a shell; use an array of arguments',
+  },
+  {
+    pattern: /\b(describe|it|test)\.only\b/,
+    where: notTidy,
+    advice: 'runs one test alone',
+  },
+]
+
+/** A test is named by what it claims: 'a wrong key is refused', neither 'should refuse' nor 'Refusal'. */
+function testNameFaults(path: string, text: string): string[] {
+  const names = [...text.matchAll(/^\s*(?:it|test)(?:\.\w+\([^)]*\))?\(\s*'((?:[^'\\]|\\.)+)'/gm)]
+  return (
+    names
+      .map(([, name = '']) => name)
+      // A row of a table brings its own name.
+      .filter((name) => /^should\b/i.test(name) || !/[ %]/.test(name))
+      .map((name) => `${path}: the test "${name}" is not named as a claim`)
+  )
+}

@@ -1,0 +1,82 @@
+// The house rules, on every source file; and that each rule finds the fault it is there for.
+
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { glob } from 'node:fs/promises'
+import { findFaults } from './support/tidy.ts'
+
+const project = fileURLToPath(new URL('..', import.meta.url))
+
+async function readSources(): Promise<Map<string, string>> {
+  const sources = new Map<string, string>()
+  for await (const path of glob('{src,test,scripts,bench}/**/*.ts', { cwd: project })) {
+    sources.set(path, await readFile(`${project}/${path}`, 'utf8'))
+  }
+  return sources
+}
+
+describe('the sources', () => {
+  it('keep every house rule', async () => {
+    const sources = await readSources()
+    expect(sources.size).toBeGreaterThan(100)
+    expect(findFaults(sources)).toEqual([])
+  })
+})
+
+/** Faults of made-up files, without the files' own names. */
+const faultsOf = (files: Record<string, string>) => findFaults(new Map(Object.entries(files)))
+
+describe('the rules find', () => {
+  it.each([
+    ['a layer that imports a higher one', 'src/contract/a.ts', '../store/b.ts'],
+    ['the API at the store', 'src/api/a.ts', '../store/b.ts'],
+    ['the domain behind the engine', 'src/domain/units/a.ts', '../../engine/oci/b.ts'],
+    ['the domain at the engine’s socket', 'src/domain/units/a.ts', '../../engine/socket-client.ts'],
+    ['a domain folder that imports a later one', 'src/domain/audit/a.ts', '../units/b.ts'],
+    ['a folder nobody has placed', 'src/helpers/a.ts', '../lib/b.ts'],
+    ['a source that imports a test', 'src/lib/a.ts', '../../test/support/b.ts'],
+  ])('%s', (_what, path, target) => {
+    expect(faultsOf({ [path]: `import { b } from '${target}'\n` })).toHaveLength(1)
+    expect(faultsOf({ [path]: `const b = await import('${target}')\n` })).toHaveLength(1)
+  })
+
+  it('a cycle, however long', () => {
+    const files = {
+      'src/store/a.ts': "import './b.ts'\n",
+      'src/store/b.ts': "import {\n  type C,\n  c,\n} from './c.ts'\n",
+      'src/store/c.ts': "import { a } from './a.ts'\n",
+    }
+    expect(faultsOf(files)).toEqual([expect.stringContaining('imports itself by way of')])
+  })
+
+  it.each([
+    ['a reader of the environment', 'const home = process.env.HOME\n'],
+    ['a default export', 'export default 1\n'],
+    ['an unfinished spot', '// TODO: the rest\n'],
+    ['a print', "console.log('here')\n"],
+    ['a shell', "execSync('rm -rf /')\n"],
+    ['a file that is too long', 'const a = 1\n'.repeat(401)],
+  ])('%s', (_what, text) => {
+    expect(faultsOf({ 'src/lib/a.ts': text })).toHaveLength(1)
+  })
+
+  it.each([
+    ['a test that is named as a wish', "  it('should refuse a wrong key', () => {})\n"],
+    ['a test that is named as a thing', "it('refusal', () => {})\n"],
+    ['a test that runs alone', "it.only('a wrong key is refused', () => {})\n"],
+  ])('%s', (_what, text) => {
+    expect(faultsOf({ 'src/lib/a.test.ts': text })).toHaveLength(1)
+  })
+
+  it('nothing in a file that keeps them', () => {
+    const files = {
+      'src/config.ts': 'export const home = process.env.HOME\n',
+      'src/domain/units/a.ts': "import { E } from '../../engine/errors.ts'\nimport '../audit/b.ts'\n",
+      'src/store/db.ts': "import type { Units } from './units.ts'\n",
+      'src/store/units.ts': "import { db } from './db.ts'\n",
+      'src/lib/a.test.ts': "it('a wrong key is refused', () => {})\n",
+    }
+    expect(faultsOf(files)).toEqual([])
+  })
+})
