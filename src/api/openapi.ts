@@ -101,9 +101,17 @@ function rateLimit(route: Route): string | undefined {
   return `At most ${own.join(' and ')} a minute per credential.`
 }
 
+const callerHeaders = z.object({
+  'x-berth-team': z
+    .string()
+    .optional()
+    .meta({ description: 'The team a session acts in; left out, the one last used. A key has its own.' }),
+})
+
 function requestOf(route: Route): NonNullable<RouteConfig['request']> {
-  const { params, query, body } = route
+  const { params, query, body, auth } = route
   return {
+    ...(auth === 'caller' ? { headers: callerHeaders } : {}),
     ...(params instanceof z.ZodObject && Object.keys(params.shape).length > 0 ? { params } : {}),
     ...(query instanceof z.ZodObject && Object.keys(query.shape).length > 0 ? { query } : {}),
     ...(body.kind === 'none'

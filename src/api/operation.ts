@@ -14,7 +14,7 @@ import type { Prepared, RawInput, Route } from './route.ts'
 import type { EventStream } from './sse.ts'
 
 /** One request, free of the framework that brought it. */
-export type Request = {
+type Request = {
   requestId: string
   route: Route
   params: unknown
@@ -34,7 +34,7 @@ export type Request = {
 }
 
 /** How the answer leaves. `stream` resolves or throws when the stream has ended. */
-export type Reply = {
+type Reply = {
   json: (status: number, body: unknown) => void
   stream: (stream: EventStream) => Promise<void>
 }

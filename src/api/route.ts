@@ -11,11 +11,10 @@ import type { Body } from './body.ts'
 import type { ErrorStatus } from './errors.ts'
 import { type EventStream, isEventStream } from './sse.ts'
 
-export const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-export type Method = (typeof methods)[number]
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What the caller sent, after its schemas: defaults filled in, unknown fields refused. */
-export type Input<P, Q, B> = { params: P; query: Q; body: B }
+type Input<P, Q, B> = { params: P; query: Q; body: B }
 
 /** What a call brings beside its input. */
 export type OpenContext = {
@@ -30,7 +29,7 @@ export type OpenContext = {
 export type CallContext = OpenContext & { caller: Caller }
 
 /** What a finished call adds to its audit row. */
-export type Outcome = { target?: string; costCents?: number }
+type Outcome = { target?: string; costCents?: number }
 
 type Definition<P, Q, B, R, C> = {
   method: Method
@@ -62,9 +61,7 @@ type Definition<P, Q, B, R, C> = {
   handle: (app: App, input: Input<P, Q, B>, context: C) => Promise<R | EventStream>
 }
 
-export type Answered =
-  | { kind: 'json'; body: unknown; outcome: Outcome }
-  | { kind: 'stream'; stream: EventStream }
+type Answered = { kind: 'json'; body: unknown; outcome: Outcome } | { kind: 'stream'; stream: EventStream }
 
 /** A call whose input has been accepted. */
 export type Prepared = {

@@ -39,7 +39,7 @@ function relocate<T>(schema: T): T {
   return JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')) as T
 }
 
-export function resolve(schema: JsonSchema, components: Components): JsonSchema {
+function resolve(schema: JsonSchema, components: Components): JsonSchema {
   if (schema.$ref === undefined) return schema
   const name = schema.$ref.replace('#/components/schemas/', '')
   const found = components[name]

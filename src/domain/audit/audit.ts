@@ -12,7 +12,7 @@ import type { Caller } from '../credentials/caller.ts'
 /** The door a call came through. */
 export type Via = 'api' | 'dashboard' | 'mcp'
 
-export type CallOrigin = {
+type CallOrigin = {
   requestId: string
   action: string
   via: Via

@@ -9,7 +9,7 @@ import { createAccount } from '../teams/accounts.ts'
 import { createKey } from './keys.ts'
 import { widePolicy } from './wide-policy.ts'
 
-export const firstEmail = 'operator@berth.localhost'
+const firstEmail = 'operator@berth.localhost'
 
 /** A number of our own choice: two processes that start at once must not both make an account. */
 const FIRST_ACCOUNT_LOCK = 0x62657274

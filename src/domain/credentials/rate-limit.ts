@@ -8,8 +8,7 @@ import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
 import { slidingWindow, type SlidingWindow } from '../../lib/sliding-window.ts'
 
 /** What a call counts as. Every call also counts as a request. */
-export const rateClasses = ['requests', 'creations', 'execs'] as const
-export type RateClass = (typeof rateClasses)[number]
+export type RateClass = 'requests' | 'creations' | 'execs'
 
 export type RateLimits = {
   /** Counts a call, or throws `rateLimited`; a refused call counts for nothing. */
