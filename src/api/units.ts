@@ -1,13 +1,7 @@
 // The endpoints of units (spec 4.2).
 
-import { type Create, createSchema } from '../contract/create.ts'
-import {
-  type Exec,
-  execExitEventSchema,
-  execOutputEventSchema,
-  execResultSchema,
-  execSchema,
-} from '../contract/exec.ts'
+import { createSchema } from '../contract/create.ts'
+import { execExitEventSchema, execOutputEventSchema, execResultSchema, execSchema } from '../contract/exec.ts'
 import {
   decodeFile,
   fileQuerySchema,
@@ -18,7 +12,6 @@ import {
 import { logLineSchema, logPageSchema, logQuerySchema } from '../contract/logs.ts'
 import { runResultSchema } from '../contract/run-result.ts'
 import { unitListQuerySchema, unitListSchema, unitSchema } from '../contract/unit.ts'
-import { maskCommand, namesOf, sizesOf } from '../domain/audit/mask.ts'
 import { createUnits } from '../domain/units/create.ts'
 import { destroyUnit } from '../domain/units/destroy.ts'
 import { execInUnit } from '../domain/units/exec.ts'
@@ -31,6 +24,7 @@ import { stopUnit } from '../domain/units/stop.ts'
 import { fileBody, fileTooLarge, jsonBody, noBody } from './body.ts'
 import { errorSchema } from './errors.ts'
 import { endReasonSchema, streamExec, streamLogs } from './unit-streams.ts'
+import { recordCreate, recordExec } from './unit-records.ts'
 import { defineRoute, idParams, noParams, noQuery, type Route } from './route.ts'
 
 /** What most routes about one unit have in common. */
@@ -236,24 +230,3 @@ export const unitRoutes: readonly Route[] = [
   start,
   destroy,
 ]
-
-/** Contents by size, environment by name, commands without passwords (spec 2.12). */
-function recordCreate({ spec, ...rest }: Create): Record<string, unknown> {
-  const { cmd, entrypoint, env, files, healthcheck, ...plain } = spec
-  return {
-    ...rest,
-    spec: {
-      ...plain,
-      env: namesOf(env),
-      files: sizesOf(files),
-      ...(cmd && { cmd: maskCommand(cmd) }),
-      ...(entrypoint && { entrypoint: maskCommand(entrypoint) }),
-      ...(healthcheck && { healthcheck: { ...healthcheck, cmd: maskCommand(healthcheck.cmd) } }),
-    },
-  }
-}
-
-function recordExec({ cmd, timeoutMs, stdin }: Exec): Record<string, unknown> {
-  const stdinBytes = stdin === undefined ? null : Buffer.byteLength(stdin)
-  return { cmd: maskCommand(cmd), timeoutMs, stdinBytes }
-}

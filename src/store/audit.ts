@@ -54,33 +54,37 @@ export type AuditOutcome = {
   costDeltaNanocents: bigint
 }
 
+/** One statement of one parameter, whatever the number of rows: nothing to compile or prepare anew. */
 export async function insertAuditRows(db: Kysely<Database>, rows: AuditRow[]): Promise<void> {
-  await db
-    .insertInto('audit')
-    .values(
-      rows.map((row) => ({
-        id: row.id,
-        team_id: row.teamId,
-        credential_kind: row.credentialKind,
-        credential_id: row.credentialId,
-        credential_name: row.credentialName,
-        user_id: row.userId,
-        action: row.action,
-        target: row.outcome?.target ?? row.target,
-        input: JSON.stringify(row.input),
-        request_id: row.requestId,
-        via: row.via,
-        agent_name: row.agentName,
-        agent_version: row.agentVersion,
-        user_agent: row.userAgent,
-        started_at: row.startedAt,
-        duration_ms: row.outcome?.durationMs ?? null,
-        status: row.outcome?.status ?? null,
-        error_code: row.outcome?.errorCode ?? null,
-        cost_delta_nanocents: row.outcome?.costDeltaNanocents ?? 0n,
-      })),
-    )
-    .execute()
+  const records = rows.map((row) => ({
+    id: row.id,
+    team_id: row.teamId,
+    credential_kind: row.credentialKind,
+    credential_id: row.credentialId,
+    credential_name: row.credentialName,
+    user_id: row.userId,
+    action: row.action,
+    target: row.outcome?.target ?? row.target,
+    input: row.input,
+    request_id: row.requestId,
+    via: row.via,
+    agent_name: row.agentName,
+    agent_version: row.agentVersion,
+    user_agent: row.userAgent,
+    started_at: row.startedAt,
+    duration_ms: row.outcome?.durationMs ?? null,
+    status: row.outcome?.status ?? null,
+    error_code: row.outcome?.errorCode ?? null,
+    cost_delta_nanocents: (row.outcome?.costDeltaNanocents ?? 0n).toString(),
+  }))
+  await sql`
+    insert into audit select * from jsonb_populate_recordset(null::audit, ${JSON.stringify(records, storable)}::jsonb)
+  `.execute(db)
+}
+
+/** Postgres refuses NUL and half characters, and one refused row would take its whole group with it. */
+function storable(_key: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '') : value
 }
 
 /** Fills in how calls ended whose rows were written when they began. */

@@ -1,6 +1,6 @@
 // API keys (and, later, tokens of OAuth clients) of teams. Only prefix and SHA-256 are here.
 
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Policy } from '../contract/policy.ts'
 import type { Database } from './db.ts'
 import type { Plan } from './teams.ts'
@@ -53,7 +53,7 @@ export async function findCredentials(db: Kysely<Database>, prefixes: string[]):
       'teams.network_group as networkGroup',
       'teams.plan',
     ])
-    .where('credentials.prefix', 'in', prefixes)
+    .where('credentials.prefix', '=', sql<string>`any(${prefixes})`)
     .execute()
 }
 

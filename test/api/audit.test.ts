@@ -210,6 +210,15 @@ describe('a row says', () => {
   })
 })
 
+test('a command that is cut within a character is recorded all the same', async () => {
+  for (const offset of [0, 1]) {
+    const cmd = ['echo', 'x'.repeat(offset) + '😀'.repeat(2000)]
+    const { status, rows } = await traced('POST', `/v1/units/${unitId}/exec`, { body: { cmd } })
+    expect(status).toBe(200)
+    expect(rows).toHaveLength(1)
+  }
+})
+
 test('S22: secrets are nowhere but in encrypted columns and in the unit', async () => {
   const canary = (name: string) => `canary-${name}-7f3a9c`
   const spec = {
