@@ -13,6 +13,7 @@ import { lifecycleClaims } from './claims/lifecycle.ts'
 import { limitClaims } from './claims/limits.ts'
 import { logClaims } from './claims/logs.ts'
 import { networkClaims } from './claims/network.ts'
+import { postureClaims } from './claims/posture.ts'
 import { processClaims } from './claims/processes.ts'
 import { recoverClaims } from './claims/recover.ts'
 import { restartClaims } from './claims/restart.ts'
@@ -33,6 +34,7 @@ const claims = {
   exits: exitClaims,
   limits: limitClaims,
   network: networkClaims,
+  posture: postureClaims,
   recover: recoverClaims,
   /** A new engine over what an earlier one left running. */
   restart: restartClaims,

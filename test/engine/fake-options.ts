@@ -15,6 +15,7 @@ export const fakeOptions: ContractOptions = {
     processes: `${notReal} processes`,
     hostileFiles: `${notReal} links, devices or FIFOs`,
     limits: `${notReal} limits`,
+    posture: `${notReal} kernel`,
     network: `${notReal} network`,
     restart: `${notReal} state outside of its process`,
   },

@@ -23,12 +23,17 @@ const SCRIPT_HEAD = `
 set -eu
 path=$1`
 
-// Links are followed as any program in the machine would follow them, then the file itself is replaced in
+// Links are followed as any program in the machine would follow them (but not to a pipe or socket, which
+// has no name that could be replaced), then the file itself is replaced in
 // one step: a reader sees the old content or the new. Mode and owner of a file that was there stay.
 const WRITE = `${SCRIPT_HEAD}
 [ ! -d "$path" ] || exit ${IS_DIRECTORY}
 [ -d "\${path%/*}/" ] || mkdir -p "\${path%/*}/"
-if [ -L "$path" ]; then path=$(readlink -f "$path"); fi
+if [ -L "$path" ]; then
+  target=$(readlink -f "$path")
+  [ ! -e "$path" ] || [ -e "$target" ] || exit ${IS_SPECIAL}
+  path=$target
+fi
 [ ! -d "$path" ] || exit ${IS_DIRECTORY}
 [ ! -e "$path" ] || [ -f "$path" ] || exit ${IS_SPECIAL}
 new=$(mktemp "\${path%/*}/.berth-XXXXXX")

@@ -47,7 +47,10 @@ export function hostileFileClaims(suite: Suite): void {
     await suite.sh(machine(), 'mkfifo /tmp/fifo')
     expect(await outcome(read('/tmp/fifo'))).toBe('not_a_file')
     expect(await outcome(write('/tmp/fifo'))).toBe('not_a_file')
-    for (const path of ['/dev/stdin', '/dev/fd/0']) expect(await outcome(read(path))).not.toBeNull()
+    for (const path of ['/dev/stdin', '/dev/fd/0']) {
+      expect(await outcome(read(path))).not.toBeNull()
+      expect(await outcome(write(path))).not.toBeNull()
+    }
     for (const device of ['/dev/zero', '/dev/full', '/dev/tty']) {
       expect([device, await outcome(read(device))]).not.toEqual([device, null])
       expect([device, await outcome(write(device))]).not.toEqual([device, null])

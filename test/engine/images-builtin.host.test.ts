@@ -1,0 +1,168 @@
+// Built-in images, built for real from Debian packages. The directory is kept between runs, so that only the
+// first one builds.
+
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { builtIns, definitionDigest, findBuiltIn } from '../../src/engine/oci/images/builtin.ts'
+import { type Images, type ImagesOptions, openImages } from '../../src/engine/oci/images/images.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { run, runOrThrow } from '../../src/lib/process.ts'
+import { processesNaming } from '../support/images.ts'
+
+const IMAGES_DIR = '/var/lib/berth-test/images'
+
+let directory: string
+let images: Images
+const progress: string[] = []
+
+const open = async (options: Partial<ImagesOptions> = {}) =>
+  await openImages({
+    imagesDir: IMAGES_DIR,
+    runDir: join(directory, `run-${Math.random()}`),
+    reserveGb: 1,
+    registryMirrors: {},
+    registryAuthFile: null,
+    upstreamProxy: null,
+    onProgress: (line) => progress.push(line),
+    log: silentLog,
+    clock: systemClock,
+    ...options,
+  })
+
+beforeAll(async () => {
+  directory = await mkdtemp('/var/tmp/berth-builtin-')
+  images = await open()
+})
+
+afterAll(async () => {
+  await images.close()
+  await rm(directory, { recursive: true })
+})
+
+async function rootOf(reference: string): Promise<string> {
+  const { digest } = await images.pull(reference)
+  return (await images.find(digest))?.rootfs ?? ''
+}
+
+test('debian:12 is a Debian with apt, and nothing of this host in it', { timeout: 600_000 }, async () => {
+  const rootfs = await rootOf('berth.local/debian:12')
+  expect(await readFile(join(rootfs, 'etc/debian_version'), 'utf8')).toMatch(/^12\./)
+  expect(await readFile(join(rootfs, 'etc/apt/sources.list'), 'utf8')).toContain('deb.debian.org')
+  for (const path of [
+    'etc/hostname',
+    'etc/resolv.conf',
+    'etc/machine-id',
+    'etc/apt/apt.conf.d/99mmdebstrap',
+  ]) {
+    await expect(stat(join(rootfs, path))).rejects.toMatchObject({ code: 'ENOENT' })
+  }
+  expect(await readdir(join(rootfs, 'var/lib/apt/lists'))).not.toContainEqual(
+    expect.stringContaining('Packages'),
+  )
+  expect((await runOrThrow('du', ['-sm', rootfs], { timeoutMs: 60_000 })).split('\t')[0]).toMatch(/^1\d\d$/)
+})
+
+test('python:3.11 runs Python, with pip and venv', { timeout: 600_000 }, async () => {
+  const { digest, config } = await images.pull('berth.local/python:3.11')
+  const stored = await images.find(digest)
+  expect(config.cmd).toEqual(['sleep', 'infinity'])
+  const python = await run(
+    'chroot',
+    [stored?.rootfs ?? '', 'python', '-c', 'import pip, venv, ssl, sys; print(sys.version_info[:2])'],
+    { timeoutMs: 30_000 },
+  )
+  expect(python.stdout).toBe('(3, 11)\n')
+})
+
+test('what is built has no device nodes, setuid bits or file capabilities', {
+  timeout: 600_000,
+}, async () => {
+  const rootfs = await rootOf('berth.local/python:latest')
+  const odd = [
+    '-type',
+    'b',
+    '-o',
+    '-type',
+    'c',
+    '-o',
+    '-type',
+    'p',
+    '-o',
+    '-type',
+    's',
+    '-o',
+    '-perm',
+    '/6000',
+  ]
+  expect(await runOrThrow('find', [rootfs, ...odd], { timeoutMs: 60_000 })).toBe('')
+  expect(await runOrThrow('getcap', ['-r', rootfs], { timeoutMs: 60_000 })).toBe('')
+})
+
+test('the second pull builds nothing and is quick', async () => {
+  await images.pull('berth.local/debian:12')
+  progress.length = 0
+  const start = performance.now()
+  const again = await images.pull('berth.local/debian:latest')
+  expect(performance.now() - start).toBeLessThan(200)
+  expect(again.reference).toBe('berth.local/debian:latest')
+  expect(progress).toEqual([])
+})
+
+test.each(['berth.local/debian:11', 'berth.local/windows:latest', 'berth.local/constructor:latest'])(
+  '%s is not found',
+  async (reference) => {
+    await expect(images.pull(reference)).rejects.toMatchObject({ kind: 'image_not_found' })
+  },
+)
+
+test('a build that takes too long is ended and leaves nothing', async () => {
+  const imagesDir = join(directory, 'slow')
+  const slow = await open({ imagesDir, caps: { buildMs: 3000 } })
+  await expect(slow.pull('berth.local/etcd:3.4')).rejects.toMatchObject({
+    kind: 'image_unavailable',
+    publicMessage: expect.not.stringContaining(directory),
+  })
+  expect((await readdir(imagesDir)).sort()).toEqual(['locks', 'references'])
+  expect(await processesNaming(imagesDir)).toEqual([])
+  expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(imagesDir)
+  await slow.close()
+})
+
+test('closing ends a build', async () => {
+  const imagesDir = join(directory, 'closing')
+  const closing = await open({ imagesDir })
+  const pull = expect(closing.pull('berth.local/redis:7')).rejects.toMatchObject({
+    kind: 'image_unavailable',
+  })
+  await expect.poll(() => processesNaming(imagesDir), { timeout: 20_000 }).not.toEqual([])
+  await closing.close()
+  await pull
+  expect(await processesNaming(imagesDir)).toEqual([])
+})
+
+describe('definitions', () => {
+  test('every one has a digest of its own, which changes with it', async () => {
+    const digests = await Promise.all(builtIns.map(definitionDigest))
+    expect(new Set(digests).size).toBe(builtIns.length)
+    const [first] = builtIns
+    if (!first) throw new Error('no built-in image')
+    expect(await definitionDigest({ ...first, cmd: ['other'] })).not.toBe(await definitionDigest(first))
+  })
+
+  test('are the nine that the design names', () => {
+    expect(builtIns.map(({ name, version }) => `${name}:${version}`)).toEqual([
+      'debian:12',
+      'python:3.11',
+      'node:18',
+      'postgres:15',
+      'mariadb:10.11',
+      'redis:7',
+      'rabbitmq:3',
+      'etcd:3.4',
+      'nginx:1.22',
+    ])
+    expect(findBuiltIn('postgres', 'latest')?.version).toBe('15')
+  })
+})
