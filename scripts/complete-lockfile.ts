@@ -1,0 +1,47 @@
+// Run it after `npm install` where the registry lacks packages for other platforms (a mirror often does):
+// npm then leaves them out of package-lock.json without a word, and `npm ci` refuses that file everywhere.
+// They are put back by name and version, marked for their platform, so that npm skips them on ours.
+
+import { readFile, writeFile } from 'node:fs/promises'
+
+type Package = {
+  version?: string
+  optional?: boolean
+  dev?: boolean
+  os?: string[]
+  cpu?: string[]
+  libc?: string[]
+  optionalDependencies?: Record<string, string>
+}
+
+const systems = ['android', 'darwin', 'freebsd', 'linux', 'openbsd', 'openharmony', 'win32']
+const processors = ['arm', 'arm64', 'ia32', 'loong64', 'ppc64', 'riscv64', 's390x', 'x64']
+
+const path = new URL('../package-lock.json', import.meta.url)
+const lockfile = JSON.parse(await readFile(path, 'utf8')) as { packages: Record<string, Package> }
+const { packages } = lockfile
+
+const added: string[] = []
+for (const owner of Object.values(packages)) {
+  for (const [name, version] of Object.entries(owner.optionalDependencies ?? {})) {
+    const key = `node_modules/${name}`
+    if (packages[key]) continue
+    packages[key] = { version, optional: true, ...(owner.dev ? { dev: true } : {}), ...platformOf(name) }
+    added.push(name)
+  }
+}
+
+const sorted = Object.fromEntries(Object.entries(packages).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+await writeFile(path, `${JSON.stringify({ ...lockfile, packages: sorted }, null, 2)}\n`)
+console.log(added.length === 0 ? 'package-lock.json is complete' : `added ${added.join(', ')}`)
+
+/** Such packages carry their platform in their name: `@oxlint/binding-linux-x64-musl`. */
+function platformOf(name: string): Package {
+  const words = name.split(/[/-]/)
+  const os = systems.filter((system) => words.includes(system))
+  const cpu = processors.filter((processor) => words.includes(processor))
+  if (os.length !== 1 || cpu.length !== 1)
+    throw new Error(`${name} does not tell its platform: add it by hand`)
+  const libc = words.some((word) => word.startsWith('musl')) ? { libc: ['musl'] } : {}
+  return { os, cpu, ...libc }
+}

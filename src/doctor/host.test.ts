@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import { coreFinding, mitigationsFinding, pathFinding, swapFinding } from './host.ts'
+import { firewallFinding } from './network.ts'
+
+describe('the data directory', () => {
+  it('is refused where mount options or the kernel’s tables could not carry its name', () => {
+    for (const path of ['/var/with space', '/var/a,b', '/var/a:b', '/var/a\nb', `/${'x'.repeat(100)}`]) {
+      expect(pathFinding(path)).toMatchObject({
+        state: 'fail',
+        advice: expect.stringContaining('BERTH_DATA_DIR'),
+      })
+    }
+    expect(pathFinding('/var/lib/berth').state).toBe('ok')
+  })
+})
+
+describe('between tenants, the doctor points out', () => {
+  it('swap', () => {
+    const header = 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n'
+    expect(swapFinding(header).state).toBe('ok')
+    expect(swapFinding(`${header}/dev/sda2 partition 1000 0 -2\n`).state).toBe('warn')
+  })
+
+  it('mitigations that are switched off', () => {
+    expect(mitigationsFinding('BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet').state).toBe('ok')
+    expect(mitigationsFinding('root=/dev/sda1 mitigations=off quiet')).toMatchObject({
+      state: 'warn',
+      detail: 'switched off (mitigations=off)',
+    })
+  })
+
+  it('core dumps that start a program of the host', () => {
+    expect(coreFinding('core').state).toBe('ok')
+    expect(coreFinding('|/usr/lib/systemd/systemd-coredump %P %u')).toMatchObject({
+      state: 'warn',
+      detail: 'piped to /usr/lib/systemd/systemd-coredump',
+    })
+  })
+})
+
+describe('other firewalls', () => {
+  const chain = (table: string, name: string, policy: string) => ({
+    chain: { family: 'ip', table, name, hook: 'forward', policy },
+  })
+
+  it('that drop forwarded traffic are named', () => {
+    const listed = { nftables: [{ metainfo: {} }, chain('filter', 'FORWARD', 'drop')] }
+    expect(firewallFinding(listed)).toMatchObject({
+      state: 'warn',
+      detail: 'ip filter FORWARD drops forwarded traffic',
+    })
+  })
+
+  it('that accept it, and our own, are not', () => {
+    const listed = {
+      nftables: [chain('filter', 'FORWARD', 'accept'), chain('berth-ab12', 'forward', 'drop')],
+    }
+    expect(firewallFinding(listed).state).toBe('ok')
+  })
+})

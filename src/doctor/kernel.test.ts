@@ -1,0 +1,58 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cgroupFinding, kernelFinding } from './kernel.ts'
+
+describe('the kernel', () => {
+  it('of Debian 12 and later is fine, and an older one is not known', () => {
+    expect(kernelFinding('6.1.0-37-amd64').state).toBe('ok')
+    expect(kernelFinding('6.12.41+deb13-amd64').state).toBe('ok')
+    expect(kernelFinding('5.10.0-28-amd64').state).toBe('warn')
+  })
+})
+
+describe('cgroups', () => {
+  let root = ''
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), 'berth-cgroups-'))
+    await makeTree('v2', { 'cgroup.controllers': 'cpuset cpu io memory hugetlb pids rdma misc\n' })
+    await makeTree('v2-no-memory', { 'cgroup.controllers': 'cpuset cpu io pids\n' })
+    const trees = ['cpu', 'memory', 'pids', 'freezer', 'blkio', 'systemd']
+    await makeTree('v1', Object.fromEntries(trees.map((tree) => [`${tree}/cgroup.procs`, ''])))
+    await makeTree('v1-no-freezer', {
+      'cpu/cgroup.procs': '',
+      'memory/cgroup.procs': '',
+      'pids/cgroup.procs': '',
+    })
+  })
+  afterAll(() => rm(root, { recursive: true }))
+
+  async function makeTree(name: string, files: Record<string, string>): Promise<void> {
+    for (const [path, content] of Object.entries(files)) {
+      await mkdir(join(root, name, path, '..'), { recursive: true })
+      await writeFile(join(root, name, path), content)
+    }
+  }
+
+  it('are found in version 2, as a stock Debian has them', async () => {
+    const finding = await cgroupFinding(join(root, 'v2'))
+    expect(finding).toEqual({ state: 'ok', detail: expect.stringContaining('version 2') })
+  })
+
+  it('are found in version 1', async () => {
+    const finding = await cgroupFinding(join(root, 'v1'))
+    expect(finding).toEqual({ state: 'ok', detail: 'version 1, with cpu, memory, pids, freezer, blkio' })
+  })
+
+  it('fail without a controller that limits need', async () => {
+    expect(await cgroupFinding(join(root, 'v2-no-memory'))).toMatchObject({
+      state: 'fail',
+      detail: 'version 2, without memory',
+    })
+    expect(await cgroupFinding(join(root, 'v1-no-freezer'))).toMatchObject({
+      state: 'fail',
+      detail: 'version 1, without freezer',
+    })
+  })
+})

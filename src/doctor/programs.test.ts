@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest'
+import { isOlder, programs, versionIn } from './programs.ts'
+
+/** What Debian 12's programs print. */
+const printed = {
+  runc: 'runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1\nspec: 1.0.2-dev\ngo: go1.19.8\n',
+  runsc: 'runsc version 0.0~20240729.0\nspec: 1.0.2-dev\n',
+  conmon: 'conmon version 2.1.6\ncommit: unknown\n',
+  skopeo: 'skopeo version 1.9.3\n',
+  umoci: 'umoci version 0.4.7+ds-3+b7\n',
+  bwrap: 'bubblewrap 0.8.0\n',
+  btrfs: 'btrfs-progs v6.2\n',
+  nft: 'nftables v1.0.6 (Lester Gooch #5)\n',
+  ip: 'ip utility, iproute2-6.1.0, libbpf 1.1.2\n',
+  busybox: 'BusyBox v1.35.0 (Debian 1:1.35.0-4+deb12u1+b1) multi-call binary.\n',
+  mmdebstrap: 'mmdebstrap 1.3.5\n',
+  criu: 'Version: 3.17.1\n',
+}
+
+describe('a program’s version', () => {
+  it.each(programs.map(({ command, minimum }) => ({ command, minimum })))(
+    'is found in what Debian 12’s $command prints, and is recent enough',
+    ({ command, minimum }) => {
+      const version = versionIn(printed[command])
+      expect(version).not.toBeNull()
+      expect(isOlder(version ?? '', minimum)).toBe(false)
+    },
+  )
+
+  it('is too old for the gVisor that Debian 12 has without its backports', () => {
+    expect(isOlder(versionIn('runsc version 0.0~20221219.0\n') ?? '', '20240729')).toBe(true)
+  })
+
+  it('is read off a gVisor release of its makers', () => {
+    expect(versionIn('runsc version release-20260105.0\n')).toBe('20260105.0')
+  })
+
+  it('is compared number by number', () => {
+    expect(isOlder('1.9', '1.10')).toBe(true)
+    expect(isOlder('1.10', '1.9')).toBe(false)
+    expect(isOlder('2', '1.9.9')).toBe(false)
+    expect(isOlder('1.1', '1.1.5')).toBe(true)
+  })
+
+  it('is unknown where nothing looks like one', () => {
+    expect(versionIn('no such thing')).toBeNull()
+  })
+})
