@@ -31,7 +31,7 @@ const patterns: [RegExp, ImageErrorKind][] = [
   [/manifest unknown|name unknown|repository name not known|\b404\b/i, 'image_not_found'],
   [/unauthorized|authentication required|denied|invalid username\/password|\b401\b|\b403\b/i, 'image_denied'],
   [
-    /digest did not match|does not match|mismatch|file too large|unsupported|invalid character/i,
+    /digest did not match|does not match|mismatch|file too large|unsupported (?:manifest|schema|mime)/i,
     'image_invalid',
   ],
 ]

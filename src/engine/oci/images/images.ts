@@ -8,9 +8,9 @@ import {
   type ImageReference,
   parseImageReference,
 } from '../../../contract/image-reference.ts'
+import { getAccount } from '../../../lib/accounts.ts'
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
-import { runOrThrow } from '../../../lib/process.ts'
 import { singleFlight } from '../../../lib/single-flight.ts'
 import type { Image } from '../../engine.ts'
 import { isEngineError } from '../../errors.ts'
@@ -19,7 +19,6 @@ import { definitionDigest, findBuiltIn } from './builtin.ts'
 import { type ImageCaps, imageCaps } from './caps.ts'
 import type { HostPort } from './dial.ts'
 import { imageError } from './failures.ts'
-import type { Account } from './jail.ts'
 import { pullImage } from './pull.ts'
 import { openReferences } from './references.ts'
 import { openStore, removeTree, type StoredImage } from './store.ts'
@@ -63,7 +62,7 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
   const runDir = join(options.runDir, 'images')
   await removeTree(runDir)
   await mkdir(runDir, { recursive: true, mode: 0o700 })
-  const account = await imagesAccount()
+  const account = await getAccount('berth-images')
   const closing = new AbortController()
   const once = singleFlight<Image>()
   const running = new Set<Promise<unknown>>()
@@ -135,10 +134,4 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
       await removeTree(runDir)
     },
   }
-}
-
-async function imagesAccount(): Promise<Account> {
-  const ask = async (flag: string) =>
-    Number(await runOrThrow('id', [flag, 'berth-images'], { timeoutMs: 10_000 }))
-  return { uid: await ask('--user'), gid: await ask('--group') }
 }

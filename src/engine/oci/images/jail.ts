@@ -11,9 +11,8 @@
 //   gets no /proc, where uid 0 may write kernel settings even without capabilities.
 
 import { fileURLToPath } from 'node:url'
+import type { Account } from '../../../lib/accounts.ts'
 import { run, type RunResult } from '../../../lib/process.ts'
-
-export type Account = { uid: number; gid: number }
 
 export type Jail = {
   /** A TypeScript program under `jailed/`; the jails see no other file of ours. */
@@ -29,9 +28,9 @@ export type Jail = {
 
 export type JailRun = { timeoutMs: number; maxOutputBytes: number; signal: AbortSignal }
 
-const unpackCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'MKNOD', 'SETFCAP']
-/** What setpriv needs to become another user; it has none of them afterwards. */
-const dropCapabilities = ['SETUID', 'SETGID', 'SETPCAP']
+const unpackCapabilities = ['chown', 'dac_override', 'fowner', 'fsetid', 'mknod', 'setfcap']
+/** What setpriv needs to drop the rest for good, and to become another user; gone afterwards. */
+const dropCapabilities = ['setpcap', 'setuid', 'setgid']
 const programs = fileURLToPath(new URL('./jailed', import.meta.url))
 const MEMORY_BYTES = 2 * 1024 ** 3
 const TMP_BYTES = 16 * 1024 ** 2
@@ -59,7 +58,9 @@ export function jailCommand(jail: Jail): string[] {
     '--setenv', 'HOME', '/tmp',
     ...['ipc', 'pid', 'net', 'uts', 'cgroup-try'].map((namespace) => `--unshare-${namespace}`),
     '--cap-drop', 'ALL',
-    ...(jail.account ? dropCapabilities : unpackCapabilities).flatMap((name) => ['--cap-add', `CAP_${name}`]),
+    ...[...dropCapabilities, ...keptCapabilities(jail)].flatMap((name) => [
+      '--cap-add', `CAP_${name.toUpperCase()}`,
+    ]),
     '--ro-bind', '/usr', '/usr',
     ...['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
     '--dev', '/dev',
@@ -72,7 +73,7 @@ export function jailCommand(jail: Jail): string[] {
     ...mounts('--ro-bind', jail.readOnly),
     ...mounts('--bind', jail.writable),
     '--',
-    ...(jail.account ? becomeAccount(jail.account) : []),
+    'setpriv', ...dropPrivileges(jail), '--',
     '/berth/node',
     // There is no package.json in there to say that these are modules.
     '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
@@ -81,14 +82,19 @@ export function jailCommand(jail: Jail): string[] {
   ]
 }
 
-function becomeAccount({ uid, gid }: Account): string[] {
+function keptCapabilities({ account }: Jail): string[] {
+  return account ? [] : unpackCapabilities
+}
+
+function dropPrivileges(jail: Jail): string[] {
+  const { account } = jail
+  const kept = ['-all', ...keptCapabilities(jail).map((name) => `+${name}`)].join(',')
   return [
-    'setpriv',
-    `--reuid=${uid}`,
-    `--regid=${gid}`,
-    '--clear-groups',
-    '--inh-caps=-all',
-    '--bounding-set=-all',
+    ...(account ? [`--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups'] : []),
+    // With the ambient set they last over the start of umoci, with the bounding set no others come back.
+    `--inh-caps=${kept}`,
+    `--ambient-caps=${kept}`,
+    `--bounding-set=${kept}`,
     '--no-new-privs',
   ]
 }

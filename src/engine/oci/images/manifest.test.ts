@@ -1,0 +1,107 @@
+// Documents of strangers: whatever they hold, reading them ends at once, with a result or our own refusal.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { imageCaps } from './caps.ts'
+import { readImageConfig } from './image-config.ts'
+import { ManifestRefused, pickFromIndex, readManifest } from './manifest.ts'
+
+const digest = `sha256:${'a'.repeat(64)}`
+const field = fc.oneof(
+  fc.jsonValue(),
+  fc.constantFrom(
+    digest,
+    'sha256:x',
+    -1,
+    1e300,
+    'application/vnd.oci.image.layer.v1.tar+gzip',
+    '/proc/self',
+    '0:0',
+  ),
+)
+const part = fc.record(
+  { mediaType: field, digest: field, size: field, urls: field, platform: field },
+  { requiredKeys: [] },
+)
+const document = fc.oneof(
+  fc.json(),
+  fc.string(),
+  fc
+    .record(
+      {
+        manifests: fc.array(part),
+        config: fc.oneof(part, field),
+        layers: fc.array(part),
+        schemaVersion: field,
+      },
+      { requiredKeys: [] },
+    )
+    .map((value) => JSON.stringify(value)),
+  fc
+    .record(
+      {
+        Env: field,
+        Cmd: fc.array(field),
+        Entrypoint: field,
+        WorkingDir: field,
+        User: field,
+        ExposedPorts: fc.dictionary(fc.string(), field),
+      },
+      { requiredKeys: [] },
+    )
+    .map((config) => JSON.stringify({ config })),
+)
+
+describe('any document is read or refused', () => {
+  const readers: [string, (text: string) => unknown][] = [
+    ['index', (text) => pickFromIndex(text, 'amd64')],
+    ['manifest', (text) => readManifest(text, imageCaps)],
+    ['configuration', readImageConfig],
+  ]
+  test.each(readers)('as %s', (_, read) => {
+    fc.assert(
+      fc.property(document, (text) => {
+        try {
+          read(text)
+        } catch (error) {
+          expect(error).toBeInstanceOf(ManifestRefused)
+        }
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test.each(readers)('1 MB of nesting, keys or numbers, as %s', (_, read) => {
+    const keys = JSON.stringify(
+      Object.fromEntries(Array.from({ length: 60_000 }, (__, n) => [`${n}/tcp`, {}])),
+    )
+    const texts = ['['.repeat(1_000_000), `{"config":{"ExposedPorts":${keys}}}`, '9'.repeat(1_000_000)]
+    const start = performance.now()
+    for (const text of texts) {
+      try {
+        read(text)
+      } catch (error) {
+        expect(error).toBeInstanceOf(ManifestRefused)
+      }
+    }
+    expect(performance.now() - start).toBeLessThan(2000)
+  })
+})
+
+test('what is taken from a configuration is what a process can be started with', () => {
+  const config = {
+    Env: ['A=1', '=C:', 'novalue'],
+    WorkingDir: 'srv',
+    User: '1000:1000',
+    ExposedPorts: { '80/tcp': {}, '80': {}, '0/tcp': {}, '65536/tcp': {}, '443/sctp': {}, x: {} },
+  }
+  expect(readImageConfig(JSON.stringify({ config, history: [{}], os: 'linux' }))).toEqual({
+    env: ['A=1'],
+    entrypoint: [],
+    cmd: [],
+    workingDir: '/srv',
+    user: '1000:1000',
+    exposedPorts: [80],
+  })
+  expect(readImageConfig('{}').workingDir).toBe('/')
+})
