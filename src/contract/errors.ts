@@ -72,10 +72,6 @@ export function rateLimited(message: string, retryAfterS: number): AppError {
   return new AppError('quota_exceeded', 429, message, { retryAfterS })
 }
 
-export function paymentRequired(message: string): AppError {
-  return new AppError('payment_required', 402, message)
-}
-
 export function notFound(noun: string, id: string): AppError {
   return new AppError('not_found', 404, `There is no ${noun} "${id.slice(0, 100)}".`)
 }
