@@ -82,6 +82,7 @@ async function runBuild(
   reference: string,
   { onProgress, caps, signal }: BuildOptions,
 ): Promise<Error | null> {
+  signal.throwIfAborted()
   const child = spawn(command, args, {
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],

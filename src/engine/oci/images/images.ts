@@ -20,8 +20,10 @@ import { type ImageCaps, imageCaps } from './caps.ts'
 import type { HostPort } from './dial.ts'
 import { imageError } from './failures.ts'
 import { pullImage } from './pull.ts'
-import { openReferences } from './references.ts'
-import { openStore, removeTree, type StoredImage } from './store.ts'
+import { openReferences, type References } from './references.ts'
+import type { RegistryOptions } from './registry.ts'
+import { type ImageStore, openStore, removeTree, type StoredImage } from './store.ts'
+import { createTurns, type Turns } from './turns.ts'
 
 export type ImagesOptions = {
   /** Shared between instances where the operator says so. */
@@ -54,73 +56,48 @@ export type Images = {
 /** A tag is asked for again after this; until then, and while its registry is down, the last answer holds. */
 const TAG_FRESH_MS = 5 * MINUTE
 
+/** Each may take gigabytes and a core for minutes. More than a few, so that slow registries hold up nobody. */
+const PULLS_AT_ONCE = 8
+
+/** What every pull here works with. */
+type Parts = {
+  store: ImageStore
+  references: References
+  registry: RegistryOptions
+  options: ImagesOptions
+  takeTurn: Turns
+  closing: AbortSignal
+}
+
 export async function openImages(options: ImagesOptions): Promise<Images> {
-  const { clock, log } = options
-  const caps = { ...imageCaps, ...options.caps }
-  const store = await openStore(options.imagesDir, clock)
-  const references = await openReferences(options.imagesDir)
+  const closing = new AbortController()
   const runDir = join(options.runDir, 'images')
   await removeTree(runDir)
   await mkdir(runDir, { recursive: true, mode: 0o700 })
-  const account = await getAccount('berth-images')
-  const closing = new AbortController()
+  const parts: Parts = {
+    store: await openStore(options.imagesDir, options.clock),
+    references: await openReferences(options.imagesDir),
+    registry: {
+      runDir,
+      mirrors: options.registryMirrors,
+      authFile: options.registryAuthFile,
+      upstreamProxy: options.upstreamProxy,
+      account: await getAccount('berth-images'),
+      caps: { ...imageCaps, ...options.caps },
+    },
+    options,
+    takeTurn: createTurns(PULLS_AT_ONCE),
+    closing: closing.signal,
+  }
   const once = singleFlight<Image>()
   const running = new Set<Promise<unknown>>()
 
-  const build = async (reference: ImageReference): Promise<Image> => {
-    const definition = findBuiltIn(reference.repository, reference.tag)
-    if (!definition) throw imageError('image_not_found', reference.canonical)
-    const digest = await definitionDigest(definition)
-    const stored = await store.make(
-      digest,
-      (workshop) => buildImage(definition, workshop, { ...options, caps, signal: closing.signal }),
-      closing.signal,
-    )
-    return stored.image
-  }
-
-  const fetch = async (reference: ImageReference): Promise<Image> => {
-    const image = await pullImage(reference, {
-      store,
-      registry: {
-        runDir,
-        mirrors: options.registryMirrors,
-        authFile: options.registryAuthFile,
-        upstreamProxy: options.upstreamProxy,
-        account,
-        caps,
-      },
-      reserveBytes: options.reserveGb * 1024 ** 3,
-      signal: closing.signal,
-    })
-    await references.save(reference.canonical, { digest: image.digest, resolvedAt: clock.now() })
-    return image
-  }
-
-  const pull = async (reference: ImageReference): Promise<Image> => {
-    if (reference.registry === builtInRegistry) return await build(reference)
-    const known = await references.find(reference.canonical)
-    const cached = known && (await store.find(known.digest))
-    const fresh = known && clock.now().getTime() - known.resolvedAt.getTime() < TAG_FRESH_MS
-    if (cached && (fresh || reference.digest !== null)) return cached.image
-    try {
-      return await fetch(reference)
-    } catch (error) {
-      if (!cached || !isEngineError(error, 'image_unavailable')) throw error
-      log.warn(
-        { image: reference.canonical, err: error },
-        'registry is down, serving the image it last named',
-      )
-      return cached.image
-    }
-  }
-
   return {
-    find: (digest) => store.find(digest),
-    list: () => store.list(),
+    find: (digest) => parts.store.find(digest),
+    list: () => parts.store.list(),
     pull: async (text) => {
       const reference = parseImageReference(text)
-      const work = once(reference.canonical, () => pull(reference))
+      const work = once(reference.canonical, () => getImage(parts, reference))
       running.add(work)
       try {
         return { ...(await work), reference: reference.canonical }
@@ -134,4 +111,44 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
       await removeTree(runDir)
     },
   }
+}
+
+async function getImage(parts: Parts, reference: ImageReference): Promise<Image> {
+  if (reference.registry === builtInRegistry) return await getBuiltIn(parts, reference)
+  const { store, references, options } = parts
+  const known = await references.find(reference.canonical)
+  const cached = known && (await store.find(known.digest))
+  const ageMs = options.clock.now().getTime() - (known?.resolvedAt.getTime() ?? 0)
+  // What is pinned by digest cannot move.
+  if (cached && (ageMs < TAG_FRESH_MS || reference.digest !== null)) return cached.image
+  try {
+    return await parts.takeTurn(() => getRemote(parts, reference))
+  } catch (error) {
+    if (!cached || !isEngineError(error, 'image_unavailable')) throw error
+    const image = reference.canonical
+    options.log.warn({ image, err: error }, 'registry is down, serving the image it last named')
+    return cached.image
+  }
+}
+
+async function getRemote(parts: Parts, reference: ImageReference): Promise<Image> {
+  const { store, references, registry, options, closing } = parts
+  const reserveBytes = options.reserveGb * 1024 ** 3
+  const image = await pullImage(reference, { store, registry, reserveBytes, signal: closing })
+  const resolvedAt = options.clock.now()
+  await references.save(reference.canonical, { digest: image.digest, resolvedAt })
+  return image
+}
+
+async function getBuiltIn(parts: Parts, reference: ImageReference): Promise<Image> {
+  const { store, registry, options, closing } = parts
+  const definition = findBuiltIn(reference.repository, reference.tag)
+  if (!definition) throw imageError('image_not_found', reference.canonical)
+  const building = { onProgress: options.onProgress, caps: registry.caps, signal: closing }
+  const stored = await store.make(
+    await definitionDigest(definition),
+    (workshop) => buildImage(definition, workshop, building),
+    closing,
+  )
+  return stored.image
 }

@@ -36,6 +36,8 @@ const MEMORY_BYTES = 2 * 1024 ** 3
 const TMP_BYTES = 16 * 1024 ** 2
 
 export async function runJailed(jail: Jail, options: JailRun): Promise<RunResult> {
+  // A child is told of an abort as it happens, not of an earlier one.
+  options.signal.throwIfAborted()
   const [command = '', ...args] = jailCommand(jail)
   return await run(command, args, options)
 }
