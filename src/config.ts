@@ -42,7 +42,7 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayHttp: address(env, 'BERTH_GATEWAY_HTTP', '127.0.0.1:7080'),
     gatewayTls: address(env, 'BERTH_GATEWAY_TLS', '127.0.0.1:7443'),
     domain: env['BERTH_DOMAIN'] ?? 'berth.localhost',
-    publicUrl: env['BERTH_PUBLIC_URL'] ?? `http://${apiAddress.host}:${apiAddress.port}`,
+    publicUrl: env['BERTH_PUBLIC_URL'] ?? httpUrl(apiAddress),
     isolation: oneOf(env, 'BERTH_ISOLATION', ['auto', 'gvisor', 'runc']),
     databaseUrl: env['DATABASE_URL'] ?? null,
     sleepDefault: sleepWindow(env, 'BERTH_SLEEP_DEFAULT', '30m'),
@@ -59,6 +59,10 @@ export function loadConfig(env: Env = process.env): Config {
       execs: wholeNumber(env, 'BERTH_RATE_EXECS', 120),
     },
   }
+}
+
+export function httpUrl({ host, port }: Address): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 function address(env: Env, name: string, fallback: string): Address {

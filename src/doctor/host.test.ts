@@ -53,7 +53,7 @@ describe('other firewalls', () => {
 
   it('that accept it, and our own, are not', () => {
     const listed = {
-      nftables: [chain('filter', 'FORWARD', 'accept'), chain('berth-ab12', 'forward', 'drop')],
+      nftables: [chain('filter', 'FORWARD', 'accept'), chain('berth_ab12', 'forward', 'drop')],
     }
     expect(firewallFinding(listed).state).toBe('ok')
   })

@@ -45,7 +45,7 @@ export function firewallFinding(listed: unknown): Finding {
   // nft's own output; a field that is missing is handled like one of another value.
   const chains = (listed as Listed).nftables.flatMap((entry) => entry.chain ?? [])
   const dropping = chains.filter(
-    ({ hook, policy, table }) => hook === 'forward' && policy === 'drop' && !table.startsWith('berth-'),
+    ({ hook, policy, table }) => hook === 'forward' && policy === 'drop' && !table.startsWith('berth_'),
   )
   if (dropping.length === 0) return ok('none that drops forwarded traffic')
   const names = dropping.map(({ family, table, name }) => `${family} ${table} ${name}`).join(', ')

@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { Address, Config } from '../config.ts'
+import { type Address, type Config, httpUrl } from '../config.ts'
 
 const listeners = [
   ['apiAddress', 'BERTH_API_ADDRESS'],
@@ -19,9 +19,8 @@ export async function claimPorts(config: Config): Promise<Config> {
   const claimed = { ...config }
   for (const [key, variable] of listeners) claimed[key] = await freeAddress(config[key], variable)
   // The default of BERTH_PUBLIC_URL is the address of the API, which is known only now.
-  const { host, port } = config.apiAddress
-  const isDefault = config.publicUrl === `http://${host}:${port}`
-  return isDefault ? { ...claimed, publicUrl: `http://${host}:${claimed.apiAddress.port}` } : claimed
+  const isDefault = config.publicUrl === httpUrl(config.apiAddress)
+  return isDefault ? { ...claimed, publicUrl: httpUrl(claimed.apiAddress) } : claimed
 }
 
 /** The address with the port the kernel gave; the sentence when it gave none. */

@@ -1,0 +1,49 @@
+import { readFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import { loadConfig } from './config.ts'
+
+describe('settings', () => {
+  it('are each described in docs/settings.md, which describes no other', async () => {
+    const source = await readFile(new URL('config.ts', import.meta.url), 'utf8')
+    const page = await readFile(new URL('../docs/settings.md', import.meta.url), 'utf8')
+    const read = new Set([...source.matchAll(/'((?:BERTH|DATABASE)_[A-Z_]+)'/g)].map(([, name]) => name))
+    const described = new Set([...page.matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name]) => name))
+    expect([...described].toSorted()).toEqual([...read].toSorted())
+  })
+
+  it('have the defaults that docs/settings.md says', async () => {
+    const page = await readFile(new URL('../docs/settings.md', import.meta.url), 'utf8')
+    const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| `([^`<]+)` \|/gm)]
+    expect(rows.length).toBeGreaterThan(10)
+    const said = Object.fromEntries(rows.map(([, name, value]) => [name, value]))
+    // What a page's default sets is what leaving it out sets.
+    expect(loadConfig(said)).toEqual(loadConfig({}))
+  })
+
+  it.each([
+    ['BERTH_API_ADDRESS', '7070'],
+    ['BERTH_API_ADDRESS', 'localhost:99999'],
+    ['BERTH_GATEWAY_HTTP', 'localhost'],
+    ['BERTH_ISOLATION', 'docker'],
+    ['BERTH_SLEEP_DEFAULT', '30'],
+    ['BERTH_SLEEP_MAX', '0m'],
+    ['BERTH_LOG_LEVEL', 'loud'],
+    ['BERTH_POOL_GB', '1.5'],
+    ['BERTH_RESERVE_GB', '-1'],
+    ['BERTH_REGISTRY_MIRRORS', 'docker.io'],
+    ['BERTH_REGISTRY_PROXY', 'proxy'],
+    ['BERTH_RATE_EXECS', 'many'],
+  ])('%s cannot be "%s", and the refusal names it', (name, value) => {
+    expect(() => loadConfig({ [name]: value })).toThrow(name)
+  })
+
+  it('give the public URL the address of the API', () => {
+    expect(loadConfig({ BERTH_API_ADDRESS: '127.0.0.1:8080' }).publicUrl).toBe('http://127.0.0.1:8080')
+  })
+
+  it('take an IPv6 address in brackets', () => {
+    const config = loadConfig({ BERTH_API_ADDRESS: '[::1]:7070' })
+    expect(config.apiAddress).toEqual({ host: '::1', port: 7070 })
+    expect(config.publicUrl).toBe('http://[::1]:7070')
+  })
+})
