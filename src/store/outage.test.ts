@@ -17,7 +17,7 @@ test('a socket nobody listens on is an outage', async () => {
   await db.destroy()
 })
 
-test('a server that ends the connection is an outage, a mistake in the statement is none', async () => {
+test('a server that ends the connection is an outage', async () => {
   const database = await createTestDatabase()
   const db = openDatabase(database.url, silentLog)
   const waiting = failure(sql`select pg_sleep(30) /* victim */`.execute(db))
@@ -28,7 +28,13 @@ test('a server that ends the connection is an outage, a mistake in the statement
     `.execute(db)
   await expect.poll(async () => (await end()).rows[0]?.ended).toBe(1)
   expect(isOutage(await waiting)).toBe(true)
+  await db.destroy()
+  await database.drop()
+})
 
+test('a mistake in the statement is no outage, and an error that only sounds like one neither', async () => {
+  const database = await createTestDatabase()
+  const db = openDatabase(database.url, silentLog)
   expect(isOutage(await failure(sql`select nonsense`.execute(db)))).toBe(false)
   expect(isOutage(new TypeError('ECONNREFUSED'))).toBe(false)
   await db.destroy()
