@@ -3,11 +3,15 @@
 // writes bench-results.json. Figures of one run belong together: compare columns, not runs.
 
 import { writeFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { measureBerth } from './berth.ts'
 import { measureDocker } from './docker.ts'
 import { formatTable, type Results } from './figures.ts'
 import { memoryOf, startBerth } from './service.ts'
+
+/** The gateway is up a moment after the API; idle is what is asked about. */
+const SETTLE_MS = 5000
 
 const { values: options } = parseArgs({
   options: {
@@ -30,6 +34,7 @@ Measures create to running, first and later execs, destroy and ten creates at on
     console.log(`Berth, class ${isolation}: starting`)
     const berth = await startBerth(isolation)
     try {
+      await delay(SETTLE_MS)
       memory[isolation] = memoryOf(berth.pid)
       results.push({ column: `berth ${isolation}`, figures: await measureBerth(berth, rounds) })
       if (results.length === 1) {
