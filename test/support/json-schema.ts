@@ -132,7 +132,20 @@ export function invalidOf(schema: JsonSchema, components: Components): fc.Arbitr
 
 /** What is wrong almost anywhere: other types, bounds, hostile text. */
 const poison = fc.oneof(
-  fc.constantFrom<unknown>(null, true, -1, 1.5, 1e300, '', [], {}, [null], { a: { b: 1 } }, 'nul\0', 'x'.repeat(9000)),
+  fc.constantFrom<unknown>(
+    null,
+    true,
+    -1,
+    1.5,
+    1e300,
+    '',
+    [],
+    {},
+    [null],
+    { a: { b: 1 } },
+    'nul\0',
+    'x'.repeat(9000),
+  ),
   fc.string({ unit: 'grapheme' }),
   fc.double({ noNaN: true, noDefaultInfinity: true }),
 )
