@@ -6,8 +6,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 packages='runc conmon skopeo umoci btrfs-progs nftables iproute2 busybox-static mmdebstrap bubblewrap
-  libnss-myhostname runsc'
-test_packages='docker-registry conntrack'
+  libnss-myhostname conntrack runsc'
+test_packages='docker-registry'
 users='berth berth-gateway berth-postgres berth-images'
 
 main() {
