@@ -15,7 +15,7 @@ describe('the data directory', () => {
 })
 
 describe('between tenants, the doctor points out', () => {
-  it('swap', () => {
+  it('swap that is on', () => {
     const header = 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n'
     expect(swapFinding(header).state).toBe('ok')
     expect(swapFinding(`${header}/dev/sda2 partition 1000 0 -2\n`).state).toBe('warn')

@@ -8,8 +8,8 @@ import { openDatabase } from '../store/db.ts'
 import { findAddressOfName } from '../store/unit-names.ts'
 import type { Role } from './role.ts'
 
-/** The firewall sends machines' questions, which go to port 53, here. */
-const RESOLVER_PORT = 5353
+/** The firewall sends machines’ questions, which go to port 53, here. Not 5353: mDNS services hold that on every address. */
+const RESOLVER_PORT = 7053
 
 export const gatewayRole: Role = async ({ config, instance, databaseUrl, log }) => {
   const db = openDatabase(databaseUrl, log)

@@ -55,7 +55,7 @@ export type OciEngine = Engine & {
 }
 
 /** The port of the gateway's resolver on the gateway address; machines reach it as port 53. */
-const RESOLVER_PORT = 5353
+const RESOLVER_PORT = 7053
 const HELPER_BINARY = '/bin/busybox'
 const MAX_OPEN_FILES = 65_536
 
