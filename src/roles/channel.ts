@@ -37,6 +37,12 @@ export type MigrateReady = { apiKey: string | null; signInToken: string }
 
 export const engineSocketOf = (runDir: string) => `${runDir}/engine.sock`
 
+/**
+ * The engine's firewall sends what machines ask on port 53 here, where the gateway's resolver listens on the
+ * gateway address. Not 5353: mDNS services hold that on every address.
+ */
+export const RESOLVER_PORT = 7053
+
 /** A role says it is alive this often; silent for the longer time, it hangs and is killed (reliability F24). */
 export const ALIVE_EVERY_MS = 5_000
 export const SILENT_FOR_MS = 30_000

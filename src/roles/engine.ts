@@ -4,7 +4,7 @@ import { openOciEngine } from '../engine/oci/oci-engine.ts'
 import { serveEngine } from '../engine/socket-server.ts'
 import { systemClock } from '../lib/clock.ts'
 import { getAccount } from '../lib/accounts.ts'
-import { type EngineReady, engineSocketOf } from './channel.ts'
+import { type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
 import type { Role } from './role.ts'
 
 export const engineRole: Role = async ({ config, instance, runDir, log, progress }) => {
@@ -22,6 +22,7 @@ export const engineRole: Role = async ({ config, instance, runDir, log, progress
     registryAuthFile: config.registryAuthFile,
     upstreamProxy: config.registryProxy,
     onProgress: progress,
+    resolverPort: RESOLVER_PORT,
     log,
     clock: systemClock,
   })

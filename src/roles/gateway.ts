@@ -6,10 +6,8 @@ import { systemUpstreams } from '../gateway/resolver-upstream.ts'
 import { createGateway } from '../gateway/server.ts'
 import { openDatabase } from '../store/db.ts'
 import { findAddressOfName } from '../store/unit-names.ts'
+import { RESOLVER_PORT } from './channel.ts'
 import type { Role } from './role.ts'
-
-/** The firewall sends machines’ questions, which go to port 53, here. Not 5353: mDNS services hold that on every address. */
-const RESOLVER_PORT = 7053
 
 export const gatewayRole: Role = async ({ config, instance, databaseUrl, log }) => {
   const db = openDatabase(databaseUrl, log)

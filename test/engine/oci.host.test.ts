@@ -46,6 +46,7 @@ async function openOnHost(isolation: IsolationClass): Promise<OpenedEngine> {
       registryAuthFile: null,
       upstreamProxy: null,
       onProgress: () => {},
+      resolverPort: 7053,
       log: silentLog,
       clock: systemClock,
     })

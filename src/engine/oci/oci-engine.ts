@@ -45,6 +45,8 @@ export type OciOptions = {
   upstreamProxy: { host: string; port: number } | null
   /** One line at a time, for a person: the first build of an image takes a while. */
   onProgress: (line: string) => void
+  /** Where the gateway's resolver listens on the gateway address; machines reach it as port 53. */
+  resolverPort: number
   log: Log
   clock: Clock
 }
@@ -54,8 +56,6 @@ export type OciEngine = Engine & {
   close(): Promise<void>
 }
 
-/** The port of the gateway's resolver on the gateway address; machines reach it as port 53. */
-const RESOLVER_PORT = 7053
 const HELPER_BINARY = '/bin/busybox'
 const MAX_OPEN_FILES = 65_536
 
@@ -69,7 +69,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   const images = await openImages(options)
   const network = await openNetwork({
     instance,
-    dnsPort: RESOLVER_PORT,
+    dnsPort: options.resolverPort,
     stateDir: join(options.dataDir, 'network'),
     log,
   })
