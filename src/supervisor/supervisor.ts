@@ -3,7 +3,8 @@
 // next start takes them over again (design 2).
 
 import { existsSync } from 'node:fs'
-import { chmod, mkdir } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log } from '../lib/log.ts'
@@ -84,10 +85,17 @@ async function prepare(settings: Config, stop: AbortSignal) {
     kept: [],
   }
   const close = async () => {
+    await removeUnusedRunDir(config.dataDir, runDir)
     await logFile.close()
     await lock.close()
   }
   return { context, close }
+}
+
+/** With the last machine gone, nothing of the instance stays on the host outside of its data directory. */
+async function removeUnusedRunDir(dataDir: string, runDir: string): Promise<void> {
+  const machines = await readdir(join(dataDir, 'machines')).catch(() => [])
+  if (machines.length === 0) await rm(runDir, { recursive: true, force: true })
 }
 
 /** A database of the operator's own has one way in; the embedded one tells its clients apart. */
