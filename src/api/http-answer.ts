@@ -37,11 +37,26 @@ export function sendError(
 export function send(response: ServerResponse, status: number, text: string, headers: Headers): void {
   // Nobody is left to read it, or a stream has already said it.
   if (response.destroyed || response.headersSent) return
-  // What is left of a refused body is read and dropped, or its sender would wait instead of reading this.
-  if (!response.req.complete) response.req.resume()
   const body = Buffer.from(text)
   response.writeHead(status, { ...headers, 'content-length': body.length })
-  response.end(body)
+  if (response.req.complete) response.end(body)
+  else endOnceRead(response, body)
+}
+
+/** A sender that reads no answer before it has sent all is given this long. */
+const DROP_FOR_MS = 10_000
+
+/**
+ * What is left of a refused body is read and dropped before the connection may close: many clients send all
+ * of it first, and a connection that breaks meanwhile would hide the answer from them.
+ */
+function endOnceRead(response: ServerResponse, body: Buffer): void {
+  const { req } = response
+  response.write(body)
+  const late = setTimeout(() => response.end(), DROP_FOR_MS)
+  req.once('close', () => clearTimeout(late))
+  req.once('end', () => response.end())
+  req.resume()
 }
 
 /** For what is not HTTP enough to become a request: an answer in the same shape, and the end. */

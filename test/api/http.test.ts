@@ -259,3 +259,18 @@ describe('spec 7: the envelope', () => {
     expect(body).toMatchObject({ error: { code: 'provider_error', details: { unitId: expect.any(String) } } })
   })
 })
+
+test('a client that sends all of a refused body before it reads gets its answer', async () => {
+  const { id } = await makeUnit(service, team)
+  const head = [
+    `PUT /v1/units/${id}/files?path=/big HTTP/1.1`,
+    'host: berth',
+    `authorization: Bearer ${team.key}`,
+    'content-type: application/octet-stream',
+    'content-length: 8000000',
+    'connection: close',
+  ].join('\r\n')
+  const answer = await sendRaw(service.port, `${head}\r\n\r\n${'x'.repeat(8_000_000)}`)
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  expect(answer).toMatch(/at most 1048576 bytes/)
+})
