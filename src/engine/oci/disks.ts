@@ -1,7 +1,8 @@
 // A machine's disk: a subvolume that holds the upper and work layers of its root, limited by a qgroup, and
 // its volume likewise. A disk survives stop, sleep, crash and reboot; only destroy deletes it.
 
-import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { run, runOrThrow } from '../../lib/process.ts'
 import type { MachineSpec } from '../engine.ts'
 import type { MachinePaths, Paths } from './paths.ts'
@@ -48,7 +49,7 @@ export async function writeEtc(machine: MachinePaths, etc: EtcFiles): Promise<vo
 }
 
 async function makeDisk(machine: MachinePaths, gb: number): Promise<void> {
-  if (await exists(`${machine.disk}/${COMPLETE}`)) return
+  if (existsSync(`${machine.disk}/${COMPLETE}`)) return
   await deleteSubvolume(machine.disk)
   await makeSubvolume(machine.disk, gb, 0o700)
   await Promise.all([mkdir(machine.upper, { mode: 0o755 }), mkdir(machine.work, { mode: 0o700 })])
@@ -56,13 +57,13 @@ async function makeDisk(machine: MachinePaths, gb: number): Promise<void> {
 }
 
 async function makeSubvolume(path: string, gb: number, mode: number): Promise<void> {
-  if (!(await exists(path))) await btrfs(['--quiet', 'subvolume', 'create', path])
+  if (!existsSync(path)) await btrfs(['--quiet', 'subvolume', 'create', path])
   await btrfs(['qgroup', 'limit', `${gb}G`, path])
   await chmod(path, mode)
 }
 
 async function deleteSubvolume(path: string): Promise<void> {
-  if (!(await exists(path))) return
+  if (!existsSync(path)) return
   await btrfs(['--quiet', 'subvolume', 'delete', path])
 }
 
@@ -76,11 +77,4 @@ export async function clearStaleQgroups(paths: Paths): Promise<void> {
 
 async function btrfs(args: string[]): Promise<void> {
   await runOrThrow('btrfs', args, { timeoutMs: BTRFS_TIMEOUT_MS })
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -2,6 +2,7 @@
 // subvolume with a limit, and a fork a snapshot (design 3). Images lie outside it: two subvolumes of one
 // btrfs reuse inode numbers, and an overlay with both layers there would take different files for one.
 
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, stat, statfs, truncate, writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { runOrThrow } from '../../lib/process.ts'
@@ -18,7 +19,7 @@ const DETACH_LOOK_MS = 50
 /** Makes the pool when there is none and mounts it when it is not mounted. */
 export async function openPool(paths: Paths, poolGb: number | null): Promise<void> {
   await mkdir(paths.pool, { recursive: true, mode: 0o700 })
-  if (!(await exists(paths.poolFile))) await makePool(paths, poolGb)
+  if (!existsSync(paths.poolFile)) await makePool(paths, poolGb)
   if ((await poolDevicePath(paths)) === null) {
     const options = 'loop,noatime,nodev,nosuid'
     await runOrThrow('mount', ['-t', 'btrfs', '-o', options, paths.poolFile, paths.pool], {
@@ -89,11 +90,4 @@ async function poolDevicePath(paths: Paths): Promise<string | null> {
   const table = await readFile('/proc/self/mountinfo', 'utf8')
   const row = table.split('\n').find((line) => line.split(' ')[4] === paths.pool)
   return row?.split(' - ')[1]?.split(' ')[1] ?? null
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
 }
