@@ -1,6 +1,7 @@
 // Visits to units, and the resolver machines ask for names. Sees of the database what routing needs.
 
 import { once } from 'node:events'
+import { namesOf } from '../engine/oci/network/names.ts'
 import { startResolver } from '../gateway/resolver.ts'
 import { systemUpstreams } from '../gateway/resolver-upstream.ts'
 import { createGateway } from '../gateway/server.ts'
@@ -12,7 +13,7 @@ import type { Role } from './role.ts'
 export const gatewayRole: Role = async ({ config, instance, databaseUrl, log }) => {
   const db = openDatabase(databaseUrl, log)
   const resolver = await startResolver({
-    address: instance.subnet.replace('.0.0/16', '.0.1'),
+    address: namesOf(instance).gateway,
     port: RESOLVER_PORT,
     lookup: (askerAddress, name) => findAddressOfName(db, { askerAddress, name }),
     upstreams: systemUpstreams(),

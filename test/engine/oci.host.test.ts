@@ -10,6 +10,7 @@ import type { Engine, IsolationClass } from '../../src/engine/engine.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
+import { RESOLVER_PORT } from '../../src/roles/channel.ts'
 import { loadInstance, runDirOf } from '../../src/supervisor/instance.ts'
 import { cleanHost, hostStateOf } from '../support/host-state.ts'
 import { describeEngineContract } from './contract.ts'
@@ -46,7 +47,7 @@ async function openOnHost(isolation: IsolationClass): Promise<OpenedEngine> {
       registryAuthFile: null,
       upstreamProxy: null,
       onProgress: () => {},
-      resolverPort: 7053,
+      resolverPort: RESOLVER_PORT,
       log: silentLog,
       clock: systemClock,
     })
