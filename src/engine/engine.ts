@@ -72,6 +72,8 @@ export type MachineStatus = {
   generation: number
   /** `lost`: it was running and is not, and nobody can say how it ended (the host went down). */
   state: 'created' | 'running' | 'exited' | 'lost'
+  /** It runs, and stands still: see `freeze`. */
+  frozen: boolean
   exit: Exit | null
   address: string
 }
@@ -97,10 +99,16 @@ export type LogQuery = {
 
 export type WrittenFile = { bytes: number; sha256: string; verified: boolean }
 
+/** What the machines of this engine share. */
+export type Capacity = { cpus: number; memoryMb: number; availableMemoryMb: number }
+
 export type RecoverReport = { adopted: number; removed: number; lost: number }
 
 export interface Engine {
   capabilities(): Promise<Capabilities>
+
+  /** As it is now: ask before a start. */
+  capacity(): Promise<Capacity>
 
   /** Makes an image present. `reference` is canonical (contract/image-reference.ts). Concurrent pulls of one reference are one pull. */
   pull(reference: string): Promise<Image>
@@ -108,11 +116,25 @@ export interface Engine {
   /** Disk, volume and address; nothing runs. */
   create(machine: MachineSpec): Promise<MachineStatus>
 
-  /** Starts a run; answers once its first process has been executed. */
+  /**
+   * Starts a run; answers once its first process has been executed. An older run that is still there is
+   * killed first. Throws `run_lost` for a generation that was used up by a start that came to nothing, or by
+   * a run the host lost: it will never run, ask with a newer one.
+   */
   start(ref: MachineRef, run: RunSpec): Promise<void>
 
-  /** SIGTERM, after `graceMs` SIGKILL to all of it. Keeps disk, volume and address. */
+  /** SIGTERM, after `graceMs` SIGKILL to all of it. A frozen run is thawed for it. Keeps disk, volume and address. */
   stop(ref: MachineRef, graceMs: number): Promise<void>
+
+  /**
+   * Stops every process of a run where it stands: no CPU from then on, memory and connections kept. The run
+   * stays `running`; what needs a process of it (exec, files) throws `frozen`. Throws `not_running`, and
+   * `timeout` when it cannot be frozen, which leaves it as it was.
+   */
+  freeze(ref: MachineRef): Promise<void>
+
+  /** Lets a frozen run go on; succeeds where it is not frozen. Throws `not_running` when it has ended. */
+  thaw(ref: MachineRef): Promise<void>
 
   /** Removes everything of the machine, whatever its state; unknown ids succeed. */
   destroy(id: string): Promise<void>
@@ -146,6 +168,13 @@ export interface Engine {
 
   /** Calls back for every run that ends, at least once each; on subscribing also for those ended before. */
   watchExits(onExit: (status: MachineStatus) => void, signal: AbortSignal): Promise<void>
+
+  /**
+   * Calls back, a few times a second, with the machines that others of their group have sent packets to
+   * since the last time, whether they run or not. Packets of machines that are frozen or being stopped do
+   * not count: whoever sleeps must wake nobody.
+   */
+  watchTraffic(onTraffic: (ids: string[]) => void, signal: AbortSignal): Promise<void>
 
   /** Keeps the machines named, removes every other one of this instance and whatever they left. */
   recover(wanted: string[]): Promise<RecoverReport>

@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
-import type { Engine, ExecOutput, ExecRequest, Image, ImageConfig } from './engine.ts'
+import type { Capacity, Engine, ExecOutput, ExecRequest, Image, ImageConfig } from './engine.ts'
 import type { MachineRef, MachineSpec, MachineStatus } from './engine.ts'
 import { EngineError, type EngineErrorKind } from './errors.ts'
 import {
@@ -46,6 +46,10 @@ export type FakeControls = {
   setImage(reference: string, config: Partial<ImageConfig>): void
   /** The first process of a machine ends on its own. */
   endProcess(id: string, exit?: { code?: number; oomKilled?: boolean }): void
+  /** A sibling sends packets to these machines. */
+  sendPackets(ids: string[]): void
+  /** What the host has from now on. */
+  setCapacity(capacity: Partial<Capacity>): void
   /** The host went down under it. */
   loseMachine(id: string): void
   /** The engine process dies and is started again: what was in flight rejects, machines go on. */
@@ -72,6 +76,8 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
   const images = new Map<string, Image>()
   const configs = new Map<string, Partial<ImageConfig>>()
   const watchers = new Set<(status: MachineStatus) => void>()
+  const trafficWatchers = new Set<(ids: string[]) => void>()
+  const capacity: Capacity = { cpus: 2, memoryMb: 65_536, availableMemoryMb: 65_536 }
   const execHandlers: ExecHandler[] = []
   let addressesGiven = 0
 
@@ -80,10 +86,18 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
     if (!machine) throw new EngineError('unknown_machine', `There is no machine ${id}.`)
     return machine
   }
-  const findRunning = (ref: MachineRef): FakeMachine => {
+  const findRun = (ref: MachineRef): FakeMachine => {
     const machine = find(ref.id)
     if (!machine.run || machine.status.generation !== ref.generation) throw notRunning(ref.id)
     return machine
+  }
+  const findRunning = (ref: MachineRef): FakeMachine => {
+    const machine = findRun(ref)
+    if (machine.status.frozen) throw new EngineError('frozen', `The machine ${ref.id} is frozen.`)
+    return machine
+  }
+  const setFrozen = (machine: FakeMachine, frozen: boolean): void => {
+    machine.status = { ...machine.status, frozen }
   }
   const end = (machine: FakeMachine, change: Partial<MachineStatus>): void => {
     if (!machine.run) return
@@ -105,6 +119,8 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         defaultClass: 'gvisor',
         defaultReason: 'The fake engine isolates nothing.',
       })),
+
+    capacity: async () => await faults.run(call('capacity'), async () => ({ ...capacity })),
 
     pull: async (reference) =>
       await faults.run(call('pull'), async () => {
@@ -131,7 +147,10 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
     start: async (ref, run) =>
       await faults.run(call('start', ref), async () => {
         const machine = find(ref.id)
-        if (ref.generation <= machine.status.generation) return
+        const { generation, state } = machine.status
+        if (ref.generation < generation) return
+        if (ref.generation === generation && state !== 'lost') return
+        if (ref.generation === generation) throw new EngineError('run_lost', `The run of ${ref.id} is lost.`)
         end(machine, exited(STOPPED_CODE))
         startRun(machine, ref.generation, run, clock, (code) => end(machine, exited(code)))
       }),
@@ -141,6 +160,10 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         const machine = find(ref.id)
         if (machine.status.generation === ref.generation) end(machine, exited(STOPPED_CODE))
       }),
+
+    freeze: async (ref) => await faults.run(call('freeze', ref), async () => setFrozen(findRun(ref), true)),
+
+    thaw: async (ref) => await faults.run(call('thaw', ref), async () => setFrozen(findRun(ref), false)),
 
     destroy: async (id) =>
       await faults.run(call('destroy', { id }), async () => {
@@ -178,6 +201,22 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
       }))
       yield* followLog(machine, after, AbortSignal.any([gone, signal]))
       gone.throwIfAborted()
+    },
+
+    watchTraffic: async (onTraffic, signal) => {
+      await faults
+        .run(
+          call('watchTraffic'),
+          async (gone) => {
+            trafficWatchers.add(onTraffic)
+            gone.addEventListener('abort', () => trafficWatchers.delete(onTraffic), { once: true })
+            await new Promise<never>(() => {})
+          },
+          signal,
+        )
+        .catch((error: unknown) => {
+          if (!signal.aborted) throw error
+        })
     },
 
     watchExits: async (onExit, signal) => {
@@ -250,6 +289,10 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
     onExec: (handler) => void execHandlers.unshift(handler),
     setImage: (reference, config) => void configs.set(reference, config),
     endProcess: (id, { code = 0, oomKilled = false } = {}) => end(find(id), exited(code, oomKilled)),
+    sendPackets: (ids) => {
+      for (const tell of trafficWatchers) tell(ids)
+    },
+    setCapacity: (changed) => void Object.assign(capacity, changed),
     loseMachine: (id) => end(find(id), { state: 'lost', exit: null }),
     crash: () => faults.crash(),
   }

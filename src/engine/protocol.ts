@@ -116,6 +116,8 @@ const capabilities = z.object({
   defaultReason: z.string(),
 })
 
+const capacity = z.object({ cpus: z.number(), memoryMb: z.number(), availableMemoryMb: z.number() })
+
 const image = z.object({
   reference: z.string(),
   digest: z.string(),
@@ -133,6 +135,7 @@ const status = z.object({
   id: z.string(),
   generation: z.number(),
   state: z.enum(['created', 'running', 'exited', 'lost']),
+  frozen: z.boolean(),
   exit: z.object({ code: z.number(), oomKilled: z.boolean(), at: date }).nullable(),
   address: z.string(),
 })
@@ -154,6 +157,7 @@ const SMALL = 64 * KB
  */
 export const unaryOperations = {
   capabilities: { request: nobody, answer: capabilities, maxBodyBytes: SMALL, deadlineMs: MINUTE },
+  capacity: { request: nobody, answer: capacity, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
   pull: {
     request: z.strictObject({ reference }),
     answer: image,
@@ -179,6 +183,8 @@ export const unaryOperations = {
     maxBodyBytes: SMALL,
     deadlineMs: 7 * MINUTE,
   },
+  freeze: { request: z.strictObject({ ref }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
+  thaw: { request: z.strictObject({ ref }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
   destroy: { request: z.strictObject({ id }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
   list: { request: nobody, answer: z.array(status), maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
   writeFile: {
@@ -220,6 +226,7 @@ export const streamedOperations = {
     maxBodyBytes: SMALL,
   },
   watchExits: { request: nobody, item: status, maxBodyBytes: SMALL },
+  watchTraffic: { request: nobody, item: z.array(z.string()), maxBodyBytes: SMALL },
 } satisfies Record<Exclude<keyof Engine, UnaryOperation>, Streamed>
 
 type Unary = { request: z.ZodType; answer: z.ZodType; maxBodyBytes: number; deadlineMs: number }

@@ -42,21 +42,30 @@ export function connectEngine({ socketPath }: { socketPath: string }): Engine {
     return askForFrames({ agent, socketPath, operation, body, signal })
   }
 
-  async function watchUntilAway(
-    onExit: Parameters<Engine['watchExits']>[0],
+  /** Across restarts of the engine, until the signal aborts. */
+  async function watch(
+    operation: 'watchExits' | 'watchTraffic',
+    onItem: (item: unknown) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    for await (const { data } of stream('watchExits', {}, signal)) {
-      onExit(streamedOperations.watchExits.item.parse(JSON.parse(data.toString('utf8'))))
+    const untilAway = async () => {
+      for await (const { data } of stream(operation, {}, signal)) onItem(JSON.parse(data.toString('utf8')))
+    }
+    while (!signal.aborted) {
+      await untilAway().catch(() => {})
+      await delay(WATCH_AGAIN_MS, undefined, { signal }).catch(() => {})
     }
   }
 
   return {
     capabilities: async () => await ask('capabilities', {}),
+    capacity: async () => await ask('capacity', {}),
     pull: async (reference) => await ask('pull', { reference }),
     create: async (machine) => await ask('create', machine),
     start: async (ref, run) => void (await ask('start', { ref, run })),
     stop: async (ref, graceMs) => void (await ask('stop', { ref, graceMs })),
+    freeze: async (ref) => void (await ask('freeze', { ref })),
+    thaw: async (ref) => void (await ask('thaw', { ref })),
     destroy: async (id) => void (await ask('destroy', { id })),
     list: async () => await ask('list', {}),
     writeFile: async (ref, path, content) => await ask('writeFile', { ref, path, content }),
@@ -83,12 +92,15 @@ export function connectEngine({ socketPath }: { socketPath: string }): Engine {
       }
     },
 
-    watchExits: async (onExit, signal) => {
-      while (!signal.aborted) {
-        await watchUntilAway(onExit, signal).catch(() => {})
-        await delay(WATCH_AGAIN_MS, undefined, { signal }).catch(() => {})
-      }
-    },
+    watchExits: async (onExit, signal) =>
+      await watch('watchExits', (item) => onExit(streamedOperations.watchExits.item.parse(item)), signal),
+
+    watchTraffic: async (onTraffic, signal) =>
+      await watch(
+        'watchTraffic',
+        (item) => onTraffic(streamedOperations.watchTraffic.item.parse(item)),
+        signal,
+      ),
   }
 }
 

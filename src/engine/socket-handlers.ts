@@ -18,10 +18,13 @@ type UnaryHandlers = {
 
 export const unaryHandlers: UnaryHandlers = {
   capabilities: async (engine) => await engine.capabilities(),
+  capacity: async (engine) => await engine.capacity(),
   pull: async (engine, { reference }) => await engine.pull(reference),
   create: async (engine, machine) => await engine.create(machine),
   start: async (engine, { ref, run }) => nothing(await engine.start(ref, run)),
   stop: async (engine, { ref, graceMs }) => nothing(await engine.stop(ref, graceMs)),
+  freeze: async (engine, { ref }) => nothing(await engine.freeze(ref)),
+  thaw: async (engine, { ref }) => nothing(await engine.thaw(ref)),
   destroy: async (engine, { id }) => nothing(await engine.destroy(id)),
   list: async (engine) => await engine.list(),
   writeFile: async (engine, { ref, path, content }) =>
@@ -58,6 +61,9 @@ export const streamedHandlers: StreamedHandlers = {
   watchExits: async (engine, _request, stream) => {
     // Exits are not waited for: one that cannot be taken in ends the stream, and its watcher asks anew.
     await engine.watchExits((status) => stream.push('message', JSON.stringify(status)), stream.gone)
+  },
+  watchTraffic: async (engine, _request, stream) => {
+    await engine.watchTraffic((ids) => stream.push('message', JSON.stringify(ids)), stream.gone)
   },
 }
 

@@ -47,7 +47,7 @@ export function isOfRun(unit: Run, status: MachineStatus | undefined): status is
 
 /** What there is to say of a run the engine knows nothing of. */
 export function lostRun({ id, generation }: Run): MachineStatus {
-  return { id, generation, state: 'lost', exit: null, address: '' }
+  return { id, generation, state: 'lost', frozen: false, exit: null, address: '' }
 }
 
 const RETRY_EVERY_MS = SECOND

@@ -264,7 +264,14 @@ describe('exits', () => {
     await stopUnit(domain.app, caller, unit.id)
     await startUnit(domain.app, caller, unit.id)
     const exit = { code: 1, oomKilled: false, at: domain.clock.now() }
-    await recordExit(domain.app, { id: unit.id, generation: 1, state: 'exited', exit, address: '' })
+    await recordExit(domain.app, {
+      id: unit.id,
+      generation: 1,
+      state: 'exited',
+      frozen: false,
+      exit,
+      address: '',
+    })
     expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({ state: 'running', lastExit: null })
   })
 

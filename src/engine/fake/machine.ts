@@ -30,7 +30,7 @@ export function newMachine(spec: MachineSpec, image: ImageConfig, address: strin
   return {
     spec,
     image,
-    status: { id: spec.id, generation: 0, state: 'created', exit: null, address },
+    status: { id: spec.id, generation: 0, state: 'created', frozen: false, exit: null, address },
     files: new Map(),
     log: [],
     run: null,
@@ -57,7 +57,7 @@ export function startRun(
   }
   const run: FakeRun = { spec, killed: new AbortController() }
   machine.run = run
-  machine.status = { ...machine.status, generation, state: 'running', exit: null }
+  machine.status = { ...machine.status, generation, state: 'running', frozen: false, exit: null }
   for (const file of spec.files) machine.files.set(file.path, file.content)
   wake(machine)
   // A program the fake does not know is a server: it runs until something ends it.
@@ -84,7 +84,7 @@ export function startRun(
 export function endRun(machine: FakeMachine, change: Partial<MachineStatus>): void {
   machine.run?.killed.abort(new Error('the run ended'))
   machine.run = null
-  machine.status = { ...machine.status, ...change }
+  machine.status = { ...machine.status, frozen: false, ...change }
   wake(machine)
 }
 

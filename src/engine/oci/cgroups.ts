@@ -15,6 +15,8 @@ export type Cgroups = {
   parent: string
 }
 
+/** Pauses grow by a millisecond each: a second in all. */
+const FREEZE_ROUNDS = 45
 const KILL_ROUNDS = 50
 const KILL_PAUSE_MS = 20
 
@@ -50,6 +52,33 @@ export async function killAll(cgroups: Cgroups, container: string, child?: strin
     await delay(KILL_PAUSE_MS)
   }
   return processesBelow(directory).length === 0
+}
+
+/** Stops every process of a group where it stands. False when that takes too long: some may stand, some not. */
+export async function freezeGroup(cgroups: Cgroups, container: string): Promise<boolean> {
+  const directory = groupDirectory(cgroups, cgroups.main, container)
+  setFrozen(cgroups, directory, true)
+  for (let round = 0; round < FREEZE_ROUNDS; round += 1) {
+    if (isFrozen(cgroups, container)) return true
+    await delay(round)
+  }
+  return isFrozen(cgroups, container)
+}
+
+export function thawGroup(cgroups: Cgroups, container: string): void {
+  setFrozen(cgroups, groupDirectory(cgroups, cgroups.main, container), false)
+}
+
+/** Whether all of a group stands still. */
+export function isFrozen(cgroups: Cgroups, container: string): boolean {
+  const directory = groupDirectory(cgroups, cgroups.main, container)
+  if (cgroups.version === 2) return /^frozen 1$/m.test(tryRead(`${directory}/cgroup.events`))
+  return tryRead(`${directory}/freezer.state`).trim() === 'FROZEN'
+}
+
+function setFrozen(cgroups: Cgroups, directory: string, frozen: boolean): void {
+  if (cgroups.version === 2) tryWrite(`${directory}/cgroup.freeze`, frozen ? '1' : '0')
+  else tryWrite(`${directory}/freezer.state`, frozen ? 'FROZEN' : 'THAWED')
 }
 
 /** Makes a group below a machine's, in the main tree only: for telling the processes of one exec apart. */

@@ -81,6 +81,7 @@ async function recordEnd(host: Host, machine: Machine, exit: Exit): Promise<void
   // The state changes before anything is awaited: two callers cannot both record one end.
   Object.assign(record, { state: 'exited', exit })
   machine.process = null
+  machine.frozen = false
   const run = host.paths.run(record.spec.id, record.generation)
   const runtime = getRuntime(host, record.spec.isolation)
   machine.cleanup = Promise.all([

@@ -28,6 +28,8 @@ export type Machine = {
   cleanup: Promise<void>
   /** Counts execs, for names. */
   execs: number
+  /** Its processes stand still (freeze.ts); the kernel knows it too, so an adoption finds it again. */
+  frozen: boolean
 }
 
 export type Host = {
@@ -60,6 +62,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     markEnded: resolve,
     cleanup: Promise.resolve(),
     execs: 0,
+    frozen: false,
   }
 }
 
@@ -69,12 +72,13 @@ export function getMachine(host: Host, id: string): Machine {
   return machine
 }
 
-/** The machine, if this very run of it is running. */
+/** The machine, if this very run of it is running and not frozen. */
 export function getRunning(host: Host, ref: MachineRef): Machine {
   const machine = getMachine(host, ref.id)
   if (machine.record.state !== 'running' || machine.record.generation !== ref.generation) {
     throw new EngineError('not_running', 'The machine is not running.')
   }
+  if (machine.frozen) throw new EngineError('frozen', 'The machine is frozen.')
   return machine
 }
 
@@ -90,5 +94,5 @@ export function statusOf(machine: Machine): MachineStatus {
   const { spec, generation, state, exit, address } = machine.record
   // A start that is under way promises nothing yet.
   const visible = state === 'starting' ? 'created' : state
-  return { id: spec.id, generation, state: visible, exit, address }
+  return { id: spec.id, generation, state: visible, frozen: machine.frozen, exit, address }
 }

@@ -10,12 +10,14 @@ import { createKeyedLock } from '../../lib/keyed-lock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Engine, IsolationClass, MachineStatus } from '../engine.ts'
 import { CAPABILITIES } from './bundle.ts'
+import { readCapacity } from './capacity.ts'
 import { openCgroups, removeParent } from './cgroups.ts'
 import { createMachine } from './create.ts'
 import { clearStaleQgroups } from './disks.ts'
 import { execInMachine } from './exec.ts'
 import { watchRuns } from './exits.ts'
 import { readFileInMachine, writeFileInMachine } from './files.ts'
+import { freezeMachine, thawMachine } from './freeze.ts'
 import { getMachine, statusOf, type Host } from './host.ts'
 import { openImages } from './images/images.ts'
 import { followLogs, readLogs } from './logs.ts'
@@ -97,10 +99,13 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
 
   return {
     capabilities: async () => capabilities,
+    capacity: readCapacity,
     pull: (reference) => images.pull(reference),
     create: (machine) => createMachine(host, machine),
     start: (ref, run) => startMachine(host, ref, run),
     stop: (ref, graceMs) => stopMachine(host, ref, graceMs),
+    freeze: (ref) => freezeMachine(host, ref),
+    thaw: (ref) => thawMachine(host, ref),
     destroy: (id) => destroyMachine(host, id),
     list: async () => [...host.machines.values()].map(statusOf),
     exec: (ref, request, onOutput, signal) => execInMachine(host, ref, request, onOutput, signal),
@@ -115,6 +120,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       return followLogs(host, id, after, signal)
     },
     watchExits: (onExit, signal) => watchExits(host, onExit, signal),
+    watchTraffic: async (_onTraffic, signal) => await untilAborted(signal),
     recover: (wanted) => recoverMachines(host, wanted),
     close: () => closeHost(host, watcher),
   }
@@ -131,11 +137,15 @@ async function watchExits(
       const status = statusOf(machine)
       if (status.state === 'exited' || status.state === 'lost') onExit(status)
     }
-    if (!signal.aborted)
-      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    await untilAborted(signal)
   } finally {
     host.events.off('ended', onExit)
   }
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
 
 async function closeHost(host: Host, watcher: { close(): void }): Promise<void> {

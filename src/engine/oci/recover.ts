@@ -4,7 +4,7 @@
 
 import { readdir } from 'node:fs/promises'
 import type { RecoverReport } from '../engine.ts'
-import { listCgroups } from './cgroups.ts'
+import { isFrozen, listCgroups } from './cgroups.ts'
 import { clearStaleQgroups, destroyDisk, listDisks } from './disks.ts'
 import { settleEnd } from './exits.ts'
 import { getRuntime, newMachine, type Host, type Machine } from './host.ts'
@@ -53,14 +53,17 @@ async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' 
   if (record.state === 'starting') {
     // Nobody was told that this run exists. The generation stays used up, so that its name is never reused.
     await takeBack(host, getRuntime(host, record.spec.isolation), paths)
-    Object.assign(record, { state: 'exited', monitor: null })
+    Object.assign(record, { state: 'lost', monitor: null })
     await saveRecord(host.paths, record)
     return 'undone'
   }
   if (record.state !== 'running') return 'ended'
   await settleEnd(host, machine)
   if (record.state !== 'running') return 'ended'
-  if (record.monitor && isMonitorAlive(record.monitor)) return 'adopted'
+  if (record.monitor && isMonitorAlive(record.monitor)) {
+    machine.frozen = isFrozen(host.cgroups, paths.container)
+    return 'adopted'
+  }
   // Neither alive nor with an exit code: the host went down under it.
   await takeBack(host, getRuntime(host, record.spec.isolation), paths)
   await host.network.detach(record.spec.id)

@@ -15,6 +15,7 @@ import { startMonitor } from './monitor.ts'
 import type { RunPaths } from './paths.ts'
 import { saveRecord } from './record.ts'
 import { takeBack } from './remains.ts'
+import { endRun } from './stop.ts'
 import { startContainer, type Runtime } from './runtime.ts'
 import { explainStartFailure } from './start-failure.ts'
 import { detachMount, mountOverlay } from './syscalls.ts'
@@ -25,14 +26,16 @@ export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise
     const machine = getMachine(host, ref.id)
     const { record } = machine
     if (ref.generation < record.generation) return
-    if (ref.generation === record.generation && record.state !== 'created') return
-    if (record.state === 'running') {
-      throw new EngineError('internal', 'An older run of the machine is still running.')
+    if (ref.generation === record.generation && record.state !== 'created') {
+      // Ended with an exit code it is told as an exit; without one it never was, or the host lost it.
+      if (record.state === 'running' || record.exit) return
+      throw new EngineError('run_lost', 'This run of the machine was cut short.')
     }
+    await endRun(host, machine)
     await machine.cleanup
     const runtime = getRuntime(host, record.spec.isolation)
     const paths = host.paths.run(ref.id, ref.generation)
-    const previous = { generation: record.generation, state: record.state }
+    const previous = { generation: record.generation, state: record.state, exit: record.exit }
     try {
       await launch(host, machine, runtime, paths, ref.generation, run)
     } catch (error) {
@@ -60,7 +63,7 @@ async function launch(
   const image = await host.images.find(spec.imageDigest)
   if (!image) throw new EngineError('image_not_found', 'The image of the machine is no longer on this host.')
   const firstStart = record.generation === 0
-  Object.assign(record, { generation, state: 'starting', monitor: null })
+  Object.assign(record, { generation, state: 'starting', monitor: null, exit: null })
 
   const [attachment] = await Promise.all([
     machine.attachment ??

@@ -4,7 +4,7 @@
 import { rm } from 'node:fs/promises'
 import type { MachineRef } from '../engine.ts'
 import { EngineError } from '../errors.ts'
-import { killAll, listCgroups } from './cgroups.ts'
+import { killAll, listCgroups, thawGroup } from './cgroups.ts'
 import { destroyDisk } from './disks.ts'
 import { settleEnd } from './exits.ts'
 import { getMachine, getRuntime, type Host, type Machine } from './host.ts'
@@ -25,6 +25,8 @@ export function stopMachine(host: Host, ref: MachineRef, graceMs: number): Promi
     const runtime = getRuntime(host, record.spec.isolation)
     // Asked and timed side by side: a runtime that hangs must not lengthen the grace.
     if (graceMs > 0) {
+      thawGroup(host.cgroups, container)
+      machine.frozen = false
       void signalContainer(runtime, container, 'TERM').catch(() => undefined)
       await endedWithin(host, machine, graceMs)
     }
@@ -52,7 +54,8 @@ export async function destroyMachine(host: Host, id: string): Promise<void> {
   })
 }
 
-async function endRun(host: Host, machine: Machine): Promise<void> {
+/** Kills what still runs of the machine. Call it with the machine locked. */
+export async function endRun(host: Host, machine: Machine): Promise<void> {
   if (machine.record.state !== 'running') return
   const { container } = host.paths.run(machine.record.spec.id, machine.record.generation)
   await killAll(host.cgroups, container)
