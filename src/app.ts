@@ -5,8 +5,9 @@ import type { Config } from './config.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Clock } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
+import type { Failpoints } from './lib/failpoints.ts'
 import type { Log } from './lib/log.ts'
-import { singleFlight } from './lib/single-flight.ts'
+import { createSingleFlight, type SingleFlight } from './lib/single-flight.ts'
 import type { Database } from './store/db.ts'
 
 export type AppParts = {
@@ -17,16 +18,19 @@ export type AppParts = {
   log: Log
   /** Seals secrets and boot files at rest. */
   secretKey: SecretKey
+  failpoints: Failpoints
 }
 
 export type App = AppParts & {
   /**
-   * Work on one unit's way to another state, by verb and unit id. Whoever needs the same work while it is
+   * Units on their way to another state, by what is done and to which. Whoever needs the same while it is
    * under way, a second caller or the loop that resumes what a crash left, joins it.
    */
-  drive: (key: string, work: () => Promise<void>) => Promise<void>
+  ways: SingleFlight<void>
+  /** How many calls use a unit just now, by its id. */
+  uses: Map<string, number>
 }
 
 export function createApp(parts: AppParts): App {
-  return { ...parts, drive: singleFlight<void>() }
+  return { ...parts, ways: createSingleFlight<void>(parts.clock), uses: new Map() }
 }

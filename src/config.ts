@@ -2,6 +2,7 @@
 // The only reader of process.env.
 
 import { resolve } from 'node:path'
+import { durationMs } from './lib/duration.ts'
 
 export type Address = { host: string; port: number }
 
@@ -18,6 +19,10 @@ export type Config = {
   databaseUrl: string | null
   sleepDefault: string
   sleepMax: string
+  /** How long an idle unit stands still before it is stopped; Infinity: until memory runs short. */
+  frozenForMs: number
+  /** Memory of the host that machines leave free. */
+  memoryReserveMb: number
   logLevel: string
   poolGb: number | null
   /** Creates are refused once the file system under the pool has less than this free. */
@@ -26,6 +31,8 @@ export type Config = {
   registryAuthFile: string | null
   /** An HTTP proxy that pulls go through, for hosts without a way out of their own. */
   registryProxy: Address | null
+  /** Trouble on request (lib/failpoints.ts), for tests alone. */
+  failpoints: boolean
   rates: { requests: number; creations: number; execs: number }
 }
 
@@ -47,12 +54,15 @@ export function loadConfig(env: Env = process.env): Config {
     databaseUrl: env['DATABASE_URL'] ?? null,
     sleepDefault: sleepWindow(env, 'BERTH_SLEEP_DEFAULT', '30m'),
     sleepMax: sleepWindow(env, 'BERTH_SLEEP_MAX', 'never'),
+    frozenForMs: duration(env, 'BERTH_FROZEN_FOR', '10m'),
+    memoryReserveMb: wholeNumber(env, 'BERTH_MEMORY_RESERVE_MB', 512),
     logLevel: oneOf(env, 'BERTH_LOG_LEVEL', ['info', 'trace', 'debug', 'warn', 'error', 'silent']),
     poolGb: env['BERTH_POOL_GB'] === undefined ? null : wholeNumber(env, 'BERTH_POOL_GB', 0),
     reserveGb: wholeNumber(env, 'BERTH_RESERVE_GB', 2),
     registryMirrors: mirrors(env['BERTH_REGISTRY_MIRRORS'] ?? ''),
     registryAuthFile: env['BERTH_REGISTRY_AUTH_FILE'] ?? null,
     registryProxy: env['BERTH_REGISTRY_PROXY'] ? address(env, 'BERTH_REGISTRY_PROXY', '') : null,
+    failpoints: oneOf(env, 'BERTH_FAILPOINTS', ['off', 'on']) === 'on',
     rates: {
       requests: wholeNumber(env, 'BERTH_RATE_REQUESTS', 300),
       creations: wholeNumber(env, 'BERTH_RATE_CREATIONS', 30),
@@ -91,6 +101,13 @@ function sleepWindow(env: Env, name: string, fallback: string): string {
     throw new Error(`${name} must be "never" or a number followed by m, h or d, not "${text}"`)
   }
   return text
+}
+
+function duration(env: Env, name: string, fallback: string): number {
+  const text = env[name] ?? fallback
+  const ms = durationMs(text)
+  if (ms !== null) return ms
+  throw new Error(`${name} must be "never" or a number followed by s, m, h or d, not "${text}"`)
 }
 
 /** `docker.io=127.0.0.1:5000,quay.io=mirror.lan` → registry host → where it is really fetched. */

@@ -4,12 +4,13 @@ import type { App } from './app.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
 import { watchExits } from './domain/units/exits.ts'
 import { reconcileMachines, resumePassingUnits } from './domain/units/reconcile.ts'
-import { sleepIdleUnits } from './domain/units/sleep.ts'
+import { coolFrozenUnits, sleepIdleUnits } from './domain/units/idle.ts'
 import { SECOND } from './lib/clock.ts'
 import { runLoop } from './lib/loop.ts'
 
 const loops = [
-  { name: 'sleep idle units', everyMs: SECOND, round: sleepIdleUnits },
+  { name: 'sleep idle units', everyMs: SECOND / 2, round: sleepIdleUnits },
+  { name: 'cool frozen units', everyMs: 5 * SECOND, round: coolFrozenUnits },
   { name: 'destroy errored units', everyMs: 5 * SECOND, round: destroyErroredUnits },
   { name: 'resume passing units', everyMs: 5 * SECOND, round: resumePassingUnits },
   { name: 'reconcile machines', everyMs: 10 * SECOND, round: reconcileMachines },

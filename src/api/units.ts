@@ -1,5 +1,6 @@
 // The endpoints of units (spec 4.2).
 
+import { z } from 'zod'
 import { createSchema } from '../contract/create.ts'
 import { execExitEventSchema, execOutputEventSchema, execResultSchema, execSchema } from '../contract/exec.ts'
 import {
@@ -9,8 +10,10 @@ import {
   fileWriteSchema,
   fileWrittenSchema,
 } from '../contract/files.ts'
+import { strict } from '../contract/fields.ts'
 import { logLineSchema, logPageSchema, logQuerySchema } from '../contract/logs.ts'
 import { runResultSchema } from '../contract/run-result.ts'
+import { sleepBodySchema } from '../contract/sleep.ts'
 import { unitListQuerySchema, unitListSchema, unitSchema } from '../contract/unit.ts'
 import { createUnits } from '../domain/units/create.ts'
 import { destroyUnit } from '../domain/units/destroy.ts'
@@ -19,6 +22,7 @@ import { readFile, writeFile } from '../domain/units/files.ts'
 import { getUnit } from '../domain/units/get.ts'
 import { listUnits } from '../domain/units/list.ts'
 import { readLogs } from '../domain/units/logs.ts'
+import { sleepUnit } from '../domain/units/sleep.ts'
 import { startUnit } from '../domain/units/start.ts'
 import { stopUnit } from '../domain/units/stop.ts'
 import { fileBody, fileTooLarge, jsonBody, noBody } from './body.ts'
@@ -206,6 +210,23 @@ const start = defineRoute({
   handle: (app, { params }, { caller }) => startUnit(app, caller, params.id),
 })
 
+const sleep = defineRoute({
+  ...aboutUnit,
+  method: 'POST',
+  path: '/v1/units/{id}/sleep',
+  summary: 'Set how long a unit, or its stack, may idle before it sleeps',
+  description:
+    'No use of the unit: it moves `sleepsAt` by the length of the window alone, and wakes nothing. With ' +
+    '`now` the units sleep at once; a unit in which a command or a file transfer is under way refuses that.',
+  action: 'unit.sleep',
+  kind: 'change',
+  body: jsonBody(sleepBodySchema),
+  response: strict({ units: z.array(unitSchema) }).meta({ id: 'SleepResult' }),
+  errors: [402, 404, 409, 413, 415, 502],
+  record: ({ body }) => body,
+  handle: (app, { params, body }, { caller }) => sleepUnit(app, caller, params.id, body),
+})
+
 const destroy = defineRoute({
   ...aboutUnit,
   method: 'DELETE',
@@ -228,5 +249,6 @@ export const unitRoutes: readonly Route[] = [
   readFileRoute,
   stop,
   start,
+  sleep,
   destroy,
 ]

@@ -5,9 +5,10 @@ import { isPassing, nextState, type StoppedReason, type Trigger, transitions, un
 import type { UnitState } from './states.ts'
 
 const triggers = Object.keys(transitions) as Trigger[]
-const at = (state: UnitState, stoppedReason: StoppedReason | null = null) => ({
+const at = (state: UnitState, stoppedReason: StoppedReason | null = null, frozen = false) => ({
   state,
   stoppedReason,
+  frozen,
   generation: 3,
 })
 
@@ -15,6 +16,7 @@ const at = (state: UnitState, stoppedReason: StoppedReason | null = null) => ({
 const allowed: [UnitState, StoppedReason | null, Trigger, UnitState, StoppedReason | null][] = [
   ['creating', null, 'ready', 'running', null],
   ['creating', null, 'createFailed', 'error', null],
+  ['creating', null, 'again', 'creating', null],
   ['creating', null, 'exited', 'stopped', 'exited'],
   ['creating', null, 'destroy', 'destroying', null],
   ['running', null, 'stop', 'stopping', 'user'],
@@ -31,6 +33,7 @@ const allowed: [UnitState, StoppedReason | null, Trigger, UnitState, StoppedReas
   ['stopping', 'credits', 'stopped', 'stopped', 'credits'],
   ['stopping', 'credits', 'destroy', 'destroying', null],
   ['stopping', 'idle', 'asleep', 'sleeping', 'idle'],
+  ['stopping', 'idle', 'asleepFrozen', 'sleeping', 'idle'],
   ['stopping', 'idle', 'destroy', 'destroying', null],
   ['stopped', 'user', 'start', 'starting', 'user'],
   ['stopped', 'user', 'destroy', 'destroying', null],
@@ -41,16 +44,20 @@ const allowed: [UnitState, StoppedReason | null, Trigger, UnitState, StoppedReas
   ['stopped', 'credits', 'limitCleared', 'sleeping', 'credits'],
   ['stopped', 'credits', 'destroy', 'destroying', null],
   ['sleeping', 'idle', 'wake', 'starting', 'idle'],
+  ['sleeping', 'idle', 'stop', 'stopping', 'user'],
   ['sleeping', 'idle', 'destroy', 'destroying', null],
   ['sleeping', 'provider', 'wake', 'starting', 'provider'],
+  ['sleeping', 'provider', 'stop', 'stopping', 'user'],
   ['sleeping', 'provider', 'destroy', 'destroying', null],
   ['starting', 'user', 'ready', 'running', null],
   ['starting', 'user', 'exited', 'stopped', 'exited'],
   ['starting', 'user', 'startFailed', 'stopped', 'user'],
+  ['starting', 'user', 'again', 'starting', 'user'],
   ['starting', 'user', 'destroy', 'destroying', null],
   ['starting', 'idle', 'ready', 'running', null],
   ['starting', 'idle', 'exited', 'stopped', 'exited'],
   ['starting', 'idle', 'wakeFailed', 'sleeping', 'provider'],
+  ['starting', 'idle', 'again', 'starting', 'idle'],
   ['starting', 'idle', 'destroy', 'destroying', null],
   ['destroying', null, 'destroyed', 'destroyed', null],
   ['error', null, 'destroy', 'destroying', null],
@@ -73,10 +80,21 @@ describe('the state table', () => {
   it('counts the generation up where a run begins, and nowhere else', () => {
     expect(nextState(at('stopped', 'user'), 'start')?.generation).toBe(4)
     expect(nextState(at('sleeping', 'idle'), 'wake')?.generation).toBe(4)
+    expect(nextState(at('starting', 'idle'), 'again')?.generation).toBe(4)
     for (const [state, reason, trigger] of allowed) {
-      if (trigger !== 'start' && trigger !== 'wake')
+      if (!['start', 'wake', 'again'].includes(trigger))
         expect(nextState(at(state, reason), trigger)?.generation).toBe(3)
     }
+  })
+
+  it('thaws what is frozen, and starts anew what is not', () => {
+    expect(nextState(at('sleeping', 'idle', true), 'thaw')).toEqual(at('starting', 'idle', true))
+    expect(nextState(at('sleeping', 'idle', true), 'wake')).toBeNull()
+    expect(nextState(at('sleeping', 'idle'), 'thaw')).toBeNull()
+    expect(nextState(at('sleeping', 'idle', true), 'cooled')).toEqual(at('sleeping', 'idle'))
+    expect(nextState(at('sleeping', 'idle'), 'cooled')).toBeNull()
+    for (const trigger of ['ready', 'again', 'exited'] as const)
+      expect(nextState(at('starting', 'idle', true), trigger)?.frozen, trigger).toBe(false)
   })
 
   it('lets every state but destroyed be destroyed, and nothing leave destroyed', () => {

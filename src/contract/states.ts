@@ -4,6 +4,9 @@
 // A unit on its way keeps the reason it was stopped for, which tells where the way leads: `stopping`
 // with `idle` ends asleep, with any other reason stopped; `starting` with `user` or `exited` came from
 // stopped, with another reason from sleeping.
+//
+// Sleep has two tiers behind its one state (design 3). `frozen` says which: the machine stands still and
+// wakes in milliseconds, or there is none and it starts anew.
 
 export const unitStates = [
   'creating',
@@ -23,35 +26,47 @@ export type StoppedReason = (typeof stoppedReasons)[number]
 
 type Transition = {
   from: readonly UnitState[]
-  to: UnitState
+  /** Left out, the state stays. */
+  to?: UnitState
   /** Only while the unit has one of these reasons. */
   when?: readonly StoppedReason[]
+  /** Only while the machine is, or is not, frozen. */
+  whenFrozen?: boolean
   /** What `stoppedReason` becomes; left out, it stays what it was. */
   reason?: StoppedReason | null
+  /** What becomes of `frozen`; left out, it stays what it was. */
+  frozen?: boolean
   /** Begins another run of the machine: its generation counts up. */
   newRun?: true
 }
 
 export const transitions = {
   /** Healthcheck passed, or without one the process has started. */
-  ready: { from: ['creating', 'starting'], to: 'running', reason: null },
+  ready: { from: ['creating', 'starting'], to: 'running', reason: null, frozen: false },
   createFailed: { from: ['creating'], to: 'error' },
+  /** The run it was to go on with came to nothing: another one begins. */
+  again: { from: ['creating', 'starting'], frozen: false, newRun: true },
 
-  stop: { from: ['running'], to: 'stopping', reason: 'user' },
+  /** A sleeping unit too: nothing wakes it from then on. */
+  stop: { from: ['running', 'sleeping'], to: 'stopping', reason: 'user' },
   idle: { from: ['running'], to: 'stopping', reason: 'idle' },
   cap: { from: ['running'], to: 'stopping', reason: 'cap' },
   credits: { from: ['running'], to: 'stopping', reason: 'credits' },
-  stopped: { from: ['stopping'], to: 'stopped', when: ['user', 'cap', 'credits'] },
+  stopped: { from: ['stopping'], to: 'stopped', when: ['user', 'cap', 'credits'], frozen: false },
   asleep: { from: ['stopping'], to: 'sleeping', when: ['idle'] },
+  asleepFrozen: { from: ['stopping'], to: 'sleeping', when: ['idle'], frozen: true },
+  /** From the first tier of sleep to the second, or its machine was lost. */
+  cooled: { from: ['sleeping'], whenFrozen: true, frozen: false },
 
   /** The process ended on its own. Within `stopping` it ended because we asked. */
-  exited: { from: ['creating', 'starting', 'running'], to: 'stopped', reason: 'exited' },
+  exited: { from: ['creating', 'starting', 'running'], to: 'stopped', reason: 'exited', frozen: false },
   /** The host lost it: neither the unit, its user, a limit nor idleness ended it. */
   lost: { from: ['running'], to: 'sleeping', reason: 'provider' },
 
   start: { from: ['stopped'], to: 'starting', when: ['user', 'exited'], newRun: true },
   startFailed: { from: ['starting'], to: 'stopped', when: ['user', 'exited'] },
-  wake: { from: ['sleeping'], to: 'starting', newRun: true },
+  wake: { from: ['sleeping'], to: 'starting', whenFrozen: false, newRun: true },
+  thaw: { from: ['sleeping'], to: 'starting', whenFrozen: true },
   wakeFailed: {
     from: ['starting'],
     to: 'sleeping',
@@ -80,16 +95,23 @@ export function isPassing(state: UnitState): boolean {
   return passingStates.some((passing) => passing === state)
 }
 
-export type Standing = { state: UnitState; stoppedReason: StoppedReason | null; generation: number }
+export type Standing = {
+  state: UnitState
+  stoppedReason: StoppedReason | null
+  frozen: boolean
+  generation: number
+}
 
 /** Where a trigger leads from here, or null where it is not allowed. Pure: the table's only reader. */
 export function nextState(current: Standing, trigger: Trigger): Standing | null {
-  const { from, to, when, reason, newRun }: Transition = transitions[trigger]
+  const { from, to, when, whenFrozen, reason, frozen, newRun }: Transition = transitions[trigger]
   if (!from.includes(current.state)) return null
+  if (whenFrozen !== undefined && current.frozen !== whenFrozen) return null
   if (when && (current.stoppedReason === null || !when.includes(current.stoppedReason))) return null
   return {
-    state: to,
+    state: to ?? current.state,
     stoppedReason: reason === undefined ? current.stoppedReason : reason,
+    frozen: frozen ?? current.frozen,
     generation: newRun ? current.generation + 1 : current.generation,
   }
 }

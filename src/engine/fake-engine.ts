@@ -40,6 +40,8 @@ export type FakeControls = {
   fail(operation: Operation, failure: EngineErrorKind | Error, options?: FaultOptions): void
   /** The next calls of an operation wait until the function it returns is called, or the engine crashes. */
   hang(operation: Operation, options?: FaultOptions): () => void
+  /** Forgets the trouble scripted for an operation. */
+  heal(operation: Operation): void
   delay(operation: Operation, ms: number, options?: FaultOptions): void
   onExec(handler: ExecHandler): void
   /** What `pull` finds under a reference. Every other reference has a default configuration. */
@@ -286,6 +288,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
       return released.resolve
     },
     delay: (operation, ms, options = {}) => faults.add(operation, options, slow(clock, ms)),
+    heal: (operation) => faults.heal(operation),
     onExec: (handler) => void execHandlers.unshift(handler),
     setImage: (reference, config) => void configs.set(reference, config),
     endProcess: (id, { code = 0, oomKilled = false } = {}) => end(find(id), exited(code, oomKilled)),

@@ -1,10 +1,11 @@
-// Sleep windows: `never`, or a number followed by m, h or d (spec 2.1).
+// Durations as people write them. Sleep windows are `never`, or a number followed by m, h or d (spec 2.1);
+// settings know seconds and zero besides.
 
-import { DAY, HOUR, MINUTE } from './clock.ts'
+import { DAY, HOUR, MINUTE, SECOND } from './clock.ts'
 
 export const sleepWindowPattern = /^(?:never|[1-9][0-9]{0,4}[mhd])$/
 
-const unitMs: Record<string, number> = { m: MINUTE, h: HOUR, d: DAY }
+const unitMs: Record<string, number> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY }
 
 /** Milliseconds of a window that matches the pattern; Infinity for `never`, so that windows compare. */
 export function sleepWindowMs(window: string): number {
@@ -13,6 +14,13 @@ export function sleepWindowMs(window: string): number {
   const count = Number(window.slice(0, -1))
   if (!sleepWindowPattern.test(window) || unit === undefined) throw new Error(`not a sleep window: ${window}`)
   return count * unit
+}
+
+/** Milliseconds of a setting such as `90s` or `0s`; Infinity for `never`, null for anything else. */
+export function durationMs(text: string): number | null {
+  if (text === 'never') return Infinity
+  const unit = unitMs[text.slice(-1)]
+  return /^[0-9]{1,5}[smhd]$/.test(text) && unit !== undefined ? Number(text.slice(0, -1)) * unit : null
 }
 
 export function shortestWindow(first: string, ...others: string[]): string {

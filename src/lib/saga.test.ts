@@ -1,9 +1,14 @@
-import { expect, it } from 'vitest'
-import { runSteps, type Step, StepFailed, undoSteps } from './saga.ts'
+import { describe, expect, it } from 'vitest'
+import { createFailpoints, noFailpoints, type Trouble } from './failpoints.ts'
+import { type Journal, runSaga, type Saga, type Step, StepFailed, undoSaga } from './saga.ts'
 
 type Trace = { done: string[] }
-const step = (name: string, options: { fails?: boolean; undoFails?: boolean } = {}): Step<Trace> => ({
+const step = (
+  name: string,
+  options: { fails?: boolean; undoFails?: boolean; checkpoint?: true } = {},
+): Step<Trace> => ({
   name,
+  ...(options.checkpoint && { checkpoint: true }),
   run: async (trace) => {
     trace.done.push(name)
     if (options.fails) throw new Error(`${name} broke`)
@@ -13,24 +18,81 @@ const step = (name: string, options: { fails?: boolean; undoFails?: boolean } = 
     if (options.undoFails) throw new Error(`undo of ${name} broke`)
   },
 })
+const sagaOf = (...steps: Step<Trace>[]): Saga<Trace> => ({ name: 'saga', steps })
+const nothingDone: Journal = { done: [], save: async () => {} }
 
-it('steps run in order', async () => {
-  const trace = { done: [] }
-  await runSteps([step('a'), step('b')], trace)
-  expect(trace.done).toEqual(['a', 'b'])
-})
+async function failure(saga: Saga<Trace>, trace: Trace, journal = nothingDone): Promise<StepFailed<Trace>> {
+  try {
+    await runSaga(saga, trace, { journal, failpoints: noFailpoints })
+  } catch (failed) {
+    if (failed instanceof StepFailed) return failed as StepFailed<Trace>
+    throw failed
+  }
+  throw new Error('the saga did not fail')
+}
 
-it('a failing step ends the sequence; it and those before it are undone, last first, whatever fails meanwhile', async () => {
-  const trace = { done: [] }
-  const failed: unknown = await runSteps(
-    [step('a'), step('b', { undoFails: true }), step('c', { fails: true }), step('d')],
-    trace,
-  ).catch((error: unknown) => error)
-  if (!(failed instanceof StepFailed)) throw failed
-  expect(failed.step).toBe('c')
-  expect(failed.cause).toMatchObject({ message: 'c broke' })
-  expect(trace.done).toEqual(['a', 'b', 'c'])
-  const problems = await undoSteps(failed.reached, trace)
-  expect(trace.done.slice(3)).toEqual(['undo c', 'undo b', 'undo a'])
-  expect(problems).toMatchObject([{ message: 'undo of b broke' }])
+describe('a saga', () => {
+  it('runs its steps in order', async () => {
+    const trace = { done: [] }
+    await runSaga(sagaOf(step('a'), step('b')), trace, { journal: nothingDone, failpoints: noFailpoints })
+    expect(trace.done).toEqual(['a', 'b'])
+  })
+
+  it('ends at a failing step; it and those before it are undone, last first, whatever fails meanwhile', async () => {
+    const trace: Trace = { done: [] }
+    const saga = sagaOf(step('a'), step('b', { undoFails: true }), step('c', { fails: true }), step('d'))
+    const failed = await failure(saga, trace)
+    expect(failed.step).toBe('c')
+    expect(failed.cause).toMatchObject({ message: 'c broke' })
+    expect(trace.done).toEqual(['a', 'b', 'c'])
+    const problems = await undoSaga(saga, trace, { reached: failed.reached, failpoints: noFailpoints })
+    expect(trace.done.slice(3)).toEqual(['undo c', 'undo b', 'undo a'])
+    expect(problems).toMatchObject([{ message: 'undo of b broke' }])
+  })
+
+  it('writes down what is done at a checkpoint, and goes on behind it when it is run again', async () => {
+    const saved: string[][] = []
+    const save = async (done: string[]) => void saved.push(done)
+    const saga = sagaOf(step('a'), step('b', { checkpoint: true }), step('c', { fails: true }))
+    const trace: Trace = { done: [] }
+    await failure(saga, trace, { done: [], save })
+    expect(saved).toEqual([['a', 'b']])
+    const again: Trace = { done: [] }
+    const failed = await failure(saga, again, { done: ['a', 'b'], save })
+    expect(again.done).toEqual(['c'])
+    // What an earlier process did is undone all the same.
+    expect(failed.reached.map(({ name }) => name)).toEqual(['c', 'b', 'a'])
+  })
+
+  it('whose progress cannot be written has failed at that step', async () => {
+    const save = async () => {
+      throw new Error('not wanted any more')
+    }
+    const failed = await failure(
+      sagaOf(step('a', { checkpoint: true }), step('b')),
+      { done: [] },
+      { done: [], save },
+    )
+    expect(failed).toMatchObject({ step: 'a', cause: { message: 'not wanted any more' } })
+  })
+
+  it('meets trouble before, after and around each step', async () => {
+    const met: Record<string, string[]> = {}
+    for (const place of ['saga.b.before', 'saga.b.after', 'saga.b'] as const) {
+      const wanted = new Map<string, Trouble>([[place, place === 'saga.b' ? 'twice' : 'error']])
+      const take = (name: string) => wanted.get(name) ?? null
+      const failpoints = createFailpoints(take, () => Promise.reject(new Error('crash')))
+      const trace = { done: [] }
+      await runSaga(sagaOf(step('a'), step('b'), step('c')), trace, {
+        journal: nothingDone,
+        failpoints,
+      }).catch(() => {})
+      met[place] = trace.done
+    }
+    expect(met).toEqual({
+      'saga.b.before': ['a'],
+      'saga.b.after': ['a', 'b'],
+      'saga.b': ['a', 'b', 'b', 'c'],
+    })
+  })
 })

@@ -6,6 +6,7 @@ import { createApp } from '../app.ts'
 import { recover } from '../domain/units/reconcile.ts'
 import { connectEngine } from '../engine/socket-client.ts'
 import { systemClock } from '../lib/clock.ts'
+import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
 import { loadSecretKey } from '../lib/crypto.ts'
 import { startLoops } from '../loops.ts'
 import { openDatabase } from '../store/db.ts'
@@ -21,6 +22,7 @@ export const serverRole: Role = async ({ config, runDir, stateDir, databaseUrl, 
     clock: systemClock,
     log,
     secretKey: await loadSecretKey(join(stateDir, 'secret.key')),
+    failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
   })
   // Before anyone can ask for a unit, the engine's machines and the database's units must agree.
   await recover(app)

@@ -7,6 +7,7 @@ import type { Log } from '../lib/log.ts'
 import type { AuditTable } from './audit.ts'
 import type { BootFilesTable } from './boot-files.ts'
 import type { CredentialsTable } from './credentials.ts'
+import type { HeartbeatsTable } from './heartbeats.ts'
 import type { RunsTable } from './runs.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
@@ -27,6 +28,7 @@ export type Database = {
   runs: RunsTable
   secrets: SecretsTable
   boot_files: BootFilesTable
+  heartbeats: HeartbeatsTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

@@ -1,10 +1,12 @@
 // Runs of units: the time each was running and the price pinned to it. What a unit has cost is derived from
 // them and kept nowhere else (design 8). A run is opened and closed by the statement that changes the
-// unit's state (units.ts), so the two cannot disagree.
+// unit's state (unit-state.ts), so the two cannot disagree. A frozen machine that wakes opens another run
+// of the same generation: nobody pays for sleep.
 
-import { type RawBuilder, sql } from 'kysely'
+import { type Generated, type RawBuilder, sql } from 'kysely'
 
 export type RunsTable = {
+  id: Generated<bigint>
   unit_id: string
   generation: number
   team_id: string

@@ -1,6 +1,6 @@
 // A unit's row, and the record the domain sees of it.
 
-import type { Kysely, Selectable } from 'kysely'
+import type { ColumnType, Kysely, Selectable } from 'kysely'
 import type { Protocol } from '../contract/endpoint.ts'
 import type { Env } from '../contract/env.ts'
 import type { Size } from '../contract/policy.ts'
@@ -22,6 +22,9 @@ export type StoredSpec = {
   healthcheck: Healthcheck | null
 }
 
+/** How far a unit has come on its way to another state; null: nothing that would not be done again. */
+export type Progress = { done: string[] }
+
 export type StoredExit = { code: number; oomKilled: boolean; at: string }
 
 export type UnitsTable = {
@@ -42,7 +45,12 @@ export type UnitsTable = {
   /** Counted up at each start (engine.ts). */
   generation: number
   stopped_reason: StoppedReason | null
+  frozen: boolean
+  /** Emptied by every change of state. */
+  progress: ColumnType<Progress | null, string | null, string | null>
   sleep: string
+  /** It sleeps and wakes with the others of its stack that do (spec 2.6). */
+  sleeps_together: boolean
   sleeps_at: Date | null
   last_used_at: Date | null
   created_at: Date
@@ -71,7 +79,10 @@ export type UnitRecord = {
   state: UnitState
   generation: number
   stoppedReason: StoppedReason | null
+  frozen: boolean
+  progress: Progress | null
   sleep: string
+  sleepsTogether: boolean
   sleepsAt: Date | null
   lastUsedAt: Date | null
   createdAt: Date
@@ -113,7 +124,10 @@ export function toRecord(
     state: row.state,
     generation: row.generation,
     stoppedReason: row.stopped_reason,
+    frozen: row.frozen,
+    progress: row.progress,
     sleep: row.sleep,
+    sleepsTogether: row.sleeps_together,
     sleepsAt: row.sleeps_at,
     lastUsedAt: row.last_used_at,
     createdAt: row.created_at,

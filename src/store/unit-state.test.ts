@@ -19,7 +19,7 @@ afterAll(async () => await domain.close())
 const change = (id: string, rest: Partial<StateChange> = {}): StateChange => ({
   id,
   from: { state: 'running', generation: 1 },
-  to: { state: 'stopping', generation: 1, stoppedReason: 'user' },
+  to: { state: 'stopping', generation: 1, stoppedReason: 'user', frozen: false },
   at: domain.clock.now(),
   priceNanoCentsPerHour: 1n,
   set: {},
@@ -42,7 +42,7 @@ describe('a change of state', () => {
       { state: 'creating', generation: 1 },
     ] as const) {
       expect(await changeState(domain.app.db, change(id, { from }))).toBe(false)
-      const to = { state: 'running', generation: 1, stoppedReason: null } as const
+      const to = { state: 'running', generation: 1, stoppedReason: null, frozen: false } as const
       expect(await changeState(domain.app.db, change(id, { from, to }))).toBe(false)
     }
     expect((await getUnit(domain.app, caller, id)).state).toBe('running')

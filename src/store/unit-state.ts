@@ -6,11 +6,12 @@ import { type Kysely, sql } from 'kysely'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import type { Database } from './db.ts'
 import type { StoredExit } from './unit-record.ts'
+import { windowEnd } from './windows.ts'
 
 export type StateChange = {
   id: string
   from: { state: UnitState; generation: number }
-  to: { state: UnitState; generation: number; stoppedReason: StoppedReason | null }
+  to: { state: UnitState; generation: number; stoppedReason: StoppedReason | null; frozen: boolean }
   at: Date
   /** Where the run begins or ends, when that is not `at`. */
   runAt?: Date
@@ -24,7 +25,7 @@ export type StateChange = {
 export type StateFields = {
   heldBy?: string
   address?: null
-  sleepsAt?: Date | null
+  sleepsAt?: null
   lastUsedAt?: Date
   startedAt?: Date
   lastExit?: StoredExit
@@ -36,8 +37,8 @@ export type StateFields = {
 export async function changeState(db: Kysely<Database>, change: StateChange): Promise<boolean> {
   const { id, from, to, at, set, ifSleepsBy } = change
   const runAt = change.runAt ?? at
-  const opens = to.state === 'running'
-  const closes = from.state === 'running'
+  const opens = to.state === 'running' && from.state !== 'running'
+  const closes = from.state === 'running' && to.state !== 'running'
   const moved = await db
     .with('moved', (query) =>
       query
@@ -46,8 +47,12 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
           state: to.state,
           generation: to.generation,
           stopped_reason: to.stoppedReason,
+          frozen: to.frozen,
           changed_at: at,
+          // What is done of the way there stays known while the unit is still on it.
+          ...(to.state === from.state ? {} : { progress: null }),
           ...toColumns(set),
+          ...(opens ? { sleeps_at: windowEnd(sql<Date>`${at}::timestamptz`) } : {}),
         })
         .where('id', '=', id)
         .where('state', '=', from.state)

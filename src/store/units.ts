@@ -1,12 +1,13 @@
 // Queries over units. One with a caller behind it takes the team; those of loops and reconcilers say so in
 // their name or comment.
 
-import type { Kysely } from 'kysely'
-import { liveStates, passingStates, type UnitState } from '../contract/states.ts'
+import { type Insertable, type Kysely, sql } from 'kysely'
+import { liveStates, passingStates } from '../contract/states.ts'
 import type { Database } from './db.ts'
+import { windowEnd } from './windows.ts'
 import { selectUnits, toRecord, type UnitRecord, type UnitsTable } from './unit-record.ts'
 
-export async function insertUnit(db: Kysely<Database>, unit: UnitsTable): Promise<void> {
+export async function insertUnit(db: Kysely<Database>, unit: Insertable<UnitsTable>): Promise<void> {
   await db.insertInto('units').values(unit).execute()
 }
 
@@ -104,8 +105,62 @@ export async function listUnitsDueToSleep(
   const rows = await selectUnits(db, now)
     .where('units.state', '=', 'running')
     .where('units.sleeps_at', '<=', now)
+    // Those that sleep together wait for the last of them.
+    .where((where) =>
+      where.or([
+        where('units.sleeps_together', '=', false),
+        where.not(
+          where.exists(
+            where
+              .selectFrom('units as other')
+              .select('other.id')
+              .whereRef('other.stack_id', '=', 'units.stack_id')
+              .where('other.sleeps_together', '=', true)
+              .where((awake) =>
+                awake.or([
+                  awake('other.state', 'in', ['creating', 'starting']),
+                  awake.and([
+                    awake('other.state', '=', 'running'),
+                    awake.or([awake('other.sleeps_at', 'is', null), awake('other.sleeps_at', '>', now)]),
+                  ]),
+                ]),
+              ),
+          ),
+        ),
+      ]),
+    )
     .orderBy('units.sleeps_at')
     .limit(limit)
+    .execute()
+  return rows.map(toRecord)
+}
+
+/** Of any team: frozen units, longest asleep first; only those asleep since before `since` where it is given. */
+export async function listFrozenUnits(
+  db: Kysely<Database>,
+  { now, since, limit }: { now: Date; since: Date | null; limit: number },
+): Promise<UnitRecord[]> {
+  const rows = await selectUnits(db, now)
+    .where('units.state', '=', 'sleeping')
+    .where('units.frozen', '=', true)
+    .$if(since !== null, (query) => query.where('units.changed_at', '<=', since ?? now))
+    .orderBy('units.changed_at')
+    .limit(limit)
+    .execute()
+  return rows.map(toRecord)
+}
+
+/** Of one stack: its units that sleep and wake together, oldest first. */
+export async function listUnitsTogether(
+  db: Kysely<Database>,
+  { teamId, stackId, now }: { teamId: string; stackId: string; now: Date },
+): Promise<UnitRecord[]> {
+  const rows = await selectUnits(db, now)
+    .where('units.team_id', '=', teamId)
+    .where('units.stack_id', '=', stackId)
+    .where('units.sleeps_together', '=', true)
+    .where('units.state', '<>', 'destroyed')
+    .orderBy('units.id')
     .execute()
   return rows.map(toRecord)
 }
@@ -127,39 +182,59 @@ export async function listUnitsDueToBeDestroyed(
 /** Of any team: every unit that has, or may have, a machine. */
 export async function listUnitsWithMachines(
   db: Kysely<Database>,
-): Promise<{ id: string; state: UnitState; generation: number; changedAt: Date }[]> {
+): Promise<Pick<UnitRecord, 'id' | 'state' | 'generation' | 'frozen' | 'changedAt'>[]> {
   return await db
     .selectFrom('units')
-    .select(['id', 'state', 'generation', 'changed_at as changedAt'])
+    .select(['id', 'state', 'generation', 'frozen', 'changed_at as changedAt'])
     .where('state', 'not in', ['destroyed', 'error'])
     .execute()
 }
 
-/** The machine's address, while the unit is still being made. False: it is not any more. */
-export async function setAddress(
+/** How far a unit has come on its way, and the address it was given on it. False: it is on another way now. */
+export async function saveProgress(
   db: Kysely<Database>,
-  { id, address }: { id: string; address: string },
+  unit: Pick<UnitRecord, 'id' | 'state' | 'generation' | 'address' | 'progress'>,
 ): Promise<boolean> {
   const result = await db
     .updateTable('units')
-    .set({ address })
-    .where('id', '=', id)
-    .where('state', '=', 'creating')
+    .set({ address: unit.address, progress: unit.progress && JSON.stringify(unit.progress) })
+    .where('id', '=', unit.id)
+    .where('state', '=', unit.state)
+    .where('generation', '=', unit.generation)
     .executeTakeFirst()
   return result.numUpdatedRows === 1n
 }
 
-/** Records a use of a running unit of the team. False: it is not running now. */
+/**
+ * Records a use of a running unit of the team. Those that sleep together with it are put off with it. False:
+ * it is not running now. Not waited for on disk: what a crash of the database can lose of it is less than
+ * what a restart gives back (recover).
+ */
 export async function touchUnit(
   db: Kysely<Database>,
-  use: { teamId: string; id: string; usedAt: Date; sleepsAt: Date | null },
+  { unit, usedAt }: { unit: UnitRecord; usedAt: Date },
 ): Promise<boolean> {
+  const sleepsAt = windowEnd(sql<Date>`${usedAt}::timestamptz`)
   const result = await db
+    .with('lazily', (query) =>
+      query.selectNoFrom(sql`set_config('synchronous_commit', 'off', true)`.as('set')),
+    )
+    .with('together', (query) =>
+      query
+        .updateTable('units')
+        .set({ sleeps_at: sleepsAt })
+        .where('stack_id', '=', unit.stackId)
+        .where('id', '<>', unit.id)
+        .where('sleeps_together', '=', true)
+        .where('state', '=', 'running')
+        .where(sql<boolean>`${unit.sleepsTogether}`),
+    )
     .updateTable('units')
-    .set({ last_used_at: use.usedAt, sleeps_at: use.sleepsAt })
-    .where('id', '=', use.id)
-    .where('team_id', '=', use.teamId)
-    .where('state', '=', 'running')
+    .from('lazily')
+    .set({ last_used_at: usedAt, sleeps_at: sleepsAt })
+    .where('units.id', '=', unit.id)
+    .where('units.team_id', '=', unit.teamId)
+    .where('units.state', '=', 'running')
     .executeTakeFirst()
   return result.numUpdatedRows === 1n
 }

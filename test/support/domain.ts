@@ -12,6 +12,7 @@ import { createUnits } from '../../src/domain/units/create.ts'
 import { getUnit } from '../../src/domain/units/get.ts'
 import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
+import { createFailpoints, type Failpoints, type Trouble } from '../../src/lib/failpoints.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { openDatabase } from '../../src/store/db.ts'
@@ -23,6 +24,8 @@ export type TestDomain = {
   app: App
   engine: FakeEngine
   clock: TestClock
+  /** Trouble to come, by the place it comes at (lib/failpoints.ts). A crash is a call that never returns. */
+  troubles: Map<string, Trouble>
   makeCaller(policy?: Partial<Policy>, plan?: Caller['plan']): Promise<Caller>
   /** The service as it is after its process died and came back: same database, same engine, nothing under way. */
   restarted(): App
@@ -36,12 +39,22 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
   const clock = createTestClock()
   const engine = createFakeEngine({ clock })
   const db = openDatabase(database.url, silentLog)
-  const parts = { config: loadConfig(env), db, engine, clock, log: silentLog, secretKey }
+  const troubles = new Map<string, Trouble>()
+  const parts = {
+    config: loadConfig(env),
+    db,
+    engine,
+    clock,
+    log: silentLog,
+    secretKey,
+    failpoints: scriptedFailpoints(troubles),
+  }
   const app = createApp(parts)
   return {
     app,
     engine,
     clock,
+    troubles,
     makeCaller: (policy = {}, plan = 'team') => makeCaller(app, policy, plan),
     restarted: () => createApp(parts),
     close: async () => {
@@ -49,6 +62,15 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
       await database.drop()
     },
   }
+}
+
+function scriptedFailpoints(troubles: Map<string, Trouble>): Failpoints {
+  const take = (place: string) => {
+    const trouble = troubles.get(place) ?? null
+    troubles.delete(place)
+    return trouble
+  }
+  return createFailpoints(take, async () => await new Promise<never>(() => {}))
 }
 
 async function makeCaller(app: App, policy: Partial<Policy>, plan: Caller['plan']): Promise<Caller> {

@@ -9,6 +9,7 @@ import { type App, createApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
+import { noFailpoints } from '../../src/lib/failpoints.ts'
 import { startLoops } from '../../src/loops.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { createTestClock, type TestClock } from './clock.ts'
@@ -56,7 +57,15 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     publicUrl: options.publicUrl ?? 'http://berth.test',
     rates: options.rates ?? wideRates,
   }
-  const app = createApp({ config, db, engine, clock, log, secretKey: new SecretKey(randomBytes(32)) })
+  const app = createApp({
+    config,
+    db,
+    engine,
+    clock,
+    log,
+    secretKey: new SecretKey(randomBytes(32)),
+    failpoints: noFailpoints,
+  })
   const loops = options.loops === false ? null : startLoops(app)
   const server = createServer(app)
   await server.listen({ host: '127.0.0.1', port: 0 })

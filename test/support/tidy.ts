@@ -12,7 +12,7 @@ export type Sources = Map<string, string>
  */
 const layers = {
   lib: [],
-  config: [],
+  config: ['lib'],
   contract: ['lib'],
   store: ['lib', 'contract'],
   engine: ['lib', 'contract'],

@@ -7,20 +7,20 @@ import type { Create } from '../../contract/create.ts'
 import { providerError, validation } from '../../contract/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
-import { runSteps, type Step, StepFailed, undoSteps } from '../../lib/saga.ts'
-import type { UnitRecord } from '../../store/unit-record.ts'
-import { findUnitOfAnyTeam, setAddress } from '../../store/units.ts'
+import type { Step } from '../../lib/saga.ts'
+import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { costLine } from '../billing/cost-line.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { failureText } from './failures.ts'
 import { getRecord } from './get.ts'
 import { machineSizes } from './machine.ts'
 import { reserveUnit } from './reserve.ts'
-import { finishRun, logUndo, readyStep, type RunContext, startStep } from './run.ts'
+import { becomeRunning, readyStep, startStep } from './run.ts'
 import { showUnit } from './show.ts'
 import { transition } from './transition.ts'
+import { undo, walk, type Walk, type Way } from './way.ts'
 
-const imageStep: Step<CreateContext> = {
+const imageStep: Step<Walk> = {
   name: 'image',
   run: async (context) => {
     const { canonical } = parseImageReference(context.unit.image)
@@ -28,9 +28,12 @@ const imageStep: Step<CreateContext> = {
   },
 }
 
-const machineStep: Step<CreateContext> = {
+// The address is written down before anything runs in it: the resolver knows who asks by it.
+const machineStep: Step<Walk> = {
   name: 'machine',
-  run: async ({ app, unit, imageDigest }) => {
+  run: async (context) => {
+    const { app, unit, imageDigest } = context
+    if (imageDigest === null) throw new Error('the image comes before the machine')
     const { address } = await app.engine.create({
       id: unit.id,
       imageDigest,
@@ -39,18 +42,30 @@ const machineStep: Step<CreateContext> = {
       volume: unit.spec.volume,
       networkGroup: unit.networkGroup,
     })
-    // Before anything runs in it: the resolver knows who asks by this address.
-    if (!(await setAddress(app.db, { id: unit.id, address }))) throw new Superseded()
+    context.unit = { ...unit, address }
   },
   undo: async ({ app, unit }) => await app.engine.destroy(unit.id),
+  checkpoint: true,
 }
 
-const steps: Step<CreateContext>[] = [imageStep, machineStep, startStep, readyStep]
-
-type CreateContext = RunContext & { imageDigest: string }
-
-/** The unit is not being made any more: somebody destroys it. */
-class Superseded extends Error {}
+/** A `creating` unit to `running`, or to `error`, which throws. */
+export const createWay: Way = {
+  saga: { name: 'create', steps: [imageStep, machineStep, startStep, readyStep] },
+  arrive: async (context) => {
+    await becomeRunning(context)
+    await removeIfUnwanted(context)
+  },
+  giveUp: async (context, failed) => {
+    const { app, unit } = context
+    app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit could not be made')
+    // State first: a process killed while its unit still counts as creating would look like an exit.
+    const error = failureText(failed.cause, unit)
+    const given = await transition(app, unit, 'createFailed', { set: { error } })
+    if (!given) return await removeIfUnwanted(context)
+    await undo(createWay, context, failed.reached)
+    throw providerError(error, { details: { unitId: unit.id }, cause: failed.cause })
+  },
+}
 
 /** Answers once the unit is ready, or still `creating` after `waitTimeoutMs` or without `wait`. */
 export async function createUnits(app: App, caller: Caller, body: Create): Promise<RunResult> {
@@ -59,45 +74,19 @@ export async function createUnits(app: App, caller: Caller, body: Create): Promi
     throw validation([{ path: 'expose', message }])
   }
   const { unit, outputs } = await reserveUnit(app, caller, body)
-  const driven = driveCreate(app, unit)
-  if (body.wait) await atMost(app, body.waitTimeoutMs, driven)
-  else driven.catch(() => {})
+  const made = walk(app, unit, createWay)
+  if (body.wait) await atMost(app, body.waitTimeoutMs, made)
+  else made.catch(() => {})
   const shown = showUnit(await getRecord(app, caller, unit.id))
   return { units: [shown], outputs, recipe: null, costLine: costLine([shown]) }
 }
 
-/** Takes a `creating` unit on to `running`, or to `error`, which throws. */
-export async function driveCreate(app: App, unit: UnitRecord): Promise<void> {
-  await app.drive(`create:${unit.id}`, async () => {
-    const context: CreateContext = { app, unit, imageDigest: '', startedAt: null, ended: false }
-    try {
-      await runSteps(steps, context)
-    } catch (failed) {
-      if (!(failed instanceof StepFailed)) throw failed
-      return await giveUp(context, failed)
-    }
-    await finishRun(context)
-    await removeIfUnwanted(context)
-  })
-}
-
-async function giveUp(context: CreateContext, failed: StepFailed<CreateContext>): Promise<void> {
-  const { app, unit } = context
-  app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit could not be made')
-  // State first: a process killed while its unit still counts as creating would look like an exit.
-  const error = failureText(failed.cause, unit)
-  const given = await transition(app, unit, 'createFailed', { set: { error } })
-  if (!given) return await removeIfUnwanted(context)
-  logUndo(app, unit, await undoSteps(failed.reached, context))
-  throw providerError(error, { details: { unitId: unit.id }, cause: failed.cause })
-}
-
 /** A destroy may have come by before the machine was there. */
-async function removeIfUnwanted(context: CreateContext): Promise<void> {
+async function removeIfUnwanted(context: Walk): Promise<void> {
   const { app, unit } = context
   const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
   if (now && !['destroying', 'destroyed'].includes(now.state)) return
-  logUndo(app, unit, await undoSteps([machineStep], context))
+  await undo(createWay, context, [machineStep])
 }
 
 /** The work's outcome, or nothing when it takes longer; it then goes on by itself. */

@@ -3,6 +3,7 @@
 
 import type { App } from '../../app.ts'
 import type { Unit } from '../../contract/unit.ts'
+import type { Step } from '../../lib/saga.ts'
 import { deleteBootFiles } from '../../store/boot-files.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
@@ -12,6 +13,27 @@ import { engineFailure } from './failures.ts'
 import { getRecord } from './get.ts'
 import { showUnit } from './show.ts'
 import { transition } from './transition.ts'
+import { walk, type Walk, type Way } from './way.ts'
+
+const machineStep: Step<Walk> = {
+  name: 'machine',
+  run: async ({ app, unit }) => await app.engine.destroy(unit.id),
+}
+
+/** A `destroying` unit to `destroyed`. A destroy that fails is tried again by whoever resumes it. */
+export const destroyWay: Way = {
+  saga: { name: 'destroy', steps: [machineStep] },
+  arrive: async ({ app, unit }) => {
+    await app.db.transaction().execute(async (db) => {
+      await deleteSecrets(db, unit.id)
+      await deleteBootFiles(db, unit.id)
+      await transition(app, unit, 'destroyed', { db })
+    })
+  },
+  giveUp: async ({ unit }, { cause }) => {
+    throw engineFailure(cause, unit)
+  },
+}
 
 /** Destroying a destroyed unit succeeds, so that the call can be repeated. */
 export async function destroyUnit(app: App, caller: Caller, id: string): Promise<Unit> {
@@ -31,26 +53,12 @@ export async function destroyErroredUnits(app: App): Promise<void> {
   )
 }
 
-/** Takes a `destroying` unit on to `destroyed`. */
-export async function driveDestroy(app: App, unit: UnitRecord): Promise<void> {
-  await app.drive(`destroy:${unit.id}`, async () => {
-    try {
-      await app.engine.destroy(unit.id)
-    } catch (error) {
-      throw engineFailure(error, unit)
-    }
-    await deleteSecrets(app.db, unit.id)
-    await deleteBootFiles(app.db, unit.id)
-    await transition(app, unit, 'destroyed')
-  })
-}
-
 async function destroy(app: App, unit: UnitRecord): Promise<void> {
   let current: UnitRecord | null = unit
   while (current && current.state !== 'destroyed') {
     const destroying: UnitRecord | null =
       current.state === 'destroying' ? current : await transition(app, current, 'destroy')
-    if (destroying) return await driveDestroy(app, destroying)
+    if (destroying) return await walk(app, destroying, destroyWay)
     // Somebody else moved it between reading and writing.
     current = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
   }

@@ -17,12 +17,15 @@ export async function recordExit(app: App, status: MachineStatus): Promise<void>
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const unit = await findUnitOfAnyTeam(app.db, { id: status.id, now: app.clock.now() })
     if (!unit || unit.generation !== status.generation) return
-    const trigger = status.state === 'exited' ? 'exited' : 'lost'
+    // It was frozen and is gone: its unit sleeps on, and wakes by a start.
+    const isAsleep = unit.state === 'sleeping' && unit.frozen
+    const trigger = isAsleep ? 'cooled' : status.state === 'exited' ? 'exited' : 'lost'
     if (nextState(unit, trigger) === null || (await move(app, unit, status))) return
   }
 }
 
 async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promise<boolean> {
+  if (unit.state === 'sleeping') return (await transition(app, unit, 'cooled')) !== null
   if (!exit) return (await transition(app, unit, 'lost')) !== null
   const lastExit = { code: exit.code, oomKilled: exit.oomKilled, at: exit.at.toISOString() }
   // Before it was ever ready no start was recorded.

@@ -4,11 +4,13 @@
 import type { App } from '../../app.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
+import { findUnitOfAnyTeam } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { recordEndOf } from './exits.ts'
+import { machineRef } from './machine.ts'
 import { engineFailure, notPossibleNow } from './failures.ts'
 import { getSettledUnit } from './settled.ts'
-import { wakeUnit } from './start.ts'
+import { wakeUnit } from './wake.ts'
 import { recordUse, whileInUse } from './use.ts'
 
 /** Between finding a unit awake and using it, it can fall asleep or be lost; not many times in a row. */
@@ -34,12 +36,20 @@ export async function useUnit<T>(
         return await whileInUse(app, unit, () => work(unit))
       } catch (error) {
         // The work has not begun, so it may be tried again on a unit that can be woken.
-        if (!isEngineError(error, 'not_running')) throw engineFailure(error, unit)
-        await recordEndOf(app, unit).catch((problem: unknown) => {
+        const isGone = isEngineError(error, 'not_running') || isEngineError(error, 'frozen')
+        if (!isGone) throw engineFailure(error, unit)
+        await settleWith(app, unit).catch((problem: unknown) => {
           throw engineFailure(problem, unit)
         })
       }
     }
   }
   throw notPossibleNow(await getSettledUnit(app, caller, id), refused)
+}
+
+/** The machine is not as its unit says: its end is recorded, or a freeze that came too late undone. */
+async function settleWith(app: App, unit: UnitRecord): Promise<void> {
+  await recordEndOf(app, unit)
+  const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
+  if (now?.state === 'running' && now.generation === unit.generation) await app.engine.thaw(machineRef(now))
 }

@@ -1,15 +1,12 @@
-// What happens to a unit after it was made: stop, start, sleep, wake, exits, destroy (spec 3).
+// What happens to a unit after it was made: stop, start, exits, destroy (spec 3). Sleep has a file of its own.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
-import type { Unit } from '../../contract/unit.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { destroyErroredUnits, destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { recordExit, watchExits } from './exits.ts'
-import { readFile } from './files.ts'
 import { getUnit } from './get.ts'
-import { sleepIdleUnits } from './sleep.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'
 
@@ -26,13 +23,6 @@ const callsOn = (id: string, operation: string) =>
   domain.engine.calls.filter((call) => call.id === id && call.operation === operation).length
 const run = async (id: string, ...cmd: string[]) =>
   await execInUnit(domain.app, caller, id, { cmd, timeoutMs: 5_000 })
-
-async function makeSleepingUnit(): Promise<Unit> {
-  const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
-  domain.clock.advance(61_000)
-  await sleepIdleUnits(domain.app)
-  return await eventually(domain.app, caller, unit.id, 'sleeping')
-}
 
 describe('an operation that arrives while its unit is made', () => {
   it('waits for it and then acts', async () => {
@@ -133,100 +123,6 @@ describe('stop and start', () => {
       code: 'quota_exceeded',
     })
     expect((await getUnit(domain.app, one, first.id)).state).toBe('stopped')
-  })
-})
-
-describe('sleep and wake', () => {
-  it('an idle unit sleeps and is billed no more', async () => {
-    const unit = await makeSleepingUnit()
-    expect(unit).toMatchObject({ state: 'sleeping', stoppedReason: 'idle', sleepsAt: null })
-    domain.clock.advance(3_600_000)
-    expect((await getUnit(domain.app, caller, unit.id)).costCentsSoFar).toBe(unit.costCentsSoFar)
-  })
-
-  it('a unit that was used meanwhile stays awake', async () => {
-    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
-    domain.clock.advance(50_000)
-    const before = await getUnit(domain.app, caller, unit.id)
-    await run(unit.id, 'true')
-    const after = await getUnit(domain.app, caller, unit.id)
-    expect(Date.parse(after.sleepsAt ?? '') - Date.parse(before.sleepsAt ?? '')).toBeGreaterThan(49_000)
-    domain.clock.advance(50_000)
-    await sleepIdleUnits(domain.app)
-    expect((await getUnit(domain.app, caller, unit.id)).state).toBe('running')
-  })
-
-  it('reading about a unit is no use of it', async () => {
-    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
-    domain.clock.advance(10_000)
-    expect((await getUnit(domain.app, caller, unit.id)).sleepsAt).toBe(unit.sleepsAt)
-  })
-
-  it('a command keeps its unit awake for as long as it runs', async () => {
-    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
-    domain.engine.onExec(({ argv }) => (argv[0] === 'three-windows' ? { afterMs: 180_000 } : null))
-    const running = execInUnit(domain.app, caller, unit.id, { cmd: ['three-windows'], timeoutMs: 600_000 })
-    while (callsOn(unit.id, 'exec') === 0) await new Promise((resolve) => setTimeout(resolve, 1))
-    for (let step = 0; step < 8; step++) {
-      domain.clock.advance(21_000)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-      await sleepIdleUnits(domain.app)
-      expect((await getUnit(domain.app, caller, unit.id)).state).toBe('running')
-    }
-    domain.clock.advance(21_000)
-    expect((await running).exitCode).toBe(0)
-  })
-
-  it('never means never', async () => {
-    const unit = await makeUnit(domain.app, caller, { sleep: 'never' })
-    expect(unit.sleepsAt).toBeNull()
-    domain.clock.advance(365 * 24 * 3_600_000)
-    await sleepIdleUnits(domain.app)
-    expect((await getUnit(domain.app, caller, unit.id)).state).toBe('running')
-  })
-
-  it('a command wakes a sleeping unit, and ten at once wake it once', async () => {
-    const unit = await makeSleepingUnit()
-    const starts = callsOn(unit.id, 'start')
-    const results = await Promise.all(Array.from({ length: 10 }, () => run(unit.id, 'echo', 'awake')))
-    for (const result of results) expect(result.stdout).toBe('awake\n')
-    expect(callsOn(unit.id, 'start')).toBe(starts + 1)
-    expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({
-      state: 'running',
-      stoppedReason: null,
-    })
-  })
-
-  it('reading a file wakes, start wakes', async () => {
-    const unit = await makeSleepingUnit()
-    await expect(readFile(domain.app, caller, unit.id, '/nothing')).rejects.toMatchObject({ status: 404 })
-    expect((await getUnit(domain.app, caller, unit.id)).state).toBe('running')
-    const other = await makeSleepingUnit()
-    expect((await startUnit(domain.app, caller, other.id)).state).toBe('running')
-  })
-
-  it('a command that arrives while its unit falls asleep waits and then wakes it', async () => {
-    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
-    domain.clock.advance(61_000)
-    const release = domain.engine.hang('stop')
-    await sleepIdleUnits(domain.app)
-    await eventually(domain.app, caller, unit.id, 'stopping')
-    const result = run(unit.id, 'echo', 'back')
-    await new Promise((resolve) => setTimeout(resolve, 30))
-    release()
-    expect((await result).stdout).toBe('back\n')
-  })
-
-  it('a wake that fails leaves the unit asleep, says why, and the next one works', async () => {
-    const unit = await makeSleepingUnit()
-    domain.engine.fail('start', 'internal')
-    await expect(run(unit.id, 'true')).rejects.toMatchObject({ status: 502, code: 'provider_error' })
-    expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({
-      state: 'sleeping',
-      stoppedReason: 'provider',
-      error: expect.any(String),
-    })
-    expect((await run(unit.id, 'true')).exitCode).toBe(0)
   })
 })
 

@@ -139,14 +139,27 @@ describe('files', () => {
 })
 
 describe('an engine that is away', () => {
-  it.each(['capabilities', 'pull', 'start'] as const)(
-    'at %s fails a create without a crash of ours',
+  it('before a create has begun is 503, and nothing was made', async () => {
+    domain.engine.fail('capabilities', 'engine_away')
+    await expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status: 503 })
+  })
+
+  it.each(['pull', 'create', 'start'] as const)(
+    'at %s is waited for while it restarts',
     async (operation) => {
-      domain.engine.fail(operation, 'engine_away')
-      const status = operation === 'capabilities' ? 503 : 502
-      await expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status })
+      domain.engine.fail(operation, 'engine_away', { times: 3 })
+      expect(await makeUnit(domain.app, caller)).toMatchObject({ state: 'running', error: null })
     },
   )
+
+  it('for longer than a restart fails a create', async () => {
+    domain.engine.fail('start', 'engine_away', { times: 1_000 })
+    const made = expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status: 502 })
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    domain.clock.advance(30_000)
+    await made
+    domain.engine.heal('start')
+  })
 
   it('at an exec is 503, with when to try again', async () => {
     domain.engine.fail('exec', 'engine_away')

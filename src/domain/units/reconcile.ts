@@ -2,16 +2,18 @@
 // restart and ever again. Everything is safe to do twice, and beside the operations themselves.
 
 import type { App } from '../../app.ts'
-import type { UnitState } from '../../contract/states.ts'
 import type { MachineStatus } from '../../engine/engine.ts'
 import { SECOND } from '../../lib/clock.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listPassingUnits, listUnitsWithMachines } from '../../store/units.ts'
-import { driveCreate } from './create.ts'
-import { driveDestroy } from './destroy.ts'
+import { createWay } from './create.ts'
+import { destroyWay } from './destroy.ts'
 import { isOfRun, lostRun, recordExit } from './exits.ts'
-import { driveStart } from './start.ts'
-import { driveStop } from './stop.ts'
+import { sleepWay } from './fall-asleep.ts'
+import { STOP_GRACE_MS, startWay } from './run.ts'
+import { stopWay } from './stop.ts'
+import { thawWay } from './wake.ts'
+import { walk, type Way } from './way.ts'
 
 /**
  * Once before the first operation: the engine removes what is no unit's, and units that a crash left on
@@ -28,8 +30,10 @@ export async function recover(app: App): Promise<void> {
 /** A loop's round: drives on what is in a passing state. Work that is under way already is joined. */
 export async function resumePassingUnits(app: App): Promise<void> {
   for (const unit of await listPassingUnits(app.db, app.clock.now())) {
+    const way = wayOf(unit)
+    if (!way) continue
     // Not waited for: one hung machine must not hold up the others.
-    driveOn(app, unit).catch((error: unknown) => {
+    walk(app, unit, way).catch((error: unknown) => {
       // A create or start that failed has ended and said so; a stop or destroy is tried again next round.
       if (unit.state === 'creating' || unit.state === 'starting') return
       app.log.warn({ err: error, unitId: unit.id, state: unit.state }, 'a unit could not be driven on')
@@ -37,20 +41,23 @@ export async function resumePassingUnits(app: App): Promise<void> {
   }
 }
 
-async function driveOn(app: App, unit: UnitRecord): Promise<void> {
-  switch (unit.state) {
+/** What a unit in a passing state is on, read off the row alone: nobody may be left who remembers. */
+function wayOf({ state, stoppedReason, frozen }: UnitRecord): Way | null {
+  switch (state) {
     case 'creating':
-      return await driveCreate(app, unit)
+      return createWay
     case 'starting':
-      return await driveStart(app, unit)
+      return frozen ? thawWay : startWay
     case 'stopping':
-      return await driveStop(app, unit)
+      return stoppedReason === 'idle' ? sleepWay : stopWay
     case 'destroying':
-      return await driveDestroy(app, unit)
+      return destroyWay
     default:
-      return
+      return null
   }
 }
+
+type Unit = Pick<UnitRecord, 'id' | 'state' | 'generation' | 'frozen'>
 
 /** A state younger than this may be ahead of the engine's list, which was read before it. */
 const SETTLE_MS = 10 * SECOND
@@ -73,18 +80,27 @@ export async function reconcileMachines(app: App): Promise<void> {
 
 async function reconcileMachine(
   app: App,
-  unit: { id: string; state: UnitState; generation: number },
+  unit: Unit,
   status: MachineStatus | undefined,
   isSettled: boolean,
 ): Promise<void> {
-  if (isOfRun(unit, status)) {
-    if (status.state !== 'running') return await recordExit(app, status)
-    // A failed start or stop that could not be undone at the time.
-    const isUnwanted = unit.state === 'stopped' || unit.state === 'sleeping'
-    if (isUnwanted && isSettled) await app.engine.stop({ id: unit.id, generation: unit.generation }, 0)
-  } else if (unit.state === 'running' && isSettled) {
-    await recordExit(app, lostRun(unit))
+  if (!isOfRun(unit, status)) {
+    const ranHere = unit.state === 'running' || (unit.state === 'sleeping' && unit.frozen)
+    if (ranHere && isSettled) await recordExit(app, lostRun(unit))
+  } else if (status.state !== 'running') {
+    await recordExit(app, status)
+  } else if (isSettled) {
+    await correct(app, unit, status)
   }
+}
+
+/** A machine that runs, and not as its unit says: what a crash tore, or an effect that came too late. */
+async function correct(app: App, unit: Unit, status: MachineStatus): Promise<void> {
+  const ref = { id: unit.id, generation: unit.generation }
+  if (unit.state === 'running' && status.frozen) await app.engine.thaw(ref)
+  if (unit.state === 'sleeping' && unit.frozen && !status.frozen) await app.engine.freeze(ref)
+  const isUnwanted = unit.state === 'stopped' || (unit.state === 'sleeping' && !unit.frozen)
+  if (isUnwanted) await app.engine.stop(ref, STOP_GRACE_MS)
 }
 
 async function attempt(app: App, unitId: string, work: () => Promise<void>): Promise<void> {

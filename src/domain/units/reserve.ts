@@ -41,10 +41,15 @@ export async function reserveUnit(app: App, caller: Caller, { spec, stack }: Cre
   return await app.db.transaction().execute(async (db) => {
     await lockTeam(db, caller.teamId)
     checkConcurrency(caller.policy, await countLiveUnits(db, caller.credentialId))
-    const { id: stackId } = await stackFor(app, db, caller.teamId, { stack, unitName: spec.name })
+    const { id: stackId, sleep: stackSleep } = await stackFor(app, db, caller.teamId, {
+      stack,
+      unitName: spec.name,
+    })
     if (await unitNameTaken(db, { stackId, name: spec.name })) {
       throw conflict(`The stack already has a unit named "${spec.name}"; destroy it or choose another name.`)
     }
+    const together = spec.sleep === undefined ? stackSleep : null
+    if (together !== null) checkSleep(boundsOf(app, caller), together)
     const unitId = newId('unit')
     const { teamId } = caller
     await insertUnit(db, {
@@ -62,7 +67,10 @@ export async function reserveUnit(app: App, caller: Caller, { spec, stack }: Cre
       state: 'creating',
       generation: 1,
       stopped_reason: null,
-      sleep,
+      frozen: false,
+      progress: null,
+      sleep: together ?? sleep,
+      sleeps_together: together !== null,
       sleeps_at: null,
       last_used_at: null,
       created_at: app.clock.now(),
@@ -90,12 +98,16 @@ async function defaultClass(app: App): Promise<IsolationClass> {
 }
 
 function checkedSleep(app: App, caller: Caller, spec: UnitSpec): string {
-  const bounds: Bounds = { policy: caller.policy, plan: caller.plan, sleepMax: app.config.sleepMax }
+  const bounds = boundsOf(app, caller)
   checkSize(bounds, spec.size)
   checkRegistry(bounds, registryOf(spec.image))
   const sleep = spec.sleep ?? defaultSleep(bounds, app.config.sleepDefault)
   checkSleep(bounds, sleep)
   return sleep
+}
+
+function boundsOf(app: App, { policy, plan }: Caller): Bounds {
+  return { policy, plan, sleepMax: app.config.sleepMax }
 }
 
 function registryOf(image: string): string {
@@ -117,7 +129,7 @@ async function stackFor(
   const existing = stack === undefined ? null : await findStackByName(db, { teamId, name: stack })
   if (existing) return existing
   const name = stack ?? (await freeStackName(db, teamId, unitName))
-  const made = { id: newId('stack'), teamId, name, createdAt: app.clock.now() }
+  const made = { id: newId('stack'), teamId, name, createdAt: app.clock.now(), sleep: null }
   await insertStack(db, made)
   return made
 }

@@ -1,47 +1,52 @@
-// A run of a unit's machine: the steps that bring it up, shared by create and start.
+// A run of a unit's machine: the steps that bring it up, shared by create, start and wake, and the way of
+// the latter two.
 
-import type { App } from '../../app.ts'
+import { nextState } from '../../contract/states.ts'
 import type { RunSpec } from '../../engine/engine.ts'
-import { EngineError } from '../../engine/errors.ts'
+import { EngineError, isEngineError } from '../../engine/errors.ts'
+import type { App } from '../../app.ts'
 import type { Step } from '../../lib/saga.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { openBootFiles } from './boot-files.ts'
 import { renderEnv } from './env.ts'
 import { recordEndOf } from './exits.ts'
+import { engineFailure, failureText } from './failures.ts'
 import { machineRef } from './machine.ts'
 import { searchDomain } from './names.ts'
 import { becomesReady } from './readiness.ts'
 import { transition } from './transition.ts'
+import { undo, type Walk, type Way } from './way.ts'
 
 /** What the process gets on SIGTERM before it is killed. */
 export const STOP_GRACE_MS = 10_000
 
-export type RunContext = {
-  app: App
-  unit: UnitRecord
-  /** When the machine's process was started, as far as the saga has come. */
-  startedAt: Date | null
-  /** The process ended on its own before it was ready; that is no failure of ours. */
-  ended: boolean
-}
-
-export const startStep: Step<RunContext> = {
+// Without a checkpoint: whoever resumes asks the engine again, which knows better whether the run is there.
+export const startStep: Step<Walk> = {
   name: 'start',
-  run: async (context) => {
-    const { app, unit } = context
-    await app.engine.start(machineRef(unit), await runSpec(app, unit))
-    context.startedAt = app.clock.now()
+  run: async (walk) => {
+    const { app } = walk
+    const spec = await runSpec(app, walk.unit)
+    try {
+      await app.engine.start(machineRef(walk.unit), spec)
+    } catch (error) {
+      if (!isEngineError(error, 'run_lost')) throw error
+      const again = await transition(app, walk.unit, 'again')
+      if (!again) throw error
+      walk.unit = again
+      await app.engine.start(machineRef(again), spec)
+    }
+    walk.startedAt ??= app.clock.now()
   },
   undo: async ({ app, unit }) => await app.engine.stop(machineRef(unit), 0),
 }
 
-export const readyStep: Step<RunContext> = {
+export const readyStep: Step<Walk> = {
   name: 'ready',
-  run: async (context) => {
-    const { app, unit } = context
+  run: async (walk) => {
+    const { app, unit } = walk
     if (await becomesReady(app, unit)) return
-    context.ended = true
+    walk.ended = true
     await recordEndOf(app, unit)
     const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
     if (now?.state !== unit.state) return
@@ -52,15 +57,29 @@ export const readyStep: Step<RunContext> = {
   },
 }
 
-/** Makes the unit `running`, unless its process has ended or the unit went another way meanwhile. */
-export async function finishRun({ app, unit, startedAt, ended }: RunContext): Promise<void> {
-  if (ended || !startedAt) return
-  await transition(app, unit, 'ready', { runAt: startedAt, set: { startedAt } })
+/**
+ * A `starting` unit to `running`. One that has run before never ends in `error`: when it does not start it
+ * is back where it was, stopped or asleep, its disk untouched, and can be tried again (design 4).
+ */
+export const startWay: Way = {
+  saga: { name: 'start', steps: [startStep, readyStep] },
+  arrive: becomeRunning,
+  giveUp: async (context, failed) => {
+    const { app, unit } = context
+    app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit did not start')
+    // State first: a process that is killed while its unit still counts as starting would look like an exit.
+    const back = nextState(unit, 'startFailed') ? 'startFailed' : 'wakeFailed'
+    const set = { error: failureText(failed.cause, unit) }
+    if (!(await transition(app, unit, back, { set }))) return
+    await undo(startWay, context, failed.reached)
+    throw engineFailure(failed.cause, unit)
+  },
 }
 
-/** What could not be undone the reconciler takes care of: it removes and stops machines nobody wants. */
-export function logUndo(app: App, unit: UnitRecord, problems: unknown[]): void {
-  for (const err of problems) app.log.warn({ err, unitId: unit.id }, 'a failure was not undone at once')
+/** Makes the unit `running`, unless its process has ended or the unit went another way meanwhile. */
+export async function becomeRunning({ app, unit, startedAt, ended }: Walk): Promise<void> {
+  if (ended || !startedAt) return
+  await transition(app, unit, 'ready', { runAt: startedAt, set: { startedAt } })
 }
 
 async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {

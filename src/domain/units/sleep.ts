@@ -1,25 +1,79 @@
-// Putting idle units to sleep: the machine is stopped and its disk kept; the next use wakes it.
+// POST /v1/units/{id}/sleep: how long a unit, or every unit of its stack, may idle (spec 2.6, design 4). Not a
+// use: it moves `sleepsAt` by the length of the window alone, and wakes nothing.
 
 import type { App } from '../../app.ts'
-import { listUnitsDueToSleep } from '../../store/units.ts'
-import { driveStop } from './stop.ts'
+import { invalidState } from '../../contract/errors.ts'
+import type { SleepBody } from '../../contract/sleep.ts'
+import type { Unit } from '../../contract/unit.ts'
+import { lockTeam } from '../../store/stacks.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { findUnitOfAnyTeam, listUnitsTogether } from '../../store/units.ts'
+import { setStackWindow, setWindow } from '../../store/windows.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { checkSleep } from '../policies/check.ts'
+import { sleepWay } from './fall-asleep.ts'
+import { notPossibleNow } from './failures.ts'
+import { getSettledUnit } from './settled.ts'
+import { showUnit } from './show.ts'
 import { transition } from './transition.ts'
+import { walk } from './way.ts'
 
-const BATCH = 500
-
-/** A loop's round. Reads what is due from the store, so it may run twice and in two processes. */
-export async function sleepIdleUnits(app: App): Promise<void> {
+/**
+ * Answers the units whose window was set. With `stack` those of the whole stack, which sleeps and wakes
+ * together from then on; without, the unit goes by a window of its own. `now` puts them to sleep at once.
+ */
+export async function sleepUnit(
+  app: App,
+  caller: Caller,
+  id: string,
+  body: SleepBody,
+): Promise<{ units: Unit[] }> {
+  checkSleep({ policy: caller.policy, plan: caller.plan, sleepMax: app.config.sleepMax }, body.sleep)
+  const unit = await getSettledUnit(app, caller, id)
+  if (!hasWindow(unit)) throw notPossibleNow(unit, 'it has no sleep to set')
+  if (body.now && unit.state === 'stopped') throw notPossibleNow(unit, 'it cannot be put to sleep')
+  const units = await setWindows(app, unit, body)
+  if (body.now) {
+    refuseBusy(app, units)
+    await Promise.all(units.map((each) => putToSleep(app, caller, each.id)))
+  }
   const now = app.clock.now()
-  const due = await listUnitsDueToSleep(app.db, { now, limit: BATCH })
-  await Promise.all(
-    due.map(async (unit) => {
-      // A use between the reading and this moves sleepsAt, and then the unit stays awake.
-      const stopping = await transition(app, unit, 'idle', { ifSleepsBy: now })
-      if (!stopping) return
-      // Not waited for: one machine that is slow to stop must not keep others awake.
-      driveStop(app, stopping).catch((error: unknown) => {
-        app.log.warn({ err: error, unitId: unit.id }, 'a unit did not fall asleep at once')
-      })
-    }),
+  const records = await Promise.all(units.map((each) => findUnitOfAnyTeam(app.db, { id: each.id, now })))
+  return { units: records.flatMap((record) => (record ? [showUnit(record)] : [])) }
+}
+
+async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBody): Promise<UnitRecord[]> {
+  if (!stack) {
+    await setWindow(app.db, { teamId: unit.teamId, id: unit.id, sleep })
+    return [unit]
+  }
+  const { teamId, stackId } = unit
+  return await app.db.transaction().execute(async (db) => {
+    // A unit that joins the stack meanwhile takes its window over, or is there to be given it.
+    await lockTeam(db, teamId)
+    await setStackWindow(db, { teamId, stackId, sleep })
+    const members = await listUnitsTogether(db, { teamId, stackId, now: app.clock.now() })
+    return members.filter(hasWindow)
+  })
+}
+
+async function putToSleep(app: App, caller: Caller, id: string): Promise<void> {
+  const unit = await getSettledUnit(app, caller, id)
+  const stopping = await transition(app, unit, 'idle')
+  if (stopping) await walk(app, stopping, sleepWay)
+}
+
+/** Nobody's command or transfer is frozen in its middle. */
+function refuseBusy(app: App, units: UnitRecord[]): void {
+  const busy = units.filter(({ id, state }) => state === 'running' && app.uses.has(id))
+  if (busy.length === 0) return
+  const names = busy.map(({ name }) => `"${name}"`).join(', ')
+  throw invalidState(
+    `A command or file transfer is under way in ${names}; wait for it, or leave out "now": it sleeps when its window has passed.`,
+    { busy: busy.map(({ id }) => id) },
   )
+}
+
+function hasWindow({ state }: UnitRecord): boolean {
+  return state !== 'error' && state !== 'destroying' && state !== 'destroyed'
 }

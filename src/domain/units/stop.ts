@@ -3,7 +3,7 @@
 import type { App } from '../../app.ts'
 import type { Unit } from '../../contract/unit.ts'
 import { isEngineError } from '../../engine/errors.ts'
-import type { UnitRecord } from '../../store/unit-record.ts'
+import type { Step } from '../../lib/saga.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { engineFailure, notPossibleNow } from './failures.ts'
 import { getRecord } from './get.ts'
@@ -12,26 +12,35 @@ import { STOP_GRACE_MS } from './run.ts'
 import { getSettledUnit } from './settled.ts'
 import { showUnit } from './show.ts'
 import { transition } from './transition.ts'
+import { walk, type Walk, type Way } from './way.ts'
 
-/** Stopping a stopped unit succeeds, so that the call can be repeated. */
-export async function stopUnit(app: App, caller: Caller, id: string): Promise<Unit> {
-  const unit = await getSettledUnit(app, caller, id)
-  const stopping = await transition(app, unit, 'stop')
-  if (stopping) await driveStop(app, stopping)
-  const now = await getSettledUnit(app, caller, id)
-  if (now.state !== 'stopped') throw notPossibleNow(now, 'it cannot be stopped')
-  return showUnit(await getRecord(app, caller, id))
-}
-
-/** Takes a `stopping` unit on to where its reason leads: asleep when it was idle, else stopped. */
-export async function driveStop(app: App, unit: UnitRecord): Promise<void> {
-  await app.drive(`stop:${unit.id}`, async () => {
+export const stopStep: Step<Walk> = {
+  name: 'stop',
+  run: async ({ app, unit }) => {
     try {
       await app.engine.stop(machineRef(unit), STOP_GRACE_MS)
     } catch (error) {
       // Without a machine there is nothing left to stop.
-      if (!isEngineError(error, 'unknown_machine')) throw engineFailure(error, unit)
+      if (!isEngineError(error, 'unknown_machine')) throw error
     }
-    await transition(app, unit, unit.stoppedReason === 'idle' ? 'asleep' : 'stopped')
-  })
+  },
+}
+
+/** A `stopping` unit to `stopped`. A stop that fails is tried again by whoever resumes it. */
+export const stopWay: Way = {
+  saga: { name: 'stop', steps: [stopStep] },
+  arrive: async ({ app, unit }) => void (await transition(app, unit, 'stopped')),
+  giveUp: async ({ unit }, { cause }) => {
+    throw engineFailure(cause, unit)
+  },
+}
+
+/** Stopping a stopped unit succeeds, so that the call can be repeated; a sleeping one stays down from now on. */
+export async function stopUnit(app: App, caller: Caller, id: string): Promise<Unit> {
+  const unit = await getSettledUnit(app, caller, id)
+  const stopping = await transition(app, unit, 'stop')
+  if (stopping) await walk(app, stopping, stopWay)
+  const now = await getSettledUnit(app, caller, id)
+  if (now.state !== 'stopped') throw notPossibleNow(now, 'it cannot be stopped')
+  return showUnit(await getRecord(app, caller, id))
 }

@@ -9,7 +9,6 @@ import { changeState, type StateFields } from '../../store/unit-state.ts'
 import type { Database } from '../../store/db.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { priceNanoCentsPerHour } from '../billing/prices.ts'
-import { sleepsAtAfter } from './use.ts'
 
 /** How long a unit in `error` is kept for its owner to read why. */
 const KEEP_ERRORS_MS = HOUR
@@ -37,7 +36,7 @@ export async function transition(
   const to = nextState(unit, trigger)
   if (!to) return null
   const at = app.clock.now()
-  const fields: StateFields = { ...impliedBy(unit, to.state, at), ...set }
+  const fields: StateFields = { ...impliedBy(to.state, at), ...set }
   const changed = await changeState(db, {
     id: unit.id,
     from: { state: unit.state, generation: unit.generation },
@@ -52,10 +51,11 @@ export async function transition(
 }
 
 /** What spec 2.1 ties to a state, whoever brings it about. */
-function impliedBy(unit: UnitRecord, to: UnitRecord['state'], at: Date): StateFields {
+function impliedBy(to: UnitRecord['state'], at: Date): StateFields {
   switch (to) {
+    // Its window begins, by what the row says of it then (unit-state.ts).
     case 'running':
-      return { sleepsAt: sleepsAtAfter(unit.sleep, at), lastUsedAt: at, error: null }
+      return { lastUsedAt: at, error: null }
     case 'error':
       return { sleepsAt: null, address: null, destroysAt: new Date(at.getTime() + KEEP_ERRORS_MS) }
     // Let go of before the machine is: another machine may be given it the moment after.

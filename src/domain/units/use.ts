@@ -1,23 +1,14 @@
 // What counts as use moves `sleepsAt` (design 4): an exec for as long as it runs, a file read or written, a
-// start. Reading about a unit does not.
+// start, packets from siblings. Reading about a unit does not.
 
 import type { App } from '../../app.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
-import { sleepWindowMs } from '../../lib/duration.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { touchUnit } from '../../store/units.ts'
 
-/** When a unit that is used now goes to sleep; null for `never`. */
-export function sleepsAtAfter(sleep: string, usedAt: Date): Date | null {
-  const windowMs = sleepWindowMs(sleep)
-  return windowMs === Infinity ? null : new Date(usedAt.getTime() + windowMs)
-}
-
 /** False: the unit is not running any more. */
 export async function recordUse(app: App, unit: UnitRecord): Promise<boolean> {
-  const usedAt = app.clock.now()
-  const sleepsAt = sleepsAtAfter(unit.sleep, usedAt)
-  return await touchUnit(app.db, { teamId: unit.teamId, id: unit.id, usedAt, sleepsAt })
+  return await touchUnit(app.db, { unit, usedAt: app.clock.now() })
 }
 
 /** The shortest window is a minute, so a use that is renewed this often never looks idle. */
@@ -30,13 +21,21 @@ export async function whileInUse<T>(app: App, unit: UnitRecord, work: () => Prom
   const done = new AbortController()
   const startedMs = app.clock.monotonicMs()
   const renewing = renew(app, unit, done.signal)
+  count(app, unit, 1)
   try {
     return await work()
   } finally {
+    count(app, unit, -1)
     done.abort()
     await renewing
     if (app.clock.monotonicMs() - startedMs > SHORT_MS) await recordUse(app, unit).catch(logFailure(app))
   }
+}
+
+function count({ uses }: App, { id }: UnitRecord, change: 1 | -1): void {
+  const now = (uses.get(id) ?? 0) + change
+  if (now === 0) uses.delete(id)
+  else uses.set(id, now)
 }
 
 async function renew(app: App, unit: UnitRecord, done: AbortSignal): Promise<void> {

@@ -24,6 +24,7 @@ export type Faults = {
   add(operation: Operation, options: FaultOptions, happen: Fault['happen']): void
   /** `work` gets a signal that aborts when the engine crashes or the caller gives up. */
   run<T>(call: Call, work: (gone: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
+  heal(operation: Operation): void
   crash(): void
 }
 
@@ -55,6 +56,7 @@ export function createFaults(): Faults {
         return result
       })
     },
+    heal: (operation) => void scripted.delete(operation),
     crash() {
       life.abort(new EngineError('engine_away', 'The engine went away.'))
       life = new AbortController()

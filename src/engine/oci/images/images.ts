@@ -9,9 +9,9 @@ import {
   parseImageReference,
 } from '../../../contract/image-reference.ts'
 import { getAccount } from '../../../lib/accounts.ts'
-import { type Clock, MINUTE } from '../../../lib/clock.ts'
+import { type Clock, HOUR, MINUTE } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
-import { singleFlight } from '../../../lib/single-flight.ts'
+import { createSingleFlight } from '../../../lib/single-flight.ts'
 import type { Image } from '../../engine.ts'
 import { isEngineError } from '../../errors.ts'
 import { buildImage } from './build.ts'
@@ -58,6 +58,8 @@ const TAG_FRESH_MS = 5 * MINUTE
 
 /** Each may take gigabytes and a core for minutes. More than a few, so that slow registries hold up nobody. */
 const PULLS_AT_ONCE = 8
+/** Longer than the steps of a pull may take together. */
+const PULL_MS = HOUR
 
 /** What every pull here works with. */
 type Parts = {
@@ -89,7 +91,7 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
     takeTurn: createTurns(PULLS_AT_ONCE),
     closing: closing.signal,
   }
-  const once = singleFlight<Image>()
+  const pulls = createSingleFlight<Image>(options.clock)
   const running = new Set<Promise<unknown>>()
 
   return {
@@ -97,7 +99,7 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
     list: () => parts.store.list(),
     pull: async (text) => {
       const reference = parseImageReference(text)
-      const work = once(reference.canonical, () => getImage(parts, reference))
+      const work = pulls.run(reference.canonical, PULL_MS, () => getImage(parts, reference))
       running.add(work)
       try {
         return { ...(await work), reference: reference.canonical }

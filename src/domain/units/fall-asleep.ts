@@ -1,0 +1,49 @@
+// Falling asleep, and from the first tier of sleep to the second (design 3): the machine stands still at
+// first, which costs memory and wakes in milliseconds; later it is stopped and keeps its disk alone.
+
+import type { App } from '../../app.ts'
+import { isEngineError } from '../../engine/errors.ts'
+import type { Step } from '../../lib/saga.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { machineRef } from './machine.ts'
+import { stopStep, stopWay } from './stop.ts'
+import { transition } from './transition.ts'
+import { walkAlone, type Walk, type Way } from './way.ts'
+
+const freezeStep: Step<Walk> = {
+  name: 'freeze',
+  run: async (context) => {
+    const { app, unit } = context
+    if (app.config.frozenForMs === 0) return await stopStep.run(context)
+    try {
+      await app.engine.freeze(machineRef(unit))
+      context.frozen = true
+    } catch (error) {
+      if (isEngineError(error, 'engine_away')) throw error
+      // It has ended meanwhile, or cannot be frozen: then it is stopped, which succeeds in both cases.
+      await stopStep.run(context)
+    }
+  },
+}
+
+/** A `stopping` unit that was idle to `sleeping`. */
+export const sleepWay: Way = {
+  saga: { name: 'sleep', steps: [freezeStep] },
+  arrive: async ({ app, unit, frozen }) =>
+    void (await transition(app, unit, frozen ? 'asleepFrozen' : 'asleep')),
+  giveUp: stopWay.giveUp,
+}
+
+/** Gives a frozen machine's memory back. A wake that comes meanwhile starts the unit anew once it is down. */
+export async function coolUnit(app: App, unit: UnitRecord): Promise<void> {
+  const cooled = await transition(app, unit, 'cooled')
+  if (cooled) await walkAlone(app, cooled, coolWay)
+}
+
+// Nothing is left to decide when it ends: the unit sleeps all the while, and a machine nobody stopped is
+// found by the reconciler.
+const coolWay: Way = {
+  saga: { name: 'cool', steps: [stopStep] },
+  arrive: async () => {},
+  giveUp: stopWay.giveUp,
+}

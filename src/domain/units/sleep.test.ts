@@ -1,0 +1,413 @@
+// Falling asleep and waking, in both tiers: a machine that stands still, and one that was stopped.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
+import type { Unit } from '../../contract/unit.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { destroyUnit } from './destroy.ts'
+import { execInUnit } from './exec.ts'
+import { readFile } from './files.ts'
+import { getUnit } from './get.ts'
+import { coolFrozenUnits, sleepIdleUnits } from './idle.ts'
+import { reconcileMachines } from './reconcile.ts'
+import { sleepUnit } from './sleep.ts'
+import { startUnit } from './start.ts'
+import { stopUnit } from './stop.ts'
+
+let domain: TestDomain
+let caller: Caller
+let tier: 'frozen' | 'stopped'
+
+const state = async (id: string) => (await getUnit(domain.app, caller, id)).state
+const machineOf = (id: string) => domain.engine.machines().find((machine) => machine.id === id)
+const callsOn = (id: string, operation: string) =>
+  domain.engine.calls.filter((call) => call.id === id && call.operation === operation).length
+const run = async (id: string, ...cmd: string[]) =>
+  await execInUnit(domain.app, caller, id, { cmd, timeoutMs: 5_000 })
+const settle = async (ms = 20) => await new Promise((resolve) => setTimeout(resolve, ms))
+const body = (rest: Record<string, unknown> = {}) => ({ sleep: '1m', stack: false, now: false, ...rest })
+
+async function makeSleepingUnit(spec: Record<string, unknown> = {}): Promise<Unit> {
+  const unit = await makeUnit(domain.app, caller, { sleep: '1m', ...spec })
+  domain.clock.advance(61_000)
+  await sleepIdleUnits(domain.app)
+  return await eventually(domain.app, caller, unit.id, 'sleeping')
+}
+
+async function makeStack(names: string[], sleep = '5m'): Promise<Unit[]> {
+  const stack = `stack-${names.join('-')}`
+  const units: Unit[] = []
+  for (const name of names) units.push(await makeUnit(domain.app, caller, { name, sleep: '1m' }, { stack }))
+  const [first] = units
+  if (first) await sleepUnit(domain.app, caller, first.id, body({ sleep, stack: true }))
+  return units
+}
+
+function setUp(frozenFor: string): void {
+  beforeAll(async () => {
+    tier = frozenFor === '0s' ? 'stopped' : 'frozen'
+    domain = await createTestDomain({ BERTH_FROZEN_FOR: frozenFor })
+  })
+  beforeEach(async () => {
+    caller = await domain.makeCaller()
+  })
+  afterEach(async () => {
+    await domain.app.db.deleteFrom('units').execute()
+    await domain.engine.recover([])
+  })
+  afterAll(async () => await domain.close())
+}
+
+describe.each([
+  { name: 'a unit that sleeps frozen', frozenFor: '10m', wakesBy: 'thaw' },
+  { name: 'a unit that sleeps stopped', frozenFor: '0s', wakesBy: 'start' },
+] as const)('$name', ({ frozenFor, wakesBy }) => {
+  setUp(frozenFor)
+
+  it('falls asleep once its window has passed, and is billed no more', async () => {
+    const unit = await makeSleepingUnit()
+    expect(unit).toMatchObject({ state: 'sleeping', stoppedReason: 'idle', sleepsAt: null })
+    expect(machineOf(unit.id)).toMatchObject(
+      tier === 'frozen' ? { state: 'running', frozen: true } : { state: 'exited', frozen: false },
+    )
+    domain.clock.advance(3_600_000)
+    expect((await getUnit(domain.app, caller, unit.id)).costCentsSoFar).toBe(unit.costCentsSoFar)
+  })
+
+  it('is woken by a command, and ten at once wake it once', async () => {
+    const unit = await makeSleepingUnit()
+    const before = callsOn(unit.id, wakesBy)
+    const results = await Promise.all(Array.from({ length: 10 }, () => run(unit.id, 'echo', 'awake')))
+    for (const result of results) expect(result.stdout).toBe('awake\n')
+    expect(callsOn(unit.id, wakesBy)).toBe(before + 1)
+    const awake = await getUnit(domain.app, caller, unit.id)
+    expect(awake).toMatchObject({ state: 'running', stoppedReason: null })
+    expect(Date.parse(awake.sleepsAt ?? '')).toBeGreaterThan(domain.clock.now().getTime() + 55_000)
+  })
+
+  it('is woken by reading a file and by start, and not by reading about it', async () => {
+    const unit = await makeSleepingUnit()
+    await getUnit(domain.app, caller, unit.id)
+    await sleepUnit(domain.app, caller, unit.id, body({ sleep: '5m' }))
+    expect(await state(unit.id)).toBe('sleeping')
+    await expect(readFile(domain.app, caller, unit.id, '/nothing')).rejects.toMatchObject({ status: 404 })
+    expect(await state(unit.id)).toBe('running')
+    await sleepUnit(domain.app, caller, unit.id, body({ now: true }))
+    expect((await startUnit(domain.app, caller, unit.id)).state).toBe('running')
+  })
+
+  it('is billed for both times it was awake', async () => {
+    const unit = await makeSleepingUnit()
+    domain.clock.advance(3_600_000)
+    await run(unit.id, 'true')
+    domain.clock.advance(61_000)
+    await sleepIdleUnits(domain.app)
+    const asleep = await eventually(domain.app, caller, unit.id, 'sleeping')
+    // A minute more or less each, at half a cent an hour.
+    expect(asleep.costCentsSoFar).toBeGreaterThan((0.5 / 3600) * 122)
+    expect(asleep.costCentsSoFar).toBeLessThan((0.5 / 3600) * 130)
+  })
+
+  it('waits with a command that arrives while it falls asleep, and then wakes for it', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+    domain.clock.advance(61_000)
+    const release = domain.engine.hang(tier === 'frozen' ? 'freeze' : 'stop')
+    await sleepIdleUnits(domain.app)
+    await eventually(domain.app, caller, unit.id, 'stopping')
+    const result = run(unit.id, 'echo', 'back')
+    await settle()
+    release()
+    expect((await result).stdout).toBe('back\n')
+  })
+
+  it('stays asleep when its wake fails, says why, and the next wake works', async () => {
+    const unit = await makeSleepingUnit()
+    domain.engine.fail('thaw', 'internal')
+    domain.engine.fail('start', 'internal')
+    await expect(run(unit.id, 'true')).rejects.toMatchObject({ status: 502, code: 'provider_error' })
+    expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({
+      state: 'sleeping',
+      stoppedReason: 'provider',
+      error: expect.any(String),
+    })
+    expect((await run(unit.id, 'true')).exitCode).toBe(0)
+    expect((await getUnit(domain.app, caller, unit.id)).error).toBeNull()
+    domain.engine.heal('thaw')
+  })
+
+  it('that is stopped stays down: only start runs it again', async () => {
+    const unit = await makeSleepingUnit()
+    expect(await stopUnit(domain.app, caller, unit.id)).toMatchObject({
+      state: 'stopped',
+      stoppedReason: 'user',
+    })
+    await expect(run(unit.id, 'true')).rejects.toMatchObject({ status: 409, code: 'invalid_state' })
+    expect(machineOf(unit.id)).toMatchObject({ state: 'exited' })
+    expect((await startUnit(domain.app, caller, unit.id)).state).toBe('running')
+  })
+
+  it('is destroyed as from any state', async () => {
+    const unit = await makeSleepingUnit()
+    expect((await destroyUnit(domain.app, caller, unit.id)).state).toBe('destroyed')
+    expect(machineOf(unit.id)).toBeUndefined()
+  })
+
+  it('counts against nobody while it sleeps, and wakes only where there is room', async () => {
+    const one = await domain.makeCaller({ maxConcurrentUnits: 1 })
+    const first = await makeUnit(domain.app, one, { sleep: '1m' })
+    await sleepUnit(domain.app, one, first.id, body({ now: true }))
+    const second = await makeUnit(domain.app, one, { name: 'other', sleep: '1m' })
+    const refused = execInUnit(domain.app, one, first.id, { cmd: ['true'], timeoutMs: 1_000 })
+    await expect(refused).rejects.toMatchObject({ status: 402, code: 'quota_exceeded' })
+    expect((await getUnit(domain.app, one, first.id)).state).toBe('sleeping')
+    await stopUnit(domain.app, one, second.id)
+    expect((await execInUnit(domain.app, one, first.id, { cmd: ['true'], timeoutMs: 1_000 })).exitCode).toBe(
+      0,
+    )
+  })
+})
+
+describe('the first tier of sleep', () => {
+  setUp('10m')
+
+  it('gives way to the second after its time, and nothing but the machine changes', async () => {
+    const unit = await makeSleepingUnit()
+    domain.clock.advance(9 * 60_000)
+    await coolFrozenUnits(domain.app)
+    await settle()
+    expect(machineOf(unit.id)).toMatchObject({ frozen: true })
+    domain.clock.advance(60_000)
+    await coolFrozenUnits(domain.app)
+    await expect.poll(() => machineOf(unit.id)).toMatchObject({ state: 'exited', frozen: false })
+    expect(await getUnit(domain.app, caller, unit.id)).toEqual(unit)
+    expect((await run(unit.id, 'echo', 'cold')).stdout).toBe('cold\n')
+    expect(machineOf(unit.id)).toMatchObject({ generation: 2 })
+  })
+
+  it('gives way when memory runs short, longest asleep first', async () => {
+    const units: Unit[] = []
+    for (let count = 0; count < 10; count++) units.push(await makeSleepingUnit({ name: `unit-${count}` }))
+    domain.engine.setCapacity({ availableMemoryMb: 100 })
+    await coolFrozenUnits(domain.app)
+    const frozen = () => units.map(({ id }) => machineOf(id)?.frozen)
+    await expect.poll(frozen).toEqual([...Array<boolean>(8).fill(false), true, true])
+    domain.engine.setCapacity({ availableMemoryMb: 60_000 })
+  })
+
+  it('that finds its machine gone starts the unit anew for the call that came', async () => {
+    const unit = await makeSleepingUnit()
+    domain.engine.loseMachine(unit.id)
+    expect((await run(unit.id, 'echo', 'again')).stdout).toBe('again\n')
+    expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 2 })
+  })
+
+  it('that cannot freeze a machine stops it', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+    domain.engine.fail('freeze', 'timeout')
+    await sleepUnit(domain.app, caller, unit.id, body({ now: true }))
+    expect(await state(unit.id)).toBe('sleeping')
+    expect(machineOf(unit.id)).toMatchObject({ state: 'exited' })
+  })
+
+  it('thaws a machine that a freeze reached too late', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    await domain.engine.freeze({ id: unit.id, generation: 1 })
+    expect((await run(unit.id, 'echo', 'warm')).stdout).toBe('warm\n')
+    await domain.engine.freeze({ id: unit.id, generation: 1 })
+    domain.clock.advance(11_000)
+    await reconcileMachines(domain.app)
+    expect(machineOf(unit.id)).toMatchObject({ state: 'running', frozen: false })
+  })
+
+  it('stops a machine that a crash kept from being cooled', async () => {
+    const unit = await makeSleepingUnit()
+    domain.clock.advance(11 * 60_000)
+    domain.troubles.set('cool.stop.before', 'crash')
+    await coolFrozenUnits(domain.app)
+    await settle()
+    domain.clock.advance(11_000)
+    await reconcileMachines(domain.restarted())
+    expect(machineOf(unit.id)).toMatchObject({ state: 'exited' })
+    expect((await run(unit.id, 'echo', 'cold')).stdout).toBe('cold\n')
+  })
+})
+
+describe('use', () => {
+  setUp('10m')
+
+  it('moves sleepsAt, and a unit used meanwhile stays awake', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+    domain.clock.advance(50_000)
+    await run(unit.id, 'true')
+    const after = await getUnit(domain.app, caller, unit.id)
+    expect(Date.parse(after.sleepsAt ?? '') - Date.parse(unit.sleepsAt ?? '')).toBeGreaterThan(49_000)
+    domain.clock.advance(50_000)
+    await sleepIdleUnits(domain.app)
+    expect(await state(unit.id)).toBe('running')
+  })
+
+  it('is not reading about a unit', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+    domain.clock.advance(10_000)
+    expect((await getUnit(domain.app, caller, unit.id)).sleepsAt).toBe(unit.sleepsAt)
+  })
+
+  it('lasts as long as a command runs', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+    domain.engine.onExec(({ argv }) => (argv[0] === 'three-windows' ? { afterMs: 180_000 } : null))
+    const running = execInUnit(domain.app, caller, unit.id, { cmd: ['three-windows'], timeoutMs: 600_000 })
+    while (callsOn(unit.id, 'exec') === 0) await settle(1)
+    for (let step = 0; step < 8; step++) {
+      domain.clock.advance(21_000)
+      await settle()
+      await sleepIdleUnits(domain.app)
+      expect(await state(unit.id)).toBe('running')
+    }
+    await expect(sleepUnit(domain.app, caller, unit.id, body({ now: true }))).rejects.toMatchObject({
+      status: 409,
+      details: { busy: [unit.id] },
+    })
+    domain.clock.advance(21_000)
+    expect((await running).exitCode).toBe(0)
+  })
+})
+
+describe('the sleep call', () => {
+  setUp('10m')
+
+  it('sets the window, counted from the last use', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '30m' })
+    domain.clock.advance(60_000)
+    const { units } = await sleepUnit(domain.app, caller, unit.id, body({ sleep: '2h' }))
+    expect(units).toMatchObject([{ id: unit.id, sleep: '2h', lastUsedAt: unit.lastUsedAt }])
+    const window = Date.parse(units[0]?.sleepsAt ?? '') - Date.parse(unit.lastUsedAt ?? '')
+    expect(window).toBe(2 * 3_600_000)
+    const never = await sleepUnit(domain.app, caller, unit.id, body({ sleep: 'never' }))
+    expect(never.units).toMatchObject([{ sleep: 'never', sleepsAt: null }])
+  })
+
+  it('with a window that has passed lets the unit sleep at once', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '30m' })
+    domain.clock.advance(120_000)
+    await sleepUnit(domain.app, caller, unit.id, body())
+    await sleepIdleUnits(domain.app)
+    await eventually(domain.app, caller, unit.id, 'sleeping')
+  })
+
+  it('with `now` answers when the unit sleeps, and is repeatable', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    for (let time = 0; time < 2; time++) {
+      const { units } = await sleepUnit(domain.app, caller, unit.id, body({ now: true }))
+      expect(units).toMatchObject([{ state: 'sleeping', stoppedReason: 'idle', sleepsAt: null }])
+    }
+  })
+
+  it('obeys policy and plan', async () => {
+    const bound = await domain.makeCaller({ maxSleep: '1h' }, 'hobby')
+    const unit = await makeUnit(domain.app, bound)
+    const ask = (sleep: string) => sleepUnit(domain.app, bound, unit.id, body({ sleep }))
+    await expect(ask('2h')).rejects.toMatchObject({ status: 402, code: 'policy_violation' })
+    await expect(ask('never')).rejects.toMatchObject({ status: 403, code: 'forbidden' })
+    expect((await ask('1h')).units).toMatchObject([{ sleep: '1h' }])
+  })
+
+  it('is refused where there is nothing that could sleep', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    await stopUnit(domain.app, caller, unit.id)
+    await expect(sleepUnit(domain.app, caller, unit.id, body({ now: true }))).rejects.toMatchObject({
+      status: 409,
+    })
+    expect((await sleepUnit(domain.app, caller, unit.id, body())).units).toMatchObject([{ state: 'stopped' }])
+    await destroyUnit(domain.app, caller, unit.id)
+    await expect(sleepUnit(domain.app, caller, unit.id, body())).rejects.toMatchObject({ status: 409 })
+  })
+
+  it('holds for a unit that is starting', async () => {
+    const unit = await makeSleepingUnit()
+    domain.engine.heal('thaw')
+    const release = domain.engine.hang('thaw')
+    const woken = run(unit.id, 'true')
+    await eventually(domain.app, caller, unit.id, 'starting')
+    const set = sleepUnit(domain.app, caller, unit.id, body({ sleep: '3h' }))
+    await settle()
+    release()
+    await Promise.all([woken, set])
+    const after = await getUnit(domain.app, caller, unit.id)
+    expect(Date.parse(after.sleepsAt ?? '')).toBeGreaterThan(domain.clock.now().getTime() + 2.9 * 3_600_000)
+  })
+})
+
+describe('a stack that sleeps together', () => {
+  setUp('10m')
+
+  it('has one window, which the use of any unit moves for all', async () => {
+    const [db, web] = await makeStack(['db', 'web'])
+    if (!db || !web) throw new Error('no stack')
+    domain.clock.advance(4 * 60_000)
+    await run(web.id, 'true')
+    domain.clock.advance(4 * 60_000)
+    await sleepIdleUnits(domain.app)
+    const shown = await getUnit(domain.app, caller, db.id)
+    expect(shown).toMatchObject({ state: 'running', sleep: '5m', lastUsedAt: db.lastUsedAt })
+    expect(shown.sleepsAt).toBe((await getUnit(domain.app, caller, web.id)).sleepsAt)
+    domain.clock.advance(2 * 60_000)
+    await sleepIdleUnits(domain.app)
+    for (const { id } of [db, web]) await eventually(domain.app, caller, id, 'sleeping')
+  })
+
+  it('wakes as a whole for a call to any of its units', async () => {
+    const units = await makeStack(['cache', 'db', 'web'])
+    const [cache, , web] = units
+    if (!cache || !web) throw new Error('no stack')
+    const { units: asleep } = await sleepUnit(domain.app, caller, web.id, body({ stack: true, now: true }))
+    expect(asleep.map(({ name, state }) => [name, state])).toEqual([
+      ['cache', 'sleeping'],
+      ['db', 'sleeping'],
+      ['web', 'sleeping'],
+    ])
+    expect((await run(cache.id, 'echo', 'up')).stdout).toBe('up\n')
+    for (const { id } of units) await eventually(domain.app, caller, id, 'running')
+  })
+
+  it('starts cold units in the order they were made, each once those before it are ready', async () => {
+    const units = await makeStack(['one', 'two', 'three'])
+    const [first, , last] = units
+    if (!first || !last) throw new Error('no stack')
+    await sleepUnit(domain.app, caller, first.id, body({ stack: true, now: true }))
+    domain.clock.advance(11 * 60_000)
+    await coolFrozenUnits(domain.app)
+    for (const { id } of units) await expect.poll(() => machineOf(id)?.state).toBe('exited')
+    const from = domain.engine.calls.length
+    await run(last.id, 'true')
+    const started = domain.engine.calls.slice(from).filter(({ operation }) => operation === 'start')
+    expect(started.map(({ id }) => id)).toEqual(units.map(({ id }) => id))
+  })
+
+  it('is joined by a unit that comes without a window of its own, and left by one that is given one', async () => {
+    const [db] = await makeStack(['db'], '7m')
+    if (!db) throw new Error('no stack')
+    const stack = 'stack-db'
+    const joined = await makeUnit(domain.app, caller, { name: 'joined' }, { stack })
+    const apart = await makeUnit(domain.app, caller, { name: 'apart', sleep: '1m' }, { stack })
+    expect([joined.sleep, apart.sleep]).toEqual(['7m', '1m'])
+    await sleepUnit(domain.app, caller, joined.id, body({ sleep: '2m' }))
+    domain.clock.advance(3 * 60_000)
+    await sleepIdleUnits(domain.app)
+    for (const { id } of [joined, apart]) await eventually(domain.app, caller, id, 'sleeping')
+    expect(await state(db.id)).toBe('running')
+    await run(db.id, 'true')
+    expect(await state(joined.id)).toBe('sleeping')
+  })
+
+  it('wakes the unit that was called even where its neighbours find no room', async () => {
+    const few = await domain.makeCaller({ maxConcurrentUnits: 2 })
+    const stack = 'narrow'
+    const db = await makeUnit(domain.app, few, { name: 'db' }, { stack })
+    const web = await makeUnit(domain.app, few, { name: 'web' }, { stack })
+    await sleepUnit(domain.app, few, db.id, body({ stack: true, now: true }))
+    await makeUnit(domain.app, few, { name: 'elsewhere' })
+    const result = await execInUnit(domain.app, few, web.id, { cmd: ['echo', 'up'], timeoutMs: 1_000 })
+    expect(result.stdout).toBe('up\n')
+    expect((await getUnit(domain.app, few, db.id)).state).toBe('sleeping')
+  })
+})

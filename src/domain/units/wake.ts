@@ -1,0 +1,74 @@
+// Waking a sleeping unit: a frozen machine is thawed, any other is started anew. Of several who wake a unit
+// at once one does and the others wait with it, however many they are. A wake that fails leaves the unit
+// asleep with its disk (design 4).
+
+import type { App } from '../../app.ts'
+import { isEngineError } from '../../engine/errors.ts'
+import { MINUTE } from '../../lib/clock.ts'
+import type { Step } from '../../lib/saga.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { listUnitsTogether } from '../../store/units.ts'
+import { admit, type Holder } from './admit.ts'
+import { machineRef } from './machine.ts'
+import { startWay } from './run.ts'
+import { transition } from './transition.ts'
+import { walk, walkAlone, type Walk, type Way } from './way.ts'
+
+const thawStep: Step<Walk> = {
+  name: 'thaw',
+  run: async ({ app, unit }) => await app.engine.thaw(machineRef(unit)),
+}
+
+/** A `starting` unit whose machine is frozen to `running`. Any doubt about the machine means a cold start. */
+export const thawWay: Way = {
+  saga: { name: 'wake', steps: [thawStep] },
+  arrive: async ({ app, unit }) => void (await transition(app, unit, 'ready')),
+  giveUp: async (context, failed) => {
+    const { app, unit } = context
+    if (isEngineError(failed.cause, 'engine_away')) return await startWay.giveUp(context, failed)
+    app.log.warn({ err: failed.cause, unitId: unit.id }, 'a frozen machine is started anew')
+    const again = await transition(app, unit, 'again')
+    if (again) await walkAlone(app, again, startWay)
+  },
+}
+
+/**
+ * Resolves when the unit runs, or somebody else has taken it elsewhere; read it anew then. Where its stack
+ * sleeps together the others wake too, those made before it first: an application finds its database there.
+ */
+export async function wakeUnit(app: App, holder: Holder, unit: UnitRecord): Promise<void> {
+  if (!unit.sleepsTogether) return await wakeAlone(app, holder, unit)
+  const { teamId, stackId } = unit
+  const stack = await listUnitsTogether(app.db, { teamId, stackId, now: app.clock.now() })
+  const others = stack.filter(({ id, state }) => state === 'sleeping' && id !== unit.id)
+  // Where order does not matter the one that was called comes first: there may not be room for all.
+  const comesBefore = (other: UnitRecord) => !unit.frozen && other.id < unit.id
+  await wakeNeighbours(app, holder, others.filter(comesBefore))
+  await wakeAlone(app, holder, unit)
+  void wakeNeighbours(
+    app,
+    holder,
+    others.filter((other) => !comesBefore(other)),
+  )
+}
+
+/** A neighbour that cannot wake, for want of a place under the policy say, keeps nobody else asleep. */
+async function wakeNeighbours(app: App, holder: Holder, units: UnitRecord[]): Promise<void> {
+  const wake = async (unit: UnitRecord) => {
+    await wakeAlone(app, holder, unit).catch((error: unknown) => {
+      app.log.warn({ err: error, unitId: unit.id }, 'a unit did not wake with its stack')
+    })
+  }
+  await Promise.all(units.filter(({ frozen }) => frozen).map(wake))
+  for (const unit of units.filter(({ frozen }) => !frozen)) await wake(unit)
+}
+
+async function wakeAlone(app: App, holder: Holder, unit: UnitRecord): Promise<void> {
+  // By credential too: one that may run no more units must not fail the others who ask.
+  await app.ways.run(`wake ${unit.id} for ${holder.credentialId}`, LONGEST_WAKE_MS, async () => {
+    const starting = await admit(app, holder, unit, unit.frozen ? 'thaw' : 'wake')
+    if (starting) await walk(app, starting, starting.frozen ? thawWay : startWay)
+  })
+}
+
+const LONGEST_WAKE_MS = 10 * MINUTE

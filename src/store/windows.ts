@@ -1,0 +1,57 @@
+// Sleep windows, and when they end: always reckoned in the statement that writes, from what the row says by
+// then. A use and a change of the window that meet leave the unit with the newer of both.
+
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Database } from './db.ts'
+
+/** When a unit sleeps unless it is used after `since`; null for `never`. */
+export function windowEnd(
+  since: RawBuilder<Date>,
+  sleep: RawBuilder<string> = sql<string>`units.sleep`,
+): RawBuilder<Date | null> {
+  return sql<Date | null>`case when ${sleep} = 'never' then null
+    else ${since} + left(${sleep}, -1)::int * case right(${sleep}, 1)
+      when 'm' then interval '1 minute' when 'h' then interval '1 hour' else interval '24 hours' end
+    end`
+}
+
+/** The unit's own window from now on, counted from its last use. */
+export async function setWindow(
+  db: Kysely<Database>,
+  { teamId, id, sleep }: { teamId: string; id: string; sleep: string },
+): Promise<void> {
+  await db
+    .updateTable('units')
+    .set({ sleep, sleeps_together: false, sleeps_at: endIfRunning(sql`units.last_used_at`, sleep) })
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .execute()
+}
+
+/** One window for every unit of the stack, counted from the last use of any. Call it with the team locked. */
+export async function setStackWindow(
+  db: Kysely<Database>,
+  { teamId, stackId, sleep }: { teamId: string; stackId: string; sleep: string },
+): Promise<void> {
+  await db
+    .updateTable('stacks')
+    .set({ sleep })
+    .where('id', '=', stackId)
+    .where('team_id', '=', teamId)
+    .execute()
+  const lastUse = sql<Date>`(select max(other.last_used_at) from units as other
+    where other.stack_id = ${stackId} and other.state = 'running')`
+  await db
+    .updateTable('units')
+    .set({ sleep, sleeps_together: true, sleeps_at: endIfRunning(lastUse, sleep) })
+    .where('stack_id', '=', stackId)
+    .where('team_id', '=', teamId)
+    .where('state', '<>', 'destroyed')
+    .execute()
+}
+
+/** Only what runs has a time to sleep (spec 2.1). */
+function endIfRunning(since: RawBuilder<Date>, sleep: string): RawBuilder<Date | null> {
+  return sql<Date | null>`case when units.state = 'running'
+    then ${windowEnd(since, sql<string>`${sleep}::text`)} end`
+}
