@@ -5,8 +5,7 @@ import type { Berth } from './service.ts'
 
 const IMAGE = 'berth.local/debian:12'
 
-export function measureBerth(berth: Berth, rounds: number): Promise<Figures> {
-  const call = client(berth)
+export function measureBerth(call: Call, rounds: number): Promise<Figures> {
   const create = () =>
     call('POST', '/v1/units', { spec: { name: 'bench', image: IMAGE, cmd: ['sleep', 'infinity'] } }).then(
       (result) => (result as { units: { id: string }[] }).units[0]?.id ?? '',
@@ -17,8 +16,11 @@ export function measureBerth(berth: Berth, rounds: number): Promise<Figures> {
   return measure(rounds, { create, exec, destroy })
 }
 
-function client({ baseUrl, apiKey }: Berth) {
-  return async (method: string, path: string, body?: unknown): Promise<unknown> => {
+/** A call of the API; throws unless it succeeded. */
+export type Call = (method: string, path: string, body?: unknown) => Promise<unknown>
+
+export function clientOf({ baseUrl, apiKey }: Berth): Call {
+  return async (method, path, body) => {
     const answer = await fetch(baseUrl + path, {
       method,
       headers: { authorization: `Bearer ${apiKey}`, ...(body ? { 'content-type': 'application/json' } : {}) },

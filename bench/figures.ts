@@ -37,7 +37,7 @@ export async function measure(rounds: number, { create, exec, destroy }: Actions
 }
 
 /** Adds to the samples how many milliseconds the action took. */
-async function timed<T>(samples: number[], action: () => Promise<T>): Promise<T> {
+export async function timed<T>(samples: number[], action: () => Promise<T>): Promise<T> {
   const start = performance.now()
   const value = await action()
   samples.push(performance.now() - start)

@@ -5,10 +5,11 @@
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { measureBerth } from './berth.ts'
+import { clientOf, measureBerth } from './berth.ts'
 import { measureDocker } from './docker.ts'
 import { formatTable, type Results } from './figures.ts'
-import { memoryOf, startBerth } from './service.ts'
+import { type Berth, memoryOf, startBerth } from './service.ts'
+import { measureDue, measureIdleCost, measureWakes } from './sleep.ts'
 
 /** The gateway is up a moment after the API; idle is what is asked about. */
 const SETTLE_MS = 5000
@@ -17,37 +18,72 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '30' },
     classes: { type: 'string', default: 'runc,gvisor' },
+    only: { type: 'string', default: 'life,wakes,idle,due' },
     json: { type: 'string', default: 'bench-results.json' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (options.help) {
-  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--json bench-results.json]
+  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,wakes,idle,due] [--json bench-results.json]
 
-Measures create to running, first and later execs, destroy and ten creates at once, through the API.`)
+life   create to running, first and later execs, destroy and ten creates at once, beside Docker
+wakes  a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
+idle   processor time with 100 units asleep
+due    how soon 500 units that are due are asleep (runc only)`)
 } else {
-  const rounds = Number(options.rounds)
+  await runBenchmarks(options.classes.split(','), new Set(options.only.split(',')), Number(options.rounds))
+}
+
+async function runBenchmarks(classes: string[], only: Set<string>, rounds: number): Promise<void> {
   const results: Results[] = []
-  const memory: Record<string, string> = {}
-  for (const isolation of options.classes.split(',')) {
-    console.log(`Berth, class ${isolation}: starting`)
-    const berth = await startBerth(isolation)
-    try {
-      await delay(SETTLE_MS)
-      memory[isolation] = memoryOf(berth.pid)
-      results.push({ column: `berth ${isolation}`, figures: await measureBerth(berth, rounds) })
-      if (results.length === 1) {
-        const docker = await measureDocker(berth.rootfs(), rounds)
-        if (docker) results.push({ column: 'docker', figures: docker })
-        else console.log('Docker is not installed here (Debian: docker.io): no peer in this run.')
+  const notes: string[] = []
+  for (const isolation of classes) {
+    await withBerth(isolation, 'never', async (berth) => {
+      const call = clientOf(berth)
+      if (only.has('life')) {
+        notes.push(`Idle memory, ${isolation}: ${memoryOf(berth.pid)}`)
+        results.push({ column: `berth ${isolation}`, figures: await measureBerth(call, rounds) })
+        if (isolation === classes[0]) results.push(...(await measurePeer(berth, rounds)))
       }
-    } finally {
-      await berth.stop()
-    }
+      if (only.has('wakes')) {
+        results.push({ column: `${isolation}, frozen`, figures: await measureWakes(call, 'frozen', rounds) })
+      }
+      if (only.has('idle')) notes.push(`${isolation}: ${await measureIdleCost(call, berth.pid)}`)
+      if (only.has('due') && isolation === 'runc') notes.push(`${isolation}: ${await measureDue(call)}`)
+    })
+    if (!only.has('wakes')) continue
+    await withBerth(isolation, '0s', async (berth) => {
+      results.push({
+        column: `${isolation}, stopped`,
+        figures: await measureWakes(clientOf(berth), 'cold', rounds),
+      })
+    })
   }
   console.log(`\n${formatTable(results)}\n`)
-  for (const [isolation, text] of Object.entries(memory)) console.log(`Idle memory, ${isolation}: ${text}`)
-  await writeFile(options.json, `${JSON.stringify({ at: new Date(), rounds, results, memory }, null, 2)}\n`)
+  for (const note of notes) console.log(note)
+  await writeFile(options.json, `${JSON.stringify({ at: new Date(), rounds, results, notes }, null, 2)}\n`)
   console.log(`Written to ${options.json}.`)
+}
+
+async function withBerth(
+  isolation: string,
+  frozenFor: string,
+  work: (berth: Berth) => Promise<void>,
+): Promise<void> {
+  console.log(`Berth, class ${isolation}: starting`)
+  const berth = await startBerth(isolation, frozenFor)
+  try {
+    await delay(SETTLE_MS)
+    await work(berth)
+  } finally {
+    await berth.stop()
+  }
+}
+
+async function measurePeer(berth: Berth, rounds: number): Promise<Results[]> {
+  const docker = await measureDocker(berth.rootfs(), rounds)
+  if (docker) return [{ column: 'docker', figures: docker }]
+  console.log('Docker is not installed here (Debian: docker.io): no peer in this run.')
+  return []
 }

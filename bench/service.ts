@@ -17,9 +17,11 @@ export type Berth = {
 }
 
 const IMAGES_DIR = '/var/lib/berth-test/images'
+/** USER_HZ, the same on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100
 const START_TIMEOUT_MS = 10 * 60_000
 
-export async function startBerth(isolation: string): Promise<Berth> {
+export async function startBerth(isolation: string, frozenFor: string): Promise<Berth> {
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-bench-'))
   const [api, http, tls] = await Promise.all([freePort(), freePort(), freePort()])
   const child = spawn(process.execPath, ['src/main.ts', 'all'], {
@@ -32,6 +34,7 @@ export async function startBerth(isolation: string): Promise<Berth> {
       BERTH_GATEWAY_HTTP: `127.0.0.1:${http}`,
       BERTH_GATEWAY_TLS: `127.0.0.1:${tls}`,
       BERTH_ISOLATION: isolation,
+      BERTH_FROZEN_FOR: frozenFor,
       BERTH_POOL_GB: '20',
       BERTH_LOG_LEVEL: 'warn',
       // A benchmark asks more of one key than a caller may.
@@ -65,6 +68,21 @@ export function memoryOf(supervisor: number): string {
   })
   const total = rows.reduce((sum, row) => sum + row.mb, 0)
   return `${rows.map(({ role, mb }) => `${role} ${mb} MB`).join(', ')}; together ${total} MB`
+}
+
+/** Processor time of the service by now: supervisor, roles, Postgres, and the units' monitors and machines. */
+export function cpuSecondsOf(supervisor: number): number {
+  const ticks = [supervisor, ...descendants(supervisor)].map((pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      // Fields 14 and 15 of the line: its own time in user and kernel mode.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      return Number(fields[11]) + Number(fields[12])
+    } catch {
+      return 0
+    }
+  })
+  return ticks.reduce((sum, each) => sum + each, 0) / TICKS_PER_SECOND
 }
 
 function descendants(root: number): number[] {
