@@ -6,7 +6,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
-type Model = { units: { name: string; state: 'running' | 'stopped' | 'destroyed' }[] }
+type Model = { units: { name: string; state: 'running' | 'sleeping' | 'stopped' | 'destroyed' }[] }
 type Real = { ids: string[]; team: TestTeam }
 
 let service: Service
@@ -18,6 +18,12 @@ afterAll(async () => await service.close())
 
 const call = ({ team }: Real, method: string, path: string, body?: unknown) =>
   service.call<Unit & { units: Unit[] }>(method, path, { key: team.key, body })
+
+/** Whether a call that needs the machine is answered; it wakes a unit that sleeps. */
+function isUsable(unit: Model['units'][number]): boolean {
+  if (unit.state === 'sleeping') unit.state = 'running'
+  return unit.state === 'running'
+}
 
 /** A command on the n-th unit, where there is one. */
 function onUnit(
@@ -57,23 +63,29 @@ const commands = [
   onUnit('get', async (real, id, unit) => {
     expect(await call(real, 'GET', `/v1/units/${id}`)).toMatchObject({ status: 200, body: unit })
   }),
-  onUnit('exec', async (real, id, { state }) => {
+  onUnit('exec', async (real, id, unit) => {
     const { status } = await call(real, 'POST', `/v1/units/${id}/exec`, { cmd: ['true'] })
-    expect(status).toBe(state === 'running' ? 200 : 409)
+    expect(status).toBe(isUsable(unit) ? 200 : 409)
   }),
-  onUnit('write', async (real, id, { state }) => {
+  onUnit('write', async (real, id, unit) => {
     const { status } = await call(real, 'PUT', `/v1/units/${id}/files?path=/f`, 'x')
-    expect(status).toBe(state === 'running' ? 200 : 409)
+    expect(status).toBe(isUsable(unit) ? 200 : 409)
+  }),
+  onUnit('sleep', async (real, id, unit) => {
+    const { status } = await call(real, 'POST', `/v1/units/${id}/sleep`, { sleep: '30m', now: true })
+    const isUp = unit.state === 'running' || unit.state === 'sleeping'
+    expect(status).toBe(isUp ? 200 : 409)
+    if (isUp) unit.state = 'sleeping'
   }),
   onUnit('stop', async (real, id, unit) => {
     const { status } = await call(real, 'POST', `/v1/units/${id}/stop`)
     expect(status).toBe(unit.state === 'destroyed' ? 409 : 200)
-    if (unit.state === 'running') unit.state = 'stopped'
+    if (unit.state !== 'destroyed') unit.state = 'stopped'
   }),
   onUnit('start', async (real, id, unit) => {
     const { status } = await call(real, 'POST', `/v1/units/${id}/start`)
     expect(status).toBe(unit.state === 'destroyed' ? 409 : 200)
-    if (unit.state === 'stopped') unit.state = 'running'
+    if (unit.state !== 'destroyed') unit.state = 'running'
   }),
   onUnit('destroy', async (real, id, unit) => {
     const { status, body } = await call(real, 'DELETE', `/v1/units/${id}`)
