@@ -31,3 +31,8 @@ export function clientOf({ baseUrl, apiKey }: Berth): Call {
     return text === '' ? null : JSON.parse(text)
   }
 }
+
+export async function destroyAll(call: Call): Promise<void> {
+  const { units } = (await call('GET', '/v1/units?limit=500')) as { units: { id: string }[] }
+  for (const { id } of units) await call('DELETE', `/v1/units/${id}`)
+}

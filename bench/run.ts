@@ -5,7 +5,7 @@
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { clientOf, measureBerth } from './berth.ts'
+import { clientOf, destroyAll, measureBerth } from './berth.ts'
 import { measureDocker } from './docker.ts'
 import { formatTable, type Results } from './figures.ts'
 import { type Berth, memoryOf, startBerth } from './service.ts'
@@ -77,6 +77,8 @@ async function withBerth(
     await delay(SETTLE_MS)
     await work(berth)
   } finally {
+    // Units outlive Berth, and a measurement that failed leaves its own.
+    await destroyAll(clientOf(berth)).catch(() => {})
     await berth.stop()
   }
 }
