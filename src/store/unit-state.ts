@@ -17,6 +17,8 @@ export type StateChange = {
   runAt?: Date
   /** Refuse if the unit is due to sleep only later than this: somebody used it meanwhile. */
   ifSleepsBy?: Date
+  /** Refuse if the unit was used later than this. */
+  ifUnusedSince?: Date
   priceNanoCentsPerHour: bigint
   set: StateFields
 }
@@ -35,7 +37,7 @@ export type StateFields = {
 
 /** True for the one whose change it is. Only domain/units/transition.ts calls this. */
 export async function changeState(db: Kysely<Database>, change: StateChange): Promise<boolean> {
-  const { id, from, to, at, set, ifSleepsBy } = change
+  const { id, from, to, at, set, ifSleepsBy, ifUnusedSince } = change
   const runAt = change.runAt ?? at
   const opens = to.state === 'running' && from.state !== 'running'
   const closes = from.state === 'running' && to.state !== 'running'
@@ -57,6 +59,7 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
         .where('id', '=', id)
         .where('state', '=', from.state)
         .where('generation', '=', from.generation)
+        .$if(ifUnusedSince !== undefined, (update) => update.where('last_used_at', '<=', ifUnusedSince ?? at))
         .$if(ifSleepsBy !== undefined, (update) => update.where('sleeps_at', '<=', ifSleepsBy ?? at))
         .returning(['id', 'generation', 'team_id', 'held_by', 'size']),
     )

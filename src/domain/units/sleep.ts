@@ -58,9 +58,14 @@ async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBod
 }
 
 async function putToSleep(app: App, caller: Caller, id: string): Promise<void> {
-  const unit = await getSettledUnit(app, caller, id)
-  const stopping = await transition(app, unit, 'idle')
-  if (stopping) await walk(app, stopping, sleepWay)
+  for (;;) {
+    const unit = await getSettledUnit(app, caller, id)
+    refuseBusy(app, [unit])
+    if (unit.state !== 'running' || unit.lastUsedAt === null) return
+    // A call that came since the unit was read is seen the next time round.
+    const stopping = await transition(app, unit, 'idle', { ifUnusedSince: unit.lastUsedAt })
+    if (stopping) return await walk(app, stopping, sleepWay)
+  }
 }
 
 /** Nobody's command or transfer is frozen in its middle. */

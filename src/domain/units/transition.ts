@@ -19,6 +19,8 @@ export type TransitionOptions = {
   runAt?: Date
   /** Only if nobody used the unit so that it is due to sleep later than this. */
   ifSleepsBy?: Date
+  /** Only if nobody used the unit later than this. */
+  ifUnusedSince?: Date
   /** A transaction to take part in. */
   db?: Kysely<Database>
 }
@@ -31,7 +33,7 @@ export async function transition(
   app: App,
   unit: UnitRecord,
   trigger: Trigger,
-  { set = {}, runAt, ifSleepsBy, db = app.db }: TransitionOptions = {},
+  { set = {}, runAt, ifSleepsBy, ifUnusedSince, db = app.db }: TransitionOptions = {},
 ): Promise<UnitRecord | null> {
   const to = nextState(unit, trigger)
   if (!to) return null
@@ -44,6 +46,7 @@ export async function transition(
     at,
     ...(runAt === undefined ? {} : { runAt }),
     ...(ifSleepsBy === undefined ? {} : { ifSleepsBy }),
+    ...(ifUnusedSince === undefined ? {} : { ifUnusedSince }),
     priceNanoCentsPerHour: priceNanoCentsPerHour[unit.size],
     set: fields,
   })
