@@ -42,7 +42,7 @@ export async function coolUnit(app: App, unit: UnitRecord): Promise<void> {
 
 // Nothing is left to decide when it ends: the unit sleeps all the while, and a machine nobody stopped is
 // found by the reconciler.
-const coolWay: Way = {
+export const coolWay: Way = {
   saga: { name: 'cool', steps: [stopStep] },
   arrive: async () => {},
   giveUp: stopWay.giveUp,

@@ -12,7 +12,7 @@ import { admit, type Holder } from './admit.ts'
 import { machineRef } from './machine.ts'
 import { startWay } from './run.ts'
 import { transition } from './transition.ts'
-import { walk, walkAlone, type Walk, type Way } from './way.ts'
+import { walk, type Walk, type Way } from './way.ts'
 
 const thawStep: Step<Walk> = {
   name: 'thaw',
@@ -28,7 +28,7 @@ export const thawWay: Way = {
     if (isEngineError(failed.cause, 'engine_away')) return await startWay.giveUp(context, failed)
     app.log.warn({ err: failed.cause, unitId: unit.id }, 'a frozen machine is started anew')
     const again = await transition(app, unit, 'again')
-    if (again) await walkAlone(app, again, startWay)
+    if (again) await walk(app, again, startWay)
   },
 }
 
@@ -65,7 +65,8 @@ async function wakeNeighbours(app: App, holder: Holder, units: UnitRecord[]): Pr
 
 async function wakeAlone(app: App, holder: Holder, unit: UnitRecord): Promise<void> {
   // By credential too: one that may run no more units must not fail the others who ask.
-  await app.ways.run(`wake ${unit.id} for ${holder.credentialId}`, LONGEST_WAKE_MS, async () => {
+  const key = `wake ${unit.id} ${unit.generation} for ${holder.credentialId}`
+  await app.ways.run(key, LONGEST_WAKE_MS, async () => {
     const starting = await admit(app, holder, unit, unit.frozen ? 'thaw' : 'wake')
     if (starting) await walk(app, starting, starting.frozen ? thawWay : startWay)
   })

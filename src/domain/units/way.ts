@@ -46,7 +46,7 @@ export function findWalk(app: App, unit: UnitRecord): Promise<void> | null {
   return app.ways.find(wayKey(unit))
 }
 
-/** The walk itself. For a way that goes on where another one ends. */
+/** The walk itself, for a way that nobody waits for. */
 export async function walkAlone(app: App, unit: UnitRecord, way: Way): Promise<void> {
   const context: Walk = { app, unit, imageDigest: null, startedAt: null, ended: false, frozen: false }
   const journal = {
@@ -100,6 +100,7 @@ const longestMs: Partial<Record<UnitState, number>> = {
   destroying: 3 * MINUTE,
 }
 
-function wayKey({ id, state }: UnitRecord): string {
-  return `${state} ${id}`
+/** By generation too: a start that failed is still being undone when the next one begins. */
+function wayKey({ id, state, generation }: UnitRecord): string {
+  return `${state} ${id} ${generation}`
 }

@@ -1,0 +1,374 @@
+// Trouble at every step of every way a unit can take (reliability F1, F2, F3, F24): a crash, an error, a hang,
+// the step done twice; before it, after it, and while it is undone. The loops are made of the ways
+// themselves, so that a new step is in them by itself and a new way is missed.
+
+import { glob } from 'node:fs/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDomain, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
+import { findUnsettled } from '../../../test/support/invariants.ts'
+import type { App } from '../../app.ts'
+import type { Unit } from '../../contract/unit.ts'
+import type { Operation } from '../../engine/fake/faults.ts'
+import { HOUR, SECOND } from '../../lib/clock.ts'
+import { findUnitOfAnyTeam } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { createWay } from './create.ts'
+import { destroyErroredUnits, destroyUnit, destroyWay } from './destroy.ts'
+import { execInUnit } from './exec.ts'
+import { coolUnit, coolWay, sleepWay } from './fall-asleep.ts'
+import { readFile, writeFile } from './files.ts'
+import { listUnits } from './list.ts'
+import { reconcileMachines, recover, resumePassingUnits } from './reconcile.ts'
+import { startWay } from './run.ts'
+import { sleepUnit } from './sleep.ts'
+import { startUnit } from './start.ts'
+import { stopUnit, stopWay } from './stop.ts'
+import { thawWay } from './wake.ts'
+import type { Way } from './way.ts'
+
+type Act = (app: App, caller: Caller, id: string) => Promise<unknown>
+
+const create: Act = (app, caller) =>
+  makeUnit(app, caller, { healthcheck: { cmd: ['true'], intervalMs: 500, timeoutMs: 5_000 } })
+const use: Act = (app, caller, id) => execInUnit(app, caller, id, { cmd: ['true'], timeoutMs: 5_000 })
+const sleep: Act = (app, caller, id) => sleepUnit(app, caller, id, { sleep: '1h', stack: false, now: true })
+const cool: Act = async (app, _caller, id) => {
+  const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
+  if (unit) await coolUnit(app, unit)
+}
+
+/** What brings a new unit where a way begins. */
+const places = { running: [], stopped: [stopUnit], frozen: [sleep], cold: [sleep, cool] } satisfies Record<
+  string,
+  Act[]
+>
+
+type Scenario = {
+  name: string
+  way: Way
+  from: keyof typeof places | null
+  act: Act
+  arrives: Unit['state']
+  /** Where an error on the way leaves it, once the loops have been by. Left out: it arrives all the same. */
+  givesUp?: Unit['state']
+  /** What its way asks of the engine. */
+  asks: Operation[]
+}
+
+const scenarios: Scenario[] = [
+  {
+    name: 'create',
+    way: createWay,
+    from: null,
+    act: create,
+    arrives: 'running',
+    givesUp: 'error',
+    asks: ['pull', 'create', 'start', 'exec'],
+  },
+  {
+    name: 'start',
+    way: startWay,
+    from: 'stopped',
+    act: startUnit,
+    arrives: 'running',
+    givesUp: 'stopped',
+    asks: ['start', 'exec'],
+  },
+  {
+    name: 'cold wake',
+    way: startWay,
+    from: 'cold',
+    act: use,
+    arrives: 'running',
+    givesUp: 'sleeping',
+    asks: ['start', 'exec'],
+  },
+  { name: 'wake', way: thawWay, from: 'frozen', act: use, arrives: 'running', asks: ['thaw'] },
+  { name: 'stop', way: stopWay, from: 'running', act: stopUnit, arrives: 'stopped', asks: ['stop'] },
+  {
+    name: 'stop when asleep',
+    way: stopWay,
+    from: 'frozen',
+    act: stopUnit,
+    arrives: 'stopped',
+    asks: ['stop'],
+  },
+  { name: 'sleep', way: sleepWay, from: 'running', act: sleep, arrives: 'sleeping', asks: ['freeze'] },
+  { name: 'cool', way: coolWay, from: 'frozen', act: cool, arrives: 'sleeping', asks: ['stop'] },
+  {
+    name: 'destroy',
+    way: destroyWay,
+    from: 'running',
+    act: destroyUnit,
+    arrives: 'destroyed',
+    asks: ['destroy'],
+  },
+  {
+    name: 'destroy when stopped',
+    way: destroyWay,
+    from: 'stopped',
+    act: destroyUnit,
+    arrives: 'destroyed',
+    asks: ['destroy'],
+  },
+  {
+    name: 'destroy when asleep',
+    way: destroyWay,
+    from: 'frozen',
+    act: destroyUnit,
+    arrives: 'destroyed',
+    asks: ['destroy'],
+  },
+]
+
+/** Every place beside a step, by the scenario that passes it. */
+const sides = scenarios.flatMap((scenario) =>
+  scenario.way.saga.steps.flatMap(({ name }) =>
+    ['before', 'after'].map((side) => ({ scenario, place: `${scenario.way.saga.name}.${name}.${side}` })),
+  ),
+)
+const steps = scenarios.flatMap((scenario) =>
+  scenario.way.saga.steps.map(({ name }) => ({ scenario, place: `${scenario.way.saga.name}.${name}` })),
+)
+/** A failure of the last step has every undo of the way run. */
+const undos = scenarios.flatMap((scenario) => {
+  const { name, steps } = scenario.way.saga
+  const failure = `${name}.${steps.at(-1)?.name ?? ''}.after`
+  return steps
+    .filter(({ undo }) => undo)
+    .map((step) => ({ scenario, failure, place: `${name}.${step.name}.undo` }))
+})
+const undoSides = undos.flatMap(({ place, ...rest }) =>
+  ['before', 'after'].map((side) => ({ ...rest, place: `${place}.${side}` })),
+)
+const asked = scenarios.flatMap((scenario) =>
+  scenario.asks.flatMap((operation) =>
+    (['before', 'after'] as const).map((when) => ({ scenario, operation, when })),
+  ),
+)
+/** Beyond the longest that any way may take. */
+const LONGER_THAN_ANY_WAY_MS = HOUR
+
+let domain: TestDomain
+let caller: Caller
+let id: string
+
+beforeAll(async () => {
+  domain = await createTestDomain()
+})
+beforeEach(async () => {
+  caller = await domain.makeCaller()
+})
+afterEach(async () => {
+  expect([...domain.troubles.keys()], 'trouble that was never met').toEqual([])
+  domain.troubles.clear()
+  await domain.app.db.deleteFrom('units').execute()
+  await domain.engine.recover([])
+})
+afterAll(async () => await domain.close())
+
+const until = async (isSo: () => boolean) => await expect.poll(isSo, { interval: 1 }).toBe(true)
+const met = async (place: string) => await until(() => !domain.troubles.has(place))
+
+async function onlyUnit(): Promise<Unit> {
+  const { units } = await listUnits(domain.app, caller, { all: true, limit: 10 })
+  const [unit] = units
+  if (!unit || units.length > 1) throw new Error(`expected one unit, found ${units.length}`)
+  return unit
+}
+
+/** A unit where the scenario begins, with a file that must stay. A create begins with nothing. */
+async function prepare({ from }: Scenario): Promise<void> {
+  id = ''
+  if (from === null) return
+  await create(domain.app, caller, '')
+  id = (await onlyUnit()).id
+  await writeFile(domain.app, caller, id, '/data/kept', Buffer.from('kept'))
+  for (const act of places[from]) await act(domain.app, caller, id)
+}
+
+/** Rounds of the loops until the engine is as the database wants it; the test's time limit bounds it. */
+async function settle(app: App): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        domain.clock.advance(11 * SECOND)
+        await reconcileMachines(app)
+        await resumePassingUnits(app)
+        return await findUnsettled(app, domain.engine)
+      },
+      { interval: 2 },
+    )
+    .toEqual([])
+}
+
+/** Settled in that state, and as good as any other unit: it works again, with its file, and can be destroyed. */
+async function endsAs(app: App, { from }: Scenario, state: Unit['state']): Promise<void> {
+  await settle(app)
+  const unit = await onlyUnit()
+  id = unit.id
+  expect(unit.state).toBe(state)
+  if (state === 'stopped') await startUnit(app, caller, id)
+  if (state !== 'error' && state !== 'destroyed') {
+    await use(app, caller, id)
+    expect(await onlyUnit()).toMatchObject({ id, state: 'running', error: null })
+    if (from !== null) {
+      const { contentBase64 } = await readFile(app, caller, id, '/data/kept')
+      expect(Buffer.from(contentBase64, 'base64').toString()).toBe('kept')
+    }
+  }
+  await endsForGood(app)
+}
+
+async function endsForGood(app: App): Promise<void> {
+  const { state, destroysAt } = await onlyUnit()
+  if (state === 'error') {
+    domain.clock.advance(Date.parse(destroysAt ?? '') - domain.clock.now().getTime())
+    await destroyErroredUnits(app)
+  } else {
+    await destroyUnit(app, caller, id)
+  }
+  for (const act of [startUnit, stopUnit, use, sleep]) {
+    await expect(act(app, caller, id)).rejects.toMatchObject({ status: 409 })
+  }
+  await settle(app)
+  expect((await onlyUnit()).state).toBe('destroyed')
+  expect(domain.engine.machines()).toEqual([])
+}
+
+/** The service dies where it stands and comes back. */
+async function restart(): Promise<App> {
+  const app = domain.restarted()
+  await recover(app)
+  return app
+}
+
+describe('the loops', () => {
+  it('know every way there is', async () => {
+    const known = new Set(scenarios.map(({ way }) => way))
+    const found: Way[] = []
+    for await (const path of glob('*.ts', { cwd: import.meta.dirname, exclude: ['*.test.ts'] })) {
+      const exported: Record<string, unknown> = await import(/* @vite-ignore */ `./${path}`)
+      found.push(...Object.values(exported).filter(isWay))
+    }
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.filter((way) => !known.has(way))).toEqual([])
+  })
+})
+
+function isWay(value: unknown): value is Way {
+  return typeof value === 'object' && value !== null && 'saga' in value && 'giveUp' in value
+}
+
+describe('a crash', () => {
+  it.each(sides)('at $place of a $scenario.name is made good', async ({ scenario, place }) => {
+    await prepare(scenario)
+    domain.troubles.set(place, 'crash')
+    scenario.act(domain.app, caller, id).catch(() => {})
+    await met(place)
+    await endsAs(await restart(), scenario, scenario.arrives)
+  })
+
+  it.each(undoSides)('at $place of a $scenario.name is made good', async ({ scenario, failure, place }) => {
+    await prepare(scenario)
+    domain.troubles.set(failure, 'error').set(place, 'crash')
+    scenario.act(domain.app, caller, id).catch(() => {})
+    await met(place)
+    await endsAs(await restart(), scenario, scenario.givesUp ?? scenario.arrives)
+  })
+})
+
+describe('an error', () => {
+  it.each(sides)('at $place of a $scenario.name leaves it where it says', async ({ scenario, place }) => {
+    await prepare(scenario)
+    domain.troubles.set(place, 'error')
+    const outcome = scenario.act(domain.app, caller, id)
+    if (scenario.way === thawWay) await outcome
+    else await expect(outcome).rejects.toThrow()
+    // Whoever gives up has taken everything back by then.
+    if (scenario.givesUp) expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
+    await endsAs(domain.app, scenario, scenario.givesUp ?? scenario.arrives)
+  })
+
+  it.each(undoSides)(
+    'at $place of a $scenario.name is left to the reconciler',
+    async ({ scenario, failure, place }) => {
+      await prepare(scenario)
+      domain.troubles.set(failure, 'error').set(place, 'error')
+      await expect(scenario.act(domain.app, caller, id)).rejects.toThrow()
+      await endsAs(domain.app, scenario, scenario.givesUp ?? scenario.arrives)
+    },
+  )
+
+  it.each(asked)('of the engine, $when $operation of a $scenario.name, is 502', async (fault) => {
+    const { scenario, operation, when } = fault
+    await prepare(scenario)
+    domain.engine.fail(operation, 'internal', { when })
+    const failure = await scenario.act(domain.app, caller, id).then(
+      () => null,
+      (error: unknown) => error,
+    )
+    // A machine that cannot be frozen is stopped, and one that cannot be thawed started anew: no failure.
+    if (operation === 'thaw' || operation === 'freeze') expect(failure).toBeNull()
+    else expect(failure).toMatchObject({ status: 502, details: { unitId: (await onlyUnit()).id } })
+    await endsAs(domain.app, scenario, scenario.givesUp ?? scenario.arrives)
+  })
+})
+
+describe('done twice', () => {
+  it.each(steps)('$place of a $scenario.name comes to the same', async ({ scenario, place }) => {
+    await prepare(scenario)
+    domain.troubles.set(place, 'twice')
+    await scenario.act(domain.app, caller, id)
+    await endsAs(domain.app, scenario, scenario.arrives)
+  })
+
+  it.each(undos)('$place of a $scenario.name comes to the same', async ({ scenario, failure, place }) => {
+    await prepare(scenario)
+    domain.troubles.set(failure, 'error').set(place, 'twice')
+    await expect(scenario.act(domain.app, caller, id)).rejects.toThrow()
+    await endsAs(domain.app, scenario, scenario.givesUp ?? scenario.arrives)
+  })
+})
+
+describe('a hang', () => {
+  it.each(sides)('at $place of a $scenario.name holds up nobody else', async ({ scenario, place }) => {
+    await prepare(scenario)
+    domain.troubles.set(place, 'hang')
+    void scenario.act(domain.app, caller, id).catch(() => {})
+    await met(place)
+    const neighbour = await domain.makeCaller()
+    const { id: other } = await makeUnit(domain.app, neighbour)
+    await sleep(domain.app, neighbour, other)
+    await use(domain.app, neighbour, other)
+    await destroyUnit(domain.app, neighbour, other)
+  })
+
+  it.each(sides.filter(({ scenario }) => scenario.way !== destroyWay))(
+    'at $place of a $scenario.name does not keep it from being destroyed',
+    async ({ scenario, place }) => {
+      await prepare(scenario)
+      domain.troubles.set(place, 'hang')
+      void scenario.act(domain.app, caller, id).catch(() => {})
+      await met(place)
+      id = (await onlyUnit()).id
+      await endsForGood(domain.app)
+    },
+  )
+
+  it.each(sides)('at $place of a $scenario.name ends with its bound', async ({ scenario, place }) => {
+    await prepare(scenario)
+    domain.troubles.set(place, 'hang')
+    void scenario.act(domain.app, caller, id).catch(() => {})
+    await met(place)
+    domain.clock.advance(LONGER_THAN_ANY_WAY_MS)
+    await endsAs(domain.app, scenario, scenario.arrives)
+  })
+  it.each(undoSides)('at $place of a $scenario.name hurts nothing', async ({ scenario, failure, place }) => {
+    await prepare(scenario)
+    domain.troubles.set(failure, 'error').set(place, 'hang')
+    void scenario.act(domain.app, caller, id).catch(() => {})
+    await met(place)
+    await endsAs(domain.app, scenario, scenario.givesUp ?? scenario.arrives)
+  })
+})
