@@ -11,6 +11,7 @@ function sleeplessClock(): Clock & { slept: number[] } {
     slept,
     now: () => new Date(now),
     monotonicMs: () => now,
+    boot: 'test',
     sleep: async (ms, signal) => {
       signal?.throwIfAborted()
       slept.push(ms)
