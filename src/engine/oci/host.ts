@@ -30,6 +30,8 @@ export type Machine = {
   execs: number
   /** Its processes stand still (freeze.ts); the kernel knows it too, so an adoption finds it again. */
   frozen: boolean
+  /** It is being ended, or was ended and has not started since. What it still sends on its way is not use. */
+  ending: boolean
 }
 
 export type Host = {
@@ -63,6 +65,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     cleanup: Promise.resolve(),
     execs: 0,
     frozen: false,
+    ending: false,
   }
 }
 

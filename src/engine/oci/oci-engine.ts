@@ -31,6 +31,7 @@ import { loadSeccomp } from './seccomp.ts'
 import { startMachine } from './start.ts'
 import { destroyMachine, stopMachine } from './stop.ts'
 import { becomeSubreaper } from './syscalls.ts'
+import { watchTraffic } from './traffic.ts'
 
 export type OciOptions = {
   instance: { id: string; subnet: string }
@@ -120,7 +121,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       return followLogs(host, id, after, signal)
     },
     watchExits: (onExit, signal) => watchExits(host, onExit, signal),
-    watchTraffic: async (_onTraffic, signal) => await untilAborted(signal),
+    watchTraffic: (onTraffic, signal) => watchTraffic(host, onTraffic, signal),
     recover: (wanted) => recoverMachines(host, wanted),
     close: () => closeHost(host, watcher),
   }

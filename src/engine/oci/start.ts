@@ -102,6 +102,7 @@ async function launch(
     // mounted cannot be left behind.
     detachMount(paths.rootfs)
   }
+  machine.ending = false
   const go = await startContainer(runtime, paths.container)
   if (go.exitCode !== 0) throw explainStartFailure(host, config.process.args, go.stderr)
 

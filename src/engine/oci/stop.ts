@@ -22,6 +22,7 @@ export function stopMachine(host: Host, ref: MachineRef, graceMs: number): Promi
       return
     }
     const { container } = host.paths.run(ref.id, ref.generation)
+    machine.ending = true
     const runtime = getRuntime(host, record.spec.isolation)
     // Asked and timed side by side: a runtime that hangs must not lengthen the grace.
     if (graceMs > 0) {
@@ -36,6 +37,8 @@ export function stopMachine(host: Host, ref: MachineRef, graceMs: number): Promi
 }
 
 export async function destroyMachine(host: Host, id: string): Promise<void> {
+  const doomed = host.machines.get(id)
+  if (doomed) doomed.ending = true
   // Before the lock: a start that hangs in it ends as soon as its processes do.
   await killRunsOf(host, id)
   await host.lock(id, async () => {
@@ -57,6 +60,7 @@ export async function destroyMachine(host: Host, id: string): Promise<void> {
 /** Kills what still runs of the machine. Call it with the machine locked. */
 export async function endRun(host: Host, machine: Machine): Promise<void> {
   if (machine.record.state !== 'running') return
+  machine.ending = true
   const { container } = host.paths.run(machine.record.spec.id, machine.record.generation)
   await killAll(host.cgroups, container)
   if (await endedWithin(host, machine, KILL_WAIT_MS)) return

@@ -44,11 +44,13 @@ export type Firewall = {
 /** Alters the wanted state and answers the commands that do the same to the kernel's; null: load all. */
 type Change = (state: FirewallState) => string[] | null
 
-export function createFirewall(options: TableOptions, log: Log): Firewall {
+export function createFirewall(options: TableOptions, rulesGeneration: () => number, log: Log): Firewall {
   const { names } = options
   const state: FirewallState = { members: new Map(), ports: new Map(), opened: [] }
   /** The rules as the kernel lists them after a load of ours. */
   let loadedRules: string | null = null
+  /** The last change of any rules that was found to have left ours as they should be. */
+  let foundGood: number | null = null
 
   /** Chains hang on interfaces: one that vanished must not make the whole transaction fail. */
   const present = async (): Promise<FirewallState> => {
@@ -143,8 +145,13 @@ export function createFirewall(options: TableOptions, log: Log): Firewall {
 
     repair: () =>
       inTurn(async () => {
+        const generation = rulesGeneration()
+        if (generation === foundGood) return false
         const found = await readTables(names.table)
-        if (found?.rules === loadedRules && sameElements(found, await present())) return false
+        if (found?.rules === loadedRules && sameElements(found, await present())) {
+          foundGood = generation
+          return false
+        }
         await load()
         return true
       }),

@@ -12,12 +12,14 @@ import { createAddresses } from './addresses.ts'
 import { forgetConnections } from './connections.ts'
 import { createFirewall } from './firewall.ts'
 import { type Instance, type Names, namespacePath, namesOf } from './names.ts'
+import { openNetfilter } from './netfilter.ts'
 import { openNotebook } from './notes.ts'
 import { createOtherFirewalls } from './other-firewalls.ts'
 import { createPool } from './pool.ts'
 import { claimSubnet, type FoundSlot, findSlots, leaveSubnet } from './presence.ts'
 import { buildSlots, readdressSlot, removeSlots, type Slot, slotOf } from './slots.ts'
 import type { Pullers } from './tables.ts'
+import { createTraffic, type Pair } from './traffic.ts'
 import { closeUplinks, planUplinks, setForwarding } from './uplinks.ts'
 import { startWatchdog, type Watchdog } from './watchdog.ts'
 
@@ -69,6 +71,12 @@ export type Network = {
   /** The machine is gone for good: its address is free, its connections forgotten. Unknown ids succeed. */
   release(machineId: string): Promise<void>
 
+  /**
+   * Calls back a few times a second with who has sent packets to whom of its group since the last time,
+   * whether that one runs or not. A new watcher is first told of the last while.
+   */
+  watchTraffic(onSent: (pairs: Pair[]) => void, signal: AbortSignal): Promise<void>
+
   /** Running machines keep their network; `removeAll` is for when there are none. */
   close(options: { removeAll: boolean }): Promise<void>
 }
@@ -81,8 +89,10 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const names = namesOf(options.instance)
   const notebook = await openNotebook(options.stateDir)
   const pullers = options.pullers ?? { gids: [], allowed: [] }
-  const firewall = createFirewall({ names, dnsPort, pullers }, log)
-  const otherFirewalls = createOtherFirewalls(names, dnsPort, log)
+  const netfilter = openNetfilter()
+  const firewall = createFirewall({ names, dnsPort, pullers }, netfilter.generation, log)
+  const traffic = createTraffic(names, netfilter.generation, log)
+  const otherFirewalls = createOtherFirewalls(names, dnsPort, netfilter.generation, log)
   const addresses = createAddresses({
     subnet: names.subnet,
     turn: notebook.read().turn,
@@ -178,6 +188,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
 
       const kept = [...machines.values()].flatMap(({ slot }) => slot ?? [])
       await claimSubnet(names)
+      await traffic.load()
       await firewall.reset({
         members: new Map([...machines.values()].map(({ address, group }) => [address, group])),
         ports: new Map(kept.map((slot) => [slot.hostInterface, slot.address])),
@@ -189,6 +200,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
       watchdog = startWatchdog({
         names,
         firewall,
+        traffic,
         otherFirewalls,
         syncUplinks,
         refill: () => pool.refill(),
@@ -244,15 +256,20 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
         addresses.free(machine.address)
       }),
 
+    watchTraffic: (onSent, signal) => traffic.watch(onSent, signal),
+
     async close({ removeAll }) {
       await watchdog?.stop()
       watchdog = null
+      traffic.close()
+      netfilter.close()
       const unused = await pool.drain()
       await Promise.allSettled(discarding)
       if (!removeAll) return await discard(unused)
       await otherFirewalls.remove()
       await removeSlots(await findSlots(names))
       await firewall.remove()
+      await traffic.remove()
       await leaveSubnet(names)
       await closeUplinks(notebook.read().opened)
       notebook.write({ opened: [] })

@@ -19,8 +19,15 @@ type Chain = { family: string; table: string; name: string; hook: Hook; policy: 
 
 const TIMEOUT_MS = 10_000
 
-export function createOtherFirewalls(names: Names, dnsPort: number, log: Log): OtherFirewalls {
+export function createOtherFirewalls(
+  names: Names,
+  dnsPort: number,
+  rulesGeneration: () => number,
+  log: Log,
+): OtherFirewalls {
   const reported = new Set<string>()
+  /** The last change of any rules after which ours were in place. */
+  let ensuredAt: number | null = null
   /** A firewall that cannot be joined is said once, not every two seconds. */
   const attempt = async (name: string, work: () => Promise<void>) => {
     try {
@@ -35,11 +42,16 @@ export function createOtherFirewalls(names: Names, dnsPort: number, log: Log): O
 
   return {
     async ensure() {
+      const generation = rulesGeneration()
+      // The old kind of iptables changes without it, and what failed is tried again.
+      const isSame = generation === ensuredAt && reported.size === 0
+      if (isSame && !(await usesOldIptables())) return
       const chains = await listChains()
       if (await usesIptables(chains)) await attempt('iptables', () => ensureIptables(names, dnsPort))
       for (const chain of chains.filter((each) => isStrict(each) && !isOfIptables(each))) {
         await attempt(chain.table, () => ensureChain(names, dnsPort, chain))
       }
+      ensuredAt = generation
     },
     async remove() {
       const chains = await listChains()
@@ -111,7 +123,10 @@ function isOfIptables(chain: Chain): boolean {
 
 /** Asked without starting iptables, which would make its tables on a host that has none. */
 async function usesIptables(chains: Chain[]): Promise<boolean> {
-  if (chains.some(isOfIptables)) return true
+  return chains.some(isOfIptables) || (await usesOldIptables())
+}
+
+async function usesOldIptables(): Promise<boolean> {
   try {
     return (await readFile('/proc/net/ip_tables_names', 'utf8')).split('\n').includes('filter')
   } catch {

@@ -8,7 +8,9 @@
 // A packet from a machine passes, in this order: ingress `admit` (IPv4, no private destination), `enter` (its source is the
 // machine's own address; siblings only of its group), `limits` (new flows), `dns` (the resolver's port),
 // then `from_machine` when it is forwarded or `to_host` when it is for the host. Everything not named there
-// is dropped. Set elements carry counters: `peers` tells who was sent to by siblings, which is use.
+// is dropped. A sibling that does not run is admitted all the same: its packets end in the route that
+// discards (presence.ts) without an answer, so that a connection is made once it has been woken. An address
+// that is no sibling's is refused at once. Who sent to whom is counted in a table apart (traffic.ts).
 
 import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
@@ -113,7 +115,7 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
   const ours = `"${names.interfacePrefix}*"`
   return `table inet ${table} {
   map groups { type ipv4_addr : mark; }
-  set peers { type mark . ipv4_addr; counter; }
+  set peers { type mark . ipv4_addr; }
   set machines { type ifname . ipv4_addr; counter; }
   set opened { type ifname; ${elementsOf(state.opened.map((name) => `"${name}"`))} }
   ${REFUSED}
@@ -129,7 +131,7 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
     iifname . ip saddr != @machines counter drop
     ip daddr ${gateway} accept
     ip daddr ${subnet} meta mark set ip saddr map @groups meta mark . ip daddr @peers meta mark set 0 accept
-    ip daddr ${subnet} counter drop
+    ip daddr ${subnet} counter reject with icmp type host-unreachable
   }
 
   chain bound {

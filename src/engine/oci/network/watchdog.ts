@@ -9,6 +9,7 @@ import type { Names } from './names.ts'
 import type { OtherFirewalls } from './other-firewalls.ts'
 import { keepSubnet } from './presence.ts'
 import { restoreRoute, rewireSlot, type Slot } from './slots.ts'
+import type { Traffic } from './traffic.ts'
 import { isForwarding, setForwarding } from './uplinks.ts'
 
 const LOOK_EVERY_MS = 2000
@@ -16,6 +17,7 @@ const LOOK_EVERY_MS = 2000
 export type Watched = {
   names: Names
   firewall: Firewall
+  traffic: Traffic
   otherFirewalls: OtherFirewalls
   syncUplinks: () => Promise<void>
   /** Goes on making spare slots where that has failed. */
@@ -53,12 +55,13 @@ export function startWatchdog(watched: Watched): Watchdog {
 
 /** Each part is mended by itself: one that cannot be must not keep the others from it. */
 async function look(watched: Watched): Promise<void> {
-  const { names, firewall, log } = watched
+  const { names, firewall, traffic, log } = watched
   const parts = {
     subnet: async () => await keepSubnet(names),
     wires: async () => await mendWires(watched),
     forwarding: async () => await mendForwarding(names),
     tables: async () => await firewall.repair(),
+    traffic: async () => await traffic.keep(),
     uplinks: async () => await watched.syncUplinks(),
     'spare slots': async () => watched.refill(),
     'other firewalls': async () => await watched.otherFirewalls.ensure(),

@@ -16,7 +16,8 @@ import { run, runOrThrow } from '../../../../lib/process.ts'
 import { type Instance, namespacePath } from '../names.ts'
 import type { Attachment, KnownMachine, RecoveredNetwork } from '../network.ts'
 import type { Pullers } from '../tables.ts'
-import type { Call, Reply } from './network-process.ts'
+import type { Pair } from '../traffic.ts'
+import type { Call, Reply, Told } from './network-process.ts'
 
 export const HOST = '192.0.2.2'
 export const NEIGHBOUR = '192.0.2.1'
@@ -38,6 +39,8 @@ export type NetworkProcess = {
   attach: (machine: { machineId: string; group: number; address: string | null }) => Promise<Attachment>
   detach: (machineId: string) => Promise<void>
   release: (machineId: string) => Promise<void>
+  /** For as long as the process lives. */
+  watchTraffic: (onSent: (pairs: Pair[]) => void) => void
   close: (options: { removeAll: boolean }) => Promise<void>
   /** SIGKILL: as a crash of the engine. */
   kill: () => Promise<void>
@@ -233,7 +236,11 @@ async function batch(commands: string[], namespace?: string): Promise<void> {
 function remote(child: ChildProcess, kill: () => Promise<void>): NetworkProcess {
   const waiting = new Map<number, (reply: Reply) => void>()
   let lastId = 0
-  child.on('message', (reply: Reply) => waiting.get(reply.id)?.(reply))
+  let onSent = (_pairs: Pair[]) => {}
+  child.on('message', (message: Reply | Told) => {
+    if (message.id === null) onSent(message.pairs)
+    else waiting.get(message.id)?.(message)
+  })
   const call = <T>(method: Call['method'], argument: unknown): Promise<T> =>
     new Promise((resolve, reject) => {
       const id = ++lastId
@@ -249,6 +256,10 @@ function remote(child: ChildProcess, kill: () => Promise<void>): NetworkProcess 
     attach: (machine) => call('attach', machine),
     detach: (machineId) => call('detach', machineId),
     release: (machineId) => call('release', machineId),
+    watchTraffic: (listener) => {
+      onSent = listener
+      child.send({ id: 0, method: 'watchTraffic', argument: null } satisfies Call)
+    },
     close: (options) => call('close', options),
     kill,
   }

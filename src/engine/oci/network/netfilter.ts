@@ -1,0 +1,98 @@
+// Asks the kernel's packet filter by a socket of this process: a question asked five times a second must not
+// start a program each time. Questions only: what is changed is changed by nft.
+//
+// The kernel writes its answer while it takes the question, and the next part of it as the one before is
+// fetched. So nothing here ever waits, and an answer that is not there is a failure.
+
+import koffi from 'koffi'
+import { constants } from 'node:os'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { askForElements, askForGeneration, type Counted, readElements, readGeneration } from './netlink.ts'
+
+const libc = koffi.load('libc.so.6')
+const socketFn = libc.func('int socket(int, int, int)')
+const sendFn = libc.func('long send(int, const void *, size_t, int)')
+const recvFn = libc.func('long recv(int, _Out_ void *, size_t, int)')
+const closeFn = libc.func('int close(int)')
+
+const AF_NETLINK = 16
+const NETLINK_NETFILTER = 12
+const SOCK_RAW_CLOEXEC = 3 | 0o2000000
+const MSG_DONTWAIT = 0x40
+
+/** The kernel puts at most 32 KB into one part. */
+const PART_BYTES = 64 * 1024
+/** Other work of this process has its turn after this long. */
+const TURN_MS = 1
+
+/** For one user at a time: answers have no names. */
+export type Netfilter = {
+  /** Number of the latest change of this network namespace's rules. Packets alone change nothing. */
+  generation: () => number
+  /** Elements of a set of the family `ip`. Some may be missing where it is not `whole`: it changed meanwhile. */
+  countsOf(set: { table: string; set: string }): Promise<{ counted: Counted[]; isWhole: boolean }>
+  close(): void
+}
+
+export function openNetfilter(): Netfilter {
+  const part = Buffer.alloc(PART_BYTES)
+  // Kept open: closing one waits for whatever change of the rules is under way.
+  let socket: number | null = null
+
+  const close = () => {
+    if (socket !== null) closeFn(socket)
+    socket = null
+  }
+
+  const ask = (question: Buffer) => {
+    socket ??= check('socket', socketFn(AF_NETLINK, SOCK_RAW_CLOEXEC, NETLINK_NETFILTER))
+    check('send', sendFn(socket, question, question.length, MSG_DONTWAIT))
+  }
+
+  const receive = (): Buffer => {
+    if (socket === null) throw new Error('the packet filter was not asked')
+    return part.subarray(0, check('recv', recvFn(socket, part, part.length, MSG_DONTWAIT)))
+  }
+
+  return {
+    generation() {
+      try {
+        ask(askForGeneration())
+        return readGeneration(receive())
+      } catch (error) {
+        close() // and with it what of the answer is still in it
+        throw error
+      }
+    },
+
+    async countsOf(set) {
+      const all = { counted: [] as Counted[], isWhole: true }
+      let turnSince = performance.now()
+      try {
+        ask(askForElements(set))
+        for (;;) {
+          const { counted, isLast, isDisturbed } = readElements(receive())
+          for (const each of counted) all.counted.push(each)
+          if (isDisturbed) all.isWhole = false
+          if (isLast) return all
+          if (performance.now() - turnSince < TURN_MS) continue
+          await nextTurn()
+          turnSince = performance.now()
+        }
+      } catch (error) {
+        close()
+        throw error
+      }
+    },
+
+    close,
+  }
+}
+
+function check(call: string, result: unknown): number {
+  const value = Number(result)
+  if (value >= 0) return value
+  const errno = koffi.errno()
+  const name = Object.entries(constants.errno).find(([, number]) => number === errno)?.[0] ?? `errno ${errno}`
+  throw Object.assign(new Error(`${call}: ${name}`), { code: name })
+}

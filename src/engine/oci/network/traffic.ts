@@ -1,0 +1,179 @@
+// Who has sent packets to whom: siblings' packets are use, and wake who sleeps (design 4).
+//
+// The kernel counts them, an element a pair, in a table of their own: the other tables are loaded anew at
+// each start of an engine, and what was sent while none ran must not be forgotten with them. Its chain comes
+// right after `enter` (tables.ts), which lets a machine send from its own address only, and to others of its group
+// only, whether those run or not. Reading asks the kernel, starts no program, and costs next to nothing
+// while nothing is sent: an element that counts nothing any more goes by itself.
+//
+// When in doubt, a packet is told twice rather than not at all: the kernel of a frozen machine has
+// acknowledged it, so it will not be sent again, and whoever sent it waits.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Log } from '../../../lib/log.ts'
+import { run, runOrThrow } from '../../../lib/process.ts'
+import type { Names } from './names.ts'
+import { type Netfilter, openNetfilter } from './netfilter.ts'
+import type { Counted } from './netlink.ts'
+
+/** Addresses of two machines. */
+export type Pair = { from: string; to: string }
+
+export type Traffic = {
+  /** Puts the table in, or what is missing of it; counts that are there stay. */
+  load(): Promise<void>
+  /** Looks whether it is as it was left. True when it had to be put back. */
+  keep(): Promise<boolean>
+  /** Calls back until the signal aborts, a few times a second while packets are sent. */
+  watch(onSent: (pairs: Pair[]) => void, signal: AbortSignal): Promise<void>
+  close(): void
+  remove(): Promise<void>
+}
+
+const SET = 'sent'
+/** Shorter than the shortest sleep window: an element is never older than the sleep of an idle machine. */
+const REMEMBERED_FOR = '45s'
+// As many pairs as 250 machines make that all talk to each other. When they are more, packets pass uncounted.
+const MAX_PAIRS = 65_535
+
+const READ_EVERY_MS = 200
+/** After a long reading a pause of as many times its length: it takes no more than a twentieth of a core. */
+const PAUSE_FACTOR = 20
+const NFT_TIMEOUT_MS = 10_000
+
+type Watcher = { onSent: (pairs: Pair[]) => void; isNew: boolean }
+/** Packets by pair. */
+type Counts = Map<number, number>
+
+export function createTraffic(names: Names, rulesGeneration: () => number, log: Log): Traffic {
+  const watchers = new Set<Watcher>()
+  let reading = false
+  let closed = false
+  let lastSeen: { generation: number; rules: string | null } | null = null
+
+  const load = async () => {
+    const commands = tableOf(names)
+    // A set of another make cannot be changed into ours, only replaced.
+    await nft(commands).catch(async () => await nft([...removalOf(names), ...commands]))
+    lastSeen = { generation: rulesGeneration(), rules: await listRules(names) }
+  }
+
+  const readWhileWatched = async () => {
+    const netfilter = openNetfilter()
+    let counts: Counts = new Map()
+    let isFailing = false
+    while (watchers.size > 0 && !closed) {
+      const since = performance.now()
+      try {
+        counts = await readOnce(names, netfilter, counts, watchers)
+        if (isFailing) log.info('packets between machines are told again')
+        isFailing = false
+      } catch (error) {
+        if (!isFailing) log.warn({ err: error }, 'packets between machines are not told')
+        isFailing = true
+      }
+      const tookMs = performance.now() - since
+      await delay(Math.max(READ_EVERY_MS, PAUSE_FACTOR * tookMs), undefined, { ref: false })
+    }
+    netfilter.close()
+    reading = false
+  }
+
+  return {
+    load,
+
+    async keep() {
+      const generation = rulesGeneration()
+      if (generation === lastSeen?.generation) return false
+      const rules = await listRules(names)
+      if (rules === lastSeen?.rules) {
+        lastSeen = { generation, rules }
+        return false
+      }
+      await load()
+      return true
+    },
+
+    async watch(onSent, signal) {
+      const watcher: Watcher = { onSent, isNew: true }
+      watchers.add(watcher)
+      if (!reading) {
+        reading = true
+        void readWhileWatched()
+      }
+      if (!signal.aborted) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+      }
+      watchers.delete(watcher)
+    },
+
+    close() {
+      closed = true
+    },
+
+    async remove() {
+      await nft(removalOf(names))
+    },
+  }
+}
+
+/** Tells each watcher what is new to it; answers the counts as they are now. */
+async function readOnce(
+  { table }: Names,
+  netfilter: Netfilter,
+  before: Counts,
+  watchers: Set<Watcher>,
+): Promise<Counts> {
+  const { counted, isWhole } = await netfilter.countsOf({ table, set: SET })
+  // What is missing in half an answer is kept, or it would look new when it comes again.
+  const now: Counts = isWhole ? new Map() : new Map(before)
+  for (const each of counted) now.set(keyOf(each), each.packets)
+  const moved = counted.filter((each) => before.get(keyOf(each)) !== each.packets).map(pairOf)
+  for (const watcher of watchers) {
+    // Nobody knows how far the watcher before it came with what it was told.
+    const sent = watcher.isNew ? counted.map(pairOf) : moved
+    watcher.isNew = false
+    if (sent.length > 0) watcher.onSent(sent)
+  }
+  return now
+}
+
+/** Within one subnet the lower halves of the addresses tell pairs apart. */
+function keyOf({ source, target }: Counted): number {
+  return (source & 0xffff) * 0x10000 + (target & 0xffff)
+}
+
+function pairOf({ source, target }: Counted): Pair {
+  return { from: addressOf(source), to: addressOf(target) }
+}
+
+function addressOf(number: number): string {
+  return [24, 16, 8, 0].map((shift) => (number >>> shift) & 0xff).join('.')
+}
+
+/** Said again, these leave the set as it is. */
+function tableOf({ table, subnet, gateway, interfacePrefix }: Names): string[] {
+  return [
+    `add table ip ${table}`,
+    `add set ip ${table} ${SET} { type ipv4_addr . ipv4_addr; flags dynamic,timeout; timeout ${REMEMBERED_FOR}; size ${MAX_PAIRS}; }`,
+    `add chain ip ${table} counting { type filter hook prerouting priority -299; policy accept; }`,
+    `flush chain ip ${table} counting`,
+    `add rule ip ${table} counting iifname "${interfacePrefix}*" ip daddr ${subnet} ip daddr != ${gateway} update @${SET} { ip saddr . ip daddr counter }`,
+  ]
+}
+
+function removalOf({ table }: Names): string[] {
+  return [`add table ip ${table}`, `delete table ip ${table}`]
+}
+
+/** Chain and rule without the set's elements, which can be many; null when they are not there. */
+async function listRules({ table }: Names): Promise<string | null> {
+  const { exitCode, stdout } = await run('nft', ['--terse', 'list', 'table', 'ip', table], {
+    timeoutMs: NFT_TIMEOUT_MS,
+  })
+  return exitCode === 0 ? stdout : null
+}
+
+async function nft(commands: string[]): Promise<void> {
+  await runOrThrow('nft', ['-f', '-'], { stdin: `${commands.join('\n')}\n`, timeoutMs: NFT_TIMEOUT_MS })
+}

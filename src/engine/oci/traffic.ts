@@ -1,0 +1,22 @@
+// Which machines others have sent packets to. Whoever sleeps or is on its way out must wake nobody, though
+// its kernel answers, repeats and says goodbye for it: what such a machine sends is left out here, since
+// only the engine knows how its machines are.
+
+import type { Host } from './host.ts'
+
+export async function watchTraffic(
+  { machines, network }: Host,
+  onTraffic: (ids: string[]) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  await network.watchTraffic((pairs) => {
+    const owners = new Map([...machines.values()].map((machine) => [machine.record.address, machine]))
+    const told = new Set<string>()
+    for (const { from, to } of pairs) {
+      const [sender, receiver] = [owners.get(from), owners.get(to)]
+      if (!sender || !receiver || sender === receiver || sender.frozen || sender.ending) continue
+      told.add(receiver.record.spec.id)
+    }
+    if (told.size > 0) onTraffic([...told])
+  }, signal)
+}
