@@ -73,7 +73,12 @@ function scriptedFailpoints(troubles: Map<string, Trouble>): Failpoints {
   return createFailpoints(take, async () => await new Promise<never>(() => {}))
 }
 
-async function makeCaller(app: App, policy: Partial<Policy>, plan: Caller['plan']): Promise<Caller> {
+/** Somebody of a team of their own, with a key. */
+export async function makeCaller(
+  app: Pick<App, 'db' | 'clock'>,
+  policy: Partial<Policy>,
+  plan: Caller['plan'],
+): Promise<Caller> {
   const userId = newId('user')
   const teamId = newId('team')
   const createdAt = app.clock.now()

@@ -10,7 +10,7 @@ import type { TestProject } from 'vitest/node'
 import { silentLog } from '../../src/lib/log.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { migrate } from '../../src/store/migrate.ts'
-import { startPostgres } from '../../src/supervisor/postgres.ts'
+import { type PostgresRole, postgresUrl, startPostgres } from '../../src/supervisor/postgres.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -22,6 +22,12 @@ const TEMPLATE = 'berth_template'
 
 /** Called by vitest once a run; answers the teardown. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { socketDir, stop } = await startTestPostgres()
+  project.provide('postgresSocketDir', socketDir)
+  return stop
+}
+
+export async function startTestPostgres(): Promise<{ socketDir: string; stop(): Promise<void> }> {
   const dir = await mkdtemp(join(tmpdir(), 'berth-pg-'))
   // Without root's rights the server's user must reach its socket.
   await chmod(dir, 0o711)
@@ -32,9 +38,13 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await rm(dir, { recursive: true, force: true })
   }
   try {
-    await withDatabase(postgres.url('postgres'), (client) =>
-      client.query(`CREATE DATABASE ${TEMPLATE} OWNER berth`),
-    )
+    await withDatabase(postgres.url('postgres'), async (client) => {
+      // Nothing here outlives the run, so nothing need reach the disk, nor be tidied up meanwhile.
+      await client.query('ALTER SYSTEM SET fsync = off')
+      await client.query('ALTER SYSTEM SET autovacuum = off')
+      await client.query('SELECT pg_reload_conf()')
+      await client.query(`CREATE DATABASE ${TEMPLATE} OWNER berth`)
+    })
     const template = openDatabase(postgres.url('berth', TEMPLATE), silentLog)
     await migrate(template)
     await template.destroy()
@@ -42,8 +52,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await stop()
     throw error
   }
-  project.provide('postgresSocketDir', socketDir)
-  return stop
+  return { socketDir, stop }
 }
 
 let count = 0
@@ -57,8 +66,9 @@ export type TestDatabase = {
 }
 
 /** A database with every migration and no rows. Drop it when the file is done; its connections end then. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+export async function createTestDatabase(socketDir = inject('postgresSocketDir')): Promise<TestDatabase> {
   const name = `berth_${process.pid}_${Date.now()}_${count++}`
+  const urlOf = (role: PostgresRole, database: string) => postgresUrl(socketDir, role, database)
   await withDatabase(urlOf('postgres', 'postgres'), (client) =>
     client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} OWNER berth`),
   )
@@ -70,10 +80,6 @@ export async function createTestDatabase(): Promise<TestDatabase> {
         client.query(`DROP DATABASE ${name} WITH (FORCE)`),
       ),
   }
-}
-
-function urlOf(role: string, database: string): string {
-  return `postgresql://${role}@/${database}?host=${encodeURIComponent(inject('postgresSocketDir'))}`
 }
 
 async function withDatabase(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
