@@ -27,7 +27,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return stop
 }
 
-export async function startTestPostgres(): Promise<{ socketDir: string; stop(): Promise<void> }> {
+export async function startTestPostgres(): Promise<{ socketDir: string; stop: () => Promise<void> }> {
   const dir = await mkdtemp(join(tmpdir(), 'berth-pg-'))
   // Without root's rights the server's user must reach its socket.
   await chmod(dir, 0o711)
