@@ -1,6 +1,7 @@
 // The work nobody asks for: it takes no input, reads the store, and may run twice and in two processes.
 
 import type { App } from './app.ts'
+import { forgetOldKeys } from './domain/idempotency/once.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
 import { watchExits } from './domain/units/exits.ts'
 import { reconcileMachines, resumePassingUnits } from './domain/units/reconcile.ts'
@@ -14,6 +15,7 @@ const loops = [
   { name: 'destroy errored units', everyMs: 5 * SECOND, round: destroyErroredUnits },
   { name: 'resume passing units', everyMs: 5 * SECOND, round: resumePassingUnits },
   { name: 'reconcile machines', everyMs: 10 * SECOND, round: reconcileMachines },
+  { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
 ]
 
 /** Call it after `recover` (domain/units/reconcile.ts). `stop` resolves when the rounds under way have ended. */

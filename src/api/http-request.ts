@@ -48,6 +48,12 @@ export function lastEventIdOf(headers: IncomingHttpHeaders): string | null {
   return typeof id === 'string' && id !== '' ? id : null
 }
 
+/** Where it is sent twice its schema gets both and refuses them. */
+export function idempotencyKeyOf({ headersDistinct }: IncomingMessage): unknown {
+  const values = headersDistinct['idempotency-key'] ?? []
+  return values.length > 1 ? values : (values[0] ?? null)
+}
+
 /** Where a query names a field twice, its schema gets both and refuses them. */
 export function queryOf(url: string): Record<string, string | string[]> {
   const fields = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '')

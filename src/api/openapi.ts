@@ -7,6 +7,7 @@ import {
   type ZodContentObject,
 } from '@asteasolutions/zod-to-openapi'
 import { z } from 'zod'
+import { idempotencyKeySchema } from '../contract/idempotency.ts'
 import { limits } from '../contract/limits.ts'
 import { commonErrors, errorSchema, errorStatuses, type ErrorStatus } from './errors.ts'
 import type { Route } from './route.ts'
@@ -47,19 +48,24 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
 }
 
 function operation(route: Route): RouteConfig {
-  const statuses = [...commonErrorsOf(route), ...route.errors].sort((a, b) => a - b)
+  const ofKey: ErrorStatus[] = route.takesIdempotencyKey ? [409] : []
+  const statuses = [...new Set([...commonErrorsOf(route), ...route.errors, ...ofKey])].sort((a, b) => a - b)
   return {
     method: lowerCase[route.method],
     path: route.path,
     tags: [route.noun],
     operationId: operationId(route),
     summary: route.summary,
-    description: [route.description, rateLimit(route)].filter(Boolean).join(' '),
+    description: [route.description, repetition(route), rateLimit(route)].filter(Boolean).join(' '),
     security: route.auth === 'caller' ? [{ apiKey: [] }, { session: [] }] : [],
     request: requestOf(route),
     responses: {
-      [route.status]: { description: 'Done.', headers: requestIdHeader, content: answerOf(route) },
-      ...Object.fromEntries(statuses.map((status) => [status, errorResponse(status)])),
+      [route.status]: {
+        description: 'Done.',
+        headers: headersOf(route, route.status),
+        content: answerOf(route),
+      },
+      ...Object.fromEntries(statuses.map((status) => [status, errorResponse(route, status)])),
     },
     'x-audit-action': route.action,
     'x-rate-limit': route.auth === 'caller' ? rateLimitOf(route) : undefined,
@@ -101,6 +107,16 @@ function rateLimit(route: Route): string | undefined {
   return `At most ${own.join(' and ')} a minute per credential.`
 }
 
+function repetition(route: Route): string | undefined {
+  if (!route.takesIdempotencyKey) return undefined
+  return (
+    'With `Idempotency-Key` the call can be sent again, by any credential of the team: for 24 hours the same ' +
+    'request with the same key gets the first answer and makes nothing, also when that answer never arrived; ' +
+    'a repetition that comes while the first call is under way waits as that does. Another request with the ' +
+    'key is 409. A call refused before anything was made leaves its key free.'
+  )
+}
+
 const callerHeaders = z.object({
   'x-berth-team': z
     .string()
@@ -108,10 +124,16 @@ const callerHeaders = z.object({
     .meta({ description: 'The team a session acts in; left out, the one last used. A key has its own.' }),
 })
 
+const keyedHeaders = callerHeaders.extend({
+  'Idempotency-Key': idempotencyKeySchema.optional().meta({
+    description: 'Names this call, so that it can be repeated; a random UUID, say.',
+  }),
+})
+
 function requestOf(route: Route): NonNullable<RouteConfig['request']> {
   const { params, query, body, auth } = route
   return {
-    ...(auth === 'caller' ? { headers: callerHeaders } : {}),
+    ...(auth === 'caller' ? { headers: route.takesIdempotencyKey ? keyedHeaders : callerHeaders } : {}),
     ...(params instanceof z.ZodObject && Object.keys(params.shape).length > 0 ? { params } : {}),
     ...(query instanceof z.ZodObject && Object.keys(query.shape).length > 0 ? { query } : {}),
     ...(body.kind === 'none'
@@ -141,13 +163,26 @@ const requestIdHeader = z.object({
   'x-request-id': z.string().meta({ description: "The caller's own, or one of ours." }),
 })
 
-function errorResponse(status: ErrorStatus): RouteConfig['responses'][string] {
-  const retryAfter = z.object({ 'retry-after': z.string().meta({ description: 'Seconds.' }) })
-  const headers =
-    status === 429 || status === 503 ? requestIdHeader.extend(retryAfter.shape) : requestIdHeader
+const replayedHeader = z.object({
+  'idempotent-replayed': z.literal('true').optional().meta({
+    description: 'This is the answer of an earlier call with the same `Idempotency-Key`.',
+  }),
+})
+
+const retryAfterHeader = z.object({ 'retry-after': z.string().meta({ description: 'Seconds.' }) })
+
+function headersOf({ takesIdempotencyKey, status: done }: Route, status: number): z.ZodObject {
+  // Other refusals come before anything is made, and are not kept.
+  const isKept = takesIdempotencyKey && (status === done || status === 502)
+  return requestIdHeader
+    .extend(isKept ? replayedHeader.shape : {})
+    .extend(status === 429 || status === 503 ? retryAfterHeader.shape : {})
+}
+
+function errorResponse(route: Route, status: ErrorStatus): RouteConfig['responses'][string] {
   return {
     description: errorStatuses[status],
-    headers,
+    headers: headersOf(route, status),
     content: { 'application/json': { schema: errorSchema } },
   }
 }

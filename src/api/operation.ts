@@ -28,9 +28,12 @@ type Request = {
   fromOwnPages: boolean
   wantsStream: boolean
   lastEventId: string | null
+  /** The header's value or values, null without one; routes that do not take it ignore it. */
+  idempotencyKey: unknown
   /** Aborts when the caller goes away, the server stops, or `abort` says so. */
   signal: AbortSignal
   abort: (reason: AppError) => void
+  markReplayed: () => void
 }
 
 /** How the answer leaves. `stream` resolves or throws when the stream has ended. */
@@ -71,8 +74,8 @@ export function createOperations(app: App): Operations {
 
 /** Without a caller there is nobody to limit and no row to write. */
 async function runOpen(app: App, request: Request, reply: Reply): Promise<void> {
-  const { route, params, query } = request
-  const prepared = route.prepare({ params, query, body: await request.readBody() })
+  const { route } = request
+  const prepared = route.prepare(await readInput(request))
   const answered = await prepared.run(app, request, null)
   if (answered.kind === 'stream') await reply.stream(answered.stream)
   else reply.json(route.status, answered.body)
@@ -128,10 +131,13 @@ async function accept(gate: Gate, caller: Caller, call: AuditedCall, request: Re
     throw forbidden('A session can be used from the pages of this service only; elsewhere use an API key.')
   }
   gate.rates.spend(caller.credentialId, route.rate)
-  const raw: RawInput = { params: request.params, query: request.query, body: await request.readBody() }
-  const prepared = route.prepare(raw)
+  const prepared = route.prepare(await readInput(request))
   call.describe({ target: prepared.target, input: prepared.record })
   return prepared
+}
+
+async function readInput({ params, query, idempotencyKey, readBody }: Request): Promise<RawInput> {
+  return { params, query, idempotencyKey, body: await readBody() }
 }
 
 /** A stream can outlive its credential: it ends within seconds of it (reliability S5). */

@@ -4,9 +4,13 @@
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import { notFound, unauthorized } from '../contract/errors.ts'
+import { idempotencyKeySchema } from '../contract/idempotency.ts'
 import { parse } from '../contract/parse.ts'
+import { maskText } from '../domain/audit/mask.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
 import type { RateClass } from '../domain/credentials/rate-limit.ts'
+import { type Fingerprint, fingerprint } from '../domain/idempotency/fingerprint.ts'
+import { answerOnce, type Once } from '../domain/idempotency/once.ts'
 import type { Body } from './body.ts'
 import type { ErrorStatus } from './errors.ts'
 import { type EventStream, isEventStream } from './sse.ts'
@@ -24,9 +28,15 @@ export type OpenContext = {
   lastEventId: string | null
   /** Aborts when the caller goes away or the server stops. */
   signal: AbortSignal
+  /** Says in the answer's head that an earlier call made what it tells of. */
+  markReplayed: () => void
 }
 
-export type CallContext = OpenContext & { caller: Caller }
+export type CallContext = OpenContext & {
+  caller: Caller
+  /** For the transaction that makes something, where the call came with an `Idempotency-Key`. */
+  once: Once | null
+}
 
 /** What a finished call adds to its audit row. */
 type Outcome = { target?: string; costCents?: number }
@@ -61,6 +71,15 @@ type Definition<P, Q, B, R, C> = {
   handle: (app: App, input: Input<P, Q, B>, context: C) => Promise<R | EventStream>
 }
 
+/**
+ * The route makes something and takes `Idempotency-Key`: its transaction claims `once`, and keeps in it what
+ * an answer needs. `resume` answers for a call that could not do so itself. `true`: what is kept is the
+ * answer, since nothing is left to do after the transaction.
+ */
+type Idempotent<P, Q, B, R> =
+  | true
+  | { resume: (app: App, input: Input<P, Q, B>, context: CallContext, kept: unknown) => Promise<R> }
+
 type Answered = { kind: 'json'; body: unknown; outcome: Outcome } | { kind: 'stream'; stream: EventStream }
 
 /** A call whose input has been accepted. */
@@ -70,7 +89,13 @@ export type Prepared = {
   run: (app: App, context: OpenContext, caller: Caller | null) => Promise<Answered>
 }
 
-export type RawInput = { params: unknown; query: unknown; body: Buffer }
+export type RawInput = {
+  params: unknown
+  query: unknown
+  body: Buffer
+  /** The header's value, all of them where it was sent more than once, null without one. */
+  idempotencyKey: unknown
+}
 
 export type Route = Pick<
   Definition<unknown, unknown, unknown, unknown, never>,
@@ -87,6 +112,7 @@ export type Route = Pick<
   | 'errors'
 > & {
   auth: 'caller' | 'none'
+  takesIdempotencyKey: boolean
   params: z.ZodType
   query: z.ZodType
   response: z.ZodType
@@ -96,16 +122,41 @@ export type Route = Pick<
 }
 
 /** Ties a route's schemas to its functions where it is written, and forgets their types for the list. */
-export function defineRoute<P, Q, B, R>(definition: Definition<P, Q, B, R, CallContext>): Route {
-  return erase(definition, 'caller', async (app, input, context, caller) => {
+export function defineRoute<P, Q, B, R>(
+  definition: Definition<P, Q, B, R, CallContext> & { idempotent?: Idempotent<P, Q, B, R> },
+): Route {
+  const { idempotent, ...plain } = definition
+  const takesIdempotencyKey = idempotent !== undefined
+  return erase(plain, { auth: 'caller', takesIdempotencyKey }, async (app, input, context, caller, keyed) => {
     if (caller === null) throw unauthorized()
-    return await definition.handle(app, input, { ...context, caller })
+    const handle = (once: Once | null) => plain.handle(app, input, { ...context, caller, once })
+    if (keyed === null || idempotent === undefined) return { result: await handle(null), replayed: false }
+
+    const { key, request } = keyed
+    const name = { teamId: caller.teamId, route: `${plain.method} ${plain.path}`, key }
+    const answer = await answerOnce<R>(
+      app,
+      { name, request },
+      {
+        make: async (once) => whole(await handle(once)),
+        resume: async (kept) =>
+          idempotent === true
+            ? plain.response.parse(kept)
+            : await idempotent.resume(app, input, { ...context, caller, once: null }, kept),
+      },
+    )
+    if (answer.replayed) context.markReplayed()
+    if (answer.kind === 'refused') throw answer.error
+    return { result: answer.value, replayed: answer.replayed }
   })
 }
 
 /** A route that anyone may call, without credentials. */
 export function defineOpenRoute<P, Q, B, R>(definition: Definition<P, Q, B, R, OpenContext>): Route {
-  return erase(definition, 'none', definition.handle)
+  return erase(definition, { auth: 'none', takesIdempotencyKey: false }, async (app, input, context) => ({
+    result: await definition.handle(app, input, context),
+    replayed: false,
+  }))
 }
 
 type Handle<P, Q, B, R> = (
@@ -113,33 +164,49 @@ type Handle<P, Q, B, R> = (
   input: Input<P, Q, B>,
   context: OpenContext,
   caller: Caller | null,
-) => Promise<R | EventStream>
+  keyed: { key: string; request: Fingerprint } | null,
+) => Promise<{ result: R | EventStream; replayed: boolean }>
 
 function erase<P, Q, B, R, C>(
   definition: Definition<P, Q, B, R, C>,
-  auth: Route['auth'],
+  kind: Pick<Route, 'auth' | 'takesIdempotencyKey'>,
   handle: Handle<P, Q, B, R>,
 ): Route {
   const { outcome, record, target, handle: _typed, ...described } = definition
   return {
     ...described,
-    auth,
+    ...kind,
     prepare: (raw) => {
       const params = definition.params.safeParse(raw.params)
       if (!params.success) throw notFound(definition.noun, idOf(raw.params))
       const query = parse(definition.query, raw.query)
       const input = { params: params.data, query, body: definition.body.parse(raw.body) }
+      const key = kind.takesIdempotencyKey ? readKey(raw) : null
+      const keyed = key === null ? null : { key, request: fingerprint(input, raw) }
       return {
         target: target(input),
-        record: record(input),
+        record: key === null ? record(input) : { ...record(input), idempotencyKey: maskText(key) },
         run: async (app, context, caller) => {
-          const result = await handle(app, input, context, caller)
+          const { result, replayed } = await handle(app, input, context, caller, keyed)
           if (isEventStream(result)) return { kind: 'stream', stream: result }
-          return { kind: 'json', body: result, outcome: outcome?.(result) ?? {} }
+          const { costCents, ...about } = outcome?.(result) ?? {}
+          // What it cost is on the row of the call that made it.
+          const cost = replayed || costCents === undefined ? {} : { costCents }
+          return { kind: 'json', body: result, outcome: { ...about, ...cost } }
         },
       }
     },
   }
+}
+
+function readKey({ idempotencyKey }: RawInput): string | null {
+  return parse(idempotencyKeySchema.nullable(), idempotencyKey, 'Idempotency-Key')
+}
+
+/** Only what is whole can be answered again. */
+function whole<R>(result: R | EventStream): R {
+  if (isEventStream(result)) throw new TypeError('what takes Idempotency-Key answers in one piece')
+  return result
 }
 
 function idOf(params: unknown): string {

@@ -111,8 +111,10 @@ async function serveRoute(
         fromOwnPages: http.isFromOwnPages(request, app.config.publicUrl),
         wantsStream: http.acceptsStream(headers),
         lastEventId: http.lastEventIdOf(headers),
+        idempotencyKey: http.idempotencyKeyOf(request),
         signal,
         abort: (reason) => gone.abort(reason),
+        markReplayed: () => response.setHeader('idempotent-replayed', 'true'),
       },
       {
         json: (status, body) => sendJson(response, status, body),

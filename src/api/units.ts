@@ -15,7 +15,7 @@ import { logLineSchema, logPageSchema, logQuerySchema } from '../contract/logs.t
 import { runResultSchema } from '../contract/run-result.ts'
 import { sleepBodySchema } from '../contract/sleep.ts'
 import { unitListQuerySchema, unitListSchema, unitSchema } from '../contract/unit.ts'
-import { createUnits } from '../domain/units/create.ts'
+import { createUnits, resumeCreate } from '../domain/units/create.ts'
 import { destroyUnit } from '../domain/units/destroy.ts'
 import { execInUnit } from '../domain/units/exec.ts'
 import { readFile, writeFile } from '../domain/units/files.ts'
@@ -64,7 +64,8 @@ const create = defineRoute({
   target: () => null,
   record: ({ body }) => recordCreate(body),
   outcome: ({ units: [unit] }) => (unit ? { target: unit.id, costCents: unit.costCentsSoFar } : {}),
-  handle: (app, { body }, { caller }) => createUnits(app, caller, body),
+  handle: (app, { body }, { caller, once }) => createUnits(app, caller, body, once),
+  idempotent: { resume: (app, { body }, { caller }, kept) => resumeCreate(app, caller, body, kept) },
 })
 
 const list = defineRoute({

@@ -8,6 +8,7 @@ import type { AuditTable } from './audit.ts'
 import type { BootFilesTable } from './boot-files.ts'
 import type { CredentialsTable } from './credentials.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
+import type { IdempotencyKeysTable } from './idempotency.ts'
 import type { RunsTable } from './runs.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
@@ -29,6 +30,7 @@ export type Database = {
   secrets: SecretsTable
   boot_files: BootFilesTable
   heartbeats: HeartbeatsTable
+  idempotency_keys: IdempotencyKeysTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

@@ -7,11 +7,13 @@ import type { Database } from './db.ts'
 import { up as accounts } from './migrations/0001-accounts.ts'
 import { up as units } from './migrations/0002-units.ts'
 import { up as sleep } from './migrations/0003-sleep.ts'
+import { up as idempotency } from './migrations/0004-idempotency.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
   '0002-units': { up: units },
   '0003-sleep': { up: sleep },
+  '0004-idempotency': { up: idempotency },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

@@ -25,6 +25,7 @@ const pathOf = ({ path }: Route) => path.replace(/\{\w+\}/g, 'unit_0000000000000
 type Documented = {
   operationId: string
   security: object[]
+  parameters?: { name: string }[]
   responses: Record<string, object>
   'x-audit-action': string
   'x-rate-limit'?: object
@@ -110,4 +111,11 @@ describe('every route', () => {
 
 test.each(named)('%s: only a GET is a read, and every GET is one', (_name, route) => {
   expect(route.kind).toBe(route.method === 'GET' ? 'read' : 'change')
+})
+
+// 201 is the answer of what makes something, which a retry must not make twice (reliability F20).
+test.each(named)('%s: what makes something takes Idempotency-Key, and nothing else does', (_name, route) => {
+  expect(route.takesIdempotencyKey).toBe(route.status === 201)
+  const parameters = document.paths[route.path]?.[route.method.toLowerCase()]?.parameters ?? []
+  expect(parameters.some(({ name }) => name === 'Idempotency-Key')).toBe(route.takesIdempotencyKey)
 })

@@ -38,6 +38,7 @@ const domainOrder = [
   'teams',
   'credentials',
   'audit',
+  'idempotency',
   'policies',
   'billing',
   'endpoints',

@@ -4,18 +4,21 @@
 
 import type { App } from '../../app.ts'
 import type { Create } from '../../contract/create.ts'
-import { providerError, validation } from '../../contract/errors.ts'
+import { type AppError, providerError, validation } from '../../contract/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
 import type { Step } from '../../lib/saga.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { costLine } from '../billing/cost-line.ts'
 import type { Caller } from '../credentials/caller.ts'
+import type { Once } from '../idempotency/once.ts'
 import { failureText } from './failures.ts'
 import { getRecord } from './get.ts'
 import { machineSizes } from './machine.ts'
-import { reserveUnit } from './reserve.ts'
+import { keptOfCreateSchema, reserveUnit } from './reserve.ts'
 import { becomeRunning, readyStep, startStep } from './run.ts'
+import { getSettledUnit } from './settled.ts'
 import { showUnit } from './show.ts'
 import { transition } from './transition.ts'
 import { undo, walk, type Walk, type Way } from './way.ts'
@@ -63,22 +66,53 @@ export const createWay: Way = {
     const given = await transition(app, unit, 'createFailed', { set: { error } })
     if (!given) return await removeIfUnwanted(context)
     await undo(createWay, context, failed.reached)
-    throw providerError(error, { details: { unitId: unit.id }, cause: failed.cause })
+    throw couldNotBeMade(unit.id, error, failed.cause)
   },
 }
 
 /** Answers once the unit is ready, or still `creating` after `waitTimeoutMs` or without `wait`. */
-export async function createUnits(app: App, caller: Caller, body: Create): Promise<RunResult> {
+export async function createUnits(
+  app: App,
+  caller: Caller,
+  body: Create,
+  once: Once | null = null,
+): Promise<RunResult> {
   if (body.expose !== undefined) {
     const message = 'publishing is not available yet; leave it out'
     throw validation([{ path: 'expose', message }])
   }
-  const { unit, outputs } = await reserveUnit(app, caller, body)
+  const { unit, outputs } = await reserveUnit(app, caller, body, once)
   const made = walk(app, unit, createWay)
   if (body.wait) await atMost(app, body.waitTimeoutMs, made)
   else made.catch(() => {})
-  const shown = showUnit(await getRecord(app, caller, unit.id))
+  return resultOf(await getRecord(app, caller, unit.id), outputs)
+}
+
+/**
+ * Answers for a create that broke off once its unit was reserved, or that is still under way: the unit as it
+ * is by now, after a wait of its own. Whoever finds a unit in a passing state drives it on, not this.
+ */
+export async function resumeCreate(
+  app: App,
+  caller: Caller,
+  { wait, waitTimeoutMs }: Create,
+  kept: unknown,
+): Promise<RunResult> {
+  const { unitId, outputs } = keptOfCreateSchema.parse(kept)
+  if (!wait) return resultOf(await getRecord(app, caller, unitId), outputs)
+  const unit = await getSettledUnit(app, caller, unitId, waitTimeoutMs)
+  // Only a unit that could not be made has an error and never ran.
+  if (unit.error !== null && unit.startedAt === null) throw couldNotBeMade(unit.id, unit.error)
+  return resultOf(unit, outputs)
+}
+
+function resultOf(unit: UnitRecord, outputs: Record<string, string>): RunResult {
+  const shown = showUnit(unit)
   return { units: [shown], outputs, recipe: null, costLine: costLine([shown]) }
+}
+
+function couldNotBeMade(unitId: string, error: string, cause?: unknown): AppError {
+  return providerError(error, { details: { unitId }, cause })
 }
 
 /** A destroy may have come by before the machine was there. */

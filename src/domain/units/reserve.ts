@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Kysely } from 'kysely'
+import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Create } from '../../contract/create.ts'
 import { conflict, validation } from '../../contract/errors.ts'
@@ -16,6 +17,7 @@ import { findStackByName, insertStack, lockTeam, type StackRecord } from '../../
 import type { StoredSpec, UnitRecord } from '../../store/unit-record.ts'
 import { countLiveUnits, findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
+import type { Once } from '../idempotency/once.ts'
 import {
   type Bounds,
   checkConcurrency,
@@ -34,11 +36,20 @@ export type Reservation = {
   outputs: Record<string, string>
 }
 
+/** What a create with a key keeps for its answer, should the call itself break off. */
+export const keptOfCreateSchema = z.object({ unitId: z.string(), outputs: z.record(z.string(), z.string()) })
+
 /** A unit in `creating`, or a refusal: policy and plan, concurrency, or a name that is taken. */
-export async function reserveUnit(app: App, caller: Caller, { spec, stack }: Create): Promise<Reservation> {
+export async function reserveUnit(
+  app: App,
+  caller: Caller,
+  { spec, stack }: Create,
+  once: Once | null,
+): Promise<Reservation> {
   const sleep = checkedSleep(app, caller, spec)
   const isolation = await defaultClass(app)
   return await app.db.transaction().execute(async (db) => {
+    await once?.claim(db)
     await lockTeam(db, caller.teamId)
     checkConcurrency(caller.policy, await countLiveUnits(db, caller.credentialId))
     const { id: stackId, sleep: stackSleep } = await stackFor(app, db, caller.teamId, {
@@ -85,6 +96,7 @@ export async function reserveUnit(app: App, caller: Caller, { spec, stack }: Cre
     const outputs = await keepSecrets(db, app.secretKey, { teamId, stackId, unitId }, spec.env)
     const unit = await findUnitOfAnyTeam(db, { id: unitId, now: app.clock.now() })
     if (!unit) throw new Error('a unit was not there right after it was inserted')
+    await once?.keep(db, { unitId, outputs } satisfies z.infer<typeof keptOfCreateSchema>)
     return { unit, outputs }
   })
 }

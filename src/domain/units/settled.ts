@@ -14,8 +14,13 @@ const WAIT_MS = 30 * SECOND
 const POLL_MS = { first: 10, most: 250 }
 
 /** The unit once nothing is under way with it, or as it is when waiting has taken too long. */
-export async function getSettledUnit(app: App, caller: Caller, id: string): Promise<UnitRecord> {
-  const deadlineMs = app.clock.monotonicMs() + WAIT_MS
+export async function getSettledUnit(
+  app: App,
+  caller: Caller,
+  id: string,
+  waitMs = WAIT_MS,
+): Promise<UnitRecord> {
+  const deadlineMs = app.clock.monotonicMs() + waitMs
   let pauseMs = POLL_MS.first
   for (;;) {
     const unit = await getRecord(app, caller, id)

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createTestDomain, type TestDomain } from '../../test/support/domain.ts'
+import type { App } from '../app.ts'
+import type { Caller } from '../domain/credentials/caller.ts'
+import { newId } from '../lib/ids.ts'
+import { insertStack } from '../store/stacks.ts'
+import { jsonBody } from './body.ts'
+import { defineRoute, noParams, noQuery } from './route.ts'
+
+let domain: TestDomain
+beforeAll(async () => {
+  domain = await createTestDomain()
+})
+afterAll(async () => await domain.close())
+
+const makeStack = defineRoute({
+  method: 'POST',
+  path: '/v1/stacks',
+  noun: 'stack',
+  summary: 'Make a stack',
+  action: 'stack.create',
+  kind: 'change',
+  rate: 'requests',
+  params: noParams,
+  query: noQuery,
+  body: jsonBody(z.strictObject({ name: z.string() })),
+  status: 201,
+  response: z.strictObject({ id: z.string(), name: z.string() }),
+  events: {},
+  errors: [],
+  target: () => null,
+  record: ({ body }) => body,
+  outcome: ({ id }) => ({ target: id, costCents: 1 }),
+  idempotent: true,
+  handle: async (app, { body: { name } }, { caller: { teamId }, once }) =>
+    await app.db.transaction().execute(async (db) => {
+      await once?.claim(db)
+      const made = { id: newId('stack'), name }
+      await insertStack(db, { ...made, teamId, createdAt: app.clock.now(), sleep: null })
+      await once?.keep(db, made)
+      return made
+    }),
+})
+
+async function call(app: App, caller: Caller, body: object, idempotencyKey: string | null) {
+  let replayed = false
+  const prepared = makeStack.prepare({
+    params: {},
+    query: {},
+    body: Buffer.from(JSON.stringify(body)),
+    idempotencyKey,
+  })
+  const markReplayed = () => {
+    replayed = true
+  }
+  const context = {
+    wantsStream: false,
+    lastEventId: null,
+    signal: new AbortController().signal,
+    markReplayed,
+  }
+  return { ...(await prepared.run(app, context, caller)), replayed, record: prepared.record }
+}
+
+test('a route that is done with its transaction only says that it takes the key', async () => {
+  const caller = await domain.makeCaller()
+  const first = await call(domain.app, caller, { name: 'one' }, 'key')
+  expect(first).toMatchObject({
+    replayed: false,
+    body: { name: 'one' },
+    outcome: { costCents: 1 },
+    record: { name: 'one', idempotencyKey: 'key' },
+  })
+  const again = await call(domain.app, caller, { name: 'one' }, 'key')
+  expect(again).toMatchObject({ replayed: true, body: 'body' in first && first.body })
+  expect('outcome' in again && again.outcome).toEqual({ target: 'body' in first && Object(first.body).id })
+  await expect(call(domain.app, caller, { name: 'two' }, 'key')).rejects.toMatchObject({ status: 409 })
+  expect(await call(domain.app, caller, { name: 'two' }, null)).toMatchObject({
+    replayed: false,
+    record: { name: 'two' },
+  })
+})
+
+test('its answer is found again when it was lost before it could be written down', async () => {
+  const caller = await domain.makeCaller()
+  domain.troubles.set('idempotency.answer.before', 'error')
+  await expect(call(domain.app, caller, { name: 'lost' }, 'key')).rejects.toThrow()
+  const found = await call(domain.restarted(), caller, { name: 'lost' }, 'key')
+  expect(found).toMatchObject({ replayed: true, body: { name: 'lost' } })
+  const stacks = await domain.app.db
+    .selectFrom('stacks')
+    .select('id')
+    .where('team_id', '=', caller.teamId)
+    .execute()
+  expect(stacks).toEqual([{ id: 'body' in found && Object(found.body).id }])
+})
