@@ -1,0 +1,19 @@
+// Waiting for work that goes on by itself, no longer than somebody has the time.
+
+import type { Clock } from './clock.ts'
+
+/** True: the work is done. False: the time is up first. Throws what the work throws until then. */
+export async function doneWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+  // A failure after the time is up is nobody's here; without this it would end the process.
+  work.catch(() => {})
+  const done = new AbortController()
+  const late = clock.sleep(Math.max(0, ms), done.signal).then(
+    () => false,
+    () => false,
+  )
+  try {
+    return await Promise.race([work.then(() => true), late])
+  } finally {
+    done.abort()
+  }
+}
