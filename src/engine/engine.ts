@@ -128,8 +128,9 @@ export interface Engine {
 
   /**
    * Stops every process of a run where it stands: no CPU from then on, memory and connections kept. The run
-   * stays `running`; what needs a process of it (exec, files) throws `frozen`. Throws `not_running`, and
-   * `timeout` when it cannot be frozen, which leaves it as it was.
+   * stays `running`; what needs a process of it (exec, files) throws `frozen`. A command under way stands still
+   * with it, but its deadline does not. Throws `not_running`, and `timeout` when it cannot be frozen, which
+   * leaves it as it was.
    */
   freeze(ref: MachineRef): Promise<void>
 

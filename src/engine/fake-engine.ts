@@ -25,6 +25,7 @@ import {
   newMachine,
   notRunning,
   queryLog,
+  setFrozen,
   startRun,
 } from './fake/machine.ts'
 
@@ -97,9 +98,6 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
     const machine = findRun(ref)
     if (machine.status.frozen) throw new EngineError('frozen', `The machine ${ref.id} is frozen.`)
     return machine
-  }
-  const setFrozen = (machine: FakeMachine, frozen: boolean): void => {
-    machine.status = { ...machine.status, frozen }
   }
   const end = (machine: FakeMachine, change: Partial<MachineStatus>): void => {
     if (!machine.run) return

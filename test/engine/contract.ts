@@ -8,6 +8,7 @@ import { environmentClaims } from './claims/environment.ts'
 import { execClaims } from './claims/exec.ts'
 import { exitClaims } from './claims/exits.ts'
 import { fileClaims } from './claims/files.ts'
+import { freezingClaims } from './claims/freezing.ts'
 import { hostileFileClaims } from './claims/hostile-files.ts'
 import { lifecycleClaims } from './claims/lifecycle.ts'
 import { limitClaims } from './claims/limits.ts'
@@ -32,6 +33,8 @@ const claims = {
   bootFiles: bootFileClaims,
   logs: logClaims,
   exits: exitClaims,
+  /** Standing still and going on, and what the host has. */
+  freezing: freezingClaims,
   limits: limitClaims,
   network: networkClaims,
   posture: postureClaims,

@@ -87,6 +87,9 @@ describe('scripted trouble', () => {
     await fake.start({ ...ref, generation: 2 }, run)
     fake.loseMachine(ref.id)
     expect(fake.machines()).toMatchObject([{ generation: 2, state: 'lost', exit: null }])
+    expect(await kindOf(fake.start({ ...ref, generation: 2 }, run))).toBe('run_lost')
+    await fake.start({ ...ref, generation: 3 }, run)
+    expect(fake.machines()).toMatchObject([{ generation: 3, state: 'running' }])
   })
 
   test('commands can be answered by the test', async () => {

@@ -17,6 +17,8 @@ export type OpenedEngine = {
   engine: Engine
   /** Digest of an image with the configuration `configuredImage` (below). */
   configuredImage: string
+  /** Processor time a run has used so far, in an engine whose machines use any. */
+  cpuNs?: (ref: MachineRef) => number
   /** Closes it and opens another over what it leaves: another process would do the same. */
   reopen?: () => Promise<Engine>
   close(): Promise<void>
@@ -103,6 +105,10 @@ export function createSuite(open: OpenEngine, options: SuiteOptions) {
     engine,
     imageDigest: () => imageDigest,
     configuredImage: () => opened?.configuredImage ?? '',
+    cpuNs(ref: MachineRef): number {
+      if (!opened?.cpuNs) throw new Error('machines of this engine use no processor')
+      return opened.cpuNs(ref)
+    },
     specOf,
 
     async open(): Promise<void> {

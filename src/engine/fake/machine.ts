@@ -80,6 +80,12 @@ export function startRun(
   )
 }
 
+/** Its processes stand still from their next step on, or go on. */
+export function setFrozen(machine: FakeMachine, frozen: boolean): void {
+  machine.status = { ...machine.status, frozen }
+  wake(machine)
+}
+
 /** Ends the run and whatever was executed in it. */
 export function endRun(machine: FakeMachine, change: Partial<MachineStatus>): void {
   machine.run?.killed.abort(new Error('the run ended'))
@@ -172,13 +178,23 @@ function processIn(
     user: machine.image.user,
     hostname: run.spec.hostname,
     files: machine.files,
-    write,
+    write: async (stream, data) => {
+      await whileFrozen(machine, killed)
+      await write(stream, data)
+    },
     sleep: async (ms) => {
-      if (Number.isFinite(ms)) return await clock.sleep(ms, killed)
+      if (Number.isFinite(ms)) {
+        await clock.sleep(ms, killed)
+        return await whileFrozen(machine, killed)
+      }
       // No timer: a server that idles must not keep a test's process alive.
       await untilAborted(killed, async () => await new Promise<never>(() => {}))
     },
   }
+}
+
+async function whileFrozen(machine: FakeMachine, killed: AbortSignal): Promise<void> {
+  while (machine.status.frozen) await untilAborted(killed, async () => await machine.changed.promise)
 }
 
 /** Cuts a process's output into lines of its machine's log. */

@@ -17,19 +17,21 @@ for round in 1 2; do
   done
 done`
 
+/** False when the sandbox did not answer. */
 export async function killInsideGvisor(
   runtime: Runtime,
   container: string,
   marker: string,
   main: Process,
   execsDir: string,
-): Promise<void> {
+): Promise<boolean> {
   const name = `kill-${marker.split('=')[1]}`
   const files = { processFile: join(execsDir, `${name}.json`), pidFile: join(execsDir, `${name}.pid`) }
   const described = execProcess(main, [HELPER, 'sh', '-c', SCRIPT, 'kill', marker], { asRoot: true })
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
   try {
-    await run(runtime.binary, execArgs(runtime, container, files, null), { timeoutMs: KILL_TIMEOUT_MS })
+    const asked = execArgs(runtime, container, files, null)
+    return !(await run(runtime.binary, asked, { timeoutMs: KILL_TIMEOUT_MS })).timedOut
   } finally {
     await Promise.all([rm(files.processFile, { force: true }), rm(files.pidFile, { force: true })])
   }

@@ -8,25 +8,30 @@ export type OnOutput = (output: ExecOutput) => void | Promise<void>
 
 /** How long output of processes left behind is still waited for once the command itself has ended. */
 const DRAIN_MS = 50
-const MAX_COMPLAINT = 4096
 
 /** `ended` rejects with the caller's own error when the caller fails to take output. */
 export type Pump = { ended: Promise<void>; idleSince: () => number; stop: () => void }
 
+/** What is in the pipe waits there until somebody pumps it; destroying the reader closes the pipe. */
+export function openReader(fd: number): Socket {
+  const reader = new Socket({ fd, readable: true, writable: false })
+  reader.on('error', () => {})
+  return reader
+}
+
 /** Reads a pipe to its end, never faster than `onOutput` takes it. */
-export function pump(stream: 'stdout' | 'stderr', fd: number, onOutput: OnOutput): Pump {
-  const socket = new Socket({ fd, readable: true, writable: false })
+export function pump(stream: 'stdout' | 'stderr', reader: Socket, onOutput: OnOutput): Pump {
   let lastData = performance.now()
   let busy = false
   const ended = (async () => {
-    for await (const data of bytesOf(socket)) {
+    for await (const data of bytesOf(reader)) {
       busy = true
       await onOutput({ stream, data })
       busy = false
       lastData = performance.now()
     }
   })()
-  return { ended, idleSince: () => (busy ? performance.now() : lastData), stop: () => socket.destroy() }
+  return { ended, idleSince: () => (busy ? performance.now() : lastData), stop: () => reader.destroy() }
 }
 
 /** A pipe that breaks or is let go has come to its end. */
@@ -60,11 +65,4 @@ export function feed(fd: number, content: Buffer): void {
   // The command may end without reading: that is its choice.
   socket.on('error', () => {})
   socket.end(content)
-}
-
-export async function readAll(fd: number): Promise<string> {
-  const chunks: Buffer[] = []
-  const socket = new Socket({ fd, readable: true, writable: false })
-  for await (const chunk of socket) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString('utf8').slice(0, MAX_COMPLAINT)
 }

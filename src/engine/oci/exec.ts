@@ -1,25 +1,28 @@
 // Runs a command in a running machine. Its output goes through real pipes of ours straight to the caller,
 // whose slowness holds the command back; at its deadline all of it dies, daemonised children included.
+//
+// A call always ends: what neither ends nor can be killed, because the sandbox stands still or the runtime
+// hangs, is let go a moment after its deadline, and the call answers without it.
 
-import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SAFE_PATH } from '../../lib/process.ts'
-import type { ExecExit, ExecRequest, MachineRef } from '../engine.ts'
+import type { ExecExit, ExecRequest, MachineRef, MachineStatus } from '../engine.ts'
+import { EngineError } from '../errors.ts'
 import { execProcess, type OciConfig, type Process } from './bundle.ts'
 import { createChild, killAll, removeChild } from './cgroups.ts'
-import { waitForChild } from './children.ts'
 import { killInsideGvisor } from './exec-kill.ts'
-import { drain, feed, type OnOutput, type Pump, pump, readAll } from './exec-pipes.ts'
+import { type Attempt, type ExecFiles, launchExec } from './exec-launch.ts'
+import type { OnOutput } from './exec-pipes.ts'
 import { getRunning, getRuntime, type Host, type Machine } from './host.ts'
 import type { RunPaths } from './paths.ts'
-import { execArgs, type Runtime } from './runtime.ts'
-import { closeFd, createPipe } from './syscalls.ts'
 
 const TIMED_OUT_CODE = 124
+/** 128 + SIGKILL: what a command ends with that went with its machine. */
+const KILLED_CODE = 137
 const NOT_FOUND = 127
 const NOT_EXECUTABLE = 126
+/** How long what was killed may take to end before the call ends without it. */
+const LET_GO_AFTER_MS = 3000
 
 export async function execInMachine(
   host: Host,
@@ -42,127 +45,79 @@ export async function execInMachine(
   })
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
 
-  const child = runtime.execDetaches ? childGroup(host, paths, name) : null
-  const kill = async () => {
-    if (child) await killAll(host.cgroups, paths.container, name)
-    else await killInsideGvisor(runtime, paths.container, marker, mainProcess, paths.execs)
+  const cgroupChild = runtime.execDetaches ? childGroup(host, paths, name) : null
+  const kill = async (): Promise<void> => {
+    if (cgroupChild) return void (await killAll(host.cgroups, paths.container, name))
+    // A sandbox that stands still runs no helper: what was to be killed is killed when it goes on.
+    const killed =
+      !machine.frozen && (await killInsideGvisor(runtime, paths.container, marker, mainProcess, paths.execs))
+    if (!killed && machine.frozen) machine.onThaw.push(kill)
   }
   try {
-    return await runToEnd(host, { runtime, paths, files, child, request, onOutput, kill, signal })
+    const attempt = launchExec({ runtime, paths, files, cgroupChild, stdin: request.stdin, onOutput, kill })
+    return await untilEnd(host, ref, attempt, { request, onOutput, kill, signal })
   } finally {
-    await Promise.all([rm(files.processFile, { force: true }), rm(files.pidFile, { force: true })])
-    if (child) removeChild(host.cgroups, paths.container, name)
+    await removeFiles(files)
+    if (cgroupChild) removeChild(host.cgroups, paths.container, name)
   }
 }
 
-type Run = {
-  runtime: Runtime
-  paths: RunPaths
-  files: { processFile: string; pidFile: string }
-  child: string | null
+type Call = {
   request: ExecRequest
   onOutput: OnOutput
   kill: () => Promise<void>
   signal: AbortSignal | undefined
 }
 
-async function runToEnd(host: Host, run: Run): Promise<ExecExit> {
-  const { request } = run
+async function untilEnd(host: Host, ref: MachineRef, attempt: Attempt, call: Call): Promise<ExecExit> {
   let timedOut = false
-  const aborted = run.signal ?? new AbortController().signal
-  const timer = setTimeout(() => {
+  const timers: NodeJS.Timeout[] = []
+  const after = (ms: number, work: () => void) => void timers.push(setTimeout(work, ms))
+  const kill = () => {
+    call.kill().catch((error: unknown) => host.log.warn({ error }, 'a command was not killed'))
+  }
+  const end = () => {
+    attempt.cancel()
+    kill()
+    after(LET_GO_AFTER_MS, () => {
+      // Whatever held it back may have held back its beginning.
+      kill()
+      attempt.letGo()
+    })
+  }
+  const onRunEnded = ({ id }: MachineStatus) => {
+    if (id === ref.id) after(LET_GO_AFTER_MS, attempt.letGo)
+  }
+  after(call.request.timeoutMs, () => {
     timedOut = true
-    void run.kill().catch((error: unknown) => host.log.warn({ error }, 'a timed out command was not killed'))
-  }, request.timeoutMs)
-  const onAbort = () => {
-    void run.kill().catch((error: unknown) => host.log.warn({ error }, 'an abandoned command was not killed'))
-  }
-  aborted.addEventListener('abort', onAbort, { once: true })
-  try {
-    const { exitCode, failedToStart } = await spawnAndPump(run, () => aborted.aborted || timedOut)
-    if (timedOut) return { exitCode: TIMED_OUT_CODE, timedOut: true }
-    if (failedToStart !== null) return await reportFailedStart(run, failedToStart)
-    return { exitCode, timedOut: false }
-  } finally {
-    clearTimeout(timer)
-    aborted.removeEventListener('abort', onAbort)
-  }
-}
-
-async function spawnAndPump(
-  run: Run,
-  isCancelled: () => boolean,
-): Promise<{ exitCode: number; failedToStart: string | null }> {
-  const [stdout, stderr] = [createPipe(), createPipe()]
-  const stdin = run.request.stdin === null ? null : createPipe()
-  const launcher = spawn(
-    run.runtime.binary,
-    execArgs(run.runtime, run.paths.container, run.files, run.child),
-    {
-      env: { PATH: SAFE_PATH },
-      stdio: [stdin?.readEnd ?? 'ignore', stdout.writeEnd, stderr.writeEnd],
-      detached: true,
-    },
-  )
-  for (const fd of [stdout.writeEnd, stderr.writeEnd, ...(stdin ? [stdin.readEnd] : [])]) closeFd(fd)
-  if (stdin && run.request.stdin) feed(stdin.writeEnd, run.request.stdin)
-
-  const launched = new Promise<number>((resolve, reject) => {
-    launcher.once('error', reject)
-    launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
+    end()
   })
-  if (run.runtime.execDetaches) {
-    // Readers start only now: until here, what is in the pipe may be the runtime's own complaint.
-    const launchCode = await launched
-    const pid = readPid(run.files.pidFile)
-    if (launchCode !== 0 || pid === null) {
-      const complaint = await readAll(stderr.readEnd)
-      closeFd(stdout.readEnd)
-      return { exitCode: launchCode, failedToStart: complaint }
-    }
-    if (isCancelled()) await run.kill()
-    const pumps = [pump('stdout', stdout.readEnd, run.onOutput), pump('stderr', stderr.readEnd, run.onOutput)]
-    killOnFailure(run, pumps)
-    const code = await waitForChild(pid)
-    await drain(pumps)
-    return { exitCode: code ?? TIMED_OUT_CODE, failedToStart: null }
+  // Nobody takes the output any more, so the command is not wanted either.
+  attempt.readerFailed.catch(end)
+  call.signal?.addEventListener('abort', end, { once: true })
+  host.events.on('ended', onRunEnded)
+  try {
+    const outcome = await attempt.outcome
+    if (timedOut) return { exitCode: TIMED_OUT_CODE, timedOut }
+    if (outcome.kind === 'not-started') return await reportNotStarted(call, outcome.complaint)
+    const exitCode = outcome.kind === 'ended' ? outcome.exitCode : null
+    return { exitCode: exitCode ?? KILLED_CODE, timedOut }
+  } finally {
+    for (const timer of timers) clearTimeout(timer)
+    call.signal?.removeEventListener('abort', end)
+    host.events.off('ended', onRunEnded)
   }
-  let complaint = ''
-  const started = () => existsSync(run.files.pidFile)
-  const pumps = [
-    pump('stdout', stdout.readEnd, run.onOutput),
-    pump('stderr', stderr.readEnd, async (output) => {
-      // Before the command runs, only the runtime itself can have said something.
-      if (complaint.length < 4096 && !started()) complaint += output.data.toString('utf8')
-      else await run.onOutput(output)
-    }),
-  ]
-  killOnFailure(run, pumps)
-  const exitCode = await launched
-  await drain(pumps)
-  return { exitCode, failedToStart: started() ? null : complaint }
 }
 
 /** A command that cannot be executed ends as it would in a shell: 127 or 126, and why on stderr. */
-async function reportFailedStart(run: Run, complaint: string): Promise<ExecExit> {
-  const command = run.request.argv[0] ?? ''
+async function reportNotStarted({ request, onOutput }: Call, complaint: string): Promise<ExecExit> {
+  // It was frozen between our look and the runtime's.
+  if (/paused container/.test(complaint)) throw new EngineError('frozen', 'The machine is frozen.')
+  const command = request.argv[0] ?? ''
   const denied = /permission denied|exec format error|is a directory/i.test(complaint)
   const why = denied ? 'cannot be executed' : 'command not found'
-  await run.onOutput({ stream: 'stderr', data: Buffer.from(`${command.slice(0, 200)}: ${why}\n`) })
+  await onOutput({ stream: 'stderr', data: Buffer.from(`${command.slice(0, 200)}: ${why}\n`) })
   return { exitCode: denied ? NOT_EXECUTABLE : NOT_FOUND, timedOut: false }
-}
-
-/** Nobody takes the output any more, so the command is not wanted either; `drain` tells the caller why. */
-function killOnFailure(run: Run, pumps: Pump[]): void {
-  for (const one of pumps) one.ended.catch(() => run.kill())
-}
-
-function readPid(path: string): number | null {
-  try {
-    return Number(readFileSync(path, 'utf8'))
-  } catch {
-    return null
-  }
 }
 
 /** A group of the exec's own below the machine's, so that exactly its processes can be killed. */
@@ -174,4 +129,8 @@ function childGroup(host: Host, paths: RunPaths, name: string): string {
 async function loadProcess(machine: Machine, paths: RunPaths): Promise<Process> {
   machine.process ??= (JSON.parse(await readFile(paths.config, 'utf8')) as OciConfig).process
   return machine.process
+}
+
+async function removeFiles({ processFile, pidFile }: ExecFiles): Promise<void> {
+  await Promise.all([rm(processFile, { force: true }), rm(pidFile, { force: true })])
 }

@@ -82,6 +82,7 @@ async function recordEnd(host: Host, machine: Machine, exit: Exit): Promise<void
   Object.assign(record, { state: 'exited', exit })
   machine.process = null
   machine.frozen = false
+  machine.onThaw = []
   const run = host.paths.run(record.spec.id, record.generation)
   const runtime = getRuntime(host, record.spec.isolation)
   machine.cleanup = Promise.all([

@@ -26,6 +26,9 @@ export function thawMachine(host: Host, ref: MachineRef): Promise<void> {
     const machine = await getRun(host, ref)
     thawGroup(host.cgroups, host.paths.run(ref.id, ref.generation).container)
     machine.frozen = false
+    for (const work of machine.onThaw.splice(0)) {
+      work().catch((error: unknown) => host.log.warn({ error }, 'a command was not killed after the thaw'))
+    }
     // What was killed while it was frozen dies now.
     await settleEnd(host, machine)
   })

@@ -30,6 +30,8 @@ export type Machine = {
   execs: number
   /** Its processes stand still (freeze.ts); the kernel knows it too, so an adoption finds it again. */
   frozen: boolean
+  /** What waits until they go on. */
+  onThaw: (() => Promise<void>)[]
   /** It is being ended, or was ended and has not started since. What it still sends on its way is not use. */
   ending: boolean
 }
@@ -65,6 +67,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     cleanup: Promise.resolve(),
     execs: 0,
     frozen: false,
+    onThaw: [],
     ending: false,
   }
 }

@@ -4,7 +4,7 @@
 
 import { readdir } from 'node:fs/promises'
 import type { RecoverReport } from '../engine.ts'
-import { isFrozen, listCgroups } from './cgroups.ts'
+import { isFrozen, listCgroups, thawGroup } from './cgroups.ts'
 import { clearStaleQgroups, destroyDisk, listDisks } from './disks.ts'
 import { settleEnd } from './exits.ts'
 import { getRuntime, newMachine, type Host, type Machine } from './host.ts'
@@ -62,6 +62,8 @@ async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' 
   if (record.state !== 'running') return 'ended'
   if (record.monitor && isMonitorAlive(record.monitor)) {
     machine.frozen = isFrozen(host.cgroups, paths.container)
+    // A freeze that was cut short may have stopped some of its processes.
+    if (!machine.frozen) thawGroup(host.cgroups, paths.container)
     return 'adopted'
   }
   // Neither alive nor with an exit code: the host went down under it.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { eventually, type Suite } from '../suite.ts'
+import { eventually, kindOf, type Suite } from '../suite.ts'
 
 export function restartClaims(suite: Suite): void {
   test('a new engine adopts what runs: commands, files, log and exit go on', async () => {
@@ -46,5 +46,22 @@ export function restartClaims(suite: Suite): void {
     await suite.engine().stop(kept, 0)
     const again = await suite.start({ id: kept.id, generation: 2 })
     expect(await suite.sh(again, 'cat /data/file')).toMatchObject({ stdout: 'kept\n' })
+  })
+
+  test('a new engine knows that a machine is frozen, and thaws it', async () => {
+    const counting = 'i=0; while :; do i=$((i+1)); echo $i > /dev/shm/count; done'
+    const ref = await suite.running({ entrypoint: ['bash', '-c', counting], cmd: [] })
+    await suite.engine().freeze(ref)
+    const used = suite.cpuNs(ref)
+    await suite.reopen()
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'running', frozen: true })
+    expect(await kindOf(suite.sh(ref, 'true'))).toBe('frozen')
+    expect(suite.cpuNs(ref)).toBe(used)
+    await suite.engine().thaw(ref)
+    // Empty for a moment each time it is written.
+    const count = async () => Number((await suite.sh(ref, 'cat /dev/shm/count')).stdout) || null
+    const first = await eventually(count)
+    await eventually(async () => (Number(await count()) > first ? true : null))
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'running', frozen: false })
   })
 }

@@ -1,0 +1,103 @@
+// The engine of this host for a test: a data directory and an instance of its own, and at the end the proof
+// that nothing of it is left on the host, nor anything of the host's own changed.
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { expect, vi } from 'vitest'
+import type { MachineRef } from '../../src/engine/engine.ts'
+import { openCgroups } from '../../src/engine/oci/cgroups.ts'
+import { openOciEngine, type OciEngine, type OciOptions } from '../../src/engine/oci/oci-engine.ts'
+import { createPaths } from '../../src/engine/oci/paths.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { RESOLVER_PORT } from '../../src/roles/channel.ts'
+import { loadInstance, runDirOf } from '../../src/supervisor/instance.ts'
+import { cleanHost, hostStateOf } from '../support/host-state.ts'
+
+/** Images are built once and used by all tests. */
+export const IMAGES_DIR = '/var/lib/berth-test/images'
+export const IMAGE = 'berth.local/debian:12'
+
+/** Files of the host that a machine would reach if anything led out of it. */
+const hostFiles = [
+  '/etc/hostname',
+  '/etc/hosts',
+  '/etc/passwd',
+  '/etc/resolv.conf',
+  '/proc/sys/kernel/core_pattern',
+]
+
+export type HostEngine = Awaited<ReturnType<typeof openHostEngine>>
+
+export async function openHostEngine(overrides: Partial<OciOptions> = {}) {
+  const before = await readHostFiles()
+  const dataDir = await mkdtemp('/var/tmp/berth-contract-')
+  const instance = await loadInstance(dataDir)
+  const runDir = runDirOf(instance)
+  const options: OciOptions = {
+    instance,
+    dataDir,
+    imagesDir: IMAGES_DIR,
+    runDir,
+    isolation: 'auto',
+    poolGb: 16,
+    reserveGb: 1,
+    registryMirrors: {},
+    registryAuthFile: null,
+    upstreamProxy: null,
+    onProgress: () => {},
+    resolverPort: RESOLVER_PORT,
+    log: silentLog,
+    clock: systemClock,
+    ...overrides,
+  }
+  const cgroups = openCgroups(instance.id)
+  const paths = createPaths(options)
+  let engine = await openOciEngine(options)
+  return {
+    instance,
+    options,
+    cgroups,
+    paths,
+    engine: (): OciEngine => engine,
+
+    /** Closes the engine, lets something happen that no engine sees, and opens another over what is there. */
+    reopen: async (between: () => void | Promise<void> = () => {}): Promise<OciEngine> => {
+      await engine.close()
+      await between()
+      engine = await openOciEngine(options)
+      return engine
+    },
+
+    /** Processor time that the processes of a run have used so far. */
+    cpuNs: ({ id, generation }: MachineRef): number => {
+      const { container } = paths.run(id, generation)
+      const group = (tree = '') => `${tree}/${cgroups.parent}/${container}`
+      if (cgroups.version === 1) {
+        return Number(readFileSync(`${group(cgroups.trees['cpuacct'])}/cpuacct.usage`, 'utf8'))
+      }
+      const stat = readFileSync(`${group(cgroups.main)}/cpu.stat`, 'utf8')
+      return 1000 * Number(/^usage_usec (\d+)$/m.exec(stat)?.[1])
+    },
+
+    close: async (): Promise<void> => {
+      await engine.recover([])
+      await engine.close()
+      try {
+        // The kernel lets go of a loop device a moment after its last mount.
+        await vi.waitFor(async () => expect(await hostStateOf(instance, dataDir)).toEqual(cleanHost), 5000)
+        expect(await readHostFiles()).toEqual(before)
+      } finally {
+        await rm(dataDir, { recursive: true })
+        await rm(runDir, { recursive: true, force: true })
+      }
+    },
+  }
+}
+
+async function readHostFiles(): Promise<Record<string, string>> {
+  const pairs = await Promise.all(
+    hostFiles.map(async (path) => [path, await readFile(path, 'utf8')] as const),
+  )
+  return Object.fromEntries(pairs)
+}
