@@ -7,6 +7,7 @@ import type { Clock } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
 import type { Failpoints } from './lib/failpoints.ts'
 import type { Log } from './lib/log.ts'
+import { createSteadyClock, type SteadyClock } from './lib/steady-clock.ts'
 import { createSingleFlight, type SingleFlight } from './lib/single-flight.ts'
 import type { Database } from './store/db.ts'
 
@@ -22,6 +23,10 @@ export type AppParts = {
 }
 
 export type App = AppParts & {
+  /** The time the service goes by. */
+  clock: SteadyClock
+  /** The database, the engine or this process was away since the last heartbeat (domain/time/heartbeat.ts). */
+  outage: { isOn: boolean }
   /**
    * Units on their way to another state, by what is done and to which. Whoever needs the same while it is
    * under way, a second caller or the loop that resumes what a crash left, joins it.
@@ -32,5 +37,6 @@ export type App = AppParts & {
 }
 
 export function createApp(parts: AppParts): App {
-  return { ...parts, ways: createSingleFlight<void>(parts.clock), uses: new Map() }
+  const clock = createSteadyClock(parts.clock)
+  return { ...parts, clock, outage: { isOn: false }, ways: createSingleFlight<void>(clock), uses: new Map() }
 }

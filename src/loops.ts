@@ -2,11 +2,13 @@
 
 import type { App } from './app.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
+import { followWallClock } from './domain/time/clock-jumps.ts'
+import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
 import { watchExits } from './domain/units/exits.ts'
 import { reconcileMachines, resumePassingUnits } from './domain/units/reconcile.ts'
 import { coolFrozenUnits, sleepIdleUnits } from './domain/units/idle.ts'
-import { SECOND } from './lib/clock.ts'
+import { MINUTE, SECOND } from './lib/clock.ts'
 import { runLoop } from './lib/loop.ts'
 
 const loops = [
@@ -14,24 +16,40 @@ const loops = [
   { name: 'cool frozen units', everyMs: 5 * SECOND, round: coolFrozenUnits },
   { name: 'destroy errored units', everyMs: 5 * SECOND, round: destroyErroredUnits },
   { name: 'resume passing units', everyMs: 5 * SECOND, round: resumePassingUnits },
-  { name: 'reconcile machines', everyMs: 10 * SECOND, round: reconcileMachines },
+  { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },
+  { name: 'follow the wall clock', everyMs: SECOND, round: followWallClock },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
 ]
+
+/** Of any round: statements and calls of the engine have shorter deadlines, and no round makes many in a row. */
+const LONGEST_ROUND_MS = 2 * MINUTE
 
 /** Call it after `recover` (domain/units/reconcile.ts). `stop` resolves when the rounds under way have ended. */
 export function startLoops(app: App): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const { clock, log } = app
+  // One that throws is stuck: nobody catches it, so the process ends and is started afresh (roles/role.ts).
   const running = [
     watchExits(app, stopped.signal),
-    ...loops.map(({ name, everyMs, round }) =>
-      runLoop({ name, everyMs, run: () => round(app) }, { clock, log, signal: stopped.signal }),
-    ),
+    watchTraffic(app, stopped.signal),
+    ...loops.map(({ name, everyMs, round }) => {
+      const loop = { name, everyMs, longestMs: LONGEST_ROUND_MS, run: () => runRound(app, round) }
+      return runLoop(loop, { clock, log, signal: stopped.signal })
+    }),
   ]
   return {
     stop: async () => {
       stopped.abort()
       await Promise.all(running)
     },
+  }
+}
+
+async function runRound(app: App, round: (app: App) => Promise<void>): Promise<void> {
+  try {
+    await round(app)
+  } catch (error) {
+    noteFailure(app, error)
+    throw error
   }
 }

@@ -3,6 +3,8 @@ import { createTestClock } from '../../test/support/clock.ts'
 import { silentLog } from './log.ts'
 import { runLoop } from './loop.ts'
 
+const nap = async (ms = 1) => await new Promise((resolve) => setTimeout(resolve, ms))
+
 it('a loop goes on after a failed round, never overlaps, and ends when told to', async () => {
   const clock = createTestClock()
   const stop = new AbortController()
@@ -12,6 +14,7 @@ it('a loop goes on after a failed round, never overlaps, and ends when told to',
     {
       name: 'test',
       everyMs: 1,
+      longestMs: 60_000,
       run: async () => {
         under += 1
         expect(under).toBe(1)
@@ -26,4 +29,56 @@ it('a loop goes on after a failed round, never overlaps, and ends when told to',
   )
   await loop
   expect(rounds).toBe(4)
+})
+
+/** Every round whose number `hangs` says never ends. */
+function hangingLoop(hangs: (round: number) => boolean) {
+  const clock = createTestClock()
+  const stop = new AbortController()
+  const state = { rounds: 0 }
+  const run = async () => {
+    state.rounds += 1
+    if (hangs(state.rounds)) await new Promise<never>(() => {})
+  }
+  const loop = { name: 'test', everyMs: 1, longestMs: 60_000, run }
+  const ended = runLoop(loop, { clock, log: silentLog, signal: stop.signal })
+  /** A minute as a process lives through it, and not as one that is stopped meanwhile. */
+  const passMinute = async () => {
+    for (let seconds = 0; seconds < 60; seconds += 5) {
+      clock.advance(5_000)
+      await nap()
+    }
+  }
+  return { clock, stop, state, ended, passMinute }
+}
+
+it('a round that hangs is left behind, and the loop goes on', async () => {
+  const { stop, state, ended, passMinute } = hangingLoop((round) => round === 2 || round === 4)
+  await expect.poll(() => state.rounds).toBe(2)
+  await passMinute()
+  await expect.poll(() => state.rounds).toBe(4)
+  await passMinute()
+  await expect.poll(() => state.rounds).toBeGreaterThan(5)
+  stop.abort()
+  await ended
+})
+
+it('a loop whose rounds hang one after the other throws', async () => {
+  const { state, ended, passMinute } = hangingLoop(() => true)
+  const thrown = expect(ended).rejects.toThrow('3 rounds of the loop "test" hang')
+  for (const round of [1, 2, 3]) {
+    await expect.poll(() => state.rounds).toBe(round)
+    await passMinute()
+  }
+  await thrown
+})
+
+it('a process that stood still for an hour does not take its round for hung', async () => {
+  const { clock, stop, state, ended, passMinute } = hangingLoop((round) => round === 1)
+  clock.advance(3_600_000)
+  await nap(20)
+  expect(state.rounds).toBe(1)
+  stop.abort()
+  await passMinute()
+  await ended
 })

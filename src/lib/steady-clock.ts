@@ -5,7 +5,8 @@
 
 import { type Clock, SECOND } from './clock.ts'
 
-export type Jump = { from: Date; to: Date }
+/** `offsetMs`: wall time less monotonic time from then on. */
+export type Jump = { from: Date; to: Date; offsetMs: number }
 
 export type SteadyClock = Clock & {
   /** Wall time less monotonic time, as this clock goes by now. */
@@ -50,9 +51,9 @@ export function createSteadyClock(source: Clock): SteadyClock {
     const tooLong = source.sleep(LONGEST_HOLD_MS, pause.signal).catch(() => {})
     await Promise.race([Promise.allSettled(holding), tooLong])
     pause.abort()
-    const nextMs = wallOffsetMs()
-    await work({ from: now(), to: source.now() })
-    offsetMs = nextMs
+    const jump = { from: now(), to: source.now(), offsetMs: wallOffsetMs() }
+    await work(jump)
+    offsetMs = jump.offsetMs
   }
 
   return {
@@ -76,6 +77,7 @@ export function createSteadyClock(source: Clock): SteadyClock {
       }
     },
     follow: async (work) => {
+      if (following) return await following
       following = changeOver(work).finally(() => {
         following = null
       })

@@ -8,12 +8,14 @@ import { up as accounts } from './migrations/0001-accounts.ts'
 import { up as units } from './migrations/0002-units.ts'
 import { up as sleep } from './migrations/0003-sleep.ts'
 import { up as idempotency } from './migrations/0004-idempotency.ts'
+import { up as time } from './migrations/0005-time.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
   '0002-units': { up: units },
   '0003-sleep': { up: sleep },
   '0004-idempotency': { up: idempotency },
+  '0005-time': { up: time },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

@@ -21,6 +21,7 @@ const change = (id: string, rest: Partial<StateChange> = {}): StateChange => ({
   from: { state: 'running', generation: 1 },
   to: { state: 'stopping', generation: 1, stoppedReason: 'user', frozen: false },
   at: domain.clock.now(),
+  runAt: domain.clock.now(),
   priceNanoCentsPerHour: 1n,
   set: {},
   ...rest,

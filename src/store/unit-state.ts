@@ -13,8 +13,8 @@ export type StateChange = {
   from: { state: UnitState; generation: number }
   to: { state: UnitState; generation: number; stoppedReason: StoppedReason | null; frozen: boolean }
   at: Date
-  /** Where the run begins or ends, when that is not `at`. */
-  runAt?: Date
+  /** Where the billed run begins or ends. */
+  runAt: Date
   /** Refuse if the unit is due to sleep only later than this: somebody used it meanwhile. */
   ifSleepsBy?: Date
   /** Refuse if the unit was used later than this. */
@@ -37,8 +37,7 @@ export type StateFields = {
 
 /** True for the one whose change it is. Only domain/units/transition.ts calls this. */
 export async function changeState(db: Kysely<Database>, change: StateChange): Promise<boolean> {
-  const { id, from, to, at, set, ifSleepsBy, ifUnusedSince } = change
-  const runAt = change.runAt ?? at
+  const { id, from, to, at, runAt, set, ifSleepsBy, ifUnusedSince } = change
   const opens = to.state === 'running' && from.state !== 'running'
   const closes = from.state === 'running' && to.state !== 'running'
   const moved = await db

@@ -50,6 +50,26 @@ export async function setStackWindow(
     .execute()
 }
 
+/**
+ * Of any team: nobody sleeps earlier than `byMs` later and `graceMs` from now, yet a whole window from now at
+ * the latest.
+ */
+export async function putOffSleep(
+  db: Kysely<Database>,
+  { now, byMs, graceMs }: { now: Date; byMs: number; graceMs: number },
+): Promise<void> {
+  const soonest = new Date(now.getTime() + graceMs)
+  const later = sql<Date>`sleeps_at + ${Math.round(byMs)}::bigint * interval '1 millisecond'`
+  await db
+    .updateTable('units')
+    .set({
+      sleeps_at: sql`least(${windowEnd(sql`${now}::timestamptz`)}, greatest(${later}, ${soonest}))`,
+    })
+    .where('state', '=', 'running')
+    .where('sleeps_at', 'is not', null)
+    .execute()
+}
+
 /** Only what runs has a time to sleep (spec 2.1). */
 function endIfRunning(since: RawBuilder<Date>, sleep: string): RawBuilder<Date | null> {
   return sql<Date | null>`case when units.state = 'running'

@@ -24,6 +24,7 @@ export type TestDomain = {
   app: App
   engine: FakeEngine
   clock: TestClock
+  databaseUrl: string
   /** Trouble to come, by the place it comes at (lib/failpoints.ts). A crash is a call that never returns. */
   troubles: Map<string, Trouble>
   makeCaller(policy?: Partial<Policy>, plan?: Caller['plan']): Promise<Caller>
@@ -54,6 +55,7 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
     app,
     engine,
     clock,
+    databaseUrl: database.url,
     troubles,
     makeCaller: (policy = {}, plan = 'team') => makeCaller(app, policy, plan),
     restarted: () => createApp(parts),
@@ -75,7 +77,7 @@ function scriptedFailpoints(troubles: Map<string, Trouble>): Failpoints {
 
 /** Somebody of a team of their own, with a key. */
 export async function makeCaller(
-  app: Pick<App, 'db' | 'clock'>,
+  app: Pick<App, 'db'> & { clock: Pick<App['clock'], 'now'> },
   policy: Partial<Policy>,
   plan: Caller['plan'],
 ): Promise<Caller> {

@@ -3,6 +3,8 @@
 
 import type { App } from '../../app.ts'
 import type { Unit } from '../../contract/unit.ts'
+import { SECOND } from '../../lib/clock.ts'
+import { doneWithin } from '../../lib/done-within.ts'
 import type { Step } from '../../lib/saga.ts'
 import { deleteBootFiles } from '../../store/boot-files.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
@@ -44,14 +46,16 @@ export async function destroyUnit(app: App, caller: Caller, id: string): Promise
 /** A loop's round: units in `error` whose hour has passed (spec 3). */
 export async function destroyErroredUnits(app: App): Promise<void> {
   const due = await listUnitsDueToBeDestroyed(app.db, { now: app.clock.now(), limit: 100 })
-  await Promise.all(
-    due.map(async (unit) => {
-      await destroy(app, unit).catch((error: unknown) => {
-        app.log.warn({ err: error, unitId: unit.id }, 'a unit in error was not destroyed yet')
-      })
-    }),
-  )
+  const destroyed = due.map(async (unit) => {
+    await destroy(app, unit).catch((error: unknown) => {
+      app.log.warn({ err: error, unitId: unit.id }, 'a unit in error was not destroyed yet')
+    })
+  })
+  // One that is slow to go must not hold up those of the next round.
+  await doneWithin(app.clock, LONGEST_WAIT_MS, Promise.all(destroyed))
 }
+
+const LONGEST_WAIT_MS = 5 * SECOND
 
 async function destroy(app: App, unit: UnitRecord): Promise<void> {
   let current: UnitRecord | null = unit

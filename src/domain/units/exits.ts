@@ -5,6 +5,7 @@ import type { App } from '../../app.ts'
 import { nextState } from '../../contract/states.ts'
 import type { MachineStatus } from '../../engine/engine.ts'
 import { SECOND } from '../../lib/clock.ts'
+import { findHeartbeat } from '../../store/heartbeats.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { transition } from './transition.ts'
@@ -26,12 +27,21 @@ export async function recordExit(app: App, status: MachineStatus): Promise<void>
 
 async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promise<boolean> {
   if (unit.state === 'sleeping') return (await transition(app, unit, 'cooled')) !== null
-  if (!exit) return (await transition(app, unit, 'lost')) !== null
+  if (!exit) return await moveLost(app, unit)
   const lastExit = { code: exit.code, oomKilled: exit.oomKilled, at: exit.at.toISOString() }
   // Before it was ever ready no start was recorded.
   const startedAt = unit.state === 'running' ? {} : { startedAt: unit.changedAt }
-  const moved = await transition(app, unit, 'exited', { runAt: exit.at, set: { lastExit, ...startedAt } })
+  const moved = await transition(app, unit, 'exited', {
+    endedAt: exit.at,
+    set: { lastExit, ...startedAt },
+  })
   return moved !== null
+}
+
+/** Nobody knows when it ended; it was alive when the service was last whole, and is billed up to then. */
+async function moveLost(app: App, unit: UnitRecord): Promise<boolean> {
+  const last = await findHeartbeat(app.db)
+  return (await transition(app, unit, 'lost', last ? { endedAt: last.at } : {})) !== null
 }
 
 /** Asks the engine how this unit's run ended, for when an operation found it not running. */

@@ -11,12 +11,14 @@ const BATCH = 500
 
 /** A loop's round. Reads what is due from the store, so it may run twice and in two processes. */
 export async function sleepIdleUnits(app: App): Promise<void> {
+  // Somebody may have tried to use them.
+  if (app.outage.isOn) return
   const now = app.clock.now()
   const due = await listUnitsDueToSleep(app.db, { now, limit: BATCH })
   await Promise.all(
     due.map(async (unit) => {
       // A use between the reading and this moves sleepsAt, and then the unit stays awake.
-      const stopping = await transition(app, unit, 'idle', { ifSleepsBy: now })
+      const stopping = await transition(app, unit, 'idle', { ifDue: true })
       // Not waited for: one machine that is slow to stop must not keep others awake.
       if (stopping) void walk(app, stopping, sleepWay).catch(logFailure(app, unit, 'did not fall asleep'))
     }),

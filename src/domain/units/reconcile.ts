@@ -3,9 +3,12 @@
 
 import type { App } from '../../app.ts'
 import type { MachineStatus } from '../../engine/engine.ts'
-import { SECOND } from '../../lib/clock.ts'
+import { MINUTE, SECOND } from '../../lib/clock.ts'
+import { doneWithin } from '../../lib/done-within.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listPassingUnits, listUnitsWithMachines } from '../../store/units.ts'
+import { resumeTime } from '../time/clock-jumps.ts'
+import { beat, noteOutage } from '../time/heartbeat.ts'
 import { createWay } from './create.ts'
 import { destroyWay } from './destroy.ts'
 import { isOfRun, lostRun, recordExit } from './exits.ts'
@@ -20,6 +23,8 @@ import { walk, type Way } from './way.ts'
  * their way go on. Throws when the engine or the database is away; call it again then.
  */
 export async function recover(app: App): Promise<void> {
+  noteOutage(app)
+  await resumeTime(app)
   const wanted = await listUnitsWithMachines(app.db)
   const report = await app.engine.recover(wanted.map((unit) => unit.id))
   app.log.info(report, 'recovered')
@@ -58,55 +63,78 @@ function wayOf({ state, stoppedReason, frozen }: UnitRecord): Way | null {
 }
 
 type Unit = Pick<UnitRecord, 'id' | 'state' | 'generation' | 'frozen'>
+/** What the database and the engine say. Not settled: the engine said so before the unit came to be as it is. */
+type Pair = { unit: Unit; status: MachineStatus | undefined; isSettled: boolean }
 
-/** A state younger than this may be ahead of the engine's list, which was read before it. */
 const SETTLE_MS = 10 * SECOND
+/** A machine that is slow to obey must not hold up the next round. */
+const LONGEST_WAIT_MS = 5 * SECOND
+/** Longer than the engine gives itself for any of it. */
+const LONGEST_CORRECTION_MS = 8 * MINUTE
 
 /** A loop's round: exits nobody told us of, runs the host knows nothing of, machines nobody wants. */
 export async function reconcileMachines(app: App): Promise<void> {
   const listedAt = app.clock.now()
+  const seenMs = app.clock.monotonicMs()
   // The list first: a machine's row is always older than the machine.
-  const machines = new Map((await app.engine.list()).map((status) => [status.id, status]))
-  const units = new Map((await listUnitsWithMachines(app.db)).map((unit) => [unit.id, unit]))
-  const unwanted = [...machines.keys()].filter((id) => !units.has(id))
-  await Promise.all([
-    ...unwanted.map((id) => attempt(app, id, () => app.engine.destroy(id))),
-    ...[...units.values()].map((unit) => {
-      const isSettled = listedAt.getTime() - unit.changedAt.getTime() > SETTLE_MS
-      return attempt(app, unit.id, () => reconcileMachine(app, unit, machines.get(unit.id), isSettled))
-    }),
-  ])
+  const statuses = new Map((await app.engine.list()).map((status) => [status.id, status]))
+  const units = await listUnitsWithMachines(app.db)
+  const pairs = units.map((unit) => {
+    const isSettled = listedAt.getTime() - unit.changedAt.getTime() > SETTLE_MS
+    return { unit, status: statuses.get(unit.id), isSettled }
+  })
+
+  const ends = pairs.flatMap((pair) => endOf(pair) ?? [])
+  await Promise.all(ends.map((end) => logged(app, end.id, recordExit(app, end))))
+  // What is dead was last seen alive at the heartbeat before this one, so it comes after.
+  if (!pairs.some(isInDoubt)) await beat(app, { seenMs })
+
+  for (const { id } of units) statuses.delete(id)
+  const corrections = [
+    ...[...statuses.keys()].map((id) => ({ id, effect: () => app.engine.destroy(id) })),
+    ...pairs.flatMap((pair) => correctionOf(app, pair) ?? []),
+  ]
+  await doneWithin(app.clock, LONGEST_WAIT_MS, Promise.all(corrections.map((each) => correct(app, each))))
 }
 
-async function reconcileMachine(
-  app: App,
-  unit: Unit,
-  status: MachineStatus | undefined,
-  isSettled: boolean,
-): Promise<void> {
-  if (!isOfRun(unit, status)) {
-    const ranHere = unit.state === 'running' || (unit.state === 'sleeping' && unit.frozen)
-    if (ranHere && isSettled) await recordExit(app, lostRun(unit))
-  } else if (status.state !== 'running') {
-    await recordExit(app, status)
-  } else if (isSettled) {
-    await correct(app, unit, status)
-  }
+/** How the unit's run ended, where it is over and the unit does not know. */
+function endOf({ unit, status, isSettled }: Pair): MachineStatus | null {
+  if (isOfRun(unit, status)) return status.state !== 'running' && isToEnd(unit) ? status : null
+  return isToRun(unit) && isSettled ? lostRun(unit) : null
 }
 
-/** A machine that runs, and not as its unit says: what a crash tore, or an effect that came too late. */
-async function correct(app: App, unit: Unit, status: MachineStatus): Promise<void> {
-  const ref = { id: unit.id, generation: unit.generation }
-  if (unit.state === 'running' && status.frozen) await app.engine.thaw(ref)
-  if (unit.state === 'sleeping' && unit.frozen && !status.frozen) await app.engine.freeze(ref)
-  const isUnwanted = unit.state === 'stopped' || (unit.state === 'sleeping' && !unit.frozen)
-  if (isUnwanted) await app.engine.stop(ref, STOP_GRACE_MS)
+function isInDoubt({ unit, status, isSettled }: Pair): boolean {
+  return isToRun(unit) && !isOfRun(unit, status) && !isSettled
 }
 
-async function attempt(app: App, unitId: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
+function isToRun({ state, frozen }: Unit): boolean {
+  return state === 'running' || (state === 'sleeping' && frozen)
+}
+
+/** Whether the end of its run is news. */
+function isToEnd(unit: Unit): boolean {
+  return isToRun(unit) || unit.state === 'creating' || unit.state === 'starting'
+}
+
+type Correction = { id: string; effect: () => Promise<void> }
+
+/** For a machine that runs, and not as its unit says: what a crash tore, or an effect that came too late. */
+function correctionOf(app: App, { unit, status, isSettled }: Pair): Correction | null {
+  if (!isSettled || !isOfRun(unit, status) || status.state !== 'running') return null
+  const { id, state, frozen, generation } = unit
+  const ref = { id, generation }
+  if (state === 'running' && status.frozen) return { id, effect: () => app.engine.thaw(ref) }
+  if (state === 'sleeping' && frozen && !status.frozen) return { id, effect: () => app.engine.freeze(ref) }
+  const isUnwanted = state === 'stopped' || (state === 'sleeping' && !frozen)
+  return isUnwanted ? { id, effect: () => app.engine.stop(ref, STOP_GRACE_MS) } : null
+}
+
+async function correct(app: App, { id, effect }: Correction): Promise<void> {
+  await logged(app, id, app.ways.run(`correct ${id}`, LONGEST_CORRECTION_MS, effect))
+}
+
+async function logged(app: App, unitId: string, work: Promise<void>): Promise<void> {
+  await work.catch((error: unknown) => {
     app.log.warn({ err: error, unitId }, 'a machine was not reconciled')
-  }
+  })
 }

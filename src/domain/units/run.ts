@@ -36,7 +36,7 @@ export const startStep: Step<Walk> = {
       walk.unit = again
       await app.engine.start(machineRef(again), spec)
     }
-    walk.startedAt ??= app.clock.now()
+    walk.startedMs ??= app.clock.monotonicMs()
   },
   undo: async ({ app, unit }) => await app.engine.stop(machineRef(unit), 0),
 }
@@ -77,9 +77,9 @@ export const startWay: Way = {
 }
 
 /** Makes the unit `running`, unless its process has ended or the unit went another way meanwhile. */
-export async function becomeRunning({ app, unit, startedAt, ended }: Walk): Promise<void> {
-  if (ended || !startedAt) return
-  await transition(app, unit, 'ready', { runAt: startedAt, set: { startedAt } })
+export async function becomeRunning({ app, unit, startedMs, ended }: Walk): Promise<void> {
+  if (ended || startedMs === null) return
+  await transition(app, unit, 'ready', { startedMs })
 }
 
 async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {

@@ -1,9 +1,9 @@
 // The only way a unit's state changes: the table of contract/states.ts says whether it may, a
-// compare-and-set in the database says who did it.
+// compare-and-set in the database says who did it, and when.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
-import { nextState, type Trigger } from '../../contract/states.ts'
+import { nextState, type Standing, type Trigger } from '../../contract/states.ts'
 import { HOUR } from '../../lib/clock.ts'
 import { changeState, type StateFields } from '../../store/unit-state.ts'
 import type { Database } from '../../store/db.ts'
@@ -15,10 +15,12 @@ const KEEP_ERRORS_MS = HOUR
 
 export type TransitionOptions = {
   set?: StateFields
-  /** Where the billed run begins or ends, when that was earlier than now. */
-  runAt?: Date
-  /** Only if nobody used the unit so that it is due to sleep later than this. */
-  ifSleepsBy?: Date
+  /** When the machine was started, by the monotonic clock: the billed run begins there. */
+  startedMs?: number
+  /** When the billed run ended, where that was earlier than now. */
+  endedAt?: Date
+  /** Only if it is due to sleep: nobody has used it meanwhile. */
+  ifDue?: boolean
   /** Only if nobody used the unit later than this. */
   ifUnusedSince?: Date
   /** A transaction to take part in. */
@@ -33,24 +35,42 @@ export async function transition(
   app: App,
   unit: UnitRecord,
   trigger: Trigger,
-  { set = {}, runAt, ifSleepsBy, ifUnusedSince, db = app.db }: TransitionOptions = {},
+  options: TransitionOptions = {},
 ): Promise<UnitRecord | null> {
   const to = nextState(unit, trigger)
   if (!to) return null
+  // A transaction holds locks, and whoever does must not wait for the time. So begin and end runs outside.
+  return options.db
+    ? await move(app, unit, to, options)
+    : await app.clock.steadily(() => move(app, unit, to, options))
+}
+
+async function move(
+  app: App,
+  unit: UnitRecord,
+  to: Standing,
+  { set = {}, startedMs, endedAt, ifDue = false, ifUnusedSince, db = app.db }: TransitionOptions,
+): Promise<UnitRecord | null> {
   const at = app.clock.now()
-  const fields: StateFields = { ...impliedBy(to.state, at), ...set }
+  const startedAt = startedMs === undefined ? null : before(at, app.clock.monotonicMs() - startedMs)
+  const runAt = startedAt ?? (endedAt && endedAt < at ? endedAt : at)
+  const fields: StateFields = { ...impliedBy(to.state, at), ...(startedAt ? { startedAt } : {}), ...set }
   const changed = await changeState(db, {
     id: unit.id,
     from: { state: unit.state, generation: unit.generation },
     to,
     at,
-    ...(runAt === undefined ? {} : { runAt }),
-    ...(ifSleepsBy === undefined ? {} : { ifSleepsBy }),
+    runAt,
+    ...(ifDue ? { ifSleepsBy: at } : {}),
     ...(ifUnusedSince === undefined ? {} : { ifUnusedSince }),
     priceNanoCentsPerHour: priceNanoCentsPerHour[unit.size],
     set: fields,
   })
   return changed ? { ...unit, ...fields, ...to, changedAt: at } : null
+}
+
+function before(at: Date, ms: number): Date {
+  return new Date(at.getTime() - Math.round(ms))
 }
 
 /** What spec 2.1 ties to a state, whoever brings it about. */

@@ -8,7 +8,7 @@ import { touchUnit } from '../../store/units.ts'
 
 /** False: the unit is not running any more. */
 export async function recordUse(app: App, unit: UnitRecord): Promise<boolean> {
-  return await touchUnit(app.db, { unit, usedAt: app.clock.now() })
+  return await app.clock.steadily(() => touchUnit(app.db, { unit, usedAt: app.clock.now() }))
 }
 
 /** The shortest window is a minute, so a use that is renewed this often never looks idle. */

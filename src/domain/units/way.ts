@@ -18,8 +18,8 @@ export type Walk = {
   unit: UnitRecord
   /** The image that was pulled for it. */
   imageDigest: string | null
-  /** When the machine's process was started, as far as this process knows. */
-  startedAt: Date | null
+  /** When the machine was started, by the monotonic clock, as far as this process knows. */
+  startedMs: number | null
   /** The process ended on its own before it was ready, which has been recorded; that is no failure of ours. */
   ended: boolean
   /** The machine stands still instead of having been stopped. */
@@ -48,7 +48,7 @@ export function findWalk(app: App, unit: UnitRecord): Promise<void> | null {
 
 /** The walk itself, for a way that nobody waits for. */
 export async function walkAlone(app: App, unit: UnitRecord, way: Way): Promise<void> {
-  const context: Walk = { app, unit, imageDigest: null, startedAt: null, ended: false, frozen: false }
+  const context: Walk = { app, unit, imageDigest: null, startedMs: null, ended: false, frozen: false }
   const journal = {
     done: unit.progress?.done ?? [],
     save: async (done: string[]) => {

@@ -1,0 +1,252 @@
+// The wall clock jumps, and nothing happens earlier, later or at another price for it (reliability F19).
+
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
+import { type App, createApp } from '../../app.ts'
+import { silentLog } from '../../lib/log.ts'
+import { openDatabase } from '../../store/db.ts'
+import { windowEnd } from '../../store/windows.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { findLiveSession } from '../credentials/sessions.ts'
+import { createSignInLink, readSignInLink, signIn } from '../credentials/sign-in.ts'
+import { destroyErroredUnits } from '../units/destroy.ts'
+import { execInUnit } from '../units/exec.ts'
+import { getUnit } from '../units/get.ts'
+import { coolFrozenUnits, sleepIdleUnits } from '../units/idle.ts'
+import { reconcileMachines, recover } from '../units/reconcile.ts'
+import { stopUnit } from '../units/stop.ts'
+import { followWallClock } from './clock-jumps.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+let domain: TestDomain
+let caller: Caller
+let app: App
+beforeAll(async () => {
+  domain = await createTestDomain()
+})
+beforeEach(async () => {
+  app = domain.restarted()
+  caller = await domain.makeCaller()
+  await reconcileMachines(app)
+})
+afterEach(async () => {
+  await domain.app.db.deleteFrom('units').execute()
+  await domain.app.db.deleteFrom('heartbeats').execute()
+  await domain.engine.recover([])
+})
+afterAll(async () => await domain.close())
+
+async function billedMinutes(id: string): Promise<number> {
+  return ((await getUnit(app, caller, id)).costCentsSoFar / 0.5) * 60
+}
+const minutesToSleep = async (id: string) =>
+  (Date.parse((await getUnit(app, caller, id)).sleepsAt ?? '') - app.clock.now().getTime()) / MINUTE
+
+/** What the loops do, in an order that is worst: what acts on time comes before what looks at the clock. */
+async function rounds(): Promise<void> {
+  await sleepIdleUnits(app)
+  await coolFrozenUnits(app)
+  await destroyErroredUnits(app)
+  await reconcileMachines(app)
+  await followWallClock(app)
+}
+
+const jumps = [
+  ['an hour forward', HOUR],
+  ['an hour back', -HOUR],
+  ['a day forward', DAY],
+  ['a day back', -DAY],
+  ['ten minutes forward, as after a suspend', 10 * MINUTE],
+  ['ten seconds back', -10 * SECOND],
+] as const
+
+describe.each(jumps)('a jump of %s', (_what, jump) => {
+  it('lets a unit sleep when it was idle for its window, not earlier and not later', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '1h' })
+    domain.clock.advance(20 * MINUTE)
+    domain.clock.jump(jump)
+    await rounds()
+    await rounds()
+    expect(await minutesToSleep(unit.id)).toBeCloseTo(40, 1)
+    domain.clock.advance(39 * MINUTE)
+    await rounds()
+    expect((await getUnit(app, caller, unit.id)).state).toBe('running')
+    domain.clock.advance(MINUTE)
+    await rounds()
+    await eventually(app, caller, unit.id, 'sleeping')
+  })
+
+  it('bills what ran before and after it, and nothing twice', async () => {
+    const unit = await makeUnit(app, caller, { sleep: 'never' })
+    domain.clock.advance(20 * MINUTE)
+    domain.clock.jump(jump)
+    await rounds()
+    expect(await billedMinutes(unit.id)).toBeCloseTo(20, 1)
+    domain.clock.advance(10 * MINUTE)
+    expect(await billedMinutes(unit.id)).toBeCloseTo(30, 1)
+    await stopUnit(app, caller, unit.id)
+    domain.clock.advance(HOUR)
+    expect(await billedMinutes(unit.id)).toBeCloseTo(30, 1)
+  })
+
+  it('is no matter for uses and ends that come before anybody has looked at the clock', async () => {
+    const used = await makeUnit(app, caller, { name: 'used', sleep: '1h' })
+    const ended = await makeUnit(app, caller, { name: 'ended', sleep: '1h' })
+    domain.clock.advance(20 * MINUTE)
+    domain.clock.jump(jump)
+    await execInUnit(app, caller, used.id, { cmd: ['true'], timeoutMs: SECOND })
+    await stopUnit(app, caller, ended.id)
+    await rounds()
+    expect(await minutesToSleep(used.id)).toBeCloseTo(60, 1)
+    expect(await billedMinutes(ended.id)).toBeCloseTo(20, 1)
+  })
+
+  it('while a unit starts is not billed', async () => {
+    const release = domain.engine.hang('exec')
+    const healthcheck = { cmd: ['true'], timeoutMs: 5 * MINUTE, intervalMs: SECOND }
+    const unit = await makeUnit(app, caller, { healthcheck, sleep: 'never' }, { wait: false })
+    await expect.poll(() => domain.engine.calls.at(-1)?.operation).toBe('exec')
+    domain.clock.advance(2 * MINUTE)
+    domain.clock.jump(jump)
+    await rounds()
+    release()
+    await eventually(app, caller, unit.id, 'running')
+    expect(await billedMinutes(unit.id)).toBeCloseTo(2, 1)
+  })
+
+  it('keeps a unit in error for its hour', async () => {
+    domain.engine.fail('start', 'start_failed')
+    const failed: unknown = await makeUnit(app, caller).catch((error: unknown) => error)
+    const { unitId } = (failed as { details: { unitId: string } }).details
+    domain.clock.jump(jump)
+    await rounds()
+    domain.clock.advance(59 * MINUTE)
+    await rounds()
+    expect((await getUnit(app, caller, unitId)).state).toBe('error')
+    domain.clock.advance(2 * MINUTE)
+    await rounds()
+    await eventually(app, caller, unitId, 'destroyed')
+  })
+
+  it('leaves a frozen unit frozen for its time', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '1m' })
+    domain.clock.advance(61 * SECOND)
+    await rounds()
+    await eventually(app, caller, unit.id, 'sleeping')
+    const isFrozen = () => domain.engine.machines().find(({ id }) => id === unit.id)?.frozen
+    domain.clock.jump(jump)
+    await rounds()
+    domain.clock.advance(9 * MINUTE)
+    await rounds()
+    expect(isFrozen()).toBe(true)
+    domain.clock.advance(MINUTE + SECOND)
+    await rounds()
+    await expect.poll(isFrozen).toBe(false)
+  })
+
+  it('neither ends a session or a sign-in link, nor lets one live longer', async () => {
+    const email = `${caller.userId}@example.com`
+    const { token } = await signIn(app, (await createSignInLink(app, email)).token)
+    const link = await createSignInLink(app, email)
+    domain.clock.jump(jump)
+    await followWallClock(app)
+    domain.clock.advance(DAY - MINUTE)
+    expect(await readSignInLink(app, link.token)).toBe(email)
+    domain.clock.advance(2 * MINUTE)
+    expect(await readSignInLink(app, link.token)).toBeNull()
+    domain.clock.advance(29 * DAY - 2 * MINUTE)
+    expect(await findLiveSession(app, token)).not.toBeNull()
+    domain.clock.advance(2 * MINUTE)
+    expect(await findLiveSession(app, token)).toBeNull()
+  })
+
+  it('that happens while no process runs is seen by the next', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '2h' })
+    domain.clock.advance(20 * MINUTE)
+    await reconcileMachines(app)
+    domain.clock.advance(30 * MINUTE)
+    domain.clock.jump(jump)
+    app = domain.restarted()
+    await recover(app)
+    await rounds()
+    expect(await billedMinutes(unit.id)).toBeCloseTo(50, 1)
+    expect(await minutesToSleep(unit.id)).toBeCloseTo(100, 1)
+  })
+
+  it('moves the times once, however many processes see it', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '1h' })
+    const other = domain.restarted()
+    domain.clock.advance(20 * MINUTE)
+    domain.clock.jump(jump)
+    await Promise.all([followWallClock(app), followWallClock(other)])
+    expect(await minutesToSleep(unit.id)).toBeCloseTo(40, 1)
+    expect(await billedMinutes(unit.id)).toBeCloseTo(20, 1)
+  })
+
+  it('is not taken back by a process that has not seen it yet', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '1h' })
+    const late = domain.restarted()
+    domain.clock.jump(jump)
+    await followWallClock(app)
+    await reconcileMachines(late)
+    await followWallClock(late)
+    await reconcileMachines(late)
+    await followWallClock(app)
+    expect(await minutesToSleep(unit.id)).toBeCloseTo(60, 1)
+    expect(late.clock.now().getTime() - app.clock.now().getTime()).toBeLessThan(SECOND)
+  })
+})
+
+describe('the time', () => {
+  it('stays what it was while the database is away', async () => {
+    const nowhere = openDatabase('postgresql://berth@/berth?host=/nonexistent', silentLog)
+    const cut = createApp({ ...app, clock: domain.clock, db: nowhere })
+    const before = cut.clock.now().getTime()
+    domain.clock.jump(DAY)
+    await expect(followWallClock(cut)).rejects.toThrow('ENOENT')
+    expect(cut.clock.now().getTime() - before).toBeLessThan(MINUTE)
+    await nowhere.destroy()
+  })
+
+  it('does not run backwards over a reboot', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '1h' })
+    domain.clock.advance(20 * MINUTE)
+    await reconcileMachines(app)
+    // The host comes up with a clock that was never set.
+    domain.clock.reboot()
+    domain.clock.jump(-300 * DAY)
+    app = domain.restarted()
+    await recover(app)
+    expect(await billedMinutes(unit.id)).toBeCloseTo(20, 1)
+    expect(await minutesToSleep(unit.id)).toBeCloseTo(40, 1)
+  })
+
+  it('that drifts slowly is followed without a jump', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '1h' })
+    for (let minute = 0; minute < 30; minute++) {
+      domain.clock.advance(MINUTE)
+      domain.clock.jump(500)
+      await rounds()
+    }
+    expect(app.clock.now().getTime()).toBe(domain.clock.now().getTime())
+    const runs = await app.db.selectFrom('runs').selectAll().where('unit_id', '=', unit.id).execute()
+    expect(runs).toHaveLength(1)
+    expect(await minutesToSleep(unit.id)).toBeCloseTo(30, 0)
+  })
+
+  it('of a window is the same over midnight and a change to summer time', async () => {
+    const ends = await app.db.connection().execute(async (db) => {
+      await sql`set timezone = 'Europe/Berlin'`.execute(db)
+      const since = sql<Date>`'2026-03-28T23:30:00+01:00'::timestamptz`
+      const { rows } = await sql<{ end: Date }>`select ${windowEnd(since, sql`'1d'`)} as end`.execute(db)
+      await sql`reset timezone`.execute(db)
+      return rows.map(({ end }) => end.getTime() - Date.parse('2026-03-28T23:30:00+01:00'))
+    })
+    expect(ends).toEqual([DAY])
+  })
+})

@@ -1,0 +1,270 @@
+// The service, its engine, its database or the whole host is away for a while (reliability F9, B4): nobody is
+// billed for time that no machine is known to have run, and nobody sleeps for want of a service to be used by.
+
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
+import { type App, createApp } from '../../app.ts'
+import { startLoops } from '../../loops.ts'
+import { openDatabase } from '../../store/db.ts'
+import { silentLog } from '../../lib/log.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { getUnit } from '../units/get.ts'
+import { sleepIdleUnits } from '../units/idle.ts'
+import { reconcileMachines, recover } from '../units/reconcile.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+let domain: TestDomain
+let caller: Caller
+/** The process that serves; a restart puts another in its place. */
+let app: App
+beforeAll(async () => {
+  domain = await createTestDomain()
+})
+beforeEach(async () => {
+  app = domain.restarted()
+  caller = await domain.makeCaller()
+})
+afterEach(async () => {
+  await domain.app.db.deleteFrom('units').execute()
+  await domain.app.db.deleteFrom('heartbeats').execute()
+  await domain.engine.recover([])
+})
+afterAll(async () => await domain.close())
+
+/** A small unit costs half a cent an hour. Tests take real milliseconds, which are billed too. */
+async function billedMinutes(id: string): Promise<number> {
+  const { costCentsSoFar } = await getUnit(app, caller, id)
+  return (costCentsSoFar / 0.5) * 60
+}
+const sleepsInMs = async (id: string) =>
+  Date.parse((await getUnit(app, caller, id)).sleepsAt ?? '') - app.clock.now().getTime()
+
+async function restart(): Promise<void> {
+  app = domain.restarted()
+  await recover(app)
+}
+
+/** The host goes down with all its machines and is up again after a while. */
+function rebootHost(downMs: number): void {
+  for (const { id, state } of domain.engine.machines()) if (state === 'running') domain.engine.loseMachine(id)
+  domain.clock.advance(downMs)
+  domain.clock.reboot()
+}
+
+describe('a run whose end nobody saw', () => {
+  it('is billed up to the last heartbeat, however long the host was down', async () => {
+    const unit = await makeUnit(app, caller, { sleep: 'never' })
+    domain.clock.advance(10 * MINUTE)
+    await reconcileMachines(app)
+    domain.clock.advance(3 * SECOND)
+    rebootHost(2 * HOUR)
+    await restart()
+    expect(await getUnit(app, caller, unit.id)).toMatchObject({
+      state: 'sleeping',
+      stoppedReason: 'provider',
+      sleepsAt: null,
+      lastExit: null,
+    })
+    expect(await billedMinutes(unit.id)).toBeCloseTo(10, 1)
+    domain.clock.advance(HOUR)
+    expect(await billedMinutes(unit.id)).toBeCloseTo(10, 1)
+  })
+
+  it('is billed nothing when it began after the last heartbeat', async () => {
+    await reconcileMachines(app)
+    domain.clock.advance(2 * SECOND)
+    const unit = await makeUnit(app, caller)
+    rebootHost(HOUR)
+    await restart()
+    expect((await getUnit(app, caller, unit.id)).state).toBe('sleeping')
+    expect(await billedMinutes(unit.id)).toBe(0)
+  })
+
+  it('is billed up to the heartbeat before the one that finds it dead', async () => {
+    const unit = await makeUnit(app, caller, { sleep: 'never' })
+    domain.clock.advance(10 * MINUTE)
+    await reconcileMachines(app)
+    domain.clock.advance(10 * MINUTE)
+    await domain.engine.destroy(unit.id)
+    await reconcileMachines(app)
+    expect((await getUnit(app, caller, unit.id)).state).toBe('sleeping')
+    expect(await billedMinutes(unit.id)).toBeCloseTo(10, 1)
+  })
+
+  it('keeps the heartbeat back while it is too young to be called dead', async () => {
+    await reconcileMachines(app)
+    const unit = await makeUnit(app, caller)
+    await domain.engine.destroy(unit.id)
+    for (let seconds = 0; seconds < 15; seconds += 5) {
+      domain.clock.advance(5 * SECOND)
+      await reconcileMachines(app)
+    }
+    expect((await getUnit(app, caller, unit.id)).state).toBe('sleeping')
+    expect(await billedMinutes(unit.id)).toBe(0)
+  })
+})
+
+describe('a machine that ran on while the service was away', () => {
+  it('is billed for all of it and still runs', async () => {
+    const unit = await makeUnit(app, caller, { sleep: 'never' })
+    await reconcileMachines(app)
+    domain.clock.advance(2 * HOUR)
+    await restart()
+    expect((await getUnit(app, caller, unit.id)).state).toBe('running')
+    expect(await billedMinutes(unit.id)).toBeCloseTo(120, 1)
+  })
+
+  it('and ended meanwhile is billed up to its end', async () => {
+    const unit = await makeUnit(app, caller, { sleep: 'never' })
+    await reconcileMachines(app)
+    domain.clock.advance(HOUR)
+    domain.engine.endProcess(unit.id, { code: 3 })
+    domain.clock.advance(HOUR)
+    await restart()
+    expect(await getUnit(app, caller, unit.id)).toMatchObject({
+      state: 'stopped',
+      stoppedReason: 'exited',
+      lastExit: { code: 3 },
+    })
+    expect(await billedMinutes(unit.id)).toBeCloseTo(60, 1)
+  })
+})
+
+describe('idle time', () => {
+  it('does not pass while the service is away', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '1h' })
+    domain.clock.advance(20 * MINUTE)
+    await reconcileMachines(app)
+    domain.clock.advance(3 * HOUR)
+    await restart()
+    await sleepIdleUnits(app)
+    const now = await getUnit(app, caller, unit.id)
+    expect(now).toMatchObject({ state: 'running', lastUsedAt: unit.lastUsedAt })
+    expect((await sleepsInMs(unit.id)) / MINUTE).toBeCloseTo(40, 1)
+    domain.clock.advance(41 * MINUTE)
+    await sleepIdleUnits(app)
+    await eventually(app, caller, unit.id, 'sleeping')
+  })
+
+  it('leaves whoever was about to sleep a moment to be used', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '1h' })
+    domain.clock.advance(HOUR - SECOND)
+    await reconcileMachines(app)
+    domain.clock.advance(10 * SECOND)
+    await restart()
+    expect((await sleepsInMs(unit.id)) / SECOND).toBeCloseTo(30, 0)
+  })
+
+  it('left is never more than the window, and a unit that never sleeps has none', async () => {
+    const short = await makeUnit(app, caller, { sleep: '1m' })
+    const always = await makeUnit(app, caller, { name: 'always', sleep: 'never' })
+    await reconcileMachines(app)
+    for (let restarts = 0; restarts < 3; restarts++) {
+      domain.clock.advance(MINUTE)
+      await restart()
+    }
+    expect(await sleepsInMs(short.id)).toBeLessThanOrEqual(MINUTE)
+    expect((await getUnit(app, caller, always.id)).sleepsAt).toBeNull()
+  })
+
+  it('is not given to those who sleep', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '1m' })
+    await reconcileMachines(app)
+    domain.clock.advance(2 * MINUTE)
+    await sleepIdleUnits(app)
+    await eventually(app, caller, unit.id, 'sleeping')
+    await restart()
+    expect(await getUnit(app, caller, unit.id)).toMatchObject({ state: 'sleeping', sleepsAt: null })
+  })
+})
+
+describe('an outage that no process of ours dies of', () => {
+  const outages = [
+    {
+      what: 'the database',
+      begin: async () => {
+        const gate = await openGate(domain.databaseUrl)
+        return { url: gate.url, away: gate.shut, back: gate.open, close: gate.close }
+      },
+    },
+    {
+      what: 'the engine',
+      begin: async () => ({
+        url: domain.databaseUrl,
+        away: () => domain.engine.fail('list', 'engine_away', { times: Number.MAX_SAFE_INTEGER }),
+        back: async () => domain.engine.heal('list'),
+        close: async () => {},
+      }),
+    },
+  ]
+
+  it.each(outages)('of $what puts nobody to sleep', async ({ begin }) => {
+    const { url, away, back, close } = await begin()
+    app = createApp({ ...app, clock: domain.clock, db: openDatabase(url, silentLog) })
+    const unit = await makeUnit(app, caller, { sleep: '1h' })
+    await reconcileMachines(app)
+    const loops = startLoops(app)
+    away()
+    await expect
+      .poll(() => {
+        domain.clock.advance(SECOND)
+        return app.outage.isOn
+      })
+      .toBe(true)
+    domain.clock.advance(2 * HOUR)
+    await back()
+    await expect
+      .poll(() => {
+        domain.clock.advance(SECOND)
+        return app.outage.isOn
+      })
+      .toBe(false)
+    expect((await getUnit(app, caller, unit.id)).state).toBe('running')
+    expect((await sleepsInMs(unit.id)) / MINUTE).toBeGreaterThan(55)
+
+    domain.clock.advance(HOUR)
+    await eventually(app, caller, unit.id, 'sleeping')
+    await loops.stop()
+    await app.db.destroy()
+    await close()
+  })
+})
+
+/** A way to the database that a test can shut. */
+async function openGate(url: string) {
+  const name = '.s.PGSQL.5432'
+  const directory = await mkdtemp(join(tmpdir(), 'berth-gate-'))
+  const [address = '', query] = url.split('?')
+  const far = join(new URLSearchParams(query).get('host') ?? '', name)
+  const sockets = new Set<Socket>()
+  let server = createServer()
+  const open = async () => {
+    server = createServer((near) => {
+      const target = connect(far)
+      for (const socket of [near, target]) {
+        sockets.add(socket)
+        socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+      }
+      near.pipe(target).pipe(near)
+    }).listen(join(directory, name))
+    await once(server, 'listening')
+  }
+  const shut = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  await open()
+  const close = async () => {
+    shut()
+    await rm(directory, { recursive: true })
+  }
+  return { url: `${address}?host=${encodeURIComponent(directory)}`, open, shut, close }
+}
