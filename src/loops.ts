@@ -31,7 +31,6 @@ export function startLoops(app: App): { stop(): Promise<void> } {
   // One that throws is stuck: nobody catches it, so the process ends and is started afresh (roles/role.ts).
   const running = [
     watchExits(app, stopped.signal),
-    watchTraffic(app, stopped.signal),
     ...loops.map(({ name, everyMs, round }) => {
       const loop = { name, everyMs, longestMs: LONGEST_ROUND_MS, run: () => runRound(app, round) }
       return runLoop(loop, { clock, log, signal: stopped.signal })
