@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import { Berth, eventually, makeDataDir, processIds } from '../support/berth.ts'
 import { createUnit, destroyAll, exec, listUnits } from '../support/berth-units.ts'
+import { expectInvariants } from '../support/host-invariants.ts'
 import { cleanHost } from '../support/host-state.ts'
+import { killPostgres, killSupervisor, postmasterOf, restartRole } from '../support/kill.ts'
 
 let data: Awaited<ReturnType<typeof makeDataDir>>
 let berth: Berth
@@ -43,34 +45,31 @@ async function expectUnitsUnharmed(): Promise<void> {
     ])
     for (const unit of units) expect((await markOf(unit)).stdout).toBe(`${unit.name}\n`)
   })
-}
-
-async function killRole(role: string): Promise<void> {
-  const before = await berth.pidOf(role)
-  if (before === null) throw new Error(`the ${role} does not run`)
-  process.kill(before, 'SIGKILL')
-  await eventually(async () => {
-    const now = await berth.pidOf(role)
-    expect(now).not.toBeNull()
-    expect(now).not.toBe(before)
-  })
+  await expectInvariants(berth)
 }
 
 describe('units live on', () => {
-  it.each(['engine', 'server', 'gateway'])('when the %s is killed, which comes back', async (role) => {
-    await killRole(role)
-    await expectUnitsUnharmed()
-  })
+  it.each(['engine', 'server', 'gateway'] as const)(
+    'when the %s is killed, which comes back',
+    async (role) => {
+      await restartRole(berth, role)
+      await expectUnitsUnharmed()
+    },
+  )
 
   it('when engine and server are killed together', async () => {
-    await Promise.all([killRole('engine'), killRole('server')])
+    await Promise.all([restartRole(berth, 'engine'), restartRole(berth, 'server')])
     await expectUnitsUnharmed()
   })
 
   it('when Postgres is killed, which comes back', async () => {
-    const before = await postmaster()
-    process.kill(before, 'SIGKILL')
-    await eventually(async () => expect(await postmaster()).not.toBe(before))
+    const before = await postmasterOf(berth)
+    expect(await killPostgres(berth)).toBe(true)
+    await eventually(async () => {
+      const now = await postmasterOf(berth)
+      expect(now).not.toBeNull()
+      expect(now).not.toBe(before)
+    })
     await expectUnitsUnharmed()
   })
 
@@ -100,7 +99,7 @@ describe('units live on', () => {
 
   it('when the supervisor is killed, whose processes end with it', async () => {
     const roles = await Promise.all(['engine', 'server', 'gateway'].map((role) => berth.pidOf(role)))
-    process.kill(await berth.supervisorPid(), 'SIGKILL')
+    await killSupervisor(berth)
     await eventually(async () => {
       const alive = new Set(await processIds())
       expect(roles.filter((pid) => pid !== null && alive.has(pid))).toEqual([])
@@ -110,14 +109,3 @@ describe('units live on', () => {
     await expectUnitsUnharmed()
   })
 })
-
-/** The one Postgres of this instance that the supervisor started. */
-async function postmaster(): Promise<number> {
-  const { id } = await berth.instance()
-  const lines = (await berth.hostState()).processes
-  const found = lines.find(
-    (line) => line.includes(`/run/berth/${id}/postgres/files/`) && line.includes('bin/postgres -D'),
-  )
-  if (found === undefined) throw new Error('Postgres does not run')
-  return Number.parseInt(found, 10)
-}

@@ -21,11 +21,13 @@ export type HostState = {
 /** All of it that belongs to an instance; every list is empty once it is off the host. */
 export async function hostStateOf(instance: Instance, dataDir: string): Promise<HostState> {
   const network = instance.subnet.replace(/\.0\.0\/16$/, '.')
-  const names = [`berth-${instance.id}`, `berth_${instance.id}`, `/run/berth/${instance.id}/`, dataDir]
+  const names = namesOnHost(instance, dataDir)
   const named = (lines: string[]) => lines.filter((line) => names.some((name) => line.includes(name)))
   const ip = async (...args: string[]) => (await output('ip', ['-o', ...args])).split('\n')
   return {
-    processes: named(await commandLines()),
+    processes: (await processesOf(names)).map(({ pid, command, cwd, cgroup }) =>
+      [pid, command, cwd, cgroup].join(' '),
+    ),
     cgroups: named(await cgroups()),
     namespaces: named((await output('ip', ['netns', 'list'])).split('\n')),
     links: (await readdir('/sys/class/net')).filter((link) => link.startsWith(`b${instance.id}`)),
@@ -49,19 +51,33 @@ export const cleanHost: HostState = {
   tables: [],
 }
 
-/** The machine's own process ids and what they run; this process is not of interest. */
-async function commandLines(): Promise<string[]> {
+export type Process = { pid: number; command: string; cwd: string; cgroup: string }
+
+/** What tells that a thing belongs to an instance. */
+export function namesOnHost({ id }: Instance, dataDir: string): string[] {
+  return [`berth-${id}`, `berth_${id}`, `/run/berth/${id}/`, dataDir]
+}
+
+/** Processes that carry one of the names; this process is not of interest. */
+export async function processesOf(names: string[]): Promise<Process[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-  const lines = await Promise.all(
+  const all = await Promise.all(
     pids.map(async (pid) => {
       const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
       // A sandbox names itself by its directory alone.
       const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '')
       const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')
-      return `${pid} ${command.replaceAll('\0', ' ')} ${cwd} ${cgroup.replaceAll('\n', ' ')}`
+      return {
+        pid: Number(pid),
+        command: command.replaceAll('\0', ' '),
+        cwd,
+        cgroup: cgroup.replaceAll('\n', ' '),
+      }
     }),
   )
-  return lines
+  return all.filter(({ command, cwd, cgroup }) =>
+    names.some((name) => [command, cwd, cgroup].some((text) => text.includes(name))),
+  )
 }
 
 async function cgroups(): Promise<string[]> {

@@ -1,0 +1,190 @@
+// The checker of the invariants checked itself: with Berth holding still, each kind of thing planted on the host,
+// taken from it or altered in the database is told, and nothing else is.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { openCgroups } from '../../src/engine/oci/cgroups.ts'
+import { namesOf } from '../../src/engine/oci/network/names.ts'
+import { runOrThrow } from '../../src/lib/process.ts'
+import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll } from '../support/berth-units.ts'
+import { expectInvariants, findDifferences, withDatabase } from '../support/host-invariants.ts'
+import { cleanHost } from '../support/host-state.ts'
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+let unit: Unit
+let instance: Instance
+let still: number[]
+
+const signalAll = (signal: NodeJS.Signals) => still.forEach((pid) => process.kill(pid, signal))
+const STRAY = 'unit_0123456789abcdef0123456789abcdef'
+const command = (name: string, ...args: string[]) => runOrThrow(name, args, { timeoutMs: 20_000 })
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  berth = await new Berth(data.path, { BERTH_ISOLATION: 'gvisor' }).ready()
+  unit = await createUnit(berth, { name: 'one', image: 'berth.local/debian:12', size: 'nano' })
+  instance = await berth.instance()
+  await expectInvariants(berth)
+  // Nobody is to mend what is planted.
+  const roles = await Promise.all((['engine', 'server'] as const).map((role) => berth.pidOf(role)))
+  still = [await berth.supervisorPid(), ...roles.filter((pid) => pid !== null)]
+  signalAll('SIGSTOP')
+})
+
+afterAll(async () => {
+  signalAll('SIGCONT')
+  await expectInvariants(berth)
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+})
+
+type Plant = {
+  told: RegExp[]
+  /** What the machine has is then told as too much, too. */
+  andMore?: true
+  /** Answers what takes it away again. */
+  plant: () => Promise<() => Promise<unknown>>
+}
+
+const runDir = () => runDirOf(instance)
+const table = () => namesOf(instance).table
+const group = () => {
+  const { main, parent } = openCgroups(instance.id)
+  return join(main, parent)
+}
+const freezer = (state: string) => writeFile(join(group(), `${unit.id}-1`, 'freezer.state'), state)
+const setRun = async (endedAt: Date | null) =>
+  await withDatabase(instance, async (db) => {
+    await db.updateTable('runs').set({ ended_at: endedAt }).where('unit_id', '=', unit.id).execute()
+  })
+const setUnit = async (set: { state: 'running' | 'sleeping' | 'starting'; frozen?: boolean }) =>
+  await withDatabase(instance, async (db) => {
+    await db.updateTable('units').set(set).where('id', '=', unit.id).execute()
+  })
+
+async function directory(path: string): Promise<() => Promise<void>> {
+  await mkdir(path)
+  return () => rm(path, { recursive: true })
+}
+
+const plants: Record<string, Plant> = {
+  'the directory of a run': {
+    told: [/^\+ unit_0123\w+-1 has a directory$/],
+    plant: () => directory(join(runDir(), 'runs', `${STRAY}-1`)),
+  },
+  'an exit file': {
+    told: [/^\+ unit_0123\w+-1 has an exit file$/],
+    plant: () => directory(join(runDir(), 'exits', `${STRAY}-1`)),
+  },
+  'what a runtime knows': {
+    told: [/^\+ unit_0123\w+-1 is known to its runtime$/],
+    plant: () => directory(join(runDir(), 'runc', `${STRAY}-1`)),
+  },
+  'the description of a command': {
+    told: [/^\+ a description of a command, exec-1.json$/],
+    plant: () => directory(join(runDir(), 'runs', `${unit.id}-1`, 'execs', 'exec-1.json')),
+  },
+  'a machine’s directory': {
+    told: [/^\+ unit_0123\w+ has a directory without a record$/],
+    plant: () => directory(join(data.path, 'machines', STRAY)),
+  },
+  'a disk': {
+    told: [/^\+ a subvolume, disks\/unit_0123/, /^\+ unit_0123\w+ has something in the pool$/],
+    plant: async () => {
+      const path = join(data.path, 'pool/disks', STRAY)
+      await command('btrfs', 'subvolume', 'create', path)
+      return () => command('btrfs', 'subvolume', 'delete', path)
+    },
+  },
+  'a control group': {
+    told: [/^\+ unit_0123\w+-1 has (no group of |a group)/],
+    plant: async () => {
+      await mkdir(join(group(), `${STRAY}-1`))
+      return () => rmdir(join(group(), `${STRAY}-1`))
+    },
+  },
+  'a process': {
+    told: [/^\+ a process of no machine: tail -f/],
+    plant: async () => {
+      const child: ChildProcess = spawn('tail', ['-f', join(data.path, 'instance.json')], { stdio: 'ignore' })
+      await once(child, 'spawn')
+      return async () => {
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+      }
+    },
+  },
+  'a mount': {
+    told: [/^\+ a mount, \/run\/berth\/\w+\/images$/],
+    plant: async () => {
+      await command('mount', '-t', 'tmpfs', 'none', join(runDir(), 'images'))
+      return () => command('umount', join(runDir(), 'images'))
+    },
+  },
+  'a network namespace': {
+    told: [/^\+ slot 99999 is not whole: /],
+    plant: async () => {
+      const name = `${namesOf(instance).namespacePrefix}99999`
+      await command('ip', 'netns', 'add', name)
+      return () => command('ip', 'netns', 'del', name)
+    },
+  },
+  'a member of a group': {
+    told: [/^\+ a member, 10\.\d+\.200\.200 7$/],
+    plant: async () => {
+      const address = instance.subnet.replace('.0.0/16', '.200.200')
+      const element = ['element', 'inet', table(), 'groups']
+      await command('nft', 'add', ...element, `{ ${address} : 7 }`)
+      return () => command('nft', 'delete', ...element, `{ ${address} }`)
+    },
+  },
+  'a machine that stands still': {
+    told: [/^\+ unit_\w+-1 stands still$/],
+    plant: async () => {
+      await freezer('FROZEN')
+      return () => freezer('THAWED')
+    },
+  },
+  'a row that says it does': {
+    told: [/^- unit_\w+-1 stands still$/, /^- unit_\w+ is sleeping with 1 open runs$/],
+    plant: async () => {
+      await setUnit({ state: 'sleeping', frozen: true })
+      return () => setUnit({ state: 'running', frozen: false })
+    },
+  },
+  'a row that has not arrived': {
+    told: [/^- unit_\w+ is still starting$/],
+    andMore: true,
+    plant: async () => {
+      await setUnit({ state: 'starting' })
+      return () => setUnit({ state: 'running' })
+    },
+  },
+  'a run that is billed no more': {
+    told: [/^- unit_\w+ is running with 0 open runs$/],
+    plant: async () => {
+      await setRun(new Date())
+      return () => setRun(null)
+    },
+  },
+}
+
+describe('the invariants tell', () => {
+  it.each(Object.entries(plants))('%s', async (_name, { told, andMore, plant }) => {
+    const takeBack = await plant()
+    const differences = await findDifferences(berth)
+    await takeBack()
+    for (const pattern of told) expect(differences).toContainEqual(expect.stringMatching(pattern))
+    if (!andMore) expect(differences).toHaveLength(told.length)
+    expect(await findDifferences(berth)).toEqual([])
+  })
+})
