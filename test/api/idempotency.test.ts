@@ -1,7 +1,6 @@
 // `Idempotency-Key` (design 4, reliability F20): however often a create is sent with one key, one unit is
 // made and one answer given.
 
-import { request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Policy } from '../../src/contract/policy.ts'
@@ -10,6 +9,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { makeKey, makeSession, makeTeam, type TestTeam } from '../support/make.ts'
+import { sendRaw } from '../support/raw-http.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { isReplay, told } from '../support/replay.ts'
 
@@ -265,24 +265,20 @@ describe('the header', () => {
   })
 
   test('is refused when it is sent twice', async () => {
-    const headers: [string, string][] = [
-      ['authorization', `Bearer ${team.key}`],
-      ['content-type', 'application/json'],
-      ['idempotency-key', 'one'],
-      ['idempotency-key', 'two'],
+    const body = JSON.stringify({ spec })
+    const head = [
+      'POST /v1/units HTTP/1.1',
+      'host: berth.test',
+      `authorization: Bearer ${team.key}`,
+      'content-type: application/json',
+      `content-length: ${body.length}`,
+      'idempotency-key: one',
+      'idempotency-key: two',
+      'connection: close',
     ]
-    const status = await new Promise((resolve) => {
-      const call = request(
-        `${service.baseUrl}/v1/units`,
-        { method: 'POST', headers: headers.flat() },
-        (got) => {
-          got.resume()
-          resolve(got.statusCode)
-        },
-      )
-      call.end(JSON.stringify({ spec }))
-    })
-    expect(status).toBe(400)
+    const answer = await sendRaw(service.port, `${head.join('\r\n')}\r\n\r\n${body}`)
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answer).toContain('Idempotency-Key: must be sent once')
   })
 
   test.each(['x', '"a uuid, in quotes"', '!'.repeat(255), 'with inner  spaces; ~'])(
