@@ -1,0 +1,88 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  formatEndpointLabel,
+  hashEndpointSecret,
+  labelGrammar,
+  newEndpointName,
+  newEndpointSecret,
+  parseEndpointLabel,
+} from './endpoint-label.ts'
+
+/** Unit names, and whatever else somebody might pass for one. */
+const unitName = fc.oneof(
+  fc.string({ maxLength: 40 }),
+  fc.stringMatching(/^[a-z][a-z0-9-]{0,31}$/),
+  // Names that look like the parts behind them.
+  fc.stringMatching(/^[a-z2-7]{1,12}-[a-z2-7]{10}(-[a-z2-7]{26})?$/),
+)
+
+describe('a label', () => {
+  it('is read as the name and secret it was made of', () => {
+    fc.assert(
+      fc.property(unitName, fc.boolean(), (unit, isPrivate) => {
+        const made = { name: newEndpointName(unit), secret: isPrivate ? newEndpointSecret() : null }
+        expect(parseEndpointLabel(formatEndpointLabel(made))).toEqual(made)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('is a label of DNS, whatever the unit is called', () => {
+    fc.assert(
+      fc.property(unitName, (unit) => {
+        const label = formatEndpointLabel({ name: newEndpointName(unit), secret: newEndpointSecret() })
+        expect(label).toMatch(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
+        expect(label).not.toContain('--')
+      }),
+    )
+  })
+
+  it('is read in one way only', () => {
+    const nearly = fc.stringMatching(/^[a-z0-9-]{1,22}-[a-z2-7]{9,11}(-[a-z2-7]{25,27})?$/)
+    fc.assert(
+      fc.property(fc.oneof(nearly, fc.string()), (text) => {
+        const read = parseEndpointLabel(text)
+        if (read) expect(formatEndpointLabel(read)).toBe(text)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('begins with the unit’s name, as far as there is room', () => {
+    expect(newEndpointName('web')).toMatch(/^web-[a-z2-7]{10}$/)
+    expect(newEndpointName('My_App.v2')).toMatch(/^my-app-v2-[a-z2-7]{10}$/)
+    expect(newEndpointName('a-very-long-name-of-a-unit')).toMatch(/^a-very-long-name-of-[a-z2-7]{10}$/)
+    expect(newEndpointName('a'.repeat(32))).toMatch(/^a{20}-[a-z2-7]{10}$/)
+    expect(newEndpointName('日本')).toMatch(/^unit-[a-z2-7]{10}$/)
+  })
+
+  it.each([
+    ['nothing', ''],
+    ['a name alone', 'web'],
+    ['a random part alone', 'abcdefghij'],
+    ['an empty name', '-abcdefghij'],
+    ['a random part that is too short', 'web-abcdefghi'],
+    ['a random part with digits base32 lacks', 'web-abcdefgh01'],
+    ['a secret that is too short', `web-abcdefghij-${'a'.repeat(25)}`],
+    ['a secret that is too long', `web-abcdefghij-${'a'.repeat(27)}`],
+    ['capitals', 'Web-abcdefghij'],
+    ['two hyphens', 'web--abcdefghij'],
+    ['a line break at the end', 'web-abcdefghij\n'],
+  ])('is not %s', (_what, text) => {
+    expect(parseEndpointLabel(text)).toBeNull()
+  })
+})
+
+describe('a secret', () => {
+  it('has at least 128 bits, and never comes twice', () => {
+    expect(labelGrammar.secretLength * 5).toBeGreaterThanOrEqual(128)
+    const secrets = Array.from({ length: 1000 }, newEndpointSecret)
+    expect(new Set(secrets).size).toBe(1000)
+    expect(new Set(secrets.join('')).size).toBe(32)
+  })
+
+  it('is stored as its SHA-256', () => {
+    expect(hashEndpointSecret('abc').toString('hex')).toMatch(/^ba7816bf8f01cfea/)
+  })
+})
