@@ -16,6 +16,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { getUnit } from '../units/get.ts'
 import { sleepIdleUnits } from '../units/idle.ts'
 import { reconcileMachines, recover } from '../units/reconcile.ts'
+import { noteOutage } from './heartbeat.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -173,6 +174,17 @@ describe('idle time', () => {
     }
     expect(await sleepsInMs(short.id)).toBeLessThanOrEqual(MINUTE)
     expect((await getUnit(app, caller, always.id)).sleepsAt).toBeNull()
+  })
+
+  it('is over for nobody until there is a heartbeat again', async () => {
+    const unit = await makeUnit(app, caller, { sleep: '1h' })
+    await reconcileMachines(app)
+    noteOutage(app)
+    domain.clock.advance(2 * HOUR)
+    await sleepIdleUnits(app)
+    expect((await getUnit(app, caller, unit.id)).state).toBe('running')
+    await reconcileMachines(app)
+    expect((await sleepsInMs(unit.id)) / MINUTE).toBeCloseTo(60, 1)
   })
 
   it('is not given to those who sleep', async () => {
