@@ -173,7 +173,8 @@ export interface Engine {
   /**
    * Calls back, a few times a second, with the machines that others of their group have sent packets to
    * since the last time, whether they run or not; a new watcher also with those of up to a minute before.
-   * Packets of machines that are frozen or being stopped do not count: whoever sleeps must wake nobody.
+   * Packets of machines that are frozen or being stopped do not count: whoever sleeps must wake nobody. Nor
+   * do segments that only keep a connection alive.
    */
   watchTraffic(onTraffic: (ids: string[]) => void, signal: AbortSignal): Promise<void>
 

@@ -18,6 +18,7 @@ import { postureClaims } from './claims/posture.ts'
 import { processClaims } from './claims/processes.ts'
 import { recoverClaims } from './claims/recover.ts'
 import { restartClaims } from './claims/restart.ts'
+import { trafficClaims } from './claims/traffic.ts'
 import { createSuite, type OpenEngine, type Suite, type SuiteOptions } from './suite.ts'
 
 /** Every group of claims. An engine meets all of them, but for those its options name in `without`. */
@@ -37,6 +38,8 @@ const claims = {
   freezing: freezingClaims,
   limits: limitClaims,
   network: networkClaims,
+  /** Packets between siblings, as use. */
+  traffic: trafficClaims,
   posture: postureClaims,
   recover: recoverClaims,
   /** A new engine over what an earlier one left running. */

@@ -17,6 +17,7 @@ export const fakeOptions: ContractOptions = {
     limits: `${notReal} limits`,
     posture: `${notReal} kernel`,
     network: `${notReal} network`,
+    traffic: `${notReal} packets but those a test says were sent`,
     restart: `${notReal} state outside of its process`,
   },
 }

@@ -10,6 +10,7 @@ import { interfacesHere } from './host.ts'
 import {
   addMachine,
   addMember,
+  addStarting,
   closePort,
   deleteMachine,
   deleteMember,
@@ -27,7 +28,7 @@ export type Firewall = {
   load(): Promise<void>
   /** Interfaces that exist from now on; what comes in on them is dropped until `admit`. */
   openPorts(ports: string[]): Promise<void>
-  /** The machine with this address is behind this interface, and may talk to its group. */
+  /** The machine with this address, about to start, is behind this interface, and may talk to its group. */
   admit(machine: { port: string; address: string; group: number }): Promise<void>
   /** The interface is about to go. Its machine's address stays a member of its group. */
   closePorts(ports: string[]): Promise<void>
@@ -108,6 +109,7 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
           ...(before === undefined || before === group ? [] : deleteMember(names, address, before)),
           ...(before === group ? [] : addMember(names, address, group)),
           addMachine(names, port, address),
+          addStarting(names, address),
         ]
       }),
 

@@ -9,8 +9,9 @@
 // machine's own address; siblings only of its group), `limits` (new flows), `dns` (the resolver's port),
 // then `from_machine` when it is forwarded or `to_host` when it is for the host. Everything not named there
 // is dropped. A sibling that does not run is admitted all the same: its packets end in the route that
-// discards (presence.ts) without an answer, so that a connection is made once it has been woken. An address
-// that is no sibling's is refused at once. Who sent to whom is counted in a table apart (traffic.ts).
+// discards (presence.ts) without an answer, and for a while after it was plugged in it cannot refuse a
+// connection: the sibling's kernel tries again, and is served once the machine has been woken and listens. An
+// address that is no sibling's is refused at once. Who sent to whom is counted in a table apart (traffic.ts).
 
 import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
@@ -37,6 +38,9 @@ export type TableOptions = { names: Names; dnsPort: number; pullers: Pullers }
 const MAX_FLOWS = 4096
 const NEW_FLOWS_PER_SECOND = 300
 const NEW_FLOWS_BURST = 3000
+
+/** As long as a database may take from its start until it listens. */
+const MAY_START_FOR = '30s'
 
 /** Both tables whole, replacing what is there in one transaction: no moment without rules. */
 export function renderTables(options: TableOptions, state: FirewallState): string {
@@ -73,6 +77,11 @@ export function closePort({ table }: Names, port: string): string {
 
 export function addMachine({ table }: Names, port: string, address: string): string {
   return `add element inet ${table} machines { "${port}" . ${address} }`
+}
+
+/** The machine behind it is about to start. */
+export function addStarting({ table }: Names, address: string): string {
+  return `add element inet ${table} starting { ${address} }`
 }
 
 export function deleteMachine({ table }: Names, port: string, address: string): string {
@@ -117,6 +126,7 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
   map groups { type ipv4_addr : mark; }
   set peers { type mark . ipv4_addr; }
   set machines { type ifname . ipv4_addr; counter; }
+  set starting { type ipv4_addr; flags timeout; timeout ${MAY_START_FOR}; }
   set opened { type ifname; ${elementsOf(state.opened.map((name) => `"${name}"`))} }
   ${REFUSED}
   set flows { type ipv4_addr; flags dynamic; size 65535; }
@@ -130,6 +140,7 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
     meta nfproto != ipv4 counter drop
     iifname . ip saddr != @machines counter drop
     ip daddr ${gateway} accept
+    ip daddr ${subnet} ip saddr @starting ${CONNECTION_REFUSED} drop
     ip daddr ${subnet} meta mark set ip saddr map @groups meta mark . ip daddr @peers meta mark set 0 accept
     ip daddr ${subnet} counter reject with icmp type host-unreachable
   }
@@ -188,6 +199,9 @@ ${pullerChains(pullers)}}`
 
 /** In both tables: in `netdev` before anything else, in `inet` again for what a rule of the host redirects. */
 const REFUSED = `set refused { type ipv4_addr; flags interval; auto-merge; ${elementsOf(privateRanges4)} }`
+
+/** The answer to a first segment; an end put to a connection there was has another number, or no ACK. */
+const CONNECTION_REFUSED = 'tcp flags & (rst | ack) == rst | ack tcp sequence 0'
 
 /** What pulls images is sent where strangers say; private services are not for it (reliability S15). */
 function pullerChains({ gids, allowed }: Pullers): string {

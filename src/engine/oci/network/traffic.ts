@@ -6,6 +6,10 @@
 // only, whether those run or not. Reading asks the kernel, starts no program, and costs next to nothing
 // while nothing is sent: an element that counts nothing any more goes by itself.
 //
+// TCP segments that neither carry a byte nor open a connection are not counted. Kernels send them on their own:
+// were keep-alives use, two machines with an open connection would keep each other awake for ever, and the
+// answer to a frozen machine's own keep-alive would wake it.
+//
 // When in doubt, a packet is told twice rather than not at all: the kernel of a frozen machine has
 // acknowledged it, so it will not be sent again, and whoever sent it waits.
 
@@ -37,9 +41,13 @@ const REMEMBERED_FOR = '45s'
 const MAX_PAIRS = 65_535
 
 const READ_EVERY_MS = 200
-/** After a long reading a pause of as many times its length: it takes no more than a twentieth of a core. */
+/** After a long reading a pause of as many times its length, so that it takes a twentieth of a core; but … */
 const PAUSE_FACTOR = 20
+/** … whoever makes readings long must not delay what others are told by more than this. */
+const LONGEST_PAUSE_MS = 1000
 const NFT_TIMEOUT_MS = 10_000
+
+const TCP_HEADER_WORDS = [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
 
 type Watcher = { onSent: (pairs: Pair[]) => void; isNew: boolean }
 /** Packets by pair. */
@@ -72,8 +80,9 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
         if (!isFailing) log.warn({ err: error }, 'packets between machines are not told')
         isFailing = true
       }
-      const tookMs = performance.now() - since
-      await delay(Math.max(READ_EVERY_MS, PAUSE_FACTOR * tookMs), undefined, { ref: false })
+      const pauseMs = PAUSE_FACTOR * (performance.now() - since)
+      const boundedMs = Math.min(LONGEST_PAUSE_MS, Math.max(READ_EVERY_MS, pauseMs))
+      await delay(boundedMs, undefined, { ref: false })
     }
     netfilter.close()
     reading = false
@@ -153,12 +162,21 @@ function addressOf(number: number): string {
 
 /** Said again, these leave the set as it is. */
 function tableOf({ table, subnet, gateway, interfacePrefix }: Names): string[] {
+  const rule = `add rule ip ${table}`
   return [
     `add table ip ${table}`,
     `add set ip ${table} ${SET} { type ipv4_addr . ipv4_addr; flags dynamic,timeout; timeout ${REMEMBERED_FOR}; size ${MAX_PAIRS}; }`,
-    `add chain ip ${table} counting { type filter hook prerouting priority -299; policy accept; }`,
-    `flush chain ip ${table} counting`,
-    `add rule ip ${table} counting iifname "${interfacePrefix}*" ip daddr ${subnet} ip daddr != ${gateway} update @${SET} { ip saddr . ip daddr counter }`,
+    `add chain ip ${table} machines { type filter hook prerouting priority -299; policy accept; }`,
+    `add chain ip ${table} packets`,
+    `add chain ip ${table} short_segments`,
+    `flush table ip ${table}`,
+    `${rule} machines iifname "${interfacePrefix}*" ip daddr ${subnet} ip daddr != ${gateway} jump packets`,
+    `${rule} packets ip hdrlength 5 tcp flags & syn == 0 ip length <= 80 jump short_segments`,
+    `${rule} packets update @${SET} { ip saddr . ip daddr counter }`,
+    // One rule a length of header (in words): nft 1.0.6 cannot list a set of both lengths.
+    ...TCP_HEADER_WORDS.map(
+      (words) => `${rule} short_segments tcp doff ${words} ip length ${20 + 4 * words} accept`,
+    ),
   ]
 }
 
