@@ -3,13 +3,18 @@
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
 import type { Engine } from './engine/engine.ts'
-import type { Clock } from './lib/clock.ts'
+import { type Clock, SECOND } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
 import type { Failpoints } from './lib/failpoints.ts'
 import type { Log } from './lib/log.ts'
+import { createFreshFlight, type FreshFlight } from './lib/fresh-flight.ts'
+import { createKeyedLock, type KeyedLock } from './lib/keyed-lock.ts'
+import { recent } from './lib/recent.ts'
 import { createSteadyClock, type SteadyClock } from './lib/steady-clock.ts'
 import { createSingleFlight, type SingleFlight } from './lib/single-flight.ts'
+import { createTurnstile, type Turnstile } from './lib/turnstile.ts'
 import type { Database } from './store/db.ts'
+import type { UnitRecord } from './store/unit-record.ts'
 
 export type AppParts = {
   config: Config
@@ -32,11 +37,51 @@ export type App = AppParts & {
    * under way, a second caller or the loop that resumes what a crash left, joins it.
    */
   ways: SingleFlight<void>
+  /** Units looked at by calls that wait for them, by team and id: one look for all who come together. */
+  looks: FreshFlight<UnitRecord>
+  /** Uses being recorded, by the unit's id; the outcome is whether it runs. */
+  touches: FreshFlight<boolean>
   /** How many calls use a unit just now, by its id. */
   uses: Map<string, number>
+  /** How many calls wait for a unit just now, by its id. */
+  waiting: Map<string, number>
+  /** Cold starts (domain/units/admission.ts). */
+  starts: Turnstile
+  /** What locks a team in the database does so here first. */
+  teamTurns: KeyedLock
 }
 
 export function createApp(parts: AppParts): App {
   const clock = createSteadyClock(parts.clock)
-  return { ...parts, clock, outage: { isOn: false }, ways: createSingleFlight<void>(clock), uses: new Map() }
+  return {
+    ...parts,
+    clock,
+    outage: { isOn: false },
+    ways: createSingleFlight<void>(clock),
+    looks: createFreshFlight<UnitRecord>(),
+    touches: createFreshFlight<boolean>(),
+    uses: new Map(),
+    waiting: new Map(),
+    starts: createStarts(parts),
+    teamTurns: createKeyedLock(),
+  }
+}
+
+/**
+ * A start costs 40 to 200 ms of CPU, so more than a few at once only make each other slow. Those that wait are
+ * as many as can have their turn in the time.
+ */
+function createStarts({ engine, config, clock }: AppParts): Turnstile {
+  const capacity = recent({ clock, forMs: SECOND / 5, withinMs: SECOND }, () => engine.capacity())
+  return createTurnstile({
+    clock,
+    room: async () => {
+      const now = await capacity()
+      return now && { places: 2 * now.cpus, weight: now.availableMemoryMb - config.memoryReserveMb }
+    },
+    bounds: { perOwner: 200, inAll: 500 },
+    maxWaitMs: 30 * SECOND,
+    slowMs: 2 * SECOND,
+    weighsOnMs: SECOND / 4,
+  })
 }

@@ -7,13 +7,15 @@ import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
 import { watchExits } from './domain/units/exits.ts'
 import { reconcileMachines, resumePassingUnits } from './domain/units/reconcile.ts'
-import { coolFrozenUnits, sleepIdleUnits } from './domain/units/idle.ts'
+import { coolFrozenUnits, giveMemoryBack, sleepIdleUnits } from './domain/units/idle.ts'
+import { watchTraffic } from './domain/units/traffic.ts'
 import { MINUTE, SECOND } from './lib/clock.ts'
 import { runLoop } from './lib/loop.ts'
 
 const loops = [
   { name: 'sleep idle units', everyMs: SECOND / 2, round: sleepIdleUnits },
   { name: 'cool frozen units', everyMs: 5 * SECOND, round: coolFrozenUnits },
+  { name: 'give memory back', everyMs: SECOND, round: giveMemoryBack },
   { name: 'destroy errored units', everyMs: 5 * SECOND, round: destroyErroredUnits },
   { name: 'resume passing units', everyMs: 5 * SECOND, round: resumePassingUnits },
   { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },
@@ -31,6 +33,7 @@ export function startLoops(app: App): { stop(): Promise<void> } {
   // One that throws is stuck: nobody catches it, so the process ends and is started afresh (roles/role.ts).
   const running = [
     watchExits(app, stopped.signal),
+    watchTraffic(app, stopped.signal),
     ...loops.map(({ name, everyMs, round }) => {
       const loop = { name, everyMs, longestMs: LONGEST_ROUND_MS, run: () => runRound(app, round) }
       return runLoop(loop, { clock, log, signal: stopped.signal })

@@ -1,8 +1,8 @@
-// Waiting for work that goes on by itself, no longer than somebody has the time.
+// Waiting for work, but not for ever. It goes on by itself when it takes longer.
 
 import type { Clock } from './clock.ts'
 
-/** True: the work is done. False: the time is up first. Throws what the work throws until then. */
+/** True: the work is done. False: the time was up first. Throws what the work throws until then. */
 export async function doneWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
   // A failure after the time is up is nobody's here; without this it would end the process.
   work.catch(() => {})

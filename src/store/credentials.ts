@@ -105,3 +105,9 @@ export async function revokeCredential(
     .executeTakeFirst()
   return result.numUpdatedRows === 1n
 }
+
+/** What a credential may do, or might before it was revoked; null where there is none. */
+export async function findPolicy(db: Kysely<Database>, id: string): Promise<Policy | null> {
+  const row = await db.selectFrom('credentials').select('policy').where('id', '=', id).executeTakeFirst()
+  return row?.policy ?? null
+}

@@ -205,36 +205,94 @@ export async function saveProgress(
   return result.numUpdatedRows === 1n
 }
 
+export type Touch = {
+  ids: string[]
+  usedAt: Date
+  /** Leaves alone what was used later than this. */
+  ifUsedBefore?: Date
+}
+
 /**
- * Records a use of a running unit of the team. Those that sleep together with it are put off with it. False:
- * it is not running now. Not waited for on disk: what a crash of the database can lose of it is less than
- * what a restart gives back (recover).
+ * Records a use of those that run, and answers which these are. Units that sleep together with them are put
+ * off with them. All are locked in one order: two who use units of one stack would else wait for each other.
+ * Not waited for on disk: what a crash of the database can lose of it is less than what a restart gives back
+ * (domain/time/heartbeat.ts).
  */
-export async function touchUnit(
+export async function touchUnits(
   db: Kysely<Database>,
-  { unit, usedAt }: { unit: UnitRecord; usedAt: Date },
-): Promise<boolean> {
-  const sleepsAt = windowEnd(sql<Date>`${usedAt}::timestamptz`)
-  const result = await db
+  { ids, usedAt, ifUsedBefore }: Touch,
+): Promise<Set<string>> {
+  const isUsed = (table: string) => sql<boolean>`${sql.table(table)}.id = any(${ids})
+    ${ifUsedBefore ? sql`and ${sql.table(table)}.last_used_at <= ${ifUsedBefore}` : sql``}`
+  const touched = await db
     .with('lazily', (query) =>
       query.selectNoFrom(sql`set_config('synchronous_commit', 'off', true)`.as('set')),
     )
-    .with('together', (query) =>
+    .with('touched', (query) =>
       query
-        .updateTable('units')
-        .set({ sleeps_at: sleepsAt })
-        .where('stack_id', '=', unit.stackId)
-        .where('id', '<>', unit.id)
-        .where('sleeps_together', '=', true)
-        .where('state', '=', 'running')
-        .where(sql<boolean>`${unit.sleepsTogether}`),
+        .selectFrom('units')
+        .select(['units.id', isUsed('units').as('used')])
+        .where('units.state', '=', 'running')
+        .where((where) =>
+          where.or([
+            isUsed('units'),
+            where.and([
+              where('units.sleeps_together', '=', true),
+              where(
+                'units.stack_id',
+                'in',
+                query
+                  .selectFrom('units as member')
+                  .select('member.stack_id')
+                  .where('member.state', '=', 'running')
+                  .where('member.sleeps_together', '=', true)
+                  .where(isUsed('member')),
+              ),
+            ]),
+          ]),
+        )
+        .orderBy('units.id')
+        .forNoKeyUpdate(),
     )
     .updateTable('units')
-    .from('lazily')
-    .set({ last_used_at: usedAt, sleeps_at: sleepsAt })
-    .where('units.id', '=', unit.id)
-    .where('units.team_id', '=', unit.teamId)
+    .from(['lazily', 'touched'])
+    .set({
+      last_used_at: sql`case when touched.used then ${usedAt}::timestamptz else units.last_used_at end`,
+      sleeps_at: windowEnd(sql<Date>`${usedAt}::timestamptz`),
+    })
+    .whereRef('units.id', '=', 'touched.id')
     .where('units.state', '=', 'running')
+    .returning(['units.id', 'touched.used'])
+    .execute()
+  return new Set(touched.flatMap(({ id, used }) => (used ? [id] : [])))
+}
+
+/** Of any team: which of these sleep, or are about to. */
+export async function listUnitsAsleep(
+  db: Kysely<Database>,
+  { ids, now }: { ids: string[]; now: Date },
+): Promise<UnitRecord[]> {
+  const rows = await selectUnits(db, now)
+    .where('units.id', '=', sql<string>`any(${ids})`)
+    .where((where) =>
+      where.or([
+        where('units.state', '=', 'sleeping'),
+        where.and([where('units.state', '=', 'stopping'), where('units.stopped_reason', '=', 'idle')]),
+      ]),
+    )
+    .execute()
+  return rows.map(toRecord)
+}
+
+/** Of any team: where a unit stands, and nothing else of it. */
+export async function findStanding(
+  db: Kysely<Database>,
+  id: string,
+): Promise<Pick<UnitRecord, 'state' | 'generation'> | null> {
+  const row = await db
+    .selectFrom('units')
+    .select(['state', 'generation'])
+    .where('id', '=', id)
     .executeTakeFirst()
-  return result.numUpdatedRows === 1n
+  return row ?? null
 }

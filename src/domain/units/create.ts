@@ -7,6 +7,7 @@ import type { Create } from '../../contract/create.ts'
 import { type AppError, providerError, validation } from '../../contract/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
+import { doneWithin } from '../../lib/done-within.ts'
 import type { Step } from '../../lib/saga.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
@@ -83,7 +84,8 @@ export async function createUnits(
   }
   const { unit, outputs } = await reserveUnit(app, caller, body, once)
   const made = walk(app, unit, createWay)
-  if (body.wait) await atMost(app, body.waitTimeoutMs, made)
+  // A failure after the wait is the unit's `error`; here nobody listens any more.
+  if (body.wait) await doneWithin(app.clock, body.waitTimeoutMs, made)
   else made.catch(() => {})
   return resultOf(await getRecord(app, caller, unit.id), outputs)
 }
@@ -121,16 +123,4 @@ async function removeIfUnwanted(context: Walk): Promise<void> {
   const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
   if (now && !['destroying', 'destroyed'].includes(now.state)) return
   await undo(createWay, context, [machineStep])
-}
-
-/** The work's outcome, or nothing when it takes longer; it then goes on by itself. */
-async function atMost(app: App, timeoutMs: number, work: Promise<void>): Promise<void> {
-  const done = new AbortController()
-  // A failure after the wait is the unit's `error`; here nobody listens any more.
-  work.catch(() => {})
-  try {
-    await Promise.race([work, app.clock.sleep(timeoutMs, done.signal).catch(() => {})])
-  } finally {
-    done.abort()
-  }
 }

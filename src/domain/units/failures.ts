@@ -1,12 +1,13 @@
 // What an engine's failure means to a caller. The engine's own words reach them only where it marked them
 // public; anything else is logged where it is caught.
 
-import { type AppError, invalidState, providerError, unavailable } from '../../contract/errors.ts'
+import { AppError, invalidState, providerError, unavailable } from '../../contract/errors.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 
 /** The sentence for a machine that could not be made or started. */
 export function failureText(error: unknown, unit: UnitRecord): string {
+  if (error instanceof AppError) return error.message
   if (!isEngineError(error)) return 'The service failed while it worked on this unit.'
   const { kind, publicMessage } = error
   switch (kind) {

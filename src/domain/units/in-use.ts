@@ -2,7 +2,10 @@
 // when it turns out to be gone, so that the refusal tells how it ended.
 
 import type { App } from '../../app.ts'
+import { type AppError, unavailable } from '../../contract/errors.ts'
 import { isEngineError } from '../../engine/errors.ts'
+import { SECOND } from '../../lib/clock.ts'
+import { doneWithin } from '../../lib/done-within.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -11,10 +14,13 @@ import { machineRef } from './machine.ts'
 import { engineFailure, notPossibleNow } from './failures.ts'
 import { getSettledUnit } from './settled.ts'
 import { wakeUnit } from './wake.ts'
-import { recordUse, whileInUse } from './use.ts'
+import { whileInUse } from './use.ts'
 
 /** Between finding a unit awake and using it, it can fall asleep or be lost; not many times in a row. */
 const ATTEMPTS = 5
+/** As long as a start may wait for its turn, and then some. */
+const WAIT_MS = 45 * SECOND
+const RETRY_AFTER_S = 5
 
 /**
  * Runs the work on the running unit, and with that is the use that moves `sleepsAt`. `refused` says in a
@@ -27,29 +33,54 @@ export async function useUnit<T>(
   refused: string,
   work: (unit: UnitRecord) => Promise<T>,
 ): Promise<T> {
+  const deadlineMs = app.clock.monotonicMs() + WAIT_MS
+  const leftMs = () => deadlineMs - app.clock.monotonicMs()
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const unit = await getSettledUnit(app, caller, id)
-    if (unit.state === 'sleeping') await wakeUnit(app, caller, unit)
-    else if (unit.state !== 'running') throw notPossibleNow(unit, refused)
-    else if (await recordUse(app, unit)) {
-      try {
-        return await whileInUse(app, unit, () => work(unit))
-      } catch (error) {
-        // The work has not begun, so it may be tried again on a unit that can be woken.
-        const isGone = isEngineError(error, 'not_running') || isEngineError(error, 'frozen')
-        if (!isGone) throw engineFailure(error, unit)
-        await settleWith(app, unit).catch((problem: unknown) => {
-          throw engineFailure(problem, unit)
-        })
-      }
+    const unit = await getSettledUnit(app, caller, id, leftMs())
+    if (unit.state === 'sleeping') {
+      if (!(await doneWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) break
+    } else if (unit.state !== 'running') {
+      throw mayWake(unit) ? notAwake() : notPossibleNow(unit, refused)
+    } else {
+      const done = await tryToUse(app, unit, work)
+      if (done) return done.result
     }
   }
-  throw notPossibleNow(await getSettledUnit(app, caller, id), refused)
+  throw notAwake()
+}
+
+/** Null: the work has not begun, so it may be tried again on a unit that can be woken. */
+async function tryToUse<T>(
+  app: App,
+  unit: UnitRecord,
+  work: (unit: UnitRecord) => Promise<T>,
+): Promise<{ result: T } | null> {
+  try {
+    return await whileInUse(app, unit, () => work(unit))
+  } catch (error) {
+    const isGone = isEngineError(error, 'not_running') || isEngineError(error, 'frozen')
+    if (!isGone) throw engineFailure(error, unit)
+    await settleWith(app, unit).catch((problem: unknown) => {
+      throw engineFailure(problem, unit)
+    })
+    return null
+  }
 }
 
 /** The machine is not as its unit says: its end is recorded, or a freeze that came too late undone. */
 async function settleWith(app: App, unit: UnitRecord): Promise<void> {
-  await recordEndOf(app, unit)
-  const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
-  if (now?.state === 'running' && now.generation === unit.generation) await app.engine.thaw(machineRef(now))
+  await app.ways.run(`settle with ${unit.id} ${unit.generation}`, WAIT_MS, async () => {
+    await recordEndOf(app, unit)
+    const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
+    if (now?.state === 'running' && now.generation === unit.generation) await app.engine.thaw(machineRef(now))
+  })
+}
+
+/** Where it stands it comes to run, or to sleep, from where a call wakes it: only the time was too short. */
+function mayWake({ state, stoppedReason }: UnitRecord): boolean {
+  return state === 'starting' || (state === 'stopping' && stoppedReason === 'idle')
+}
+
+function notAwake(): AppError {
+  return unavailable(`The unit takes long to wake; try again in ${RETRY_AFTER_S} s.`, RETRY_AFTER_S)
 }

@@ -43,7 +43,7 @@ describe('an operation that arrives while its unit is made', () => {
       details: { machineState: 'creating', lastExit: null, providerSaid: null },
     })
     await new Promise((resolve) => setTimeout(resolve, 20))
-    domain.clock.advance(31_000)
+    domain.clock.advance(46_000)
     await refused
     release()
     await eventually(domain.app, caller, unit.id, 'running')

@@ -26,6 +26,7 @@ import {
   checkSleep,
   defaultSleep,
 } from '../policies/check.ts'
+import { waitForRoom } from './admission.ts'
 import { declaredFiles, keepBootFiles } from './boot-files.ts'
 import { declaredEnv, keepSecrets } from './env.ts'
 import { engineAway } from './failures.ts'
@@ -48,6 +49,7 @@ export async function reserveUnit(
 ): Promise<Reservation> {
   const sleep = checkedSleep(app, caller, spec)
   const isolation = await defaultClass(app)
+  await waitForRoom(app, caller.teamId)
   return await app.db.transaction().execute(async (db) => {
     await once?.claim(db)
     await lockTeam(db, caller.teamId)

@@ -8,6 +8,7 @@ import type { App } from '../../app.ts'
 import type { Step } from '../../lib/saga.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
+import { startInTurn } from './admission.ts'
 import { openBootFiles } from './boot-files.ts'
 import { renderEnv } from './env.ts'
 import { recordEndOf } from './exits.ts'
@@ -26,19 +27,24 @@ export const startStep: Step<Walk> = {
   name: 'start',
   run: async (walk) => {
     const { app } = walk
-    const spec = await runSpec(app, walk.unit)
-    try {
-      await app.engine.start(machineRef(walk.unit), spec)
-    } catch (error) {
-      if (!isEngineError(error, 'run_lost')) throw error
-      const again = await transition(app, walk.unit, 'again')
-      if (!again) throw error
-      walk.unit = again
-      await app.engine.start(machineRef(again), spec)
-    }
+    await startInTurn(app, walk.unit, () => startMachine(walk))
     walk.startedMs ??= app.clock.monotonicMs()
   },
   undo: async ({ app, unit }) => await app.engine.stop(machineRef(unit), 0),
+}
+
+async function startMachine(walk: Walk): Promise<void> {
+  const { app } = walk
+  const spec = await runSpec(app, walk.unit)
+  try {
+    await app.engine.start(machineRef(walk.unit), spec)
+  } catch (error) {
+    if (!isEngineError(error, 'run_lost')) throw error
+    const again = await transition(app, walk.unit, 'again')
+    if (!again) throw error
+    walk.unit = again
+    await app.engine.start(machineRef(again), spec)
+  }
 }
 
 export const readyStep: Step<Walk> = {

@@ -8,7 +8,7 @@ import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { readFile } from './files.ts'
 import { getUnit } from './get.ts'
-import { coolFrozenUnits, sleepIdleUnits } from './idle.ts'
+import { coolFrozenUnits, giveMemoryBack, sleepIdleUnits } from './idle.ts'
 import { reconcileMachines } from './reconcile.ts'
 import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
@@ -188,7 +188,8 @@ describe('the first tier of sleep', () => {
     const units: Unit[] = []
     for (let count = 0; count < 10; count++) units.push(await makeSleepingUnit({ name: `unit-${count}` }))
     domain.engine.setCapacity({ availableMemoryMb: 100 })
-    await coolFrozenUnits(domain.app)
+    domain.clock.advance(1000)
+    await giveMemoryBack(domain.app)
     const frozen = () => units.map(({ id }) => machineOf(id)?.frozen)
     await expect.poll(frozen).toEqual([...Array<boolean>(8).fill(false), true, true])
     domain.engine.setCapacity({ availableMemoryMb: 60_000 })

@@ -3,9 +3,9 @@
 import type { App } from '../../app.ts'
 import type { Unit } from '../../contract/unit.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { admit } from './admit.ts'
 import { notPossibleNow } from './failures.ts'
 import { getRecord } from './get.ts'
+import { takeOn } from './holder.ts'
 import { startWay } from './run.ts'
 import { getSettledUnit } from './settled.ts'
 import { showUnit } from './show.ts'
@@ -24,7 +24,7 @@ export async function startUnit(app: App, caller: Caller, id: string): Promise<U
       await wakeUnit(app, caller, unit)
       break
     default: {
-      const starting = await admit(app, caller, unit, 'start')
+      const starting = await takeOn(app, caller, unit, 'start')
       if (!starting) throw notPossibleNow(await getRecord(app, caller, id), 'it cannot be started')
       await walk(app, starting, startWay)
     }

@@ -4,11 +4,14 @@
 import type { App } from '../../app.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { touchUnit } from '../../store/units.ts'
+import { touchUnits } from '../../store/units.ts'
 
-/** False: the unit is not running any more. */
-export async function recordUse(app: App, unit: UnitRecord): Promise<boolean> {
-  return await app.clock.steadily(() => touchUnit(app.db, { unit, usedAt: app.clock.now() }))
+/** False: the unit is not running any more. Uses that come while one is being recorded are recorded together. */
+export async function recordUse(app: App, { id }: UnitRecord): Promise<boolean> {
+  return await app.touches.run(id, async () => {
+    const running = await app.clock.steadily(() => touchUnits(app.db, { ids: [id], usedAt: app.clock.now() }))
+    return running.has(id)
+  })
 }
 
 /** The shortest window is a minute, so a use that is renewed this often never looks idle. */
@@ -16,18 +19,30 @@ const RENEW_EVERY_MS = MINUTE / 3
 /** A use shorter than this is covered by the record made when it began. */
 const SHORT_MS = SECOND
 
-/** Keeps the unit in use while the work goes on. The use was recorded when the caller got the unit. */
-export async function whileInUse<T>(app: App, unit: UnitRecord, work: () => Promise<T>): Promise<T> {
+/** Does the work as a use of the unit, which lasts as long. Null: the unit is not running, and nothing was done. */
+export async function whileInUse<T>(
+  app: App,
+  unit: UnitRecord,
+  work: () => Promise<T>,
+): Promise<{ result: T } | null> {
+  // Counted before it is recorded: whoever puts the unit to sleep sees the one or the other (sleep.ts).
+  count(app, unit, 1)
+  try {
+    return (await recordUse(app, unit)) ? { result: await renewing(app, unit, work) } : null
+  } finally {
+    count(app, unit, -1)
+  }
+}
+
+async function renewing<T>(app: App, unit: UnitRecord, work: () => Promise<T>): Promise<T> {
   const done = new AbortController()
   const startedMs = app.clock.monotonicMs()
-  const renewing = renew(app, unit, done.signal)
-  count(app, unit, 1)
+  const renewed = renew(app, unit, done.signal)
   try {
     return await work()
   } finally {
-    count(app, unit, -1)
     done.abort()
-    await renewing
+    await renewed
     if (app.clock.monotonicMs() - startedMs > SHORT_MS) await recordUse(app, unit).catch(logFailure(app))
   }
 }

@@ -8,9 +8,10 @@ import { MINUTE } from '../../lib/clock.ts'
 import type { Step } from '../../lib/saga.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listUnitsTogether } from '../../store/units.ts'
-import { admit, type Holder } from './admit.ts'
+import { type Holder, lastHolder, takeOn } from './holder.ts'
 import { machineRef } from './machine.ts'
 import { startWay } from './run.ts'
+import { withOthers } from './settled.ts'
 import { transition } from './transition.ts'
 import { walk, type Walk, type Way } from './way.ts'
 
@@ -35,25 +36,32 @@ export const thawWay: Way = {
 /**
  * Resolves when the unit runs, or somebody else has taken it elsewhere; read it anew then. Where its stack
  * sleeps together the others wake too, those made before it first: an application finds its database there.
+ * Without a holder, because nobody called, each runs on the account that it last ran on.
  */
-export async function wakeUnit(app: App, holder: Holder, unit: UnitRecord): Promise<void> {
-  if (!unit.sleepsTogether) return await wakeAlone(app, holder, unit)
-  const { teamId, stackId } = unit
-  const stack = await listUnitsTogether(app.db, { teamId, stackId, now: app.clock.now() })
-  const others = stack.filter(({ id, state }) => state === 'sleeping' && id !== unit.id)
-  // Where order does not matter the one that was called comes first: there may not be room for all.
-  const comesBefore = (other: UnitRecord) => !unit.frozen && other.id < unit.id
-  await wakeNeighbours(app, holder, others.filter(comesBefore))
-  await wakeAlone(app, holder, unit)
-  void wakeNeighbours(
-    app,
-    holder,
-    others.filter((other) => !comesBefore(other)),
-  )
+export async function wakeUnit(app: App, holder: Holder | null, unit: UnitRecord): Promise<void> {
+  const wake = unit.sleepsTogether ? wakeWithStack : wakeAlone
+  await withOthers(app, unit, () => wake(app, holder, unit))
+}
+
+async function wakeWithStack(app: App, holder: Holder | null, unit: UnitRecord): Promise<void> {
+  await once(app, 'wake the stack of', holder, unit, async () => {
+    const { teamId, stackId } = unit
+    const stack = await listUnitsTogether(app.db, { teamId, stackId, now: app.clock.now() })
+    const others = stack.filter(({ id, state }) => state === 'sleeping' && id !== unit.id)
+    // Where order does not matter the one that was called comes first: there may not be room for all.
+    const comesBefore = (other: UnitRecord) => !unit.frozen && other.id < unit.id
+    await wakeNeighbours(app, holder, others.filter(comesBefore))
+    await wakeAlone(app, holder, unit)
+    void wakeNeighbours(
+      app,
+      holder,
+      others.filter((other) => !comesBefore(other)),
+    )
+  })
 }
 
 /** A neighbour that cannot wake, for want of a place under the policy say, keeps nobody else asleep. */
-async function wakeNeighbours(app: App, holder: Holder, units: UnitRecord[]): Promise<void> {
+async function wakeNeighbours(app: App, holder: Holder | null, units: UnitRecord[]): Promise<void> {
   const wake = async (unit: UnitRecord) => {
     await wakeAlone(app, holder, unit).catch((error: unknown) => {
       app.log.warn({ err: error, unitId: unit.id }, 'a unit did not wake with its stack')
@@ -63,13 +71,28 @@ async function wakeNeighbours(app: App, holder: Holder, units: UnitRecord[]): Pr
   for (const unit of units.filter(({ frozen }) => !frozen)) await wake(unit)
 }
 
-async function wakeAlone(app: App, holder: Holder, unit: UnitRecord): Promise<void> {
-  // By credential too: one that may run no more units must not fail the others who ask.
-  const key = `wake ${unit.id} ${unit.generation} for ${holder.credentialId}`
-  await app.ways.run(key, LONGEST_WAKE_MS, async () => {
-    const starting = await admit(app, holder, unit, unit.frozen ? 'thaw' : 'wake')
+async function wakeAlone(app: App, holder: Holder | null, unit: UnitRecord): Promise<void> {
+  await once(app, 'wake', holder, unit, async () => {
+    const starting = await takeOn(
+      app,
+      holder ?? (await lastHolder(app, unit)),
+      unit,
+      unit.frozen ? 'thaw' : 'wake',
+    )
     if (starting) await walk(app, starting, starting.frozen ? thawWay : startWay)
   })
+}
+
+/** By credential too: one that may run no more units must not fail the others who ask. */
+async function once(
+  app: App,
+  what: string,
+  holder: Holder | null,
+  { id, generation, heldBy }: UnitRecord,
+  work: () => Promise<void>,
+): Promise<void> {
+  const key = `${what} ${id} ${generation} for ${holder?.credentialId ?? heldBy}`
+  await app.ways.run(key, LONGEST_WAKE_MS, work)
 }
 
 const LONGEST_WAKE_MS = 10 * MINUTE
