@@ -1,6 +1,7 @@
 // Stopping a unit. Its disk, volume and address stay.
 
 import type { App } from '../../app.ts'
+import { nextState } from '../../contract/states.ts'
 import type { Unit } from '../../contract/unit.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { Step } from '../../lib/saga.ts'
@@ -35,12 +36,17 @@ export const stopWay: Way = {
   },
 }
 
+/** Between finding a unit and stopping it, it can wake or fall asleep; not many times in a row. */
+const ATTEMPTS = 5
+
 /** Stopping a stopped unit succeeds, so that the call can be repeated; a sleeping one stays down from now on. */
 export async function stopUnit(app: App, caller: Caller, id: string): Promise<Unit> {
-  const unit = await getSettledUnit(app, caller, id)
-  const stopping = await transition(app, unit, 'stop')
-  if (stopping) await walk(app, stopping, stopWay)
-  const now = await getSettledUnit(app, caller, id)
-  if (now.state !== 'stopped') throw notPossibleNow(now, 'it cannot be stopped')
-  return showUnit(await getRecord(app, caller, id))
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const unit = await getSettledUnit(app, caller, id)
+    if (unit.state === 'stopped') return showUnit(unit)
+    if (nextState(unit, 'stop') === null) break
+    const stopping = await transition(app, unit, 'stop')
+    if (stopping) await walk(app, stopping, stopWay)
+  }
+  throw notPossibleNow(await getRecord(app, caller, id), 'it cannot be stopped')
 }
