@@ -6,8 +6,11 @@ import { readFileSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** `twice`: the effect is brought about twice in a row, as after a crash whose first try had succeeded. */
-export const troubles = ['crash', 'error', 'delay', 'hang', 'twice'] as const
+/**
+ * `block`: the process does nothing else ever again. `twice`: the effect is brought about twice in a row, as
+ * after a crash whose first try had succeeded.
+ */
+export const troubles = ['crash', 'error', 'delay', 'hang', 'block', 'twice'] as const
 export type Trouble = (typeof troubles)[number]
 
 export type Failpoints = {
@@ -30,6 +33,7 @@ export function createFailpoints(
     if (trouble === 'error') throw new FailpointError(`a test wanted an error at ${place}`)
     if (trouble === 'delay') await delay(DELAY_MS)
     if (trouble === 'hang') await new Promise<never>(() => {})
+    if (trouble === 'block') blockForEver()
   }
   return {
     effect: async (name, work) => {
@@ -43,6 +47,10 @@ export function createFailpoints(
 }
 
 const DELAY_MS = 2000
+
+function blockForEver(): never {
+  for (;;);
+}
 
 /** The product's, when a test has switched them on: files of `directory`, consumed as they are met. */
 export function fileFailpoints(directory: string): Failpoints {

@@ -43,6 +43,10 @@ export const engineSocketOf = (runDir: string) => `${runDir}/engine.sock`
  */
 export const RESOLVER_PORT = 7053
 
-/** A role says it is alive this often; silent for the longer time, it hangs and is killed (reliability F24). */
-export const ALIVE_EVERY_MS = 5_000
-export const SILENT_FOR_MS = 30_000
+/**
+ * A role says it is alive this often; silent for the longer time, it hangs and is killed. With the time it takes
+ * to start again that is well under 30 seconds (reliability F24); a role that is merely busy, on a host that is,
+ * is held up for less.
+ */
+export const ALIVE_EVERY_MS = 2_000
+export const SILENT_FOR_MS = 12_000

@@ -10,6 +10,7 @@ import { type RoleInput, type RoleName, type RoleReport, SILENT_FOR_MS } from '.
 import type { Running } from './keep-running.ts'
 import { roleCommand, roleEnvironment } from './role-command.ts'
 import { parseReport } from './role-reports.ts'
+import { createWatchdog } from './watchdog.ts'
 
 /** Before it is ready, a role may be silent for this long. */
 const SILENT_START_MS = 120 * SECOND
@@ -99,19 +100,4 @@ async function stopChild(child: ChildProcess, ended: Promise<string>): Promise<v
   if (inTime !== null) return
   child.kill('SIGKILL')
   await ended
-}
-
-/** Calls back when `reset` has not been called for the limit; a limit of null ends the watch. */
-function createWatchdog(limitMs: number, onSilence: () => void) {
-  let current: number | null = limitMs
-  let timer = setTimeout(onSilence, limitMs)
-  const reset = () => {
-    clearTimeout(timer)
-    if (current !== null) timer = setTimeout(onSilence, current)
-  }
-  const limit = (ms: number | null) => {
-    current = ms
-    reset()
-  }
-  return { reset, limit }
 }

@@ -1,0 +1,61 @@
+// A process of Berth that is alive and does nothing any more (reliability F24) is back at work within half a
+// minute, and its units do not notice.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll, exec, listUnits } from '../support/berth-units.ts'
+import { arm } from '../support/failpoints.ts'
+import { cleanHost } from '../support/host-state.ts'
+
+const WITHIN_MS = 30_000
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+let unit: Unit
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  berth = await new Berth(data.path, { BERTH_FAILPOINTS: 'on' }).ready()
+  unit = await createUnit(berth, { name: 'one', image: 'berth.local/debian:12', size: 'nano' })
+  // In memory, so that it would be gone if the unit's processes were.
+  await exec(berth, unit, ['sh', '-c', 'echo here > /dev/shm/mark'])
+})
+
+afterAll(async () => {
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+})
+
+async function expectAnother(role: string, before: number | null): Promise<void> {
+  await eventually(async () => {
+    const now = await berth.pidOf(role)
+    expect(now).not.toBeNull()
+    expect(now).not.toBe(before)
+    expect((await exec(berth, unit, ['cat', '/dev/shm/mark'])).stdout).toBe('here\n')
+  }, WITHIN_MS)
+}
+
+describe('is killed and started again', () => {
+  it('a server whose event loop is blocked, and what it was at goes on', async () => {
+    const before = await berth.pidOf('server')
+    await arm(berth, 'server', 'create.image.before', 'block')
+    const spec = { name: 'two', image: 'berth.local/debian:12', size: 'nano' }
+    const broken = berth.call('POST', '/v1/units', { spec }).catch((error: unknown) => error)
+    await expectAnother('server', before)
+    expect(await broken).toBeInstanceOf(Error)
+    await eventually(async () => {
+      const listed = await listUnits(berth)
+      expect(listed.find(({ name }) => name === 'two')?.state).toBe('running')
+    })
+  })
+
+  it.each(['engine', 'server', 'gateway'])('a stopped %s', async (role) => {
+    const before = await berth.pidOf(role)
+    if (before === null) throw new Error(`the ${role} does not run`)
+    process.kill(before, 'SIGSTOP')
+    await expectAnother(role, before)
+  })
+})
