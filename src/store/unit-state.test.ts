@@ -18,7 +18,7 @@ afterAll(async () => await domain.close())
 
 const change = (id: string, rest: Partial<StateChange> = {}): StateChange => ({
   id,
-  from: { state: 'running', generation: 1 },
+  from: { state: 'running', generation: 1, frozen: false },
   to: { state: 'stopping', generation: 1, stoppedReason: 'user', frozen: false },
   at: domain.clock.now(),
   runAt: domain.clock.now(),
@@ -36,11 +36,12 @@ describe('a change of state', () => {
     expect(won.filter(Boolean)).toHaveLength(1)
   })
 
-  it('of another state or generation changes nothing, and bills nothing', async () => {
+  it('of another state, generation or tier of sleep changes nothing, and bills nothing', async () => {
     const { id } = await makeUnit(domain.app, caller)
     for (const from of [
-      { state: 'running', generation: 2 },
-      { state: 'creating', generation: 1 },
+      { state: 'running', generation: 2, frozen: false },
+      { state: 'creating', generation: 1, frozen: false },
+      { state: 'running', generation: 1, frozen: true },
     ] as const) {
       expect(await changeState(domain.app.db, change(id, { from }))).toBe(false)
       const to = { state: 'running', generation: 1, stoppedReason: null, frozen: false } as const

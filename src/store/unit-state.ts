@@ -1,4 +1,4 @@
-// The one statement that changes a unit's state. A compare-and-set on (id, state, generation): of several
+// The one statement that changes a unit's state. A compare-and-set on (id, state, generation, frozen): of several
 // who try, one succeeds. Entering and leaving `running` opens and closes the run that is billed, within the
 // same statement, so that neither can happen without the other.
 
@@ -10,7 +10,7 @@ import { windowEnd } from './windows.ts'
 
 export type StateChange = {
   id: string
-  from: { state: UnitState; generation: number }
+  from: { state: UnitState; generation: number; frozen: boolean }
   to: { state: UnitState; generation: number; stoppedReason: StoppedReason | null; frozen: boolean }
   at: Date
   /** Where the billed run begins or ends. */
@@ -58,6 +58,7 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
         .where('id', '=', id)
         .where('state', '=', from.state)
         .where('generation', '=', from.generation)
+        .where('frozen', '=', from.frozen)
         .$if(ifUnusedSince !== undefined, (update) => update.where('last_used_at', '<=', ifUnusedSince ?? at))
         .$if(ifSleepsBy !== undefined, (update) => update.where('sleeps_at', '<=', ifSleepsBy ?? at))
         .returning(['id', 'generation', 'team_id', 'held_by', 'size']),

@@ -57,7 +57,7 @@ async function move(
   const fields: StateFields = { ...impliedBy(to.state, at), ...(startedAt ? { startedAt } : {}), ...set }
   const changed = await changeState(db, {
     id: unit.id,
-    from: { state: unit.state, generation: unit.generation },
+    from: { state: unit.state, generation: unit.generation, frozen: unit.frozen },
     to,
     at,
     runAt,
