@@ -136,6 +136,28 @@ describe('an engine that goes away', () => {
     await watching
   })
 
+  test('tells whom siblings send packets to, before and after', async () => {
+    const { fake, engine, ref, socketPath, close } = await withMachine()
+    const abort = new AbortController()
+    const told: string[][] = []
+    const watching = engine.watchTraffic((ids) => void told.push(ids), abort.signal)
+    const tellsAgain = async () => {
+      told.length = 0
+      await eventually(async () => {
+        fake.sendPackets([ref.id])
+        return told.length > 0 || null
+      })
+      expect(told[0]).toEqual([ref.id])
+    }
+    await tellsAgain()
+    await close()
+    const back = await serve(fake, socketPath)
+    onTestFinished(back.close)
+    await tellsAgain()
+    abort.abort()
+    await watching
+  })
+
   test('closing waits for an operation that has begun', async () => {
     const { fake, engine, ref, close } = await withMachine()
     fake.delay('stop', 300)

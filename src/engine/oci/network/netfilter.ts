@@ -29,8 +29,14 @@ const TURN_MS = 1
 export type Netfilter = {
   /** Number of the latest change of this network namespace's rules. Packets alone change nothing. */
   generation: () => number
-  /** Elements of a set of the family `ip`. Some may be missing where it is not `whole`: it changed meanwhile. */
-  countsOf(set: { table: string; set: string }): Promise<{ counted: Counted[]; isWhole: boolean }>
+  /**
+   * Hands over the elements of a set of the family `ip`, part by part. Some may be missing where the answer is
+   * not `whole`: rules were changed meanwhile.
+   */
+  readCounts(
+    set: { table: string; set: string },
+    onPart: (counted: Counted[]) => void,
+  ): Promise<{ isWhole: boolean }>
   close(): void
 }
 
@@ -65,16 +71,16 @@ export function openNetfilter(): Netfilter {
       }
     },
 
-    async countsOf(set) {
-      const all = { counted: [] as Counted[], isWhole: true }
+    async readCounts(set, onPart) {
+      let isWhole = true
       let turnSince = performance.now()
       try {
         ask(askForElements(set))
         for (;;) {
           const { counted, isLast, isDisturbed } = readElements(receive())
-          for (const each of counted) all.counted.push(each)
-          if (isDisturbed) all.isWhole = false
-          if (isLast) return all
+          if (isDisturbed) isWhole = false
+          if (counted.length > 0) onPart(counted)
+          if (isLast) return { isWhole }
           if (performance.now() - turnSince < TURN_MS) continue
           await nextTurn()
           turnSince = performance.now()

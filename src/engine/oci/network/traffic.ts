@@ -49,9 +49,10 @@ const NFT_TIMEOUT_MS = 10_000
 
 const TCP_HEADER_WORDS = [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
 
-type Watcher = { onSent: (pairs: Pair[]) => void; isNew: boolean }
 /** Packets by pair. */
 type Counts = Map<number, number>
+/** `before`: as of the last reading. Empty at first, since nobody knows how far the watcher before it came. */
+type Watcher = { onSent: (pairs: Pair[]) => void; before: Counts }
 
 export function createTraffic(names: Names, rulesGeneration: () => number, log: Log): Traffic {
   const watchers = new Set<Watcher>()
@@ -68,12 +69,11 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
 
   const readWhileWatched = async () => {
     const netfilter = openNetfilter()
-    let counts: Counts = new Map()
     let isFailing = false
     while (watchers.size > 0 && !closed) {
       const since = performance.now()
       try {
-        counts = await readOnce(names, netfilter, counts, watchers)
+        await readOnce(names, netfilter, [...watchers])
         if (isFailing) log.info('packets between machines are told again')
         isFailing = false
       } catch (error) {
@@ -104,7 +104,10 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
     },
 
     async watch(onSent, signal) {
-      const watcher: Watcher = { onSent, isNew: true }
+      const tell = (pairs: Pair[]) => {
+        if (!signal.aborted) onSent(pairs)
+      }
+      const watcher: Watcher = { onSent: tell, before: new Map() }
       watchers.add(watcher)
       if (!reading) {
         reading = true
@@ -126,25 +129,20 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
   }
 }
 
-/** Tells each watcher what is new to it; answers the counts as they are now. */
-async function readOnce(
-  { table }: Names,
-  netfilter: Netfilter,
-  before: Counts,
-  watchers: Set<Watcher>,
-): Promise<Counts> {
-  const { counted, isWhole } = await netfilter.countsOf({ table, set: SET })
-  // What is missing in half an answer is kept, or it would look new when it comes again.
-  const now: Counts = isWhole ? new Map() : new Map(before)
-  for (const each of counted) now.set(keyOf(each), each.packets)
-  const moved = counted.filter((each) => before.get(keyOf(each)) !== each.packets).map(pairOf)
+/** Tells each watcher of the pairs whose count has changed. */
+async function readOnce({ table }: Names, netfilter: Netfilter, watchers: Watcher[]): Promise<void> {
+  const now: Counts = new Map()
+  const { isWhole } = await netfilter.readCounts({ table, set: SET }, (counted) => {
+    for (const each of counted) now.set(keyOf(each), each.packets)
+    for (const { before, onSent } of watchers) {
+      const changed = counted.filter((each) => before.get(keyOf(each)) !== each.packets)
+      if (changed.length > 0) onSent(changed.map(pairOf))
+    }
+  })
   for (const watcher of watchers) {
-    // Nobody knows how far the watcher before it came with what it was told.
-    const sent = watcher.isNew ? counted.map(pairOf) : moved
-    watcher.isNew = false
-    if (sent.length > 0) watcher.onSent(sent)
+    // What is missing in half an answer is kept, or it would look new when it comes again.
+    watcher.before = isWhole ? now : new Map([...watcher.before, ...now])
   }
-  return now
 }
 
 /** Within one subnet the lower halves of the addresses tell pairs apart. */
