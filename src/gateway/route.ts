@@ -22,22 +22,37 @@ export type Route = {
 
 export type Routes = {
   /**
-   * The endpoint a host label names, its secret not yet checked: see private-link.ts. Answers from a cache
-   * when the database is away.
+   * The endpoint of that name (contract/endpoint-label.ts), its secret not yet checked: see private-link.ts.
+   * What it tells was so less than half a second ago, or, while the database is away, when it was last asked.
+   * Rejects when nobody knows.
    */
-  find(label: string): Promise<Route | null>
+  find(name: string): Promise<Route | null>
 }
+
+export const wakeRefusals = ['stopped', 'exited', 'cap', 'credits', 'gone', 'no-room', 'failed'] as const
+export type WakeRefusal = (typeof wakeRefusals)[number]
 
 export type WakeOutcome =
   | { kind: 'running'; route: Route }
-  /** It will not wake by itself: stopped, over a limit, out of credits, failed. */
-  | { kind: 'refused'; reason: 'stopped' | 'exited' | 'cap' | 'credits' | 'gone' | 'no-room' }
+  /** It will not wake by itself: stopped, over a limit, out of credits; or it was to, and `failed`. */
+  | { kind: 'refused'; reason: WakeRefusal }
   /** Still on its way; ask again after this. */
   | { kind: 'waiting'; retryAfterS: number }
 
+/** Every visit asks `awake`, and where that does not know, `wake`, also for a unit that seems to run. */
 export type Waker = {
-  /** Resolves once the unit runs and its port answers, or with why not, within a bound. */
+  /**
+   * The route with the run to go to, where it is known that the unit cannot fall asleep for a while. Null: find
+   * out by `wake`; what the route says may be older than the unit's sleep.
+   */
+  awake(route: Route): Route | null
+  /**
+   * Resolves once the unit runs, and cannot fall asleep for a while, with the run to go to; or with why it does
+   * not, within a bound. Whether its port answers yet shows when somebody connects.
+   */
   wake(route: Route): Promise<WakeOutcome>
+  /** The run could not be reached: the next visit asks anew whether it is there. */
+  doubt(unitId: string): void
 }
 
 /** What the visits of a unit tell of its use (design 4). */
