@@ -40,7 +40,9 @@ export type Service = {
   close(): Promise<void>
 }
 
-export type ServiceOptions = Partial<Pick<Config, 'rates' | 'publicUrl'>> & { loops?: boolean }
+export type ServiceOptions = Partial<Pick<Config, 'rates' | 'publicUrl' | 'frozenForMs'>> & {
+  loops?: boolean
+}
 
 /** Rates are wide here, so that only tests of rates meet them. */
 const wideRates = { requests: 100_000, creations: 100_000, execs: 100_000 }
@@ -56,6 +58,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     ...loadConfig({}),
     publicUrl: options.publicUrl ?? 'http://berth.test',
     rates: options.rates ?? wideRates,
+    ...(options.frozenForMs === undefined ? {} : { frozenForMs: options.frozenForMs }),
   }
   const app = createApp({
     config,
