@@ -1,0 +1,191 @@
+// Units that nobody takes along any more, or somebody who hangs (reliability F24): whoever comes by takes them
+// to where they were going, and what comes of the hanging call in the end does no harm.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
+import { isPassing } from '../../contract/states.ts'
+import type { Unit } from '../../contract/unit.ts'
+import type { Operation } from '../../engine/fake/faults.ts'
+import type { App } from '../../app.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { destroyUnit } from './destroy.ts'
+import { execInUnit } from './exec.ts'
+import { getUnit } from './get.ts'
+import { sleepIdleUnits } from './idle.ts'
+import { reconcileMachines, resumePassingUnits } from './reconcile.ts'
+import { startUnit } from './start.ts'
+import { stopUnit } from './stop.ts'
+
+const MINUTE = 60_000
+
+let domain: TestDomain
+let caller: Caller
+let app: App
+beforeAll(async () => {
+  domain = await createTestDomain()
+})
+beforeEach(async () => {
+  app = domain.restarted()
+  caller = await domain.makeCaller()
+})
+afterEach(async () => {
+  await domain.app.db.deleteFrom('units').execute()
+  await domain.engine.recover([])
+})
+afterAll(async () => await domain.close())
+
+const settle = async () => await new Promise((resolve) => setTimeout(resolve, 20))
+const machineOf = (id: string) => domain.engine.machines().find((machine) => machine.id === id)
+const callsOf = (operation: Operation) =>
+  domain.engine.calls.filter((call) => call.operation === operation).length
+const use = async (id: string) => await execInUnit(app, caller, id, { cmd: ['true'], timeoutMs: 1_000 })
+
+async function fallAsleep({ id }: Unit): Promise<void> {
+  domain.clock.advance(2 * MINUTE)
+  await sleepIdleUnits(app)
+  await eventually(app, caller, id, 'sleeping')
+}
+
+type Case = {
+  state: Unit['state']
+  /** Hangs in it. */
+  operation: Operation
+  /** Sets the unit on its way; does not wait for it. */
+  go: (unit: Unit) => Promise<unknown>
+  before?: (unit: Unit) => Promise<unknown>
+  ends: Unit['state']
+  /** No way of it takes longer than this. */
+  withinMinutes: number
+}
+
+const cases: Case[] = [
+  {
+    state: 'stopping',
+    operation: 'stop',
+    go: async ({ id }) => await stopUnit(app, caller, id),
+    ends: 'stopped',
+    withinMinutes: 8,
+  },
+  {
+    state: 'stopping',
+    operation: 'freeze',
+    go: async () => {
+      domain.clock.advance(2 * MINUTE)
+      await sleepIdleUnits(app)
+    },
+    ends: 'sleeping',
+    withinMinutes: 8,
+  },
+  {
+    state: 'starting',
+    operation: 'start',
+    before: async ({ id }) => await stopUnit(app, caller, id),
+    go: async ({ id }) => await startUnit(app, caller, id),
+    ends: 'running',
+    withinMinutes: 35,
+  },
+  {
+    state: 'starting',
+    operation: 'thaw',
+    before: fallAsleep,
+    go: async ({ id }) => await use(id),
+    ends: 'running',
+    withinMinutes: 35,
+  },
+  {
+    state: 'destroying',
+    operation: 'destroy',
+    go: async ({ id }) => await destroyUnit(app, caller, id),
+    ends: 'destroyed',
+    withinMinutes: 3,
+  },
+]
+
+/** A unit that hangs in its passing state, and what lets the hanging call go on. */
+async function hangIn({ state, operation, before, go }: Case): Promise<{ unit: Unit; release: () => void }> {
+  const unit = await makeUnit(app, caller, { sleep: '1m' })
+  await before?.(unit)
+  const release = domain.engine.hang(operation)
+  void go(unit).catch(() => {})
+  await eventually(app, caller, unit.id, state)
+  const calls = callsOf(operation)
+  await expect.poll(() => callsOf(operation)).toBeGreaterThanOrEqual(calls)
+  return { unit, release }
+}
+
+describe.each(cases)('a unit left $state at $operation', (one) => {
+  const { operation, ends, withinMinutes } = one
+
+  it('by a process that died is driven on by the next round of another', async () => {
+    const { unit } = await hangIn(one)
+    await resumePassingUnits(domain.restarted())
+    await eventually(app, caller, unit.id, ends)
+  })
+
+  it('by somebody who hangs is driven on beside him, and not before he had his time', async () => {
+    const { unit } = await hangIn(one)
+    await expect.poll(() => callsOf(operation)).toBeGreaterThan(0)
+    const calls = callsOf(operation)
+    domain.clock.advance(MINUTE)
+    await resumePassingUnits(app)
+    await settle()
+    expect(callsOf(operation)).toBe(calls)
+    domain.clock.advance(withinMinutes * MINUTE)
+    await resumePassingUnits(app)
+    await eventually(app, caller, unit.id, ends)
+  })
+
+  it.each(['succeeds', 'fails'] as const)(
+    'is not harmed when the hanging call %s in the end',
+    async (how) => {
+      const { unit, release } = await hangIn(one)
+      await resumePassingUnits(domain.restarted())
+      await eventually(app, caller, unit.id, ends)
+      if (ends === 'stopped') await startUnit(domain.restarted(), caller, unit.id)
+      app = domain.restarted()
+      if (ends === 'sleeping') await use(unit.id)
+      const inMemory = machineOf(unit.id)
+
+      if (how === 'fails') domain.engine.fail(operation, 'timeout', { when: 'after' })
+      release()
+      await settle()
+      domain.clock.advance(11_000)
+      await reconcileMachines(app)
+      const after = await getUnit(app, caller, unit.id)
+      expect(isPassing(after.state)).toBe(false)
+      expect(after.state).toBe(ends === 'destroyed' ? 'destroyed' : 'running')
+      expect(machineOf(unit.id)).toEqual(inMemory)
+      domain.engine.heal(operation)
+    },
+  )
+})
+
+describe('a unit left creating', () => {
+  it.each(['pull', 'create', 'start'] as const)(
+    'by somebody who hangs in %s is driven on beside him, who then does no harm',
+    async (operation) => {
+      const release = domain.engine.hang(operation)
+      const unit = await makeUnit(app, caller, {}, { wait: false })
+      await expect.poll(() => domain.engine.calls.at(-1)).toMatchObject({ operation })
+      domain.clock.advance(80 * MINUTE)
+      await resumePassingUnits(app)
+      await eventually(app, caller, unit.id, 'running')
+      const machine = machineOf(unit.id)
+      release()
+      await settle()
+      expect((await getUnit(app, caller, unit.id)).state).toBe('running')
+      expect(machineOf(unit.id)).toEqual(machine)
+      expect(domain.engine.machines()).toHaveLength(1)
+    },
+  )
+
+  it('by somebody who hangs, and destroyed meanwhile, leaves nothing when he goes on', async () => {
+    const release = domain.engine.hang('create')
+    const unit = await makeUnit(app, caller, {}, { wait: false })
+    await expect.poll(() => domain.engine.calls.at(-1)).toMatchObject({ operation: 'create' })
+    await destroyUnit(app, caller, unit.id)
+    release()
+    await expect.poll(() => domain.engine.calls.at(-1)).toMatchObject({ operation: 'destroy' })
+    await expect.poll(() => domain.engine.machines()).toEqual([])
+  })
+})
