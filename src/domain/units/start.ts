@@ -1,7 +1,9 @@
 // Starting a stopped unit.
 
 import type { App } from '../../app.ts'
+import { nextState } from '../../contract/states.ts'
 import type { Unit } from '../../contract/unit.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { notPossibleNow } from './failures.ts'
 import { getRecord } from './get.ts'
@@ -13,21 +15,34 @@ import { recordUse } from './use.ts'
 import { wakeUnit } from './wake.ts'
 import { walk } from './way.ts'
 
+/** Between finding a unit and bringing it up, others start, stop or sleep it; not many times in a row. */
+const ATTEMPTS = 5
+
 /** Starts a stopped unit, wakes a sleeping one, and is a use of a running one. */
 export async function startUnit(app: App, caller: Caller, id: string): Promise<Unit> {
-  const unit = await getSettledUnit(app, caller, id)
-  switch (unit.state) {
-    case 'running':
-      await recordUse(app, unit)
-      break
-    case 'sleeping':
-      await wakeUnit(app, caller, unit)
-      break
-    default: {
-      const starting = await takeOn(app, caller, unit, 'start')
-      if (!starting) throw notPossibleNow(await getRecord(app, caller, id), 'it cannot be started')
-      await walk(app, starting, startWay)
-    }
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const unit = await getSettledUnit(app, caller, id)
+    if (await bringUp(app, caller, unit)) break
   }
-  return showUnit(await getRecord(app, caller, id))
+  const now = await getRecord(app, caller, id)
+  if (isGone(now)) throw notPossibleNow(now, 'it cannot be started')
+  return showUnit(now)
+}
+
+/** False: it is not where it was found any more, so look again. */
+async function bringUp(app: App, caller: Caller, unit: UnitRecord): Promise<boolean> {
+  if (unit.state === 'running') return await recordUse(app, unit)
+  if (unit.state === 'sleeping') {
+    await wakeUnit(app, caller, unit)
+    return false
+  }
+  if (nextState(unit, 'start') === null) throw notPossibleNow(unit, 'it cannot be started')
+  const starting = await takeOn(app, caller, unit, 'start')
+  if (starting) await walk(app, starting, startWay)
+  return starting !== null
+}
+
+/** Somebody has destroyed it meanwhile. */
+function isGone({ state }: UnitRecord): boolean {
+  return state === 'destroying' || state === 'destroyed'
 }
