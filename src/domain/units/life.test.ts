@@ -78,6 +78,17 @@ describe('stop and start', () => {
     expect(callsOn(unit.id, 'start')).toBe(2)
   })
 
+  it('whoever starts or stops a unit at the same time as others is answered like them', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    const states = async (act: typeof startUnit) => {
+      const answers = await Promise.all(Array.from({ length: 5 }, () => act(domain.app, caller, unit.id)))
+      return new Set(answers.map(({ state }) => state))
+    }
+    expect(await states(stopUnit)).toEqual(new Set(['stopped']))
+    expect(await states(startUnit)).toEqual(new Set(['running']))
+    expect(callsOn(unit.id, 'start')).toBe(2)
+  })
+
   it('cost grows while running and stands still while stopped', async () => {
     const unit = await makeUnit(domain.app, caller, { size: 'medium', sleep: 'never' })
     domain.clock.advance(3_600_000)
