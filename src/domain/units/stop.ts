@@ -52,5 +52,5 @@ export async function stopUnit(app: App, caller: Caller, id: string): Promise<Un
   }
   const now = await getRecord(app, caller, id)
   if (now.state !== 'stopped') throw notPossibleNow(now, 'it cannot be stopped')
-  return showUnit(app, now)
+  return showUnit(now)
 }
