@@ -1,0 +1,113 @@
+// F31: a unit that could not be made holds nothing and costs nothing, and is gone when it says it will be.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createApp } from '../../src/app.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { recover } from '../../src/domain/units/reconcile.ts'
+import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
+import { startLoops } from '../../src/loops.ts'
+import { makeTeam, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+type Refused = { error: { code: string; details: { unitId: string } } }
+
+let service: Service
+let team: TestTeam
+
+beforeAll(async () => {
+  service = await startService({ loops: false })
+})
+afterAll(async () => await service.close())
+beforeEach(async () => {
+  team = await makeTeam(service, { maxConcurrentUnits: 1 })
+})
+
+const spec = { name: 'web', image: 'node:22', size: 'large' }
+const create = async () =>
+  await service.call<Refused>('POST', '/v1/units', { key: team.key, body: { spec }, headers: {} })
+const call = async (method: string, path: string, body?: unknown) =>
+  await service.call<Unit>(method, path, { key: team.key, ...(body === undefined ? {} : { body }) })
+
+async function failToMake(operation: 'pull' | 'create' | 'start'): Promise<string> {
+  service.engine.fail(operation, 'start_failed')
+  const answer = await create()
+  expect(answer).toMatchObject({ status: 502, body: { error: { code: 'provider_error' } } })
+  return answer.body.error.details.unitId
+}
+
+const machines = (id: string) => service.engine.machines().filter((machine) => machine.id === id)
+
+describe('a unit that could not be made', () => {
+  test.each(['pull', 'create', 'start'] as const)('at %s holds no machine and costs nothing', async (at) => {
+    const id = await failToMake(at)
+    expect(machines(id)).toEqual([])
+    service.clock.advance(30 * MINUTE)
+    const { body } = await call('GET', `/v1/units/${id}`)
+    expect(body).toMatchObject({
+      state: 'error',
+      costCentsSoFar: 0,
+      startedAt: null,
+      sleepsAt: null,
+      error: expect.any(String),
+    })
+    expect(Date.parse(body.destroysAt ?? '') - Date.parse(body.createdAt)).toBeGreaterThanOrEqual(HOUR)
+    const runs = await service.app.db.selectFrom('runs').selectAll().where('unit_id', '=', id).execute()
+    expect(runs).toEqual([])
+  })
+
+  test('counts against no limit', async () => {
+    await failToMake('start')
+    const body = { spec: { ...spec, name: 'another' } }
+    expect((await call('POST', '/v1/units', body)).status).toBe(201)
+  })
+
+  test('can be destroyed, and nothing else can be done with it', async () => {
+    const id = await failToMake('start')
+    for (const [path, body] of [
+      ['exec', { cmd: ['true'] }],
+      ['start', undefined],
+      ['stop', undefined],
+      ['sleep', { sleep: '1m' }],
+    ] as const) {
+      expect((await call('POST', `/v1/units/${id}/${path}`, body)).status, path).toBe(409)
+    }
+    expect(await call('DELETE', `/v1/units/${id}`)).toMatchObject({
+      status: 200,
+      body: { state: 'destroyed', destroysAt: null },
+    })
+  })
+
+  test('is gone at its time, though the service was away then', async () => {
+    const id = await failToMake('start')
+    service.clock.advance(HOUR + MINUTE)
+    expect((await call('GET', `/v1/units/${id}`)).body.state).toBe('error')
+    const next = createApp({ ...service.app, clock: service.clock })
+    await recover(next)
+    const loops = startLoops(next)
+    await expect.poll(async () => (await call('GET', `/v1/units/${id}`)).body.state).toBe('destroyed')
+    await loops.stop()
+  })
+
+  test('is not gone before its time because of a restart', async () => {
+    const id = await failToMake('start')
+    service.clock.advance(59 * MINUTE)
+    const next = createApp({ ...service.app, clock: service.clock })
+    await recover(next)
+    const loops = startLoops(next)
+    service.clock.advance(6 * SECOND)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await loops.stop()
+    expect((await call('GET', `/v1/units/${id}`)).body.state).toBe('error')
+  })
+
+  test('and whose machine could not be removed at once loses it to the reconciler', async () => {
+    service.engine.fail('destroy', 'internal')
+    const id = await failToMake('start')
+    expect(machines(id)).toHaveLength(1)
+    const next = createApp({ ...service.app, clock: service.clock })
+    const loops = startLoops(next)
+    await expect.poll(() => machines(id)).toEqual([])
+    await loops.stop()
+    expect((await call('GET', `/v1/units/${id}`)).body).toMatchObject({ state: 'error', costCentsSoFar: 0 })
+  })
+})
