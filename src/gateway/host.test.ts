@@ -16,16 +16,16 @@ describe('the host a visitor names', () => {
   it('has the label before the domain, however it is written', () => {
     fc.assert(
       fc.property(label, dot, port, fc.infiniteStream(fc.boolean()), (asked, end, suffix, cases) => {
-        const host = Array.from(`${asked}.${DOMAIN}`, (character) =>
-          cases.next().value ? character.toUpperCase() : character,
-        ).join('')
+        const host = `${asked}.${DOMAIN}`.replaceAll(/[a-z]/g, (letter) =>
+          cases.next().value ? letter.toUpperCase() : letter,
+        )
         expect(readHost(`${host}${end}${suffix}`, DOMAIN)).toEqual({ kind: 'label', label: asked })
       }),
     )
   })
 
   it('is never taken for a label it does not literally hold', () => {
-    const characters = fc.constantFrom(...'ab.-:[]@/\\ \t\r\n\0%_é٣K', DOMAIN, `.${DOMAIN}`)
+    const characters = fc.constantFrom(...'ab.-:[]@/\\ \t\r\n\0%_é٣K'.split(''), DOMAIN, `.${DOMAIN}`)
     fc.assert(
       fc.property(fc.array(characters, { maxLength: 12 }), (parts) => {
         const host = parts.join('')

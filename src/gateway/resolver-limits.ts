@@ -16,11 +16,10 @@ export function createRate(perSecond: number): (asker: string) => boolean {
   }
 }
 
+export type Share = { enter(asker: string): boolean; leave(asker: string): void }
+
 /** So many at once, in all and of each asker. */
-export function createShare(
-  total: number,
-  each: number,
-): { enter(asker: string): boolean; leave(asker: string): void } {
+export function createShare(total: number, each: number): Share {
   const inside = new Map<string, number>()
   let all = 0
   return {

@@ -1,34 +1,152 @@
-// Visits to units, over HTTP. No unit has a URL yet, so every host name is unknown and answered so.
+// Visits to units, over HTTP/1.1 and HTTP/2: what listens, and how connections become visits.
+//
+// Whoever accepts TLS connections hands over those that are for HTTP (`acceptTls`): one TLS port serves other
+// protocols, too.
 
-import { createServer, type Server } from 'node:http'
+import { createServer as createHttp1, type Server, type ServerOptions, STATUS_CODES } from 'node:http'
+import { createServer as createHttp2, type Http2Server, type Http2Session } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
 import { SECOND } from '../lib/clock.ts'
+import { runLoop } from '../lib/loop.ts'
+import { createDoor } from './door.ts'
+import { type Exchange, peerOf, type Request, type Response, readExchange } from './exchange.ts'
+import { LOOK_EVERY_MS } from './open-visits.ts'
+import { createVisiting, receive, sayMalformed, type VisitingOptions } from './visit.ts'
+import { type VisitLimits, visitLimits } from './visit-limits.ts'
+import { asksForWebSocket, exchangeOfConnect, exchangeOfUpgrade } from './web-socket.ts'
 
-const page = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Not found</title>
-<h1>There is nothing at this address</h1>
-<p>The unit that was here is gone, or the link is wrong.</p>
-</html>
-`
+export type GatewayOptions = Omit<VisitingOptions, 'limits'> & { limits?: VisitLimits }
 
-/** Ready to listen; the caller chooses the address and closes it. */
-export function createGateway(): Server {
-  const server = createServer(
-    { requestTimeout: 60 * SECOND, headersTimeout: 10 * SECOND },
-    (_request, response) => {
-      response
-        .writeHead(404, {
-          'content-type': 'text/html; charset=utf-8',
-          'content-length': Buffer.byteLength(page),
-          'content-security-policy': "default-src 'none'",
-          'referrer-policy': 'no-referrer',
-          'x-content-type-options': 'nosniff',
-          connection: 'close',
-        })
-        .end(page)
+export type Gateway = {
+  /** HTTP/1.1 without TLS; the caller chooses where it listens. */
+  http: Server
+  /** A connection whose greeting is over, for HTTP by what was agreed in it (ALPN) or by default. */
+  acceptTls(socket: TLSSocket): void
+  /** Connections and visits there are. */
+  count(): { connections: number; visits: number }
+  close(): Promise<void>
+}
+
+export function createGateway(options: GatewayOptions): Gateway {
+  const limits = options.limits ?? visitLimits
+  const visiting = createVisiting({ ...options, limits })
+  const door = createDoor(limits)
+  const http1 = createHttp1(http1Options(limits))
+  // One header too many must not be dropped in silence, nor read by only one of two readers.
+  http1.maxHeadersCount = 0
+  const http2 = createHttp2(http2Options(limits))
+
+  const visit = (exchange: Exchange | null, response: Response) => {
+    if (exchange) void receive(visiting, exchange, peerOf(exchange.origin.address))
+    else sayMalformed(response)
+  }
+  const onRequest = (expectsContinue: boolean) => (request: Request, response: Response) =>
+    visit(readExchange(request, response, { expectsContinue, upgrade: null }), response)
+  for (const server of [http1, http2]) {
+    server.on('connection', (socket: Socket) => door.enter(socket))
+    server.on('request', onRequest(false))
+    server.on('checkContinue', onRequest(true))
+  }
+  http1.on('upgrade', (request, socket, first) => {
+    const { exchange, response } = exchangeOfUpgrade(request, socket, first)
+    visit(exchange, response)
+  })
+  http2.on('connect', (request, response) => visit(exchangeOfConnect(request, response), response))
+  http1.on('clientError', refuse)
+  const sessions = watchSessions(http2, limits)
+
+  const stopping = new AbortController()
+  const looking = runLoop(
+    {
+      name: 'open visits',
+      everyMs: LOOK_EVERY_MS,
+      longestMs: 10 * SECOND,
+      async run() {
+        await visiting.visits.look()
+        visiting.connections.sweep()
+      },
     },
+    { clock: options.clock, log: options.log, signal: stopping.signal },
   )
-  server.on('clientError', (_error, socket) => socket.destroy())
-  return server
+
+  return {
+    http: http1,
+    acceptTls(socket) {
+      socket.on('error', () => socket.destroy())
+      const server = socket.alpnProtocol === 'h2' ? http2 : http1
+      server.emit('connection', socket)
+    },
+    count: () => ({ connections: door.count(), visits: visiting.visits.count() }),
+    async close() {
+      stopping.abort()
+      const closed = http1.listening ? new Promise((resolve) => http1.close(resolve)) : null
+      visiting.visits.cutAll()
+      for (const session of sessions) session.destroy()
+      door.closeAll()
+      visiting.connections.close()
+      await Promise.all([closed, looking])
+    },
+  }
+}
+
+function http1Options(limits: VisitLimits): ServerOptions {
+  return {
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.headersMs,
+    // A large body takes its time; the patience of its visit bounds it.
+    requestTimeout: 0,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: Math.min(SECOND, limits.headersMs),
+    // A visitor that vanished without a word is found out by the kernel.
+    keepAlive: true,
+    keepAliveInitialDelay: 30 * SECOND,
+    shouldUpgradeCallback: asksForWebSocket,
+  }
+}
+
+function http2Options(limits: VisitLimits) {
+  return {
+    settings: {
+      enableConnectProtocol: true,
+      maxConcurrentStreams: 128,
+      maxHeaderListSize: limits.headerBytes,
+      initialWindowSize: 256 * 1024,
+    },
+  }
+}
+
+/** Sessions end when nothing happens on them, unless a visit is open: that has its own patience. */
+function watchSessions(http2: Http2Server, { keepAliveMs }: VisitLimits): Set<Http2Session> {
+  const sessions = new Set<Http2Session>()
+  http2.on('session', (session) => {
+    let streams = 0
+    sessions.add(session)
+    session.once('close', () => sessions.delete(session))
+    session.on('error', () => session.destroy())
+    session.on('stream', (stream) => {
+      streams += 1
+      stream.once('close', () => {
+        streams -= 1
+      })
+    })
+    session.setTimeout(keepAliveMs, () => {
+      if (streams === 0) session.destroy()
+    })
+  })
+  return sessions
+}
+
+/** What is not HTTP enough to become a visit. */
+function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+  // Answers to earlier requests may be on their way: none must seem to be the one to this.
+  if (!socket.writable || error.code === 'ECONNRESET' || Reflect.get(socket, '_httpMessage')) {
+    socket.destroy()
+    return
+  }
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
+  socket.once('finish', () => socket.destroy())
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
 }

@@ -5,6 +5,7 @@ import { namesOf } from '../engine/oci/network/names.ts'
 import { startResolver } from '../gateway/resolver.ts'
 import { systemUpstreams } from '../gateway/resolver-upstream.ts'
 import { createGateway } from '../gateway/server.ts'
+import { systemClock } from '../lib/clock.ts'
 import { openDatabase } from '../store/db.ts'
 import { findAddressOfName } from '../store/unit-names.ts'
 import { RESOLVER_PORT } from './channel.ts'
@@ -19,13 +20,20 @@ export const gatewayRole: Role = async ({ config, instance, databaseUrl, log }) 
     upstreams: systemUpstreams(),
     log,
   })
-  const gateway = createGateway()
-  gateway.listen(config.gatewayHttp.port, config.gatewayHttp.host)
-  await once(gateway, 'listening')
+  // No unit has a URL yet: every address is one that nobody has.
+  const gateway = createGateway({
+    domain: config.domain.toLowerCase(),
+    routes: { find: async () => null },
+    waker: { awake: () => null, wake: async () => ({ kind: 'refused', reason: 'gone' }), doubt: () => {} },
+    activity: { begin: () => () => {}, touch: () => {} },
+    clock: systemClock,
+    log,
+  })
+  gateway.http.listen(config.gatewayHttp.port, config.gatewayHttp.host)
+  await once(gateway.http, 'listening')
   return {
     stop: async () => {
-      gateway.closeAllConnections()
-      await new Promise((resolve) => gateway.close(resolve))
+      await gateway.close()
       await resolver.close()
       await db.destroy()
     },

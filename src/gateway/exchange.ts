@@ -1,0 +1,98 @@
+// A request and the answer to it, of HTTP/1.1 or HTTP/2: Node's own objects, as far as both are alike.
+
+import type { IncomingMessage } from 'node:http'
+import { type Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Duplex, Writable } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+import { type Origin, type RequestHead, readHead } from './request-head.ts'
+
+export type Request = IncomingMessage | Http2ServerRequest
+/** What the answers of both versions have in common. */
+export type Response = Writable & {
+  readonly headersSent: boolean
+  writeHead(status: number, headers: string[]): unknown
+  writeContinue(): void
+  addTrailers(trailers: Record<string, string>): void
+}
+
+export type Exchange = {
+  request: Request
+  response: Response
+  head: RequestHead
+  origin: Origin
+  /** What the visitor's TLS greeting named; null without TLS, or without a name. */
+  serverName: string | null
+  hasBody: boolean
+  /** The visitor sends its body once it is told to. */
+  expectsContinue: boolean
+  /** The visitor wants a WebSocket; this turns its connection into bytes, once the unit agreed. */
+  upgrade: ((rawHeaders: readonly string[]) => Duplex) | null
+}
+
+/** Null: not to be understood in one way only. */
+export function readExchange(
+  request: Request,
+  response: Response,
+  { expectsContinue, upgrade }: Pick<Exchange, 'expectsContinue' | 'upgrade'>,
+): Exchange | null {
+  const head = readHead({
+    httpVersionMajor: request.httpVersionMajor,
+    httpVersionMinor: request.httpVersionMinor,
+    method: request.method ?? '',
+    target: request.url ?? '',
+    rawHeaders: request.rawHeaders,
+  })
+  const socket = isHttp2(request) ? request.stream.session?.socket : request.socket
+  if (!head || !socket) return null
+  const isSecure = socket instanceof TLSSocket
+  return {
+    request,
+    response,
+    head,
+    origin: { address: peerAddress(socket), proto: isSecure ? 'https' : 'http' },
+    serverName: isSecure ? serverNameOf(socket) : null,
+    hasBody: upgrade === null && announcesBody(request, head),
+    expectsContinue,
+    upgrade,
+  }
+}
+
+export function isHttp2(request: Request): request is Http2ServerRequest {
+  return request.httpVersionMajor === 2
+}
+
+/** Ends an answer in a way that shows it is not whole. */
+export function breakOff(response: Response): void {
+  if (!(response instanceof Http2ServerResponse)) response.destroy()
+  else if (!response.stream.destroyed) response.stream.close(INTERNAL_ERROR)
+}
+
+/** Of RFC 9113, 7. */
+const INTERNAL_ERROR = 2
+
+function announcesBody(request: Request, head: RequestHead): boolean {
+  if (isHttp2(request)) return !request.stream.endAfterHeaders
+  return head.isChunked || (head.contentLength !== null && head.contentLength !== '0')
+}
+
+function serverNameOf(socket: TLSSocket): string | null {
+  // Node's types leave it out on the server's side. `false`: the greeting named none.
+  const name: unknown = Reflect.get(socket, 'servername')
+  return typeof name === 'string' && name !== '' ? name : null
+}
+
+export function peerAddress(socket: Pick<Socket, 'remoteAddress'>): string {
+  const address = socket.remoteAddress ?? ''
+  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
+}
+
+/** Who shares one allowance: an address, or the /64 that a single visitor of IPv6 has to himself. */
+export function peerOf(address: string): string {
+  if (!address.includes(':')) return address
+  const [before = '', after = ''] = address.split('::')
+  const groups = before === '' ? [] : before.split(':')
+  const tail = after === '' ? [] : after.split(':')
+  const missing = address.includes('::') ? Math.max(0, 8 - groups.length - tail.length) : 0
+  return [...groups, ...Array<string>(missing).fill('0'), ...tail].slice(0, 4).join(':')
+}

@@ -1,0 +1,132 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type AskedHead, headersForUnit, readHead, trailersForOther } from './request-head.ts'
+
+const HOST = 'web-abcdefghij.berth.localhost'
+const visitor = { address: '192.0.2.1', proto: 'https' as const }
+
+function asked(rawHeaders: string[], more: Partial<AskedHead> = {}): AskedHead {
+  return { httpVersionMajor: 1, httpVersionMinor: 1, method: 'GET', target: '/', rawHeaders, ...more }
+}
+const h2 = { httpVersionMajor: 2, httpVersionMinor: 0 }
+
+/** What the unit is told under a name, however often. */
+function told(rawHeaders: string[], name: string, more: Partial<AskedHead> = {}): string[] {
+  const head = readHead(asked(['Host', HOST, ...rawHeaders], more))
+  if (!head) throw new Error('refused')
+  const headers = headersForUnit(head, visitor)
+  return headers.filter((_value, at) => at % 2 === 1 && headers[at - 1]?.toLowerCase() === name)
+}
+
+describe('a request is refused', () => {
+  it.each<[string, AskedHead]>([
+    ['without a host', asked([])],
+    ['with an empty host', asked(['Host', ''])],
+    ['with two hosts', asked(['Host', HOST, 'host', HOST])],
+    ['with another host than :authority', asked([':authority', HOST, 'host', 'other.berth.localhost'], h2)],
+    ['with three hosts', asked([':authority', HOST, 'host', HOST, 'host', HOST], h2)],
+    ['for a whole URL', asked(['Host', HOST], { target: 'http://other.berth.localhost/' })],
+    ['for *', asked(['Host', HOST], { target: '*', method: 'OPTIONS' })],
+    ['for a path with a line break', asked([':authority', HOST], { ...h2, target: '/ HTTP/1.1\r\nX: y' })],
+    ['for a path with a blank', asked([':authority', HOST], { ...h2, target: '/a b' })],
+    ['for a path beyond ASCII', asked([':authority', HOST], { ...h2, target: '/\u00e4' })],
+    ['with a method that is no word', asked([':authority', HOST], { ...h2, method: 'GET / HTTP/1.1\r\n' })],
+    ['with two lengths', asked(['Host', HOST, 'Content-Length', '3', 'Content-Length', '3'])],
+    ['with a list of lengths', asked(['Host', HOST, 'Content-Length', '3, 3'])],
+    [
+      'with a length and chunks',
+      asked(['Host', HOST, 'Content-Length', '3', 'Transfer-Encoding', 'chunked']),
+    ],
+    ['with another coding', asked(['Host', HOST, 'Transfer-Encoding', 'gzip, chunked'])],
+    [
+      'with two codings',
+      asked(['Host', HOST, 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked']),
+    ],
+    [
+      'with chunks in HTTP/1.0',
+      asked(['Host', HOST, 'Transfer-Encoding', 'chunked'], { httpVersionMinor: 0 }),
+    ],
+    ['with chunks in HTTP/2', asked([':authority', HOST, 'transfer-encoding', 'chunked'], h2)],
+  ])('%s', (_what, request) => {
+    expect(readHead(request)).toBeNull()
+  })
+})
+
+describe('the unit is told', () => {
+  it('who the visitor is by the gateway alone', () => {
+    const lies = ['X-Forwarded-For', 'x_forwarded_for', 'X-FORWARDED-PROTO', 'X-Forwarded-Host', 'Forwarded']
+      .concat(['X-Forwarded-Port', 'X-Real-IP', 'x_real-ip', 'X-Forwarded'])
+      .flatMap((name) => [name, 'evil'])
+    expect(told(lies, 'x-forwarded-for')).toEqual(['192.0.2.1'])
+    expect(told(lies, 'x-forwarded-host')).toEqual([HOST])
+    expect(told(lies, 'x-forwarded-proto')).toEqual(['https'])
+    expect(told(lies, 'forwarded')).toEqual([`for=192.0.2.1;host="${HOST}";proto=https`])
+    const head = readHead(asked(['Host', HOST, ...lies]))
+    expect(head?.headers).toEqual([])
+  })
+
+  it('of an IPv6 address in the form RFC 7239 asks for', () => {
+    const head = readHead(asked(['Host', HOST]))
+    const headers = head && headersForUnit(head, { address: '2001:db8::1', proto: 'http' })
+    expect(headers).toContain(`for="[2001:db8::1]";host="${HOST}";proto=http`)
+  })
+
+  it('nothing that was meant for the gateway', () => {
+    const headers = ['Keep-Alive', 'TE', 'Upgrade', 'Proxy', 'Proxy-Connection', 'Proxy-Authorization']
+      .concat(['HTTP2-Settings', 'Trailer', 'Expect', 'X-Mine'])
+      .flatMap((name) => [name, 'x'])
+    const head = readHead(asked(['Connection', 'close, X-Mine', 'Host', HOST, ...headers]))
+    expect(head?.headers).toEqual([])
+  })
+
+  it('its host and length, even where the visitor calls them headers of the connection', () => {
+    const head = readHead(asked(['Connection', 'host, content-length', 'Host', HOST, 'Content-Length', '3']))
+    expect(head).toMatchObject({ host: HOST, contentLength: '3' })
+  })
+
+  it('everything else as it was said, in that order', () => {
+    const headers = ['Accept', 'text/html', 'X-A', '1', 'Range', 'bytes=0-9', 'x-a', '2']
+    expect(readHead(asked(['Host', HOST, ...headers]))?.headers).toEqual(headers)
+  })
+
+  it('one cookie header, however many HTTP/2 made of it', () => {
+    expect(told(['cookie', 'a=1', 'x', 'y', 'cookie', 'b=2'], 'cookie')).toEqual(['a=1; b=2'])
+  })
+
+  it('one host and no header of the gateway twice, whatever the visitor sends', () => {
+    const name = fc.constantFrom('x-forwarded-for', 'X_Forwarded_Host', 'forwarded', 'connection', 'accept')
+    const value = fc.constantFrom('host', 'x-forwarded-for', 'accept', 'close', 'a')
+    fc.assert(
+      fc.property(fc.array(fc.tuple(name, value)), (pairs) => {
+        for (const ours of [
+          'host',
+          'x-forwarded-for',
+          'x-forwarded-host',
+          'x-forwarded-proto',
+          'forwarded',
+        ]) {
+          expect(told(pairs.flat(), ours)).toHaveLength(1)
+        }
+        expect(told(pairs.flat(), 'connection')).toEqual([])
+      }),
+    )
+  })
+})
+
+describe('trailers', () => {
+  it('pass, but for what is read as a header elsewhere', () => {
+    const raw = [
+      'Checksum',
+      'a',
+      'checksum',
+      'b',
+      'Host',
+      'x',
+      'Content-Length',
+      '1',
+      'X-Forwarded-For',
+      '1',
+    ].concat(['Cookie', 'a=b', 'Transfer-Encoding', 'chunked', 'Authorization', 'x', '__proto__', 'x'])
+    expect(trailersForOther(raw)).toEqual({ checksum: 'a, b' })
+  })
+})

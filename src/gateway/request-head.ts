@@ -1,0 +1,161 @@
+// What a visitor asks for, and what of it the unit is told. Pure.
+//
+// Requests reach here through Node's own strict parsers, and are written anew for the unit, so that both sides
+// see the same request or none (reliability S17). What the parsers let through and two readers could
+// understand differently is refused here.
+
+import { isIPv6 } from 'node:net'
+
+/** Of a request of either version of HTTP, as Node hands it over. */
+export type AskedHead = {
+  httpVersionMajor: number
+  httpVersionMinor: number
+  method: string
+  /** In HTTP/2 `:path`. */
+  target: string
+  /** Names and values in turn, as they arrived; in HTTP/2 with `:authority` and its like. */
+  rawHeaders: readonly string[]
+}
+
+export type RequestHead = {
+  method: string
+  target: string
+  /** As the visitor wrote it. */
+  host: string
+  /** For the unit: names and values in turn, without those the gateway says itself. */
+  headers: string[]
+  /** Null: none was announced. */
+  contentLength: string | null
+  isChunked: boolean
+  acceptsHtml: boolean
+}
+
+/** Where a visitor comes from, as the unit is told. */
+export type Origin = { address: string; proto: 'http' | 'https' }
+
+const TARGET = /^\/[\x21-\x7e]*$/
+const METHOD = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}$/
+
+/** Meant for the next hop alone (RFC 9110, 7.6.1), and `proxy`, which CGI takes for the proxy to use. */
+const hopByHop = new Set([
+  'connection',
+  'expect',
+  'http2-settings',
+  'keep-alive',
+  'proxy',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Null: not to be understood in one way only. */
+export function readHead(asked: AskedHead): RequestHead | null {
+  const { method, target, rawHeaders } = asked
+  if (!TARGET.test(target) || !METHOD.test(method)) return null
+  const head: RequestHead = {
+    method,
+    target,
+    host: '',
+    headers: [],
+    contentLength: null,
+    isChunked: false,
+    acceptsHtml: false,
+  }
+  const named = namedByConnection(rawHeaders)
+  const hosts: string[] = []
+  const cookies: string[] = []
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = (rawHeaders[at] ?? '').toLowerCase()
+    const value = rawHeaders[at + 1] ?? ''
+    if (name === 'host' || name === ':authority') hosts.push(value)
+    else if (name.startsWith(':')) continue
+    else if (name === 'cookie') cookies.push(value)
+    else if (name === 'content-length') {
+      if (head.contentLength !== null || !/^\d{1,16}$/.test(value)) return null
+      head.contentLength = value
+    } else if (name === 'transfer-encoding') {
+      if (head.isChunked || value.toLowerCase() !== 'chunked' || asked.httpVersionMinor !== 1) return null
+      head.isChunked = true
+    } else if (isForUnit(name) && !named?.has(name)) {
+      head.headers.push(rawHeaders[at] ?? '', value)
+      if (name === 'accept') head.acceptsHtml ||= value.includes('text/html')
+    }
+  }
+  // HTTP/2 may cut a cookie header in pieces, which HTTP/1.1 must not.
+  if (cookies.length > 0) head.headers.push('cookie', cookies.join('; '))
+  if (head.isChunked && head.contentLength !== null) return null
+  const host = oneHost(hosts, asked.httpVersionMajor)
+  return host === null ? null : { ...head, host }
+}
+
+/** The whole head for the unit: what the visitor said, and what the gateway says of the visitor. */
+export function headersForUnit(head: RequestHead, { address, proto }: Origin): string[] {
+  const node = isIPv6(address) ? `"[${address}]"` : address
+  return [
+    'host',
+    head.host,
+    ...head.headers,
+    'x-forwarded-for',
+    address,
+    'x-forwarded-host',
+    head.host,
+    'x-forwarded-proto',
+    proto,
+    'forwarded',
+    `for=${node};host="${head.host}";proto=${proto}`,
+  ]
+}
+
+/** What may stand behind a body. Whoever reads a trailer like a header must not be told anything there. */
+export function trailersForOther(rawTrailers: readonly string[]): Record<string, string> {
+  const trailers: Record<string, string> = {}
+  for (let at = 0; at < rawTrailers.length; at += 2) {
+    const name = (rawTrailers[at] ?? '').toLowerCase()
+    if (!isForUnit(name) || notInTrailers.test(name)) continue
+    const before = trailers[name]
+    trailers[name] = `${before === undefined ? '' : `${before}, `}${rawTrailers[at + 1] ?? ''}`
+  }
+  return trailers
+}
+
+const notInTrailers =
+  /^(?:host|authorization|cookie|set-cookie|location|alt-svc|cache-control|range|content-.*|if-.*|x-http-method.*|.*[^a-z0-9-].*|__proto__)$/
+
+/** One that both versions of HTTP agree on: HTTP/2 may name it twice, as `:authority` and `host`. */
+function oneHost([first, second, ...more]: string[], httpVersionMajor: number): string | null {
+  if (first === undefined || first === '' || more.length > 0) return null
+  if (second === undefined) return first
+  return httpVersionMajor === 2 && second.toLowerCase() === first.toLowerCase() ? first : null
+}
+
+function isForUnit(name: string): boolean {
+  return !hopByHop.has(name) && !isOurs(name)
+}
+
+/** Headers the gateway alone may set. Many servers do not tell `_` from `-`. */
+function isOurs(name: string): boolean {
+  if (name.startsWith('forwarded')) return name === 'forwarded'
+  if (!name.startsWith('x')) return false
+  const plain = name.replaceAll('_', '-')
+  return plain === 'x-real-ip' || plain.startsWith('x-forwarded')
+}
+
+/** What a header `Connection` names is for the next hop alone, too. Null: nothing but what always is. */
+function namedByConnection(rawHeaders: readonly string[]): Set<string> | null {
+  let named: Set<string> | null = null
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.length !== 'connection'.length) continue
+    if (rawHeaders[at]?.toLowerCase() !== 'connection') continue
+    for (const token of (rawHeaders[at + 1] ?? '').toLowerCase().split(',')) {
+      const name = token.trim()
+      if (name === '' || name === 'close' || hopByHop.has(name)) continue
+      named ??= new Set()
+      named.add(name)
+    }
+  }
+  return named
+}

@@ -1,0 +1,215 @@
+// A gateway on loopback with everything around it made up: servers that stand for units, routes in a map, a waker
+// that does what the test says, and a log of what was told about use.
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createServer as createTlsServer } from 'node:tls'
+import { hashEndpointSecret, newEndpointName } from '../../src/contract/endpoint-label.ts'
+import type { Route, WakeOutcome } from '../../src/gateway/route.ts'
+import { createGateway, type Gateway } from '../../src/gateway/server.ts'
+import { type VisitLimits, visitLimits } from '../../src/gateway/visit-limits.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { createTestClock, type TestClock } from './clock.ts'
+
+export const DOMAIN = 'berth.localhost'
+
+export type TestGateway = {
+  gateway: Gateway
+  port: number
+  tlsPort: number
+  clock: TestClock
+  routes: Map<string, Route>
+  /** What the waker was asked for, and what it says. */
+  wakes: Route[]
+  onWake: (route: Route) => Promise<WakeOutcome>
+  /** Unit ids, as `begin`, `end` and `touch` were called. */
+  use: string[]
+  /** A route to a port of this host. Answers the host name that leads there. */
+  expose(port: number, more?: Partial<Route> & { name?: string; secret?: string }): string
+  /** Looks at what is open, as the gateway does twice a second. */
+  later(ms: number): Promise<void>
+  close(): Promise<void>
+}
+
+let made = 0
+
+export async function startGateway(limits: Partial<VisitLimits> = {}): Promise<TestGateway> {
+  const routes = new Map<string, Route>()
+  const clock = createTestClock()
+  const use: string[] = []
+  const wakes: Route[] = []
+  const gateway = createGateway({
+    domain: DOMAIN,
+    routes: { find: async (name) => routes.get(name) ?? null },
+    waker: {
+      awake: (route) => (route.state === 'running' ? route : null),
+      doubt: () => {},
+      wake(route) {
+        wakes.push(route)
+        return self.onWake(route)
+      },
+    },
+    activity: {
+      begin(unitId) {
+        use.push(`begin ${unitId}`)
+        return () => use.push(`end ${unitId}`)
+      },
+      touch: (unitId) => use.push(`touch ${unitId}`),
+    },
+    clock,
+    log: silentLog,
+    limits: { ...visitLimits, ...limits },
+  })
+  const tls = createTlsServer({ ...certificate(), ALPNProtocols: ['h2', 'http/1.1'] }, (socket) =>
+    gateway.acceptTls(socket),
+  )
+  tls.on('tlsClientError', (_error, socket) => socket.destroy())
+  const self: TestGateway = {
+    gateway,
+    port: await listen(gateway.http),
+    tlsPort: await listen(tls),
+    clock,
+    routes,
+    wakes,
+    onWake: async () => ({ kind: 'refused', reason: 'stopped' }),
+    use,
+    expose(port, { name, secret, ...more } = {}) {
+      made += 1
+      const label = name ?? newEndpointName('web')
+      const route: Route = {
+        endpointId: `ep_${made}`,
+        unitId: `unit_${made}`,
+        protocol: 'http',
+        secretHash: secret === undefined ? null : hashEndpointSecret(secret),
+        port,
+        address: '127.0.0.1',
+        state: 'running',
+        stoppedReason: null,
+        generation: 1,
+        ...more,
+      }
+      routes.set(label, route)
+      return `${label}${secret === undefined ? '' : `-${secret}`}.${DOMAIN}`
+    },
+    async later(ms) {
+      clock.advance(ms)
+      // One round of looking, and what it leads to.
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      clock.advance(1000)
+      await new Promise((resolve) => setTimeout(resolve, 30))
+    },
+    async close() {
+      await Promise.all([gateway.close(), new Promise((resolve) => tls.close(resolve))])
+    },
+  }
+  return self
+}
+
+export type Origin = {
+  port: number
+  /** Requests seen, as `GET /path`. */
+  seen: string[]
+  /** Their headers, names and values in turn. */
+  heads: string[][]
+  close(): Promise<void>
+}
+
+/** A server that stands for a unit. */
+export async function startOrigin(answer: RequestListener): Promise<Origin> {
+  const seen: string[] = []
+  const heads: string[][] = []
+  const server = createServer((request, response) => {
+    heads.push(request.rawHeaders)
+    seen.push(`${request.method} ${request.url}`)
+    return answer(request, response)
+  })
+  const port = await listen(server)
+  return {
+    port,
+    seen,
+    heads,
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+export type RawOrigin = { port: number; connections: Socket[]; close(): Promise<void> }
+
+/** One that says what it is told to, HTTP or not. */
+export async function startRawOrigin(onConnection: (socket: Socket) => void): Promise<RawOrigin> {
+  const connections: Socket[] = []
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {})
+    connections.push(socket)
+    onConnection(socket)
+  })
+  const port = await listen(server)
+  return {
+    port,
+    connections,
+    async close() {
+      for (const socket of connections) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** What a server answers to these bytes, one answer after the other, until it closes or is silent. */
+export async function exchangeRaw(port: number, bytes: string | Buffer, quietMs = 150): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port })
+  const chunks: Buffer[] = []
+  await new Promise<void>((resolve) => {
+    let timer = setTimeout(resolve, 5000)
+    socket.on('data', (chunk) => {
+      chunks.push(chunk)
+      clearTimeout(timer)
+      timer = setTimeout(resolve, quietMs)
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
+  })
+  socket.destroy()
+  return Buffer.concat(chunks).toString('latin1')
+}
+
+export function listen(server: {
+  listen(port: number, host: string, done: () => void): unknown
+  address(): AddressInfo | string | null
+}): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      if (address === null || typeof address === 'string') reject(new Error('not listening on a port'))
+      else resolve(address.port)
+    })
+  })
+}
+
+let cached: { key: string; cert: string } | null = null
+
+/** Of nobody, for every name under the domain. */
+function certificate(): { key: string; cert: string } {
+  if (cached) return cached
+  const directory = mkdtempSync(join(tmpdir(), 'berth-gateway-'))
+  const [key, cert] = [join(directory, 'key'), join(directory, 'cert')]
+  execFileSync(
+    'openssl',
+    ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
+      .concat(['-subj', `/CN=*.${DOMAIN}`, '-addext', `subjectAltName=DNS:*.${DOMAIN}`])
+      .concat(['-keyout', key, '-out', cert]),
+    { stdio: 'ignore' },
+  )
+  cached = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
+  rmSync(directory, { recursive: true })
+  return cached
+}
