@@ -43,14 +43,14 @@ const ATTEMPTS = 5
 export async function stopUnit(app: App, caller: Caller, id: string): Promise<Unit> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const unit = await getSettledUnit(app, caller, id)
-    if (unit.state === 'stopped' || nextState(unit, 'stop') === null) break
+    if (unit.state === 'stopped') return showUnit(app, unit)
+    if (nextState(unit, 'stop') === null) break
     const stopping = await transition(app, unit, 'stop')
     if (!stopping) continue
     await walk(app, stopping, stopWay)
+    const now = await getRecord(app, caller, id)
     // Whoever has started it since came later, and is not to be stopped too.
-    break
+    if (!['destroying', 'destroyed'].includes(now.state)) return showUnit(app, now)
   }
-  const now = await getRecord(app, caller, id)
-  if (now.state !== 'stopped') throw notPossibleNow(now, 'it cannot be stopped')
-  return showUnit(now)
+  throw notPossibleNow(await getRecord(app, caller, id), 'it cannot be stopped')
 }
