@@ -178,6 +178,9 @@ export interface Engine {
    */
   watchTraffic(onTraffic: (ids: string[]) => void, signal: AbortSignal): Promise<void>
 
-  /** Keeps the machines named, removes every other one of this instance and whatever they left. */
+  /**
+   * Keeps the machines named, removes every other one of this instance and whatever was left by any. `removed`
+   * counts the machines, and what was left of others since the last call.
+   */
   recover(wanted: string[]): Promise<RecoverReport>
 }

@@ -1,13 +1,15 @@
 // The engine of this host behind its socket, where the server's group alone may speak to it.
 
+import { join } from 'node:path'
 import { openOciEngine } from '../engine/oci/oci-engine.ts'
 import { serveEngine } from '../engine/socket-server.ts'
 import { systemClock } from '../lib/clock.ts'
 import { getAccount } from '../lib/accounts.ts'
+import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
 import { type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
 import type { Role } from './role.ts'
 
-export const engineRole: Role = async ({ config, instance, runDir, log, progress }) => {
+export const engineRole: Role = async ({ config, instance, runDir, stateDir, log, progress }) => {
   progress('Preparing the disk pool, the network and the isolation classes')
   const { gid } = await getAccount('berth')
   const engine = await openOciEngine({
@@ -25,6 +27,7 @@ export const engineRole: Role = async ({ config, instance, runDir, log, progress
     resolverPort: RESOLVER_PORT,
     log,
     clock: systemClock,
+    failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
   })
   const socket = await serveEngine({ engine, socketPath: engineSocketOf(runDir), socketGid: gid, log })
   const { defaultClass, defaultReason } = await engine.capabilities()

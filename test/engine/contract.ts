@@ -19,6 +19,7 @@ import { processClaims } from './claims/processes.ts'
 import { recoverClaims } from './claims/recover.ts'
 import { restartClaims } from './claims/restart.ts'
 import { trafficClaims } from './claims/traffic.ts'
+import { storageClaims } from './claims/storage.ts'
 import { createSuite, type OpenEngine, type Suite, type SuiteOptions } from './suite.ts'
 
 /** Every group of claims. An engine meets all of them, but for those its options name in `without`. */
@@ -36,6 +37,8 @@ const claims = {
   exits: exitClaims,
   /** Standing still and going on, and what the host has. */
   freezing: freezingClaims,
+  /** What a disk keeps over the ends of runs. */
+  storage: storageClaims,
   limits: limitClaims,
   network: networkClaims,
   /** Packets between siblings, as use. */

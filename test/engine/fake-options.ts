@@ -14,6 +14,7 @@ export const fakeOptions: ContractOptions = {
   without: {
     processes: `${notReal} processes`,
     hostileFiles: `${notReal} links, devices or FIFOs`,
+    storage: `${notReal} disk`,
     limits: `${notReal} limits`,
     posture: `${notReal} kernel`,
     network: `${notReal} network`,

@@ -27,8 +27,6 @@ const hostFiles = [
   '/proc/sys/kernel/core_pattern',
 ]
 
-export type HostEngine = Awaited<ReturnType<typeof openHostEngine>>
-
 export async function openHostEngine(overrides: Partial<OciOptions> = {}) {
   const before = await readHostFiles()
   const dataDir = await mkdtemp('/var/tmp/berth-contract-')

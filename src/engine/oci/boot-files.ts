@@ -12,6 +12,7 @@ export async function writeBootFiles(
   rootfs: string,
   helperDir: string,
   files: { path: string; content: Buffer }[],
+  signal: AbortSignal,
 ): Promise<void> {
   const jail = [
     '--bind',
@@ -28,6 +29,7 @@ export async function writeBootFiles(
   try {
     await runOrThrow('bwrap', [...jail, ...powers, ...unpack], {
       timeoutMs: WRITE_TIMEOUT_MS,
+      signal,
       stdin: createTar(files.map(({ path, content }) => ({ path, content, mode: modeOf(content) }))),
     })
   } catch (error) {

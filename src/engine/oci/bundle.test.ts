@@ -41,6 +41,7 @@ function input(
     image: { ...image, ...changes.image },
     user: { uid: changes.uid ?? 0, gid: 0, additionalGids: [], home: '/root' },
     rootfs: '/rootfs',
+    tmpDir: null,
     helperDir: '/helper',
     volumeDir: '/volume',
     cgroupPath: '/berth-test/unit_1-1',
@@ -77,6 +78,21 @@ it('the environment is defaults, then the image, then the caller, and malformed 
     'LANG=de',
     'LINES=a\nb="c"',
   ])
+})
+
+it('the root’s own /tmp is mounted where it must be, before a volume, which may take its place', () => {
+  const mountsOf = (mount: string) => {
+    const given = { ...input(), tmpDir: '/rootfs/tmp' }
+    given.spec = { ...given.spec, volume: { mount, gb: 1 } }
+    const mounts = buildConfig(given)['mounts'] as { destination: string; source: string }[]
+    return mounts.map(({ destination, source }) => `${source} ${destination}`)
+  }
+  const below = mountsOf('/tmp/data')
+  expect(below.indexOf('/rootfs/tmp /tmp')).toBeGreaterThan(0)
+  expect(below.indexOf('/volume /tmp/data')).toBeGreaterThan(below.indexOf('/rootfs/tmp /tmp'))
+  expect(mountsOf('/tmp').filter((mount) => mount.endsWith(' /tmp'))).toEqual(['/volume /tmp'])
+  const without = buildConfig(input())['mounts'] as { destination: string }[]
+  expect(without.map(({ destination }) => destination)).not.toContain('/tmp')
 })
 
 it('a user other than root holds no capability', () => {

@@ -12,6 +12,8 @@ export type BundleInput = {
   image: ImageConfig
   user: User
   rootfs: string
+  /** The root's own /tmp, where it must be mounted to be kept (tmp.ts). */
+  tmpDir: string | null
   helperDir: string
   volumeDir: string | null
   cgroupPath: string
@@ -182,6 +184,10 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
     mount('/sys', 'sysfs', 'sysfs', ['nosuid', 'noexec', 'nodev', 'ro']),
     // Language runtimes read their limits here.
     ...(native ? [mount('/sys/fs/cgroup', 'cgroup', 'cgroup', ['nosuid', 'noexec', 'nodev', 'ro'])] : []),
+    // Before the volume, which may lie below it.
+    ...(input.tmpDir !== null && input.spec.volume?.mount !== '/tmp'
+      ? [mount('/tmp', 'bind', input.tmpDir, ['bind', 'rw', 'nosuid', 'nodev'])]
+      : []),
     mount(HELPER_DIR, 'bind', input.helperDir, ['bind', 'ro', 'nosuid', 'nodev']),
     ...(input.volumeDir !== null && input.spec.volume
       ? [mount(input.spec.volume.mount, 'bind', input.volumeDir, ['bind', 'rw', 'nosuid', 'nodev'])]

@@ -25,6 +25,12 @@ export function waitForChild(pid: number): Promise<number | null> {
   })
 }
 
+/** Whether a process has ended, ours or another's; ours is buried. Costs a system call or two. */
+export function hasEnded(pid: number): boolean {
+  const { kind } = tryWait(pid)
+  return kind === 'ended' || (kind === 'not-ours' && !isAlive(pid))
+}
+
 function lookAtAll(): void {
   for (const pid of waiting.keys()) look(pid)
 }

@@ -1,11 +1,14 @@
-// Makes what a machine keeps for life: disk, volume, address. Nothing runs yet.
+// Makes what a machine keeps for life: disk, volume, address. Nothing runs yet. A failure takes back what was
+// made; a crash in between is taken back by the next engine, which finds no record of it.
 
 import type { MachineSpec, MachineStatus } from '../engine.ts'
 import { EngineError } from '../errors.ts'
-import { createDisk, writeEtc } from './disks.ts'
+import { createDisk } from './disks.ts'
 import { newMachine, statusOf, type Host } from './host.ts'
+import type { Attachment } from './network/network.ts'
 import { checkReserve } from './pool.ts'
 import { saveRecord } from './record.ts'
+import { removeTraces } from './stop.ts'
 
 export function createMachine(host: Host, spec: MachineSpec): Promise<MachineStatus> {
   return host.lock(spec.id, async () => {
@@ -15,31 +18,31 @@ export function createMachine(host: Host, spec: MachineSpec): Promise<MachineSta
     if (!(await host.images.find(spec.imageDigest))) {
       throw new EngineError('image_not_found', 'The image is no longer on this host: pull it again.')
     }
-    const [attachment] = await Promise.all([
-      host.network.attach({ machineId: spec.id, group: spec.networkGroup, address: null }),
-      createDisk(host.paths, spec),
-    ])
+    const attachment = await makeLasting(host, spec)
     const { address } = attachment
     const machine = newMachine(
       { spec, address, generation: 0, state: 'created', monitor: null, exit: null },
       attachment,
     )
-    await saveRecord(host.paths, machine.record)
+    try {
+      await host.effect('engine.create.record', () => saveRecord(host.paths, machine.record))
+    } catch (error) {
+      await removeTraces(host, spec.id)
+      throw error
+    }
     host.machines.set(spec.id, machine)
     return statusOf(machine)
   })
 }
 
-/** Called at the first start, when the name is known and the disk has never been written by the machine. */
-export async function prepareEtc(
-  host: Host,
-  id: string,
-  names: { hostname: string; searchDomain: string; address: string },
-): Promise<void> {
-  const { hostname, searchDomain, address } = names
-  await writeEtc(host.paths.machine(id), {
-    hostname: `${hostname}\n`,
-    hosts: `127.0.0.1 localhost\n${address} ${hostname}.${searchDomain} ${hostname}\n`,
-    resolv: `nameserver ${host.gatewayAddress}\nsearch ${searchDomain}\n`,
-  })
+/** Both or neither: what succeeded is waited for before it is taken back. */
+async function makeLasting(host: Host, spec: MachineSpec): Promise<Attachment> {
+  const group = { machineId: spec.id, group: spec.networkGroup, address: null }
+  const [attached, made] = await Promise.allSettled([
+    host.effect('engine.create.network', () => host.network.attach(group)),
+    host.effect('engine.create.disk', () => createDisk(host.paths, spec)),
+  ])
+  if (attached.status === 'fulfilled' && made.status === 'fulfilled') return attached.value
+  await removeTraces(host, spec.id)
+  throw attached.status === 'rejected' ? attached.reason : made.status === 'rejected' ? made.reason : null
 }

@@ -4,7 +4,8 @@
 // A call always ends: what neither ends nor can be killed, because the sandbox stands still or the runtime
 // hangs, is let go a moment after its deadline, and the call answers without it.
 
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExecExit, ExecRequest, MachineRef, MachineStatus } from '../engine.ts'
 import { EngineError } from '../errors.ts'
@@ -35,24 +36,17 @@ export async function execInMachine(
   const machine = getRunning(host, ref)
   const runtime = getRuntime(host, machine.record.spec.isolation)
   const paths = host.paths.run(ref.id, ref.generation)
-  const name = `exec-${process.pid}-${(machine.execs += 1)}`
-  const files = { processFile: join(paths.execs, `${name}.json`), pidFile: join(paths.execs, `${name}.pid`) }
+  const name = `exec-${randomBytes(6).toString('hex')}`
+  const files = filesOf(paths, name)
   const mainProcess = await loadProcess(machine, paths)
-  const marker = `BERTH_EXEC=${name}`
   const described = execProcess(mainProcess, request.argv, {
-    ...(runtime.class === 'gvisor' ? { env: [marker] } : {}),
+    ...(runtime.class === 'gvisor' ? { env: [markerOf(name)] } : {}),
     ...options,
   })
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
 
   const cgroupChild = runtime.execDetaches ? childGroup(host, paths, name) : null
-  const kill = async (): Promise<void> => {
-    if (cgroupChild) return void (await killAll(host.cgroups, paths.container, name))
-    // A sandbox that stands still runs no helper: what was to be killed is killed when it goes on.
-    const killed =
-      !machine.frozen && (await killInsideGvisor(runtime, paths.container, marker, mainProcess, paths.execs))
-    if (!killed && machine.frozen) machine.onThaw.push(kill)
-  }
+  const kill = () => killExec(host, machine, paths, name)
   try {
     const attempt = launchExec({ runtime, paths, files, cgroupChild, stdin: request.stdin, onOutput, kill })
     return await untilEnd(host, ref, attempt, { request, onOutput, kill, signal })
@@ -60,6 +54,45 @@ export async function execInMachine(
     await removeFiles(files)
     if (cgroupChild) removeChild(host.cgroups, paths.container, name)
   }
+}
+
+/**
+ * Kills the commands that an engine before us was running: nobody takes their output or keeps to their deadline
+ * any more. A child that a finished command left behind is none of them.
+ */
+export async function killAbandonedExecs(host: Host, machine: Machine, paths: RunPaths): Promise<void> {
+  const names = (await readdir(paths.execs).catch(() => [])).map(
+    (file) => /^(exec-.+)\.json$/.exec(file)?.[1],
+  )
+  for (const name of names) {
+    if (name === undefined) continue
+    void killExec(host, machine, paths, name)
+      .then(() => removeFiles(filesOf(paths, name)))
+      .catch((error: unknown) => host.log.warn({ error }, 'an abandoned command was not killed'))
+  }
+}
+
+async function killExec(host: Host, machine: Machine, paths: RunPaths, name: string): Promise<void> {
+  const runtime = getRuntime(host, machine.record.spec.isolation)
+  if (runtime.execDetaches) {
+    await killAll(host.cgroups, paths.container, name)
+    return
+  }
+  // A sandbox that stands still runs no helper: what was to be killed is killed when it goes on.
+  if (!machine.frozen) {
+    const main = await loadProcess(machine, paths)
+    if (await killInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs)) return
+  }
+  if (machine.frozen) machine.onThaw.push(() => killExec(host, machine, paths, name))
+}
+
+/** In the environment of a command in gVisor, where the host sees no process: it is found by it. */
+function markerOf(name: string): string {
+  return `BERTH_EXEC=${name}`
+}
+
+function filesOf(paths: RunPaths, name: string): ExecFiles {
+  return { processFile: join(paths.execs, `${name}.json`), pidFile: join(paths.execs, `${name}.pid`) }
 }
 
 type Call = {

@@ -14,17 +14,24 @@ export function freezeMachine(host: Host, ref: MachineRef): Promise<void> {
     const { container } = host.paths.run(ref.id, ref.generation)
     // Said before it is so: an exec that begins now must not wait in a frozen group.
     machine.frozen = true
-    if (await freezeGroup(host.cgroups, container)) return
-    machine.frozen = false
-    thawGroup(host.cgroups, container)
-    throw new EngineError('timeout', 'The machine did not stand still in time.')
+    let stands = false
+    try {
+      stands = await host.effect('engine.freeze', () => freezeGroup(host.cgroups, container))
+    } finally {
+      if (!stands) {
+        machine.frozen = false
+        thawGroup(host.cgroups, container)
+      }
+    }
+    if (!stands) throw new EngineError('timeout', 'The machine did not stand still in time.')
   })
 }
 
 export function thawMachine(host: Host, ref: MachineRef): Promise<void> {
   return host.lock(ref.id, async () => {
     const machine = await getRun(host, ref)
-    thawGroup(host.cgroups, host.paths.run(ref.id, ref.generation).container)
+    const { container } = host.paths.run(ref.id, ref.generation)
+    await host.effect('engine.thaw', async () => thawGroup(host.cgroups, container))
     machine.frozen = false
     for (const work of machine.onThaw.splice(0)) {
       work().catch((error: unknown) => host.log.warn({ error }, 'a command was not killed after the thaw'))

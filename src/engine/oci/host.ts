@@ -8,9 +8,10 @@ import type { IsolationClass, MachineRef, MachineStatus } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import type { Process } from './bundle.ts'
 import type { Cgroups } from './cgroups.ts'
+import type { Effect } from './failpoints.ts'
 import type { Images } from './images/images.ts'
 import type { Attachment, Network } from './network/network.ts'
-import type { Paths } from './paths.ts'
+import type { Paths, RunPaths } from './paths.ts'
 import type { MachineRecord } from './record.ts'
 import type { Runtime } from './runtime.ts'
 import type { Seccomp } from './seccomp.ts'
@@ -24,16 +25,18 @@ export type Machine = {
   /** Resolves when the current run has ended and been recorded. */
   ended: Promise<void>
   markEnded: () => void
-  /** Removal of what the last run left; the next start waits for it. */
+  /** Removal of what the last run left; the next start waits for it. Never rejects. */
   cleanup: Promise<void>
-  /** Counts execs, for names. */
-  execs: number
+  /** The run whose remains could not be removed: tried again by the next start. */
+  unclean: RunPaths | null
   /** Its processes stand still (freeze.ts); the kernel knows it too, so an adoption finds it again. */
   frozen: boolean
   /** What waits until they go on. */
   onThaw: (() => Promise<void>)[]
   /** It is being ended, or was ended and has not started since. What it still sends on its way is not use. */
   ending: boolean
+  /** Aborted once its destruction is asked for: what works for it under its lock gives up. */
+  doom: AbortController
 }
 
 export type Host = {
@@ -51,7 +54,12 @@ export type Host = {
   log: Log
   clock: Clock
   machines: Map<string, Machine>
+  /** Machines with a record that cannot be read. Their disks are kept until somebody does not want them. */
+  damaged: Set<string>
+  /** Leftovers that were removed since the last report of recover. */
+  swept: number
   lock: KeyedLock
+  effect: Effect
   /** Emits `ended` with a MachineStatus for every run that ends. */
   events: EventEmitter<{ ended: [MachineStatus] }>
 }
@@ -65,10 +73,11 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     ended: promise,
     markEnded: resolve,
     cleanup: Promise.resolve(),
-    execs: 0,
+    unclean: null,
     frozen: false,
     onThaw: [],
     ending: false,
+    doom: new AbortController(),
   }
 }
 

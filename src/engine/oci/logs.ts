@@ -2,6 +2,7 @@
 // newest 16 MB at least stay and little more (conmon's own limit would drop all of it at once).
 // A cursor is (generation, part, byte offset after the line), and where an unfinished line beside it began.
 
+import { statSync } from 'node:fs'
 import { open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { limits } from '../../contract/limits.ts'
@@ -27,11 +28,15 @@ export function currentLogFile(host: Host, id: string, generation: number): stri
   return join(host.paths.machine(id).logs, `${generation}.log`)
 }
 
-/** Moves the current part aside once it is large, and drops the oldest parts over the bound. */
+/** Whether the current part is to be moved aside. Asked several times a second, of every running machine. */
+export function isLogLarge(host: Host, id: string, generation: number): boolean {
+  const found = statSync(currentLogFile(host, id, generation), { throwIfNoEntry: false })
+  return found !== undefined && found.size >= PART_BYTES
+}
+
+/** Moves the current part aside, and drops the oldest parts over the bound. */
 export async function rotateLog(host: Host, id: string, generation: number): Promise<void> {
   const current = currentLogFile(host, id, generation)
-  const { size } = await stat(current).catch(() => ({ size: 0 }))
-  if (size < PART_BYTES) return
   const part = (await listParts(host, id)).find((one) => one.path === current)
   if (!part) return
   await rename(current, join(host.paths.machine(id).logs, `${generation}.${part.part}.log`))

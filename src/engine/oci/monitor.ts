@@ -3,9 +3,9 @@
 
 import { spawn } from 'node:child_process'
 import { constants, readFileSync } from 'node:fs'
-import { open, readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { Socket } from 'node:net'
-import { SAFE_PATH } from '../../lib/process.ts'
+import { killProcessGroup, SAFE_PATH } from '../../lib/process.ts'
 import type { RunPaths } from './paths.ts'
 import type { Runtime } from './runtime.ts'
 import { closeFd, createPipe } from './syscalls.ts'
@@ -17,13 +17,20 @@ export type MonitorStart = { kind: 'started'; monitor: Monitor } | { kind: 'fail
 const CREATE_TIMEOUT_MS = 30_000
 const MAX_REPORT_BYTES = 64 * 1024
 
-/** Starts conmon, which has the runtime create the container. A hung runtime is a failure after a deadline. */
+/**
+ * Starts conmon, which has the runtime create the container. A hung runtime is a failure after a deadline, and
+ * at once when the start is given up; neither it nor conmon is left over. Repeating a start that came to
+ * something finds it done.
+ */
 export async function startMonitor(
   runtime: Runtime,
   run: RunPaths,
   logFile: string,
   exitDir: string,
+  signal: AbortSignal,
 ): Promise<MonitorStart> {
+  const running = findMonitor(run)
+  if (running) return { kind: 'started', monitor: running }
   const report = createPipe()
   const child = spawn('conmon', conmonArgs(runtime, run, logFile, exitDir), {
     // conmon writes what came of the creation to the descriptor this variable names.
@@ -35,16 +42,40 @@ export async function startMonitor(
   })
   closeFd(report.writeEnd)
   const failedSpawn = new Promise<string>((_, reject) => child.once('error', reject))
-  const answer = await Promise.race([readReport(report.readEnd), failedSpawn])
+  const answer = await Promise.race([readReport(report.readEnd, signal), failedSpawn])
   const parsed = parseReport(answer)
-  if (parsed.kind === 'failed') return parsed
-  const pid = Number(await readFile(run.monitorPid, 'utf8'))
-  return { kind: 'started', monitor: { pid, startTime: startTimeOf(pid) ?? '' } }
+  const monitor = findMonitor(run)
+  if (parsed.kind === 'created' && monitor) return { kind: 'started', monitor }
+  if (child.pid !== undefined && child.exitCode === null) killProcessGroup(child.pid)
+  endMonitor(run)
+  return parsed.kind === 'failed' ? parsed : { kind: 'failed', reason: 'conmon ended at once' }
 }
 
 /** Whether the very process of the record is alive: a pid alone may have been reused. */
 export function isMonitorAlive(monitor: Monitor): boolean {
   return startTimeOf(monitor.pid) === monitor.startTime
+}
+
+/**
+ * Kills conmon and a runtime that still works for it, which are one process group. By the pid that conmon left,
+ * if that is still its own: a run whose start was cut short has it written nowhere else.
+ */
+export function endMonitor(run: RunPaths): void {
+  const pid = readMonitorPid(run)
+  if (pid === null) return
+  const command = tryRead(`/proc/${pid}/cmdline`)
+  if (command === '' || command.split('\0').includes(run.container)) killProcessGroup(pid)
+}
+
+function findMonitor(run: RunPaths): Monitor | null {
+  const pid = readMonitorPid(run)
+  const startTime = pid === null ? null : startTimeOf(pid)
+  return pid === null || startTime === null ? null : { pid, startTime }
+}
+
+function readMonitorPid(run: RunPaths): number | null {
+  const text = tryRead(run.monitorPid).trim()
+  return /^[1-9]\d*$/.test(text) ? Number(text) : null
 }
 
 /** Has conmon open its log file anew, after it was renamed. Bounded: a conmon that is gone does not hold us. */
@@ -76,16 +107,19 @@ function conmonArgs(runtime: Runtime, run: RunPaths, logFile: string, exitDir: s
   return args.flat()
 }
 
-function readReport(fd: number): Promise<string> {
+function readReport(fd: number, signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
     const socket = new Socket({ fd, readable: true, writable: false })
     let text = ''
     const finish = () => {
       clearTimeout(timer)
+      signal.removeEventListener('abort', finish)
       socket.destroy()
       resolve(text)
     }
     const timer = setTimeout(finish, CREATE_TIMEOUT_MS)
+    signal.addEventListener('abort', finish, { once: true })
+    if (signal.aborted) finish()
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('utf8')
       if (text.includes('\n') || text.length > MAX_REPORT_BYTES) finish()
@@ -109,11 +143,15 @@ function parseReport(text: string): MonitorStart | { kind: 'created' } {
 
 /** Field 22 of /proc/PID/stat; what precedes it may hold spaces, but only within parentheses. */
 function startTimeOf(pid: number): string | null {
+  const stat = tryRead(`/proc/${pid}/stat`)
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return fields[0] === 'Z' ? null : (fields[19] ?? null)
+}
+
+function tryRead(path: string): string {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return fields[0] === 'Z' ? null : (fields[19] ?? null)
+    return readFileSync(path, 'utf8')
   } catch {
-    return null
+    return ''
   }
 }

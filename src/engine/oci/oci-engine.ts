@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { copyFile, mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
+import { type Failpoints, noFailpoints } from '../../lib/failpoints.ts'
 import { createKeyedLock } from '../../lib/keyed-lock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Engine, IsolationClass, MachineStatus } from '../engine.ts'
@@ -27,6 +28,7 @@ import { createPaths, type Paths } from './paths.ts'
 import { closePool, openPool, poolDevice } from './pool.ts'
 import { probeRuntimes } from './probe.ts'
 import { adoptMachines, recoverMachines } from './recover.ts'
+import type { RuntimeBinaries } from './runtime.ts'
 import { loadSeccomp } from './seccomp.ts'
 import { startMachine } from './start.ts'
 import { destroyMachine, stopMachine } from './stop.ts'
@@ -52,6 +54,10 @@ export type OciOptions = {
   resolverPort: number
   log: Log
   clock: Clock
+  /** Trouble at the engine's effects, for tests (failpoints.ts). Default: none. */
+  failpoints?: Failpoints
+  /** Where the runtimes lie. Default: where Debian puts them. */
+  runtimes?: RuntimeBinaries
 }
 
 export type OciEngine = Engine & {
@@ -64,11 +70,16 @@ const MAX_OPEN_FILES = 65_536
 
 export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   becomeSubreaper()
-  const { instance, log, clock } = options
+  const { instance, log, clock, failpoints = noFailpoints } = options
   const paths = createPaths(options)
   await prepareDirectories(paths)
   await openPool(paths, options.poolGb)
-  const { runtimes, capabilities } = await probeRuntimes(paths, instance.id, options.isolation)
+  const { runtimes, capabilities } = await probeRuntimes(
+    paths,
+    instance.id,
+    options.isolation,
+    options.runtimes,
+  )
   const images = await openImages(options)
   const network = await openNetwork({
     instance,
@@ -91,7 +102,10 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     log,
     clock,
     machines: new Map(),
+    damaged: new Set(),
+    swept: 0,
     lock: createKeyedLock(),
+    effect: (name, work) => failpoints.effect(name, work),
     events: new EventEmitter(),
   }
   host.events.setMaxListeners(0)

@@ -21,6 +21,7 @@ export async function openPool(paths: Paths, poolGb: number | null): Promise<voi
   await mkdir(paths.pool, { recursive: true, mode: 0o700 })
   if (!existsSync(paths.poolFile)) await makePool(paths, poolGb)
   if ((await poolDevicePath(paths)) === null) {
+    await detachStaleDevices(paths)
     const options = 'loop,noatime,nodev,nosuid'
     await runOrThrow('mount', ['-t', 'btrfs', '-o', options, paths.poolFile, paths.pool], {
       timeoutMs: MOUNT_TIMEOUT_MS,
@@ -83,6 +84,13 @@ async function makePool(paths: Paths, poolGb: number | null): Promise<void> {
   await truncate(unfinished, sizeGb * GB)
   await runOrThrow('mkfs.btrfs', ['--quiet', '--force', unfinished], { timeoutMs: MKFS_TIMEOUT_MS })
   await rename(unfinished, paths.poolFile)
+}
+
+/** Devices of the file that a crash left without a mount: btrfs must not see one file system on two. */
+async function detachStaleDevices(paths: Paths): Promise<void> {
+  const losetup = (args: string[]) => runOrThrow('losetup', args, { timeoutMs: MOUNT_TIMEOUT_MS })
+  const listed = await losetup(['--noheadings', '--output', 'NAME', '--associated', paths.poolFile])
+  for (const device of listed.split('\n').filter(Boolean)) await losetup(['--detach', device.trim()])
 }
 
 /** `/dev/loopN` while the pool is mounted, else null. */

@@ -16,32 +16,42 @@ export type MachineRecord = {
   exit: Exit | null
 }
 
-/** Written under a temporary name and renamed: a reader sees the old record or the new one. */
+/**
+ * Flushed under a temporary name and renamed: a reader sees the old record or the new one, also after the
+ * power went.
+ */
 export async function saveRecord(paths: Paths, record: MachineRecord): Promise<void> {
   const machine = paths.machine(record.spec.id)
   await mkdir(machine.logs, { recursive: true, mode: 0o700 })
   const temporary = `${machine.record}.new`
-  await writeFile(temporary, JSON.stringify(record), { mode: 0o600 })
+  await writeFile(temporary, JSON.stringify(record), { mode: 0o600, flush: true })
   await rename(temporary, machine.record)
 }
 
-/** Every machine with a readable record, and the ids of those whose making was cut short. */
-export async function loadRecords(paths: Paths): Promise<{ records: MachineRecord[]; unfinished: string[] }> {
-  const records: MachineRecord[] = []
-  const unfinished: string[] = []
-  for (const id of await readdir(paths.machines)) {
-    const record = await readRecord(paths.machine(id).record)
-    if (record) records.push(record)
-    else unfinished.push(id)
-  }
-  return { records, unfinished }
+export type Records = {
+  records: MachineRecord[]
+  /** Ids of machines whose making was cut short: they have no record. */
+  unfinished: string[]
+  /** Ids with a record that cannot be read: they may have a disk that somebody wants. */
+  damaged: string[]
 }
 
-async function readRecord(path: string): Promise<MachineRecord | null> {
+export async function loadRecords(paths: Paths): Promise<Records> {
+  const found: Records = { records: [], unfinished: [], damaged: [] }
+  for (const id of await readdir(paths.machines)) {
+    const record = await readRecord(paths.machine(id).record)
+    if (record === 'absent') found.unfinished.push(id)
+    else if (record === 'damaged') found.damaged.push(id)
+    else found.records.push(record)
+  }
+  return found
+}
+
+async function readRecord(path: string): Promise<MachineRecord | 'absent' | 'damaged'> {
   try {
     const record = JSON.parse(await readFile(path, 'utf8')) as MachineRecord
     return { ...record, exit: record.exit && { ...record.exit, at: new Date(record.exit.at) } }
-  } catch {
-    return null
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'absent' : 'damaged'
   }
 }

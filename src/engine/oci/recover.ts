@@ -1,23 +1,28 @@
 // Finds out what an engine before us left: adopts runs that go on, records those that ended meanwhile, takes
 // back starts that were cut short, and removes what belongs to no machine. All of it by name: only what
-// carries our instance is ours.
+// carries our instance is ours. One machine in disorder never keeps the others from being adopted.
 
 import { readdir } from 'node:fs/promises'
 import type { RecoverReport } from '../engine.ts'
 import { isFrozen, listCgroups, thawGroup } from './cgroups.ts'
 import { clearStaleQgroups, destroyDisk, listDisks } from './disks.ts'
+import { killAbandonedExecs } from './exec.ts'
 import { settleEnd } from './exits.ts'
-import { getRuntime, newMachine, type Host, type Machine } from './host.ts'
+import { newMachine, type Host, type Machine } from './host.ts'
 import { isMonitorAlive } from './monitor.ts'
 import { loadRecords, saveRecord } from './record.ts'
-import { takeBack } from './remains.ts'
+import { removeRemains, takeBack, tryAgain } from './remains.ts'
+import { listContainers } from './runtime.ts'
 import { destroyMachine } from './stop.ts'
 
 /** At the engine's start, before anything else is asked of it. */
 export async function adoptMachines(host: Host): Promise<void> {
-  const { records, unfinished } = await loadRecords(host.paths)
+  const { records, unfinished, damaged } = await loadRecords(host.paths)
   for (const record of records) host.machines.set(record.spec.id, newMachine(record, null))
-  await host.network.recover(
+  for (const id of damaged) host.damaged.add(id)
+  if (damaged.length > 0)
+    host.log.error({ damaged }, 'records of machines cannot be read: their disks are kept')
+  const network = await host.network.recover(
     records.map(({ spec, address, state }) => ({
       machineId: spec.id,
       group: spec.networkGroup,
@@ -27,22 +32,27 @@ export async function adoptMachines(host: Host): Promise<void> {
   )
   const counts = { adopted: 0, ended: 0, lost: 0, undone: 0 }
   for (const machine of host.machines.values()) counts[await adopt(host, machine)] += 1
-  await sweepRuns(host)
-  for (const id of unfinished) await destroyMachine(host, id)
-  await sweepDisks(host)
-  host.log.info(counts, 'machines of an earlier engine')
+  const runs = await sweepRuns(host)
+  for (const id of unfinished) await tryAgain(host, id, () => destroyMachine(host, id))
+  const disks = await sweepDisks(host)
+  host.swept = network.removed + runs + unfinished.length + disks
+  host.log.info({ ...counts, swept: host.swept, runs, disks }, 'machines of an earlier engine')
 }
 
 /** Removes every machine that nobody wants any more. */
 export async function recoverMachines(host: Host, wanted: string[]): Promise<RecoverReport> {
   const keep = new Set(wanted)
-  const unwanted = [...host.machines.keys()].filter((id) => !keep.has(id))
-  for (const id of unwanted) await destroyMachine(host, id)
+  const unwanted = [...host.machines.keys(), ...host.damaged].filter((id) => !keep.has(id))
+  const failures: unknown[] = []
+  for (const id of unwanted) await destroyMachine(host, id).catch((error: unknown) => failures.push(error))
   await clearStaleQgroups(host.paths)
+  if (failures.length > 0) throw failures[0]
   const states = [...host.machines.values()].map((machine) => machine.record.state)
+  const removed = unwanted.length + host.swept
+  host.swept = 0
   return {
     adopted: states.filter((state) => state === 'running').length,
-    removed: unwanted.length,
+    removed,
     lost: states.filter((state) => state === 'lost').length,
   }
 }
@@ -50,50 +60,65 @@ export async function recoverMachines(host: Host, wanted: string[]): Promise<Rec
 async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' | 'lost' | 'undone'> {
   const { record } = machine
   const paths = host.paths.run(record.spec.id, record.generation)
-  if (record.state === 'starting') {
-    // Nobody was told that this run exists. The generation stays used up, so that its name is never reused.
-    await takeBack(host, getRuntime(host, record.spec.isolation), paths)
-    Object.assign(record, { state: 'lost', monitor: null })
-    await saveRecord(host.paths, record)
-    return 'undone'
-  }
+  // Nobody was told that this run exists. The generation stays used up, so that its name is never reused.
+  if (record.state === 'starting') return await lose(host, machine, 'undone')
   if (record.state !== 'running') return 'ended'
   await settleEnd(host, machine)
-  if (record.state !== 'running') return 'ended'
-  if (record.monitor && isMonitorAlive(record.monitor)) {
-    machine.frozen = isFrozen(host.cgroups, paths.container)
-    // A freeze that was cut short may have stopped some of its processes.
-    if (!machine.frozen) thawGroup(host.cgroups, paths.container)
-    return 'adopted'
-  }
+  if (machine.record.state !== 'running') return 'ended'
   // Neither alive nor with an exit code: the host went down under it.
-  await takeBack(host, getRuntime(host, record.spec.isolation), paths)
-  await host.network.detach(record.spec.id)
-  Object.assign(record, { state: 'lost', monitor: null })
-  await saveRecord(host.paths, record)
-  return 'lost'
+  if (!record.monitor || !isMonitorAlive(record.monitor)) return await lose(host, machine, 'lost')
+  machine.frozen = isFrozen(host.cgroups, paths.container)
+  // A freeze that was cut short may have stopped some of its processes.
+  if (!machine.frozen) thawGroup(host.cgroups, paths.container)
+  await killAbandonedExecs(host, machine, paths)
+  return 'adopted'
 }
 
-/** Runs that no machine's record names: their processes, cgroups, mounts and directories. */
-async function sweepRuns(host: Host): Promise<void> {
+async function lose<T>(host: Host, machine: Machine, outcome: T): Promise<T> {
+  const { record } = machine
+  const paths = host.paths.run(record.spec.id, record.generation)
+  Object.assign(record, { state: 'lost', monitor: null })
+  // Until it is written down, the next engine must find the same again.
+  if (await tryAgain(host, record.spec.id, () => saveRecord(host.paths, record))) {
+    await removeRemains(host, machine, paths)
+  } else {
+    machine.unclean = paths
+  }
+  return outcome
+}
+
+/** Runs that no machine's record names: their processes, cgroups, mounts and directories. Says how many. */
+async function sweepRuns(host: Host): Promise<number> {
   const live = new Set(
     [...host.machines.values()]
       .filter((machine) => machine.record.state === 'running')
       .map(({ record }) => host.paths.run(record.spec.id, record.generation).container),
   )
-  const found = new Set([...listCgroups(host.cgroups), ...(await readdir(host.paths.runs))])
+  // What ended just now is being removed by its own clean-up.
+  await Promise.all([...host.machines.values()].map((machine) => machine.cleanup))
+  const found = new Set([
+    ...listCgroups(host.cgroups),
+    ...(await readdir(host.paths.runs)),
+    ...(await readdir(host.paths.exits)),
+    ...(await listContainers(host.paths.runtimeRoot)),
+  ])
+  let swept = 0
   for (const container of found) {
-    const match = /^(.+)-(\d+)$/.exec(container)
-    if (live.has(container) || !match) continue
-    for (const runtime of host.runtimes.values()) {
-      await takeBack(host, runtime, host.paths.run(match[1] ?? '', Number(match[2])))
-    }
+    const [, id = '', generation] = /^(.+)-(\d+)$/.exec(container) ?? []
+    if (generation === undefined || live.has(container)) continue
+    const paths = host.paths.run(id, Number(generation))
+    if (await tryAgain(host, id, () => takeBack(host, paths))) swept += 1
   }
+  return swept
 }
 
-async function sweepDisks(host: Host): Promise<void> {
+/** Disks and volumes of no machine. Says how many. */
+async function sweepDisks(host: Host): Promise<number> {
+  let swept = 0
   for (const id of await listDisks(host.paths)) {
-    if (!host.machines.has(id)) await destroyDisk(host.paths, id)
+    if (host.machines.has(id) || host.damaged.has(id)) continue
+    if (await tryAgain(host, id, () => destroyDisk(host.paths, id))) swept += 1
   }
   await clearStaleQgroups(host.paths)
+  return swept
 }

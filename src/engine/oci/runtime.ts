@@ -1,6 +1,6 @@
 // The only file that knows how runc and runsc are called.
 
-import { rm, writeFile } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run, type RunResult } from '../../lib/process.ts'
 import type { IsolationClass } from '../engine.ts'
@@ -16,6 +16,10 @@ export type Runtime = {
   /** runc passes our pipes on and leaves; runsc stays until the command ends. */
   execDetaches: boolean
 }
+
+/** Where Debian puts them. */
+export const RUNTIME_BINARIES = { runc: '/usr/sbin/runc', runsc: '/usr/bin/runsc' }
+export type RuntimeBinaries = typeof RUNTIME_BINARIES
 
 const RUNTIME_TIMEOUT_MS = 15_000
 
@@ -36,21 +40,21 @@ const RUNSC_FLAGS = [
   '--cpu-num-from-quota=true',
 ]
 
-export function runcRuntime(root: string): Runtime {
+export function runcRuntime(root: string, binary: string): Runtime {
   return {
     class: 'runc',
-    binary: 'runc',
-    launcher: '/usr/sbin/runc',
+    binary,
+    launcher: binary,
     root,
     globalArgs: ['--root', root],
     execDetaches: true,
   }
 }
 
-export function runscRuntime(root: string, launcher: string): Runtime {
+export function runscRuntime(root: string, binary: string, launcher: string): Runtime {
   return {
     class: 'gvisor',
-    binary: 'runsc',
+    binary,
     launcher,
     root,
     globalArgs: ['--root', root, ...RUNSC_FLAGS],
@@ -71,31 +75,48 @@ exec unshare --mount --propagation slave /bin/sh -c 'mount -t tmpfs -o ro none /
   return path
 }
 
-export function startContainer(runtime: Runtime, container: string): Promise<RunResult> {
-  const args = [...runtime.globalArgs, 'start', container]
-  return run(runtime.launcher, args, { timeoutMs: RUNTIME_TIMEOUT_MS })
-}
-
-export function signalContainer(
+/** Starts what was created. Repeating it succeeds. */
+export async function startContainer(
   runtime: Runtime,
   container: string,
-  signal: 'TERM' | 'KILL',
+  signal: AbortSignal,
+): Promise<{ kind: 'started' } | { kind: 'failed'; reason: string }> {
+  const args = [...runtime.globalArgs, 'start', container]
+  const said = await run(runtime.launcher, args, { timeoutMs: RUNTIME_TIMEOUT_MS, signal })
+  if (said.exitCode === 0 || /already running|in state running/.test(said.stderr)) return { kind: 'started' }
+  return { kind: 'failed', reason: said.timedOut ? 'the runtime hung' : said.stderr }
+}
+
+/** Gives the first process of a container SIGTERM. */
+export function terminateContainer(
+  runtime: Runtime,
+  container: string,
+  signal: AbortSignal,
 ): Promise<RunResult> {
-  return call(runtime, ['kill', container, signal])
+  const args = [...runtime.globalArgs, 'kill', container, 'TERM']
+  return run(runtime.binary, args, { timeoutMs: RUNTIME_TIMEOUT_MS, signal })
 }
 
 /**
- * Drops the runtime's state of a container that has ended. Done by hand, not by the runtime's `delete`: that
+ * Drops both runtimes' state of a container that has ended. Done by hand, not by the runtime's `delete`: that
  * is a process start, and runsc's waits seconds for a gofer that has already ended.
  */
-export async function forgetContainer(runtime: Runtime, container: string): Promise<void> {
-  const names = [
-    container,
-    `runsc-${container}.sock`,
-    `${container}_sandbox:${container}.state`,
-    `${container}_sandbox:${container}.lock`,
+export async function forgetContainer(rootOf: (name: string) => string, container: string): Promise<void> {
+  const files = [
+    join(rootOf('runc'), container),
+    join(rootOf('runsc'), `runsc-${container}.sock`),
+    join(rootOf('runsc'), `${container}_sandbox:${container}.state`),
+    join(rootOf('runsc'), `${container}_sandbox:${container}.lock`),
   ]
-  await Promise.all(names.map((name) => rm(join(runtime.root, name), { recursive: true, force: true })))
+  await Promise.all(files.map((path) => rm(path, { recursive: true, force: true })))
+}
+
+/** Names of the containers of which the runtimes have state. */
+export async function listContainers(rootOf: (name: string) => string): Promise<string[]> {
+  const lists = await Promise.all(
+    ['runc', 'runsc'].map((name) => readdir(rootOf(name)).catch((): string[] => [])),
+  )
+  return [...new Set(lists.flat().map((name) => name.replace(/^runsc-|_sandbox:.*$|\.sock$/g, '')))]
 }
 
 /** Arguments of an exec whose process is described in a file; `pidFile` appears once it runs. */
@@ -109,8 +130,4 @@ export function execArgs(
   if (runtime.class === 'gvisor') return [...runtime.globalArgs, 'exec', ...common, container]
   const cgroup = cgroupChild === null ? [] : ['--cgroup', cgroupChild]
   return [...runtime.globalArgs, 'exec', '--detach', ...common, ...cgroup, container]
-}
-
-function call(runtime: Runtime, args: string[]): Promise<RunResult> {
-  return run(runtime.binary, [...runtime.globalArgs, ...args], { timeoutMs: RUNTIME_TIMEOUT_MS })
 }

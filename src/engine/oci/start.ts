@@ -1,47 +1,52 @@
 // Starts a run: namespace and root, boot files, configuration, conmon with the runtime, go. A failure at any
-// step takes back what the steps before it did; a crash in between is taken back by recover.
+// step takes back what the steps before it did; a crash in between is taken back by recover. Every step is
+// bounded in time, and gives up at once when the machine is to be destroyed.
 
+import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { allSettled } from '../../lib/all-settled.ts'
 import type { MachineRef, RunSpec } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import { writeBootFiles } from './boot-files.ts'
-import { buildConfig } from './bundle.ts'
+import { buildConfig, type OciConfig } from './bundle.ts'
 import { cgroupPath } from './cgroups.ts'
-import { prepareEtc } from './create.ts'
+import { prepareEtc } from './etc.ts'
 import { settleEnd } from './exits.ts'
 import { getMachine, getRuntime, type Host, type Machine } from './host.ts'
+import type { StoredImage } from './images/store.ts'
 import { currentLogFile } from './logs.ts'
 import { startMonitor } from './monitor.ts'
 import type { RunPaths } from './paths.ts'
 import { saveRecord } from './record.ts'
-import { takeBack } from './remains.ts'
-import { endRun } from './stop.ts'
-import { startContainer, type Runtime } from './runtime.ts'
+import { removeRemains, takeBack, untilClean } from './remains.ts'
+import { startContainer } from './runtime.ts'
 import { explainStartFailure } from './start-failure.ts'
+import { endRun } from './stop.ts'
 import { detachMount, mountOverlay } from './syscalls.ts'
+import { prepareTmp } from './tmp.ts'
 import { resolveUser } from './user.ts'
+
+type Launch = { machine: Machine; generation: number; run: RunSpec; paths: RunPaths; image: StoredImage }
 
 export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise<void> {
   return host.lock(ref.id, async () => {
     const machine = getMachine(host, ref.id)
-    const { record } = machine
-    if (ref.generation < record.generation) return
-    if (ref.generation === record.generation && record.state !== 'created') {
-      // Ended with an exit code it is told as an exit; without one it never was, or the host lost it.
-      if (record.state === 'running' || record.exit) return
-      throw new EngineError('run_lost', 'This run of the machine was cut short.')
-    }
+    if (!isDue(machine, ref.generation)) return
     await endRun(host, machine)
-    await machine.cleanup
-    const runtime = getRuntime(host, record.spec.isolation)
+    await untilClean(host, machine)
+
+    const { record } = machine
+    const image = await host.images.find(record.spec.imageDigest)
+    if (!image)
+      throw new EngineError('image_not_found', 'The image of the machine is no longer on this host.')
     const paths = host.paths.run(ref.id, ref.generation)
     const previous = { generation: record.generation, state: record.state, exit: record.exit }
     try {
-      await launch(host, machine, runtime, paths, ref.generation, run)
+      await launch(host, { machine, generation: ref.generation, run, paths, image })
     } catch (error) {
-      await takeBack(host, runtime, paths)
-      Object.assign(record, previous)
       machine.process = null
+      await removeRemains(host, machine, paths)
+      Object.assign(record, previous, { monitor: null })
       await saveRecord(host.paths, record)
       throw error
     }
@@ -50,64 +55,97 @@ export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise
   })
 }
 
-async function launch(
-  host: Host,
-  machine: Machine,
-  runtime: Runtime,
-  paths: RunPaths,
-  generation: number,
-  run: RunSpec,
-): Promise<void> {
+/** Whether the run is yet to be started; throws when it never can be. */
+function isDue({ record, doom }: Machine, generation: number): boolean {
+  if (doom.signal.aborted) throw new EngineError('unknown_machine', 'The machine is being destroyed.')
+  if (generation < record.generation) return false
+  if (generation > record.generation || record.state === 'created') return true
+  // Ended with an exit code it is told as an exit; without one it never was, or the host lost it.
+  if (record.state === 'running' || record.exit) return false
+  throw new EngineError('run_lost', 'This run of the machine was cut short.')
+}
+
+async function launch(host: Host, launched: Launch): Promise<void> {
+  const { machine, generation, run, paths } = launched
   const { record } = machine
   const { spec } = record
-  const image = await host.images.find(spec.imageDigest)
-  if (!image) throw new EngineError('image_not_found', 'The image of the machine is no longer on this host.')
-  const firstStart = record.generation === 0
+  // Left by a failure to remove it: the names of this run must be free.
+  if (existsSync(paths.dir)) await takeBack(host, paths)
+  // Before the record tells of a first run, so that no crash leaves a machine without them.
+  if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, record, run))
   Object.assign(record, { generation, state: 'starting', monitor: null, exit: null })
 
-  const [attachment] = await Promise.all([
-    machine.attachment ??
-      host.network.attach({ machineId: spec.id, group: spec.networkGroup, address: record.address }),
-    mkdir(paths.execs, { recursive: true, mode: 0o700 }).then(() => mkdir(paths.rootfs, { recursive: true })),
-    saveRecord(host.paths, record),
-    firstStart ? prepareEtc(host, spec.id, { ...run, address: record.address }) : undefined,
-  ])
+  const prepared = machine.attachment
   machine.attachment = null
-  const config = buildConfig({
-    spec,
-    run,
-    image: image.image.config,
-    user: resolveUser(image.rootfs, image.image.config.user),
-    rootfs: paths.rootfs,
-    helperDir: host.paths.helper,
-    volumeDir: spec.volume ? host.paths.machine(spec.id).volume : null,
-    cgroupPath: cgroupPath(host.cgroups, paths.container),
-    networkNamespace: attachment.namespacePath,
-    ioDevice: host.ioDevice,
-    seccomp: host.seccomp,
-    openFiles: host.openFiles,
-  })
-  await writeFile(paths.config, JSON.stringify(config), { mode: 0o600 })
+  const group = { machineId: spec.id, group: spec.networkGroup, address: record.address }
+  const [attachment] = await allSettled([
+    host.effect('engine.start.network', async () => prepared ?? (await host.network.attach(group))),
+    host.effect('engine.start.record', () => saveRecord(host.paths, record)),
+    makeDirectories(paths),
+  ])
+  const config = await makeRoot(host, launched, attachment.namespacePath)
+  machine.ending = false
+  const { doom } = machine
+  const runtime = getRuntime(host, spec.isolation)
+  const go = await host.effect('engine.start.go', () => startContainer(runtime, paths.container, doom.signal))
+  if (go.kind === 'failed') throw explainStartFailure(host, config.process.args, go.reason)
 
+  const ended = Promise.withResolvers<void>()
+  Object.assign(machine, { process: config.process, ended: ended.promise, markEnded: ended.resolve })
+  // Written down first: while it is not, nobody looks for an end of this run.
+  const running = { ...record, state: 'running' as const }
+  await host.effect('engine.start.running', () => saveRecord(host.paths, running))
+  Object.assign(record, running)
+}
+
+/** Mounts the root, has the container made in it, and takes the mount off the host again. */
+async function makeRoot(host: Host, launched: Launch, networkNamespace: string): Promise<OciConfig> {
+  const { machine, generation, run, paths, image } = launched
+  const { spec } = machine.record
+  const { signal } = machine.doom
+  const runtime = getRuntime(host, spec.isolation)
   const disk = host.paths.machine(spec.id)
-  mountOverlay(paths.rootfs, { lower: image.rootfs, upper: disk.upper, work: disk.work })
   try {
-    if (run.files.length > 0) await writeBootFiles(paths.rootfs, host.paths.helper, run.files)
+    await host.effect('engine.start.root', async () => {
+      detachMount(paths.rootfs)
+      mountOverlay(paths.rootfs, { lower: image.rootfs, upper: disk.upper, work: disk.work })
+    })
+    const config = buildConfig({
+      spec,
+      run,
+      image: image.image.config,
+      user: resolveUser(image.rootfs, image.image.config.user),
+      rootfs: paths.rootfs,
+      tmpDir: spec.isolation === 'gvisor' ? await prepareTmp(paths.rootfs) : null,
+      helperDir: host.paths.helper,
+      volumeDir: spec.volume ? disk.volume : null,
+      cgroupPath: cgroupPath(host.cgroups, paths.container),
+      networkNamespace,
+      ioDevice: host.ioDevice,
+      seccomp: host.seccomp,
+      openFiles: host.openFiles,
+    })
+    await host.effect('engine.start.bundle', () =>
+      writeFile(paths.config, JSON.stringify(config), { mode: 0o600 }),
+    )
+    await host.effect('engine.start.boot-files', async () => {
+      if (run.files.length > 0) await writeBootFiles(paths.rootfs, host.paths.helper, run.files, signal)
+    })
     const logFile = currentLogFile(host, spec.id, generation)
-    const started = await startMonitor(runtime, paths, logFile, host.paths.exits)
+    const started = await host.effect('engine.start.monitor', () =>
+      startMonitor(runtime, paths, logFile, host.paths.exits, signal),
+    )
     if (started.kind === 'failed') throw explainStartFailure(host, config.process.args, started.reason)
-    record.monitor = started.monitor
+    machine.record.monitor = started.monitor
+    return config
   } finally {
     // The sandbox holds the mount now, in its own namespace: the host needs it no longer, and what is not
     // mounted cannot be left behind.
     detachMount(paths.rootfs)
   }
-  machine.ending = false
-  const go = await startContainer(runtime, paths.container)
-  if (go.exitCode !== 0) throw explainStartFailure(host, config.process.args, go.stderr)
+}
 
-  const ended = Promise.withResolvers<void>()
-  Object.assign(machine, { process: config.process, ended: ended.promise, markEnded: ended.resolve })
-  Object.assign(record, { state: 'running', exit: null })
-  await saveRecord(host.paths, record)
+async function makeDirectories(paths: RunPaths): Promise<void> {
+  await mkdir(paths.execs, { recursive: true, mode: 0o700 })
+  await mkdir(paths.rootfs, { recursive: true })
 }

@@ -1,0 +1,36 @@
+// The engine's effects on the host that a crash or a failure could tear, by name: tests bring trouble to each
+// of them in turn (lib/failpoints.ts), so a new effect is tested by its line here.
+
+export const engineFailpoints = [
+  'engine.create.disk',
+  'engine.create.network',
+  'engine.create.record',
+  'engine.start.etc',
+  'engine.start.record',
+  'engine.start.network',
+  'engine.start.bundle',
+  'engine.start.root',
+  'engine.start.boot-files',
+  'engine.start.monitor',
+  'engine.start.go',
+  'engine.start.running',
+  'engine.stop.signal',
+  'engine.stop.kill',
+  'engine.exit.record',
+  'engine.remains.processes',
+  'engine.remains.runtime',
+  'engine.remains.cgroup',
+  'engine.remains.files',
+  'engine.remains.network',
+  'engine.destroy.kill',
+  'engine.destroy.network',
+  'engine.destroy.disk',
+  'engine.destroy.record',
+  'engine.freeze',
+  'engine.thaw',
+] as const
+
+export type EngineFailpoint = (typeof engineFailpoints)[number]
+
+/** Brings about one of them; a test may make it fail, happen twice, or take the process with it. */
+export type Effect = <T>(name: EngineFailpoint, work: () => Promise<T>) => Promise<T>
