@@ -43,6 +43,8 @@ export type App = AppParts & {
   touches: FreshFlight<boolean>
   /** How many calls use a unit just now, by its id. */
   uses: Map<string, number>
+  /** Told of each unit that begins to fall asleep here. */
+  fallingAsleep: Set<(id: string) => void>
   /** How many calls wait for a unit just now, by its id. */
   waiting: Map<string, number>
   /** Cold starts (domain/units/admission.ts). */
@@ -61,6 +63,7 @@ export function createApp(parts: AppParts): App {
     looks: createFreshFlight<UnitRecord>(),
     touches: createFreshFlight<boolean>(),
     uses: new Map(),
+    fallingAsleep: new Set(),
     waiting: new Map(),
     starts: createStarts(parts),
     teamTurns: createKeyedLock(),

@@ -15,6 +15,7 @@ const freezeStep: Step<Walk> = {
   name: 'freeze',
   run: async (context) => {
     const { app, unit } = context
+    for (const tell of app.fallingAsleep) tell(unit.id)
     if (app.config.frozenForMs === 0) return await stopStep.run(context)
     try {
       await app.engine.freeze(machineRef(unit))

@@ -116,6 +116,19 @@ describe('packets to a unit that sleeps', () => {
     expect(callsOn(unit, 'start')).toBe(2)
   })
 
+  it('wake it at once though it was busy a moment before, and not for what was sent then', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    for (let told = 0; told < 5; told++) domain.engine.sendPackets([unit.id])
+    await asleep(unit)
+    await nextRound()
+    expect(await state(unit)).toBe('sleeping')
+    domain.engine.sendPackets([unit.id])
+    await eventually(domain.app, caller, unit.id, 'running')
+    await asleep(unit)
+    domain.engine.sendPackets([unit.id])
+    await eventually(domain.app, caller, unit.id, 'running')
+  })
+
   it('wake it while it is falling asleep, once it has', async () => {
     const unit = await makeUnit(domain.app, caller)
     const release = domain.engine.hang('freeze')

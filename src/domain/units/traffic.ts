@@ -27,6 +27,8 @@ const MOST_AT_ONCE = 500
 /** Follows what the engine tells until the signal aborts, across restarts of the engine. */
 export async function watchTraffic(app: App, signal: AbortSignal): Promise<void> {
   const traffic = new Traffic(app)
+  const forget = (id: string) => traffic.forget(id)
+  app.fallingAsleep.add(forget)
   const follow = async () => {
     while (!signal.aborted) {
       try {
@@ -44,6 +46,7 @@ export async function watchTraffic(app: App, signal: AbortSignal): Promise<void>
     }
   }
   await Promise.all([follow(), lookAgain()])
+  app.fallingAsleep.delete(forget)
 }
 
 /** What a look tells: nothing to do, a unit to wake, or that the database is away. */
@@ -86,6 +89,12 @@ class Traffic {
       else if (this.#looked.has(id) || this.#busy.has(id)) this.#later.add(id)
       else void this.#attend(id, nowMs)
     }
+  }
+
+  /** It begins to fall asleep: packets so far were for one that ran, and the next one is looked at at once. */
+  forget(id: string): void {
+    this.#looked.delete(id)
+    this.#later.delete(id)
   }
 
   /** A round: at those who were sent packets since the last one, and those who are owed a wake. */
