@@ -3,7 +3,7 @@
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -118,16 +118,19 @@ export type Origin = {
   close(): Promise<void>
 }
 
+/** How a unit answers. */
+export type Answering = (request: IncomingMessage, response: ServerResponse) => unknown
+
 /** A server that stands for a unit. */
-export async function startOrigin(answer: RequestListener): Promise<Origin> {
+export async function startOrigin(answer: Answering, onPort = 0): Promise<Origin> {
   const seen: string[] = []
   const heads: string[][] = []
   const server = createServer((request, response) => {
     heads.push(request.rawHeaders)
     seen.push(`${request.method} ${request.url}`)
-    return answer(request, response)
+    void answer(request, response)
   })
-  const port = await listen(server)
+  const port = await listen(server, onPort)
   return {
     port,
     seen,
@@ -182,12 +185,15 @@ export async function exchangeRaw(port: number, bytes: string | Buffer, quietMs 
   return Buffer.concat(chunks).toString('latin1')
 }
 
-export function listen(server: {
-  listen(port: number, host: string, done: () => void): unknown
-  address(): AddressInfo | string | null
-}): Promise<number> {
+export function listen(
+  server: {
+    listen(port: number, host: string, done: () => void): unknown
+    address(): AddressInfo | string | null
+  },
+  port = 0,
+): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.listen(0, '127.0.0.1', () => {
+    server.listen(port, '127.0.0.1', () => {
       const address = server.address()
       if (address === null || typeof address === 'string') reject(new Error('not listening on a port'))
       else resolve(address.port)
