@@ -56,9 +56,10 @@ export class Berth {
     return this
   }
 
-  /** Ended by itself: the exit code. */
+  /** Once it has ended: the exit code, or null when a signal ended it. */
   async exitCode(): Promise<number | null> {
-    if (this.#child.exitCode === null) await once(this.#child, 'exit')
+    const { exitCode, signalCode } = this.#child
+    if (exitCode === null && signalCode === null) await once(this.#child, 'exit')
     return this.#child.exitCode
   }
 
@@ -135,6 +136,7 @@ function baseEnvironment(dataDir: string): Record<string, string> {
     BERTH_API_ADDRESS: '127.0.0.1:0',
     BERTH_GATEWAY_HTTP: '127.0.0.1:0',
     BERTH_GATEWAY_TLS: '127.0.0.1:0',
+    BERTH_GATEWAY_MYSQL: '127.0.0.1:0',
     // Tests ask faster than one agent may.
     BERTH_RATE_REQUESTS: '100000',
     BERTH_RATE_CREATIONS: '100000',

@@ -1,0 +1,166 @@
+// Sleep, wake, stop, start and sudden ends keep every byte (reliability F10): after each of six cycles of each
+// cause both trees of a unit, on its root and on its volume, synced or not, are what they were before.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { destroyAll } from '../support/berth-units.ts'
+import { expectInvariants } from '../support/host-invariants.ts'
+import { cleanHost } from '../support/host-state.ts'
+import { killRole, killSupervisor, type Role } from '../support/kill.ts'
+import { callPatiently, type Reply } from '../support/patient-client.ts'
+import { cutPower } from '../support/power-cut.ts'
+import { createUnitWithTrees, growTrees, hashTrees } from '../support/trees.ts'
+
+const CYCLES = [1, 2, 3, 4, 5, 6]
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+let seed = 0
+/** One of each class, for most causes. */
+const units: Unit[] = []
+/** One of each class that is left alone until its window has passed. */
+const idle: Unit[] = []
+/** One of each class whose first process does not stop when asked to. */
+const stubborn: Unit[] = []
+let idleHashes: string[]
+
+async function startAnew(env: Record<string, string>): Promise<void> {
+  berth = await new Berth(data.path, env).ready()
+}
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  for (const isolation of ['gvisor', 'runc']) {
+    if (berth) await berth.pressCtrlC()
+    await startAnew({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: 'never' })
+    units.push(await createUnitWithTrees(berth, isolation))
+    idle.push(await createUnitWithTrees(berth, `${isolation}-idle`, { sleep: '1m' }))
+    const cmd = ['sh', '-c', 'trap "" TERM; while :; do sleep 1000 & wait; done']
+    stubborn.push(await createUnitWithTrees(berth, `${isolation}-stubborn`, { cmd }))
+  }
+  idleHashes = await grow(idle)
+})
+
+afterAll(async () => {
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+})
+
+/** In gVisor pipes and sockets are things of memory, which a unit keeps no longer than it runs. */
+async function grow(those: Unit[]): Promise<string[]> {
+  seed += 1
+  const grown = those.map((unit) => growTrees(berth, unit, { seed, pipes: unit.name.startsWith('runc') }))
+  return await Promise.all(grown)
+}
+
+const hashes = (those: Unit[]) => Promise.all(those.map((unit) => hashTrees(berth, unit)))
+
+/** Grows the trees, has something happen, and sees that they are as they were. */
+async function expectKept(those: Unit[], happens: () => Promise<unknown>): Promise<void> {
+  const before = await grow(those)
+  await happens()
+  expect(await hashes(those)).toEqual(before)
+}
+
+const act = (unit: Unit, action: string, body?: unknown): Promise<Reply<Unit>> =>
+  callPatiently(berth, { method: 'POST', path: `/v1/units/${unit.id}/${action}`, body })
+
+async function sleepAll(those: Unit[]): Promise<void> {
+  const calls = those.map((unit) => act(unit, 'sleep', { sleep: '30m', now: true }))
+  for (const { status } of await Promise.all(calls)) expect(status).toBe(200)
+  await expectStates(those, 'sleeping')
+}
+
+async function all(those: Unit[], action: 'stop' | 'start'): Promise<void> {
+  for (const { status } of await Promise.all(those.map((unit) => act(unit, action)))) expect(status).toBe(200)
+}
+
+const get = async ({ id }: Unit): Promise<Unit> =>
+  (await callPatiently<Unit>(berth, { method: 'GET', path: `/v1/units/${id}` })).body
+
+async function expectStates(those: Unit[], state: Unit['state']): Promise<void> {
+  const found = await Promise.all(those.map(get))
+  expect(found.map((unit) => unit.state)).toEqual(those.map(() => state))
+}
+
+/** Kills a role somewhere in the middle of the work. */
+async function under(kills: Role[], work: () => Promise<unknown>, cycle: number): Promise<void> {
+  const killing = async () => {
+    await delay(cycle * 4)
+    for (const role of kills) await killRole(berth, role)
+  }
+  await Promise.all([work(), killing()])
+}
+
+/** Of six cycles each role dies in the middle of falling asleep, and of waking, alone and with the other. */
+const killsOf: Record<number, { asleep: Role[]; awake: Role[] }> = {
+  1: { asleep: ['engine'], awake: [] },
+  2: { asleep: ['server'], awake: [] },
+  3: { asleep: [], awake: ['engine'] },
+  4: { asleep: [], awake: ['server'] },
+  5: { asleep: ['engine', 'server'], awake: [] },
+  6: { asleep: [], awake: ['server', 'engine'] },
+}
+
+describe.each([
+  { tier: 'frozen', frozenFor: 'never' },
+  { tier: 'cold', frozenFor: '0s' },
+])('$tier sleep keeps every byte', ({ frozenFor }) => {
+  beforeAll(async () => {
+    if (frozenFor === 'never') return
+    await killSupervisor(berth)
+    await startAnew({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: frozenFor })
+  })
+
+  it('over six naps', async () => {
+    for (const _cycle of CYCLES) await expectKept(units, () => sleepAll(units))
+    await expectInvariants(berth)
+  })
+
+  it.each(CYCLES)('while Berth’s processes are killed, time %i', async (cycle) => {
+    const { asleep = [], awake = [] } = killsOf[cycle] ?? {}
+    await expectKept(units, async () => {
+      await under(asleep, () => sleepAll(units), cycle)
+      await under(awake, () => all(units, 'start'), cycle)
+    })
+    await expectInvariants(berth)
+  })
+})
+
+describe('every byte is kept', () => {
+  it('over six stops and starts', async () => {
+    for (const _cycle of CYCLES) {
+      await expectKept(units, async () => {
+        await all(units, 'stop')
+        await all(units, 'start')
+      })
+    }
+    await expectInvariants(berth)
+  })
+
+  it('when a first process has to be killed to be stopped', async () => {
+    await expectKept(stubborn, async () => {
+      await all(stubborn, 'stop')
+      await all(stubborn, 'start')
+    })
+  })
+
+  it('when nobody has used a unit for as long as its window', async () => {
+    await eventually(() => expectStates(idle, 'sleeping'), 90_000)
+    const found = await Promise.all(idle.map(get))
+    for (const { stoppedReason } of found) expect(stoppedReason).toBe('idle')
+    expect(await hashes(idle)).toEqual(idleHashes)
+  })
+
+  it.each(CYCLES)('over a power cut of the host, time %i', async () => {
+    await expectKept(units, async () => {
+      await cutPower(berth)
+      await startAnew({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: 'never' })
+    })
+    await expectInvariants(berth)
+  })
+})

@@ -1,0 +1,81 @@
+// Every process that makes up a machine can be killed from outside (reliability F7). Its unit says so within
+// seconds, with its exit, and starts again with its files.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
+import { expectInvariants } from '../support/host-invariants.ts'
+import { cleanHost } from '../support/host-state.ts'
+import { killRunPart, type RunPart } from '../support/kill.ts'
+
+const TOLD_WITHIN_MS = 5000
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+
+beforeAll(async () => {
+  data = await makeDataDir()
+})
+
+afterAll(async () => {
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+})
+
+const parts = {
+  runc: ['init', 'monitor'],
+  gvisor: ['sandbox', 'gofer', 'monitor'],
+} satisfies Record<string, RunPart[]>
+
+const get = async ({ id }: Unit) => (await berth.call<Unit>('GET', `/v1/units/${id}`)).body
+
+describe.each(Object.entries(parts))('in the class %s', (isolation, kinds) => {
+  beforeAll(async () => {
+    if (berth) await berth.pressCtrlC()
+    berth = await new Berth(data.path, { BERTH_ISOLATION: isolation }).ready()
+  })
+
+  async function makeUnit(name: string): Promise<Unit> {
+    const unit = await createUnit(berth, { name, image: 'berth.local/debian:12', size: 'nano' })
+    // Not synced: what a unit has written is there even when its sandbox dies.
+    await exec(berth, unit, ['sh', '-c', `echo ${name} > /root/mark`])
+    return unit
+  }
+
+  async function expectStartsWhole(unit: Unit): Promise<void> {
+    expect((await berth.call('POST', `/v1/units/${unit.id}/start`)).status).toBe(200)
+    expect((await exec(berth, unit, ['cat', '/root/mark'])).stdout).toBe(`${unit.name}\n`)
+    await expectInvariants(berth)
+  }
+
+  it.each(kinds)('a unit whose %s is killed has exited, and starts again', async (part) => {
+    const unit = await makeUnit(`${isolation}-${part}`)
+    const since = Date.now()
+    expect(await killRunPart(berth, unit.id, part)).toBe(true)
+    await eventually(async () => expect((await get(unit)).state).toBe('stopped'), TOLD_WITHIN_MS)
+    const { stoppedReason, lastExit, error } = await get(unit)
+    expect({ stoppedReason, error, code: lastExit?.code, oomKilled: lastExit?.oomKilled }).toEqual({
+      stoppedReason: 'exited',
+      error: null,
+      code: 137,
+      oomKilled: false,
+    })
+    expect(new Date(lastExit?.at ?? 0).getTime()).toBeGreaterThanOrEqual(since - 1000)
+    await expectInvariants(berth)
+    await expectStartsWhole(unit)
+  })
+
+  it.each(kinds)('a unit whose %s is killed in its sleep has its files when it runs again', async (part) => {
+    const unit = await makeUnit(`${isolation}-${part}-asleep`)
+    const slept = await berth.call('POST', `/v1/units/${unit.id}/sleep`, { sleep: '30m', now: true })
+    expect(slept.status).toBe(200)
+    expect(await killRunPart(berth, unit.id, part)).toBe(true)
+    // What was killed while it stood still may die only as it goes on: then its unit has exited.
+    expect((await berth.call('POST', `/v1/units/${unit.id}/start`)).status).toBe(200)
+    await expectInvariants(berth)
+    await expectStartsWhole(unit)
+  })
+})
