@@ -89,6 +89,19 @@ describe('stop and start', () => {
     expect(callsOn(unit.id, 'start')).toBe(2)
   })
 
+  it('a run the host lost before it was ready is not billed', async () => {
+    const unit = await makeUnit(domain.app, caller, { healthcheck: { cmd: ['true'] } })
+    await stopUnit(domain.app, caller, unit.id)
+    domain.engine.hang('exec')
+    const starting = startUnit(domain.app, caller, unit.id)
+    await expect.poll(() => domain.engine.calls.at(-1)?.operation).toBe('exec')
+    domain.clock.advance(40_000)
+    domain.engine.loseMachine(unit.id)
+    domain.engine.crash()
+    const { startedAt } = await starting
+    expect(domain.clock.now().getTime() - Date.parse(startedAt ?? '')).toBeLessThan(30_000)
+  })
+
   it('cost grows while running and stands still while stopped', async () => {
     const unit = await makeUnit(domain.app, caller, { size: 'medium', sleep: 'never' })
     domain.clock.advance(3_600_000)

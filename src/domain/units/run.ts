@@ -43,6 +43,7 @@ async function startMachine(walk: Walk): Promise<void> {
     const again = await transition(app, walk.unit, 'again')
     if (!again) throw error
     walk.unit = again
+    walk.startedMs = null
     await app.engine.start(machineRef(again), spec)
   }
 }

@@ -67,15 +67,17 @@ export async function walkAlone(app: App, unit: UnitRecord, way: Way): Promise<v
 
 /** An engine that restarts is back in a second or two, and steps may be repeated: nobody need notice. */
 async function untilEngineIsBack(app: App, attempt: () => Promise<void>): Promise<StepFailed<Walk> | null> {
-  const deadlineMs = app.clock.monotonicMs() + ENGINE_BACK_MS
+  let deadlineMs: number | null = null
   for (;;) {
     try {
       await attempt()
       return null
     } catch (failed) {
       if (!(failed instanceof StepFailed)) throw failed
-      const isAway = isEngineError(failed.cause, 'engine_away')
-      if (!isAway || app.clock.monotonicMs() >= deadlineMs) return failed
+      if (!isEngineError(failed.cause, 'engine_away')) return failed
+      // From when it was first found away: by then a long start may have taken its time.
+      deadlineMs ??= app.clock.monotonicMs() + ENGINE_BACK_MS
+      if (app.clock.monotonicMs() >= deadlineMs) return failed
     }
     await app.clock.sleep(ENGINE_PAUSE_MS)
   }
