@@ -70,7 +70,8 @@ async function byKey(
   }
 
   const { lastUsedAt } = credential
-  if (lastUsedAt === null || now.getTime() - lastUsedAt.getTime() > TOUCH_EVERY_MS) {
+  // In the future it lies when the host's clock was set back.
+  if (lastUsedAt === null || Math.abs(now.getTime() - lastUsedAt.getTime()) > TOUCH_EVERY_MS) {
     await touchCredential(app.db, credential.id, now)
   }
   return {

@@ -120,9 +120,10 @@ async function getImage(parts: Parts, reference: ImageReference): Promise<Image>
   const { store, references, options } = parts
   const known = await references.find(reference.canonical)
   const cached = known && (await store.find(known.digest))
+  // Negative when the host's clock was set back: nobody knows then how old it is.
   const ageMs = options.clock.now().getTime() - (known?.resolvedAt.getTime() ?? 0)
   // What is pinned by digest cannot move.
-  if (cached && (ageMs < TAG_FRESH_MS || reference.digest !== null)) return cached.image
+  if (cached && ((ageMs >= 0 && ageMs < TAG_FRESH_MS) || reference.digest !== null)) return cached.image
   try {
     return await parts.takeTurn(() => getRemote(parts, reference))
   } catch (error) {
