@@ -23,7 +23,7 @@ const START_TIMEOUT_MS = 10 * 60_000
 
 export async function startBerth(isolation: string, frozenFor: string): Promise<Berth> {
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-bench-'))
-  const [api, http, tls] = await Promise.all([freePort(), freePort(), freePort()])
+  const [api, http, tls, mysql] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
   const child = spawn(process.execPath, ['src/main.ts', 'all'], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {
@@ -33,6 +33,7 @@ export async function startBerth(isolation: string, frozenFor: string): Promise<
       BERTH_API_ADDRESS: `127.0.0.1:${api}`,
       BERTH_GATEWAY_HTTP: `127.0.0.1:${http}`,
       BERTH_GATEWAY_TLS: `127.0.0.1:${tls}`,
+      BERTH_GATEWAY_MYSQL: `127.0.0.1:${mysql}`,
       BERTH_ISOLATION: isolation,
       BERTH_FROZEN_FOR: frozenFor,
       BERTH_POOL_GB: '20',

@@ -13,7 +13,14 @@ export type Config = {
   apiAddress: Address
   gatewayHttp: Address
   gatewayTls: Address
+  gatewayMysql: Address
+  /** In lower case. */
   domain: string
+  /** What units' URLs begin and end with, where a proxy or another port stands in front of the gateway. */
+  gatewayPublicUrl: string | null
+  /** The ports TCP endpoints are reached at from outside, where they are others than the gateway's own. */
+  gatewayPublicTls: number | null
+  gatewayPublicMysql: number | null
   publicUrl: string
   isolation: 'auto' | 'gvisor' | 'runc'
   databaseUrl: string | null
@@ -42,13 +49,18 @@ type Env = Record<string, string | undefined>
 export function loadConfig(env: Env = process.env): Config {
   const dataDir = resolve(env['BERTH_DATA_DIR'] ?? '/var/lib/berth')
   const apiAddress = address(env, 'BERTH_API_ADDRESS', '127.0.0.1:7070')
+  const domain = domainName(env, 'BERTH_DOMAIN', 'berth.localhost')
   return {
     dataDir,
     imagesDir: resolve(env['BERTH_IMAGES_DIR'] ?? `${dataDir}/images`),
     apiAddress,
     gatewayHttp: address(env, 'BERTH_GATEWAY_HTTP', '127.0.0.1:7080'),
     gatewayTls: address(env, 'BERTH_GATEWAY_TLS', '127.0.0.1:7443'),
-    domain: env['BERTH_DOMAIN'] ?? 'berth.localhost',
+    gatewayMysql: address(env, 'BERTH_GATEWAY_MYSQL', '127.0.0.1:7306'),
+    domain,
+    gatewayPublicUrl: urlBelow(env, 'BERTH_GATEWAY_PUBLIC_URL', domain),
+    gatewayPublicTls: port(env, 'BERTH_GATEWAY_PUBLIC_TLS'),
+    gatewayPublicMysql: port(env, 'BERTH_GATEWAY_PUBLIC_MYSQL'),
     publicUrl: env['BERTH_PUBLIC_URL'] ?? httpUrl(apiAddress),
     isolation: oneOf(env, 'BERTH_ISOLATION', ['auto', 'gvisor', 'runc']),
     databaseUrl: env['DATABASE_URL'] ?? null,
@@ -80,6 +92,32 @@ function address(env: Env, name: string, fallback: string): Address {
   const match = /^(\[[0-9a-f:]+\]|[^:]+):(\d{1,5})$/.exec(text)
   if (!match || Number(match[2]) > 65535) throw new Error(`${name} must be host:port, not "${text}"`)
   return { host: (match[1] ?? '').replace(/^\[|\]$/g, ''), port: Number(match[2]) }
+}
+
+function domainName(env: Env, name: string, fallback: string): string {
+  const text = (env[name] ?? fallback).toLowerCase()
+  if (/^(?!.{190})[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*$/.test(text)) return text
+  throw new Error(`${name} must be a domain name such as apps.example.com, not "${text}"`)
+}
+
+/** Scheme, domain and port, and nothing behind them. */
+function urlBelow(env: Env, name: string, domain: string): string | null {
+  const text = env[name]
+  if (text === undefined) return null
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isPlain = url !== null && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`
+  if (isPlain && url.hostname === domain) return url.origin
+  throw new Error(
+    `${name} must be http or https, BERTH_DOMAIN and a port, as "https://${domain}:443", not "${text}"`,
+  )
+}
+
+function port(env: Env, name: string): number | null {
+  const text = env[name]
+  if (text === undefined) return null
+  const number = Number(text)
+  if (/^\d{1,5}$/.test(text) && number >= 1 && number <= 65535) return number
+  throw new Error(`${name} must be a port, not "${text}"`)
 }
 
 function oneOf<const T extends string>(env: Env, name: string, allowed: readonly [T, ...T[]]): T {

@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import { createSchema } from '../contract/create.ts'
+import { exposedSchema, exposeSchema } from '../contract/endpoint.ts'
 import { execExitEventSchema, execOutputEventSchema, execResultSchema, execSchema } from '../contract/exec.ts'
 import {
   decodeFile,
@@ -18,6 +19,7 @@ import { unitListQuerySchema, unitListSchema, unitSchema } from '../contract/uni
 import { createUnits, resumeCreate } from '../domain/units/create.ts'
 import { destroyUnit } from '../domain/units/destroy.ts'
 import { execInUnit } from '../domain/units/exec.ts'
+import { exposeUnit } from '../domain/units/expose.ts'
 import { readFile, writeFile } from '../domain/units/files.ts'
 import { getUnit } from '../domain/units/get.ts'
 import { listUnits } from '../domain/units/list.ts'
@@ -189,6 +191,25 @@ const readFileRoute = defineRoute({
   handle: (app, { params, query }, { caller }) => readFile(app, caller, params.id, query.path),
 })
 
+const expose = defineRoute({
+  ...aboutUnit,
+  method: 'POST',
+  path: '/v1/units/{id}/expose',
+  summary: 'Publish a port of a unit at a URL, or at a TCP endpoint',
+  description:
+    'A unit has one URL, and one TCP endpoint. The same port again answers what there is. Another port keeps ' +
+    'the address, and restarts the unit when it is a URL. Another mode, or `rotate`, gives it a new address, ' +
+    'and restarts a unit that is told its host by `{{self:host}}`. Wakes a sleeping unit; a stopped one is ' +
+    'published as it is.',
+  action: 'unit.expose',
+  kind: 'change',
+  body: jsonBody(exposeSchema),
+  response: exposedSchema,
+  errors: [402, 404, 409, 413, 415, 502],
+  record: ({ body }) => body,
+  handle: (app, { params, body }, { caller }) => exposeUnit(app, caller, params.id, body),
+})
+
 const stop = defineRoute({
   ...aboutUnit,
   method: 'POST',
@@ -248,6 +269,7 @@ export const unitRoutes: readonly Route[] = [
   writeFileJson,
   writeFileBytes,
   readFileRoute,
+  expose,
   stop,
   start,
   sleep,

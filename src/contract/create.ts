@@ -9,7 +9,12 @@ import { nameSchema, unitSpecSchema } from './unit-spec.ts'
 export const createSchema = strict({
   spec: unitSpecSchema,
   stack: nameSchema.optional().describe('Name of a stack; created if absent.'),
-  expose: z.enum(endpointModes).optional(),
+  expose: z
+    .enum(endpointModes)
+    .optional()
+    .describe(
+      'Publish as it is created: `spec.expose`, or the only one of `spec.ports`. Answered as `outputs.URL`.',
+    ),
   wait: z.boolean().default(true).describe('Answer once the units are ready.'),
   waitTimeoutMs: z
     .int()

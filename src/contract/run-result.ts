@@ -6,7 +6,9 @@ import { unitSchema } from './unit.ts'
 
 export const runResultSchema = strict({
   units: z.array(unitSchema),
-  outputs: z.record(z.string(), z.string()).describe('Generated secrets, shown this once.'),
+  outputs: z
+    .record(z.string(), z.string())
+    .describe('Generated secrets, shown this once, and `URL` when published.'),
   recipe: z.string().nullable(),
   costLine: z.string().describe('Cost and sleep in words.'),
 }).meta({ id: 'RunResult' })

@@ -25,6 +25,7 @@ const allowed: [UnitState, StoppedReason | null, Trigger, UnitState, StoppedReas
   ['running', null, 'credits', 'stopping', 'credits'],
   ['running', null, 'exited', 'stopped', 'exited'],
   ['running', null, 'lost', 'sleeping', 'provider'],
+  ['running', null, 'restart', 'starting', 'provider'],
   ['running', null, 'destroy', 'destroying', null],
   ['stopping', 'user', 'stopped', 'stopped', 'user'],
   ['stopping', 'user', 'destroy', 'destroying', null],
@@ -81,8 +82,9 @@ describe('the state table', () => {
     expect(nextState(at('stopped', 'user'), 'start')?.generation).toBe(4)
     expect(nextState(at('sleeping', 'idle'), 'wake')?.generation).toBe(4)
     expect(nextState(at('starting', 'idle'), 'again')?.generation).toBe(4)
+    expect(nextState(at('running'), 'restart')?.generation).toBe(4)
     for (const [state, reason, trigger] of allowed) {
-      if (!['start', 'wake', 'again'].includes(trigger))
+      if (!['start', 'wake', 'again', 'restart'].includes(trigger))
         expect(nextState(at(state, reason), trigger)?.generation).toBe(3)
     }
   })

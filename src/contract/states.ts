@@ -3,7 +3,7 @@
 //
 // A unit on its way keeps the reason it was stopped for, which tells where the way leads: `stopping`
 // with `idle` ends asleep, with any other reason stopped; `starting` with `user` or `exited` came from
-// stopped, with another reason from sleeping.
+// stopped and goes back there when it fails, with another reason it goes to sleep.
 //
 // Sleep has two tiers behind its one state (design 3). `frozen` says which: the machine stands still and
 // wakes in milliseconds, or there is none and it starts anew.
@@ -63,6 +63,8 @@ export const transitions = {
   /** The host lost it: neither the unit, its user, a limit nor idleness ended it. */
   lost: { from: ['running'], to: 'sleeping', reason: 'provider' },
 
+  /** Started anew with what has changed since. Should it not start, it sleeps like one that did not wake. */
+  restart: { from: ['running'], to: 'starting', reason: 'provider', newRun: true },
   start: { from: ['stopped'], to: 'starting', when: ['user', 'exited'], newRun: true },
   startFailed: { from: ['starting'], to: 'stopped', when: ['user', 'exited'] },
   wake: { from: ['sleeping'], to: 'starting', whenFrozen: false, newRun: true },

@@ -57,10 +57,9 @@ export function firewallFinding(listed: unknown): Finding {
 
 async function portsFinding(config: Config): Promise<Finding> {
   try {
-    const { apiAddress, gatewayHttp, gatewayTls } = await claimPorts(config)
-    return ok(
-      `${[apiAddress, gatewayHttp, gatewayTls].map(({ host, port }) => `${host}:${port}`).join(', ')} are free`,
-    )
+    const { apiAddress, gatewayHttp, gatewayTls, gatewayMysql } = await claimPorts(config)
+    const addresses = [apiAddress, gatewayHttp, gatewayTls, gatewayMysql]
+    return ok(`${addresses.map(({ host, port }) => `${host}:${port}`).join(', ')} are free`)
   } catch (error) {
     return warn(
       error instanceof Error ? error.message : String(error),

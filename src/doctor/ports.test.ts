@@ -8,6 +8,7 @@ const anyPort = {
   BERTH_API_ADDRESS: '127.0.0.1:0',
   BERTH_GATEWAY_HTTP: '127.0.0.1:0',
   BERTH_GATEWAY_TLS: '127.0.0.1:0',
+  BERTH_GATEWAY_MYSQL: '127.0.0.1:0',
 }
 
 describe('claimPorts', () => {

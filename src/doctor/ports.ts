@@ -9,6 +9,7 @@ const listeners = [
   ['apiAddress', 'BERTH_API_ADDRESS'],
   ['gatewayHttp', 'BERTH_GATEWAY_HTTP'],
   ['gatewayTls', 'BERTH_GATEWAY_TLS'],
+  ['gatewayMysql', 'BERTH_GATEWAY_MYSQL'],
 ] as const satisfies [keyof Config, string][]
 
 /**

@@ -7,6 +7,7 @@ import type { Log } from '../lib/log.ts'
 import type { AuditTable } from './audit.ts'
 import type { BootFilesTable } from './boot-files.ts'
 import type { CredentialsTable } from './credentials.ts'
+import type { EndpointsTable } from './endpoints.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
 import type { RunsTable } from './runs.ts'
@@ -31,6 +32,7 @@ export type Database = {
   boot_files: BootFilesTable
   heartbeats: HeartbeatsTable
   idempotency_keys: IdempotencyKeysTable
+  endpoints: EndpointsTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.
@@ -56,5 +58,5 @@ export function openDatabase(url: string, log: Log): Kysely<Database> {
 }
 
 /** int8 as bigint: money must not pass through a float. */
-const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+export const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
   oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid, format)

@@ -9,6 +9,7 @@ import { up as units } from './migrations/0002-units.ts'
 import { up as sleep } from './migrations/0003-sleep.ts'
 import { up as idempotency } from './migrations/0004-idempotency.ts'
 import { up as time } from './migrations/0005-time.ts'
+import { up as endpoints } from './migrations/0006-endpoints.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -16,6 +17,7 @@ const migrations: Record<string, Migration> = {
   '0003-sleep': { up: sleep },
   '0004-idempotency': { up: idempotency },
   '0005-time': { up: time },
+  '0006-endpoints': { up: endpoints },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

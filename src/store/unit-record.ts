@@ -7,6 +7,7 @@ import type { Size } from '../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import type { Healthcheck } from '../contract/unit-spec.ts'
 import type { Database } from './db.ts'
+import { type EndpointJson, type EndpointRecord, liveEndpoints, toEndpoint } from './endpoints.ts'
 import { costNanoCents } from './runs.ts'
 
 /** What of a spec is read back whole. Contents of files and values of secrets have tables of their own. */
@@ -62,7 +63,7 @@ export type UnitsTable = {
   forked_from: string | null
 }
 
-/** A unit as the domain sees it, with its stack's name and what it has cost up to now. */
+/** A unit as the domain sees it, with its stack's name, its live endpoints and what it has cost up to now. */
 export type UnitRecord = {
   id: string
   teamId: string
@@ -92,6 +93,7 @@ export type UnitRecord = {
   error: string | null
   destroysAt: Date | null
   forkedFrom: string | null
+  endpoints: EndpointRecord[]
   costNanoCents: bigint
 }
 
@@ -103,10 +105,11 @@ export function selectUnits(db: Kysely<Database>, now: Date) {
     .selectAll('units')
     .select('stacks.name as stack_name')
     .select(costNanoCents(now).as('cost_nano_cents'))
+    .select(liveEndpoints().as('endpoints'))
 }
 
 export function toRecord(
-  row: Selectable<UnitsTable> & { stack_name: string; cost_nano_cents: bigint },
+  row: Selectable<UnitsTable> & { stack_name: string; cost_nano_cents: bigint; endpoints: EndpointJson[] },
 ): UnitRecord {
   return {
     id: row.id,
@@ -137,6 +140,7 @@ export function toRecord(
     error: row.error,
     destroysAt: row.destroys_at,
     forkedFrom: row.forked_from,
+    endpoints: row.endpoints.map(toEndpoint),
     costNanoCents: row.cost_nano_cents,
   }
 }

@@ -1,6 +1,7 @@
 // The one statement that changes a unit's state. A compare-and-set on (id, state, generation, frozen): of several
-// who try, one succeeds. Entering and leaving `running` opens and closes the run that is billed, within the
-// same statement, so that neither can happen without the other.
+// who try, one succeeds. Entering and leaving `running` opens and closes the run that is billed, and a unit
+// that goes for good takes its endpoints along, within the same statement: neither can happen without the
+// other.
 
 import { type Kysely, sql } from 'kysely'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
@@ -40,6 +41,7 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
   const { id, from, to, at, runAt, set, ifSleepsBy, ifUnusedSince } = change
   const opens = to.state === 'running' && from.state !== 'running'
   const closes = from.state === 'running' && to.state !== 'running'
+  const goes = to.state === 'destroying' || to.state === 'error'
   const moved = await db
     .with('moved', (query) =>
       query
@@ -98,6 +100,15 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
         .whereRef('runs.unit_id', '=', 'moved.id')
         .where('runs.ended_at', 'is', null)
         .where(sql<boolean>`${closes}`),
+    )
+    .with('retired', (query) =>
+      query
+        .updateTable('endpoints')
+        .from('moved')
+        .set({ retired_at: at })
+        .whereRef('endpoints.unit_id', '=', 'moved.id')
+        .where('endpoints.retired_at', 'is', null)
+        .where(sql<boolean>`${goes}`),
     )
     .selectFrom('moved')
     .select('id')

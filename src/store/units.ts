@@ -23,6 +23,14 @@ export async function findUnit(
   return row ? toRecord(row) : null
 }
 
+/**
+ * Until the transaction ends nobody else changes or publishes the unit. Read it in a statement of its own then:
+ * the one that waits for a lock sees other tables as they were before.
+ */
+export async function lockUnit(db: Kysely<Database>, id: string): Promise<void> {
+  await sql`select 1 from units where id = ${id} for no key update`.execute(db)
+}
+
 /** Whoever's it is: for the service's own work, never with a caller behind it. */
 export async function findUnitOfAnyTeam(
   db: Kysely<Database>,

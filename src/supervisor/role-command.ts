@@ -79,7 +79,8 @@ export function roleCommand(name: RoleName, input: RoleInput): [string, string[]
 
 function confinementOf(name: RoleName, user: AccountName, { config, runDir }: RoleInput): Confinement {
   const seen = seenIn(runDir)
-  const ports = [config.apiAddress, config.gatewayHttp, config.gatewayTls].map(({ port }) => port)
+  const { apiAddress, gatewayHttp, gatewayTls, gatewayMysql } = config
+  const ports = [apiAddress, gatewayHttp, gatewayTls, gatewayMysql].map(({ port }) => port)
   return {
     user,
     deathSignal: 'SIGKILL',

@@ -150,7 +150,7 @@ function wanted({ name }: Named): number {
 function bounded(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
   if ('cmd' in body) return { ...body, timeoutMs: 50 }
-  return 'spec' in body ? { ...body, wait: false, expose: undefined } : body
+  return 'spec' in body ? { ...body, wait: false } : body
 }
 
 describe('a body the document forbids is always 400', () => {

@@ -85,16 +85,6 @@ describe('a create', () => {
     await eventually(domain.app, caller, unit.id, 'running')
   })
 
-  it('refuses to publish, which is not there yet', async () => {
-    const caller = await domain.makeCaller()
-    await expect(createUnits(domain.app, caller, createBody({}, { expose: 'public' }))).rejects.toMatchObject(
-      {
-        status: 400,
-        details: [{ path: 'expose' }],
-      },
-    )
-  })
-
   it('refuses an image reference that names no image', async () => {
     const caller = await domain.makeCaller()
     await expect(makeUnit(domain.app, caller, { image: 'a/../b' })).rejects.toMatchObject({

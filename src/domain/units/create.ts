@@ -4,7 +4,7 @@
 
 import type { App } from '../../app.ts'
 import type { Create } from '../../contract/create.ts'
-import { type AppError, providerError, validation } from '../../contract/errors.ts'
+import { type AppError, providerError } from '../../contract/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
 import { doneWithin } from '../../lib/done-within.ts'
@@ -78,16 +78,12 @@ export async function createUnits(
   body: Create,
   once: Once | null = null,
 ): Promise<RunResult> {
-  if (body.expose !== undefined) {
-    const message = 'publishing is not available yet; leave it out'
-    throw validation([{ path: 'expose', message }])
-  }
   const { unit, outputs } = await reserveUnit(app, caller, body, once)
   const made = walk(app, unit, createWay)
   // A failure after the wait is the unit's `error`; here nobody listens any more.
   if (body.wait) await doneWithin(app.clock, body.waitTimeoutMs, made)
   else made.catch(() => {})
-  return resultOf(await getRecord(app, caller, unit.id), outputs)
+  return resultOf(app, await getRecord(app, caller, unit.id), outputs)
 }
 
 /**
@@ -101,15 +97,15 @@ export async function resumeCreate(
   kept: unknown,
 ): Promise<RunResult> {
   const { unitId, outputs } = keptOfCreateSchema.parse(kept)
-  if (!wait) return resultOf(await getRecord(app, caller, unitId), outputs)
+  if (!wait) return resultOf(app, await getRecord(app, caller, unitId), outputs)
   const unit = await getSettledUnit(app, caller, unitId, waitTimeoutMs)
   // Only a unit that could not be made has an error and never ran.
   if (unit.error !== null && unit.startedAt === null) throw couldNotBeMade(unit.id, unit.error)
-  return resultOf(unit, outputs)
+  return resultOf(app, unit, outputs)
 }
 
-function resultOf(unit: UnitRecord, outputs: Record<string, string>): RunResult {
-  const shown = showUnit(unit)
+function resultOf(app: App, unit: UnitRecord, outputs: Record<string, string>): RunResult {
+  const shown = showUnit(app, unit)
   return { units: [shown], outputs, recipe: null, costLine: costLine([shown]) }
 }
 

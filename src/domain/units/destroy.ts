@@ -40,7 +40,7 @@ export const destroyWay: Way = {
 /** Destroying a destroyed unit succeeds, so that the call can be repeated. */
 export async function destroyUnit(app: App, caller: Caller, id: string): Promise<Unit> {
   await destroy(app, await getRecord(app, caller, id))
-  return showUnit(await getRecord(app, caller, id))
+  return showUnit(app, await getRecord(app, caller, id))
 }
 
 /** A loop's round: units in `error` whose hour has passed (spec 3). */

@@ -8,8 +8,10 @@ import type { App } from '../../app.ts'
 import type { Env, EnvInput } from '../../contract/env.ts'
 import type { SecretKey } from '../../lib/crypto.ts'
 import type { Database } from '../../store/db.ts'
+import { findUrl } from '../../store/endpoints.ts'
 import { insertSecrets, listSecrets, type SecretsTable } from '../../store/secrets.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
+import { hostOf } from '../endpoints/address.ts'
 import { internalHost } from './names.ts'
 
 /** As answers show it: secrets by name only. */
@@ -51,9 +53,10 @@ export async function renderEnv(app: App, unit: UnitRecord): Promise<Record<stri
   const entries = Object.entries(unit.spec.env)
   const needsSecrets = entries.some(([, entry]) => typeof entry !== 'string')
   const secrets = needsSecrets ? await openSecrets(app, unit) : new Map<string, string>()
+  const ownHost = usesOwnHost(unit.spec.env) ? await findOwnHost(app, unit) : null
   return Object.fromEntries(
     entries.map(([name, entry]) => {
-      if (typeof entry === 'string') return [name, fillIn(entry, unit.stackName)]
+      if (typeof entry === 'string') return [name, fillIn(entry, unit.stackName, ownHost)]
       const value = secrets.get(entry.secret)
       if (value === undefined) throw new Error(`the secret of ${unit.id} for ${name} is gone`)
       return [name, value]
@@ -65,10 +68,23 @@ export async function renderEnv(app: App, unit: UnitRecord): Promise<Record<stri
  * `{{unit:NAME}}` becomes the address of a unit of the same stack, `{{self:host}}` the host of the unit's own
  * URL, `localhost` without one. One pass: what was filled in is not looked at again.
  */
-function fillIn(value: string, stackName: string): string {
-  return value.replace(/\{\{(?:unit:([a-z0-9]+(?:-[a-z0-9]+)*)|self:host)\}\}/g, (_all, name?: string) =>
-    name === undefined ? 'localhost' : internalHost(name, stackName),
+function fillIn(value: string, stackName: string, ownHost: string | null): string {
+  return value.replace(PLACEHOLDER, (_all, name?: string) =>
+    name === undefined ? (ownHost ?? 'localhost') : internalHost(name, stackName),
   )
+}
+
+const PLACEHOLDER = /\{\{(?:unit:([a-z0-9]+(?:-[a-z0-9]+)*)|self:host)\}\}/g
+
+/** Whether the unit is told the host of its URL. */
+export function usesOwnHost(env: Env): boolean {
+  return Object.values(env).some((entry) => typeof entry === 'string' && entry.includes('{{self:host}}'))
+}
+
+/** As of this start: the record that brought the unit here may be older than its URL. */
+async function findOwnHost(app: App, { id, teamId }: UnitRecord): Promise<string | null> {
+  const url = await findUrl(app.db, id)
+  return url && hostOf(app, teamId, url)
 }
 
 async function openSecrets(app: App, unit: UnitRecord): Promise<Map<string, string>> {

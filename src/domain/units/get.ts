@@ -10,7 +10,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { showUnit } from './show.ts'
 
 export async function getUnit(app: App, caller: Caller, id: string): Promise<Unit> {
-  return showUnit(await getRecord(app, caller, id))
+  return showUnit(app, await getRecord(app, caller, id))
 }
 
 /**

@@ -21,7 +21,7 @@ export async function listUnits(app: App, caller: Caller, query: UnitListQuery):
   const page = found.slice(0, query.limit)
   const last = page.at(-1)
   return {
-    units: page.map(showUnit),
+    units: page.map((unit) => showUnit(app, unit)),
     next: found.length > page.length && last ? encodeCursor(last.id) : null,
   }
 }

@@ -13,10 +13,14 @@ import type { UnitSpec } from '../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../engine/engine.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
+import { insertEndpoint } from '../../store/endpoints.ts'
 import { findStackByName, insertStack, lockTeam, type StackRecord } from '../../store/stacks.ts'
 import type { StoredSpec, UnitRecord } from '../../store/unit-record.ts'
 import { countLiveUnits, findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { urlOf } from '../endpoints/address.ts'
+import { frontDoor } from '../endpoints/choose.ts'
+import { newEndpoint } from '../endpoints/name.ts'
 import type { Once } from '../idempotency/once.ts'
 import {
   type Bounds,
@@ -33,7 +37,7 @@ import { engineAway } from './failures.ts'
 
 export type Reservation = {
   unit: UnitRecord
-  /** Secrets generated for it, shown this once. */
+  /** Secrets generated for it, shown this once, and its URL. */
   outputs: Record<string, string>
 }
 
@@ -44,10 +48,11 @@ export const keptOfCreateSchema = z.object({ unitId: z.string(), outputs: z.reco
 export async function reserveUnit(
   app: App,
   caller: Caller,
-  { spec, stack }: Create,
+  { spec, stack, expose }: Create,
   once: Once | null,
 ): Promise<Reservation> {
   const sleep = checkedSleep(app, caller, spec)
+  const published = expose && { mode: expose, port: frontDoor(spec), protocol: 'http' as const }
   const isolation = await defaultClass(app)
   await waitForRoom(app, caller.teamId)
   return await app.db.transaction().execute(async (db) => {
@@ -95,12 +100,29 @@ export async function reserveUnit(
       forked_from: null,
     })
     await keepBootFiles(db, app.secretKey, { teamId, unitId }, spec.files)
-    const outputs = await keepSecrets(db, app.secretKey, { teamId, stackId, unitId }, spec.env)
+    const secrets = await keepSecrets(db, app.secretKey, { teamId, stackId, unitId }, spec.env)
+    if (published) {
+      const owner = { id: unitId, teamId, name: spec.name }
+      await insertEndpoint(db, newEndpoint(app.secretKey, owner, { ...published, at: app.clock.now() }))
+    }
     const unit = await findUnitOfAnyTeam(db, { id: unitId, now: app.clock.now() })
     if (!unit) throw new Error('a unit was not there right after it was inserted')
+    const outputs = withUrl(app, unit, secrets)
     await once?.keep(db, { unitId, outputs } satisfies z.infer<typeof keptOfCreateSchema>)
     return { unit, outputs }
   })
+}
+
+/** The URL beside the secrets generated for the unit (spec 2.5); one name cannot mean both. */
+function withUrl(app: App, unit: UnitRecord, secrets: Record<string, string>): Record<string, string> {
+  const [url] = unit.endpoints
+  if (!url) return secrets
+  if (Object.hasOwn(secrets, 'URL')) {
+    throw validation([
+      { path: 'expose', message: 'the answer has the URL as outputs.URL: call the secret URL otherwise' },
+    ])
+  }
+  return { ...secrets, URL: urlOf(app, unit.teamId, url) }
 }
 
 async function defaultClass(app: App): Promise<IsolationClass> {

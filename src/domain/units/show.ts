@@ -1,11 +1,13 @@
 // A unit as answers show it (spec 2.1).
 
+import type { App } from '../../app.ts'
 import type { Unit } from '../../contract/unit.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { toCents } from '../billing/prices.ts'
+import { urlOf } from '../endpoints/address.ts'
 import { internalHost } from './names.ts'
 
-export function showUnit(unit: UnitRecord): Unit {
+export function showUnit(app: Pick<App, 'config' | 'secretKey'>, unit: UnitRecord): Unit {
   return {
     id: unit.id,
     teamId: unit.teamId,
@@ -15,7 +17,13 @@ export function showUnit(unit: UnitRecord): Unit {
     size: unit.size,
     state: unit.state,
     internalHost: internalHost(unit.name, unit.stackName),
-    endpoints: [],
+    endpoints: unit.endpoints.map((endpoint) => ({
+      id: endpoint.id,
+      port: endpoint.port,
+      protocol: endpoint.protocol,
+      mode: endpoint.mode,
+      url: urlOf(app, unit.teamId, endpoint),
+    })),
     ports: unit.spec.ports,
     databasePorts: unit.spec.databasePorts,
     expose: unit.spec.expose,

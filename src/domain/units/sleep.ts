@@ -39,7 +39,7 @@ export async function sleepUnit(
   }
   const now = app.clock.now()
   const records = await Promise.all(units.map((each) => findUnitOfAnyTeam(app.db, { id: each.id, now })))
-  return { units: records.flatMap((record) => (record ? [showUnit(record)] : [])) }
+  return { units: records.flatMap((record) => (record ? [showUnit(app, record)] : [])) }
 }
 
 async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBody): Promise<UnitRecord[]> {

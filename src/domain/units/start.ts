@@ -26,7 +26,7 @@ export async function startUnit(app: App, caller: Caller, id: string): Promise<U
   }
   const now = await getRecord(app, caller, id)
   if (isGone(now)) throw notPossibleNow(now, 'it cannot be started')
-  return showUnit(now)
+  return showUnit(app, now)
 }
 
 /** False: it is not where it was found any more, so look again. */

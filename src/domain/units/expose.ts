@@ -1,0 +1,125 @@
+// POST /v1/units/{id}/expose: a unit's URL, or its TCP endpoint (spec 4.2, design 5). A use, which wakes the unit;
+// a stopped one is published as it is, and does not start.
+//
+// A process that was started with what no longer holds is started anew: one whose URL leads to another port by
+// now, and one that was told its host by {{self:host}}.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import type { Expose, Exposed } from '../../contract/endpoint.ts'
+import type { Step } from '../../lib/saga.ts'
+import type { Database } from '../../store/db.ts'
+import { type EndpointRecord, insertEndpoint, moveEndpoint, retireEndpoint } from '../../store/endpoints.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { findUnit, lockUnit } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { urlOf } from '../endpoints/address.ts'
+import { type Choice, choose, isUrl } from '../endpoints/choose.ts'
+import { newEndpoint } from '../endpoints/name.ts'
+import { refuseCrowd } from './admission.ts'
+import { usesOwnHost } from './env.ts'
+import { notPossibleNow } from './failures.ts'
+import { getRecord } from './get.ts'
+import { useUnit } from './in-use.ts'
+import { machineRef } from './machine.ts'
+import { STOP_GRACE_MS, startWay } from './run.ts'
+import { getSettledUnit } from './settled.ts'
+import { transition } from './transition.ts'
+import { walk, type Walk, type Way } from './way.ts'
+
+const REFUSED = 'it cannot be published'
+
+/** Between finding a unit settled and locking it, it can go another way; not many times in a row. */
+const ATTEMPTS = 5
+
+export async function exposeUnit(app: App, caller: Caller, id: string, body: Expose): Promise<Exposed> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const unit = await getSettledUnit(app, caller, id)
+    // Before it is woken for nothing.
+    choose(unit, body)
+    const work = () => publish(app, unit, body)
+    const exposed = unit.state === 'stopped' ? await work() : await useUnit(app, caller, id, REFUSED, work)
+    if (exposed) return exposed
+  }
+  throw notPossibleNow(await getRecord(app, caller, id), REFUSED)
+}
+
+/** Null: the unit is on its way somewhere just now. */
+async function publish(app: App, { id, teamId }: UnitRecord, body: Expose): Promise<Exposed | null> {
+  const published = await app.clock.steadily(() =>
+    app.db.transaction().execute(async (db) => {
+      await lockUnit(db, id)
+      const unit = await findUnit(db, { teamId, id, now: app.clock.now() })
+      if (unit?.state !== 'running' && unit?.state !== 'stopped') return null
+      const choice = choose(unit, body)
+      const restarts = unit.state === 'running' && outdates(unit, choice)
+      if (restarts) refuseCrowd(app, unit)
+      const endpoint = await write(app, db, unit, choice)
+      return {
+        choice,
+        endpoint,
+        restarting: restarts ? await transition(app, unit, 'restart', { db }) : null,
+      }
+    }),
+  )
+  if (published === null) return null
+  const { choice, endpoint, restarting } = published
+  if (restarting) await walk(app, restarting, restartWay)
+  const { mode, port } = endpoint
+  const warning = warningOf(choice, restarting !== null)
+  return { url: urlOf(app, teamId, endpoint), mode, port, ...(warning === null ? {} : { warning }) }
+}
+
+/** The endpoint as it is from now on. */
+async function write(
+  app: App,
+  db: Kysely<Database>,
+  unit: UnitRecord,
+  { current, needsName, moves, port, protocol, mode }: Choice,
+): Promise<EndpointRecord> {
+  if (current !== null && !needsName) {
+    const moved = { ...current, port, protocol }
+    if (moves) await moveEndpoint(db, moved)
+    return moved
+  }
+  const at = app.clock.now()
+  if (current !== null) await retireEndpoint(db, { id: current.id, at })
+  const row = newEndpoint(app.secretKey, unit, { port, protocol, mode, at })
+  await insertEndpoint(db, row)
+  return { id: row.id, port, protocol, mode, name: row.name, sealedSecret: row.sealed_secret }
+}
+
+/** Whether what runs was started with what no longer holds. */
+function outdates(unit: UnitRecord, { current, needsName, port, protocol }: Choice): boolean {
+  if (!isUrl(protocol)) return false
+  const leadsElsewhere = current !== null && current.port !== port
+  return leadsElsewhere || (needsName && usesOwnHost(unit.spec.env))
+}
+
+function warningOf({ current, needsName, port }: Choice, restarted: boolean): string | null {
+  const leadsElsewhere = current !== null && current.port !== port
+  const sentences = [
+    leadsElsewhere && `It led to port ${current.port} before, and leads to port ${port} now.`,
+    current !== null && needsName && `It has a new address; the old one no longer works.`,
+    restarted &&
+      `The unit was restarted${leadsElsewhere ? '' : ' to be told its host'}: what it held in memory is gone.`,
+  ]
+  const said = sentences.filter((sentence) => sentence !== false)
+  return said.length === 0 ? null : said.join(' ')
+}
+
+// The run before this one ends as a stop ends it. Whoever resumes after a crash takes the way of a start, which
+// kills what is left of it.
+const endStep: Step<Walk> = {
+  name: 'end',
+  run: async ({ app, unit }) => {
+    const before = { ...machineRef(unit), generation: unit.generation - 1 }
+    await app.engine.stop(before, STOP_GRACE_MS)
+  },
+}
+
+/** A `starting` unit that ran until now to `running`. */
+const restartWay: Way = {
+  ...startWay,
+  saga: { name: 'restart', steps: [endStep, ...startWay.saga.steps] },
+}

@@ -1,0 +1,118 @@
+// Where units are reached from outside (spec 2.2). A row is one name of one endpoint. It is live until it is
+// retired: by a newer name, or by the statement that takes its unit away (unit-state.ts). Names are never
+// given again.
+
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { EndpointMode, Protocol } from '../contract/endpoint.ts'
+import type { StoppedReason, UnitState } from '../contract/states.ts'
+import type { Database } from './db.ts'
+
+export type EndpointsTable = {
+  id: string
+  unit_id: string
+  team_id: string
+  port: number
+  protocol: Protocol
+  mode: EndpointMode
+  /** What it is found by: the label of its host without the secret (contract/endpoint-label.ts). */
+  name: string
+  /** What the gateway compares with; null for a public endpoint. */
+  secret_hash: Buffer | null
+  /** To show the URL again. */
+  sealed_secret: Buffer | null
+  created_at: Date
+  retired_at: Date | null
+}
+
+/** A live endpoint, as the domain sees it. */
+export type EndpointRecord = {
+  id: string
+  port: number
+  protocol: Protocol
+  mode: EndpointMode
+  name: string
+  sealedSecret: Buffer | null
+}
+
+export async function insertEndpoint(db: Kysely<Database>, endpoint: EndpointsTable): Promise<void> {
+  await db.insertInto('endpoints').values(endpoint).execute()
+}
+
+/** The same name leads to another port from now on. */
+export async function moveEndpoint(
+  db: Kysely<Database>,
+  { id, port, protocol }: Pick<EndpointRecord, 'id' | 'port' | 'protocol'>,
+): Promise<void> {
+  await db.updateTable('endpoints').set({ port, protocol }).where('id', '=', id).execute()
+}
+
+export async function retireEndpoint(
+  db: Kysely<Database>,
+  { id, at }: { id: string; at: Date },
+): Promise<void> {
+  await db.updateTable('endpoints').set({ retired_at: at }).where('id', '=', id).execute()
+}
+
+/** JSON knows no bytes: they come as base64. */
+export type EndpointJson = Omit<EndpointRecord, 'sealedSecret'> & { sealedSecret: string | null }
+
+/** The live endpoints of the unit in the surrounding query, its URL first. */
+export function liveEndpoints(): RawBuilder<EndpointJson[]> {
+  return sql<EndpointJson[]>`(
+    select coalesce(json_agg(json_build_object('id', id, 'port', port, 'protocol', protocol, 'mode', mode,
+      'name', name, 'sealedSecret', encode(sealed_secret, 'base64')) order by protocol <> 'http'), '[]')
+    from endpoints where endpoints.unit_id = units.id and retired_at is null
+  )`
+}
+
+export function toEndpoint({ sealedSecret, ...plain }: EndpointJson): EndpointRecord {
+  return { ...plain, sealedSecret: sealedSecret === null ? null : Buffer.from(sealedSecret, 'base64') }
+}
+
+/** The unit's URL as it is now, of whichever team. */
+export async function findUrl(db: Kysely<Database>, unitId: string): Promise<EndpointRecord | null> {
+  const row = await db
+    .selectFrom('endpoints')
+    .select(['id', 'port', 'protocol', 'mode', 'name', 'sealed_secret as sealedSecret'])
+    .where('unit_id', '=', unitId)
+    .where('protocol', '=', 'http')
+    .where('retired_at', 'is', null)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Where the visits of an endpoint go, as the gateway sees it with its own role, which may read no more. */
+export type EndpointRoute = {
+  endpointId: string
+  name: string
+  unitId: string
+  protocol: Protocol
+  secretHash: Buffer | null
+  port: number
+  address: string | null
+  state: UnitState
+  stoppedReason: StoppedReason | null
+  generation: number
+}
+
+/** Of any team: the live endpoints of these names. */
+export async function findEndpointRoutes(db: Kysely<Database>, names: string[]): Promise<EndpointRoute[]> {
+  return await db
+    .selectFrom('endpoints')
+    .innerJoin('units', 'units.id', 'endpoints.unit_id')
+    .select([
+      'endpoints.id as endpointId',
+      'endpoints.name',
+      'endpoints.unit_id as unitId',
+      'endpoints.protocol',
+      'endpoints.secret_hash as secretHash',
+      'endpoints.port',
+      'units.address',
+      'units.state',
+      'units.stopped_reason as stoppedReason',
+      'units.generation',
+    ])
+    .where('endpoints.name', '=', sql<string>`any(${names})`)
+    .where('endpoints.retired_at', 'is', null)
+    .execute()
+}
