@@ -7,6 +7,7 @@ import { isPassing } from '../../contract/states.ts'
 import type { Unit } from '../../contract/unit.ts'
 import type { Operation } from '../../engine/fake/faults.ts'
 import type { App } from '../../app.ts'
+import { startLoops } from '../../loops.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
@@ -189,3 +190,19 @@ describe('a unit left creating', () => {
     await expect.poll(() => domain.engine.machines()).toEqual([])
   })
 })
+
+it('a round of a loop that hangs in the engine is followed by others', async () => {
+  const unit = await makeUnit(app, caller)
+  domain.engine.hang('list')
+  const lists = callsOf('list')
+  const loops = startLoops(app)
+  await expect.poll(() => callsOf('list')).toBeGreaterThan(lists)
+  // Nobody tells of this one: it is found by a round or not at all.
+  await domain.engine.destroy(unit.id)
+  const found = async () => {
+    domain.clock.advance(5_000)
+    return (await getUnit(app, caller, unit.id)).state
+  }
+  await expect.poll(found, { timeout: 20_000 }).toBe('sleeping')
+  await loops.stop()
+}, 30_000)
