@@ -1,0 +1,122 @@
+// Units that live off each other, on real runtimes: an application with a pooled connection to a database that has
+// fallen asleep, in each class and each tier of sleep.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { isolationClasses } from '../../src/engine/engine.ts'
+import { SECOND } from '../../src/lib/clock.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
+import { cleanHost } from '../support/host-state.ts'
+
+/** Answers every line with `seen LINE`, to any number of connections. */
+const database = `
+  $SIG{TERM} = sub { exit };
+  my $listener = IO::Socket::INET->new(Listen => 9, LocalPort => 7000, ReuseAddr => 1) or die;
+  while (my $client = $listener->accept) {
+    next if fork;
+    while (<$client>) { print $client "seen $_" }
+    exit;
+  }`
+
+/** Holds one connection to it, and writes what it answers for each line of /ask to /answers. */
+const application = `
+  $SIG{TERM} = sub { exit };
+  my $pooled;
+  until ($pooled = IO::Socket::INET->new(PeerAddr => 'db', PeerPort => 7000)) { select undef, undef, undef, 0.1 }
+  system 'mkfifo', '/ask';
+  open my $answers, '>>', '/answers';
+  $answers->autoflush;
+  open my $ask, '+<', '/ask';
+  while (<$ask>) { print $pooled $_; print $answers scalar <$pooled> }`
+
+/** A command that connects anew and asks once. */
+const connectAndAsk = `
+  my $new = IO::Socket::INET->new(PeerAddr => 'db', PeerPort => 7000, Timeout => 20) or die;
+  print $new "anew\\n";
+  print scalar <$new>`
+
+const perl = (program: string) => ['perl', '-MIO::Socket::INET', '-e', program]
+
+/** Sleeps frozen for this long; the loop that stops it then comes by every five seconds. */
+const FROZEN_FOR_MS = 2 * SECOND
+const STOPPED_AFTER_MS = FROZEN_FOR_MS + 7 * SECOND
+
+describe.each(isolationClasses)('%s, a database', (isolation) => {
+  let data: Awaited<ReturnType<typeof makeDataDir>>
+  let berth: Berth
+  let db: Unit
+  let app: Unit
+
+  const unitOf = async ({ id }: Unit) => (await berth.call<Unit>('GET', `/v1/units/${id}`)).body
+  const sleepNow = async ({ id }: Unit) => {
+    // What was sent a moment before is told a moment later, and would wake it.
+    await delay(SECOND / 2)
+    const answer = await berth.call('POST', `/v1/units/${id}/sleep`, { sleep: '1m', now: true })
+    expect(answer.status).toBe(200)
+    expect((await unitOf(db)).state).toBe('sleeping')
+  }
+  /** Over the connection that the application holds. */
+  const ask = async (what: string) => {
+    const wait = `echo ${what} > /ask; until grep -q ${what} /answers; do sleep 0.01; done`
+    expect(await exec(berth, app, ['sh', '-c', wait])).toMatchObject({ exitCode: 0 })
+  }
+
+  beforeAll(async () => {
+    data = await makeDataDir()
+    const env = { BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: `${FROZEN_FOR_MS / SECOND}s` }
+    berth = await new Berth(data.path, env).ready()
+    const spec = { image: 'berth.local/debian:12', size: 'nano' }
+    db = await createUnit(berth, { ...spec, name: 'db', entrypoint: perl(database) }, 'shop')
+    app = await createUnit(berth, { ...spec, name: 'app', entrypoint: perl(application) }, 'shop')
+    await eventually(async () => expect((await exec(berth, app, ['test', '-p', '/ask'])).exitCode).toBe(0))
+  })
+
+  afterAll(async () => {
+    await destroyAll(berth)
+    expect(await berth.pressCtrlC()).toBe(0)
+    await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+    await data.remove()
+  })
+
+  it('stays awake for packets of its sibling', async () => {
+    await ask('early')
+    const before = Date.parse((await unitOf(db)).sleepsAt ?? '')
+    // Recorded four times a minute.
+    await delay(16 * SECOND)
+    await ask('late')
+    await eventually(async () => {
+      expect(Date.parse((await unitOf(db)).sleepsAt ?? '')).toBeGreaterThan(before + 15 * SECOND)
+    })
+  })
+
+  it('that is frozen answers over the connection its sibling has kept', async () => {
+    for (const time of ['first', 'second', 'third']) {
+      const { startedAt } = await unitOf(db)
+      await sleepNow(db)
+      await ask(time)
+      expect(await unitOf(db)).toMatchObject({ state: 'running', startedAt })
+    }
+  })
+
+  it('that is stopped is there for who connects, a try or two later', async () => {
+    const { startedAt } = await unitOf(db)
+    await sleepNow(db)
+    await delay(STOPPED_AFTER_MS)
+    expect((await unitOf(db)).state).toBe('sleeping')
+    expect((await exec(berth, app, perl(connectAndAsk))).stdout).toBe('seen anew\n')
+    const awake = await unitOf(db)
+    expect(awake.state).toBe('running')
+    expect(awake.startedAt).not.toBe(startedAt)
+  })
+
+  it('wakes for two hundred calls at once', async () => {
+    await sleepNow(db)
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () => berth.call('POST', `/v1/units/${db.id}/start`)),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect((await exec(berth, app, perl(connectAndAsk))).stdout).toBe('seen anew\n')
+  })
+})
