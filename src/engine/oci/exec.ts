@@ -67,6 +67,7 @@ export async function killAbandonedExecs(host: Host, machine: Machine, paths: Ru
   for (const name of names) {
     if (name === undefined) continue
     void killExec(host, machine, paths, name)
+      .then(() => removeChild(host.cgroups, paths.container, name))
       .then(() => removeFiles(filesOf(paths, name)))
       .catch((error: unknown) => host.log.warn({ error }, 'an abandoned command was not killed'))
   }
