@@ -1,0 +1,127 @@
+// Adopt, do not murder (reliability F5): whatever of Berth dies, twenty machines of both classes go on, those in the
+// middle of a command too, and another instance's never notice.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll, type Exec, exec, listUnits } from '../support/berth-units.ts'
+import { expectInvariants } from '../support/host-invariants.ts'
+import { cleanHost } from '../support/host-state.ts'
+import { killRole, killSupervisor, restartRole } from '../support/kill.ts'
+import { callPatiently, send } from '../support/patient-client.ts'
+
+/** How many of each class. */
+const COUNTS = { gvisor: 4, runc: 16 }
+const BACK_WITHIN_MS = 10_000
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let otherData: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+let other: Berth
+const units: Unit[] = []
+let neighbour: Unit
+
+const spec = (name: string) => ({
+  name,
+  image: 'berth.local/debian:12',
+  size: 'nano',
+  cmd: ['sh', '-c', `echo ${name} began; exec sleep infinity`],
+})
+
+/** In memory, so that it is gone when the unit's processes are. */
+const mark = async (of: Berth, unit: Unit) =>
+  expect((await exec(of, unit, ['sh', '-c', `echo ${unit.name} > /dev/shm/mark`])).exitCode).toBe(0)
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  otherData = await makeDataDir()
+  other = await new Berth(otherData.path, { BERTH_ISOLATION: 'runc' }).ready()
+  neighbour = await createUnit(other, spec('neighbour'))
+  await mark(other, neighbour)
+  for (const [isolation, count] of Object.entries(COUNTS)) {
+    if (berth) await berth.pressCtrlC()
+    berth = await new Berth(data.path, { BERTH_ISOLATION: isolation }).ready()
+    const names = Array.from({ length: count }, (_, index) => `${isolation}-${index}`)
+    units.push(...(await Promise.all(names.map((name) => createUnit(berth, spec(name))))))
+  }
+  await Promise.all(units.map((unit) => mark(berth, unit)))
+})
+
+afterAll(async () => {
+  for (const of of [berth, other]) {
+    await destroyAll(of)
+    expect(await of.pressCtrlC()).toBe(0)
+    await eventually(async () => expect(await of.hostState()).toEqual(cleanHost))
+  }
+  await data.remove()
+  await otherData.remove()
+})
+
+/** Commands that take a while, begun in every third unit: whoever waits for them is told something. */
+async function inTheMiddleOfCommands(kill: () => Promise<unknown>): Promise<void> {
+  const busy = units.filter((_, index) => index % 3 === 0)
+  const calls = busy.map((unit) => {
+    const body = { cmd: ['sleep', '5'] }
+    return send<Exec>(berth, { method: 'POST', path: `/v1/units/${unit.id}/exec`, body })
+  })
+  await delay(1500)
+  await kill()
+  for (const outcome of await Promise.all(calls)) {
+    // It ended well, or nobody can say how it ended: never as if it had failed by itself.
+    if (outcome.kind !== 'answered') continue
+    expect([200, 502, 503], JSON.stringify(outcome.body)).toContain(outcome.status)
+    if (outcome.status === 200) expect(outcome.body.exitCode).toBe(0)
+  }
+}
+
+async function expectNobodyHarmed(): Promise<void> {
+  const since = Date.now()
+  await Promise.all(
+    units.map(async ({ id, name }) => {
+      const path = `/v1/units/${id}`
+      const body = { cmd: ['cat', '/dev/shm/mark'] }
+      const ran = await callPatiently<Exec>(berth, { method: 'POST', path: `${path}/exec`, body })
+      expect([ran.status, ran.body.stdout], JSON.stringify(ran.body)).toEqual([200, `${name}\n`])
+      const logs = await callPatiently<{ lines: { text: string }[] }>(berth, {
+        method: 'GET',
+        path: `${path}/logs`,
+      })
+      expect(logs.body.lines.map(({ text }) => text)).toEqual([`${name} began`])
+    }),
+  )
+  expect(Date.now() - since).toBeLessThan(BACK_WITHIN_MS)
+  const listed = await listUnits(berth)
+  expect(listed.map(({ state, lastExit }) => ({ state, lastExit }))).toEqual(
+    units.map(() => ({ state: 'running', lastExit: null })),
+  )
+  expect((await exec(other, neighbour, ['cat', '/dev/shm/mark'])).stdout).toBe('neighbour\n')
+  await expectInvariants(berth)
+  await expectInvariants(other)
+}
+
+describe('twenty units go on', () => {
+  it('when the engine is killed while commands run', async () => {
+    await inTheMiddleOfCommands(() => restartRole(berth, 'engine'))
+    await expectNobodyHarmed()
+  })
+
+  it('when the server is killed while commands run', async () => {
+    await inTheMiddleOfCommands(() => restartRole(berth, 'server'))
+    await expectNobodyHarmed()
+  })
+
+  it('when engine and server are killed at once, and the engine again as it comes up', async () => {
+    await inTheMiddleOfCommands(async () => {
+      await Promise.all([restartRole(berth, 'engine'), restartRole(berth, 'server')])
+      await killRole(berth, 'engine')
+    })
+    await expectNobodyHarmed()
+  })
+
+  it('when all of Berth is killed, and started again', async () => {
+    await inTheMiddleOfCommands(() => killSupervisor(berth))
+    berth = await new Berth(data.path, { BERTH_ISOLATION: 'runc' }).ready()
+    await expectNobodyHarmed()
+  })
+})
