@@ -1,14 +1,18 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
 import { keepRunning, type Part, type Running, waitAfter } from './keep-running.ts'
 
-/** Time that passes only as far as it is slept, at once. */
-function sleeplessClock(): Clock & { slept: number[] } {
+/** Time that passes only as far as it is slept or told to, at once. */
+function sleeplessClock(): Clock & { slept: number[]; pass: (ms: number) => void } {
   let now = 0
   const slept: number[] = []
   return {
     slept,
+    pass: (ms) => {
+      now += ms
+    },
     now: () => new Date(now),
     monotonicMs: () => now,
     boot: 'test',
@@ -78,6 +82,36 @@ describe('a part that is kept running', () => {
     attempts[0]?.end('ended with exit code 1')
     expect(await kept.givenUp).toBe('The server could not be started 10 times in a row: no socket')
     expect(clock.slept).toHaveLength(10)
+    await kept.stop()
+  })
+
+  it('is started again at once when it has run for a while', async () => {
+    const clock = sleeplessClock()
+    const { part, attempts, next } = scriptedPart(['starts', 'starts', 'starts', 'starts'])
+    const kept = await keepRunning(part, { clock, log: silentLog, signal })
+    for (const ranMs of [10_000, 9_000, 10_000]) {
+      const again = next()
+      // Its keeper has taken note of when it began.
+      await setImmediate()
+      clock.pass(ranMs)
+      attempts.at(-1)?.end('was ended by SIGKILL')
+      await again
+    }
+    expect(clock.slept).toEqual([250, 500, 250])
+    await kept.stop()
+  })
+
+  it('is not given up for a failed start, however often it has been killed', async () => {
+    const clock = sleeplessClock()
+    const lives = Array.from({ length: 12 }, () => 'starts' as const)
+    const { part, attempts, next } = scriptedPart([...lives, 'fails', 'starts'])
+    const kept = await keepRunning(part, { clock, log: silentLog, signal })
+    for (const _life of lives) {
+      const again = next()
+      attempts.at(-1)?.end('was ended by SIGKILL')
+      await again
+    }
+    expect(attempts).toHaveLength(lives.length + 1)
     await kept.stop()
   })
 

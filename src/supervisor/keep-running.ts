@@ -1,7 +1,7 @@
 // Keeps one part of Berth running: starts it again when it ends, waiting longer each time it fails, and gives
 // up when it cannot come back. Never a tight loop.
 
-import { type Clock, MINUTE, SECOND } from '../lib/clock.ts'
+import { type Clock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
 export type Running = {
@@ -26,9 +26,9 @@ export type Kept = {
 const FIRST_WAIT_MS = SECOND / 4
 const LONGEST_WAIT_MS = 30 * SECOND
 /** A part that ran this long has recovered: its next failure counts as the first. */
-const RECOVERED_AFTER_MS = MINUTE
-/** With the waits between them about three minutes. */
-const MOST_FAILURES = 10
+const RECOVERED_AFTER_MS = 10 * SECOND
+/** In a row, with the waits between them about three minutes. */
+const MOST_FAILED_STARTS = 10
 
 /** The first start must succeed: its error is thrown. From then on the part is kept running until stop(). */
 export async function keepRunning(
@@ -54,10 +54,9 @@ export async function keepRunning(
   }
 
   const startAgain = async (countFailure: () => number): Promise<Running | null> => {
-    for (;;) {
-      const failures = countFailure()
+    for (let failedStarts = 1; ; failedStarts++) {
       try {
-        await clock.sleep(waitAfter(failures), stopping.signal)
+        await clock.sleep(waitAfter(countFailure()), stopping.signal)
         const started = await part.start(stopping.signal)
         if (!stopping.signal.aborted) return started
         await started.stop()
@@ -65,9 +64,9 @@ export async function keepRunning(
       } catch (error) {
         if (stopping.signal.aborted) return null
         log.error({ part: part.name, error: String(error) }, 'a part could not be started again')
-        if (failures + 1 < MOST_FAILURES) continue
+        if (failedStarts < MOST_FAILED_STARTS) continue
         givenUp.resolve(
-          `The ${part.name} could not be started ${MOST_FAILURES} times in a row: ${message(error)}`,
+          `The ${part.name} could not be started ${MOST_FAILED_STARTS} times in a row: ${message(error)}`,
         )
         return null
       }
