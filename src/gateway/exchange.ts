@@ -1,7 +1,7 @@
 // A request and the answer to it, of HTTP/1.1 or HTTP/2: Node's own objects, as far as both are alike.
 
 import type { IncomingMessage } from 'node:http'
-import { type Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Http2ServerRequest } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex, Writable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
@@ -62,14 +62,32 @@ export function isHttp2(request: Request): request is Http2ServerRequest {
   return request.httpVersionMajor === 2
 }
 
-/** Ends an answer in a way that shows it is not whole. */
-export function breakOff(response: Response): void {
-  if (!(response instanceof Http2ServerResponse)) response.destroy()
-  else if (!response.stream.destroyed) response.stream.close(INTERNAL_ERROR)
+/**
+ * Ends a visit in a way that shows it is not whole. In HTTP/1.1 that takes the connection: its answer may be sent
+ * already, and still be followed by a body nobody wants.
+ */
+export function breakOff({ request }: Pick<Exchange, 'request'>): void {
+  if (!isHttp2(request)) request.socket.destroy()
+  else if (!request.stream.destroyed) request.stream.close(INTERNAL_ERROR)
 }
 
 /** Of RFC 9113, 7. */
 const INTERNAL_ERROR = 2
+
+/** Reads what is left of a request's body for nobody. Resolves once nothing more of it will come. */
+export function dropRest({ request }: Pick<Exchange, 'request'>): Promise<void> {
+  return new Promise((resolve) => {
+    // Behind a sent answer only the connection tells that HTTP/1.1 has ended within a body.
+    const ends = isHttp2(request) ? request : request.socket
+    const done = () => {
+      ends.off('close', done)
+      resolve()
+    }
+    request.once('end', done)
+    ends.once('close', done)
+    request.resume()
+  })
+}
 
 function announcesBody(request: Request, head: RequestHead): boolean {
   if (isHttp2(request)) return !request.stream.endAfterHeaders

@@ -1,16 +1,18 @@
 // How a visit can end other than with an answer of its unit, and what is said then. Every word of these answers is
 // here: nothing of a request is repeated in them, and a wrong secret looks like an address nobody has.
 
-import type { WakeRefusal } from './route.ts'
+import type { VisitRefusal } from '../contract/visit.ts'
 
 export type Outcome =
   | { kind: 'unknown' }
   | { kind: 'malformed' }
   /** The connection was made to another name than the request is for. */
   | { kind: 'misdirected' }
+  /** Nobody can tell at the moment what is at this address. */
+  | { kind: 'unsure' }
   | { kind: 'too-many' }
   | { kind: 'waiting'; retryAfterS: number }
-  | { kind: 'refused'; reason: WakeRefusal }
+  | { kind: 'refused'; reason: VisitRefusal }
   | { kind: 'not-listening'; port: number }
   | { kind: 'broke' }
   | { kind: 'too-slow' }
@@ -82,7 +84,7 @@ const refusals = {
     text: 'It sleeps, and starting it has failed.',
     advice: 'Its error text says why. The next visit tries again.',
   },
-} satisfies Record<WakeRefusal, Said>
+} satisfies Record<VisitRefusal, Said>
 
 export function sayOf(outcome: Outcome): Said {
   switch (outcome.kind) {
@@ -103,6 +105,15 @@ export function sayOf(outcome: Outcome): Said {
         title: 'This connection is for another address',
         text: 'Open a new connection for this one.',
         closes: true,
+      }
+    case 'unsure':
+      return {
+        status: 503,
+        code: 'unavailable',
+        title: 'This address cannot be looked up now',
+        text: 'The service is not complete at the moment.',
+        advice: 'Try again soon.',
+        retryAfterS: 2,
       }
     case 'too-many':
       return {

@@ -111,9 +111,7 @@ describe('a request', () => {
     const asked = begin({ method: 'POST' })
     asked.on('error', () => {})
     asked.write('first')
-    const [message] = await Promise.all([
-      new Promise<IncomingMessage>((resolve) => asked.once('response', resolve)),
-    ])
+    const message = await new Promise<IncomingMessage>((resolve) => asked.once('response', resolve))
     expect((await read(message)).toString()).toBe('first')
     asked.destroy()
   })
@@ -282,8 +280,8 @@ describe('an answer', () => {
   })
 })
 
-describe('bodies of 64 MB', () => {
-  const size = 64 * 1024 * 1024
+describe('bodies of 32 MB', () => {
+  const size = 32 * 1024 * 1024
   const chunk = randomBytes(64 * 1024)
   async function* bytes() {
     for (let sent = 0; sent < size; sent += chunk.length) yield chunk
@@ -301,7 +299,7 @@ describe('bodies of 64 MB', () => {
     await pipeline(Readable.from(bytes()), asked)
     await ended
     expect(hash.digest('hex')).toBe(digest)
-  })
+  }, 60_000)
 
   it('wait where the visitor does not read', async () => {
     let sent = 0

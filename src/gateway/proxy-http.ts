@@ -9,7 +9,7 @@ import {
   ServerResponse,
 } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { breakOff, type Exchange, isHttp2 } from './exchange.ts'
+import { breakOff, dropRest, type Exchange, isHttp2 } from './exchange.ts'
 import type { Cut, Visit } from './open-visits.ts'
 import { join } from './proxy-upgrade.ts'
 import { headersForUnit, trailersForOther } from './request-head.ts'
@@ -115,7 +115,9 @@ class Forwarding {
     const { request, expectsContinue } = this.#exchange
     const upstream = this.#upstream
     if (!upstream) return
+    // Head and first bytes leave together where both are here already; else the head need not wait.
     if (expectsContinue) upstream.flushHeaders()
+    else setImmediate(() => upstream.flushHeaders())
     this.#visit.enter('uploading')
     request.on('data', (chunk: Buffer) => {
       this.#visit.uploadedBytes += chunk.length
@@ -184,7 +186,6 @@ class Forwarding {
       answer.resume()
     })
     answer.on('end', () => this.#onAnswerEnd(answer))
-    // Head and first bytes leave together where both are here already.
     setImmediate(() => {
       if (!this.#isSettled && response instanceof ServerResponse) response.flushHeaders()
     })
@@ -199,11 +200,11 @@ class Forwarding {
     response.end()
     // A unit may answer before it has read all. The visitor has to get rid of the rest to read the answer.
     const isLeft = hasBody && !request.complete && !this.#mustClose()
-    const isRead = isLeft ? new Promise<void>((resolve) => request.once('end', resolve)) : null
+    let isRead: Promise<void> | null = null
     if (isLeft) {
       this.#visit.enter('leftover')
       this.#upstream?.destroy()
-      request.resume()
+      isRead = dropRest(this.#exchange)
     }
     void Promise.all([isSent, isRead]).then(() => this.#settle({ kind: 'over' }))
   }
@@ -257,7 +258,7 @@ class Forwarding {
     if (this.#isSettled) return
     this.#upstream?.destroy()
     if (!this.#exchange.response.headersSent) return this.#settle(outcome)
-    breakOff(this.#exchange.response)
+    breakOff(this.#exchange)
     this.#settle({ kind: 'over' })
   }
 

@@ -11,7 +11,7 @@ import {
   startOrigin,
   type TestGateway,
 } from '../../test/support/gateway.ts'
-import { type WakeRefusal, wakeRefusals } from './route.ts'
+import { type VisitRefusal, visitRefusals } from '../contract/visit.ts'
 import { visitLimits } from './visit-limits.ts'
 
 let gateway: TestGateway
@@ -125,6 +125,14 @@ describe('there is nothing', () => {
     expect(origin.seen).toEqual([])
   })
 
+  it('to be said while nobody can look it up', async () => {
+    gateway.routes.get = () => {
+      throw new Error('the database is away')
+    }
+    const got = await visit(`nobody-abcdefghij.${DOMAIN}`)
+    expect([got.status, got.headers['retry-after']]).toEqual([503, '2'])
+  })
+
   it('for HTTP at an endpoint of another protocol', async () => {
     expect((await visit(gateway.expose(origin.port, { protocol: 'postgres' }))).status).toBe(404)
   })
@@ -225,7 +233,7 @@ describe('a sleeping unit', () => {
 })
 
 describe('a unit that will not wake', () => {
-  const codes: Record<WakeRefusal, [number, string]> = {
+  const codes: Record<VisitRefusal, [number, string]> = {
     stopped: [503, 'unit_stopped'],
     exited: [503, 'unit_exited'],
     cap: [503, 'unit_over_limit'],
@@ -235,7 +243,7 @@ describe('a unit that will not wake', () => {
     failed: [502, 'wake_failed'],
   }
 
-  it.each(wakeRefusals)('says why: %s', async (reason) => {
+  it.each(visitRefusals)('says why: %s', async (reason) => {
     const host = gateway.expose(origin.port, { state: 'stopped', stoppedReason: 'user' })
     gateway.onWake = async () => ({ kind: 'refused', reason })
     const [status, code] = codes[reason]

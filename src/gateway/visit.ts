@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createSingleFlight, type SingleFlight } from '../lib/single-flight.ts'
 import { type EndpointLabel, parseEndpointLabel } from '../contract/endpoint-label.ts'
-import { breakOff, type Exchange, isHttp2, type Response } from './exchange.ts'
+import { breakOff, dropRest, type Exchange, isHttp2, type Response } from './exchange.ts'
 import { type AskedHost, readHost } from './host.ts'
 import { createOpenVisits, type OpenVisits, type Visit } from './open-visits.ts'
 import { type Outcome, sayOf } from './outcomes.ts'
@@ -58,14 +58,17 @@ type Done = { kind: 'over' }
 export async function receive(visiting: Visiting, exchange: Exchange, peer: string): Promise<void> {
   const visit = visiting.visits.begin(peer)
   if (!visit) return say(exchange, { kind: 'too-many' }, null)
-  exchange.response.once('close', () => visit.cut({ kind: 'gone' }))
+  exchange.response.once('close', () => {
+    // HTTP/1.1 lets go of an answer once it is sent, whatever is left of the request.
+    if (isHttp2(exchange.request) || !exchange.response.writableFinished) visit.cut({ kind: 'gone' })
+  })
   try {
     const outcome = await serve(visiting, exchange, visit)
     if (outcome.kind !== 'over') await say(exchange, outcome, visit)
   } catch (error) {
     // Nothing of the request: what a visitor sends must not reach a log line.
     visiting.log.error({ err: error, unitId: visit.route?.unitId }, 'gateway: a visit failed')
-    if (exchange.response.headersSent) breakOff(exchange.response)
+    if (exchange.response.headersSent) breakOff(exchange)
     else await say(exchange, { kind: 'broke' }, visit)
   } finally {
     visiting.visits.end(visit)
@@ -78,7 +81,12 @@ async function serve(visiting: Visiting, exchange: Exchange, visit: Visit): Prom
   if (isMisdirected(visiting, exchange, asked)) return { kind: 'misdirected' }
   const label = asked.kind === 'label' ? parseEndpointLabel(asked.label) : null
   if (!label) return { kind: 'unknown' }
-  const route = await findOpen(visiting, label)
+  let route: Route | null
+  try {
+    route = await findOpen(visiting, label)
+  } catch {
+    return { kind: 'unsure' }
+  }
   if (!route) return { kind: 'unknown' }
   visit.name = label.name
   if (!visiting.visits.enterUnit(visit, route)) return { kind: 'too-many' }
@@ -199,24 +207,20 @@ function say(exchange: Exchange, outcome: Outcome, visit: Visit | null): Promise
   const page = pageOf(said, head)
   const closes = said.closes || expectsContinue
   if (closes && !isHttp2(request)) page.headers.push('connection', 'close')
+  const isLeft = hasBody && !request.complete && !closes
   return new Promise((resolve) => {
-    const end = () => {
-      breakOff(response)
-      resolve()
-    }
-    response.once('close', resolve)
     if (visit) {
       visit.enter('leftover')
-      visit.onCut = end
+      visit.onCut = () => {
+        breakOff(exchange)
+        resolve()
+      }
     }
     response.writeHead(page.status, page.headers)
-    const isLeft = hasBody && !request.complete && !closes
-    response.end(page.body)
     // Many clients read no answer before they have sent all of their body: it is dropped for a while.
-    if (isLeft && visit) {
-      request.once('end', resolve)
-      request.resume()
-    } else response.once('finish', resolve)
+    if (isLeft) void dropRest(exchange).then(resolve)
+    else response.once('close', resolve)
+    response.end(page.body)
   })
 }
 
