@@ -26,6 +26,9 @@ export type RunResult = {
   timedOut: boolean
 }
 
+/** After the kill. */
+const GIVE_UP_AFTER_MS = 2000
+
 export const SAFE_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Runs a program to its end. Success and failure have the same shape; only a failed spawn rejects. */
@@ -39,8 +42,16 @@ export async function run(command: string, args: string[], options: RunOptions):
     ...(options.uid === undefined ? {} : { uid: options.uid }),
     ...(options.gid === undefined ? {} : { gid: options.gid }),
   })
+  const gaveUp = Promise.withResolvers<[null, NodeJS.Signals]>()
+  let giveUp: NodeJS.Timeout | undefined
   const killGroup = () => {
-    if (child.pid !== undefined && child.exitCode === null) killProcessGroup(child.pid)
+    if (child.pid !== undefined) killProcessGroup(child.pid)
+    // It cannot be killed, or one that left its group holds the output: neither may hold us.
+    giveUp = setTimeout(() => {
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+      gaveUp.resolve([null, 'SIGKILL'])
+    }, GIVE_UP_AFTER_MS)
   }
   let timedOut = false
   const timer = setTimeout(() => {
@@ -48,6 +59,7 @@ export async function run(command: string, args: string[], options: RunOptions):
     killGroup()
   }, options.timeoutMs)
   options.signal?.addEventListener('abort', killGroup, { once: true })
+  if (options.signal?.aborted) killGroup()
 
   const stdout = collect(child.stdout, options.maxOutputBytes)
   const stderr = collect(child.stderr, options.maxOutputBytes)
@@ -61,10 +73,11 @@ export async function run(command: string, args: string[], options: RunOptions):
       child.stdin.on('error', () => {})
       child.stdin.end(options.stdin)
     }
-    const [exitCode, signal] = await ended
+    const [exitCode, signal] = await Promise.race([ended, gaveUp.promise])
     return { exitCode, signal, stdout: stdout(), stderr: stderr(), timedOut }
   } finally {
     clearTimeout(timer)
+    clearTimeout(giveUp)
     options.signal?.removeEventListener('abort', killGroup)
   }
 }

@@ -4,19 +4,24 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { expect, vi } from 'vitest'
-import type { MachineRef } from '../../src/engine/engine.ts'
+import type { Engine, MachineRef, MachineSpec } from '../../src/engine/engine.ts'
 import { openCgroups } from '../../src/engine/oci/cgroups.ts'
 import { openOciEngine, type OciEngine, type OciOptions } from '../../src/engine/oci/oci-engine.ts'
-import { createPaths } from '../../src/engine/oci/paths.ts'
+import { createPaths, type Paths } from '../../src/engine/oci/paths.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { RESOLVER_PORT } from '../../src/roles/channel.ts'
 import { loadInstance, runDirOf } from '../../src/supervisor/instance.ts'
+import { hostFacts } from '../support/host-facts.ts'
 import { cleanHost, hostStateOf } from '../support/host-state.ts'
+import { differencesOf, instanceFacts, machineFacts } from '../support/machine-facts.ts'
 
 /** Images are built once and used by all tests. */
 export const IMAGES_DIR = '/var/lib/berth-test/images'
 export const IMAGE = 'berth.local/debian:12'
+
+/** What a machine had is removed after its end was told: zombies, wires, loop devices take a moment. */
+const SETTLE_MS = 8000
 
 /** Files of the host that a machine would reach if anything led out of it. */
 const hostFiles = [
@@ -78,6 +83,17 @@ export async function openHostEngine(overrides: Partial<OciOptions> = {}) {
       return 1000 * Number(/^usage_usec (\d+)$/m.exec(stat)?.[1])
     },
 
+    /** Passes once the host has for this engine exactly what its list of machines says. */
+    expectAsListed: async (): Promise<void> => {
+      await vi.waitFor(
+        async () => {
+          const wanted = [...instanceFacts(dataDir), ...(await listedFacts(engine, paths))]
+          expect(differencesOf(wanted, await hostFacts(instance, dataDir))).toEqual([])
+        },
+        { timeout: SETTLE_MS, interval: 200 },
+      )
+    },
+
     close: async (): Promise<void> => {
       await engine.recover([])
       await engine.close()
@@ -91,6 +107,17 @@ export async function openHostEngine(overrides: Partial<OciOptions> = {}) {
       }
     },
   }
+}
+
+async function listedFacts(engine: Engine, paths: Paths): Promise<string[]> {
+  const machines = await engine.list()
+  const facts = machines.map(async ({ id, generation, state, frozen, address }) => {
+    const { spec } = JSON.parse(await readFile(paths.machine(id).record, 'utf8')) as { spec: MachineSpec }
+    const { networkGroup: group, isolation } = spec
+    const run = state === 'running' ? { generation, frozen } : null
+    return machineFacts({ id, address, group, isolation, hasVolume: spec.volume !== null, run })
+  })
+  return (await Promise.all(facts)).flat()
 }
 
 async function readHostFiles(): Promise<Record<string, string>> {

@@ -11,6 +11,7 @@ import { postgresUrl } from '../../src/supervisor/postgres.ts'
 import { type Berth, eventually } from './berth.ts'
 import { hostFacts } from './host-facts.ts'
 import { runFaults } from './invariants.ts'
+import { differencesOf, instanceFacts, machineFacts } from './machine-facts.ts'
 
 type UnitRow = Selectable<UnitsTable>
 
@@ -36,20 +37,7 @@ export async function findDifferences(berth: Berth): Promise<string[]> {
     databaseFacts(instance, berth.dataDir),
     hostFacts(instance, berth.dataDir),
   ])
-  return [
-    ...without(wanted, found).map((fact) => `- ${fact}`),
-    ...without(found, wanted).map((fact) => `+ ${fact}`),
-  ]
-}
-
-/** Those of one list that another lacks; one said twice is to be said twice there too. */
-function without(list: string[], other: string[]): string[] {
-  const left = [...other]
-  return list.filter((fact) => {
-    const index = left.indexOf(fact)
-    if (index >= 0) left.splice(index, 1)
-    return index < 0
-  })
+  return differencesOf(wanted, found)
 }
 
 /** Rows, past the API, as root may read them. */
@@ -74,8 +62,7 @@ async function databaseFacts(instance: Instance, dataDir: string): Promise<strin
   const runsOf = ({ id }: UnitRow) => runs.filter((run) => run.unit_id === id)
   return [
     ...units.flatMap((unit) => runFaults(unit, runsOf(unit))),
-    `a mount, ${dataDir}/pool`,
-    `a loop device of ${dataDir}/pool.btrfs`,
+    ...instanceFacts(dataDir),
     ...kept.flatMap(factsOf),
   ]
 }
@@ -84,28 +71,6 @@ function factsOf(unit: UnitRow): string[] {
   const { id, generation, state, frozen, spec, address, isolation, network_group: group } = unit
   const isStanding = state === 'sleeping' && frozen
   if (state !== 'running' && state !== 'sleeping' && state !== 'stopped') return [`${id} is still ${state}`]
-  const run = `${id}-${generation}`
-  const goesOn = state === 'running' || isStanding
-  return [
-    `a subvolume, disks/${id}`,
-    `${id} has something in the pool`,
-    ...(spec.volume ? [`a subvolume, volumes/${id}`, `${id} has something in the pool`] : []),
-    `${id} has a record with ${address}${goesOn ? `, in which run ${generation} goes on` : ''}`,
-    `a member, ${address} ${group}`,
-    `a peer, ${group} ${address}`,
-    ...(goesOn ? factsOfRun(run, isolation) : []),
-    ...(goesOn ? [`${address} is plugged in`, `${run} is behind ${address}`] : []),
-    ...(isStanding ? [`${run} stands still`] : []),
-  ]
-}
-
-function factsOfRun(run: string, isolation: UnitRow['isolation']): string[] {
-  return [
-    `${run} has a group`,
-    `${run} has processes`,
-    `${run} has a monitor`,
-    `${run} has a directory`,
-    `${run} is known to its runtime`,
-    ...(isolation === 'gvisor' ? [`${run} has a sandbox`, `${run} has a gofer`] : []),
-  ]
+  const run = state === 'running' || isStanding ? { generation, frozen: isStanding } : null
+  return machineFacts({ id, address, group, isolation, hasVolume: Boolean(spec.volume), run })
 }

@@ -31,7 +31,8 @@ export async function killInsideGvisor(
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
   try {
     const asked = execArgs(runtime, container, files, null)
-    return !(await run(runtime.binary, asked, { timeoutMs: KILL_TIMEOUT_MS })).timedOut
+    const timeoutMs = Math.min(KILL_TIMEOUT_MS, runtime.deadlineMs)
+    return !(await run(runtime.binary, asked, { timeoutMs })).timedOut
   } finally {
     await Promise.all([rm(files.processFile, { force: true }), rm(files.pidFile, { force: true })])
   }

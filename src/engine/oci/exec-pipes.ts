@@ -54,6 +54,8 @@ export async function drain(pumps: Pump[]): Promise<void> {
   for (;;) {
     const pause = new Promise<boolean>((resolve) => setTimeout(resolve, DRAIN_MS, false))
     if (await Promise.race([allEnded, pause])) return
+    // A process that was busy itself has not looked into the pipes since: only after a look is silence silence.
+    for (const _turn of [1, 2]) await new Promise(setImmediate)
     const lastData = Math.max(since, ...pumps.map((one) => one.idleSince()))
     if (performance.now() - lastData >= DRAIN_MS) break
   }

@@ -14,7 +14,6 @@ export type Monitor = { pid: number; startTime: string }
 
 export type MonitorStart = { kind: 'started'; monitor: Monitor } | { kind: 'failed'; reason: string }
 
-const CREATE_TIMEOUT_MS = 30_000
 const MAX_REPORT_BYTES = 64 * 1024
 
 /**
@@ -42,7 +41,7 @@ export async function startMonitor(
   })
   closeFd(report.writeEnd)
   const failedSpawn = new Promise<string>((_, reject) => child.once('error', reject))
-  const answer = await Promise.race([readReport(report.readEnd, signal), failedSpawn])
+  const answer = await Promise.race([readReport(report.readEnd, runtime.deadlineMs, signal), failedSpawn])
   const parsed = parseReport(answer)
   const monitor = findMonitor(run)
   if (parsed.kind === 'created' && monitor) return { kind: 'started', monitor }
@@ -107,7 +106,7 @@ function conmonArgs(runtime: Runtime, run: RunPaths, logFile: string, exitDir: s
   return args.flat()
 }
 
-function readReport(fd: number, signal: AbortSignal): Promise<string> {
+function readReport(fd: number, timeoutMs: number, signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
     const socket = new Socket({ fd, readable: true, writable: false })
     let text = ''
@@ -117,7 +116,7 @@ function readReport(fd: number, signal: AbortSignal): Promise<string> {
       socket.destroy()
       resolve(text)
     }
-    const timer = setTimeout(finish, CREATE_TIMEOUT_MS)
+    const timer = setTimeout(finish, timeoutMs)
     signal.addEventListener('abort', finish, { once: true })
     if (signal.aborted) finish()
     socket.on('data', (chunk: Buffer) => {

@@ -28,7 +28,7 @@ import { createPaths, type Paths } from './paths.ts'
 import { closePool, openPool, poolDevice } from './pool.ts'
 import { probeRuntimes } from './probe.ts'
 import { adoptMachines, recoverMachines } from './recover.ts'
-import type { RuntimeBinaries } from './runtime.ts'
+import type { RuntimeOptions } from './runtime.ts'
 import { loadSeccomp } from './seccomp.ts'
 import { startMachine } from './start.ts'
 import { destroyMachine, stopMachine } from './stop.ts'
@@ -56,8 +56,8 @@ export type OciOptions = {
   clock: Clock
   /** Trouble at the engine's effects, for tests (failpoints.ts). Default: none. */
   failpoints?: Failpoints
-  /** Where the runtimes lie. Default: where Debian puts them. */
-  runtimes?: RuntimeBinaries
+  /** Where the runtimes lie, and how long each call of one may take. */
+  runtimes?: RuntimeOptions
 }
 
 export type OciEngine = Engine & {

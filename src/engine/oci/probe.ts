@@ -6,7 +6,7 @@ import { run } from '../../lib/process.ts'
 import type { Capabilities, ClassCapability, IsolationClass } from '../engine.ts'
 import { isolationClasses } from '../engine.ts'
 import type { Paths } from './paths.ts'
-import { RUNTIME_BINARIES, type Runtime, type RuntimeBinaries } from './runtime.ts'
+import { type Runtime, runtimeDefaults, type RuntimeOptions } from './runtime.ts'
 import { runcRuntime, runscRuntime, writeMaskedRunsc } from './runtime.ts'
 import { SECCOMP_PROFILE } from './seccomp.ts'
 
@@ -18,12 +18,12 @@ export async function probeRuntimes(
   paths: Paths,
   instanceId: string,
   asked: 'auto' | IsolationClass,
-  binaries: RuntimeBinaries = RUNTIME_BINARIES,
+  options: RuntimeOptions = runtimeDefaults,
 ): Promise<Probe> {
   const runtimes = new Map<IsolationClass, Runtime>()
   const classes: ClassCapability[] = []
   for (const probe of [probeGvisor, probeRunc]) {
-    const { capability, runtime } = await probe(paths, instanceId, binaries)
+    const { capability, runtime } = await probe(paths, instanceId, options)
     classes.push(capability)
     if (runtime) runtimes.set(capability.class, runtime)
   }
@@ -53,10 +53,10 @@ export function chooseDefault(
 async function probeRunc(
   paths: Paths,
   instanceId: string,
-  { runc }: RuntimeBinaries,
+  options: RuntimeOptions,
 ): Promise<{ capability: ClassCapability; runtime?: Runtime }> {
-  const runtime = runcRuntime(paths.runtimeRoot('runc'), runc)
-  const version = await versionOf(runc, /runc version (\S+)/)
+  const runtime = runcRuntime(paths.runtimeRoot('runc'), options)
+  const version = await versionOf(options.runc, /runc version (\S+)/)
   if (!version) return unavailable('runc', 'install the Debian package runc')
   const profile = await access(SECCOMP_PROFILE, constants.R_OK).then(
     () => true,
@@ -71,18 +71,18 @@ async function probeRunc(
 async function probeGvisor(
   paths: Paths,
   instanceId: string,
-  { runsc }: RuntimeBinaries,
+  options: RuntimeOptions,
 ): Promise<{ capability: ClassCapability; runtime?: Runtime }> {
-  const version = await versionOf(runsc, /runsc version (?:release-)?(\S+)/)
+  const version = await versionOf(options.runsc, /runsc version (?:release-)?(\S+)/)
   if (!version) {
     return unavailable('gvisor', 'install runsc (Debian: bookworm-backports, or trixie and later)')
   }
   const root = paths.runtimeRoot('runsc')
-  const plain = runscRuntime(root, runsc, runsc)
+  const plain = runscRuntime(root, options)
   const said = await tryContainer(paths, plain, instanceId)
   if (said === null)
     return { capability: { class: 'gvisor', available: true, detail: `runsc ${version}` }, runtime: plain }
-  const masked = runscRuntime(root, runsc, await writeMaskedRunsc(paths.helper, runsc))
+  const masked = runscRuntime(root, options, await writeMaskedRunsc(paths.helper, options.runsc))
   const saidMasked = await tryContainer(paths, masked, instanceId)
   if (saidMasked !== null)
     return unavailable('gvisor', `runsc ${version} could not run a container: ${saidMasked}`)

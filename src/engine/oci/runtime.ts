@@ -15,13 +15,18 @@ export type Runtime = {
   globalArgs: string[]
   /** runc passes our pipes on and leaves; runsc stays until the command ends. */
   execDetaches: boolean
+  /** How long a call may take before it is killed: far longer than one does on a busy host. */
+  deadlineMs: number
 }
 
-/** Where Debian puts them. */
-export const RUNTIME_BINARIES = { runc: '/usr/sbin/runc', runsc: '/usr/bin/runsc' }
-export type RuntimeBinaries = typeof RUNTIME_BINARIES
+export type RuntimeOptions = { runc: string; runsc: string; deadlineMs: number }
 
-const RUNTIME_TIMEOUT_MS = 15_000
+/** Where Debian puts them. */
+export const runtimeDefaults: RuntimeOptions = {
+  runc: '/usr/sbin/runc',
+  runsc: '/usr/bin/runsc',
+  deadlineMs: 30_000,
+}
 
 /**
  * directfs off: the sandbox itself opens no host file. Exclusive file access: nothing but the machine
@@ -40,25 +45,28 @@ const RUNSC_FLAGS = [
   '--cpu-num-from-quota=true',
 ]
 
-export function runcRuntime(root: string, binary: string): Runtime {
+export function runcRuntime(root: string, { runc, deadlineMs }: RuntimeOptions): Runtime {
   return {
     class: 'runc',
-    binary,
-    launcher: binary,
+    binary: runc,
+    launcher: runc,
     root,
     globalArgs: ['--root', root],
     execDetaches: true,
+    deadlineMs,
   }
 }
 
-export function runscRuntime(root: string, binary: string, launcher: string): Runtime {
+/** `launcher`: runsc itself, or what masks the host from it. */
+export function runscRuntime(root: string, options: RuntimeOptions, launcher = options.runsc): Runtime {
   return {
     class: 'gvisor',
-    binary,
+    binary: options.runsc,
     launcher,
     root,
     globalArgs: ['--root', root, ...RUNSC_FLAGS],
     execDetaches: false,
+    deadlineMs: options.deadlineMs,
   }
 }
 
@@ -82,7 +90,7 @@ export async function startContainer(
   signal: AbortSignal,
 ): Promise<{ kind: 'started' } | { kind: 'failed'; reason: string }> {
   const args = [...runtime.globalArgs, 'start', container]
-  const said = await run(runtime.launcher, args, { timeoutMs: RUNTIME_TIMEOUT_MS, signal })
+  const said = await run(runtime.launcher, args, { timeoutMs: runtime.deadlineMs, signal })
   if (said.exitCode === 0 || /already running|in state running/.test(said.stderr)) return { kind: 'started' }
   return { kind: 'failed', reason: said.timedOut ? 'the runtime hung' : said.stderr }
 }
@@ -94,7 +102,7 @@ export function terminateContainer(
   signal: AbortSignal,
 ): Promise<RunResult> {
   const args = [...runtime.globalArgs, 'kill', container, 'TERM']
-  return run(runtime.binary, args, { timeoutMs: RUNTIME_TIMEOUT_MS, signal })
+  return run(runtime.binary, args, { timeoutMs: runtime.deadlineMs, signal })
 }
 
 /**

@@ -1,0 +1,57 @@
+// Runtimes that hang when a test wants it: scripts in place of runc and runsc that hand every call on to the
+// real one, but for the calls of one machine that a file names.
+
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { processesOf } from '../support/host-state.ts'
+import { type RuntimeOptions, runtimeDefaults } from '../../src/engine/oci/runtime.ts'
+
+export type RuntimeVerb = 'create' | 'start' | 'kill' | 'exec'
+
+export type HangingRuntimes = {
+  options: RuntimeOptions
+  /** From now on these calls for this machine neither return nor heed SIGTERM, and leave a child. */
+  hang(verb: RuntimeVerb, id: string): Promise<void>
+  /** Those that hang go on doing so. */
+  heal(): Promise<void>
+  /** Their command lines. */
+  hung(): Promise<string[]>
+  remove(): Promise<void>
+}
+
+export async function makeHangingRuntimes(deadlineMs: number): Promise<HangingRuntimes> {
+  const directory = await mkdtemp('/var/tmp/berth-hanging-')
+  const wishes = join(directory, 'wishes')
+  await mkdir(wishes)
+  const script = async (name: 'runc' | 'runsc') => {
+    const path = join(directory, name)
+    await writeFile(path, scriptAround(runtimeDefaults[name], wishes), { mode: 0o755 })
+    return path
+  }
+  const [runc, runsc] = [await script('runc'), await script('runsc')]
+  return {
+    options: { runc, runsc, deadlineMs },
+    hang: async (verb, id) => await writeFile(join(wishes, `${verb} ${id}`), ''),
+    heal: async () => {
+      for (const wish of await readdir(wishes)) await rm(join(wishes, wish))
+    },
+    hung: async () =>
+      (await processesOf([directory]))
+        .map(({ command }) => command)
+        .filter((command) => /^(?:\/bin\/sh|tail) /.test(command)),
+    remove: async () => await rm(directory, { recursive: true }),
+  }
+}
+
+function scriptAround(real: string, wishes: string): string {
+  return `#!/bin/sh
+trap '' TERM
+for verb in "$@"; do
+  for name in "$@"; do
+    if [ -e "${wishes}/$verb \${name%-*}" ]; then tail -f "$0" >&2 & tail -f "$0" >&2; fi
+  done
+done
+trap - TERM
+exec ${real} "$@"
+`
+}

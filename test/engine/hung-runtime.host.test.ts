@@ -1,0 +1,212 @@
+// Runtimes and monitors that hang, sandboxes that stand still (reliability F8): every call comes to an end, a
+// machine is destroyed whatever hangs for it, other machines notice nothing, and nothing is left over.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { MachineRef } from '../../src/engine/engine.ts'
+import { processesIn } from '../../src/engine/oci/cgroups.ts'
+import { processesOf } from '../support/host-state.ts'
+import { type HangingRuntimes, makeHangingRuntimes, type RuntimeVerb } from './hanging-runtime.ts'
+import { IMAGE, openHostEngine } from './host-engine.ts'
+import { createSuite, eventually, kindOf } from './suite.ts'
+
+const DEADLINE_MS = 4000
+/** What reliability F8 allows a destruction; the test's own limit. */
+const DESTROY_MS = 30_000
+
+describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
+  let runtimes: HangingRuntimes
+  let host: Awaited<ReturnType<typeof openHostEngine>>
+  const suite = createSuite(
+    async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
+    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+  )
+  const engine = suite.engine
+  /** What is the same code for both classes is tried with the quicker one alone. */
+  const verbs: RuntimeVerb[] = isolation === 'runc' ? ['create', 'start'] : ['create']
+  const once = it.skipIf(isolation === 'gvisor')
+
+  beforeAll(async () => {
+    runtimes = await makeHangingRuntimes(DEADLINE_MS)
+    host = await openHostEngine({ isolation, runtimes: runtimes.options })
+    await suite.open()
+  })
+  afterEach(async () => {
+    await runtimes.heal()
+    await host.expectAsListed()
+    expect(await runtimes.hung()).toEqual([])
+  })
+  afterAll(async () => {
+    await suite.close()
+    await runtimes.remove()
+  })
+
+  const signalRun = ({ id, generation }: MachineRef, signal: NodeJS.Signals) => {
+    for (const pid of processesIn(host.cgroups, host.paths.run(id, generation).container))
+      process.kill(pid, signal)
+  }
+
+  const destroyed = async (id: string) => {
+    await engine().destroy(id)
+    expect(await suite.status(id)).toBeUndefined()
+  }
+
+  it.each(verbs)('a start whose %s hangs fails at its deadline, and the next one runs', async (verb) => {
+    const { id } = await suite.create()
+    await runtimes.hang(verb, id)
+    expect(await kindOf(suite.start({ id, generation: 1 }))).toBe('start_failed')
+    await host.expectAsListed()
+    expect(await runtimes.hung()).toEqual([])
+    await runtimes.heal()
+    const ref = await suite.start({ id, generation: 2 })
+    expect(await suite.sh(ref, 'echo up')).toMatchObject({ stdout: 'up\n' })
+  })
+
+  it.each(verbs)(
+    'a machine whose %s hangs is destroyed at once, with the start and one that waits behind it',
+    async (verb) => {
+      const { id } = await suite.create()
+      await runtimes.hang(verb, id)
+      const starts = [1, 2].map((generation) => kindOf(suite.start({ id, generation })))
+      await delay(500)
+      await destroyed(id)
+      expect(await Promise.all(starts)).toEqual(['start_failed', 'unknown_machine'])
+    },
+    DESTROY_MS,
+  )
+
+  once('a stop whose SIGTERM hangs ends the machine after its grace', async () => {
+    const ref = await suite.running()
+    await runtimes.hang('kill', ref.id)
+    await engine().stop(ref, 500)
+    expect(await suite.status(ref.id)).toMatchObject({
+      state: 'exited',
+      exit: { code: 137, oomKilled: false },
+    })
+    expect(await runtimes.hung()).toEqual([])
+  })
+
+  once(
+    'a machine is destroyed while a stop with a long grace waits for it',
+    async () => {
+      const ref = await suite.running({
+        entrypoint: ['bash', '-c', 'trap "" TERM; while :; do sleep 1; done'],
+        cmd: [],
+      })
+      const stop = engine().stop(ref, 300_000)
+      await delay(300)
+      await destroyed(ref.id)
+      await stop
+    },
+    DESTROY_MS,
+  )
+
+  it('a command whose runtime hangs times out, and its machine goes on', async () => {
+    const ref = await suite.running()
+    await runtimes.hang('exec', ref.id)
+    const result = await suite.sh(ref, 'echo never', { timeoutMs: 1000 })
+    expect(result).toMatchObject({ timedOut: true, stdout: '' })
+    await runtimes.heal()
+    expect(await suite.sh(ref, 'echo up')).toMatchObject({ stdout: 'up\n' })
+  })
+
+  once('a command whose runtime hangs ends with its machine', async () => {
+    const ref = await suite.running()
+    await runtimes.hang('exec', ref.id)
+    const command = suite.sh(ref, 'echo never', { timeoutMs: 600_000 })
+    await delay(300)
+    await destroyed(ref.id)
+    expect((await command).exitCode).not.toBe(0)
+  })
+
+  once('other machines are made, started, used and destroyed while one hangs in every way', async () => {
+    const [hung, other] = [await suite.running(), await suite.running()]
+    const { id: starting } = await suite.create()
+    for (const verb of ['exec', 'kill'] as const) await runtimes.hang(verb, hung.id)
+    await runtimes.hang('create', starting)
+    const ends = { start: false, command: false, stop: false }
+    const calls = [
+      kindOf(suite.start({ id: starting, generation: 1 })).finally(() => (ends.start = true)),
+      suite.sh(hung, 'true', { timeoutMs: 600_000 }).finally(() => (ends.command = true)),
+      engine()
+        .stop(hung, 600_000)
+        .finally(() => (ends.stop = true)),
+    ]
+    expect(await suite.sh(other, 'echo up')).toMatchObject({ stdout: 'up\n' })
+    await engine().freeze(other)
+    await engine().thaw(other)
+    const third = await suite.running()
+    expect(await suite.sh(third, 'echo up')).toMatchObject({ stdout: 'up\n' })
+    await destroyed(third.id)
+    expect(ends).toEqual({ start: false, command: false, stop: false })
+    await Promise.all([destroyed(hung.id), destroyed(starting)])
+    await Promise.all(calls)
+  })
+
+  it('a sandbox that stands still times out its commands, can be frozen and thawed, and is stopped', async () => {
+    const ref = await suite.running()
+    const before = suite.sh(ref, 'sleep 600', { timeoutMs: 1500 })
+    await delay(500)
+    signalRun(ref, 'SIGSTOP')
+    expect(await before).toMatchObject({ timedOut: true })
+    if (isolation === 'gvisor') {
+      expect(await suite.sh(ref, 'echo never', { timeoutMs: 500 })).toMatchObject({
+        timedOut: true,
+        stdout: '',
+      })
+    }
+    await engine().freeze(ref)
+    await engine().thaw(ref)
+    await engine().stop(ref, 500)
+    expect(await suite.status(ref.id)).toMatchObject({
+      state: 'exited',
+      exit: { code: 137, oomKilled: false },
+    })
+    const again = await suite.start({ id: ref.id, generation: 2 })
+    expect(await suite.sh(again, 'echo up')).toMatchObject({ stdout: 'up\n' })
+  })
+
+  it(
+    'a sandbox that stands still is destroyed, with the command that waits for it',
+    async () => {
+      const ref = await suite.running()
+      const command = suite.sh(ref, 'sleep 600', { timeoutMs: 600_000 })
+      await delay(500)
+      signalRun(ref, 'SIGSTOP')
+      await destroyed(ref.id)
+      expect((await command).exitCode).not.toBe(0)
+    },
+    DESTROY_MS,
+  )
+
+  describe('a monitor that stands still', () => {
+    const stopMonitor = async ({ id, generation }: MachineRef) => {
+      const { container } = host.paths.run(id, generation)
+      const [monitor] = await processesOf([`--cid ${container} `])
+      if (!monitor) throw new Error('the run has no monitor')
+      process.kill(monitor.pid, 'SIGSTOP')
+    }
+
+    it('does not keep an end from being told', async () => {
+      const ref = await suite.running({ cmd: ['sh', '-c', 'sleep 1; exit 3'] })
+      await stopMonitor(ref)
+      // The code is known to the monitor alone.
+      expect(await suite.exitOf(ref)).toMatchObject({ code: 137, oomKilled: false })
+      await suite.start({ id: ref.id, generation: 2 })
+    })
+
+    once('does not keep a machine from being stopped, started again and destroyed', async () => {
+      const ref = await suite.running()
+      await stopMonitor(ref)
+      await engine().stop(ref, 500)
+      expect(await suite.status(ref.id)).toMatchObject({
+        state: 'exited',
+        exit: { code: 137, oomKilled: false },
+      })
+      const again = await suite.start({ id: ref.id, generation: 2 })
+      await stopMonitor(again)
+      await destroyed(again.id)
+      await eventually(async () => ((await processesOf([`--cid ${ref.id}-`])).length === 0 ? true : null))
+    })
+  })
+})
