@@ -223,7 +223,10 @@ function rcodeOf(answer: Packet): string | undefined {
 type StartOptions = { lookup?: Lookup; upstreams?: { host: string; port: number }[] }
 
 async function start({ lookup = async () => null, upstreams = [] }: StartOptions): Promise<Resolver> {
-  const resolver = await startResolver({ address: '127.0.0.1', port: 0, lookup, upstreams, log: silentLog })
+  const options = { address: '127.0.0.1', port: 0, lookup, upstreams, log: silentLog }
+  // A port that is free for UDP may not be for TCP: other tests leave thousands behind them for a minute.
+  const tryAgain = () => startResolver(options)
+  const resolver = await tryAgain().catch(tryAgain).catch(tryAgain)
   closers.push(() => resolver.close())
   return resolver
 }

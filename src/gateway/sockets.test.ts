@@ -12,6 +12,7 @@ import {
   startOrigin,
   startRawOrigin,
   type TestGateway,
+  VISITOR,
 } from '../../test/support/gateway.ts'
 import { visitLimits } from './visit-limits.ts'
 
@@ -60,7 +61,7 @@ const ends: [string, End][] = [
 
 /** Opens a connection, sends so much, ends it in this way, and sees it closed. */
 async function sendAndEnd(bytes: string, end: End): Promise<void> {
-  const socket = connect(gateway.port, '127.0.0.1')
+  const socket = connect({ host: '127.0.0.1', port: gateway.port, localAddress: VISITOR })
   socket.on('error', () => {})
   socket.resume()
   await new Promise((resolve) => socket.once('connect', resolve))

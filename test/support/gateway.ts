@@ -17,6 +17,12 @@ import { createTestClock, type TestClock } from './clock.ts'
 
 export const DOMAIN = 'berth.localhost'
 
+/**
+ * Where visitors come from that are many and short: the kernel remembers each for a minute, and would not let another
+ * test listen on its port at 127.0.0.1 meanwhile.
+ */
+export const VISITOR = '127.0.0.3'
+
 export type TestGateway = {
   gateway: Gateway
   port: number
@@ -165,7 +171,7 @@ export async function startRawOrigin(onConnection: (socket: Socket) => void): Pr
 
 /** What a server answers to these bytes, one answer after the other, until it closes or is silent. */
 export async function exchangeRaw(port: number, bytes: string | Buffer, quietMs = 150): Promise<string> {
-  const socket = connect({ host: '127.0.0.1', port })
+  const socket = connect({ host: '127.0.0.1', port, localAddress: VISITOR })
   const chunks: Buffer[] = []
   await new Promise<void>((resolve) => {
     let timer = setTimeout(resolve, 5000)
