@@ -213,6 +213,25 @@ export async function saveProgress(
   return result.numUpdatedRows === 1n
 }
 
+/**
+ * Records a use of a running unit that sleeps by itself. False: it is not running now. Not waited for on disk:
+ * what a crash of the database can lose of it is less than what a restart gives back (domain/time/heartbeat.ts).
+ */
+export async function touchUnit(
+  db: Kysely<Database>,
+  { id, usedAt }: { id: string; usedAt: Date },
+): Promise<boolean> {
+  const result = await db
+    .with('lazily', lazily)
+    .updateTable('units')
+    .from('lazily')
+    .set({ last_used_at: usedAt, sleeps_at: windowEnd(sql<Date>`${usedAt}::timestamptz`) })
+    .where('units.id', '=', id)
+    .where('units.state', '=', 'running')
+    .executeTakeFirst()
+  return result.numUpdatedRows === 1n
+}
+
 export type Touch = {
   ids: string[]
   usedAt: Date
@@ -221,44 +240,30 @@ export type Touch = {
 }
 
 /**
- * Records a use of those that run, and answers which these are. Units that sleep together with them are put
- * off with them. All are locked in one order: two who use units of one stack would else wait for each other.
- * Not waited for on disk: what a crash of the database can lose of it is less than what a restart gives back
- * (domain/time/heartbeat.ts).
+ * The same for several, of which some may sleep together with others: those are put off with them. All rows are
+ * locked in one order: two who use units of one stack would else wait for each other. Answers which were used.
  */
 export async function touchUnits(
   db: Kysely<Database>,
   { ids, usedAt, ifUsedBefore }: Touch,
 ): Promise<Set<string>> {
-  const isUsed = (table: string) => sql<boolean>`${sql.table(table)}.id = any(${ids})
-    ${ifUsedBefore ? sql`and ${sql.table(table)}.last_used_at <= ${ifUsedBefore}` : sql``}`
+  const isUsed = sql<boolean>`units.id = any(${ids})
+    ${ifUsedBefore ? sql`and units.last_used_at <= ${ifUsedBefore}` : sql``}`
+  const used = db.selectFrom('units').where('units.state', '=', 'running').where(isUsed)
+  const together = used
+    .innerJoin('units as other', 'other.stack_id', 'units.stack_id')
+    .where('units.sleeps_together', '=', true)
+    .where('other.sleeps_together', '=', true)
+  // As an array, or every running unit is looked through.
+  const all = sql<string>`any(array(${used.select('units.id').union(together.select('other.id'))}))`
   const touched = await db
-    .with('lazily', (query) =>
-      query.selectNoFrom(sql`set_config('synchronous_commit', 'off', true)`.as('set')),
-    )
+    .with('lazily', lazily)
     .with('touched', (query) =>
       query
         .selectFrom('units')
-        .select(['units.id', isUsed('units').as('used')])
+        .select(['units.id', isUsed.as('used')])
         .where('units.state', '=', 'running')
-        .where((where) =>
-          where.or([
-            isUsed('units'),
-            where.and([
-              where('units.sleeps_together', '=', true),
-              where(
-                'units.stack_id',
-                'in',
-                query
-                  .selectFrom('units as member')
-                  .select('member.stack_id')
-                  .where('member.state', '=', 'running')
-                  .where('member.sleeps_together', '=', true)
-                  .where(isUsed('member')),
-              ),
-            ]),
-          ]),
-        )
+        .where('units.id', '=', all)
         .orderBy('units.id')
         .forNoKeyUpdate(),
     )
@@ -273,6 +278,11 @@ export async function touchUnits(
     .returning(['units.id', 'touched.used'])
     .execute()
   return new Set(touched.flatMap(({ id, used }) => (used ? [id] : [])))
+}
+
+/** As part of a statement: its commit does not wait for the disk. */
+function lazily(db: Pick<Kysely<Database>, 'selectNoFrom'>) {
+  return db.selectNoFrom(sql`set_config('synchronous_commit', 'off', true)`.as('set'))
 }
 
 /** Of any team: which of these sleep, or are about to. */

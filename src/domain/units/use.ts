@@ -4,14 +4,15 @@
 import type { App } from '../../app.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { touchUnits } from '../../store/units.ts'
+import { touchUnit, touchUnits } from '../../store/units.ts'
 
 /** False: the unit is not running any more. Uses that come while one is being recorded are recorded together. */
-export async function recordUse(app: App, { id }: UnitRecord): Promise<boolean> {
-  return await app.touches.run(id, async () => {
-    const running = await app.clock.steadily(() => touchUnits(app.db, { ids: [id], usedAt: app.clock.now() }))
-    return running.has(id)
-  })
+export async function recordUse(app: App, { id, sleepsTogether }: UnitRecord): Promise<boolean> {
+  const touch = async (usedAt: Date) =>
+    sleepsTogether
+      ? (await touchUnits(app.db, { ids: [id], usedAt })).has(id)
+      : await touchUnit(app.db, { id, usedAt })
+  return await app.touches.run(id, () => app.clock.steadily(() => touch(app.clock.now())))
 }
 
 /** The shortest window is a minute, so a use that is renewed this often never looks idle. */
@@ -26,11 +27,11 @@ export async function whileInUse<T>(
   work: () => Promise<T>,
 ): Promise<{ result: T } | null> {
   // Counted before it is recorded: whoever puts the unit to sleep sees the one or the other (sleep.ts).
-  count(app, unit, 1)
+  countUse(app, unit.id, 1)
   try {
     return (await recordUse(app, unit)) ? { result: await renewing(app, unit, work) } : null
   } finally {
-    count(app, unit, -1)
+    countUse(app, unit.id, -1)
   }
 }
 
@@ -47,7 +48,8 @@ async function renewing<T>(app: App, unit: UnitRecord, work: () => Promise<T>): 
   }
 }
 
-function count({ uses }: App, { id }: UnitRecord, change: 1 | -1): void {
+/** A use that goes on keeps the unit awake, whether it can be recorded or not (idle.ts). */
+export function countUse({ uses }: App, id: string, change: 1 | -1): void {
   const now = (uses.get(id) ?? 0) + change
   if (now === 0) uses.delete(id)
   else uses.set(id, now)
