@@ -40,12 +40,12 @@ export async function callPatiently<T>(
     if (outcome.kind === 'answered' && !isAway(outcome.status)) return { ...outcome, sent, unsure }
     if (outcome.kind !== 'refused') unsure = true
     if (Date.now() > deadline) throw new Error(`${call.method} ${call.path}: ${JSON.stringify(outcome)}`)
-    await delay(outcome.kind === 'answered' ? outcome.retryAfterMs : PAUSE_MS)
+    await delay((outcome.kind === 'answered' ? outcome.retryAfterMs : null) ?? PAUSE_MS)
   }
 }
 
 export type Outcome<T> =
-  | { kind: 'answered'; status: number; body: T; retryAfterMs: number }
+  | { kind: 'answered'; status: number; body: T; retryAfterMs: number | null }
   /** Nobody listened, so nothing was done. */
   | { kind: 'refused' }
   /** The connection broke: nobody knows what was done. */
@@ -68,7 +68,8 @@ export async function send<T>(berth: Berth, { method, path, body, headers }: Cal
       ...(body === undefined ? {} : { body: isBytes ? new Uint8Array(body) : JSON.stringify(body) }),
       signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
     })
-    const retryAfterMs = Number(response.headers.get('retry-after') ?? '1') * 1000
+    const retryAfter = response.headers.get('retry-after')
+    const retryAfterMs = retryAfter === null ? null : Number(retryAfter) * 1000
     return { kind: 'answered', status: response.status, body: (await response.json()) as T, retryAfterMs }
   } catch (error) {
     if (codeOf(error) === 'ECONNREFUSED') return { kind: 'refused' }
