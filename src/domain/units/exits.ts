@@ -18,6 +18,8 @@ export async function recordExit(app: App, status: MachineStatus): Promise<void>
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const unit = await findUnitOfAnyTeam(app.db, { id: status.id, now: app.clock.now() })
     if (!unit || unit.generation !== status.generation) return
+    // It died in its sleep, and whoever wakes it starts it anew.
+    if (unit.state === 'starting' && unit.frozen) return
     // It was frozen and is gone: its unit sleeps on, and wakes by a start.
     const isAsleep = unit.state === 'sleeping' && unit.frozen
     const trigger = isAsleep ? 'cooled' : status.state === 'exited' ? 'exited' : 'lost'

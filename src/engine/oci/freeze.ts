@@ -6,6 +6,8 @@ import { EngineError } from '../errors.ts'
 import { freezeGroup, thawGroup } from './cgroups.ts'
 import { settleEnd } from './exits.ts'
 import { getMachine, type Host, type Machine } from './host.ts'
+import { isDoomed, isMonitorAlive } from './monitor.ts'
+import { endRun } from './stop.ts'
 
 export function freezeMachine(host: Host, ref: MachineRef): Promise<void> {
   return host.lock(ref.id, async () => {
@@ -30,6 +32,7 @@ export function freezeMachine(host: Host, ref: MachineRef): Promise<void> {
 export function thawMachine(host: Host, ref: MachineRef): Promise<void> {
   return host.lock(ref.id, async () => {
     const machine = await getRun(host, ref)
+    await endIfDoomed(host, machine)
     const { container } = host.paths.run(ref.id, ref.generation)
     await host.effect('engine.thaw', async () => thawGroup(host.cgroups, container))
     machine.frozen = false
@@ -39,6 +42,14 @@ export function thawMachine(host: Host, ref: MachineRef): Promise<void> {
     // What was killed while it was frozen dies now.
     await settleEnd(host, machine)
   })
+}
+
+/** Whoever wakes it must not find it running for an instant: it has died in its sleep. */
+async function endIfDoomed(host: Host, machine: Machine): Promise<void> {
+  const { monitor } = machine.record
+  if (!machine.frozen || (monitor && isMonitorAlive(monitor) && !isDoomed(monitor))) return
+  await endRun(host, machine)
+  throw new EngineError('not_running', 'The machine was killed while it was frozen.')
 }
 
 async function getRun(host: Host, ref: MachineRef): Promise<Machine> {

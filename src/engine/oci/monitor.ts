@@ -14,6 +14,8 @@ export type Monitor = { pid: number; startTime: string }
 
 export type MonitorStart = { kind: 'started'; monitor: Monitor } | { kind: 'failed'; reason: string }
 
+/** Signal n is bit n - 1. */
+const SIGKILL_BIT = 1n << 8n
 const MAX_REPORT_BYTES = 64 * 1024
 
 /**
@@ -53,6 +55,18 @@ export async function startMonitor(
 /** Whether the very process of the record is alive: a pid alone may have been reused. */
 export function isMonitorAlive(monitor: Monitor): boolean {
   return startTimeOf(monitor.pid) === monitor.startTime
+}
+
+/**
+ * Whether the sandbox, or what serves its files, has a SIGKILL coming: while it is frozen it stands, and is gone
+ * an instant after it was thawed. Both are conmon's children.
+ */
+export function isDoomed({ pid }: Monitor): boolean {
+  const children = tryRead(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
+  return children.some((child) => {
+    const pending = tryRead(`/proc/${child}/status`).matchAll(/^(?:SigPnd|ShdPnd):\s+([0-9a-f]+)$/gm)
+    return [...pending].some(([, mask]) => (BigInt(`0x${mask ?? '0'}`) & SIGKILL_BIT) !== 0n)
+  })
 }
 
 /**
