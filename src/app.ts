@@ -1,5 +1,6 @@
 // What every operation receives. Built once, by main.
 
+import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
 import type { Engine } from './engine/engine.ts'
@@ -41,8 +42,10 @@ export type App = AppParts & {
   looks: FreshFlight<UnitRecord>
   /** Uses being recorded, by the unit's id; the outcome is whether it runs. */
   touches: FreshFlight<boolean>
-  /** How many calls use a unit just now, by its id. */
+  /** How many calls and visits use a unit just now, by its id. */
   uses: Map<string, number>
+  /** Tells of each unit that stops running, by its id: whoever counted on it has to ask again. */
+  departures: EventEmitter<{ unit: [id: string] }>
   /** Told of each unit that begins to fall asleep here. */
   fallingAsleep: Set<(id: string) => void>
   /** How many calls wait for a unit just now, by its id. */
@@ -63,6 +66,7 @@ export function createApp(parts: AppParts): App {
     looks: createFreshFlight<UnitRecord>(),
     touches: createFreshFlight<boolean>(),
     uses: new Map(),
+    departures: new EventEmitter(),
     fallingAsleep: new Set(),
     waiting: new Map(),
     starts: createStarts(parts),

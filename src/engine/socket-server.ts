@@ -5,11 +5,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { z } from 'zod'
 import type { Log } from '../lib/log.ts'
+import { inodeOf, listenForGroup, removeSocket } from '../lib/socket-listen.ts'
 import type { Engine } from './engine.ts'
 import { EngineError, isEngineError } from './errors.ts'
 import { type ErrorAnswer, issuesOf, streamedOperations, unaryOperations } from './protocol.ts'
 import type { StreamedOperation, StreamedRequest, UnaryOperation, UnaryRequest } from './protocol.ts'
-import { inodeOf, listenForGroup, removeSocket } from './socket-listen.ts'
 import { streamedHandlers, unaryHandlers } from './socket-handlers.ts'
 import { openFrameStream } from './socket-stream.ts'
 

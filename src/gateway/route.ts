@@ -3,6 +3,7 @@
 
 import type { Protocol } from '../contract/endpoint.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
+import type { VisitRefusal } from '../contract/visit.ts'
 
 export type Route = {
   endpointId: string
@@ -29,13 +30,10 @@ export type Routes = {
   find(name: string): Promise<Route | null>
 }
 
-export const wakeRefusals = ['stopped', 'exited', 'cap', 'credits', 'gone', 'no-room', 'failed'] as const
-export type WakeRefusal = (typeof wakeRefusals)[number]
-
 export type WakeOutcome =
   | { kind: 'running'; route: Route }
   /** It will not wake by itself: stopped, over a limit, out of credits; or it was to, and `failed`. */
-  | { kind: 'refused'; reason: WakeRefusal }
+  | { kind: 'refused'; reason: VisitRefusal }
   /** Still on its way; ask again after this. */
   | { kind: 'waiting'; retryAfterS: number }
 

@@ -10,7 +10,7 @@ export type RoleName = (typeof roleNames)[number]
 export type RoleInput = {
   config: Config
   instance: { id: string; subnet: string }
-  /** Of this instance, gone with the power: the engine's socket is in it. */
+  /** Of this instance, gone with the power: sockets are in it. */
   runDir: string
   /** A directory of the role's own, kept. */
   stateDir: string
@@ -36,6 +36,11 @@ export type EngineReady = { isolation: string; reason: string }
 export type MigrateReady = { apiKey: string | null; signInToken: string }
 
 export const engineSocketOf = (runDir: string) => `${runDir}/engine.sock`
+
+/** The server's own directory there, which the gateway's group can enter. */
+export const serverDirOf = (runDir: string) => `${runDir}/server`
+/** Where the gateway asks the server for units to be awake (gateway/wake-protocol.ts). */
+export const wakeSocketOf = (runDir: string) => `${serverDirOf(runDir)}/wake.sock`
 
 /**
  * The engine's firewall sends what machines ask on port 53 here, where the gateway's resolver listens on the

@@ -2,16 +2,20 @@
 
 import { once } from 'node:events'
 import { namesOf } from '../engine/oci/network/names.ts'
+import { createEndpointRoutes } from '../gateway/endpoint-routes.ts'
 import { startResolver } from '../gateway/resolver.ts'
 import { systemUpstreams } from '../gateway/resolver-upstream.ts'
 import { createGateway } from '../gateway/server.ts'
+import { createUnitUse } from '../gateway/unit-use.ts'
+import { connectToServer } from '../gateway/wake-client.ts'
 import { systemClock } from '../lib/clock.ts'
 import { openDatabase } from '../store/db.ts'
+import { findEndpointRoutes } from '../store/endpoints.ts'
 import { findAddressOfName } from '../store/unit-names.ts'
-import { RESOLVER_PORT } from './channel.ts'
+import { RESOLVER_PORT, wakeSocketOf } from './channel.ts'
 import type { Role } from './role.ts'
 
-export const gatewayRole: Role = async ({ config, instance, databaseUrl, log }) => {
+export const gatewayRole: Role = async ({ config, instance, runDir, databaseUrl, log }) => {
   const db = openDatabase(databaseUrl, log)
   const resolver = await startResolver({
     address: namesOf(instance).gateway,
@@ -20,13 +24,15 @@ export const gatewayRole: Role = async ({ config, instance, databaseUrl, log }) 
     upstreams: systemUpstreams(),
     log,
   })
-  // No unit has a URL yet: every address is one that nobody has.
+  const clock = systemClock
+  const server = connectToServer({ socketPath: wakeSocketOf(runDir), clock })
+  const use = createUnitUse({ server, clock, log })
   const gateway = createGateway({
-    domain: config.domain.toLowerCase(),
-    routes: { find: async () => null },
-    waker: { awake: () => null, wake: async () => ({ kind: 'refused', reason: 'gone' }), doubt: () => {} },
-    activity: { begin: () => () => {}, touch: () => {} },
-    clock: systemClock,
+    domain: config.domain,
+    routes: createEndpointRoutes({ findAll: (names) => findEndpointRoutes(db, names), clock }),
+    waker: use.waker,
+    activity: use.activity,
+    clock,
     log,
   })
   gateway.http.listen(config.gatewayHttp.port, config.gatewayHttp.host)
@@ -34,6 +40,7 @@ export const gatewayRole: Role = async ({ config, instance, databaseUrl, log }) 
   return {
     stop: async () => {
       await gateway.close()
+      await use.stop()
       await resolver.close()
       await db.destroy()
     },

@@ -5,12 +5,14 @@ import { createServer } from '../api/server.ts'
 import { createApp } from '../app.ts'
 import { recover } from '../domain/units/reconcile.ts'
 import { connectEngine } from '../engine/socket-client.ts'
+import { serveWakes } from '../gateway/wake-server.ts'
+import { getAccount } from '../lib/accounts.ts'
 import { systemClock } from '../lib/clock.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
 import { loadSecretKey } from '../lib/crypto.ts'
 import { startLoops } from '../loops.ts'
 import { openDatabase } from '../store/db.ts'
-import { engineSocketOf } from './channel.ts'
+import { engineSocketOf, wakeSocketOf } from './channel.ts'
 import type { Role } from './role.ts'
 
 export const serverRole: Role = async ({ config, runDir, stateDir, databaseUrl, log }) => {
@@ -27,10 +29,15 @@ export const serverRole: Role = async ({ config, runDir, stateDir, databaseUrl, 
   // Before anyone can ask for a unit, the engine's machines and the database's units must agree.
   await recover(app)
   const loops = startLoops(app)
+  const wakes = await serveWakes(app, {
+    socketPath: wakeSocketOf(runDir),
+    socketGid: (await getAccount('berth-gateway')).gid,
+  })
   const server = createServer(app)
   await server.listen(config.apiAddress)
   return {
     stop: async () => {
+      await wakes.close()
       await server.close()
       await loops.stop()
       await db.destroy()

@@ -5,7 +5,7 @@ import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SAFE_PATH } from '../lib/process.ts'
-import { type RoleInput, type RoleName, roleNames } from '../roles/channel.ts'
+import { type RoleInput, type RoleName, roleNames, serverDirOf } from '../roles/channel.ts'
 import { type AccountName, getAccount } from '../lib/accounts.ts'
 import { type Confinement, confined } from './confine.ts'
 
@@ -46,6 +46,7 @@ export async function prepareRoleDirectories(dataDir: string, runDir: string): P
   for (const path of [seen.program, seen.state]) await mkdir(path, { recursive: true })
   await writeFile(seen.node, '')
   await chmod(runDir, 0o711)
+  await prepareServerDirectory(serverDirOf(runDir))
 
   for (const name of roleNames) {
     const path = keptStateOf(dataDir, name)
@@ -56,6 +57,14 @@ export async function prepareRoleDirectories(dataDir: string, runDir: string): P
     const { uid, gid } = await getAccount(user)
     await chown(path, uid, gid)
   }
+}
+
+/** What the server makes in it is of the gateway's group, which the server is no member of. */
+async function prepareServerDirectory(path: string): Promise<void> {
+  const [server, gateway] = await Promise.all([getAccount('berth'), getAccount('berth-gateway')])
+  await mkdir(path, { recursive: true })
+  await chown(path, server.uid, gateway.gid)
+  await chmod(path, 0o2710)
 }
 
 export function roleEnvironment({ stateDir }: RoleInput): Record<string, string> {

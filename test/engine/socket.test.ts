@@ -84,7 +84,7 @@ describe('the socket', () => {
     await new Promise((resolve) => dead.close(resolve))
     const first = await serve(undefined, socketPath)
     onTestFinished(first.close)
-    await expect(serve(undefined, socketPath)).rejects.toThrow('another engine listens')
+    await expect(serve(undefined, socketPath)).rejects.toThrow('another process listens')
     expect(await first.engine.list()).toEqual([])
   })
 

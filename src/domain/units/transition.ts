@@ -66,7 +66,9 @@ async function move(
     priceNanoCentsPerHour: priceNanoCentsPerHour[unit.size],
     set: fields,
   })
-  return changed ? { ...unit, ...fields, ...to, changedAt: at } : null
+  if (!changed) return null
+  if (unit.state === 'running' && to.state !== 'running') app.departures.emit('unit', unit.id)
+  return { ...unit, ...fields, ...to, changedAt: at }
 }
 
 function before(at: Date, ms: number): Date {

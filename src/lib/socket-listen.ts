@@ -35,7 +35,7 @@ async function refuseToReplaceLiving(path: string): Promise<void> {
   const found = await findStat(path)
   if (!found) return
   if (!found.isSocket()) throw new Error(`${path} is in the way and is no socket`)
-  if (await answers(path)) throw new Error(`another engine listens on ${path}`)
+  if (await answers(path)) throw new Error(`another process listens on ${path}`)
 }
 
 async function findStat(path: string) {

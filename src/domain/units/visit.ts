@@ -1,0 +1,75 @@
+// What a visit asks of its unit: to be awake, and to stay so for a while. Nobody calls, so a unit that sleeps wakes
+// on the account that it last ran on.
+
+import type { App } from '../../app.ts'
+import { AppError } from '../../contract/errors.ts'
+import { VISIT_WAIT_MS, type Visited, type VisitRefusal } from '../../contract/visit.ts'
+import { doneWithin } from '../../lib/done-within.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { findUnitOfAnyTeam } from '../../store/units.ts'
+import { untilMoved } from './settled.ts'
+import { recordUse } from './use.ts'
+import { wakeUnit } from './wake.ts'
+
+const RETRY_AFTER_S = 5
+const waiting: Visited = { kind: 'waiting', retryAfterS: RETRY_AFTER_S }
+
+/** Records a use of the unit, and wakes it first where it sleeps, with its stack where that sleeps together. */
+export async function visitUnit(app: App, id: string): Promise<Visited> {
+  const deadlineMs = app.clock.monotonicMs() + VISIT_WAIT_MS
+  const leftMs = () => deadlineMs - app.clock.monotonicMs()
+  for (let woken = false; leftMs() > 0; ) {
+    const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
+    if (!unit || unit.state === 'destroyed' || unit.state === 'destroying' || unit.state === 'error') {
+      return { kind: 'refused', reason: 'gone' }
+    }
+    if (unit.state === 'stopped') return { kind: 'refused', reason: stoppedFor(unit) }
+    if (unit.state === 'running') {
+      // To wake was a use already.
+      if (woken || (await recordUse(app, unit))) return runningAt(unit)
+    } else if (unit.state === 'sleeping') {
+      const instead = await tryToWake(app, unit, leftMs())
+      if (instead) return instead
+      woken = true
+    } else {
+      await doneWithin(app.clock, leftMs(), untilMoved(app, unit))
+    }
+  }
+  return waiting
+}
+
+function runningAt({ id, generation, address }: UnitRecord): Visited {
+  if (address === null) throw new Error(`${id} runs without an address`)
+  return { kind: 'running', generation, address }
+}
+
+function stoppedFor({ stoppedReason }: UnitRecord): VisitRefusal {
+  switch (stoppedReason) {
+    case 'exited':
+    case 'cap':
+    case 'credits':
+      return stoppedReason
+    default:
+      return 'stopped'
+  }
+}
+
+/** Null: the unit has woken, or gone elsewhere; read it anew. */
+async function tryToWake(app: App, unit: UnitRecord, withinMs: number): Promise<Visited | null> {
+  try {
+    return (await doneWithin(app.clock, withinMs, wakeUnit(app, null, unit))) ? null : waiting
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    app.log.info({ unitId: unit.id, reason: error.message }, 'a visit did not wake its unit')
+    switch (error.code) {
+      case 'unavailable':
+        return { kind: 'waiting', retryAfterS: error.retryAfterS ?? RETRY_AFTER_S }
+      case 'quota_exceeded':
+        return { kind: 'refused', reason: 'no-room' }
+      case 'payment_required':
+        return { kind: 'refused', reason: 'credits' }
+      default:
+        return { kind: 'refused', reason: 'failed' }
+    }
+  }
+}

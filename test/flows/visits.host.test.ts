@@ -1,0 +1,186 @@
+// Published units over the real gateway: fetched by their URL, put to sleep in both tiers, and woken by a visit.
+
+import { execFile } from 'node:child_process'
+import { request } from 'node:http'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Exposed } from '../../src/contract/endpoint.ts'
+import type { RunResult } from '../../src/contract/run-result.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { destroyAll } from '../support/berth-units.ts'
+import { cleanHost } from '../support/host-state.ts'
+
+const run = promisify(execFile)
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  berth = await new Berth(data.path, { BERTH_FROZEN_FOR: '3s' }).ready()
+})
+afterAll(async () => {
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+})
+
+type Answer = { status: number; body: string; headers: Record<string, unknown> }
+
+/** Names below `localhost` lead to this host, whoever resolves them: the URL's own name is sent as the host. */
+function visit(url: string, path = '/', host = new URL(url).host): Promise<Answer> {
+  const { port } = new URL(url)
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: '127.0.0.1', port, path, headers: { host } }, (response) => {
+      let body = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => {
+        body += chunk
+      })
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body, headers: response.headers }))
+      response.on('error', reject)
+    })
+    asked.on('error', reject).end()
+  })
+}
+
+/** Says its host name at once, or, when asked to, begins and ends only three seconds later. */
+const PROGRAM = `
+import http.server, socket, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.0'
+    def do_GET(self):
+        self.send_response(200 if self.path in ('/hello', '/slow') else 404)
+        self.end_headers()
+        self.wfile.write(socket.gethostname().encode())
+        if self.path == '/slow':
+            self.wfile.flush()
+            time.sleep(3)
+            self.wfile.write(b', slowly')
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+Server(('', 8000), Handler).serve_forever()
+`
+
+async function publishServer(mode: 'public' | 'private', name: string): Promise<{ unit: Unit; url: string }> {
+  const spec = {
+    name,
+    image: 'berth.local/python:3.11',
+    cmd: ['python3', '/srv/server.py'],
+    files: { '/srv/server.py': PROGRAM },
+    ports: [8000],
+  }
+  const body = { spec, expose: mode, waitTimeoutMs: 300_000 }
+  const answer = await berth.call<RunResult>('POST', '/v1/units', body)
+  expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+  const [unit] = answer.body.units
+  const url = answer.body.outputs['URL']
+  if (!unit || url === undefined) throw new Error('a create answered no unit, or no URL')
+  return { unit, url }
+}
+
+const get = async ({ id }: Unit) => (await berth.call<Unit>('GET', `/v1/units/${id}`)).body
+const sleepNow = async ({ id }: Unit) => {
+  const answer = await berth.call('POST', `/v1/units/${id}/sleep`, { sleep: '10m', now: true })
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+}
+const expose = async ({ id }: Unit, body: Record<string, unknown>) => {
+  const answer = await berth.call<Exposed>('POST', `/v1/units/${id}/expose`, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  return answer.body
+}
+
+describe('a unit published as it is created', () => {
+  it('answers visits as soon as the create has answered', async () => {
+    const { url } = await publishServer('public', 'open')
+    expect(await visit(url, '/hello')).toMatchObject({ status: 200, body: 'open' })
+    expect((await visit(url, '/nothing')).status).toBe(404)
+  })
+
+  it('is woken by a visit, frozen as well as cold, and each is a use', async () => {
+    const { unit, url } = await publishServer('private', 'sleeper')
+    for (const tier of ['frozen', 'cold']) {
+      await sleepNow(unit)
+      expect((await get(unit)).state).toBe('sleeping')
+      // Long enough for the frozen machine to be stopped.
+      if (tier === 'cold') await new Promise((resolve) => setTimeout(resolve, 10_000))
+      const before = Date.now()
+      expect(await visit(url, '/hello'), tier).toMatchObject({ status: 200, body: 'sleeper' })
+      const { state, lastUsedAt, sleepsAt } = await get(unit)
+      expect(state, tier).toBe('running')
+      expect(Date.parse(lastUsedAt ?? '')).toBeGreaterThan(before - 1000)
+      expect(Date.parse(sleepsAt ?? '')).toBeGreaterThan(before + 9 * 60_000)
+    }
+  })
+
+  it('is woken once by all who visit it at once', async () => {
+    const { unit, url } = await publishServer('public', 'crowd')
+    await sleepNow(unit)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => visit(url, '/hello')))
+    for (const answer of answers) expect(answer).toMatchObject({ status: 200, body: 'crowd' })
+  })
+
+  it('is not woken by who does not have its secret, and tells them nothing', async () => {
+    const { unit, url } = await publishServer('private', 'secret')
+    const { host } = new URL(url)
+    await sleepNow(unit)
+    const label = host.split('.')[0] ?? ''
+    const guesses = [label.slice(0, -27), `${label.slice(0, -1)}${label.endsWith('a') ? 'b' : 'a'}`, 'secret']
+    const unknown = await visit(url, '/hello', host.replace(label, 'nobody-aaaaaaaaaa'))
+    expect(unknown.status).toBe(404)
+    for (const guess of guesses) {
+      const { status, body } = await visit(url, '/hello', host.replace(label, guess))
+      expect({ status, body }).toEqual({ status: 404, body: unknown.body })
+    }
+    expect((await get(unit)).state).toBe('sleeping')
+  })
+
+  it('is dead at its old address within a second of a rotation, and lives at the new one', async () => {
+    const { unit, url } = await publishServer('private', 'rotated')
+    expect((await visit(url, '/hello')).status).toBe(200)
+    const { url: fresh } = await expose(unit, { port: 8000, rotate: true })
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    expect((await visit(url, '/hello')).status).toBe(404)
+    expect(await visit(fresh, '/hello')).toMatchObject({ status: 200, body: 'rotated' })
+  })
+
+  it('is not put to sleep in the middle of a visit', async () => {
+    const { unit, url } = await publishServer('public', 'busy')
+    const slow = visit(url, '/slow')
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    const refused = await berth.call('POST', `/v1/units/${unit.id}/sleep`, { sleep: '10m', now: true })
+    expect(refused).toMatchObject({
+      status: 409,
+      body: { error: { code: 'invalid_state', details: { busy: [unit.id] } } },
+    })
+    expect(await slow).toMatchObject({ status: 200, body: 'busy, slowly' })
+    await eventually(() => sleepNow(unit))
+  })
+
+  it('is served on while the server is away', async () => {
+    const { url } = await publishServer('public', 'steady')
+    expect((await visit(url, '/hello')).status).toBe(200)
+    const pid = await berth.pidOf('server')
+    if (pid !== null) process.kill(pid, 'SIGKILL')
+    for (let count = 0; count < 20; count++) expect((await visit(url, '/hello')).status).toBe(200)
+    await eventually(async () => expect((await berth.call('GET', '/v1/units')).status).toBe(200))
+  })
+
+  it('waits for a server that is away to be woken', async () => {
+    const { unit, url } = await publishServer('public', 'patient')
+    await sleepNow(unit)
+    const pid = await berth.pidOf('server')
+    if (pid !== null) process.kill(pid, 'SIGKILL')
+    expect(await visit(url, '/hello')).toMatchObject({ status: 200, body: 'patient' })
+  })
+})
+
+describe('the socket between gateway and server', () => {
+  it('can be opened by the gateway alone', async () => {
+    const directory = `/run/berth/${(await berth.instance()).id}/server`
+    const { stdout } = await run('stat', ['-c', '%a %U %G', directory, `${directory}/wake.sock`])
+    expect(stdout).toBe('2710 berth berth-gateway\n660 berth berth-gateway\n')
+  })
+})
