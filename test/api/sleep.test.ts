@@ -105,4 +105,4 @@ it('five hundred units that are due at once all fall asleep, and none that is no
   }
   await expect.poll(asleep, { timeout: 20_000 }).toBe(500)
   expect((await get(awake.id)).state).toBe('running')
-})
+}, 60_000)
