@@ -62,6 +62,18 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     expect(await suite.sh(ref, 'echo up')).toMatchObject({ stdout: 'up\n' })
   })
 
+  once('a machine that dies while it starts fails the start, and the next one runs', async () => {
+    const ref = { id: (await suite.create()).id, generation: 1 }
+    await runtimes.hang('start', ref.id)
+    const start = kindOf(suite.start(ref))
+    await eventually(async () => ((await runtimes.hung()).length > 0 ? true : null))
+    signalRun(ref, 'SIGKILL')
+    expect(await start).toBe('start_failed')
+    await runtimes.heal()
+    const again = await suite.start({ ...ref, generation: 2 })
+    expect(await suite.sh(again, 'echo up')).toMatchObject({ stdout: 'up\n' })
+  })
+
   it.each(verbs)(
     'a machine whose %s hangs is destroyed at once, with the start and one that waits behind it',
     async (verb) => {

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import type { ExecExit, ExecRequest, MachineRef, MachineStatus } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import { execProcess, type OciConfig, type Process } from './bundle.ts'
-import { createChild, killAll, removeChild } from './cgroups.ts'
+import { createChild, killAll, processesIn, removeChild } from './cgroups.ts'
 import { killInsideGvisor } from './exec-kill.ts'
 import { type Attempt, type ExecFiles, launchExec } from './exec-launch.ts'
 import type { OnOutput } from './exec-pipes.ts'
@@ -22,6 +22,10 @@ const TIMED_OUT_CODE = 124
 const KILLED_CODE = 137
 const NOT_FOUND = 127
 const NOT_EXECUTABLE = 126
+/** What runsc ends with when its sandbox is gone; a command may end with it too. */
+const RUNSC_FAILED = 128
+const GONE_ROUNDS = 20
+const GONE_PAUSE_MS = 50
 /** How long what was killed may take to end before the call ends without it. */
 const LET_GO_AFTER_MS = 3000
 
@@ -135,7 +139,10 @@ async function untilEnd(host: Host, ref: MachineRef, attempt: Attempt, call: Cal
     if (timedOut) return { exitCode: TIMED_OUT_CODE, timedOut }
     if (outcome.kind === 'not-started') return await reportNotStarted(call, outcome.complaint)
     const exitCode = outcome.kind === 'ended' ? outcome.exitCode : null
-    return { exitCode: exitCode ?? KILLED_CODE, timedOut }
+    if (exitCode === null || (exitCode === RUNSC_FAILED && (await isGone(host, ref)))) {
+      return { exitCode: KILLED_CODE, timedOut }
+    }
+    return { exitCode, timedOut }
   } finally {
     for (const timer of timers) clearTimeout(timer)
     call.signal?.removeEventListener('abort', end)
@@ -152,6 +159,16 @@ async function reportNotStarted({ request, onOutput }: Call, complaint: string):
   const why = denied ? 'cannot be executed' : 'command not found'
   await onOutput({ stream: 'stderr', data: Buffer.from(`${command.slice(0, 200)}: ${why}\n`) })
   return { exitCode: denied ? NOT_EXECUTABLE : NOT_FOUND, timedOut: false }
+}
+
+/** Its client is told before the last process of a sandbox has ended. */
+async function isGone(host: Host, { id, generation }: MachineRef): Promise<boolean> {
+  const { container } = host.paths.run(id, generation)
+  for (let round = 0; round < GONE_ROUNDS; round += 1) {
+    if (processesIn(host.cgroups, container).length === 0) return true
+    await host.clock.sleep(GONE_PAUSE_MS)
+  }
+  return false
 }
 
 /** A group of the exec's own below the machine's, so that exactly its processes can be killed. */

@@ -1,0 +1,115 @@
+// Sudden deaths of what a run consists of (reliability F7, I16), while it runs and while it is frozen: the end
+// is told, nothing is left, and the next run starts on the same disk.
+
+import { readFileSync } from 'node:fs'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { MachineRef } from '../../src/engine/engine.ts'
+import { processesIn } from '../../src/engine/oci/cgroups.ts'
+import { processesOf } from '../support/host-state.ts'
+import { IMAGE, openHostEngine } from './host-engine.ts'
+import { createSuite, eventually } from './suite.ts'
+
+/** What reliability F7 allows. */
+const TOLD_WITHIN_MS = 5000
+
+const parts = { runc: ['init', 'monitor'], gvisor: ['sandbox', 'gofer', 'monitor'] } as const
+type Part = (typeof parts)['runc' | 'gvisor'][number]
+
+describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
+  let host: Awaited<ReturnType<typeof openHostEngine>>
+  const suite = createSuite(
+    async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
+    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+  )
+
+  beforeAll(async () => {
+    host = await openHostEngine({ isolation })
+    await suite.open()
+  })
+  afterEach(async () => await host.expectAsListed())
+  afterAll(async () => await suite.close())
+
+  async function kill({ id, generation }: MachineRef, part: Part): Promise<void> {
+    const { container, pid } = host.paths.run(id, generation)
+    const pids = {
+      init: () => Number(readFileSync(pid, 'utf8')),
+      sandbox: () => ofRun('runsc-sandbox'),
+      gofer: () => ofRun('runsc-gofer'),
+      monitor: async () => (await processesOf([`--cid ${container} `]))[0]?.pid,
+    }
+    const ofRun = (name: string) =>
+      processesIn(host.cgroups, container).find((one) =>
+        readFileSync(`/proc/${one}/cmdline`, 'utf8').startsWith(name),
+      )
+    const found = await pids[part]()
+    if (!found) throw new Error(`the run has no ${part}`)
+    process.kill(found, 'SIGKILL')
+  }
+
+  /** It writes all the time, so that a death interrupts something. */
+  const writing = 'i=0; while :; do i=$((i+1)); echo $i >> /root/log; done'
+
+  async function running(): Promise<MachineRef> {
+    const ref = await suite.running({ entrypoint: ['bash', '-c', writing], cmd: [] })
+    await eventually(async () => ((await suite.sh(ref, 'test -s /root/log')).exitCode === 0 ? true : null))
+    return ref
+  }
+
+  async function expectNextRun(ref: MachineRef): Promise<void> {
+    const next = await suite.start({ id: ref.id, generation: ref.generation + 1 })
+    const { stdout } = await suite.sh(next, 'awk "{ if (\\$1 != NR) exit 1 }" /root/log && echo whole')
+    expect(stdout).toBe('whole\n')
+  }
+
+  it.each(parts[isolation])('the death of its %s is the end of a run, and is told', async (part) => {
+    const ref = await running()
+    await kill(ref, part)
+    expect(await suite.exitOf(ref, TOLD_WITHIN_MS)).toMatchObject({ code: 137, oomKilled: false })
+    expect(await suite.status(ref.id)).toMatchObject({ frozen: false })
+    await expectNextRun(ref)
+  })
+
+  it.each(parts[isolation])(
+    'the death of its %s while it is frozen is told once it is thawed at the latest',
+    async (part) => {
+      const ref = await running()
+      await suite.engine().freeze(ref)
+      await kill(ref, part)
+      if (part === 'monitor') await suite.exitOf(ref, TOLD_WITHIN_MS)
+      // Version 1 of the freezer keeps what is killed until then.
+      else
+        await suite
+          .engine()
+          .thaw(ref)
+          .catch(() => undefined)
+      expect(await suite.exitOf(ref, TOLD_WITHIN_MS)).toMatchObject({ code: 137, oomKilled: false })
+      await expectNextRun(ref)
+    },
+  )
+
+  it('a frozen machine of which something died is stopped, destroyed and started anew without a thaw', async () => {
+    const part = isolation === 'runc' ? 'init' : 'sandbox'
+    const ref = await running()
+    await suite.engine().freeze(ref)
+    await kill(ref, part)
+    await suite.engine().stop(ref, 1000)
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'exited', frozen: false, exit: { code: 137 } })
+    await expectNextRun(ref)
+    const next = { ...ref, generation: 2 }
+    await suite.engine().freeze(next)
+    await kill(next, part)
+    await expectNextRun(next)
+    await suite.engine().freeze({ ...ref, generation: 3 })
+    await kill({ ...ref, generation: 3 }, part)
+    await suite.engine().destroy(ref.id)
+    expect(await suite.status(ref.id)).toBeUndefined()
+  })
+
+  it('ends of ten machines at once are all told', async () => {
+    const refs = await Promise.all(Array.from({ length: 10 }, async () => await suite.running()))
+    await Promise.all(
+      refs.map(async (ref, i) => await kill(ref, parts[isolation][i % parts[isolation].length] ?? 'monitor')),
+    )
+    for (const ref of refs) expect(await suite.exitOf(ref, TOLD_WITHIN_MS)).toMatchObject({ code: 137 })
+  })
+})
