@@ -26,9 +26,11 @@ const PATIENCE_MS = SECOND
 const AGAIN_MS = 250
 const away: WakeOutcome = { kind: 'waiting', retryAfterS: 5 }
 
+type Run = { generation: number; address: string }
+
 type Use = {
-  /** The run that is awake, where that is known. */
-  run: { generation: number; address: string } | null
+  /** The one that is awake, where that is known. */
+  run: Run | null
   /** When its use was last recorded; the server may have done so later. */
   recordedMs: number
   departedMs: number
@@ -202,10 +204,9 @@ export function createUnitUse({
   }
 }
 
-function withRun(route: Route, run: { generation: number; address: string }): Route {
-  const isIt =
-    route.state === 'running' && route.generation === run.generation && route.address === run.address
-  return isIt ? route : { ...route, ...run, state: 'running', stoppedReason: null }
+function withRun(route: Route, { generation, address }: Run): Route {
+  const isIt = route.state === 'running' && route.generation === generation && route.address === address
+  return isIt ? route : { ...route, state: 'running', stoppedReason: null, generation, address }
 }
 
 function isDue({ usedMs, recordedMs }: Use, nowMs: number): boolean {

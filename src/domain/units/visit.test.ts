@@ -1,0 +1,252 @@
+// What a visit hears of its unit, in every state it can be in, and what it does to it.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
+import type { Unit } from '../../contract/unit.ts'
+import { newId } from '../../lib/ids.ts'
+import { insertKey } from '../../store/credentials.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { destroyUnit } from './destroy.ts'
+import { getUnit } from './get.ts'
+import { coolFrozenUnits, sleepIdleUnits } from './idle.ts'
+import { reconcileMachines } from './reconcile.ts'
+import { sleepUnit } from './sleep.ts'
+import { stopUnit } from './stop.ts'
+import { transition } from './transition.ts'
+import { visitUnit } from './visit.ts'
+import { findUnitOfAnyTeam } from '../../store/units.ts'
+import { createVisits, type Visits } from './visits.ts'
+
+let domain: TestDomain
+let caller: Caller
+let unit: Unit
+
+/** A caller whose credential is in the database: units that are visited wake on its account. */
+async function makeKeyed(policy: Partial<Caller['policy']> = {}): Promise<Caller> {
+  const made = await domain.makeCaller(policy)
+  await insertKey(domain.app.db, {
+    id: made.credentialId,
+    teamId: made.teamId,
+    name: 'test',
+    prefix: made.credentialId,
+    hash: Buffer.alloc(32),
+    policy: made.policy,
+    createdBy: made.userId,
+    createdAt: domain.app.clock.now(),
+  })
+  return made
+}
+
+beforeAll(async () => {
+  domain = await createTestDomain()
+})
+beforeEach(async () => {
+  caller = await makeKeyed()
+  unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+})
+afterEach(async () => {
+  domain.engine.heal('start')
+  domain.engine.heal('thaw')
+})
+afterAll(async () => await domain.close())
+
+const visit = (id = unit.id) => visitUnit(domain.app, id)
+const get = (id = unit.id) => getUnit(domain.app, caller, id)
+const asleep = async (id = unit.id, stack = false) =>
+  await sleepUnit(domain.app, caller, id, { sleep: '1m', stack, now: true })
+const addressOf = ({ id }: Unit) => domain.engine.machines().find((machine) => machine.id === id)?.address
+const callsOf = (operation: string, id = unit.id) =>
+  domain.engine.calls.filter((call) => call.id === id && call.operation === operation).length
+const settle = async (ms = 20) => await new Promise((resolve) => setTimeout(resolve, ms))
+
+describe('a visit', () => {
+  it('of a unit that runs is a use of it', async () => {
+    const before = Date.parse(unit.sleepsAt ?? '')
+    domain.clock.advance(30_000)
+    expect(await visit()).toEqual({ kind: 'running', generation: 1, address: addressOf(unit) })
+    expect(Date.parse((await get()).sleepsAt ?? '') - before).toBeGreaterThan(29_000)
+  })
+
+  it('wakes a frozen unit in the run it was in, and a cold one in another', async () => {
+    await asleep()
+    expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
+    expect(callsOf('thaw')).toBe(1)
+    await asleep()
+    domain.clock.advance(11 * 60_000)
+    await coolFrozenUnits(domain.app)
+    await eventually(domain.app, caller, unit.id, 'sleeping')
+    await settle()
+    expect(await visit()).toMatchObject({ kind: 'running', generation: 2 })
+    expect(await get()).toMatchObject({ state: 'running', stoppedReason: null })
+  })
+
+  it('wakes its whole stack where that sleeps together', async () => {
+    const other = await makeUnit(domain.app, caller, { name: 'db' }, { stack: unit.name })
+    await asleep(unit.id, true)
+    expect((await get(other.id)).state).toBe('sleeping')
+    expect(await visit()).toMatchObject({ kind: 'running' })
+    await eventually(domain.app, caller, other.id, 'running')
+  })
+
+  it('wakes its unit once, however many come', async () => {
+    await asleep()
+    const answers = await Promise.all(Array.from({ length: 100 }, () => visit()))
+    for (const answer of answers) expect(answer).toMatchObject({ kind: 'running', generation: 1 })
+    expect(callsOf('thaw')).toBe(1)
+  })
+
+  it('waits for a unit that is being made, falls asleep or wakes', async () => {
+    const release = domain.engine.hang('pull')
+    const fresh = await makeUnit(domain.app, caller, { name: 'fresh' }, { wait: false })
+    const early = visit(fresh.id)
+    await settle()
+    release()
+    expect(await early).toMatchObject({ kind: 'running', generation: 1 })
+
+    const freeze = domain.engine.hang('freeze', { times: 100 })
+    domain.clock.advance(61_000)
+    await sleepIdleUnits(domain.app)
+    const late = visit()
+    await settle()
+    expect((await get()).state).toBe('stopping')
+    freeze()
+    expect(await late).toMatchObject({ kind: 'running' })
+  })
+
+  it('is told of a unit that does not wake by it: stopped, ended by itself, over a limit', async () => {
+    await stopUnit(domain.app, caller, unit.id)
+    expect(await visit()).toEqual({ kind: 'refused', reason: 'stopped' })
+    const ended = await makeUnit(domain.app, caller, { name: 'ended' })
+    domain.engine.endProcess(ended.id)
+    await reconcileMachines(domain.app)
+    await eventually(domain.app, caller, ended.id, 'stopped')
+    expect(await visit(ended.id)).toEqual({ kind: 'refused', reason: 'exited' })
+    for (const reason of ['cap', 'credits'] as const) {
+      const limited = await makeUnit(domain.app, caller, { name: `over-${reason}` })
+      const record = await findUnitOfAnyTeam(domain.app.db, { id: limited.id, now: domain.app.clock.now() })
+      const stopping = record && (await transition(domain.app, record, reason))
+      if (stopping) await transition(domain.app, stopping, 'stopped')
+      expect(await visit(limited.id)).toEqual({ kind: 'refused', reason })
+      expect((await get(limited.id)).state).toBe('stopped')
+    }
+  })
+
+  it('is told that its unit is gone', async () => {
+    await destroyUnit(domain.app, caller, unit.id)
+    expect(await visit()).toEqual({ kind: 'refused', reason: 'gone' })
+    expect(await visit(newId('unit'))).toEqual({ kind: 'refused', reason: 'gone' })
+  })
+
+  it('is told that a wake failed, and the next one tries again', async () => {
+    await asleep()
+    domain.engine.fail('thaw', 'internal')
+    domain.engine.fail('start', 'start_failed')
+    expect(await visit()).toEqual({ kind: 'refused', reason: 'failed' })
+    expect(await get()).toMatchObject({ state: 'sleeping', stoppedReason: 'provider' })
+    expect(await visit()).toMatchObject({ kind: 'running' })
+  })
+
+  it('is told to come again when the host has no room', async () => {
+    await asleep()
+    domain.clock.advance(11 * 60_000)
+    await coolFrozenUnits(domain.app)
+    await settle()
+    domain.engine.setCapacity({ availableMemoryMb: 0 })
+    const waking = visit()
+    for (let count = 0; count < 10; count++) {
+      await settle()
+      domain.clock.advance(5000)
+    }
+    expect(await waking).toMatchObject({ kind: 'waiting', retryAfterS: expect.any(Number) })
+    domain.engine.setCapacity({ availableMemoryMb: 100_000 })
+    expect((await get()).state).toBe('sleeping')
+  })
+
+  it('does not wake more units than the one that last ran it may run', async () => {
+    const mine = await makeKeyed({ maxConcurrentUnits: 1 })
+    const first = await makeUnit(domain.app, mine, { name: 'first' })
+    await sleepUnit(domain.app, mine, first.id, { sleep: '1m', stack: false, now: true })
+    await makeUnit(domain.app, mine, { name: 'second' })
+    expect(await visit(first.id)).toEqual({ kind: 'refused', reason: 'no-room' })
+    expect((await getUnit(domain.app, mine, first.id)).state).toBe('sleeping')
+  })
+
+  it('gives up in time on a unit that takes too long', async () => {
+    await asleep()
+    const release = domain.engine.hang('thaw')
+    const waking = visit()
+    for (let count = 0; count < 10; count++) {
+      await settle()
+      domain.clock.advance(5000)
+    }
+    expect(await waking).toEqual({ kind: 'waiting', retryAfterS: 5 })
+    release()
+    await eventually(domain.app, caller, unit.id, 'running')
+  })
+})
+
+describe('a unit that stops running', () => {
+  it('is told of once, before its machine is touched', async () => {
+    const told: string[] = []
+    const listen = (id: string) => told.push(id)
+    domain.app.departures.on('unit', listen)
+    const release = domain.engine.hang('freeze')
+    const sleeping = asleep()
+    await settle()
+    expect(told).toEqual([unit.id])
+    release()
+    await sleeping
+    await visit()
+    await stopUnit(domain.app, caller, unit.id)
+    await destroyUnit(domain.app, caller, unit.id)
+    expect(told).toEqual([unit.id, unit.id])
+    domain.app.departures.off('unit', listen)
+  })
+})
+
+describe('visits under way', () => {
+  let visits: Visits
+  beforeEach(() => {
+    visits = createVisits(domain.app)
+  })
+  afterEach(() => visits.end())
+  const tell = async (open: string[], used: string[] = []) => await visits.tell({ open, used })
+
+  it('keep their unit from being put to sleep, until the last has ended', async () => {
+    await tell([unit.id])
+    await expect(asleep()).rejects.toMatchObject({ status: 409, details: { busy: [unit.id] } })
+    await tell([])
+    await asleep()
+    expect((await get()).state).toBe('sleeping')
+  })
+
+  it('keep it from falling asleep, also where their use was not recorded', async () => {
+    await tell([unit.id])
+    domain.clock.advance(15_000)
+    await tell([unit.id])
+    domain.clock.advance(15_000)
+    await tell([unit.id])
+    domain.clock.advance(15_000)
+    await tell([unit.id])
+    domain.clock.advance(16_000)
+    await sleepIdleUnits(domain.app)
+    expect((await get()).state).toBe('running')
+  })
+
+  it('record its use where they are to, and answer who runs', async () => {
+    const stopped = await makeUnit(domain.app, caller, { name: 'stopped' })
+    await stopUnit(domain.app, caller, stopped.id)
+    domain.clock.advance(30_000)
+    const before = Date.parse((await get()).sleepsAt ?? '')
+    expect(await tell([], [unit.id, stopped.id, newId('unit')])).toEqual(new Set([unit.id]))
+    expect(Date.parse((await get()).sleepsAt ?? '') - before).toBeGreaterThan(29_000)
+  })
+
+  it('are none once their gateway has gone silent', async () => {
+    await tell([unit.id])
+    domain.clock.advance(21_000)
+    await settle(1)
+    await asleep()
+    expect(domain.app.uses.size).toBe(0)
+  })
+})

@@ -1,0 +1,144 @@
+// The socket between gateway and server, both ends of it real: what it refuses, and what outlives a restart of the
+// server.
+
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
+import type { Unit } from '../contract/unit.ts'
+import type { Caller } from '../domain/credentials/caller.ts'
+import { stopUnit } from '../domain/units/stop.ts'
+import { systemClock } from '../lib/clock.ts'
+import { newId } from '../lib/ids.ts'
+import { connectToServer, type WakeServer } from './wake-client.ts'
+import { serveWakes } from './wake-server.ts'
+
+let domain: TestDomain
+let caller: Caller
+let unit: Unit
+let directory: string
+let socketPath: string
+let serving: { close(): Promise<void> }
+let server: WakeServer
+
+beforeAll(async () => {
+  domain = await createTestDomain()
+  caller = await domain.makeCaller()
+  unit = await makeUnit(domain.app, caller)
+})
+afterAll(async () => await domain.close())
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'berth-wake-'))
+  socketPath = join(directory, 'wake.sock')
+  await serve()
+  server = connectToServer({ socketPath, clock: systemClock })
+})
+afterEach(async () => {
+  await serving.close()
+  await rm(directory, { recursive: true, force: true })
+})
+
+async function serve(): Promise<void> {
+  serving = await serveWakes(domain.app, { socketPath, socketGid: process.getegid?.() ?? 0 })
+}
+
+function post(path: string, body: string, method = 'POST'): Promise<number> {
+  return new Promise((resolve, reject) => {
+    request({ socketPath, path, method }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+      .on('error', reject)
+      .end(body)
+  })
+}
+
+const until = async (check: () => boolean) => {
+  while (!check()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+describe('the socket', () => {
+  it('answers for a unit, and for units in use', async () => {
+    const address = domain.engine.machines().find(({ id }) => id === unit.id)?.address
+    expect(await server.ask('use', { unitId: unit.id })).toEqual({ kind: 'running', generation: 1, address })
+    const nobody = newId('unit')
+    expect(await server.ask('use', { unitId: nobody })).toEqual({ kind: 'refused', reason: 'gone' })
+    const answer = await server.ask('visits', { open: [], used: [unit.id, nobody] })
+    expect(answer).toEqual({ awake: [unit.id] })
+  })
+
+  it('is for its group alone', async () => {
+    expect((await stat(socketPath)).mode & 0o777).toBe(0o660)
+  })
+
+  it.each([
+    ['/use', '{}'],
+    ['/use', '{"unitId":"unit_x"}'],
+    ['/use', '{"unitId":"unit_0123456789abcdef0123456789abcdef","as":"cred_1"}'],
+    ['/use', 'not JSON'],
+    ['/use', `{"unitId":"${'a'.repeat(5000)}"}`],
+    ['/visits', '{"open":["; drop table units"],"used":[]}'],
+    ['/visits', '{"open":{},"used":[]}'],
+    ['/visits', JSON.stringify({ open: Array.from({ length: 16_385 }, () => newId('unit')), used: [] })],
+    ['/exec', '{}'],
+    ['/destroy', '{}'],
+    ['/constructor', '{}'],
+    ['/', '{}'],
+    ['/../use', '{}'],
+  ])('refuses %s', async (path, body) => {
+    expect(await post(path, body)).toBe(400)
+    expect(await post(path, body, 'PUT')).toBe(400)
+  })
+
+  it('says that it cannot say while the database is away', async () => {
+    const broken = { ...domain.app, db: domain.app.db.withSchema('nowhere') }
+    const other = join(directory, 'other.sock')
+    const failing = await serveWakes(broken, { socketPath: other, socketGid: process.getegid?.() ?? 0 })
+    const asked = connectToServer({ socketPath: other, clock: systemClock }).ask('use', { unitId: unit.id })
+    await expect(asked).rejects.toThrow('503')
+    await failing.close()
+  })
+
+  it('is gone with its server, and nobody waits for what was asked of it', async () => {
+    const release = domain.engine.hang('pull')
+    const { id } = await makeUnit(domain.app, caller, { name: 'slow' }, { wait: false })
+    const asked = server.ask('use', { unitId: id })
+    const refused = expect(asked).rejects.toThrow()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await serving.close()
+    await refused
+    await expect(server.ask('use', { unitId: unit.id })).rejects.toThrow('ENOENT')
+    release()
+    await serve()
+  })
+})
+
+describe('whoever follows', () => {
+  it('hears of units that stop running, of a server that goes, and of the next one', async () => {
+    const heard: string[] = []
+    const done = new AbortController()
+    const following = server.follow(
+      {
+        onThere: () => heard.push('there'),
+        onDeparture: (id) => heard.push(id),
+        onAway: () => heard.push('away'),
+      },
+      done.signal,
+    )
+    await until(() => heard.length === 1)
+    const departing = await makeUnit(domain.app, caller, { name: 'departing' })
+    await stopUnit(domain.app, caller, departing.id)
+    await until(() => heard.length === 2)
+    await serving.close()
+    await until(() => heard.length === 3)
+    await serve()
+    await until(() => heard.length === 4)
+    expect(heard).toEqual(['there', departing.id, 'away', 'there'])
+    done.abort()
+    await following
+    await until(() => domain.app.departures.listenerCount('unit') === 0)
+    expect(heard).toEqual(['there', departing.id, 'away', 'there', 'away'])
+  })
+})
