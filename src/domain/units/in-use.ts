@@ -3,7 +3,7 @@
 
 import type { App } from '../../app.ts'
 import { type AppError, unavailable } from '../../contract/errors.ts'
-import { isEngineError } from '../../engine/errors.ts'
+import { type EngineErrorKind, isEngineError } from '../../engine/errors.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { doneWithin } from '../../lib/done-within.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
@@ -49,6 +49,9 @@ export async function useUnit<T>(
   throw notAwake()
 }
 
+/** Of a machine that stands still, has ended, or was destroyed just then. */
+const notBegun: EngineErrorKind[] = ['frozen', 'not_running', 'unknown_machine']
+
 /** Null: the work has not begun, so it may be tried again on a unit that can be woken. */
 async function tryToUse<T>(
   app: App,
@@ -58,8 +61,7 @@ async function tryToUse<T>(
   try {
     return await whileInUse(app, unit, () => work(unit))
   } catch (error) {
-    const isGone = isEngineError(error, 'not_running') || isEngineError(error, 'frozen')
-    if (!isGone) throw engineFailure(error, unit)
+    if (!isEngineError(error) || !notBegun.includes(error.kind)) throw engineFailure(error, unit)
     await settleWith(app, unit).catch((problem: unknown) => {
       throw engineFailure(problem, unit)
     })

@@ -88,6 +88,16 @@ describe('exec', () => {
     expect(chunks).toEqual(['stdout:streamed\n'])
     expect(result).toMatchObject({ exitCode: 0, stdout: '', truncated: false })
   })
+
+  it('that meets a destroy is refused, and not taken for a failure of the host', async () => {
+    const other = await makeUnit(domain.app, caller, { name: 'other' })
+    const release = domain.engine.hang('exec')
+    const running = execInUnit(domain.app, caller, other.id, { cmd: ['true'], timeoutMs: 5_000 })
+    await expect.poll(() => domain.engine.calls.at(-1)?.operation).toBe('exec')
+    await destroyUnit(domain.app, caller, other.id)
+    release()
+    await expect(running).rejects.toMatchObject({ status: 409, code: 'invalid_state' })
+  })
 })
 
 describe('files', () => {
