@@ -28,24 +28,28 @@ let use: UnitUse
 let watcher: DepartureWatcher
 /** Units asked for. */
 let wakes: string[]
-let told: { open: string[]; used: string[] }[]
+/** Units told to be in use, message by message, and those told to have visits that last. */
+let used: string[][]
+let lasting: string[][]
 let onUse: () => Promise<Visited>
-let onVisits: () => Promise<void>
+let onUsed: () => Promise<void>
 
 beforeEach(async () => {
   clock = createTestClock()
   wakes = []
-  told = []
+  used = []
+  lasting = []
   onUse = async () => running
-  onVisits = async () => {}
-  const ask = async (operation: string, request: { unitId: string; open: string[]; used: string[] }) => {
+  onUsed = async () => {}
+  const ask = async (operation: string, { unitId, unitIds }: { unitId: string; unitIds: string[] }) => {
     if (operation === 'use') {
-      wakes.push(request.unitId)
+      wakes.push(unitId)
       return await onUse()
     }
-    told.push(request)
-    await onVisits()
-    return { awake: request.used }
+    if (operation === 'visits') return { of: lasting.push(unitIds) }
+    used.push(unitIds)
+    await onUsed()
+    return { awake: unitIds }
   }
   const server = {
     ask,
@@ -178,70 +182,95 @@ describe('while the server is away', () => {
   })
 })
 
+const passSeconds = async (count: number, eachSecond = () => {}) => {
+  for (let second = 0; second < count; second++) {
+    eachSecond()
+    await nextRound(1001)
+  }
+}
+
 describe('the server', () => {
-  it('hears within a tenth of a second of visits that last, and of their end', async () => {
+  it('hears within a fifth of a second of a visit that lasts, and at once of the end of the last', async () => {
     const end = use.activity.begin(UNIT)
     const endOther = use.activity.begin(UNIT)
     await nextRound()
-    expect(told).toEqual([{ open: [UNIT], used: [UNIT] }])
+    await nextRound()
+    expect(lasting).toEqual([[UNIT]])
     end()
-    await nextRound()
-    expect(told).toHaveLength(1)
+    await settle()
+    expect(lasting).toEqual([[UNIT]])
     endOther()
-    await nextRound()
-    expect(told.slice(1)).toEqual([{ open: [], used: [] }])
+    await settle()
+    expect(lasting).toEqual([[UNIT], []])
   })
 
-  it('hears of use every five seconds while a visit lasts, or bytes pass, and once after', async () => {
+  it('hears nothing of visits that are over before they last', async () => {
+    for (let count = 0; count < 10; count++) {
+      const end = use.activity.begin(UNIT)
+      await nextRound(50)
+      end()
+      await nextRound(60)
+    }
+    expect(lasting).toEqual([])
+  })
+
+  it('hears of visits that last again and again, so that it knows that somebody tells', async () => {
+    use.activity.begin(UNIT)
+    await passSeconds(20)
+    expect(lasting.length).toBeGreaterThanOrEqual(3)
+    expect(lasting.length).toBeLessThanOrEqual(6)
+  })
+
+  it('hears of use every five seconds while a visit lasts, and once after', async () => {
     await wake(routeOf())
     const end = use.activity.begin(UNIT)
-    for (let second = 0; second < 30; second++) await nextRound(1000)
-    expect(told.filter(({ used }) => used.includes(UNIT)).length).toBeGreaterThanOrEqual(5)
-    expect(told.filter(({ used }) => used.includes(UNIT)).length).toBeLessThanOrEqual(7)
+    await passSeconds(30)
+    expect(used.length).toBeGreaterThanOrEqual(4)
+    expect(used.length).toBeLessThanOrEqual(7)
     expect(awake(routeOf())).not.toBeNull()
-    await nextRound(1000)
+    await nextRound(1001)
     end()
-    told = []
-    for (let second = 0; second < 30; second++) await nextRound(1000)
-    expect(told.filter(({ used }) => used.includes(UNIT))).toHaveLength(1)
-    told = []
-    for (let second = 0; second < 30; second++) {
-      use.activity.touch(UNIT)
-      await nextRound(1000)
-    }
-    expect(told.filter(({ used }) => used.includes(UNIT)).length).toBeGreaterThanOrEqual(5)
-    expect(told.every(({ open }) => open.length === 0)).toBe(true)
+    used = []
+    await passSeconds(30)
+    expect(used).toEqual([[UNIT]])
+  })
+
+  it('hears of use as long as bytes pass on a connection, which is no visit that lasts', async () => {
+    await passSeconds(30, () => use.activity.touch(UNIT))
+    expect(used.length).toBeGreaterThanOrEqual(5)
+    used = []
+    await passSeconds(30)
+    expect(used.length).toBeLessThanOrEqual(1)
+    expect(lasting).toEqual([])
   })
 
   it('hears nothing of units nobody visits', async () => {
     await wake(routeOf())
-    for (let second = 0; second < 30; second++) await nextRound(1000)
-    expect(told).toEqual([])
+    await passSeconds(30)
+    expect([...used, ...lasting]).toEqual([])
   })
 
   it('hears everything anew after it was away', async () => {
     use.activity.begin(UNIT)
-    await nextRound()
+    await passSeconds(2)
     watcher.onAway()
-    await nextRound(1000)
-    expect(told).toHaveLength(1)
     watcher.onThere()
     await nextRound()
-    expect(told[1]?.open).toEqual([UNIT])
+    expect(lasting).toEqual([[UNIT], [UNIT]])
   })
 
-  it('that cannot record a use is told it again, and visits go on', async () => {
+  it('that cannot record a use is told of it again, and visits go on', async () => {
     await wake(routeOf())
-    onVisits = async () => {
+    onUsed = async () => {
       throw new Error('not now')
     }
     use.activity.begin(UNIT)
-    for (let second = 0; second < 6; second++) await nextRound(1000)
-    const tries = told.length
-    expect(tries).toBeGreaterThan(1)
-    onVisits = async () => {}
-    for (let second = 0; second < 3; second++) await nextRound(1000)
-    expect(told.length).toBeGreaterThan(tries)
+    await passSeconds(10)
+    expect(used.length).toBeGreaterThan(3)
     expect(awake(routeOf())).not.toBeNull()
+    onUsed = async () => {}
+    used = []
+    await passSeconds(3)
+    expect(used).toEqual([[UNIT]])
   })
 })

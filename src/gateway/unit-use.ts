@@ -12,15 +12,15 @@ import { doneWithin } from '../lib/done-within.ts'
 import type { Log } from '../lib/log.ts'
 import { runLoop } from '../lib/loop.ts'
 import { createSingleFlight } from '../lib/single-flight.ts'
+import { createLastingVisits } from './lasting-visits.ts'
 import type { Activity, Route, WakeOutcome, Waker } from './route.ts'
 import type { WakeServer } from './wake-client.ts'
+import { MOST_IDS } from './wake-protocol.ts'
 
 /** How long a recorded use is good for: well below the shortest window, which is a minute. */
 const GOOD_FOR_MS = 20 * SECOND
 /** Of a unit with visits; also how late the end of one may be told. */
 const RENEW_EVERY_MS = 5 * SECOND
-/** How soon the server knows of a visit that lasts, so that it refuses to put its unit to sleep. */
-const TELL_EVERY_MS = 100
 /** A server that has nothing to say of a unit that seems to run is stuck, and puts nobody to sleep. */
 const PATIENCE_MS = SECOND
 const AGAIN_MS = 250
@@ -54,10 +54,9 @@ export function createUnitUse({
   log: Log
 }): UnitUse {
   const uses = new Map<string, Use>()
+  const lasting = createLastingVisits({ server, clock, log })
   const asks = createSingleFlight<Visited | null>(clock)
   let isThere = false
-  let quietUntilMs = -Infinity
-  let told: ReadonlySet<string> = new Set()
 
   const useOf = (unitId: string): Use => {
     const known = uses.get(unitId)
@@ -136,20 +135,13 @@ export function createUnitUse({
       if (use.open > 0) use.usedMs = nowMs
       else if (isOver(use, nowMs)) uses.delete(unitId)
     }
-    const open = new Set([...uses].flatMap(([unitId, use]) => (use.open > 0 ? [unitId] : [])))
-    const used = [...uses].filter(([, use]) => isDue(use, nowMs))
-    if (!isThere || nowMs < quietUntilMs || (used.length === 0 && isSame(open, told))) return
-    try {
-      const { awake } = await server.ask('visits', { open: [...open], used: used.map(([unitId]) => unitId) })
-      told = open
-      const running = new Set(awake)
-      for (const [unitId, use] of used) {
-        use.recordedMs = nowMs
-        if (!running.has(unitId)) use.run = null
-      }
-    } catch (error) {
-      log.warn({ err: error, units: used.length }, 'gateway: the use of units was not recorded yet')
-      quietUntilMs = clock.monotonicMs() + SECOND
+    const due = [...uses].filter(([, use]) => isDue(use, nowMs)).slice(0, MOST_IDS)
+    if (!isThere || due.length === 0) return
+    const { awake } = await server.ask('used', { unitIds: due.map(([unitId]) => unitId) })
+    const running = new Set(awake)
+    for (const [unitId, use] of due) {
+      use.recordedMs = nowMs
+      if (!running.has(unitId)) use.run = null
     }
   }
 
@@ -159,7 +151,7 @@ export function createUnitUse({
       {
         onThere: () => {
           isThere = true
-          told = new Set()
+          lasting.tellAnew()
           forgetRuns()
         },
         onDeparture: (unitId) => {
@@ -173,9 +165,10 @@ export function createUnitUse({
       stopping.signal,
     ),
     runLoop(
-      { name: 'use of units', everyMs: TELL_EVERY_MS, longestMs: 15 * SECOND, run: tell },
+      { name: 'use of units', everyMs: SECOND, longestMs: 15 * SECOND, run: tell },
       { clock, log, signal: stopping.signal },
     ),
+    lasting.run(stopping.signal),
   ]
 
   return {
@@ -187,10 +180,12 @@ export function createUnitUse({
     activity: {
       begin(unitId) {
         const use = useOf(unitId)
+        const end = lasting.begin(unitId)
         use.open += 1
         return () => {
           use.open -= 1
           use.usedMs = clock.monotonicMs()
+          end()
         }
       },
       touch: (unitId) => {
@@ -215,8 +210,4 @@ function isDue({ usedMs, recordedMs }: Use, nowMs: number): boolean {
 
 function isOver({ usedMs, recordedMs, isAsked }: Use, nowMs: number): boolean {
   return !isAsked && usedMs <= recordedMs && nowMs - recordedMs >= GOOD_FOR_MS
-}
-
-function isSame(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
-  return some.size === others.size && [...some].every((one) => others.has(one))
 }

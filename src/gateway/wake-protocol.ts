@@ -11,7 +11,8 @@ const KB = 1024
 
 const unitId = z.string().refine((text) => isId('unit', text), 'is no id of a unit')
 /** As many as there can be visits (visit-limits.ts). */
-const unitIds = z.array(unitId).max(16_384)
+export const MOST_IDS = 16_384
+const unitIds = z.array(unitId).max(MOST_IDS)
 
 export const wakeOperations = {
   /** The unit is awake, and stays so for a minute at least; or why not. */
@@ -21,11 +22,18 @@ export const wakeOperations = {
     maxBodyBytes: KB,
     deadlineMs: VISIT_WAIT_MS + 5 * SECOND,
   },
-  /** Which units have visits under way just now, and the use of which is to be recorded; answers who of them runs. */
-  visits: {
-    request: z.strictObject({ open: unitIds, used: unitIds }),
+  /** These are in use, which is recorded. Answers which of them run. */
+  used: {
+    request: z.strictObject({ unitIds }),
     answer: z.strictObject({ awake: unitIds }),
-    maxBodyBytes: 2048 * KB,
+    maxBodyBytes: 1024 * KB,
+    deadlineMs: 10 * SECOND,
+  },
+  /** All units with visits under way that last, in place of those told before. */
+  visits: {
+    request: z.strictObject({ unitIds }),
+    answer: z.strictObject({}),
+    maxBodyBytes: 1024 * KB,
     deadlineMs: 10 * SECOND,
   },
 } as const
@@ -35,7 +43,7 @@ export type WakeRequest = { [K in WakeOperation]: z.infer<(typeof wakeOperations
 export type WakeAnswer = { [K in WakeOperation]: z.infer<(typeof wakeOperations)[K]['answer']> }
 
 /**
- * The third operation is a stream: the id of each unit that stops running, a line each, from the first on. An
+ * The fourth operation is a stream: the id of each unit that stops running, a line each, from the first on. An
  * empty line now and then tells a quiet server from one that is gone.
  */
 export const DEPARTURES = 'departures'

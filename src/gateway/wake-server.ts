@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { App } from '../app.ts'
+import { recordUses } from '../domain/units/use.ts'
 import { visitUnit } from '../domain/units/visit.ts'
 import { createVisits, type Visits } from '../domain/units/visits.ts'
 import { inodeOf, listenForGroup, removeSocket } from '../lib/socket-listen.ts'
@@ -21,7 +22,11 @@ const handlers: {
   [K in WakeOperation]: (served: Served, request: WakeRequest[K]) => Promise<WakeAnswer[K]>
 } = {
   use: async ({ app }, { unitId }) => await visitUnit(app, unitId),
-  visits: async ({ visits }, told) => ({ awake: [...(await visits.tell(told))] }),
+  used: async ({ app }, { unitIds }) => ({ awake: [...(await recordUses(app, unitIds))] }),
+  visits: async ({ visits }, { unitIds }) => {
+    visits.tell(unitIds)
+    return {}
+  },
 }
 
 /** Serves until closed. Closing breaks off what is in flight: the gateway asks the next server again. */

@@ -65,8 +65,14 @@ describe('the socket', () => {
     expect(await server.ask('use', { unitId: unit.id })).toEqual({ kind: 'running', generation: 1, address })
     const nobody = newId('unit')
     expect(await server.ask('use', { unitId: nobody })).toEqual({ kind: 'refused', reason: 'gone' })
-    const answer = await server.ask('visits', { open: [], used: [unit.id, nobody] })
-    expect(answer).toEqual({ awake: [unit.id] })
+    expect(await server.ask('used', { unitIds: [unit.id, nobody] })).toEqual({ awake: [unit.id] })
+  })
+
+  it('takes word of visits under way', async () => {
+    expect(await server.ask('visits', { unitIds: [unit.id] })).toEqual({})
+    expect(domain.app.uses).toEqual(new Map([[unit.id, 1]]))
+    await server.ask('visits', { unitIds: [] })
+    expect(domain.app.uses.size).toBe(0)
   })
 
   it('is for its group alone', async () => {
@@ -79,9 +85,9 @@ describe('the socket', () => {
     ['/use', '{"unitId":"unit_0123456789abcdef0123456789abcdef","as":"cred_1"}'],
     ['/use', 'not JSON'],
     ['/use', `{"unitId":"${'a'.repeat(5000)}"}`],
-    ['/visits', '{"open":["; drop table units"],"used":[]}'],
-    ['/visits', '{"open":{},"used":[]}'],
-    ['/visits', JSON.stringify({ open: Array.from({ length: 16_385 }, () => newId('unit')), used: [] })],
+    ['/used', '{"unitIds":["; drop table units"]}'],
+    ['/visits', '{"unitIds":{}}'],
+    ['/visits', JSON.stringify({ unitIds: Array.from({ length: 16_385 }, () => newId('unit')) })],
     ['/exec', '{}'],
     ['/destroy', '{}'],
     ['/constructor', '{}'],

@@ -46,14 +46,18 @@ function visit(url: string, path = '/', host = new URL(url).host): Promise<Answe
   })
 }
 
-/** Says its host name at once, or, when asked to, begins and ends only three seconds later. */
+/** Says its host name, and how many times it has since it started; or begins and ends only three seconds later. */
 const PROGRAM = `
-import http.server, socket, time
+import http.server, itertools, socket, time
+visits = itertools.count(1)
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.0'
     def do_GET(self):
-        self.send_response(200 if self.path in ('/hello', '/slow') else 404)
+        self.send_response(200 if self.path in ('/hello', '/slow', '/count') else 404)
         self.end_headers()
+        if self.path == '/count':
+            self.wfile.write(str(next(visits)).encode())
+            return
         self.wfile.write(socket.gethostname().encode())
         if self.path == '/slow':
             self.wfile.flush()
@@ -101,13 +105,15 @@ describe('a unit published as it is created', () => {
 
   it('is woken by a visit, frozen as well as cold, and each is a use', async () => {
     const { unit, url } = await publishServer('private', 'sleeper')
+    expect((await visit(url, '/count')).body).toBe('1')
     for (const tier of ['frozen', 'cold']) {
       await sleepNow(unit)
       expect((await get(unit)).state).toBe('sleeping')
       // Long enough for the frozen machine to be stopped.
       if (tier === 'cold') await new Promise((resolve) => setTimeout(resolve, 10_000))
       const before = Date.now()
-      expect(await visit(url, '/hello'), tier).toMatchObject({ status: 200, body: 'sleeper' })
+      const body = tier === 'frozen' ? '2' : '1'
+      expect(await visit(url, '/count'), tier).toMatchObject({ status: 200, body })
       const { state, lastUsedAt, sleepsAt } = await get(unit)
       expect(state, tier).toBe('running')
       expect(Date.parse(lastUsedAt ?? '')).toBeGreaterThan(before - 1000)

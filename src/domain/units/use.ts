@@ -1,5 +1,5 @@
 // What counts as use moves `sleepsAt` (design 4): an exec for as long as it runs, a file read or written, a
-// start, packets from siblings. Reading about a unit does not.
+// start, a visit, packets from siblings. Reading about a unit does not.
 
 import type { App } from '../../app.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
@@ -13,6 +13,11 @@ export async function recordUse(app: App, { id, sleepsTogether }: UnitRecord): P
       ? (await touchUnits(app.db, { ids: [id], usedAt })).has(id)
       : await touchUnit(app.db, { id, usedAt })
   return await app.touches.run(id, () => app.clock.steadily(() => touch(app.clock.now())))
+}
+
+/** Answers which of them run. */
+export async function recordUses(app: App, ids: string[]): Promise<Set<string>> {
+  return await app.clock.steadily(() => touchUnits(app.db, { ids, usedAt: app.clock.now() }))
 }
 
 /** The shortest window is a minute, so a use that is renewed this often never looks idle. */

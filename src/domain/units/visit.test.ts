@@ -13,6 +13,7 @@ import { reconcileMachines } from './reconcile.ts'
 import { sleepUnit } from './sleep.ts'
 import { stopUnit } from './stop.ts'
 import { transition } from './transition.ts'
+import { recordUses } from './use.ts'
 import { visitUnit } from './visit.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { createVisits, type Visits } from './visits.ts'
@@ -210,43 +211,42 @@ describe('visits under way', () => {
     visits = createVisits(domain.app)
   })
   afterEach(() => visits.end())
-  const tell = async (open: string[], used: string[] = []) => await visits.tell({ open, used })
 
   it('keep their unit from being put to sleep, until the last has ended', async () => {
-    await tell([unit.id])
+    visits.tell([unit.id])
     await expect(asleep()).rejects.toMatchObject({ status: 409, details: { busy: [unit.id] } })
-    await tell([])
+    visits.tell([])
     await asleep()
     expect((await get()).state).toBe('sleeping')
   })
 
   it('keep it from falling asleep, also where their use was not recorded', async () => {
-    await tell([unit.id])
-    domain.clock.advance(15_000)
-    await tell([unit.id])
-    domain.clock.advance(15_000)
-    await tell([unit.id])
-    domain.clock.advance(15_000)
-    await tell([unit.id])
-    domain.clock.advance(16_000)
+    for (let count = 0; count < 5; count++) {
+      visits.tell([unit.id])
+      domain.clock.advance(15_000)
+      await settle(1)
+    }
     await sleepIdleUnits(domain.app)
     expect((await get()).state).toBe('running')
   })
 
-  it('record its use where they are to, and answer who runs', async () => {
-    const stopped = await makeUnit(domain.app, caller, { name: 'stopped' })
-    await stopUnit(domain.app, caller, stopped.id)
-    domain.clock.advance(30_000)
-    const before = Date.parse((await get()).sleepsAt ?? '')
-    expect(await tell([], [unit.id, stopped.id, newId('unit')])).toEqual(new Set([unit.id]))
-    expect(Date.parse((await get()).sleepsAt ?? '') - before).toBeGreaterThan(29_000)
-  })
-
   it('are none once their gateway has gone silent', async () => {
-    await tell([unit.id])
+    visits.tell([unit.id])
     domain.clock.advance(21_000)
     await settle(1)
     await asleep()
     expect(domain.app.uses.size).toBe(0)
+  })
+})
+
+describe('uses that the gateway tells of', () => {
+  it('are recorded, and it hears which units run', async () => {
+    const stopped = await makeUnit(domain.app, caller, { name: 'stopped' })
+    await stopUnit(domain.app, caller, stopped.id)
+    const before = Date.parse((await get()).sleepsAt ?? '')
+    domain.clock.advance(30_000)
+    const ids = [unit.id, stopped.id, newId('unit')]
+    expect(await recordUses(domain.app, ids)).toEqual(new Set([unit.id]))
+    expect(Date.parse((await get()).sleepsAt ?? '') - before).toBeGreaterThan(29_000)
   })
 })
