@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cpuStopwatch } from '../../test/support/cpu.ts'
 import { imagePattern, InvalidImageReference, parseImageReference } from './image-reference.ts'
 
 const digest = `sha256:${'a'.repeat(64)}`
@@ -103,8 +104,8 @@ describe('properties', () => {
 
   test.each(['a', 'a/', 'a.', '-', ':', '@sha256:', 'a_'])('1 MB of %j is refused at once', (piece) => {
     const text = piece.repeat(Math.ceil(1_000_000 / piece.length))
-    const start = performance.now()
+    const cpuMs = cpuStopwatch()
     expect(() => parseImageReference(text)).toThrow(InvalidImageReference)
-    expect(performance.now() - start).toBeLessThan(5)
+    expect(cpuMs()).toBeLessThan(5)
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cpuStopwatch } from '../../../test/support/cpu.ts'
 import { maskCommand, maskText, namesOf, sizesOf } from './mask.ts'
 
 const SECRET = 'c4nary-S3cret_x'
@@ -88,9 +89,9 @@ test.each([
   ['quotes', `password="`.repeat(100_000)],
   ['words', 'pass'.repeat(250_000)],
 ])('masking 1 MB of %s takes well under a second', (_title, text) => {
-  const began = performance.now()
+  const cpuMs = cpuStopwatch()
   maskText(text)
-  expect(performance.now() - began).toBeLessThan(1000)
+  expect(cpuMs()).toBeLessThan(1000)
 })
 
 test('an environment is kept by name, files by size', () => {

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cpuStopwatch } from '../../../../test/support/cpu.ts'
 import { imageCaps } from './caps.ts'
 import { readImageConfig } from './image-config.ts'
 import { ManifestRefused, pickFromIndex, readManifest } from './manifest.ts'
@@ -76,7 +77,7 @@ describe('any document is read or refused', () => {
       Object.fromEntries(Array.from({ length: 60_000 }, (__, n) => [`${n}/tcp`, {}])),
     )
     const texts = ['['.repeat(1_000_000), `{"config":{"ExposedPorts":${keys}}}`, '9'.repeat(1_000_000)]
-    const start = performance.now()
+    const cpuMs = cpuStopwatch()
     for (const text of texts) {
       try {
         read(text)
@@ -84,7 +85,7 @@ describe('any document is read or refused', () => {
         expect(error).toBeInstanceOf(ManifestRefused)
       }
     }
-    expect(performance.now() - start).toBeLessThan(2000)
+    expect(cpuMs()).toBeLessThan(2000)
   })
 })
 
