@@ -59,6 +59,20 @@ describe('a name', () => {
     expect(asked).toEqual([['web'], ['web']])
   })
 
+  it('that is visited all the time is asked for beside the visits, and none waits for it', async () => {
+    await routes.find('web')
+    const hang = Promise.withResolvers<void>()
+    trouble = () => hang.promise
+    clock.advance(130)
+    for (let count = 0; count < 100; count++) expect((await routes.find('web'))?.unitId).toBe('one')
+    await settle()
+    expect(asked).toHaveLength(2)
+    rows.set('web', routeOf('other'))
+    hang.resolve()
+    await settle()
+    expect((await routes.find('web'))?.unitId).toBe('other')
+  })
+
   it('is asked for once by all who come together, and with others in one statement', async () => {
     const names = [...Array.from({ length: 50 }, () => 'web'), 'app', 'nobody']
     const found = await Promise.all(names.map((name) => routes.find(name)))

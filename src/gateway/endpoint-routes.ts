@@ -66,7 +66,12 @@ export function createEndpointRoutes({
       const last = known.get(name)
       if (!last) return await askOnce(name)
       const nowMs = clock.monotonicMs()
-      if (nowMs - last.askedMs < FRESH_MS) return last.route
+      const ageMs = nowMs - last.askedMs
+      if (ageMs < FRESH_MS) {
+        // Ahead of time, so that no visit of a busy unit waits for it.
+        if (ageMs >= FRESH_MS / 2) void askOnce(name).catch(() => {})
+        return last.route
+      }
       if (isAway && nowMs - triedMs < FRESH_MS) return last.route
       const answer = askOnce(name)
       if (isAway) {
