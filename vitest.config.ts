@@ -1,4 +1,5 @@
-// Two tiers: `fast` needs no root and runs in parallel; `host` drives real runtimes as root, one file at a time.
+// Three tiers: `fast` needs no root and runs in parallel; `simulation` draws schedules at random; `host` drives
+// real runtimes as root, one file at a time.
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -16,6 +17,13 @@ export default defineConfig({
           exclude: ['**/*.host.test.ts', 'node_modules/**'],
           pool: 'threads',
           isolate: false,
+          globalSetup: ['test/support/postgres.ts'],
+        },
+      },
+      {
+        test: {
+          name: 'simulation',
+          include: ['test/simulation/*.test.ts'],
           globalSetup: ['test/support/postgres.ts'],
         },
       },
