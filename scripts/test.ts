@@ -1,5 +1,5 @@
-// `npm test`: both tiers through vitest, then where the time went and one line with the counts.
-// Usage: node scripts/test.ts [fast|host] [vitest's name filters…]
+// `npm test`: every tier through vitest, then where the time went and one line with the counts.
+// Usage: node scripts/test.ts [fast|simulation|host] [vitest's name filters…]
 
 import { performance } from 'node:perf_hooks'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
@@ -7,14 +7,16 @@ import { startVitest } from 'vitest/node'
 
 const SLOWEST_SHOWN = 12
 
+const allTiers = ['fast', 'simulation', 'host']
+
 const [tier, ...filters] = process.argv.slice(2)
-if (tier !== undefined && tier !== 'fast' && tier !== 'host') {
-  console.error(`There is no tier "${tier}": it is fast or host, and without one both run.`)
+if (tier !== undefined && !allTiers.includes(tier)) {
+  console.error(`There is no tier "${tier}": it is one of ${allTiers.join(', ')}; without one all run.`)
   process.exit(1)
 }
 
 const count = { passed: 0, failed: 0, skipped: 0 }
-const tiers = tier === undefined ? ['fast', 'host'] : [tier]
+const tiers = tier === undefined ? allTiers : [tier]
 for (const name of tiers) await runTier(name)
 // Vitest sets the exit code on failures it knows of; no test at all is none of them.
 if (count.failed > 0 || count.passed === 0) process.exitCode = 1

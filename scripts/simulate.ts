@@ -1,0 +1,53 @@
+// npm run simulate -- [--schedules 1000] [--seed 1] [--only 0,3,4] [--jumps] [--beside 3]
+//
+// Simulates as many schedules, each with a seed of its own, a few beside each other: Postgres and this
+// process then keep two cores busy. With `--seed` and without a number it replays that one.
+
+import { parseArgs } from 'node:util'
+import { startTestPostgres } from '../test/support/postgres.ts'
+import { createBench } from '../test/simulation/bench.ts'
+import { explore } from '../test/simulation/explore.ts'
+
+const { values } = parseArgs({
+  options: {
+    schedules: { type: 'string' },
+    seed: { type: 'string' },
+    only: { type: 'string' },
+    jumps: { type: 'boolean', default: false },
+    beside: { type: 'string', default: '3' },
+  },
+})
+const only = values.only === undefined ? null : values.only.split(',').map(Number)
+const first = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed)
+const count = Number(values.schedules ?? (values.seed === undefined ? 1000 : 1))
+/** Enough to see what is wrong. */
+const MOST_FAILURES = 3
+
+const startedMs = performance.now()
+const postgres = await startTestPostgres()
+const benches = await Promise.all(
+  Array.from({ length: Math.min(count, Number(values.beside)) }, () => createBench(postgres.socketDir)),
+)
+let begun = 0
+let done = 0
+const failures: string[] = []
+await Promise.all(
+  benches.map(async (bench) => {
+    while (begun < count && failures.length < MOST_FAILURES) {
+      const failure = await explore(bench, { seed: first + begun++, withJumps: values.jumps, only })
+      done += 1
+      if (failure !== null) failures.push(failure)
+      if (failure !== null) console.log(`${failure}\n`)
+      else if (done % 100 === 0) console.log(`${done} schedules, ${seconds()} s`)
+    }
+    await bench.close()
+  }),
+)
+await postgres.stop()
+console.log(`${done} schedules from seed ${first} on, ${failures.length} failed, ${seconds()} s`)
+// What a simulated server that died was waiting for it waits for still.
+process.exit(failures.length === 0 ? 0 : 1)
+
+function seconds(): string {
+  return ((performance.now() - startedMs) / 1000).toFixed(1)
+}

@@ -1,0 +1,43 @@
+// What simulations run on, one after the other: a database of their own with a team in it.
+
+import pg from 'pg'
+import type { Caller } from '../../src/domain/credentials/caller.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { getTypeParser, openDatabase } from '../../src/store/db.ts'
+import { makeCaller } from '../support/domain.ts'
+import { createTestDatabase } from '../support/postgres.ts'
+
+export type Bench = {
+  /** The one connection; the simulator says whose it is. */
+  client: pg.Client
+  /** Keys of one team, each with room for few units. */
+  callers: readonly [Caller, Caller]
+  /** One with room for all. */
+  roomy: Caller
+  close: () => Promise<void>
+}
+
+export async function createBench(socketDir?: string): Promise<Bench> {
+  const database = await createTestDatabase(socketDir)
+  const db = openDatabase(database.url, silentLog)
+  const caller = await makeCaller({ db, clock: systemClock }, { maxConcurrentUnits: 2 }, 'team')
+  await db.destroy()
+  const another = (maxConcurrentUnits: number): Caller => ({
+    ...caller,
+    credentialId: newId('credential'),
+    policy: { ...caller.policy, maxConcurrentUnits },
+  })
+  const client = new pg.Client({ connectionString: database.url, types: { getTypeParser } })
+  await client.connect()
+  return {
+    client,
+    callers: [caller, another(3)],
+    roomy: another(100),
+    close: async () => {
+      await client.end()
+      await database.drop()
+    },
+  }
+}

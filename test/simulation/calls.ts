@@ -1,0 +1,115 @@
+// Calls of the service's users, as data that can be drawn, shown and made.
+
+import type { App } from '../../src/app.ts'
+import type { Caller } from '../../src/domain/credentials/caller.ts'
+import { createUnits } from '../../src/domain/units/create.ts'
+import { destroyUnit } from '../../src/domain/units/destroy.ts'
+import { execInUnit } from '../../src/domain/units/exec.ts'
+import { readFile, writeFile } from '../../src/domain/units/files.ts'
+import { getUnit } from '../../src/domain/units/get.ts'
+import { listUnits } from '../../src/domain/units/list.ts'
+import { sleepUnit } from '../../src/domain/units/sleep.ts'
+import { startUnit } from '../../src/domain/units/start.ts'
+import { stopUnit } from '../../src/domain/units/stop.ts'
+import { createBody } from '../support/domain.ts'
+import type { Life } from './gates.ts'
+
+/** What a unit is made of. */
+export const specs = {
+  plain: {},
+  /** Ready a while after its process has started. */
+  checked: { healthcheck: { cmd: ['true'], intervalMs: 500, timeoutMs: 5_000 } },
+  /** Never ready. */
+  sick: { healthcheck: { cmd: ['false'], intervalMs: 500, timeoutMs: 3_000 } },
+  /** Its process ends by itself. */
+  brief: { entrypoint: ['sleep', '45'] },
+  /** Its process cannot be started. */
+  broken: { entrypoint: ['/no-such'] },
+} as const
+
+export const paths = ['/data/a', '/data/b'] as const
+
+/** A call before it is made. `unit` counts the units there are, first those that live, round and round. */
+export type Wish =
+  | { call: 'create'; name: string; stack: string; spec: keyof typeof specs; sleep: string; wait: boolean }
+  | { call: 'start' | 'stop' | 'destroy' | 'get'; unit: number }
+  | { call: 'exec'; unit: number; forS: number }
+  | { call: 'write' | 'read'; unit: number; path: (typeof paths)[number] }
+  | { call: 'sleep'; unit: number; sleep: string; stack: boolean; now: boolean }
+  | { call: 'list' }
+
+/** A call that was made. */
+export type Call = {
+  number: number
+  what: Wish['call']
+  unitId: string | null
+  life: Life
+  /** By the wall clock, and by one that nobody sets. */
+  askedMs: number
+  beganMs: number
+  path: string
+  content: string
+  /** Where the file's history was when a read began. */
+  readFrom: number
+  /** How many states its unit had been in by then. */
+  statesBefore: number
+  /** A sleep at once. */
+  now: boolean
+  /** A start was answered while a stop was under way: which came first nobody knows. */
+  wasStarted: boolean
+  isUse: boolean
+  outcome: Outcome | null
+}
+
+export type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown }
+
+export function isUse({ call }: Wish): boolean {
+  return call === 'start' || call === 'exec' || call === 'write' || call === 'read'
+}
+
+/** Answers what the reference compares: of a read its content. */
+export async function make(app: App, caller: Caller, wish: Wish, call: Call): Promise<unknown> {
+  const id = call.unitId ?? ''
+  switch (wish.call) {
+    case 'create': {
+      const { name, stack, spec, sleep, wait } = wish
+      return await createUnits(app, caller, createBody({ name, sleep, ...specs[spec] }, { stack, wait }))
+    }
+    case 'start':
+      return await startUnit(app, caller, id)
+    case 'stop':
+      return await stopUnit(app, caller, id)
+    case 'destroy':
+      return await destroyUnit(app, caller, id)
+    case 'get':
+      return await getUnit(app, caller, id)
+    case 'exec':
+      return await execInUnit(app, caller, id, { cmd: ['sleep', `${wish.forS}`], timeoutMs: 100_000 })
+    case 'write':
+      return await writeFile(app, caller, id, call.path, Buffer.from(call.content))
+    case 'read': {
+      const { contentBase64 } = await readFile(app, caller, id, call.path)
+      return Buffer.from(contentBase64, 'base64').toString()
+    }
+    case 'sleep': {
+      const { sleep, stack, now } = wish
+      return await sleepUnit(app, caller, id, { sleep, stack, now })
+    }
+    case 'list':
+      return await listUnits(app, caller, { all: true, limit: 10 })
+  }
+}
+
+export function describeWish({ call, ...rest }: Wish, unitId: string | null): string {
+  const details = Object.entries(rest).filter(([name]) => name !== 'unit')
+  return [call, unitId ?? '', ...details.map(([name, value]) => `${name} ${value}`)].join(' ')
+}
+
+export function describeOutcome(outcome: Outcome): string {
+  return outcome.ok ? 'is answered' : `fails: ${describeError(outcome.error)}`
+}
+
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return 'code' in error ? `${String(error.code)}: ${error.message}` : error.message
+}

@@ -1,0 +1,178 @@
+// The service's way to the engine, as its socket is: a request is under way before it has an effect, and its
+// answer after. Both can be slow, and are lost with the engine's process. What a server that died had sent
+// may still happen, in the order it came for each machine (the engine has a lock for each).
+
+import type { Engine, MachineRef } from '../../src/engine/engine.ts'
+import { EngineError } from '../../src/engine/errors.ts'
+import type { FakeEngine } from '../../src/engine/fake-engine.ts'
+import { createLife, type Gate, type Gates, type Life } from './gates.ts'
+import type { Random } from './random.ts'
+
+export type SimulatedEngine = {
+  for: (life: Life) => Engine
+  /** Commands and transfers at work in a machine just now. */
+  atWorkIn: (id: string) => number
+  /** Its process dies. Machines go on. */
+  crash: () => void
+  start: () => void
+  isUp: () => boolean
+  /** The server's process died: some of what it had sent arrives, the rest never does. */
+  cut: (life: Life) => void
+  /** Answers take their time now and then. */
+  setSlow: (isSlow: boolean) => void
+}
+
+type Request = { life: Life; operation: string; id: string | null; gate: Gate | null }
+
+const SLOW_PROBABILITY = 1 / 12
+
+export function createSimulatedEngine(
+  fake: FakeEngine,
+  gates: Gates,
+  random: Random,
+  note: (what: string) => void,
+): SimulatedEngine {
+  const sent: Request[] = []
+  const atWork = new Map<string, number>()
+  const orphaned = createLife('nobody any more')
+  let isUp = true
+  let isSlow = true
+
+  const drawSlow = () => isSlow && random.chance(SLOW_PROBABILITY)
+
+  /** The way there. Rejects when there is no engine to take it. */
+  async function arrive(life: Life, operation: string, id: string | null): Promise<void> {
+    const isNext = () => {
+      const before = sent.slice(0, sent.indexOf(request))
+      return id === null || before.every((other) => other.id !== id || other.life === life)
+    }
+    const what = id === null ? operation : `${operation} ${id}`
+    const { gate, passed } = gates.close(life, 'engine', what, { isFree: isNext, isSlow: drawSlow() })
+    const request: Request = { life, operation, id, gate }
+    if (gate) sent.push(request)
+    try {
+      await passed
+    } finally {
+      forget(request)
+    }
+    if (!isUp) throw away()
+  }
+
+  function forget(request: Request): void {
+    const index = sent.indexOf(request)
+    if (index >= 0) sent.splice(index, 1)
+    if (request.gate) gates.forget(request.gate)
+  }
+
+  async function ask<T>(
+    life: Life,
+    operation: string,
+    id: string | null,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    await arrive(life, operation, id)
+    if (id !== null) note(`the engine is told to ${operation} ${id}`)
+    const [outcome] = await Promise.allSettled([work()])
+    await gates.pass(life, 'engine', `${operation} is answered`, { isSlow: drawSlow() })
+    if (outcome.status === 'rejected') throw outcome.reason
+    return outcome.value
+  }
+
+  async function whileAtWork<T>(id: string, work: () => Promise<T>): Promise<T> {
+    atWork.set(id, (atWork.get(id) ?? 0) + 1)
+    try {
+      return await work()
+    } finally {
+      atWork.set(id, (atWork.get(id) ?? 0) - 1)
+    }
+  }
+
+  function engineOf(life: Life): Engine {
+    const onRun = async (operation: string, { id }: MachineRef, work: () => Promise<void>) =>
+      await ask(life, operation, id, work)
+    const tell =
+      <T>(what: string, listen: (item: T) => void) =>
+      (item: T) => {
+        gates.pass(life, 'event', what, { isSlow: drawSlow() }).then(
+          () => listen(item),
+          () => {},
+        )
+      }
+    return {
+      capabilities: async () => await ask(life, 'capabilities', null, () => fake.capabilities()),
+      capacity: async () => await ask(life, 'capacity', null, () => fake.capacity()),
+      list: async () => await ask(life, 'list', null, () => fake.list()),
+      recover: async (wanted) => await ask(life, 'recover', null, () => fake.recover(wanted)),
+      pull: async (reference) => await ask(life, 'pull', null, () => fake.pull(reference)),
+      create: async (spec) => await ask(life, 'create', spec.id, () => fake.create(spec)),
+      start: async (ref, run) => await onRun('start', ref, () => fake.start(ref, run)),
+      stop: async (ref, graceMs) => await onRun('stop', ref, () => fake.stop(ref, graceMs)),
+      freeze: async (ref) => await onRun('freeze', ref, () => fake.freeze(ref)),
+      thaw: async (ref) => await onRun('thaw', ref, () => fake.thaw(ref)),
+      destroy: async (id) => await ask(life, 'destroy', id, () => fake.destroy(id)),
+      exec: async (ref, request, onOutput, signal) =>
+        await ask(life, 'exec', ref.id, () =>
+          whileAtWork(ref.id, () => {
+            // A caller that goes away takes its command with it.
+            const gone = signal ? AbortSignal.any([signal, life.end.signal]) : life.end.signal
+            return fake.exec(ref, request, onOutput, gone)
+          }),
+        ),
+      writeFile: async (ref, path, content) =>
+        await ask(life, 'writeFile', ref.id, () =>
+          whileAtWork(ref.id, () => fake.writeFile(ref, path, content)),
+        ),
+      readFile: async (ref, path, maxBytes) =>
+        await ask(life, 'readFile', ref.id, () =>
+          whileAtWork(ref.id, () => fake.readFile(ref, path, maxBytes)),
+        ),
+      logs: async (id, query) => await ask(life, 'logs', id, () => fake.logs(id, query)),
+      followLogs: (id, after, signal) => fake.followLogs(id, after, signal),
+      watchExits: async (onExit, signal) => {
+        await arrive(life, 'watchExits', null)
+        await fake.watchExits(tell('an exit is told', onExit), AbortSignal.any([signal, life.end.signal]))
+      },
+      watchTraffic: async (onTraffic, signal) => {
+        await arrive(life, 'watchTraffic', null)
+        await fake.watchTraffic(
+          tell('traffic is told', onTraffic),
+          AbortSignal.any([signal, life.end.signal]),
+        )
+      },
+    }
+  }
+
+  return {
+    for: engineOf,
+    atWorkIn: (id) => atWork.get(id) ?? 0,
+    crash: () => {
+      isUp = false
+      fake.crash()
+      for (const request of sent.filter(({ gate }) => gate?.life === orphaned)) forget(request)
+      for (const gate of gates.closed())
+        if (gate.kind === 'engine' || gate.kind === 'event') gate.fail(away())
+    },
+    start: () => {
+      isUp = true
+    },
+    isUp: () => isUp,
+    cut: (life) => {
+      for (const request of sent.filter((each) => each.life === life)) {
+        const isLost = request.id === null || request.operation === 'exec' || random.chance(0.5)
+        if (isLost || !request.gate) {
+          forget(request)
+        } else {
+          note(`${request.gate.what} is still on its way`)
+          request.gate.life = orphaned
+        }
+      }
+    },
+    setSlow: (slow) => {
+      isSlow = slow
+    },
+  }
+}
+
+function away(): EngineError {
+  return new EngineError('engine_away', 'The engine is not there; it may be restarting. Try again.')
+}

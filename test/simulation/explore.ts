@@ -1,0 +1,63 @@
+// A schedule drawn from a seed, simulated. A failure is made as short as it can be, and told together with
+// the line that brings it back.
+
+import fc from 'fast-check'
+import type { Bench } from './bench.ts'
+import { type Result, simulate } from './simulate.ts'
+import { type Schedule, schedules } from './steps.ts'
+
+export type Draw = {
+  seed: number
+  /** Somebody sets the host's clock now and then. */
+  withJumps: boolean
+  /** Of the steps drawn only these, counted from 0; null: all. */
+  only: number[] | null
+}
+
+/** Attempts at making a failure shorter. */
+const MOST_ATTEMPTS = 200
+
+/** Null when all was well, else all there is to say. */
+export async function explore(bench: Bench, draw: Draw): Promise<string | null> {
+  const first = await simulate(bench, drawSchedule(draw))
+  if (first.faults.length === 0) return null
+  const all = draw.only ?? [...drawSchedule(draw).steps.keys()]
+  const only = await shorten(all.slice(0, first.stepsTaken), async (steps) => {
+    return (await simulate(bench, drawSchedule({ ...draw, only: steps }))).faults.length > 0
+  })
+  return report({ ...draw, only }, await simulate(bench, drawSchedule({ ...draw, only })))
+}
+
+export function drawSchedule({ seed, withJumps, only }: Draw): Schedule {
+  const [schedule] = fc.sample(fc.noBias(schedules({ withJumps })), { seed, numRuns: 1 })
+  if (!schedule) throw new Error('no schedule was drawn')
+  const { steps } = schedule
+  return only ? { ...schedule, steps: only.flatMap((index) => steps[index] ?? []) } : schedule
+}
+
+/** Leaves out parts, larger ones first, as long as what is left still fails. */
+async function shorten(steps: number[], fails: (steps: number[]) => Promise<boolean>): Promise<number[]> {
+  let kept = steps
+  let attempts = 0
+  for (let size = Math.ceil(kept.length / 2); size > 0; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let at = 0; at < kept.length && attempts < MOST_ATTEMPTS; attempts++) {
+      const without = [...kept.slice(0, at), ...kept.slice(at + size)]
+      if (await fails(without)) kept = without
+      else at += size
+    }
+  }
+  return kept
+}
+
+function report(draw: Draw, { history, faults }: Result): string {
+  const steps = drawSchedule(draw).steps.map((step) => `  ${JSON.stringify(step)}`)
+  const jumps = draw.withJumps ? ' --jumps' : ''
+  return [
+    ...steps,
+    '',
+    ...history,
+    '',
+    ...faults.map((fault) => `FAULT  ${fault}`),
+    `replay: npm run simulate -- --seed ${draw.seed}${jumps} --only ${(draw.only ?? []).join(',')}`,
+  ].join('\n')
+}

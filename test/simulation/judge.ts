@@ -1,0 +1,86 @@
+// What must hold of units whatever callers do: how they may change, what they are billed for, and what
+// may go wrong. Values in, a sentence for each fault out.
+
+import { AppError } from '../../src/contract/errors.ts'
+import { SECOND } from '../../src/lib/clock.ts'
+import { isOutage } from '../../src/store/outage.ts'
+import type { Seen } from './seen.ts'
+
+/** Spec 3 and design 4: from what to what. */
+const allowed = new Set(
+  `creating>running creating>stopped creating>error creating>destroying
+  running>stopping running>stopped running>sleeping running>destroying
+  stopping>stopped stopping>sleeping stopping>destroying
+  stopped>starting stopped>destroying
+  sleeping>starting sleeping>stopping sleeping>destroying
+  starting>running starting>stopped starting>sleeping starting>destroying
+  error>destroying destroying>destroyed`.split(/\s+/),
+)
+const reasons: Record<string, (string | null)[]> = {
+  running: [null],
+  stopped: ['user', 'exited'],
+  sleeping: ['idle', 'provider'],
+  error: [null],
+  destroyed: [null],
+}
+
+export function judgeBeginning({ state }: Seen): string[] {
+  return state === 'creating' ? [] : [`began as ${state}`]
+}
+
+export function judgeChange(before: Seen, now: Seen): string[] {
+  const faults: string[] = []
+  if (now.generation < before.generation) faults.push(`went back to run ${now.generation}`)
+  if (now.state === before.state) return faults
+  if (!allowed.has(`${before.state}>${now.state}`)) faults.push(`went from ${before.state} to ${now.state}`)
+  const isFor = reasons[now.state]
+  if (isFor && !isFor.includes(now.reason)) faults.push(`is ${now.state} for the reason ${now.reason}`)
+  return faults
+}
+
+/** A run begins no earlier than its unit was on the way to it, and ends when the unit stops running. */
+export function judgeTimes(before: Seen, now: Seen, nowMs: number): string[] {
+  const atMs = now.changedAt.getTime()
+  const beforeMs = before.changedAt.getTime()
+  const faults: string[] = []
+  if (atMs < beforeMs || atMs > nowMs) faults.push('changes out of time')
+  const run = now.runs.at(-1)
+  if (now.state === 'running' && before.state !== 'running' && run) {
+    const fromMs = run.from.getTime()
+    if (fromMs < beforeMs || fromMs > atMs) faults.push('is billed before it was on its way')
+  }
+  if (before.state === 'running' && now.state !== 'running' && run?.to) {
+    // What ended by itself ended before that was noticed.
+    const isOwnEnd = now.state === 'stopped' || now.state === 'sleeping'
+    const longerMs = run.to.getTime() - atMs
+    if (longerMs > 0 || (longerMs < 0 && !isOwnEnd))
+      faults.push(`is billed ${longerMs} ms longer than it ran`)
+  }
+  return faults
+}
+
+export function judgeRuns({ state, runs }: Seen): string[] {
+  const faults: string[] = []
+  const open = runs.filter(({ to }) => to === null).length
+  if (open !== (state === 'running' ? 1 : 0)) faults.push(`is ${state} with ${open} open runs`)
+  for (const [index, { from, to }] of runs.entries()) {
+    const before = runs[index - 1]
+    if (to && to < from) faults.push('has a run that ends before it begins')
+    if (before?.to && before.to > from) faults.push('has runs that overlap')
+  }
+  return faults
+}
+
+/** As long as a call waits for a unit that is on its way, at the least. */
+export const WAIT_MS = 30 * SECOND
+/** Refusals that say what is wrong with the call or the moment, and nothing of a failure. */
+const refusals = ['invalid_state', 'quota_exceeded', 'conflict', 'not_found']
+
+/** Whatever fails says what is wrong. While nothing is broken, that is never the service. */
+export function judgeFailure(error: unknown, isCalm: boolean, tookMs: number): string[] {
+  if (!(error instanceof AppError)) return isOutage(error) ? [] : [`fails with a bug: ${String(error)}`]
+  const { code, message } = error
+  const isOwnFault = refusals.includes(code) || message.startsWith('The unit could not be started.')
+  const isLate = code === 'unavailable' && tookMs >= WAIT_MS
+  return !isCalm || isOwnFault || isLate ? [] : [`fails without any trouble: ${message}`]
+}

@@ -1,0 +1,170 @@
+// The reference finds each fault it is there for: a judge that never condemns proves nothing.
+
+import { beforeEach, describe, expect, it } from 'vitest'
+import { invalidState } from '../../src/contract/errors.ts'
+import { MINUTE, SECOND } from '../../src/lib/clock.ts'
+import type { Call } from './calls.ts'
+import { createLife } from './gates.ts'
+import { createReference, type Reference } from './reference.ts'
+import { createRegister } from './register.ts'
+import type { Seen } from './seen.ts'
+
+const BEGINNING = Date.UTC(2030, 4, 15)
+let nowMs: number
+let reference: Reference
+
+beforeEach(() => {
+  nowMs = BEGINNING
+  reference = createReference({
+    nowMs: () => nowMs,
+    elapsedMs: () => nowMs,
+    hasJumped: () => false,
+    maxConcurrentUnits: new Map([['key', 1]]),
+    atWorkIn: () => 0,
+    isCalm: true,
+  })
+})
+
+let unit: Seen
+/** The unit as it is seen next, a second later. */
+function see(change: Partial<Seen>): void {
+  nowMs += SECOND
+  unit = { ...unit, changedAt: new Date(nowMs), ...change }
+  reference.seen([unit])
+}
+
+function seeRunning(): void {
+  unit = {
+    id: 'unit',
+    state: 'creating',
+    generation: 1,
+    reason: null,
+    heldBy: 'key',
+    frozen: false,
+    sleep: '1m',
+    isSick: false,
+    changedAt: new Date(nowMs),
+    runs: [],
+  }
+  reference.seen([unit])
+  see({ state: 'running', runs: [{ from: new Date(nowMs + SECOND), to: null }] })
+}
+
+/** The run that is open ends with this. */
+const ended = () => unit.runs.map(({ from, to }) => ({ from, to: to ?? new Date(nowMs + SECOND) }))
+const stopping = () => see({ state: 'stopping', reason: 'user', runs: ended() })
+
+function call(what: Call['what']): Call {
+  const made: Call = {
+    number: 1,
+    what,
+    unitId: 'unit',
+    life: createLife('server'),
+    askedMs: nowMs,
+    beganMs: nowMs,
+    path: '/data/a',
+    content: 'a',
+    readFrom: 0,
+    statesBefore: 0,
+    now: false,
+    wasStarted: false,
+    isUse: false,
+    outcome: null,
+  }
+  reference.asked(made)
+  return made
+}
+
+describe('an honest history', () => {
+  it('has no fault', () => {
+    seeRunning()
+    const stop = call('stop')
+    stopping()
+    see({ state: 'stopped' })
+    reference.answered(stop, { ok: true, value: null })
+    const destroy = call('destroy')
+    see({ state: 'destroying', reason: null })
+    see({ state: 'destroyed' })
+    reference.answered(destroy, { ok: true, value: null })
+    expect(reference.faults).toEqual([])
+  })
+})
+
+describe('the reference finds', () => {
+  const histories: Record<string, () => void> = {
+    'a unit that comes back from the dead': () => {
+      seeRunning()
+      see({ state: 'destroying', runs: ended() })
+      see({ state: 'destroyed' })
+      see({ state: 'running', runs: [...unit.runs, { from: new Date(nowMs), to: null }] })
+    },
+    'a unit that starts though it was stopped': () => {
+      seeRunning()
+      const stop = call('stop')
+      stopping()
+      see({ state: 'stopped' })
+      reference.answered(stop, { ok: true, value: null })
+      see({ state: 'starting', generation: 2 })
+    },
+    'a stop that is answered while the unit runs': () => {
+      seeRunning()
+      reference.answered(call('stop'), { ok: true, value: null })
+    },
+    'a stop that is refused while the unit runs': () => {
+      seeRunning()
+      reference.answered(call('stop'), { ok: false, error: invalidState('It runs.', {}) })
+    },
+    'more units than a key may run': () => {
+      seeRunning()
+      reference.seen([unit, { ...unit, id: 'other', state: 'creating', runs: [] }])
+    },
+    'a unit that sleeps before its time': () => {
+      seeRunning()
+      see({ state: 'stopping', reason: 'idle', runs: ended() })
+    },
+    'a unit that wakes though nobody called': () => {
+      seeRunning()
+      nowMs += 2 * MINUTE
+      see({ state: 'stopping', reason: 'idle', runs: ended() })
+      see({ state: 'sleeping' })
+      nowMs += 10 * MINUTE
+      see({ state: 'starting', generation: 2 })
+    },
+    'a run that is billed on': () => {
+      seeRunning()
+      see({ state: 'stopping', reason: 'user' })
+    },
+    'a run that is billed from before it was wanted': () => {
+      seeRunning()
+      stopping()
+      see({ state: 'stopped' })
+      see({ state: 'starting', generation: 2 })
+      see({
+        state: 'running',
+        reason: null,
+        runs: [...unit.runs, { from: new Date(BEGINNING + 3 * SECOND), to: null }],
+      })
+    },
+  }
+  it.each(Object.keys(histories))('%s', (name) => {
+    histories[name]?.()
+    expect(reference.faults).not.toEqual([])
+  })
+})
+
+describe('a register', () => {
+  it('knows what a read may find, and what not', () => {
+    const register = createRegister()
+    const find = (content: string | null) => register.judge(register.moment(), content)
+    expect(find(null)).toEqual([])
+    register.asked(1, 'one')
+    expect([...find(null), ...find('one')]).toEqual([])
+    register.answered(1)
+    expect(find(null)).toHaveLength(1)
+    register.asked(2, 'two')
+    expect([...find('one'), ...find('two')]).toEqual([])
+    register.answered(2)
+    expect(find('two')).toEqual([])
+    expect(find('one')).toHaveLength(1)
+  })
+})

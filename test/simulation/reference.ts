@@ -1,0 +1,245 @@
+// What callers may rely on, written down a second time and as simply as possible: no way here, no step and no
+// lock, only what was asked, what was answered, and what the database was seen to say after each commit.
+
+import { AppError } from '../../src/contract/errors.ts'
+import { MINUTE } from '../../src/lib/clock.ts'
+import { sleepWindowMs } from '../../src/lib/duration.ts'
+import type { Call, Outcome } from './calls.ts'
+import { judgeBeginning, judgeChange, judgeFailure, judgeRuns, judgeTimes, WAIT_MS } from './judge.ts'
+import { createRegister, type Register } from './register.ts'
+import type { Seen } from './seen.ts'
+
+export type Reference = {
+  asked: (call: Call) => void
+  answered: (call: Call, outcome: Outcome) => void
+  /** The server died under it: whether it happened nobody knows. */
+  cutOff: (call: Call) => void
+  /** A sibling sent packets to somebody. */
+  sent: () => void
+  seen: (units: Seen[]) => void
+  /** What was not as it must be, so far. */
+  faults: string[]
+  unanswered: () => Call[]
+  units: () => Seen[]
+  /** The n-th, round and round, of those that live and one that does not. */
+  unitAt: (index: number) => Seen | undefined
+  file: (id: string, path: string) => Register
+  /** Milliseconds the unit was seen to run. */
+  ranMs: (id: string) => number
+}
+
+/** What the reference is told of the world. */
+export type Surroundings = {
+  nowMs: () => number
+  /** Of time that nobody sets. */
+  elapsedMs: () => number
+  /** Times on records cannot be compared any more: somebody set the clock. */
+  hasJumped: () => boolean
+  maxConcurrentUnits: ReadonlyMap<string, number>
+  /** Commands and transfers at work in a unit's machine. */
+  atWorkIn: (id: string) => number
+  /** Nothing was broken: nothing may fail. */
+  isCalm: boolean
+}
+
+type Known = {
+  seen: Seen
+  /** When it was last used for certain, at the latest. */
+  usedMs: number
+  /** A stop was answered, and nobody has asked for a start since. */
+  staysDown: boolean
+  /** The states it was in, one after the other. */
+  states: string[]
+  files: Map<string, Register>
+}
+
+/** Where a call that is answered had its unit, at the latest then. */
+const reaches: Partial<Record<Call['what'], string>> = {
+  start: 'running',
+  exec: 'running',
+  write: 'running',
+  read: 'running',
+  stop: 'stopped',
+  destroy: 'destroyed',
+}
+/** From where there is no way back. */
+const gone = ['error', 'destroying', 'destroyed']
+/** Where a call is refused. */
+const forbids: Partial<Record<Call['what'], string[]>> = {
+  start: gone,
+  stop: gone,
+  exec: [...gone, 'stopped', 'stopping'],
+  write: [...gone, 'stopped', 'stopping'],
+  read: [...gone, 'stopped', 'stopping'],
+}
+const live = ['creating', 'starting', 'running', 'stopping']
+/** Neighbours wake one after the other, and packets are good for a minute. */
+const WAKES_WITHIN_MS = 3 * MINUTE
+
+export function createReference(around: Surroundings): Reference {
+  const known = new Map<string, Known>()
+  const unanswered = new Set<Call>()
+  const sleepsNow: Call[] = []
+  const faults: string[] = []
+  /** When somebody last did what may wake a unit. */
+  let calledMs = 0
+  const condemn = (who: string, found: string[]) => faults.push(...found.map((fault) => `${who}: ${fault}`))
+
+  function asked(call: Call): void {
+    unanswered.add(call)
+    if (call.isUse) calledMs = around.nowMs()
+    const unit = known.get(call.unitId ?? '')
+    if (!unit) return
+    call.statesBefore = unit.states.length
+    if (call.now) sleepsNow.push(call)
+    if (call.what === 'start') unit.staysDown = false
+    if (call.what === 'write') fileOf(unit, call.path).asked(call.number, call.content)
+  }
+
+  function answered(call: Call, outcome: Outcome): void {
+    unanswered.delete(call)
+    if (call.isUse) calledMs = around.nowMs()
+    if (!outcome.ok) {
+      const tookMs = around.elapsedMs() - call.beganMs
+      condemn(`call ${call.number} (${call.what})`, judgeFailure(outcome.error, around.isCalm, tookMs))
+    }
+    const unit = known.get(call.unitId ?? '')
+    if (!unit) return
+    const meanwhile = unit.states.slice(call.statesBefore - 1)
+    if (outcome.ok) fulfilled(call, unit, meanwhile, outcome.value)
+    else refused(call, unit, meanwhile, outcome.error)
+  }
+
+  function fulfilled(call: Call, unit: Known, meanwhile: string[], value: unknown): void {
+    const { id } = unit.seen
+    const reached = reaches[call.what]
+    // A process may end as soon as it has been started.
+    const isBrief = call.what === 'start' && meanwhile.join().includes('starting,stopped')
+    const isTrue = !reached || isBrief || meanwhile.includes(reached)
+    if (!isTrue) condemn(id, [`was only ${meanwhile.join(', ')}, and call ${call.number} was answered`])
+    if (call.isUse) unit.usedMs = Math.max(unit.usedMs, call.askedMs)
+    if (call.what === 'write') fileOf(unit, call.path).answered(call.number)
+    if (call.what === 'read') condemn(id, fileOf(unit, call.path).judge(call.readFrom, String(value)))
+    if (call.what === 'start') for (const stop of unanswered) if (stop.unitId === id) stop.wasStarted = true
+    if (call.what === 'stop') {
+      const isStarted = [...unanswered].some(({ what, unitId }) => what === 'start' && unitId === id)
+      unit.staysDown = !isStarted && !call.wasStarted
+      condemn(id, judgeRest(unit))
+    }
+  }
+
+  /** Only where the unit was may forbid a call, or that it waited long enough. */
+  function refused(call: Call, unit: Known, meanwhile: string[], error: unknown): void {
+    const { id } = unit.seen
+    const code = codeOf(error)
+    if (code === 'not_found' && call.what === 'read') {
+      condemn(id, fileOf(unit, call.path).judge(call.readFrom, null))
+    }
+    const forbidding = forbids[call.what]
+    if (code !== 'invalid_state' || !forbidding || around.elapsedMs() - call.beganMs >= WAIT_MS) return
+    const isTrue = meanwhile.some((state) => forbidding.includes(state))
+    if (!isTrue) condemn(id, [`was ${meanwhile.join(', ')}, and call ${call.number} was refused`])
+  }
+
+  function seen(units: Seen[]): void {
+    for (const unit of units) {
+      const before = known.get(unit.id)
+      if (before) condemn(unit.id, compare(before, unit))
+      else condemn(unit.id, begin(unit))
+      if (!around.hasJumped()) condemn(unit.id, judgeRuns(unit))
+    }
+    for (const [holder, most] of around.maxConcurrentUnits) {
+      const count = units.filter((unit) => unit.heldBy === holder && isLive(unit)).length
+      if (count > most) condemn(holder, [`has ${count} units at once, of ${most}`])
+    }
+  }
+
+  /** What is stopped in its sleep is let go of, and takes no room that it did not have. */
+  function isLive({ id, state }: Seen): boolean {
+    const wasAsleep = known.get(id)?.states.at(-2) === 'sleeping'
+    return live.includes(state) && !(state === 'stopping' && wasAsleep)
+  }
+
+  function begin(unit: Seen): string[] {
+    const usedMs = around.nowMs()
+    known.set(unit.id, { seen: unit, usedMs, staysDown: false, states: [unit.state], files: new Map() })
+    return judgeBeginning(unit)
+  }
+
+  function compare(unit: Known, now: Seen): string[] {
+    const { seen: before } = unit
+    unit.seen = now
+    if (now.state === before.state) return judgeChange(before, now)
+    unit.states.push(now.state)
+    if (now.state === 'running') unit.usedMs = Math.max(unit.usedMs, now.changedAt.getTime())
+    const fellAsleep = before.state === 'running' && now.state === 'stopping' && now.reason === 'idle'
+    const isTimely = !around.hasJumped()
+    return [
+      ...judgeChange(before, now),
+      ...judgeRest(unit),
+      ...(isTimely ? judgeTimes(before, now, around.nowMs()) : []),
+      ...(isTimely && fellAsleep ? judgeSleep(unit) : []),
+      ...(isTimely && before.state === 'sleeping' && now.state === 'starting' ? judgeWake() : []),
+    ]
+  }
+
+  function judgeRest({ staysDown, seen: { state } }: Known): string[] {
+    if (!staysDown || ['stopped', 'destroying', 'destroyed'].includes(state)) return []
+    return [`was stopped, and is ${state} though nobody asked for a start`]
+  }
+
+  /** Nobody sleeps before the time, nor in the middle of a command. */
+  function judgeSleep({ seen: unit, usedMs }: Known): string[] {
+    // One that fails for a unit of the stack goes on for the others.
+    const isGoingOn = ({ outcome, askedMs }: Call) =>
+      outcome === null || (!outcome.ok && around.nowMs() - askedMs < MINUTE)
+    if (sleepsNow.some(isGoingOn)) return []
+    const earlyMs = usedMs + sleepWindowMs(unit.sleep) - around.nowMs()
+    return [
+      ...(earlyMs > 0 ? [`sleeps ${earlyMs} ms before its window has passed`] : []),
+      ...(around.atWorkIn(unit.id) > 0 ? ['sleeps while a command runs in it'] : []),
+    ]
+  }
+
+  function judgeWake(): string[] {
+    const isCalled = [...unanswered].some(({ isUse }) => isUse) || around.nowMs() - calledMs < WAKES_WITHIN_MS
+    return isCalled ? [] : ['wakes, and nobody called']
+  }
+
+  function fileOf({ files }: Known, path: string): Register {
+    const file = files.get(path) ?? createRegister()
+    files.set(path, file)
+    return file
+  }
+
+  return {
+    asked,
+    answered,
+    cutOff: (call) => void unanswered.delete(call),
+    sent: () => {
+      calledMs = around.nowMs()
+    },
+    seen,
+    faults,
+    unanswered: () => [...unanswered],
+    units: () => [...known.values()].map((unit) => unit.seen),
+    unitAt: (index) => {
+      const units = [...known.values()].map((unit) => unit.seen)
+      const isGone = ({ state }: Seen) => gone.includes(state)
+      const choice = [...units.filter((unit) => !isGone(unit)), ...units.filter(isGone).slice(-1)]
+      return choice[index % Math.max(1, choice.length)]
+    },
+    file: (id, path) => {
+      const unit = known.get(id)
+      return unit ? fileOf(unit, path) : createRegister()
+    },
+    ranMs: (id) => {
+      const runs = known.get(id)?.seen.runs ?? []
+      return runs.reduce((sum, { from, to }) => sum + ((to?.getTime() ?? around.nowMs()) - from.getTime()), 0)
+    },
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof AppError ? error.code : ''
+}

@@ -1,0 +1,40 @@
+// What the database says of every unit, as it is committed.
+
+import type { SimulatedDatabase } from './database.ts'
+
+/** A unit with its runs, oldest first. */
+export type Seen = {
+  id: string
+  state: string
+  generation: number
+  reason: string | null
+  frozen: boolean
+  heldBy: string
+  sleep: string
+  /** It is never ready, by its own healthcheck. */
+  isSick: boolean
+  changedAt: Date
+  runs: { from: Date; to: Date | null }[]
+}
+
+const UNITS = `
+  select id, state, generation, stopped_reason as reason, frozen, held_by as "heldBy", sleep,
+    coalesce(spec #>> '{healthcheck,cmd,0}' = 'false', false) as "isSick", changed_at as "changedAt",
+    array(select started_at from runs where unit_id = units.id order by runs.id) as "from",
+    array(select ended_at from runs where unit_id = units.id order by runs.id) as "to"
+  from units order by id`
+
+type Row = Omit<Seen, 'runs'> & { from: Date[]; to: (Date | null)[] }
+
+export async function readUnits(database: SimulatedDatabase): Promise<Seen[]> {
+  const rows = await database.query<Row>(UNITS)
+  return rows.map(({ from, to, ...unit }) => ({
+    ...unit,
+    runs: from.map((begin, index) => ({ from: begin, to: to[index] ?? null })),
+  }))
+}
+
+/** In a few words. */
+export function standingOf({ state, reason, frozen, generation }: Seen): string {
+  return `${state}${reason ? ` (${reason})` : ''}${frozen ? ' frozen' : ''}, run ${generation}`
+}

@@ -1,0 +1,196 @@
+// One schedule from its beginning to its end: its steps, then peace, and by then everything must be as the
+// reference says, every call answered, and every unit able to sleep, wake and go.
+
+import { priceNanoCentsPerHour } from '../../src/domain/billing/prices.ts'
+import type { FakeEngine } from '../../src/engine/fake-engine.ts'
+import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
+import type { UnitRecord } from '../../src/store/unit-record.ts'
+import { listUnitsOfTeam } from '../../src/store/units.ts'
+import { findUnsettled } from '../support/invariants.ts'
+import type { Bench } from './bench.ts'
+import { paths, type Wish } from './calls.ts'
+import type { Schedule, Step } from './steps.ts'
+import { bringAbout, endAllTrouble } from './troubles.ts'
+import { createWorld, isReady, type World } from './world.ts'
+
+export type Result = {
+  /** What was not as it must be; empty when all was well. */
+  faults: string[]
+  /** How many steps there were until then. */
+  stepsTaken: number
+  /** What happened, for a person; everything, for comparison. */
+  history: string[]
+  trace: string[]
+}
+
+class Fault extends Error {}
+
+/** `spoil` breaks the engine, to see whether that is found. */
+export async function simulate(
+  bench: Bench,
+  { seed, isCalm, steps }: Schedule,
+  spoil: (engine: FakeEngine) => void = () => {},
+): Promise<Result> {
+  const world = await createWorld(bench, seed, isCalm)
+  spoil(world.fake)
+  let stepsTaken = 0
+  try {
+    await world.startServer()
+    await world.stillness()
+    await openAll(world)
+    for (const step of steps) {
+      stepsTaken += 1
+      await take(world, step, isCalm)
+    }
+    await comeToRest(world)
+    await fallAsleep(world)
+    await comeBack(world)
+    await end(world)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+  } finally {
+    await world.end()
+  }
+  const { history, trace, reference } = world
+  return { faults: reference.faults.map(world.label), stepsTaken, history, trace }
+}
+
+async function take(world: World, { act, gates }: Step, isCalm: boolean): Promise<void> {
+  if ('wish' in act) {
+    // Whoever finds nobody there comes again in a moment.
+    if (!world.app()) await passTime(world, SECOND, SECOND)
+    const [first, second] = world.bench.callers
+    world.call(act.by === 0 ? first : second, act.wish)
+  } else if ('passMs' in act) {
+    world.note(`${act.passMs / SECOND} s pass`)
+    await passTime(world, act.passMs, HOP_MS)
+  } else if (!isCalm || act.trouble === 'a process ends') {
+    const { trouble, ...details } = act
+    world.note(`! ${[trouble, ...Object.values(details)].join(' ')}`)
+    await bringAbout(world, act)
+  }
+  await world.stillness()
+  check(world)
+  for (let opened = 0; opened < gates; opened++) if (!(await openOne(world))) break
+}
+
+/** Opens one of the gates that can be opened, if there is one. */
+async function openOne(world: World): Promise<boolean> {
+  const { gates, random, clock, trace } = world
+  const [first, ...rest] = gates.closed().filter((gate) => !gate.isSlow && isReady(world, gate))
+  if (!first) return false
+  const gate = random.pick([first, ...rest])
+  trace.push(world.label(`${clock.elapsedMs()} ${gate.life.name}: ${gate.what}`))
+  gate.open()
+  clock.advance(random.below(3))
+  await world.stillness()
+  check(world)
+  return true
+}
+
+/** More than this without the clock moving on, and somebody spins. */
+const MOST_GATES = 3000
+
+async function openAll(world: World): Promise<void> {
+  for (let opened = 0; await openOne(world); opened++) {
+    if (opened > MOST_GATES) refuse(world, 'the service never rests')
+  }
+}
+
+/** Less than a third of the shortest window, so that who is in use can say so in time. */
+const HOP_MS = 18 * SECOND
+
+/** In hops, in which all that has come due happens; slow answers come some time. */
+async function passTime(world: World, ms: number, hopMs: number): Promise<void> {
+  const { clock, gates, random } = world
+  const endMs = clock.elapsedMs() + ms
+  while (clock.elapsedMs() < endMs) {
+    const leftMs = endMs - clock.elapsedMs()
+    clock.advance(Math.min(leftMs, 1 + random.below(hopMs)))
+    for (const gate of gates.closed()) if (gate.isSlow) gate.isSlow = random.chance(0.7)
+    await openAll(world)
+  }
+}
+
+/** Longer than any wait there is for something that failed. */
+const REST_MS = 5 * MINUTE
+
+/** Troubles end: every call is answered, and what is on the engine is what the database wants. */
+async function comeToRest(world: World): Promise<void> {
+  const { database, fake, clock, reference } = world
+  endAllTrouble(world)
+  const endMs = clock.elapsedMs() + REST_MS
+  for (;;) {
+    await passTime(world, 10 * SECOND, 5 * SECOND)
+    const unsettled = await findUnsettled({ db: database.direct }, fake, { isClockSet: clock.hasJumped() })
+    const calls = reference.unanswered().map(({ number, what }) => `call ${number} (${what}) is not answered`)
+    if (world.app() && unsettled.length + calls.length === 0) return
+    if (clock.elapsedMs() > endMs) refuse(world, ...unsettled, ...calls)
+  }
+}
+
+/** Longer than every window, and the time in which a service that was away puts nobody to sleep. */
+const SLEEP_MS = 4 * MINUTE
+
+async function fallAsleep(world: World): Promise<void> {
+  const { reference } = world
+  await passTime(world, SLEEP_MS, MINUTE)
+  for (const { id, state, sleep } of reference.units()) {
+    if (state === 'running' && sleep !== 'never') reference.faults.push(`${id}: nobody uses it, and it runs`)
+  }
+  check(world)
+}
+
+/** Every unit wakes by a call or starts, and has what was written to it. */
+async function comeBack(world: World): Promise<void> {
+  const { reference } = world
+  for (const { id, state, isSick } of reference.units()) {
+    if (isSick) continue
+    if (state === 'stopped') await mustAnswer(world, { call: 'start', unit: 0 }, id)
+    if (!['running', 'stopped', 'sleeping'].includes(state)) continue
+    await mustAnswer(world, { call: 'exec', unit: 0, forS: 0 }, id)
+    for (const path of paths.filter((each) => reference.file(id, each).isThere())) {
+      await mustAnswer(world, { call: 'read', unit: 0, path }, id)
+    }
+  }
+}
+
+/** Everything goes for good, and has cost what it ran. */
+async function end(world: World): Promise<void> {
+  const { reference, fake, database, clock } = world
+  if (reference.units().some(({ state }) => state === 'error')) await passTime(world, HOUR, HOUR)
+  for (const { id } of reference.units()) await mustAnswer(world, { call: 'destroy', unit: 0 }, id)
+  const unsettled = await findUnsettled({ db: database.direct }, fake, { isClockSet: clock.hasJumped() })
+  const left = fake.machines().map(({ id }) => `${id}: it is destroyed, and its machine is there`)
+  if (unsettled.length + left.length > 0) refuse(world, ...unsettled, ...left)
+  for (const { id, size, costNanoCents } of await listCosts(world)) {
+    const owed = (BigInt(reference.ranMs(id)) * priceNanoCentsPerHour[size]) / BigInt(HOUR)
+    if (owed !== costNanoCents) reference.faults.push(`${id}: costs ${costNanoCents}, and should ${owed}`)
+  }
+  check(world)
+}
+
+async function listCosts({ database, bench, clock }: World): Promise<UnitRecord[]> {
+  const { teamId } = bench.roomy
+  const filter = { teamId, stack: null, destroyedToo: true, before: null, limit: 500, now: clock.now() }
+  return await listUnitsOfTeam(database.direct, filter)
+}
+
+async function mustAnswer(world: World, wish: Wish, id: string): Promise<void> {
+  const call = world.call(world.bench.roomy, wish, id)
+  if (!call) return refuse(world, 'nobody answers')
+  const endMs = world.clock.elapsedMs() + MINUTE
+  await world.stillness()
+  await openAll(world)
+  while (!call.outcome && world.clock.elapsedMs() < endMs) await passTime(world, SECOND, SECOND)
+  if (!call.outcome?.ok) refuse(world, `call ${call.number} (${call.what}) must be answered, and is not`)
+}
+
+function refuse(world: World, ...faults: string[]): never {
+  world.reference.faults.push(...faults)
+  throw new Fault()
+}
+
+function check({ reference }: World): void {
+  if (reference.faults.length > 0) throw new Fault()
+}

@@ -1,0 +1,99 @@
+// As many schedules as a test run has time for; `npm run simulate` runs more. A failure says which line brings
+// it back.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { FakeEngine } from '../../src/engine/fake-engine.ts'
+import { type Bench, createBench } from './bench.ts'
+import { drawSchedule, explore } from './explore.ts'
+import { simulate } from './simulate.ts'
+
+const SCHEDULES = 300
+const SCHEDULES_WITH_JUMPS = 60
+/** Beside each other, so that Postgres and this process both have something to do. */
+const BENCHES = 3
+
+let benches: Bench[]
+beforeAll(async () => {
+  benches = await Promise.all(Array.from({ length: BENCHES }, () => createBench()))
+})
+afterAll(async () => await Promise.all(benches.map((bench) => bench.close())))
+
+/** The first failure among so many seeds. */
+async function findFailure(count: number, withJumps: boolean): Promise<string | null> {
+  let seed = 0
+  let failure: string | null = null
+  const work = async (bench: Bench) => {
+    while (seed < count && failure === null) {
+      seed += 1
+      failure = (await explore(bench, { seed, withJumps, only: null })) ?? failure
+    }
+  }
+  await Promise.all(benches.map(work))
+  return failure
+}
+
+describe('whatever callers do, and whatever breaks when', () => {
+  it(`every promise is kept in ${SCHEDULES} schedules`, { timeout: 600_000 }, async () =>
+    expect(await findFailure(SCHEDULES, false)).toBeNull(),
+  )
+
+  it(
+    `every promise that needs no calendar is kept in ${SCHEDULES_WITH_JUMPS} in which the clock jumps`,
+    { timeout: 300_000 },
+    async () => expect(await findFailure(SCHEDULES_WITH_JUMPS, true)).toBeNull(),
+  )
+})
+
+describe('a seed', () => {
+  it.each([1, 2, 3])(
+    '%i brings back exactly what it brought about before',
+    async (seed) => {
+      const schedule = drawSchedule({ seed, withJumps: true, only: null })
+      const traces = await Promise.all(
+        benches.map(async (bench) => (await simulate(bench, schedule)).trace.join('\n')),
+      )
+      expect(new Set(traces).size).toBe(1)
+      expect(traces[0]?.length).toBeGreaterThan(1_000)
+    },
+    60_000,
+  )
+})
+
+describe('the simulation', () => {
+  const spoils: { what: string; spoil: (engine: FakeEngine) => void }[] = [
+    {
+      what: 'loses what was written',
+      spoil: (engine) => {
+        engine.writeFile = async (_ref, _path, { length }) => ({ bytes: length, sha256: '', verified: true })
+      },
+    },
+    {
+      what: 'keeps what was destroyed',
+      spoil: (engine) => {
+        engine.destroy = async () => {}
+      },
+    },
+    {
+      what: 'never answers a stop',
+      spoil: (engine) => {
+        engine.stop = () => new Promise(() => {})
+      },
+    },
+  ]
+  it.each(spoils)(
+    '$what',
+    async ({ spoil }) => {
+      const [bench] = benches
+      if (!bench) throw new Error('no bench')
+      let seed = 0
+      let faults: string[] = []
+      while (faults.length === 0) {
+        seed += 1
+        const schedule = drawSchedule({ seed, withJumps: false, only: null })
+        faults = (await simulate(bench, schedule, spoil)).faults
+      }
+      expect(faults.join()).not.toBe('')
+    },
+    60_000,
+  )
+})

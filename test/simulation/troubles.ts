@@ -1,0 +1,62 @@
+// What befalls the service: brought about, and brought to an end.
+
+import type { Operation } from '../../src/engine/fake/faults.ts'
+import { SECOND } from '../../src/lib/clock.ts'
+import { type Trouble, troubled } from './steps.ts'
+import type { World } from './world.ts'
+
+export async function bringAbout(world: World, act: Trouble): Promise<void> {
+  const { fake, database, clock, reference } = world
+  const unit = 'unit' in act ? reference.unitAt(act.unit) : undefined
+  const machine = fake.machines().find(({ id }) => id === unit?.id)
+  switch (act.trouble) {
+    case 'the server dies':
+      return await world.killServer()
+    case 'the engine dies':
+      return killEngine(world, act.forMs)
+    case 'the host dies':
+      await world.killServer()
+      killEngine(world, SECOND)
+      for (const { id } of fake.machines()) fake.loseMachine(id)
+      return clock.reboot()
+    case 'a process ends':
+      if (machine) fake.endProcess(machine.id, { code: act.code })
+      return
+    case 'a machine is lost':
+      if (machine) fake.loseMachine(machine.id)
+      return
+    case 'the engine fails':
+      return fake.fail(act.operation, act.kind, { when: act.when })
+    case 'the engine is slow':
+      return fake.delay(act.operation, act.forMs, { when: act.when })
+    case 'the connection breaks':
+      return database.breakAfter(act.queries, act.side)
+    case 'the database is away':
+      database.setUp(false)
+      return world.later(act.forMs, 'the database is back', () => database.setUp(true))
+    case 'memory is left':
+      return fake.setCapacity({ availableMemoryMb: act.mb })
+    case 'packets are sent':
+      if (unit) fake.sendPackets([unit.id])
+      return reference.sent()
+    case 'the clock jumps':
+      return clock.jump(act.byMs)
+  }
+}
+
+function killEngine({ engine, later }: World, forMs: number): void {
+  if (!engine.isUp()) return
+  engine.crash()
+  later(forMs, 'the engine is back', () => engine.start())
+}
+
+/** From here on everything works, and at once. Who was waiting for it waits no longer. */
+export function endAllTrouble({ engine, database, fake, gates, note }: World): void {
+  note('all trouble ends')
+  engine.start()
+  engine.setSlow(false)
+  database.heal()
+  for (const operation of Object.keys(troubled) as Operation[]) fake.heal(operation)
+  fake.setCapacity({ availableMemoryMb: 65_536 })
+  for (const gate of gates.closed()) gate.isSlow = false
+}
