@@ -81,7 +81,7 @@ describe('the simulation', () => {
     },
   ]
   it.each(spoils)(
-    '$what',
+    'finds an engine that $what',
     async ({ spoil }) => {
       const [bench] = benches
       if (!bench) throw new Error('no bench')
