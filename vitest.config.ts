@@ -17,6 +17,8 @@ export default defineConfig({
           exclude: ['**/*.host.test.ts', 'node_modules/**'],
           pool: 'threads',
           isolate: false,
+          // Generous: a machine that does other things besides must not fail what is right.
+          testTimeout: 30_000,
           globalSetup: ['test/support/postgres.ts'],
         },
       },
