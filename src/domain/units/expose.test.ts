@@ -19,7 +19,7 @@ import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { exposeUnit } from './expose.ts'
 import { getUnit } from './get.ts'
-import { resumePassingUnits } from './reconcile.ts'
+import { reconcileMachines, resumePassingUnits } from './reconcile.ts'
 import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'
@@ -220,6 +220,17 @@ describe('publishing', () => {
     })
     await expose(id, { port: 4000 })
     expect(await get(id)).toMatchObject({ state: 'running', error: null })
+  })
+
+  it('leaves no run of before behind, though neither its end nor what takes that back succeeds', async () => {
+    const { id } = await makeUnit(domain.app, caller)
+    await expose(id, { port: 3000 })
+    domain.troubles.set('restart.end.before', 'error').set('restart.end.undo.before', 'error')
+    await expect(expose(id, { port: 4000 })).rejects.toThrow('a test wanted an error')
+    expect((await get(id)).state).toBe('sleeping')
+    domain.clock.advance(11_000)
+    await reconcileMachines(domain.app)
+    expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
   })
 
   it('ends in the wanted state when the server dies while the unit is started anew', async () => {

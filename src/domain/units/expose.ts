@@ -7,7 +7,6 @@
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Expose, Exposed } from '../../contract/endpoint.ts'
-import type { Step } from '../../lib/saga.ts'
 import type { Database } from '../../store/db.ts'
 import { type EndpointRecord, insertEndpoint, moveEndpoint, retireEndpoint } from '../../store/endpoints.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
@@ -21,11 +20,10 @@ import { usesOwnHost } from './env.ts'
 import { notPossibleNow } from './failures.ts'
 import { getRecord } from './get.ts'
 import { useUnit } from './in-use.ts'
-import { machineRef } from './machine.ts'
-import { STOP_GRACE_MS, startWay } from './run.ts'
+import { restartWay } from './run.ts'
 import { getSettledUnit } from './settled.ts'
 import { transition } from './transition.ts'
-import { walk, type Walk, type Way } from './way.ts'
+import { walk } from './way.ts'
 
 const REFUSED = 'it cannot be published'
 
@@ -106,20 +104,4 @@ function warningOf({ current, needsName, port }: Choice, restarted: boolean): st
   ]
   const said = sentences.filter((sentence) => sentence !== false)
   return said.length === 0 ? null : said.join(' ')
-}
-
-// The run before this one ends as a stop ends it. Whoever resumes after a crash takes the way of a start, which
-// kills what is left of it.
-const endStep: Step<Walk> = {
-  name: 'end',
-  run: async ({ app, unit }) => {
-    const before = { ...machineRef(unit), generation: unit.generation - 1 }
-    await app.engine.stop(before, STOP_GRACE_MS)
-  },
-}
-
-/** A `starting` unit that ran until now to `running`. */
-const restartWay: Way = {
-  ...startWay,
-  saga: { name: 'restart', steps: [endStep, ...startWay.saga.steps] },
 }

@@ -15,11 +15,12 @@ import type { Caller } from '../credentials/caller.ts'
 import { createWay } from './create.ts'
 import { destroyErroredUnits, destroyUnit, destroyWay } from './destroy.ts'
 import { execInUnit } from './exec.ts'
+import { exposeUnit } from './expose.ts'
 import { coolUnit, coolWay, sleepWay } from './fall-asleep.ts'
 import { readFile, writeFile } from './files.ts'
 import { listUnits } from './list.ts'
 import { reconcileMachines, recover, resumePassingUnits } from './reconcile.ts'
-import { startWay } from './run.ts'
+import { restartWay, startWay } from './run.ts'
 import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
 import { stopUnit, stopWay } from './stop.ts'
@@ -37,11 +38,19 @@ const cool: Act = async (app, _caller, id) => {
   if (unit) await coolUnit(app, unit)
 }
 
+const publishAt =
+  (port: number): Act =>
+  (app, caller, id) =>
+    exposeUnit(app, caller, id, { port, rotate: false })
+
 /** What brings a new unit where a way begins. */
-const places = { running: [], stopped: [stopUnit], frozen: [sleep], cold: [sleep, cool] } satisfies Record<
-  string,
-  Act[]
->
+const places = {
+  running: [],
+  published: [publishAt(80)],
+  stopped: [stopUnit],
+  frozen: [sleep],
+  cold: [sleep, cool],
+} satisfies Record<string, Act[]>
 
 type Scenario = {
   name: string
@@ -84,6 +93,15 @@ const scenarios: Scenario[] = [
     asks: ['start', 'exec'],
   },
   { name: 'wake', way: thawWay, from: 'frozen', act: use, arrives: 'running', asks: ['thaw'] },
+  {
+    name: 'restart',
+    way: restartWay,
+    from: 'published',
+    act: publishAt(81),
+    arrives: 'running',
+    givesUp: 'sleeping',
+    asks: ['stop', 'start', 'exec'],
+  },
   { name: 'stop', way: stopWay, from: 'running', act: stopUnit, arrives: 'stopped', asks: ['stop'] },
   {
     name: 'stop when asleep',

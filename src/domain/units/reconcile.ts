@@ -2,6 +2,7 @@
 // restart and ever again. Everything is safe to do twice, and beside the operations themselves.
 
 import type { App } from '../../app.ts'
+import { isPassing } from '../../contract/states.ts'
 import type { MachineStatus } from '../../engine/engine.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import { doneWithin } from '../../lib/done-within.ts'
@@ -120,13 +121,16 @@ type Correction = { id: string; effect: () => Promise<void> }
 
 /** For a machine that runs, and not as its unit says: what a crash tore, or an effect that came too late. */
 function correctionOf(app: App, { unit, status, isSettled }: Pair): Correction | null {
-  if (!isSettled || !isOfRun(unit, status) || status.state !== 'running') return null
-  const { id, state, frozen, generation } = unit
-  const ref = { id, generation }
-  if (state === 'running' && status.frozen) return { id, effect: () => app.engine.thaw(ref) }
-  if (state === 'sleeping' && frozen && !status.frozen) return { id, effect: () => app.engine.freeze(ref) }
+  if (!isSettled || status?.state !== 'running') return null
+  const { id, state, frozen } = unit
+  // Of whatever run it is: of an older one when the next could not be started.
+  const ref = { id, generation: status.generation }
   const isUnwanted = state === 'stopped' || (state === 'sleeping' && !frozen)
-  return isUnwanted ? { id, effect: () => app.engine.stop(ref, STOP_GRACE_MS) } : null
+  if (isUnwanted) return { id, effect: () => app.engine.stop(ref, STOP_GRACE_MS) }
+  if (!isOfRun(unit, status)) return null
+  if (state === 'running' && status.frozen) return { id, effect: () => app.engine.thaw(ref) }
+  if (state === 'sleeping' && !status.frozen) return { id, effect: () => app.engine.freeze(ref) }
+  return null
 }
 
 async function correct(app: App, { id, effect }: Correction): Promise<void> {

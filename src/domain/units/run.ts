@@ -2,7 +2,7 @@
 // the latter two.
 
 import { nextState } from '../../contract/states.ts'
-import type { RunSpec } from '../../engine/engine.ts'
+import type { MachineRef, RunSpec } from '../../engine/engine.ts'
 import { EngineError, isEngineError } from '../../engine/errors.ts'
 import type { App } from '../../app.ts'
 import type { Step } from '../../lib/saga.ts'
@@ -64,24 +64,44 @@ export const readyStep: Step<Walk> = {
   },
 }
 
+// The run before the unit's new one ends as a stop ends it. Whoever resumes after a crash takes the way of a
+// start, which kills what is left of it.
+const endStep: Step<Walk> = {
+  name: 'end',
+  run: async ({ app, unit }) => await app.engine.stop(runBefore(unit), STOP_GRACE_MS),
+  // Nothing of it may be left where the unit goes then: to sleep.
+  undo: async ({ app, unit }) => await app.engine.stop(runBefore(unit), 0),
+}
+
+function runBefore({ id, generation }: UnitRecord): MachineRef {
+  return { id, generation: generation - 1 }
+}
+
 /**
  * A `starting` unit to `running`. One that has run before never ends in `error`: when it does not start it
  * is back where it was, stopped or asleep, its disk untouched, and can be tried again (design 4).
  */
-export const startWay: Way = {
-  saga: { name: 'start', steps: [startStep, readyStep] },
-  arrive: becomeRunning,
-  giveUp: async (context, failed) => {
-    const { app, unit } = context
-    app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit did not start')
-    // State first: a process that is killed while its unit still counts as starting would look like an exit.
-    const back = nextState(unit, 'startFailed') ? 'startFailed' : 'wakeFailed'
-    const set = { error: failureText(failed.cause, unit) }
-    if (!(await transition(app, unit, back, { set }))) return
-    await undo(startWay, context, failed.reached)
-    throw engineFailure(failed.cause, unit)
-  },
+function runAgain(name: string, steps: Step<Walk>[]): Way {
+  const way: Way = {
+    saga: { name, steps },
+    arrive: becomeRunning,
+    giveUp: async (context, failed) => {
+      const { app, unit } = context
+      app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit did not start')
+      // State first: a process that is killed while its unit still counts as starting would look like an exit.
+      const back = nextState(unit, 'startFailed') ? 'startFailed' : 'wakeFailed'
+      const set = { error: failureText(failed.cause, unit) }
+      if (!(await transition(app, unit, back, { set }))) return
+      await undo(way, context, failed.reached)
+      throw engineFailure(failed.cause, unit)
+    },
+  }
+  return way
 }
+
+export const startWay = runAgain('start', [startStep, readyStep])
+/** For a unit that has run until now, and is to have what changed since. */
+export const restartWay = runAgain('restart', [endStep, startStep, readyStep])
 
 /** Makes the unit `running`, unless its process has ended or the unit went another way meanwhile. */
 export async function becomeRunning({ app, unit, startedMs, ended }: Walk): Promise<void> {
