@@ -9,6 +9,7 @@ import { execInUnit } from './exec.ts'
 import { getUnit } from './get.ts'
 import { listUnits } from './list.ts'
 import { reconcileMachines, recover } from './reconcile.ts'
+import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'
 
@@ -175,6 +176,19 @@ describe('reconcileMachines', () => {
       state: 'stopped',
       stoppedReason: 'user',
     })
+  })
+
+  it('stops the run before, when a wake could neither go on with it nor begin another', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    await sleepUnit(domain.app, caller, unit.id, { sleep: '1h', stack: false, now: true })
+    domain.engine.fail('thaw', 'timeout', { when: 'after' })
+    domain.engine.fail('start', 'timeout')
+    await expect(startUnit(domain.app, caller, unit.id)).rejects.toMatchObject({ status: 502 })
+    expect(machineOf(unit.id)).toMatchObject({ state: 'running', frozen: false, generation: 1 })
+    domain.clock.advance(11_000)
+    await reconcileMachines(domain.app)
+    expect(machineOf(unit.id)?.state).toBe('exited')
+    expect((await getUnit(domain.app, caller, unit.id)).state).toBe('sleeping')
   })
 
   it('puts a unit whose machine vanished to sleep', async () => {
