@@ -2,7 +2,6 @@
 // restart and ever again. Everything is safe to do twice, and beside the operations themselves.
 
 import type { App } from '../../app.ts'
-import { isPassing } from '../../contract/states.ts'
 import type { MachineStatus } from '../../engine/engine.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import { doneWithin } from '../../lib/done-within.ts'
