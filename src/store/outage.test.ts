@@ -32,6 +32,23 @@ test('a server that ends the connection is an outage', async () => {
   await database.drop()
 })
 
+test('a server that ends the connection in the middle of a transaction is an outage, whichever statement finds out', async () => {
+  const database = await createTestDatabase()
+  const db = openDatabase(database.url, silentLog)
+  const broken = await failure(
+    db.transaction().execute(async (transaction) => {
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(transaction)
+      await sql`select pg_terminate_backend(${rows[0]?.pid})`.execute(db)
+      // The connection is known to be broken by the time that the next statement wants it.
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      await sql`select 1`.execute(transaction)
+    }),
+  )
+  expect(isOutage(broken), String(broken)).toBe(true)
+  await db.destroy()
+  await database.drop()
+})
+
 test('a mistake in the statement is no outage, and an error that only sounds like one neither', async () => {
   const database = await createTestDatabase()
   const db = openDatabase(database.url, silentLog)

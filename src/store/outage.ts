@@ -10,7 +10,10 @@ export function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (error instanceof pg.DatabaseError) return awayStates.includes(code)
-  // The driver has no code for these two.
-  const broken = /^Connection terminated|^timeout exceeded when trying to connect/.test(error.message)
+  // The driver has no code for these.
+  const broken =
+    /^Connection terminated|^Client has encountered a connection error|^timeout exceeded when trying to connect/.test(
+      error.message,
+    )
   return broken || ('syscall' in error && socketCodes.includes(code))
 }
