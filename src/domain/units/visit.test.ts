@@ -60,6 +60,28 @@ const callsOf = (operation: string, id = unit.id) =>
   domain.engine.calls.filter((call) => call.id === id && call.operation === operation).length
 const settle = async (ms = 20) => await new Promise((resolve) => setTimeout(resolve, ms))
 
+/** From the first tier of sleep to the second. */
+async function cool(): Promise<void> {
+  domain.clock.advance(11 * 60_000)
+  await coolFrozenUnits(domain.app)
+  const machine = () => domain.engine.machines().find(({ id }) => id === unit.id)
+  await expect.poll(() => machine()?.state).not.toBe('running')
+}
+
+/** Lets time pass until the work has ended. */
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  let isOver = false
+  const end = () => {
+    isOver = true
+  }
+  work.then(end, end)
+  while (!isOver) {
+    await settle(5)
+    domain.clock.advance(2000)
+  }
+  return await work
+}
+
 describe('a visit', () => {
   it('of a unit that runs is a use of it', async () => {
     const before = Date.parse(unit.sleepsAt ?? '')
@@ -73,10 +95,7 @@ describe('a visit', () => {
     expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
     expect(callsOf('thaw')).toBe(1)
     await asleep()
-    domain.clock.advance(11 * 60_000)
-    await coolFrozenUnits(domain.app)
-    await eventually(domain.app, caller, unit.id, 'sleeping')
-    await settle()
+    await cool()
     expect(await visit()).toMatchObject({ kind: 'running', generation: 2 })
     expect(await get()).toMatchObject({ state: 'running', stoppedReason: null })
   })
@@ -107,9 +126,9 @@ describe('a visit', () => {
     const freeze = domain.engine.hang('freeze', { times: 100 })
     domain.clock.advance(61_000)
     await sleepIdleUnits(domain.app)
+    await eventually(domain.app, caller, unit.id, 'stopping')
     const late = visit()
     await settle()
-    expect((await get()).state).toBe('stopping')
     freeze()
     expect(await late).toMatchObject({ kind: 'running' })
   })
@@ -149,16 +168,9 @@ describe('a visit', () => {
 
   it('is told to come again when the host has no room', async () => {
     await asleep()
-    domain.clock.advance(11 * 60_000)
-    await coolFrozenUnits(domain.app)
-    await settle()
+    await cool()
     domain.engine.setCapacity({ availableMemoryMb: 0 })
-    const waking = visit()
-    for (let count = 0; count < 10; count++) {
-      await settle()
-      domain.clock.advance(5000)
-    }
-    expect(await waking).toMatchObject({ kind: 'waiting', retryAfterS: expect.any(Number) })
+    expect(await inTime(visit())).toMatchObject({ kind: 'waiting', retryAfterS: expect.any(Number) })
     domain.engine.setCapacity({ availableMemoryMb: 100_000 })
     expect((await get()).state).toBe('sleeping')
   })
@@ -175,12 +187,7 @@ describe('a visit', () => {
   it('gives up in time on a unit that takes too long', async () => {
     await asleep()
     const release = domain.engine.hang('thaw')
-    const waking = visit()
-    for (let count = 0; count < 10; count++) {
-      await settle()
-      domain.clock.advance(5000)
-    }
-    expect(await waking).toEqual({ kind: 'waiting', retryAfterS: 5 })
+    expect(await inTime(visit())).toEqual({ kind: 'waiting', retryAfterS: 5 })
     release()
     await eventually(domain.app, caller, unit.id, 'running')
   })
@@ -193,8 +200,7 @@ describe('a unit that stops running', () => {
     domain.app.departures.on('unit', listen)
     const release = domain.engine.hang('freeze')
     const sleeping = asleep()
-    await settle()
-    expect(told).toEqual([unit.id])
+    await expect.poll(() => told).toEqual([unit.id])
     release()
     await sleeping
     await visit()
