@@ -48,15 +48,18 @@ function visit(url: string, path = '/', host = new URL(url).host): Promise<Answe
 
 /** Says its host name, and how many times it has since it started; or begins and ends only three seconds later. */
 const PROGRAM = `
-import http.server, itertools, socket, time
+import http.server, itertools, os, socket, threading, time
 visits = itertools.count(1)
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.0'
     def do_GET(self):
-        self.send_response(200 if self.path in ('/hello', '/slow', '/count') else 404)
+        self.send_response(200 if self.path in ('/hello', '/slow', '/count', '/told') else 404)
         self.end_headers()
         if self.path == '/count':
             self.wfile.write(str(next(visits)).encode())
+            return
+        if self.path == '/told':
+            self.wfile.write(f"{self.server.server_port} {os.environ['HOST']}".encode())
             return
         self.wfile.write(socket.gethostname().encode())
         if self.path == '/slow':
@@ -65,6 +68,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b', slowly')
 class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 128
+threading.Thread(target=Server(('', 8001), Handler).serve_forever).start()
 Server(('', 8000), Handler).serve_forever()
 `
 
@@ -74,7 +78,9 @@ async function publishServer(mode: 'public' | 'private', name: string): Promise<
     image: 'berth.local/python:3.11',
     cmd: ['python3', '/srv/server.py'],
     files: { '/srv/server.py': PROGRAM },
-    ports: [8000],
+    env: { HOST: '{{self:host}}' },
+    ports: [8000, 8001],
+    expose: 8000,
   }
   const body = { spec, expose: mode, waitTimeoutMs: 300_000 }
   const answer = await berth.call<RunResult>('POST', '/v1/units', body)
@@ -141,6 +147,17 @@ describe('a unit published as it is created', () => {
       expect({ status, body }).toEqual({ status: 404, body: unknown.body })
     }
     expect((await get(unit)).state).toBe('sleeping')
+  })
+
+  it('moves to another port at the same address, started anew', async () => {
+    const { unit, url } = await publishServer('public', 'mover')
+    const { hostname } = new URL(url)
+    expect((await visit(url, '/told')).body).toBe(`8000 ${hostname}`)
+    expect((await visit(url, '/count')).body).toBe('1')
+    const moved = await expose(unit, { port: 8001 })
+    expect(moved).toMatchObject({ url, port: 8001, warning: expect.stringContaining('restarted') })
+    expect((await visit(url, '/told')).body).toBe(`8001 ${hostname}`)
+    expect((await visit(url, '/count')).body).toBe('1')
   })
 
   it('is dead at its old address within a second of a rotation, and lives at the new one', async () => {
