@@ -19,8 +19,11 @@ export type OpenedEngine = {
   configuredImage: string
   /** Processor time a run has used so far, in an engine whose machines use any. */
   cpuNs?: (ref: MachineRef) => number
-  /** Closes it and opens another over what it leaves: another process would do the same. */
-  reopen?: () => Promise<Engine>
+  /**
+   * Closes it and opens another over what it leaves: another process would do the same. Between the two
+   * something may happen that neither sees.
+   */
+  reopen?: (between?: () => Promise<void>) => Promise<Engine>
   close(): Promise<void>
 }
 
@@ -122,9 +125,9 @@ export function createSuite(open: OpenEngine, options: SuiteOptions) {
     },
 
     /** Closes the engine and goes on with another over the same state. */
-    async reopen(): Promise<void> {
+    async reopen(between?: () => Promise<void>): Promise<void> {
       if (!opened?.reopen) throw new Error('this engine cannot be opened again')
-      opened = { ...opened, engine: await opened.reopen() }
+      opened = { ...opened, engine: await opened.reopen(between) }
     },
 
     /** A machine that is destroyed when the test that asks for it ends. */

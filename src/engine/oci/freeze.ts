@@ -3,7 +3,7 @@
 
 import type { MachineRef } from '../engine.ts'
 import { EngineError } from '../errors.ts'
-import { freezeGroup, thawGroup } from './cgroups.ts'
+import { freezeGroup, isFrozen, thawGroup } from './cgroups.ts'
 import { settleEnd } from './exits.ts'
 import { getMachine, type Host, type Machine } from './host.ts'
 import { isDoomed, isMonitorAlive } from './monitor.ts'
@@ -34,7 +34,12 @@ export function thawMachine(host: Host, ref: MachineRef): Promise<void> {
     const machine = await getRun(host, ref)
     await endIfDoomed(host, machine)
     const { container } = host.paths.run(ref.id, ref.generation)
-    await host.effect('engine.thaw', async () => thawGroup(host.cgroups, container))
+    try {
+      await host.effect('engine.thaw', async () => thawGroup(host.cgroups, container))
+    } catch (error) {
+      machine.frozen = isFrozen(host.cgroups, container)
+      throw error
+    }
     machine.frozen = false
     for (const work of machine.onThaw.splice(0)) {
       work().catch((error: unknown) => host.log.warn({ error }, 'a command was not killed after the thaw'))

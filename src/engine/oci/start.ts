@@ -44,7 +44,7 @@ export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise
     try {
       await launch(host, { machine, generation: ref.generation, run, paths, image })
     } catch (error) {
-      machine.process = null
+      Object.assign(machine, { process: null, attachment: null })
       await removeRemains(host, machine, paths)
       Object.assign(record, previous, { monitor: null })
       await saveRecord(host.paths, record)

@@ -1,0 +1,108 @@
+// The operation that each of the engine's failpoints lies in, and the way of one machine from operation to
+// operation: what the tests that bring trouble to all of them have in common.
+
+import type { Engine, MachineRef, MachineSpec, MachineStatus, RunSpec } from '../../src/engine/engine.ts'
+import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
+import { isEngineError } from '../../src/engine/errors.ts'
+
+export type Step = 'create' | 'start' | 'freeze' | 'thaw' | 'stop' | 'destroy'
+
+/** Files, so that the jail that writes them is passed; a process that heeds SIGTERM. */
+const run: RunSpec = {
+  hostname: 'unit',
+  entrypoint: ['bash', '-c', 'trap "exit 3" TERM; while :; do sleep 0.05; done'],
+  cmd: [],
+  env: {},
+  files: [{ path: '/srv/boot', content: Buffer.from('boot\n') }],
+  searchDomain: 's.internal',
+}
+
+export function stepOf(name: EngineFailpoint): Step {
+  const [, area = ''] = name.split('.')
+  if (area === 'exit' || area === 'remains') return 'stop'
+  return area as Step
+}
+
+export function createWalk(engine: () => Engine, spec: MachineSpec, name: EngineFailpoint) {
+  let generation = 0
+  // Who heeds SIGTERM need not be killed.
+  const graceMs = name === 'engine.stop.kill' ? 0 : 1500
+  const ref = (): MachineRef => ({ id: spec.id, generation })
+
+  const walk = {
+    id: spec.id,
+
+    status: async (): Promise<MachineStatus | undefined> =>
+      (await engine().list()).find((machine) => machine.id === spec.id),
+
+    /** Brings the machine to where the step begins, from wherever it is. */
+    async before(step: Step): Promise<void> {
+      // Those two concern a machine that has never run.
+      if (step === 'create' || name === 'engine.start.etc') await engine().destroy(spec.id)
+      if (step === 'create') return
+      const found = await walk.status()
+      if (!found) await engine().create(spec)
+      if (step === 'start') {
+        await engine().stop(ref(), 0)
+        generation += 1
+        return
+      }
+      if (found?.state !== 'running') {
+        generation += 1
+        await engine().start(ref(), run)
+      }
+      if (step === 'thaw') await engine().freeze(ref())
+      else await engine().thaw(ref())
+    },
+
+    /** As a caller does who may have tried before: what was cut short is done with a newer generation. */
+    async take(step: Step): Promise<void> {
+      const ways = {
+        create: async () => void (await engine().create(spec)),
+        start: async () =>
+          await engine()
+            .start(ref(), run)
+            .catch(async (error: unknown) => {
+              if (!isEngineError(error, 'run_lost')) throw error
+              generation += 1
+              await engine().start(ref(), run)
+            }),
+        freeze: async () => await engine().freeze(ref()),
+        thaw: async () => await engine().thaw(ref()),
+        stop: async () => await engine().stop(ref(), graceMs),
+        destroy: async () => await engine().destroy(spec.id),
+      }
+      await ways[step]()
+    },
+
+    /** What a machine says that is where it should be after a step: nothing where there is none. */
+    async says(step: Step): Promise<string> {
+      const found = await walk.status()
+      if (!found) return 'absent'
+      if (found.state !== 'running' || found.frozen) return found.frozen ? 'frozen' : found.state
+      return step === 'start' || step === 'thaw' ? await walk.asked() : 'running'
+    },
+
+    /** Its network files, its boot file and what it keeps, of which it keeps more each time. */
+    async asked(): Promise<string> {
+      let output = ''
+      const script = 'echo x >> /data/kept; cat /srv/boot; grep -c nameserver /etc/resolv.conf; hostname'
+      const argv = ['sh', '-c', script]
+      await engine().exec(ref(), { argv, stdin: null, timeoutMs: 20_000 }, ({ data }) => {
+        output += data.toString()
+      })
+      return output
+    },
+  }
+  return walk
+}
+
+/** What `says` answers after each step. */
+export const after: Record<Step, string> = {
+  create: 'created',
+  start: 'boot\n1\nunit\n',
+  freeze: 'frozen',
+  thaw: 'boot\n1\nunit\n',
+  stop: 'exited',
+  destroy: 'absent',
+}

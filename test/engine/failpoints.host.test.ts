@@ -1,0 +1,71 @@
+// Trouble at every effect of the engine (reliability F2, F3): it fails, before it happened or after, and it
+// happens twice. Each time the operation is taken back or done, the next try succeeds, and the host has exactly
+// what the engine lists.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { engineFailpoints, type EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
+import { createFailpoints, FailpointError, type Trouble } from '../../src/lib/failpoints.ts'
+import { after, createWalk, stepOf } from './failpoint-steps.ts'
+import { IMAGE, openHostEngine } from './host-engine.ts'
+import { createSuite } from './suite.ts'
+
+/** Where gVisor takes another way than runc. */
+const throughRuntime = [
+  'engine.start.monitor',
+  'engine.start.go',
+  'engine.stop.signal',
+  'engine.remains.runtime',
+]
+
+describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
+  let wish: { place: string; trouble: Trouble } | null = null
+  const failpoints = createFailpoints(
+    (place) => {
+      if (wish?.place !== place) return null
+      const { trouble } = wish
+      wish = null
+      return trouble
+    },
+    async () => await new Promise<never>(() => {}),
+  )
+  let host: Awaited<ReturnType<typeof openHostEngine>>
+  const suite = createSuite(
+    async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
+    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+  )
+  beforeAll(async () => {
+    host = await openHostEngine({ isolation, failpoints })
+    await suite.open()
+  })
+  afterAll(async () => await suite.close())
+
+  const names = engineFailpoints.filter((name) => isolation === 'runc' || throughRuntime.includes(name))
+
+  it.each(names)('%s may fail and happen twice', async (name: EngineFailpoint) => {
+    const step = stepOf(name)
+    const walk = createWalk(host.engine, suite.specOf({ volume: { mount: '/data', gb: 1 } }), name)
+    const troubles = [
+      { place: `${name}.before`, trouble: 'error' },
+      { place: `${name}.after`, trouble: 'error' },
+      { place: name, trouble: 'twice' },
+    ] as const
+    for (const trouble of troubles) {
+      await walk.before(step)
+      wish = { ...trouble }
+      const error = await walk.take(step).then(
+        () => null,
+        (thrown: unknown) => thrown,
+      )
+      expect([trouble, wish]).toEqual([trouble, null])
+      if (trouble.trouble === 'twice') expect(error).toBeNull()
+      if (error) expect(error).toBeInstanceOf(FailpointError)
+      // Half a machine is one that is to be destroyed again.
+      if (error === null || step !== 'destroy') await host.expectAsListed()
+      if (error) await walk.take(step)
+      expect([trouble, await walk.says(step)]).toEqual([trouble, after[step]])
+    }
+    await host.engine().destroy(walk.id)
+    expect(await walk.status()).toBeUndefined()
+    await host.expectAsListed()
+  })
+})

@@ -1,0 +1,287 @@
+// What an engine finds when it comes up: leftovers of its own instance among what is others' (reliability F6),
+// a host that lost its power (F9), a record that cannot be read.
+
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { MachineRef, MachineStatus } from '../../src/engine/engine.ts'
+import { namesOf } from '../../src/engine/oci/network/names.ts'
+import { mountOverlay } from '../../src/engine/oci/syscalls.ts'
+import { runOrThrow } from '../../src/lib/process.ts'
+import { clearHost } from '../support/power-cut.ts'
+import { openEngineProcess } from './engine-process.ts'
+import { IMAGE, openHostEngine } from './host-engine.ts'
+import { createSuite, eventually, kindOf } from './suite.ts'
+
+let wishes: string
+let host: Awaited<ReturnType<typeof openHostEngine>>
+const suite = createSuite(
+  async () => ({
+    engine: host.engine(),
+    configuredImage: '',
+    reopen: host.reopen,
+    close: async () => await host.close(),
+  }),
+  { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+)
+
+beforeAll(async () => {
+  wishes = await mkdtemp('/var/tmp/berth-wishes-')
+  // In a process of its own: what it started must not be ours when it ends.
+  host = await openHostEngine({ isolation: 'runc' }, (options) => openEngineProcess(options, wishes))
+  await suite.open()
+})
+afterEach(async () => await host.expectAsListed())
+afterAll(async () => {
+  await suite.close()
+  await rm(wishes, { recursive: true })
+})
+
+const sh = async (script: string) => await runOrThrow('sh', ['-euc', script], { timeoutMs: 20_000 })
+const ids = async () => (await host.engine().list()).map(({ id }) => id)
+
+describe('leftovers', () => {
+  const started: ChildProcess[] = []
+  afterEach(() => {
+    for (const child of started.splice(0)) child.kill('SIGKILL')
+  })
+
+  /** A process that goes on until it is killed; `names` are seen in its command line. */
+  function linger(...names: string[]): number {
+    const child = spawn('sh', ['-c', 'while :; do sleep 60; done', ...names], {
+      detached: true,
+      stdio: 'ignore',
+    })
+    started.push(child)
+    return child.pid ?? 0
+  }
+
+  async function makeGroups(parent: string, name: string, pid: number): Promise<string[]> {
+    const made: string[] = []
+    for (const tree of Object.values(host.cgroups.trees)) {
+      const directory = join(tree, parent, name)
+      await mkdir(directory, { recursive: true })
+      made.push(directory)
+      if (tree === host.cgroups.main) await writeFile(join(directory, 'cgroup.procs'), String(pid))
+    }
+    return made
+  }
+
+  /** One of each kind that a crash could leave, of one run and one machine that nobody knows. */
+  async function plant(id: string): Promise<{ pids: number[]; paths: string[] }> {
+    const run = host.paths.run(id, 7)
+    const machine = host.paths.machine(id)
+    const inGroup = linger()
+    const monitor = linger('conmon', '--cid', run.container)
+    const groups = await makeGroups(host.cgroups.parent, run.container, inGroup)
+    await mkdir(run.rootfs, { recursive: true })
+    await writeFile(run.monitorPid, String(monitor))
+    await writeFile(run.config, 'a secret')
+    await writeFile(run.exit, '0')
+    const runc = join(host.paths.runtimeRoot('runc'), run.container)
+    await mkdir(runc, { recursive: true })
+    await writeFile(join(runc, 'state.json'), '{}')
+    const runsc = join(host.paths.runtimeRoot('runsc'), `${run.container}_sandbox:${run.container}.state`)
+    await mkdir(host.paths.runtimeRoot('runsc'), { recursive: true })
+    await writeFile(runsc, '{}')
+    for (const path of [machine.disk, machine.volume]) await sh(`btrfs --quiet subvolume create ${path}`)
+    await mkdir(join(machine.disk, 'upper'))
+    await mkdir(join(machine.disk, 'work'))
+    mountOverlay(run.rootfs, {
+      lower: host.paths.helper,
+      upper: join(machine.disk, 'upper'),
+      work: join(machine.disk, 'work'),
+    })
+    // A second one whose making was cut short before it had a record.
+    const unfinished = host.paths.machine(`${id}0`)
+    await mkdir(unfinished.logs, { recursive: true })
+    await sh(`btrfs --quiet subvolume create ${unfinished.disk}`)
+    const { namespacePrefix, interfacePrefix, table } = namesOf(host.instance)
+    await sh(`ip netns add ${namespacePrefix}990
+      ip link add ${interfacePrefix}990 type veth peer name eth0 netns ${namespacePrefix}990
+      nft add element inet ${table} machines { "${interfacePrefix}990" . 10.9.9.9 }`)
+    return {
+      pids: [inGroup, monitor],
+      paths: [
+        ...groups,
+        run.dir,
+        run.exit,
+        runc,
+        runsc,
+        machine.disk,
+        machine.volume,
+        unfinished.dir,
+        unfinished.disk,
+        `/run/netns/${namespacePrefix}990`,
+        `/sys/class/net/${interfacePrefix}990`,
+      ],
+    }
+  }
+
+  /** The same of another instance, and what only looks like ours. */
+  async function plantOthers(
+    id: string,
+  ): Promise<{ pids: number[]; paths: string[]; remove: () => Promise<void> }> {
+    const otherId = host.instance.id.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x'))
+    const other = namesOf({ id: otherId, subnet: host.instance.subnet })
+    const container = `${id}-7`
+    const inGroup = linger()
+    const looksAlike = linger('conmon', '--cid', container)
+    const groups = await makeGroups(`berth-${otherId}`, container, inGroup)
+    const directory = `/run/berth/${otherId}/runs/${container}`
+    await mkdir(directory, { recursive: true })
+    await sh(`ip netns add ${other.namespacePrefix}1
+      ip link add ${other.interfacePrefix}1 type veth peer name eth0 netns ${other.namespacePrefix}1
+      nft add table inet ${other.table}`)
+    return {
+      pids: [inGroup, looksAlike],
+      paths: [
+        ...groups,
+        directory,
+        `/run/netns/${other.namespacePrefix}1`,
+        `/sys/class/net/${other.interfacePrefix}1`,
+      ],
+      remove: async () => {
+        await sh(`nft delete table inet ${other.table}; ip netns del ${other.namespacePrefix}1`)
+        await rm(`/run/berth/${otherId}`, { recursive: true })
+        process.kill(inGroup, 'SIGKILL')
+        for (const group of groups) {
+          await sh(`until rmdir ${group}; do sleep 0.1; done`)
+          await rmdir(join(group, '..'))
+        }
+      },
+    }
+  }
+
+  it('of its own instance go, are counted, and nothing else is touched', async () => {
+    const live = await suite.running()
+    const frozen = await suite.running()
+    await host.engine().freeze(frozen)
+    await suite.sh(live, 'echo x > /dev/shm/mark')
+    const others = await plantOthers('unit_aaaa1')
+    try {
+      let planted = { pids: [0], paths: [''] }
+      await suite.reopen(async () => {
+        planted = await plant('unit_aaaa1')
+        for (const path of planted.paths) expect([path, existsSync(path)]).toEqual([path, true])
+      })
+      const report = await host.engine().recover(await ids())
+      // The run, the two machines' disks, the one without a record, and the wire.
+      expect(report).toMatchObject({ adopted: 2, removed: 4, lost: 0 })
+      expect(await host.engine().recover(await ids())).toMatchObject({ removed: 0 })
+      for (const path of planted.paths) expect([path, existsSync(path)]).toEqual([path, false])
+      for (const pid of planted.pids) expect([pid, await isRunning(pid)]).toEqual([pid, false])
+      for (const path of others.paths) expect([path, existsSync(path)]).toEqual([path, true])
+      for (const pid of others.pids) expect([pid, await isRunning(pid)]).toEqual([pid, true])
+      expect((await suite.sh(live, 'cat /dev/shm/mark')).stdout).toBe('x\n')
+      expect(await suite.status(frozen.id)).toMatchObject({ state: 'running', frozen: true })
+      await host.expectAsListed()
+    } finally {
+      await others.remove()
+    }
+  })
+
+  it('a command of an engine that is gone does not go on without its deadline', async () => {
+    const ref = await suite.running()
+    await suite.sh(ref, 'setsid sleep 654 >/dev/null 2>&1 &')
+    const abandoned = kindOf(suite.sh(ref, 'sleep 321', { timeoutMs: 60_000 }))
+    await eventually(async () => ((await commandsIn(ref)).includes('sleep 321') ? true : null))
+    await writeFile(join(wishes, 'engine.freeze.before'), 'crash')
+    expect(await kindOf(host.engine().freeze(ref))).toBe('engine_away')
+    expect(await abandoned).toBe('engine_away')
+    await suite.reopen()
+    await eventually(async () => ((await commandsIn(ref)).includes('sleep 321') ? null : true))
+    expect(await commandsIn(ref)).toContain('sleep 654')
+    await host.engine().destroy(ref.id)
+  })
+
+  const commandsIn = async (ref: MachineRef) =>
+    (await suite.sh(ref, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).stdout
+})
+
+describe('a host that lost its power', () => {
+  it('has its rules before any machine, every disk and address, and says which runs were lost', async () => {
+    const volume = { mount: '/data', gb: 1 }
+    const running = await suite.running({}, { volume })
+    const frozen = await suite.running({}, { volume, isolation: 'gvisor' })
+    const stopped = await suite.running()
+    const created = await suite.create()
+    for (const ref of [running, frozen]) await suite.sh(ref, 'echo kept | tee /root/kept > /data/kept; sync')
+    await host.engine().freeze(frozen)
+    await host.engine().stop(stopped, 0)
+    const before = await host.engine().list()
+
+    await suite.reopen(async () => {
+      await clearHost(host.instance, host.options.dataDir)
+      // Nor is a device without a mount a reason to see the pool twice.
+      await sh(`losetup --find ${host.paths.poolFile}`)
+    })
+    // The table is there, with every machine's address in it, though none has started.
+    await host.expectAsListed()
+    const states: Record<string, MachineStatus['state']> = {
+      [running.id]: 'lost',
+      [frozen.id]: 'lost',
+      [stopped.id]: 'exited',
+      [created.id]: 'created',
+    }
+    const now = await host.engine().list()
+    for (const { id, address } of before.filter((machine) => machine.id in states)) {
+      expect(now.find((machine) => machine.id === id)).toMatchObject({
+        state: states[id],
+        frozen: false,
+        address,
+      })
+    }
+    expect(new Set(now.map(({ address }) => address)).size).toBe(now.length)
+    const told: MachineStatus[] = []
+    const abort = new AbortController()
+    const watching = host.engine().watchExits((status) => void told.push(status), abort.signal)
+    const isTold = ({ id }: MachineRef) => told.some((status) => status.id === id && status.state === 'lost')
+    await eventually(async () => (isTold(running) && isTold(frozen) ? true : null))
+    abort.abort()
+    await watching
+
+    expect(await host.engine().recover(await ids())).toMatchObject({ adopted: 0, lost: 2 })
+    for (const ref of [running, frozen]) {
+      expect(await kindOf(suite.start(ref))).toBe('run_lost')
+      const next = await suite.start({ id: ref.id, generation: 2 })
+      expect((await suite.sh(next, 'cat /root/kept /data/kept')).stdout).toBe('kept\nkept\n')
+    }
+    await suite.start({ id: stopped.id, generation: 2 })
+    await suite.start({ id: created.id, generation: 1 })
+    const addresses = new Set((await host.engine().list()).map(({ address }) => address))
+    const newcomer = await suite.create()
+    expect(addresses).not.toContain((await suite.status(newcomer.id))?.address)
+  })
+})
+
+describe('a record that cannot be read', () => {
+  it('costs nobody a disk until the machine is not wanted', async () => {
+    const ref = await suite.running()
+    await suite.sh(ref, 'echo kept > /root/kept')
+    await host.engine().stop(ref, 0)
+    const { record, disk } = host.paths.machine(ref.id)
+    const good = await readFile(record, 'utf8')
+    await suite.reopen(async () => await writeFile(record, good.slice(0, 40)))
+    expect(await suite.status(ref.id)).toBeUndefined()
+    await host.engine().recover([ref.id, ...(await ids())])
+    expect(existsSync(disk)).toBe(true)
+
+    await suite.reopen(async () => await writeFile(record, good))
+    const next = await suite.start({ id: ref.id, generation: 2 })
+    expect((await suite.sh(next, 'cat /root/kept')).stdout).toBe('kept\n')
+
+    await suite.reopen(async () => await writeFile(record, ''))
+    expect(existsSync(disk)).toBe(true)
+    await host.engine().recover(await ids())
+    expect(existsSync(disk)).toBe(false)
+  })
+})
+
+/** A zombie does not run. */
+async function isRunning(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  return /^\d+ \(.*\) [^ZX]/.test(stat)
+}
