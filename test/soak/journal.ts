@@ -1,0 +1,70 @@
+// What a soak has seen: how often each thing was done and how long it took, what was killed, and everything that
+// must not be.
+
+export type Journal = {
+  done(kind: string, ms: number): void
+  killed(what: string): void
+  /** An answer a caller put up with and tried again after. */
+  putUpWith(why: string): void
+  /** Something that must not happen, whatever is killed. */
+  fault(what: string): void
+  readonly faults: readonly string[]
+  readonly calls: number
+  readonly kills: number
+  /** One line for in between. */
+  progress(): string
+  /** All of it, a line a kind. */
+  summary(): string[]
+}
+
+/** More of one kind say no more. */
+const MOST_FAULTS = 50
+
+export function createJournal(): Journal {
+  const timings = new Map<string, number[]>()
+  const kills = new Map<string, number>()
+  const troubles = new Map<string, number>()
+  const faults: string[] = []
+  const add = (counts: Map<string, number>, key: string) => counts.set(key, (counts.get(key) ?? 0) + 1)
+  const sum = (counts: Map<string, number>) => [...counts.values()].reduce((total, count) => total + count, 0)
+  const list = (counts: Map<string, number>) =>
+    [...counts].sort(([, a], [, b]) => b - a).map(([key, count]) => `${key} ${count}`)
+  const calls = () => [...timings.values()].reduce((total, { length }) => total + length, 0)
+
+  return {
+    done: (kind, ms) => {
+      timings.set(kind, [...(timings.get(kind) ?? []), ms])
+    },
+    killed: (what) => add(kills, what),
+    putUpWith: (why) => add(troubles, why),
+    fault: (what) => {
+      if (faults.length < MOST_FAULTS) faults.push(what)
+    },
+    faults,
+    get calls() {
+      return calls()
+    },
+    get kills() {
+      return sum(kills)
+    },
+    progress: () =>
+      `${calls()} done, ${sum(kills)} killed (${list(kills).join(', ')}), ${sum(troubles)} answers put up with, ${faults.length} faults`,
+    summary: () => [
+      ...[...timings].toSorted(byName).map(([kind, times]) => `${kind.padEnd(16)} ${timingsOf(times)}`),
+      `killed: ${list(kills).join(', ')}`,
+      `put up with: ${list(troubles).join(', ') || 'nothing'}`,
+      ...faults.map((fault) => `FAULT: ${fault}`),
+    ],
+  }
+}
+
+function timingsOf(times: number[]): string {
+  const sorted = times.toSorted((a, b) => a - b)
+  const at = (share: number) =>
+    (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0).toFixed(0)
+  return `${String(times.length).padStart(6)} times, p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`
+}
+
+function byName([a]: [string, unknown], [b]: [string, unknown]): number {
+  return a < b ? -1 : 1
+}
