@@ -61,7 +61,7 @@ function isTrouble(what: string): boolean {
   return ['refused', 'broken', '502', '503'].includes(what)
 }
 
-export async function getUnit(world: World, id: string): Promise<Unit | null> {
+async function getUnit(world: World, id: string): Promise<Unit | null> {
   return (await ask<Unit>(world, 'get', { method: 'GET', path: `/v1/units/${id}` }))?.body ?? null
 }
 
