@@ -1,7 +1,6 @@
 // What all who take part in a soak share: the Berth of the moment, the journal, and how long it goes on.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Unit } from '../../src/contract/unit.ts'
 import type { Berth } from '../support/berth.ts'
 import { type Call, send } from '../support/patient-client.ts'
 import type { Journal } from './journal.ts'
@@ -59,10 +58,6 @@ export async function ask<T>(
 /** What a caller must expect while parts of the service and of machines are killed. */
 function isTrouble(what: string): boolean {
   return ['refused', 'broken', '502', '503'].includes(what)
-}
-
-async function getUnit(world: World, id: string): Promise<Unit | null> {
-  return (await ask<Unit>(world, 'get', { method: 'GET', path: `/v1/units/${id}` }))?.body ?? null
 }
 
 /** Runs whatever it takes to have the unit running: its process may have been killed. */
