@@ -3,9 +3,9 @@
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../src/lib/free-port.ts'
 
 export type Berth = {
   pid: number
@@ -23,7 +23,8 @@ const START_TIMEOUT_MS = 10 * 60_000
 
 export async function startBerth(isolation: string, frozenFor: string): Promise<Berth> {
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-bench-'))
-  const [api, http, tls, mysql] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+  const free = () => freePort('127.0.0.1')
+  const [api, http, tls, mysql] = await Promise.all([free(), free(), free(), free()])
   const child = spawn(process.execPath, ['src/main.ts', 'all'], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {
@@ -135,15 +136,4 @@ function debianRootfs(): string {
     }
   }
   throw new Error('The image berth.local/debian:12 is not there.')
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }

@@ -1,9 +1,8 @@
 // The addresses Berth listens on, looked at before anything starts: a taken port is the commonest thing to
 // go wrong, and should be said in one sentence.
 
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { type Address, type Config, httpUrl } from '../config.ts'
+import { freePort, isPortTaken, tryListening } from '../lib/free-port.ts'
 
 const listeners = [
   ['apiAddress', 'BERTH_API_ADDRESS'],
@@ -24,26 +23,22 @@ export async function claimPorts(config: Config): Promise<Config> {
   return isDefault ? { ...claimed, publicUrl: httpUrl(claimed.apiAddress) } : claimed
 }
 
-/** The address with the port the kernel gave; the sentence when it gave none. */
-export async function freeAddress(address: Address, variable: string): Promise<Address> {
-  const server = createServer()
+/** The address with a real port; throws the sentence when it cannot be listened on. */
+async function freeAddress({ host, port }: Address, variable: string): Promise<Address> {
   try {
-    server.listen(address.port, address.host)
-    await once(server, 'listening')
-    const bound = server.address()
-    return { ...address, port: typeof bound === 'object' && bound ? bound.port : address.port }
+    if (port === 0) return { host, port: await freePort(host) }
+    await tryListening(host, port)
+    return { host, port }
   } catch (cause) {
-    throw new Error(sentence(address, variable, cause), { cause })
-  } finally {
-    server.close()
+    throw new Error(sentence({ host, port }, variable, cause), { cause })
   }
 }
 
 function sentence({ host, port }: Address, variable: string, cause: unknown): string {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-  if (code === 'EADDRINUSE') {
+  if (isPortTaken(cause)) {
     return `${host}:${port} is taken by another program: stop it ("ss -ltnp" tells which), or set ${variable} to another address.`
   }
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
     return `${host} is no address of this machine: set ${variable} to one that is.`
   }

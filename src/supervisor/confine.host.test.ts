@@ -85,10 +85,13 @@ describe('a confined process', () => {
 
   it('ends when the process that started it is killed', async () => {
     const [command, args] = confined({ user: 'berth', deathSignal: 'SIGKILL', binds: [] }, ['sleep', '600'])
+    // Not before it runs: until then it has nobody to tell it.
     const parent = `const { spawn } = require('node:child_process')
+      const { readFileSync } = require('node:fs')
       const child = spawn(${JSON.stringify(command)}, ${JSON.stringify(args)}, { detached: true, stdio: 'ignore' })
       console.log(child.pid)
-      setTimeout(() => process.kill(process.pid, 'SIGKILL'), 500)`
+      const isRunning = () => readFileSync('/proc/' + child.pid + '/comm', 'utf8') === 'sleep\\n'
+      setInterval(() => { if (isRunning()) process.kill(process.pid, 'SIGKILL') }, 20)`
     const pid = Number(spawnSync(process.execPath, ['--eval', parent], { encoding: 'utf8' }).stdout)
     expect(pid).toBeGreaterThan(1)
     await expect.poll(() => stateOf(pid)).toMatch(/gone|zombie/)

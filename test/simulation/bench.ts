@@ -2,11 +2,10 @@
 
 import pg from 'pg'
 import type { Caller } from '../../src/domain/credentials/caller.ts'
-import { newId } from '../../src/lib/ids.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { getTypeParser, openDatabase } from '../../src/store/db.ts'
-import { makeCaller } from '../support/domain.ts'
+import { addKey, makeCaller } from '../support/domain.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 
 export type Bench = {
@@ -22,19 +21,17 @@ export type Bench = {
 export async function createBench(socketDir?: string): Promise<Bench> {
   const database = await createTestDatabase(socketDir)
   const db = openDatabase(database.url, silentLog)
-  const caller = await makeCaller({ db, clock: systemClock }, { maxConcurrentUnits: 2 }, 'team')
+  const around = { db, clock: systemClock }
+  const caller = await makeCaller(around, { maxConcurrentUnits: 2 }, 'team')
+  const another = await addKey(around, caller, { maxConcurrentUnits: 3 })
+  const roomy = await addKey(around, caller, { maxConcurrentUnits: 100 })
   await db.destroy()
-  const another = (maxConcurrentUnits: number): Caller => ({
-    ...caller,
-    credentialId: newId('credential'),
-    policy: { ...caller.policy, maxConcurrentUnits },
-  })
   const client = new pg.Client({ connectionString: database.url, types: { getTypeParser } })
   await client.connect()
   return {
     client,
-    callers: [caller, another(3)],
-    roomy: another(100),
+    callers: [caller, another],
+    roomy,
     close: async () => {
       await client.end()
       await database.drop()

@@ -15,6 +15,8 @@ export type Gate = {
   isFree: () => boolean
   /** Passed over for now: an answer on a slow way. */
   isSlow: boolean
+  /** Let so many others go first, where there are others; null until that is drawn. */
+  patience: number | null
   open: () => void
   fail: (error: unknown) => void
 }
@@ -60,7 +62,7 @@ export function createGates(): Gates {
       leave()
       reject(error)
     }
-    const gate: Gate = { life, what, kind, dueMs, isFree, isSlow, open, fail }
+    const gate: Gate = { life, what, kind, dueMs, isFree, isSlow, patience: null, open, fail }
     const onAbort = () => fail(signal?.reason)
     signal?.addEventListener('abort', onAbort)
     closed.add(gate)

@@ -42,6 +42,7 @@ function seeRunning(): void {
     heldBy: 'key',
     frozen: false,
     sleep: '1m',
+    sleepsAt: null,
     isSick: false,
     changedAt: new Date(nowMs),
     runs: [],

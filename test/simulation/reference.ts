@@ -178,7 +178,7 @@ export function createReference(around: Surroundings): Reference {
       ...judgeChange(before, now),
       ...judgeRest(unit),
       ...(isTimely ? judgeTimes(before, now, around.nowMs()) : []),
-      ...(isTimely && fellAsleep ? judgeSleep(unit) : []),
+      ...(isTimely && fellAsleep ? judgeSleep(unit, before) : []),
       ...(isTimely && before.state === 'sleeping' && now.state === 'starting' ? judgeWake() : []),
     ]
   }
@@ -189,13 +189,15 @@ export function createReference(around: Surroundings): Reference {
   }
 
   /** Nobody sleeps before the time, nor in the middle of a command. */
-  function judgeSleep({ seen: unit, usedMs }: Known): string[] {
+  function judgeSleep({ seen: unit, usedMs }: Known, { sleepsAt }: Seen): string[] {
     // One that fails for a unit of the stack goes on for the others.
     const isGoingOn = ({ outcome, askedMs }: Call) =>
       outcome === null || (!outcome.ok && around.nowMs() - askedMs < MINUTE)
     if (sleepsNow.some(isGoingOn)) return []
     const earlyMs = usedMs + sleepWindowMs(unit.sleep) - around.nowMs()
+    const isDue = sleepsAt !== null && sleepsAt <= unit.changedAt
     return [
+      ...(isDue ? [] : [`sleeps at ${unit.changedAt.toISOString()}, and not at ${sleepsAt?.toISOString()}`]),
       ...(earlyMs > 0 ? [`sleeps ${earlyMs} ms before its window has passed`] : []),
       ...(around.atWorkIn(unit.id) > 0 ? ['sleeps while a command runs in it'] : []),
     ]

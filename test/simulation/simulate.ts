@@ -9,6 +9,7 @@ import { listUnitsOfTeam } from '../../src/store/units.ts'
 import { findUnsettled } from '../support/invariants.ts'
 import type { Bench } from './bench.ts'
 import { paths, type Wish } from './calls.ts'
+import type { Gate } from './gates.ts'
 import type { Schedule, Step } from './steps.ts'
 import { bringAbout, endAllTrouble } from './troubles.ts'
 import { createWorld, isReady, type World } from './world.ts'
@@ -76,16 +77,31 @@ async function take(world: World, { act, gates }: Step, isCalm: boolean): Promis
 
 /** Opens one of the gates that can be opened, if there is one. */
 async function openOne(world: World): Promise<boolean> {
-  const { gates, random, clock, trace } = world
-  const [first, ...rest] = gates.closed().filter((gate) => !gate.isSlow && isReady(world, gate))
-  if (!first) return false
-  const gate = random.pick([first, ...rest])
+  const { gates, clock, random, trace } = world
+  const gate = chooseGate(
+    world,
+    gates.closed().filter((each) => !each.isSlow && isReady(world, each)),
+  )
+  if (!gate) return false
   trace.push(world.label(`${clock.elapsedMs()} ${gate.life.name}: ${gate.what}`))
   gate.open()
   clock.advance(random.below(3))
   await world.stillness()
   check(world)
   return true
+}
+
+/** Now and then somebody is unlucky, and much happens before it is their turn. */
+const UNLUCKY_PROBABILITY = 1 / 15
+const MOST_PATIENCE = 80
+
+function chooseGate({ random }: World, ready: Gate[]): Gate | null {
+  for (const gate of ready)
+    gate.patience ??= random.chance(UNLUCKY_PROBABILITY) ? random.below(MOST_PATIENCE) : 0
+  const lucky = ready.filter(({ patience }) => patience === 0)
+  for (const gate of ready) gate.patience = Math.max(0, (gate.patience ?? 0) - 1)
+  const [first, ...rest] = lucky.length > 0 ? lucky : ready
+  return first ? random.pick([first, ...rest]) : null
 }
 
 /** More than this without the clock moving on, and somebody spins. */

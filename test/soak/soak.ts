@@ -2,9 +2,8 @@
 // monitors and sandboxes are killed at random (reliability F4). It ends with every acknowledged file there, no
 // stuck unit, the host as the database says and, once all is destroyed, as it was found.
 
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from '../../src/lib/free-port.ts'
 import { createRandom } from '../simulation/random.ts'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { findDifferences } from '../support/host-invariants.ts'
@@ -35,7 +34,7 @@ export async function soak(options: SoakOptions): Promise<Journal> {
   const journal = createJournal()
   const over = new AbortController()
   // The same address over every restart, as callers know it.
-  const address = `127.0.0.1:${await freePort()}`
+  const address = `127.0.0.1:${await freePort('127.0.0.1')}`
   const classes = ['gvisor', 'runc']
   const restart = async () => {
     // New units get the other class from now on.
@@ -122,13 +121,4 @@ async function leave(world: World): Promise<void> {
   await berth.pressCtrlC()
   const left = Object.entries(await berth.hostState()).filter(([, things]) => things.length > 0)
   if (left.length > 0) journal.fault(`left on the host: ${JSON.stringify(left)}`)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

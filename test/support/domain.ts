@@ -8,6 +8,7 @@ import type { Create } from '../../src/contract/create.ts'
 import { createSchema } from '../../src/contract/create.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import type { Caller } from '../../src/domain/credentials/caller.ts'
+import { createKey } from '../../src/domain/credentials/keys.ts'
 import { createUnits } from '../../src/domain/units/create.ts'
 import { getUnit } from '../../src/domain/units/get.ts'
 import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
@@ -106,16 +107,28 @@ export async function makeCaller(
     .select('network_group')
     .where('id', '=', teamId)
     .executeTakeFirstOrThrow()
+  return await addKey(app, { userId, teamId, networkGroup: network_group, plan }, policy)
+}
+
+/** Another key of a team: a unit that nobody calls runs on the account of the one that it last ran on. */
+export async function addKey(
+  { db, clock }: { db: App['db']; clock: Pick<App['clock'], 'now'> },
+  { userId, teamId, networkGroup, plan }: Pick<Caller, 'userId' | 'teamId' | 'networkGroup' | 'plan'>,
+  policy: Partial<Policy>,
+): Promise<Caller> {
+  const full = policySchema.parse({ maxConcurrentUnits: 100, ...policy })
+  const key = { teamId, name: 'test', policy: full, createdBy: userId, createdAt: clock.now() }
+  const { id } = await createKey(db, key)
   return {
     kind: 'key',
-    credentialId: newId('credential'),
-    credentialName: 'test',
+    credentialId: id,
+    credentialName: key.name,
     userId,
     teamId,
-    networkGroup: network_group,
+    networkGroup,
     plan,
     role: 'owner',
-    policy: policySchema.parse({ maxConcurrentUnits: 100, ...policy }),
+    policy: full,
   }
 }
 

@@ -5,11 +5,12 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
+import { freePort } from '../../src/lib/free-port.ts'
 
 export const manifestType = 'application/vnd.oci.image.manifest.v1+json'
 export const indexType = 'application/vnd.oci.image.index.v1+json'
@@ -120,7 +121,7 @@ export type DockerRegistry = { address: string; close(): Promise<void> }
 /** `htpasswd` is the text of such a file (bcrypt); null lets anyone in. */
 export async function startDockerRegistry(htpasswd: string | null): Promise<DockerRegistry> {
   const directory = await mkdtemp(join(tmpdir(), 'berth-registry-'))
-  const port = await freePort()
+  const port = await freePort('127.0.0.1')
   await writeFile(join(directory, 'htpasswd'), htpasswd ?? '')
   const auth = { htpasswd: { realm: 'test', path: join(directory, 'htpasswd') } }
   const config = {
@@ -143,16 +144,6 @@ export async function startDockerRegistry(htpasswd: string | null): Promise<Dock
       await rm(directory, { recursive: true })
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createTcpServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const port = portOf(server.address())
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function untilListening(port: number): Promise<void> {

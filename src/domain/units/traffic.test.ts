@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import { countStatements } from '../../../test/support/statements.ts'
 import type { Unit } from '../../contract/unit.ts'
-import { insertKey, revokeCredential } from '../../store/credentials.ts'
+import { revokeCredential } from '../../store/credentials.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { getUnit } from './get.ts'
 import { sleepIdleUnits } from './idle.ts'
@@ -25,22 +25,6 @@ const asleep = async (unit: Unit) => {
   await sleepUnit(domain.app, caller, unit.id, { sleep: '1m', stack: false, now: true })
 }
 
-/** A caller whose credential is in the database: whoever is woken by a packet runs on its account. */
-async function makeKeyed(policy: Partial<Caller['policy']> = {}): Promise<Caller> {
-  const made = await domain.makeCaller(policy)
-  await insertKey(domain.app.db, {
-    id: made.credentialId,
-    teamId: made.teamId,
-    name: 'test',
-    prefix: made.credentialId,
-    hash: Buffer.alloc(32),
-    policy: made.policy,
-    createdBy: made.userId,
-    createdAt: domain.app.clock.now(),
-  })
-  return made
-}
-
 /** The round that comes every second. */
 async function nextRound(): Promise<void> {
   domain.clock.advance(1001)
@@ -51,7 +35,7 @@ beforeAll(async () => {
   domain = await createTestDomain()
 })
 beforeEach(async () => {
-  caller = await makeKeyed()
+  caller = await domain.makeCaller()
   const done = new AbortController()
   const watching = watchTraffic(domain.app, done.signal)
   stop = async () => {
@@ -175,7 +159,7 @@ describe('packets to a unit that sleeps', () => {
 
 describe('packets that cannot wake their unit', () => {
   it('for want of a place under its policy are tried every few seconds, and wake it when there is one', async () => {
-    caller = await makeKeyed({ maxConcurrentUnits: 1 })
+    caller = await domain.makeCaller({ maxConcurrentUnits: 1 })
     const unit = await makeUnit(domain.app, caller)
     await asleep(unit)
     const other = await makeUnit(domain.app, caller, { name: 'other' })
@@ -229,7 +213,7 @@ describe('packets that cannot wake their unit', () => {
     const release = domain.engine.hang('thaw', { times: 16 })
     domain.engine.sendPackets(stuck.map(({ id }) => id))
     await expect.poll(() => stuck.filter((unit) => callsOn(unit, 'thaw') > 0).length).toBe(16)
-    caller = await makeKeyed()
+    caller = await domain.makeCaller()
     const unit = await makeUnit(domain.app, caller)
     await asleep(unit)
     domain.engine.sendPackets([unit.id])

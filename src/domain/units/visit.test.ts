@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import type { Unit } from '../../contract/unit.ts'
 import { newId } from '../../lib/ids.ts'
-import { insertKey } from '../../store/credentials.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { destroyUnit } from './destroy.ts'
 import { getUnit } from './get.ts'
@@ -22,27 +21,11 @@ let domain: TestDomain
 let caller: Caller
 let unit: Unit
 
-/** A caller whose credential is in the database: units that are visited wake on its account. */
-async function makeKeyed(policy: Partial<Caller['policy']> = {}): Promise<Caller> {
-  const made = await domain.makeCaller(policy)
-  await insertKey(domain.app.db, {
-    id: made.credentialId,
-    teamId: made.teamId,
-    name: 'test',
-    prefix: made.credentialId,
-    hash: Buffer.alloc(32),
-    policy: made.policy,
-    createdBy: made.userId,
-    createdAt: domain.app.clock.now(),
-  })
-  return made
-}
-
 beforeAll(async () => {
   domain = await createTestDomain()
 })
 beforeEach(async () => {
-  caller = await makeKeyed()
+  caller = await domain.makeCaller()
   unit = await makeUnit(domain.app, caller, { sleep: '1m' })
 })
 afterEach(async () => {
@@ -176,7 +159,7 @@ describe('a visit', () => {
   })
 
   it('does not wake more units than the one that last ran it may run', async () => {
-    const mine = await makeKeyed({ maxConcurrentUnits: 1 })
+    const mine = await domain.makeCaller({ maxConcurrentUnits: 1 })
     const first = await makeUnit(domain.app, mine, { name: 'first' })
     await sleepUnit(domain.app, mine, first.id, { sleep: '1m', stack: false, now: true })
     await makeUnit(domain.app, mine, { name: 'second' })
