@@ -10,6 +10,7 @@ import { up as sleep } from './migrations/0003-sleep.ts'
 import { up as idempotency } from './migrations/0004-idempotency.ts'
 import { up as time } from './migrations/0005-time.ts'
 import { up as endpoints } from './migrations/0006-endpoints.ts'
+import { up as revision } from './migrations/0007-revision.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -18,6 +19,7 @@ const migrations: Record<string, Migration> = {
   '0004-idempotency': { up: idempotency },
   '0005-time': { up: time },
   '0006-endpoints': { up: endpoints },
+  '0007-revision': { up: revision },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

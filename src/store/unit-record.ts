@@ -43,6 +43,8 @@ export type UnitsTable = {
   /** The credential that last set it running: its policy's concurrency and spend are what it uses up. */
   held_by: string
   state: UnitState
+  /** Counted up at each change of state. */
+  revision: ColumnType<bigint, never, bigint>
   /** Counted up at each start (engine.ts). */
   generation: number
   stopped_reason: StoppedReason | null
@@ -78,6 +80,7 @@ export type UnitRecord = {
   address: string | null
   heldBy: string
   state: UnitState
+  revision: bigint
   generation: number
   stoppedReason: StoppedReason | null
   frozen: boolean
@@ -125,6 +128,7 @@ export function toRecord(
     address: row.address,
     heldBy: row.held_by,
     state: row.state,
+    revision: row.revision,
     generation: row.generation,
     stoppedReason: row.stopped_reason,
     frozen: row.frozen,

@@ -18,7 +18,7 @@ afterAll(async () => await domain.close())
 
 const change = (id: string, rest: Partial<StateChange> = {}): StateChange => ({
   id,
-  from: { state: 'running', generation: 1, frozen: false },
+  from: { state: 'running', revision: 2n },
   to: { state: 'stopping', generation: 1, stoppedReason: 'user', frozen: false },
   at: domain.clock.now(),
   runAt: domain.clock.now(),
@@ -36,13 +36,10 @@ describe('a change of state', () => {
     expect(won.filter(Boolean)).toHaveLength(1)
   })
 
-  it('of another state, generation or tier of sleep changes nothing, and bills nothing', async () => {
+  it('of a unit that has changed since it was read changes nothing, and bills nothing', async () => {
     const { id } = await makeUnit(domain.app, caller)
-    for (const from of [
-      { state: 'running', generation: 2, frozen: false },
-      { state: 'creating', generation: 1, frozen: false },
-      { state: 'running', generation: 1, frozen: true },
-    ] as const) {
+    for (const revision of [1n, 3n]) {
+      const from = { state: 'running', revision } as const
       expect(await changeState(domain.app.db, change(id, { from }))).toBe(false)
       const to = { state: 'running', generation: 1, stoppedReason: null, frozen: false } as const
       expect(await changeState(domain.app.db, change(id, { from, to }))).toBe(false)

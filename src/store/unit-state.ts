@@ -1,5 +1,5 @@
-// The one statement that changes a unit's state. A compare-and-set on (id, state, generation, frozen): of several
-// who try, one succeeds. Entering and leaving `running` opens and closes the run that is billed, and a unit
+// The one statement that changes a unit's state. A compare-and-set on its revision: of several who try, one
+// succeeds, and none by what was true before. Entering and leaving `running` opens and closes the run that is billed, and a unit
 // that goes for good takes its endpoints along, within the same statement: neither can happen without the
 // other.
 
@@ -11,7 +11,7 @@ import { windowEnd } from './windows.ts'
 
 export type StateChange = {
   id: string
-  from: { state: UnitState; generation: number; frozen: boolean }
+  from: { state: UnitState; revision: bigint }
   to: { state: UnitState; generation: number; stoppedReason: StoppedReason | null; frozen: boolean }
   at: Date
   /** Where the billed run begins or ends. */
@@ -48,6 +48,7 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
         .updateTable('units')
         .set({
           state: to.state,
+          revision: from.revision + 1n,
           generation: to.generation,
           stopped_reason: to.stoppedReason,
           frozen: to.frozen,
@@ -58,9 +59,7 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
           ...(opens ? { sleeps_at: windowEnd(sql<Date>`${at}::timestamptz`) } : {}),
         })
         .where('id', '=', id)
-        .where('state', '=', from.state)
-        .where('generation', '=', from.generation)
-        .where('frozen', '=', from.frozen)
+        .where('revision', '=', from.revision)
         .$if(ifUnusedSince !== undefined, (update) => update.where('last_used_at', '<=', ifUnusedSince ?? at))
         .$if(ifSleepsBy !== undefined, (update) => update.where('sleeps_at', '<=', ifSleepsBy ?? at))
         .returning(['id', 'generation', 'team_id', 'held_by', 'size']),

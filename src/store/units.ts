@@ -201,14 +201,13 @@ export async function listUnitsWithMachines(
 /** How far a unit has come on its way, and the address it was given on it. False: it is on another way now. */
 export async function saveProgress(
   db: Kysely<Database>,
-  unit: Pick<UnitRecord, 'id' | 'state' | 'generation' | 'address' | 'progress'>,
+  unit: Pick<UnitRecord, 'id' | 'revision' | 'address' | 'progress'>,
 ): Promise<boolean> {
   const result = await db
     .updateTable('units')
     .set({ address: unit.address, progress: unit.progress && JSON.stringify(unit.progress) })
     .where('id', '=', unit.id)
-    .where('state', '=', unit.state)
-    .where('generation', '=', unit.generation)
+    .where('revision', '=', unit.revision)
     .executeTakeFirst()
   return result.numUpdatedRows === 1n
 }
@@ -302,15 +301,16 @@ export async function listUnitsAsleep(
   return rows.map(toRecord)
 }
 
-/** Of any team: where a unit stands, and nothing else of it. */
-export async function findStanding(
+/** Of any team: whether the unit's state is the one that was read. */
+export async function isUnchanged(
   db: Kysely<Database>,
-  id: string,
-): Promise<Pick<UnitRecord, 'state' | 'generation'> | null> {
+  { id, revision }: Pick<UnitRecord, 'id' | 'revision'>,
+): Promise<boolean> {
   const row = await db
     .selectFrom('units')
-    .select(['state', 'generation'])
+    .select('id')
     .where('id', '=', id)
+    .where('revision', '=', revision)
     .executeTakeFirst()
-  return row ?? null
+  return row !== undefined
 }

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   createBody,
@@ -319,7 +320,7 @@ describe('the environment', () => {
       .selectAll()
       .where('id', '=', unit.id)
       .executeTakeFirst()
-    expect(JSON.stringify(row)).not.toContain(canary)
+    expect(inspect(row, { depth: Infinity })).not.toContain(canary)
     expect(
       (await execInUnit(domain.app, caller, unit.id, { cmd: ['cat', '/app/config'], ...exec })).stdout,
     ).toBe(canary)

@@ -5,7 +5,7 @@ import type { App } from '../../app.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { Step } from '../../lib/saga.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { findUnitOfAnyTeam } from '../../store/units.ts'
+import { isUnchanged } from '../../store/units.ts'
 import { machineRef } from './machine.ts'
 import { stopStep, stopWay } from './stop.ts'
 import { transition } from './transition.ts'
@@ -24,14 +24,9 @@ const freezeStep: Step<Walk> = {
       if (isEngineError(error, 'engine_away')) throw error
       // It has ended meanwhile, or cannot be frozen: then it is stopped, which succeeds in both cases. Unless
       // this took so long that somebody else has put it to sleep, and a call has woken it.
-      if (await isStillFallingAsleep(app, unit)) await stopStep.run(context)
+      if (await isUnchanged(app.db, unit)) await stopStep.run(context)
     }
   },
-}
-
-async function isStillFallingAsleep(app: App, { id, state, generation }: UnitRecord): Promise<boolean> {
-  const now = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
-  return now?.state === state && now.generation === generation
 }
 
 /** A `stopping` unit that was idle to `sleeping`. */

@@ -7,7 +7,7 @@ import { isPassing } from '../../contract/states.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { doneWithin } from '../../lib/done-within.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { findStanding } from '../../store/units.ts'
+import { isUnchanged } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { getRecord } from './get.ts'
 import { findWalk } from './way.ts'
@@ -42,13 +42,11 @@ async function look(app: App, caller: Caller, id: string): Promise<UnitRecord> {
 export async function untilMoved(app: App, unit: UnitRecord): Promise<void> {
   const underWay = findWalk(app, unit)
   if (underWay) return await underWay.catch(() => {})
-  const { id, state, generation } = unit
-  await app.ways.run(`${state} ${id} ${generation} elsewhere`, WAIT_MS, async () => {
+  await app.ways.run(`${unit.id} ${unit.revision} elsewhere`, WAIT_MS, async () => {
     const deadlineMs = app.clock.monotonicMs() + WAIT_MS
     for (let pauseMs = POLL_MS.first; app.clock.monotonicMs() < deadlineMs; pauseMs *= 2) {
       await app.clock.sleep(Math.min(pauseMs, POLL_MS.most))
-      const now = await findStanding(app.db, id)
-      if (now?.state !== state || now.generation !== generation || findWalk(app, unit)) return
+      if (!(await isUnchanged(app.db, unit)) || findWalk(app, unit)) return
     }
   })
 }

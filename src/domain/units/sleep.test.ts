@@ -7,12 +7,13 @@ import type { Caller } from '../credentials/caller.ts'
 import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { readFile } from './files.ts'
-import { getUnit } from './get.ts'
+import { getRecord, getUnit } from './get.ts'
 import { coolFrozenUnits, giveMemoryBack, sleepIdleUnits } from './idle.ts'
 import { reconcileMachines } from './reconcile.ts'
 import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'
+import { transition } from './transition.ts'
 
 let domain: TestDomain
 let caller: Caller
@@ -106,6 +107,17 @@ describe.each([
     // A minute more or less each, at half a cent an hour.
     expect(asleep.costCentsSoFar).toBeGreaterThan((0.5 / 3600) * 122)
     expect(asleep.costCentsSoFar).toBeLessThan((0.5 / 3600) * 130)
+  })
+
+  it('is not changed by whoever saw it run before it slept, though it runs again', async () => {
+    const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
+    const before = await getRecord(domain.app, caller, unit.id)
+    await sleepUnit(domain.app, caller, unit.id, { sleep: '1m', stack: false, now: true })
+    await startUnit(domain.app, caller, unit.id)
+    const after = await getRecord(domain.app, caller, unit.id)
+    expect(before.state).toBe(after.state)
+    expect(await transition(domain.app, before, 'stop')).toBeNull()
+    expect(await transition(domain.app, after, 'stop')).toMatchObject({ state: 'stopping' })
   })
 
   it('waits with a command that arrives while it falls asleep, and then wakes for it', async () => {

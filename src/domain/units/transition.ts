@@ -57,7 +57,7 @@ async function move(
   const fields: StateFields = { ...impliedBy(to.state, at), ...(startedAt ? { startedAt } : {}), ...set }
   const changed = await changeState(db, {
     id: unit.id,
-    from: { state: unit.state, generation: unit.generation, frozen: unit.frozen },
+    from: { state: unit.state, revision: unit.revision },
     to,
     at,
     runAt,
@@ -68,7 +68,7 @@ async function move(
   })
   if (!changed) return null
   if (unit.state === 'running' && to.state !== 'running') app.departures.emit('unit', unit.id)
-  return { ...unit, ...fields, ...to, changedAt: at }
+  return { ...unit, ...fields, ...to, revision: unit.revision + 1n, changedAt: at }
 }
 
 function before(at: Date, ms: number): Date {

@@ -88,10 +88,10 @@ async function once(
   app: App,
   what: string,
   holder: Holder | null,
-  { id, generation, heldBy }: UnitRecord,
+  { id, revision, heldBy }: UnitRecord,
   work: () => Promise<void>,
 ): Promise<void> {
-  const key = `${what} ${id} ${generation} for ${holder?.credentialId ?? heldBy}`
+  const key = `${what} ${id} ${revision} for ${holder?.credentialId ?? heldBy}`
   await app.ways.run(key, LONGEST_WAKE_MS, work)
 }
 

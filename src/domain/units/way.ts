@@ -102,7 +102,7 @@ const longestMs: Partial<Record<UnitState, number>> = {
   destroying: 3 * MINUTE,
 }
 
-/** By generation too: a start that failed is still being undone when the next one begins. */
-function wayKey({ id, state, generation }: UnitRecord): string {
-  return `${state} ${id} ${generation}`
+/** By revision: a start that failed is still being undone when the next one begins. */
+function wayKey({ id, revision }: UnitRecord): string {
+  return `way of ${id} ${revision}`
 }
