@@ -1,9 +1,8 @@
 // Ends of processes that are ours but not Node's: detached execs and monitors, which become our children
 // when what started them leaves (the engine is a subreaper). Node waits only for what it spawned itself.
 
-import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { tryWait } from './syscalls.ts'
+import { peekEndedChild, tryWait } from './syscalls.ts'
 
 type Waiting = { resolve: (code: number | null) => void; poll: NodeJS.Timeout }
 
@@ -55,37 +54,32 @@ function isAlive(pid: number): boolean {
   }
 }
 
-let reaping: Promise<void> | null = null
+const ORPHANS_COME_FOR_MS = 500
+const TURN_MS = 10
+
+let reaping = false
+let reapUntilMs = 0
 
 /**
- * Buries the ended processes that came to us when their parent left (conmon, gofers) and that nobody waits
- * for. Node buries its own children at the next turn of its loop, so a zombie seen in two turns is not one.
+ * Buries the ended processes that come to us when their parent leaves (conmon, gofers, what they ran), now or in
+ * a moment, and that nobody waits for. Node buries its own children at the next turn of its loop, so one that is
+ * still there after it is not Node's.
  */
-export function reapOrphans(): Promise<void> {
-  reaping ??= (async () => {
-    await delay(POLL_MS)
-    const first = zombieChildren()
-    await delay(POLL_MS)
-    for (const pid of zombieChildren()) {
-      if (first.has(pid) && !waiting.has(pid)) tryWait(pid)
-    }
-  })().finally(() => {
-    reaping = null
-  })
-  return reaping
-}
-
-function zombieChildren(): Set<number> {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  return new Set(pids.map(Number).filter(isZombieOfOurs))
-}
-
-function isZombieOfOurs(pid: number): boolean {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return state === 'Z' && Number(parent) === process.pid
-  } catch {
-    return false
+export async function reapOrphans(): Promise<void> {
+  reapUntilMs = performance.now() + ORPHANS_COME_FOR_MS
+  if (reaping) return
+  reaping = true
+  let seen: number | null = null
+  while (seen !== null || performance.now() < reapUntilMs) {
+    const ended = peekEndedChild()
+    if (ended !== null && ended === seen) bury(ended)
+    seen = ended
+    await delay(ended === null ? POLL_MS : TURN_MS)
   }
+  reaping = false
+}
+
+function bury(pid: number): void {
+  if (waiting.has(pid)) look(pid)
+  else tryWait(pid)
 }

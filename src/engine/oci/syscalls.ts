@@ -11,6 +11,7 @@ const umount2Fn = libc.func('int umount2(const char *, int)')
 const pipe2Fn = libc.func('int pipe2(_Out_ int *, int)')
 const prctlFn = libc.func('int prctl(int, unsigned long, unsigned long, unsigned long, unsigned long)')
 const waitpidFn = libc.func('int waitpid(int, _Out_ int *, int)')
+const waitidFn = libc.func('int waitid(int, int, _Out_ uint8_t *, int)')
 const closeFn = libc.func('int close(int)')
 const openat2Fn = libc.func('long syscall(long, long, const char *, void *, long)')
 
@@ -20,6 +21,11 @@ const MNT_DETACH = 2
 const O_CLOEXEC = 0o2000000
 const PR_SET_CHILD_SUBREAPER = 36
 const WNOHANG = 1
+const WEXITED = 4
+const WNOWAIT = 0x01000000
+const P_ALL = 0
+/** Of `siginfo_t` on 64-bit Linux. */
+const SIGINFO = { bytes: 128, pidAt: 16 }
 const SYS_OPENAT2 = 437
 const RESOLVE_NO_MAGICLINKS = 0x02
 const RESOLVE_IN_ROOT = 0x10
@@ -67,6 +73,14 @@ export function tryWait(pid: number): Wait {
   const raw = status[0] ?? 0
   const signal = raw & 0x7f
   return { kind: 'ended', code: signal === 0 ? (raw >> 8) & 0xff : 128 + signal }
+}
+
+/** Some child of ours that has ended and is not buried yet, which it is not by asking; null when there is none. */
+export function peekEndedChild(): number | null {
+  const info = Buffer.alloc(SIGINFO.bytes)
+  const result = waitidFn(P_ALL, 0, info, WEXITED | WNOHANG | WNOWAIT) as number
+  const pid = info.readInt32LE(SIGINFO.pidAt)
+  return result < 0 || pid === 0 ? null : pid
 }
 
 /** Opens `path` read-only as if `root` were `/`, so that no link inside can lead out. Null when absent. */
