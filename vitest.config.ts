@@ -1,5 +1,5 @@
 // Three tiers: `fast` needs no root and runs in parallel; `simulation` draws schedules at random; `host` drives
-// real runtimes as root, one file at a time.
+// real runtimes as root, two files at a time.
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -35,7 +35,8 @@ export default defineConfig({
           include: ['src/**/*.host.test.ts', 'test/{engine,flows}/**/*.host.test.ts'],
           globalSetup: ['test/support/postgres.ts'],
           pool: 'forks',
-          fileParallelism: false,
+          // Most of the time is spent waiting; every file has an instance of its own.
+          maxWorkers: 2,
           testTimeout: 120_000,
           hookTimeout: 600_000,
         },

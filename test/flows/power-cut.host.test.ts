@@ -36,8 +36,12 @@ const act = async (name: string, action: string, body?: unknown) => {
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
 }
 
-async function make(name: string): Promise<void> {
-  const spec = { name, image: 'berth.local/debian:12', size: 'nano', volume: { mount: '/data', gb: 1 } }
+/** It is still being stopped when the power goes. */
+const deaf = { cmd: ['sh', '-c', 'trap "" TERM; while :; do sleep 1000 & wait; done'] }
+
+async function make(name: string, rest: Record<string, unknown> = {}): Promise<void> {
+  const image = 'berth.local/debian:12'
+  const spec = { name, image, size: 'nano', volume: { mount: '/data', gb: 1 }, ...rest }
   units.set(name, await createUnit(berth, spec, 'stack'))
   const script = `echo root of ${name} > /root/mark; echo volume of ${name} > /data/mark`
   expect((await exec(berth, unit(name), ['sh', '-c', script])).exitCode).toBe(0)
@@ -50,10 +54,10 @@ beforeAll(async () => {
     berth = await new Berth(data.path, env).ready()
   }
   await instance({ BERTH_ISOLATION: 'gvisor', BERTH_FROZEN_FOR: '0s' })
-  await Promise.all(['gvisor-running', 'gvisor-cold'].map(make))
+  await Promise.all(['gvisor-running', 'gvisor-cold'].map((name) => make(name)))
   await act('gvisor-cold', 'sleep', { sleep: '30m', now: true })
   await instance({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: 'never' })
-  await Promise.all(['running', 'busy', 'stopped', 'frozen'].map(make))
+  await Promise.all([make('busy', deaf), ...['running', 'stopped', 'frozen'].map((name) => make(name))])
   await act('stopped', 'stop')
   await act('frozen', 'sleep', { sleep: '30m', now: true })
   await expectInvariants(berth)
@@ -65,6 +69,7 @@ beforeAll(async () => {
   )
 
   const stopping = act('busy', 'stop').catch(() => {})
+  await eventually(async () => expect((await get('busy')).state).toBe('stopping'))
   cutAt = Date.now()
   await cutPower(berth)
   await stopping
