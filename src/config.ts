@@ -14,6 +14,8 @@ export type Config = {
   gatewayHttp: Address
   gatewayTls: Address
   gatewayMysql: Address
+  /** A certificate of the operator's own for the domain and all names right below it, in PEM. */
+  tlsFiles: { cert: string; key: string } | null
   /** In lower case. */
   domain: string
   /** What units' URLs begin and end with, where a proxy or another port stands in front of the gateway. */
@@ -57,6 +59,7 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayHttp: address(env, 'BERTH_GATEWAY_HTTP', '127.0.0.1:7080'),
     gatewayTls: address(env, 'BERTH_GATEWAY_TLS', '127.0.0.1:7443'),
     gatewayMysql: address(env, 'BERTH_GATEWAY_MYSQL', '127.0.0.1:7306'),
+    tlsFiles: tlsFiles(env),
     domain,
     gatewayPublicUrl: urlBelow(env, 'BERTH_GATEWAY_PUBLIC_URL', domain),
     gatewayPublicTls: port(env, 'BERTH_GATEWAY_PUBLIC_TLS'),
@@ -81,6 +84,13 @@ export function loadConfig(env: Env = process.env): Config {
       execs: wholeNumber(env, 'BERTH_RATE_EXECS', 120),
     },
   }
+}
+
+function tlsFiles(env: Env): Config['tlsFiles'] {
+  const [cert, key] = [env['BERTH_TLS_CERT'], env['BERTH_TLS_KEY']]
+  if (cert === undefined && key === undefined) return null
+  if (cert !== undefined && key !== undefined) return { cert: resolve(cert), key: resolve(key) }
+  throw new Error('BERTH_TLS_CERT and BERTH_TLS_KEY must be set together')
 }
 
 export function httpUrl({ host, port }: Address): string {

@@ -12,6 +12,7 @@ const routeOf = (unitId: string): Route => ({
   address: '10.0.0.1',
   state: 'running',
   stoppedReason: null,
+  frozen: false,
   generation: 1,
 })
 

@@ -94,7 +94,8 @@ function announcesBody(request: Request, head: RequestHead): boolean {
   return head.isChunked || (head.contentLength !== null && head.contentLength !== '0')
 }
 
-function serverNameOf(socket: TLSSocket): string | null {
+/** What the greeting of TLS named; null when it named nobody. */
+export function serverNameOf(socket: TLSSocket): string | null {
   // Node's types leave it out on the server's side. `false`: the greeting named none.
   const name: unknown = Reflect.get(socket, 'servername')
   return typeof name === 'string' && name !== '' ? name : null

@@ -27,6 +27,8 @@ export class Visit {
   /** Bytes of a connection that stays open, which count as use (design 4); null: the whole visit does. */
   bytes: (() => number) | null = null
   seenBytes = 0
+  /** Its unit works for it, though no byte moves: use, too. */
+  isWaiting: () => boolean = () => false
   /** The visitor left: nobody waits for an answer. */
   isGone = false
   /** What has to happen at once when the visit is cut. Whoever works on the visit sets it. */
@@ -122,7 +124,7 @@ export function createOpenVisits(options: OpenVisitsOptions): OpenVisits {
     const bytes = visit.bytes?.() ?? 0
     const hasMoved = bytes !== visit.seenBytes
     visit.seenBytes = bytes
-    if (hasMoved && visit.route) activity.touch(visit.route.unitId)
+    if ((hasMoved || visit.isWaiting()) && visit.route) activity.touch(visit.route.unitId)
     return hasMoved
   }
 
@@ -173,8 +175,20 @@ function isSame(route: Route, was: Route): boolean {
   if (!opensAlike || route.unitId !== was.unitId || route.port !== was.port) return false
   // Whoever woke the unit may know of its run before the row does.
   if (route.generation < was.generation) return true
-  return route.generation === was.generation && route.address === was.address && lasting.has(route.state)
+  return route.generation === was.generation && route.address === was.address && isThere(route)
 }
 
-/** A machine that was frozen goes on where it was. One that was stopped has another generation when it runs. */
-const lasting = new Set<Route['state']>(['running', 'stopping', 'sleeping', 'starting'])
+/** Whether the run is there, or about to stand still: one that was frozen goes on where it was. */
+function isThere({ state, stoppedReason, frozen }: Route): boolean {
+  switch (state) {
+    case 'running':
+      return true
+    case 'stopping':
+      return stoppedReason === 'idle'
+    case 'sleeping':
+    case 'starting':
+      return frozen
+    default:
+      return false
+  }
+}

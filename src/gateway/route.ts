@@ -17,6 +17,8 @@ export type Route = {
   address: string | null
   state: UnitState
   stoppedReason: StoppedReason | null
+  /** Its machine stands still, and goes on where it was (design 3). */
+  frozen: boolean
   /** Connections to an older run must not be used for a newer one (reliability I10). */
   generation: number
 }

@@ -1,29 +1,34 @@
-// Visits to units, over HTTP/1.1 and HTTP/2: what listens, and how connections become visits.
-//
-// Whoever accepts TLS connections hands over those that are for HTTP (`acceptTls`): one TLS port serves other
-// protocols, too.
+// Visits to units: what listens, and how connections become visits. HTTP/1.1 comes as it is; by TLS come HTTP/1.1
+// and HTTP/2 and, told apart by the name in the greeting, the protocols of TCP endpoints.
 
 import { createServer as createHttp1, type Server, type ServerOptions, STATUS_CODES } from 'node:http'
 import { createServer as createHttp2, type Http2Server, type Http2Session } from 'node:http2'
-import type { Socket } from 'node:net'
+import type { Server as NetServer, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { TLSSocket } from 'node:tls'
+import { TLSSocket } from 'node:tls'
 import { SECOND } from '../lib/clock.ts'
 import { runLoop } from '../lib/loop.ts'
+import type { Certificates } from './certificates.ts'
 import { createDoor } from './door.ts'
 import { type Exchange, peerOf, type Request, type Response, readExchange } from './exchange.ts'
 import { LOOK_EVERY_MS } from './open-visits.ts'
-import { createVisiting, receive, sayMalformed, type VisitingOptions } from './visit.ts'
+import { createTlsPort } from './tls-port.ts'
+import { tell } from './tls-visit.ts'
+import { receive, sayMalformed } from './visit.ts'
+import { createVisiting, type VisitingOptions } from './visiting.ts'
 import { type VisitLimits, visitLimits } from './visit-limits.ts'
 import { asksForWebSocket, exchangeOfConnect, exchangeOfUpgrade } from './web-socket.ts'
 
-export type GatewayOptions = Omit<VisitingOptions, 'limits'> & { limits?: VisitLimits }
+export type GatewayOptions = Omit<VisitingOptions, 'limits'> & {
+  certificates: Certificates
+  limits?: VisitLimits
+}
 
 export type Gateway = {
   /** HTTP/1.1 without TLS; the caller chooses where it listens. */
   http: Server
-  /** A connection whose greeting is over, for HTTP by what was agreed in it (ALPN) or by default. */
-  acceptTls(socket: TLSSocket): void
+  /** Everything that comes by TLS, on one port. */
+  tls: NetServer
   /** Connections and visits there are. */
   count(): { connections: number; visits: number }
   close(): Promise<void>
@@ -45,7 +50,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const onRequest = (expectsContinue: boolean) => (request: Request, response: Response) =>
     visit(readExchange(request, response, { expectsContinue, upgrade: null }), response)
   for (const server of [http1, http2]) {
-    server.on('connection', (socket: Socket) => door.enter(socket))
+    // What comes by TLS was counted before its greeting.
+    server.on('connection', (socket: Socket) => {
+      if (!(socket instanceof TLSSocket)) door.enter(socket)
+    })
     server.on('request', onRequest(false))
     server.on('checkContinue', onRequest(true))
   }
@@ -56,6 +64,17 @@ export function createGateway(options: GatewayOptions): Gateway {
   http2.on('connect', (request, response) => visit(exchangeOfConnect(request, response), response))
   http1.on('clientError', refuse)
   const sessions = watchSessions(http2, limits)
+
+  const tlsPort = createTlsPort({
+    certificates: options.certificates,
+    greetingMs: limits.headersMs,
+    onConnection: (socket) => door.enter(socket),
+    onGreeted: (socket, greeting) =>
+      void tell(visiting, socket, greeting, () => {
+        const server = socket.alpnProtocol === 'h2' ? http2 : http1
+        server.emit('connection', socket)
+      }),
+  })
 
   const stopping = new AbortController()
   const looking = runLoop(
@@ -73,20 +92,16 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   return {
     http: http1,
-    acceptTls(socket) {
-      socket.on('error', () => socket.destroy())
-      const server = socket.alpnProtocol === 'h2' ? http2 : http1
-      server.emit('connection', socket)
-    },
+    tls: tlsPort.server,
     count: () => ({ connections: door.count(), visits: visiting.visits.count() }),
     async close() {
       stopping.abort()
-      const closed = http1.listening ? new Promise((resolve) => http1.close(resolve)) : null
+      const closed = [http1.listening && new Promise((resolve) => http1.close(resolve)), tlsPort.close()]
       visiting.visits.cutAll()
       for (const session of sessions) session.destroy()
       door.closeAll()
       visiting.connections.close()
-      await Promise.all([closed, looking])
+      await Promise.all([...closed, looking])
     },
   }
 }

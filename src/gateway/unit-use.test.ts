@@ -19,6 +19,7 @@ const routeOf = (more: Partial<Route> = {}): Route => ({
   address: '10.0.0.1',
   state: 'running',
   stoppedReason: null,
+  frozen: false,
   generation: 1,
   ...more,
 })

@@ -376,7 +376,7 @@ describe('what is open ends', () => {
     visit(host).catch(() => {})
     await expect.poll(() => gateway.use).toHaveLength(2)
     await gateway.later(0)
-    gateway.expose(port, { name, unitId: 'u', secret, ...asleep })
+    gateway.expose(port, { name, unitId: 'u', secret, ...asleep, frozen: true })
     await gateway.later(0)
     expect([gateway.gateway.count().visits, gateway.wakes.length]).toEqual([1, 0])
     send('data: 1\n\n')

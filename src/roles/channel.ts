@@ -42,6 +42,9 @@ export const serverDirOf = (runDir: string) => `${runDir}/server`
 /** Where the gateway asks the server for units to be awake (gateway/wake-protocol.ts). */
 export const wakeSocketOf = (runDir: string) => `${serverDirOf(runDir)}/wake.sock`
 
+/** Within the gateway's own directory: chain and key (supervisor/certificates.ts, gateway/certificates.ts). */
+export const certificateFileIn = (stateDir: string) => `${stateDir}/tls.pem`
+
 /**
  * The engine's firewall sends what machines ask on port 53 here, where the gateway's resolver listens on the
  * gateway address. Not 5353: mDNS services hold that on every address.

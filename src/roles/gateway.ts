@@ -1,8 +1,11 @@
 // Visits to units, and the resolver machines ask for names. Sees of the database what routing needs.
 
 import { once } from 'node:events'
+import type { Server } from 'node:net'
+import type { Address } from '../config.ts'
 import { namesOf } from '../engine/oci/network/names.ts'
 import { createEndpointRoutes } from '../gateway/endpoint-routes.ts'
+import { openCertificates } from '../gateway/certificates.ts'
 import { startResolver } from '../gateway/resolver.ts'
 import { systemUpstreams } from '../gateway/resolver-upstream.ts'
 import { createGateway } from '../gateway/server.ts'
@@ -12,10 +15,10 @@ import { systemClock } from '../lib/clock.ts'
 import { openDatabase } from '../store/db.ts'
 import { findEndpointRoutes } from '../store/endpoints.ts'
 import { findAddressOfName } from '../store/unit-names.ts'
-import { RESOLVER_PORT, wakeSocketOf } from './channel.ts'
+import { certificateFileIn, RESOLVER_PORT, wakeSocketOf } from './channel.ts'
 import type { Role } from './role.ts'
 
-export const gatewayRole: Role = async ({ config, instance, runDir, databaseUrl, log }) => {
+export const gatewayRole: Role = async ({ config, instance, runDir, stateDir, databaseUrl, log }) => {
   const db = openDatabase(databaseUrl, log)
   const resolver = await startResolver({
     address: namesOf(instance).gateway,
@@ -27,7 +30,9 @@ export const gatewayRole: Role = async ({ config, instance, runDir, databaseUrl,
   const clock = systemClock
   const server = connectToServer({ socketPath: wakeSocketOf(runDir), clock })
   const use = createUnitUse({ server, clock, log })
+  const certificates = await openCertificates({ file: certificateFileIn(stateDir), clock, log })
   const gateway = createGateway({
+    certificates,
     domain: config.domain,
     routes: createEndpointRoutes({ findAll: (names) => findEndpointRoutes(db, names), clock }),
     waker: use.waker,
@@ -35,14 +40,19 @@ export const gatewayRole: Role = async ({ config, instance, runDir, databaseUrl,
     clock,
     log,
   })
-  gateway.http.listen(config.gatewayHttp.port, config.gatewayHttp.host)
-  await once(gateway.http, 'listening')
+  await Promise.all([listen(gateway.http, config.gatewayHttp), listen(gateway.tls, config.gatewayTls)])
   return {
     stop: async () => {
       await gateway.close()
+      await certificates.stop()
       await use.stop()
       await resolver.close()
       await db.destroy()
     },
   }
+}
+
+async function listen(server: Server, { host, port }: Address): Promise<void> {
+  server.listen(port, host)
+  await once(server, 'listening')
 }

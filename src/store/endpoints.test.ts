@@ -51,6 +51,7 @@ describe('a name, to the gateway', () => {
         address,
         state: 'running',
         stoppedReason: null,
+        frozen: false,
         generation: 1,
       },
     ])

@@ -92,6 +92,7 @@ export type EndpointRoute = {
   address: string | null
   state: UnitState
   stoppedReason: StoppedReason | null
+  frozen: boolean
   generation: number
 }
 
@@ -110,6 +111,7 @@ export async function findEndpointRoutes(db: Kysely<Database>, names: string[]):
       'units.address',
       'units.state',
       'units.stopped_reason as stoppedReason',
+      'units.frozen',
       'units.generation',
     ])
     .where('endpoints.name', '=', sql<string>`any(${names})`)

@@ -23,7 +23,7 @@ const nodeFlags = ['--max-semi-space-size=4']
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What a role keeps lies below the data directory, in a directory that its user alone can enter. */
-const keptStateOf = (dataDir: string, name: RoleName) => join(dataDir, 'roles', name)
+export const keptStateOf = (dataDir: string, name: RoleName) => join(dataDir, 'roles', name)
 
 /** A role's compiled code as kept on disk. */
 export const compiledDirOf = (name: RoleName, dataDir: string) => join(keptStateOf(dataDir, name), COMPILED)

@@ -8,7 +8,13 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log } from '../lib/log.ts'
-import { type EngineReady, type RoleInput, type RoleName, roleNames } from '../roles/channel.ts'
+import {
+  certificateFileIn,
+  type EngineReady,
+  type RoleInput,
+  type RoleName,
+  roleNames,
+} from '../roles/channel.ts'
 import { signInUrl } from '../roles/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/must-haves.ts'
 import { type Credentials, credentialsPath, readCredentials, writeCredentials } from './credentials-file.ts'
@@ -16,9 +22,10 @@ import { lockDataDirectory } from './data-directory-lock.ts'
 import { loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
 import { keepRunning, type Kept, type Part, type Running } from './keep-running.ts'
 import { logPathOf, openLogFile } from './log-file.ts'
+import { caFileOf, keepCertificate, prepareCertificate } from './certificates.ts'
 import { claimPorts } from '../doctor/ports.ts'
 import { postgresUrl, startPostgres } from './postgres.ts'
-import { compiledDirOf, prepareRoleDirectories, stateDirOf } from './role-command.ts'
+import { compiledDirOf, keptStateOf, prepareRoleDirectories, stateDirOf } from './role-command.ts'
 import { type RoleProcess, startRole, warmUpRole } from './role-process.ts'
 import { engineReadySchema, migrateReadySchema } from './role-reports.ts'
 import { listenForStop } from './stop-signals.ts'
@@ -120,6 +127,12 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
   say('Starting the server')
   await keepRole(context, 'server')
   say('Starting the gateway')
+  const certificate = certificateFileIn(keptStateOf(input.config.dataDir, 'gateway'))
+  await prepareCertificate(input.config, certificate)
+  const around = { clock: systemClock, log: context.log, signal: context.stop }
+  keepCertificate(input.config, certificate, around).catch((error: unknown) => {
+    context.log.error({ err: error }, 'the certificate is not looked after any more')
+  })
   await keepRole(context, 'gateway')
   return { engine, credentials }
 }
@@ -137,7 +150,7 @@ async function migrate(context: Context): Promise<Credentials> {
     baseUrl: config.publicUrl,
     apiKey,
     signInUrl: signInUrl(config.publicUrl, made.signInToken),
-    caFile: null,
+    caFile: caFileOf(config),
   }
   await writeCredentials(config.dataDir, credentials)
   return credentials
@@ -207,10 +220,19 @@ Berth is ready.
   API          ${credentials.baseUrl}
   Sign in      ${credentials.signInUrl}
                (works once, within a day; "npm run sign-in" makes another)
+  Units' URLs  ${trustedBy(config)}
   Credentials  ${credentialsPath(config.dataDir)} (with the API key; for root alone)
   Isolation    ${engine.isolation}: ${engine.reason}
   Log          ${logPathOf(config.dataDir)}
 
 Ctrl-C stops Berth. Units keep running, and the next start takes them over.
 `)
+}
+
+function trustedBy(config: Config): string {
+  const caFile = caFileOf(config)
+  const port = config.gatewayTls.port
+  if (caFile === null)
+    return `below https://${config.domain}:${port}, with the certificate ${config.tlsFiles?.cert}`
+  return `below https://${config.domain}:${port}; who visits them has to trust ${caFile}`
 }

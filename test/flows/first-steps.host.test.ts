@@ -36,7 +36,7 @@ describe('npm start', () => {
   it('keeps the credentials for root alone, and out of what it prints', async () => {
     const { mode, uid } = await stat(join(data.path, 'credentials.json'))
     expect([mode & 0o777, uid]).toEqual([0o600, 0])
-    expect(berth.credentials.caFile).toBeNull()
+    expect(berth.credentials.caFile).toBe(`${berth.dataDir}/ca/ca.crt`)
     expect(berth.output).not.toContain(berth.credentials.apiKey)
   })
 

@@ -7,7 +7,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createServer as createTlsServer } from 'node:tls'
 import { hashEndpointSecret, newEndpointName } from '../../src/contract/endpoint-label.ts'
 import type { Route, WakeOutcome } from '../../src/gateway/route.ts'
 import { createGateway, type Gateway } from '../../src/gateway/server.ts'
@@ -31,6 +30,7 @@ export type TestGateway = {
   routes: Map<string, Route>
   /** What the waker was asked for, and what it says. */
   wakes: Route[]
+  isAwake: (route: Route) => boolean
   onWake: (route: Route) => Promise<WakeOutcome>
   /** Unit ids, as `begin`, `end` and `touch` were called. */
   use: string[]
@@ -52,7 +52,7 @@ export async function startGateway(limits: Partial<VisitLimits> = {}): Promise<T
     domain: DOMAIN,
     routes: { find: async (name) => routes.get(name) ?? null },
     waker: {
-      awake: (route) => (route.state === 'running' ? route : null),
+      awake: (route) => (self.isAwake(route) ? route : null),
       doubt: () => {},
       wake(route) {
         wakes.push(route)
@@ -66,21 +66,19 @@ export async function startGateway(limits: Partial<VisitLimits> = {}): Promise<T
       },
       touch: (unitId) => use.push(`touch ${unitId}`),
     },
+    certificates: { find: async () => undefined, follow: (use) => use(certificate()) },
     clock,
     log: silentLog,
     limits: { ...visitLimits, ...limits },
   })
-  const tls = createTlsServer({ ...certificate(), ALPNProtocols: ['h2', 'http/1.1'] }, (socket) =>
-    gateway.acceptTls(socket),
-  )
-  tls.on('tlsClientError', (_error, socket) => socket.destroy())
   const self: TestGateway = {
     gateway,
     port: await listen(gateway.http),
-    tlsPort: await listen(tls),
+    tlsPort: await listen(gateway.tls),
     clock,
     routes,
     wakes,
+    isAwake: (route) => route.state === 'running',
     onWake: async () => ({ kind: 'refused', reason: 'stopped' }),
     use,
     expose(port, { name, secret, ...more } = {}) {
@@ -95,6 +93,7 @@ export async function startGateway(limits: Partial<VisitLimits> = {}): Promise<T
         address: '127.0.0.1',
         state: 'running',
         stoppedReason: null,
+        frozen: false,
         generation: 1,
         ...more,
       }
@@ -109,7 +108,7 @@ export async function startGateway(limits: Partial<VisitLimits> = {}): Promise<T
       await new Promise((resolve) => setTimeout(resolve, 30))
     },
     async close() {
-      await Promise.all([gateway.close(), new Promise((resolve) => tls.close(resolve))])
+      await gateway.close()
     },
   }
   return self
@@ -207,10 +206,10 @@ export function listen(
   })
 }
 
-let cached: { key: string; cert: string } | null = null
+let cached: string | null = null
 
 /** Of nobody, for every name under the domain. */
-function certificate(): { key: string; cert: string } {
+function certificate(): string {
   if (cached) return cached
   const directory = mkdtempSync(join(tmpdir(), 'berth-gateway-'))
   const [key, cert] = [join(directory, 'key'), join(directory, 'cert')]
@@ -221,7 +220,7 @@ function certificate(): { key: string; cert: string } {
       .concat(['-keyout', key, '-out', cert]),
     { stdio: 'ignore' },
   )
-  cached = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
+  cached = readFileSync(key, 'utf8') + readFileSync(cert, 'utf8')
   rmSync(directory, { recursive: true })
   return cached
 }

@@ -21,7 +21,7 @@ export function urlOf(needs: Needs, teamId: string, endpoint: EndpointRecord): s
 
 function urlAt(config: Config, protocol: Protocol, host: string): string {
   if (protocol === 'http') {
-    const url = new URL(config.gatewayPublicUrl ?? `http://${config.domain}:${config.gatewayHttp.port}`)
+    const url = new URL(config.gatewayPublicUrl ?? `https://${config.domain}:${config.gatewayTls.port}`)
     url.hostname = host
     return url.origin
   }

@@ -48,7 +48,7 @@ describe('a unit that is published', () => {
     const { id } = await makeUnit(domain.app, caller, { name: 'shop' })
     const { url, mode, port, warning } = await expose(id, { port: 3000 })
     expect({ mode, port, warning }).toEqual({ mode: 'private', port: 3000, warning: undefined })
-    expect(url).toMatch(/^http:\/\/shop-[a-z2-7]{10}-[a-z2-7]{26}\.berth\.localhost:7080$/)
+    expect(url).toMatch(/^https:\/\/shop-[a-z2-7]{10}-[a-z2-7]{26}\.berth\.localhost:7443$/)
     const { endpoints } = await get(id)
     expect(endpoints).toEqual([
       { id: expect.stringMatching(/^ep_/), port: 3000, protocol: 'http', mode, url },

@@ -1,0 +1,126 @@
+// The TLS port: HTTP and every protocol whose client speaks first, told apart by the name in the greeting of TLS.
+// A connection is nobody's until that is over, which it has to be soon.
+
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
+import { callbackify } from 'node:util'
+import type { Certificates } from './certificates.ts'
+import { serverNameOf } from './exchange.ts'
+import { fatalError, GREETING_BYTES, readGreeting } from './postgres.ts'
+
+/** How a client came to TLS. */
+export type Greeting = {
+  /** As it was sent; null: the client names none. */
+  serverName: string | null
+  /** By PostgreSQL's own way, or by its name in the greeting of TLS: it expects to be answered in PostgreSQL. */
+  isPostgres: boolean
+}
+
+export type TlsPort = {
+  /** Listens where the caller says. */
+  server: Server
+  close(): Promise<void>
+}
+
+const TLS_RECORD = 0x16
+const POSTGRES = 'postgresql'
+/** What is agreed on where a client offers it, in this order. */
+const APPLICATIONS = [POSTGRES, 'h2', 'http/1.1']
+const MOST_GREETINGS = 3
+
+export function createTlsPort({
+  certificates,
+  greetingMs,
+  onConnection,
+  onGreeted,
+}: {
+  certificates: Certificates
+  /** Until TLS is there. */
+  greetingMs: number
+  /** Every connection, before a byte of it is read. It may close it. */
+  onConnection: (socket: Socket) => void
+  onGreeted: (socket: TLSSocket, greeting: Greeting) => void
+}): TlsPort {
+  const makeTls = (hasAsked: boolean): TlsServer => {
+    const tls = createTlsServer({
+      minVersion: 'TLSv1.2',
+      handshakeTimeout: greetingMs / 2,
+      SNICallback: callbackify(async (name: string) => await certificates.find(name.toLowerCase())),
+      ALPNCallback: ({ protocols }) => APPLICATIONS.find((known) => protocols.includes(known)),
+    })
+    // For clients that name nobody.
+    certificates.follow((pem) => tls.setSecureContext({ cert: pem, key: pem }))
+    tls.on('tlsClientError', (_error, socket) => socket.destroy())
+    tls.on('secureConnection', (socket) => {
+      socket.on('error', () => socket.destroy())
+      onGreeted(socket, {
+        serverName: serverNameOf(socket),
+        isPostgres: hasAsked || socket.alpnProtocol === POSTGRES,
+      })
+    })
+    return tls
+  }
+  const direct = makeTls(false)
+  const asked = makeTls(true)
+
+  const server = createServer({ noDelay: true, keepAlive: true }, (socket) => {
+    socket.on('error', () => socket.destroy())
+    onConnection(socket)
+    const late = setTimeout(() => socket.destroy(), greetingMs / 2)
+    socket.once('close', () => clearTimeout(late))
+    greet(socket).then(
+      (kind) => {
+        clearTimeout(late)
+        if (kind === null) socket.destroySoon()
+        else if (!socket.destroyed) (kind === 'asked' ? asked : direct).emit('connection', socket)
+      },
+      () => socket.destroy(),
+    )
+  })
+
+  return {
+    server,
+    async close() {
+      if (!server.listening) return
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Up to where TLS begins; null where it does not. */
+async function greet(socket: Socket): Promise<'direct' | 'asked' | null> {
+  for (let greetings = 0; greetings < MOST_GREETINGS; greetings += 1) {
+    const bytes = await peek(socket)
+    if (bytes[0] === TLS_RECORD) {
+      // TLS finds what was read of it.
+      socket.unshift(bytes)
+      return 'direct'
+    }
+    const asks = readGreeting(bytes)
+    if (asks === 'session') {
+      socket.write(
+        fatalError('28000', 'this server takes connections over TLS alone', 'Use sslmode=require.'),
+      )
+      return null
+    }
+    // Whatever came along with the question was sent in plain, by whoever is between.
+    if (asks === 'unknown' || bytes.length > GREETING_BYTES) return null
+    socket.write(asks === 'tls' ? 'S' : 'N')
+    if (asks === 'tls') return 'asked'
+  }
+  return null
+}
+
+/** What has come: at least as much as says what it is. Rejects when the other side has ended. */
+async function peek(socket: Socket): Promise<Buffer> {
+  let bytes = Buffer.alloc(0)
+  while (bytes.length === 0 || (bytes[0] !== TLS_RECORD && bytes.length < GREETING_BYTES)) {
+    const chunk = socket.read() as Buffer | null
+    if (chunk !== null) bytes = Buffer.concat([bytes, chunk])
+    else if (socket.readableEnded || socket.destroyed) throw new Error('the other side has left')
+    else await Promise.race([once(socket, 'readable'), once(socket, 'close')])
+  }
+  return bytes
+}

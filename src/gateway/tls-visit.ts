@@ -1,0 +1,51 @@
+// For whom a connection is whose TLS is there: its name says which endpoint is meant, and the endpoint which protocol
+// is spoken. What is for nobody in particular is for HTTP, which has pages for that.
+
+import type { TLSSocket } from 'node:tls'
+import { type EndpointLabel, parseEndpointLabel } from '../contract/endpoint-label.ts'
+import { readHost } from './host.ts'
+import type { Outcome } from './outcomes.ts'
+import { refusalIn } from './refusals.ts'
+import type { Route } from './route.ts'
+import { receiveTcp } from './tcp-visit.ts'
+import type { Greeting } from './tls-port.ts'
+import { findOpen, type Visiting } from './visiting.ts'
+
+/** Hands the connection to whoever it is for. Never rejects. */
+export async function tell(
+  visiting: Visiting,
+  socket: TLSSocket,
+  { serverName, isPostgres }: Greeting,
+  toHttp: () => void,
+): Promise<void> {
+  const asked = serverName === null ? null : readHost(serverName, visiting.domain)
+  const label = asked?.kind === 'label' ? parseEndpointLabel(asked.label) : null
+  const found = label === null ? null : await findTcp(visiting, label)
+  if (socket.destroyed) return
+  const route = found !== null && found !== 'unsure' && speaks(found, socket, isPostgres) ? found : null
+  if (label !== null && route !== null) await receiveTcp(visiting, { socket, label, route })
+  else if (isPostgres) refuse(socket, found === 'unsure' ? { kind: 'unsure' } : { kind: 'unknown' })
+  else toHttp()
+}
+
+async function findTcp(visiting: Visiting, label: EndpointLabel): Promise<Route | 'unsure' | null> {
+  try {
+    // MySQL has a port of its own, since its server speaks first.
+    return await findOpen(visiting, label, ({ protocol }) => protocol !== 'http' && protocol !== 'mysql')
+  } catch {
+    return 'unsure'
+  }
+}
+
+/** Whether the greeting was one of the endpoint's protocol. A browser at a database's address gets a page. */
+function speaks({ protocol }: Route, { alpnProtocol }: TLSSocket, isPostgres: boolean): boolean {
+  if (protocol === 'postgres') return isPostgres
+  if (protocol === 'grpc') return alpnProtocol === 'h2'
+  return !isPostgres && (alpnProtocol === null || alpnProtocol === false)
+}
+
+function refuse(socket: TLSSocket, outcome: Outcome): void {
+  const refusal = refusalIn('postgres', outcome)
+  if (refusal !== null) socket.write(refusal)
+  socket.destroySoon()
+}

@@ -1,0 +1,89 @@
+// An authority of this installation's own, for where nobody else vouches for it: made once, kept for root alone, and
+// bound to the domain, so that whoever trusts it trusts it with nothing else. Keys and certificates are openssl's.
+
+import { X509Certificate } from 'node:crypto'
+import { chmod, mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { runOrThrow } from '../lib/process.ts'
+import { writeDurably } from './instance.ts'
+
+/** `<dataDir>/ca/`; `ca.crt` is for everybody who visits. */
+export const localCaFile = (dataDir: string) => join(dataDir, 'ca', 'ca.crt')
+
+const AUTHORITY_DAYS = 3650
+/** Browsers take none that is good for much longer than a year. */
+const CERTIFICATE_DAYS = 90
+const TIMEOUT_MS = 20_000
+
+/** Makes the authority, unless there is one for this domain. */
+export async function prepareLocalCa(dataDir: string, domain: string): Promise<void> {
+  const paths = pathsOf(dataDir)
+  await mkdir(paths.directory, { recursive: true })
+  await chmod(paths.directory, 0o755)
+  await writeDurably(paths.config, configOf(domain))
+  if (await isFor(paths.cert, domain)) return
+  const files = ['-keyout', paths.key, '-out', paths.cert]
+  await openssl(paths.config, ['-extensions', 'authority', '-days', String(AUTHORITY_DAYS), ...files])
+  await chmod(paths.cert, 0o644)
+}
+
+/** A new certificate for the domain of the authority and every name right below it, and its key, in PEM. */
+export async function issueLocally(dataDir: string): Promise<string> {
+  const paths = pathsOf(dataDir)
+  // The key goes to standard output as well: it is nowhere on disk but where it is used.
+  const files = ['-CA', paths.cert, '-CAkey', paths.key, '-keyout', '-', '-out', '-']
+  const args = ['-extensions', 'service', '-days', String(CERTIFICATE_DAYS), ...files]
+  return await openssl(paths.config, args)
+}
+
+function pathsOf(dataDir: string) {
+  const directory = join(dataDir, 'ca')
+  return {
+    directory,
+    cert: localCaFile(dataDir),
+    key: join(directory, 'ca.key'),
+    config: join(directory, 'openssl.cnf'),
+  }
+}
+
+/** Another domain needs another authority. One that was cut short while it was made is made again. */
+async function isFor(certFile: string, domain: string): Promise<boolean> {
+  try {
+    const certificate = new X509Certificate(await readFile(certFile))
+    return certificate.subject.split('\n').includes(`CN=${nameOf(domain)}`)
+  } catch {
+    return false
+  }
+}
+
+async function openssl(config: string, args: string[]): Promise<string> {
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
+  const all = ['req', '-x509', '-config', config, ...key, ...args]
+  return await runOrThrow('openssl', all, { timeoutMs: TIMEOUT_MS })
+}
+
+/** A common name has 64 characters at most. */
+const nameOf = (domain: string) => `Berth for ${domain}`.slice(0, 64)
+
+/** The domain is checked by config.ts: it can end no line. */
+const configOf = (domain: string) => `
+[req]
+prompt = no
+distinguished_name = name
+string_mask = utf8only
+[name]
+O = Berth
+CN = ${nameOf(domain)}
+[authority]
+basicConstraints = critical, CA:TRUE, pathlen:0
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+nameConstraints = critical, permitted;DNS:${domain}, excluded;IP:0.0.0.0/0.0.0.0, excluded;IP:0:0:0:0:0:0:0:0/0:0:0:0:0:0:0:0
+[service]
+basicConstraints = critical, CA:FALSE
+keyUsage = critical, digitalSignature
+extendedKeyUsage = serverAuth
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+subjectAltName = DNS:${domain}, DNS:*.${domain}
+`
