@@ -1,7 +1,8 @@
 // Published units over the real gateway: fetched by their URL, put to sleep in both tiers, and woken by a visit.
 
 import { execFile } from 'node:child_process'
-import { request } from 'node:http'
+import { readFile } from 'node:fs/promises'
+import { request } from 'node:https'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Exposed } from '../../src/contract/endpoint.ts'
@@ -15,10 +16,13 @@ const run = promisify(execFile)
 
 let data: Awaited<ReturnType<typeof makeDataDir>>
 let berth: Berth
+/** Of this installation: visitors trust it, and the name is checked. */
+let ca: string
 
 beforeAll(async () => {
   data = await makeDataDir()
   berth = await new Berth(data.path, { BERTH_FROZEN_FOR: '3s' }).ready()
+  ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
 })
 afterAll(async () => {
   await destroyAll(berth)
@@ -32,8 +36,10 @@ type Answer = { status: number; body: string; headers: Record<string, unknown> }
 /** Names below `localhost` lead to this host, whoever resolves them: the URL's own name is sent as the host. */
 function visit(url: string, path = '/', host = new URL(url).host): Promise<Answer> {
   const { port } = new URL(url)
+  const servername = host.replace(/:\d+$/, '')
+  const to = { host: '127.0.0.1', servername, ca, port, path, headers: { host } }
   return new Promise((resolve, reject) => {
-    const asked = request({ host: '127.0.0.1', port, path, headers: { host } }, (response) => {
+    const asked = request(to, (response) => {
       let body = ''
       response.setEncoding('utf8')
       response.on('data', (chunk: string) => {
