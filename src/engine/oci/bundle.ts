@@ -46,6 +46,8 @@ export const HELPER = `${HELPER_DIR}/busybox`
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const MB = 1024 * 1024
 const CPU_PERIOD_US = 100_000
+/** A machine smaller than this has so much until it has started, and its own size from then on (start.ts). */
+const CPUS_TO_START = 1
 const IO_BYTES_PER_CPU_SECOND = 400 * MB
 
 /** gVisor's own threads count against the host's pid limit: room for them on top of the machine's. */
@@ -195,6 +197,11 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
   ]
 }
 
+/** Microseconds of processor time in each period. */
+export function cpuQuota(cpus: number): number {
+  return Math.round(cpus * CPU_PERIOD_US)
+}
+
 function buildResources(spec: MachineSpec, ioDevice: BundleInput['ioDevice']): object {
   const gvisor = spec.isolation === 'gvisor'
   const limit = (spec.size.memoryMb + (gvisor ? GVISOR_MEMORY_MB : 0)) * MB
@@ -204,7 +211,8 @@ function buildResources(spec: MachineSpec, ioDevice: BundleInput['ioDevice']): o
     memory: { limit, swap: limit },
     cpu: {
       period: CPU_PERIOD_US,
-      quota: Math.round(spec.size.cpus * CPU_PERIOD_US),
+      // A quarter of a processor would spend a tenth of a second on starting the sandbox itself.
+      quota: cpuQuota(Math.max(spec.size.cpus, CPUS_TO_START)),
       shares: Math.max(2, Math.round(spec.size.cpus * 1024)),
     },
     pids: { limit: spec.size.pids + (gvisor ? GVISOR_PIDS : 0) },

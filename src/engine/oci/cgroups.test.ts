@@ -2,7 +2,15 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { cgroupPath, countOomKills, killAll, listCgroups, openCgroups, processesIn } from './cgroups.ts'
+import {
+  cgroupPath,
+  countOomKills,
+  killAll,
+  listCgroups,
+  openCgroups,
+  processesIn,
+  setCpuQuota,
+} from './cgroups.ts'
 
 // Trees as recorded from hosts of both kinds: the build machine has version 1 in its hybrid form only.
 let root: string
@@ -54,6 +62,11 @@ describe('version 2', () => {
   it('counts kills for memory', () => {
     expect(countOomKills(openCgroups('ab12', root), 'unit_1-3')).toBe(1)
   })
+
+  it('limits the processor, and leaves the period as it is', () => {
+    setCpuQuota(openCgroups('ab12', root), 'unit_1-3', 25_000)
+    expect(readFileSync(join(root, 'berth-ab12/unit_1-3/cpu.max'), 'utf8')).toBe('25000')
+  })
 })
 
 describe('version 1', () => {
@@ -62,6 +75,8 @@ describe('version 1', () => {
       'freezer/cgroup.procs': '',
       'memory/cgroup.procs': '',
       'unified/cgroup.procs': '',
+      'cpu/cgroup.procs': '',
+      'cpu/berth-ab12/unit_1-3/cgroup.procs': '201\n',
       'freezer/berth-ab12/unit_1-3/cgroup.procs': '201\n',
       'memory/berth-ab12/unit_1-3/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 4\n',
       'pids/berth-ab12/unit_9-1/cgroup.procs': '',
@@ -72,10 +87,15 @@ describe('version 1', () => {
   it('is a tree a controller, and what is in any of them is found', () => {
     const cgroups = openCgroups('ab12', root)
     expect(cgroups.version).toBe(1)
-    expect(Object.keys(cgroups.trees).sort()).toEqual(['freezer', 'memory', 'pids', 'unified'])
+    expect(Object.keys(cgroups.trees).sort()).toEqual(['cpu', 'freezer', 'memory', 'pids', 'unified'])
     expect(listCgroups(cgroups).sort()).toEqual(['unit_1-3', 'unit_9-1'])
     expect(processesIn(cgroups, 'unit_1-3')).toEqual([201])
     expect(countOomKills(cgroups, 'unit_1-3')).toBe(4)
+  })
+
+  it('limits the processor, and leaves the period as it is', () => {
+    setCpuQuota(openCgroups('ab12', root), 'unit_1-3', 25_000)
+    expect(readFileSync(join(root, 'cpu/berth-ab12/unit_1-3/cpu.cfs_quota_us'), 'utf8')).toBe('25000')
   })
 
   it('a group that does not exist is empty and was never killed for memory', async () => {

@@ -8,8 +8,8 @@ import { allSettled } from '../../lib/all-settled.ts'
 import type { MachineRef, RunSpec } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import { writeBootFiles } from './boot-files.ts'
-import { buildConfig, type OciConfig } from './bundle.ts'
-import { cgroupPath } from './cgroups.ts'
+import { buildConfig, cpuQuota, type OciConfig } from './bundle.ts'
+import { cgroupPath, setCpuQuota } from './cgroups.ts'
 import { prepareEtc } from './etc.ts'
 import { settleEnd } from './exits.ts'
 import { getMachine, getRuntime, type Host, type Machine } from './host.ts'
@@ -89,6 +89,8 @@ async function launch(host: Host, launched: Launch): Promise<void> {
   const runtime = getRuntime(host, spec.isolation)
   const go = await host.effect('engine.start.go', () => startContainer(runtime, paths.container, doom.signal))
   if (go.kind === 'failed') throw explainStartFailure(host, config.process.args, go.reason)
+  // Before the record says that it runs: what is adopted has the size it is paid for.
+  setCpuQuota(host.cgroups, paths.container, cpuQuota(machine.record.spec.size.cpus))
 
   const ended = Promise.withResolvers<void>()
   Object.assign(machine, { process: config.process, ended: ended.promise, markEnded: ended.resolve })
