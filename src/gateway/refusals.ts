@@ -5,7 +5,7 @@ import type { Protocol } from '../contract/endpoint.ts'
 import { type Outcome, sayOf } from './outcomes.ts'
 import { fatalError } from './postgres.ts'
 
-type Tcp = Exclude<Protocol, 'http'>
+export type Tcp = Exclude<Protocol, 'http'>
 
 const refusals: Partial<Record<Tcp, (outcome: Outcome) => Buffer>> = {
   postgres: (outcome) => {

@@ -1,7 +1,7 @@
-// A connection to a TCP endpoint. Nobody is woken before its client has said something that its endpoint speaks;
-// from then on the gateway passes bytes, and understands no more of them than tells whether somebody waits.
+// A connection to a TCP endpoint whose client speaks first. Nobody is woken before it has said something that its
+// endpoint speaks.
 
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { EndpointLabel } from '../contract/endpoint-label.ts'
 import { type Answered, createConversation } from './conversation.ts'
@@ -10,10 +10,9 @@ import { MOST_FIRST_BYTES, readFirstPacket, type SpeaksFirst } from './first-pac
 import type { Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
 import { endsReady, readFirstReply } from './postgres.ts'
-import { join } from './proxy-upgrade.ts'
-import { refusalIn, shutdownIn } from './refusals.ts'
 import type { Route } from './route.ts'
-import { beginUse, type Done, reach, startWake, type Unready, type Visiting } from './visiting.ts'
+import { connectTo, say, spend } from './tcp-session.ts'
+import { beginUse, type Done, reach, type Unready, type Visiting } from './visiting.ts'
 
 type TcpVisit = {
   socket: TLSSocket
@@ -95,7 +94,6 @@ async function pass(
   visit: Visit,
   { socket, first, protocol, run }: Passed,
 ): Promise<Done | Unready> {
-  visit.enter('connecting')
   const unit = await connectTo(run, visit)
   if (unit === null) return { kind: 'refused-connection' }
   visit.route = run
@@ -109,51 +107,13 @@ async function pass(
     return { kind: 'refused-connection' }
   }
   const conversation = createConversation(visiting.clock, answersOf[protocol] ?? 'by-any-byte')
-  await new Promise<void>((resolve) => {
-    join(visit, { visitor: socket, unit, first: reply }, resolve)
-    const close = visit.onCut
-    visit.onCut = (why) => {
-      const last = why.kind === 'moved' && conversation.isAtRest() ? shutdownIn(protocol) : null
-      if (last !== null) socket.write(last)
-      if (last !== null) unit.destroy()
-      else close(why)
-    }
-    visit.isWaiting = () => conversation.isWaiting()
-    conversation.visitorSaid()
-    if (reply.length > 0) conversation.unitSaid(reply)
-    socket.on('data', () => {
-      conversation.visitorSaid()
-      // It may sleep under a connection that was quiet for long.
-      if (!visiting.waker.awake(run)) void startWake(visiting, run).catch(() => {})
-    })
-    unit.on('data', (chunk: Buffer) => conversation.unitSaid(chunk))
-  })
+  conversation.visitorSaid()
+  await spend(visiting, visit, { socket, unit, first: reply, protocol, run, conversation })
   return { kind: 'over' }
 }
 
 /** How it shows that a server has answered all it was asked. */
 const answersOf: Partial<Record<SpeaksFirst, Answered>> = { postgres: endsReady }
-
-/** Null: it refuses, or cannot be reached in time. */
-function connectTo({ address, port }: Route, visit: Visit): Promise<Socket | null> {
-  // Node would take no address for its own host's (reliability I27).
-  if (address === null) return Promise.resolve(null)
-  return new Promise((resolve) => {
-    const unit = connect({ host: address, port, noDelay: true })
-    const fail = () => {
-      unit.destroy()
-      resolve(null)
-    }
-    unit.once('error', fail)
-    visit.onCut = fail
-    unit.once('connect', () => {
-      unit.off('error', fail)
-      unit.on('error', () => unit.destroy())
-      visit.onCut = () => unit.destroy()
-      resolve(unit)
-    })
-  })
-}
 
 /** What a server says to the start of a session, as far as it tells whether it takes any. */
 function readReply(unit: Socket, visit: Visit): Promise<Buffer | 'not-ready'> {
@@ -175,10 +135,4 @@ function readReply(unit: Socket, visit: Visit): Promise<Buffer | 'not-ready'> {
     unit.once('close', () => settle(bytes))
     look()
   })
-}
-
-function say(socket: TLSSocket, protocol: SpeaksFirst, outcome: Outcome): void {
-  const refusal = refusalIn(protocol, outcome)
-  if (refusal !== null && socket.writable) socket.write(refusal)
-  socket.destroySoon()
 }

@@ -1,0 +1,77 @@
+// A unit's end of a connection to a TCP endpoint, and both ends joined: from there on bytes pass as they are, and no
+// more of them is understood than tells whether somebody waits.
+
+import { connect, type Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { Conversation } from './conversation.ts'
+import type { Visit } from './open-visits.ts'
+import type { Outcome } from './outcomes.ts'
+import { join } from './proxy-upgrade.ts'
+import { refusalIn, shutdownIn, type Tcp } from './refusals.ts'
+import type { Route } from './route.ts'
+import { startWake, type Visiting } from './visiting.ts'
+
+/** Null: it refuses, or cannot be reached in time. */
+export function connectTo({ address, port }: Route, visit: Visit): Promise<Socket | null> {
+  // Node would take no address for its own host's (reliability I27).
+  if (address === null) return Promise.resolve(null)
+  visit.enter('connecting')
+  return new Promise((resolve) => {
+    const unit = connect({ host: address, port, noDelay: true })
+    const fail = () => {
+      unit.destroy()
+      resolve(null)
+    }
+    unit.once('error', fail)
+    visit.onCut = fail
+    unit.once('connect', () => {
+      unit.off('error', fail)
+      unit.on('error', () => unit.destroy())
+      visit.onCut = () => unit.destroy()
+      resolve(unit)
+    })
+  })
+}
+
+export type Session = {
+  socket: TLSSocket
+  unit: Socket
+  /** What the unit has said, and its visitor is still to be told. */
+  first: Buffer
+  protocol: Tcp
+  run: Route
+  conversation: Conversation
+}
+
+/** Until both ends are closed. */
+export function spend(
+  visiting: Visiting,
+  visit: Visit,
+  { socket, unit, first, protocol, run, conversation }: Session,
+): Promise<void> {
+  return new Promise((resolve) => {
+    join(visit, { visitor: socket, unit, first }, resolve)
+    const close = visit.onCut
+    visit.onCut = (why) => {
+      const last = why.kind === 'moved' && conversation.isAtRest() ? shutdownIn(protocol) : null
+      if (last !== null) socket.write(last)
+      if (last !== null) unit.destroy()
+      else close(why)
+    }
+    visit.isWaiting = () => conversation.isWaiting()
+    if (first.length > 0) conversation.unitSaid(first)
+    socket.on('data', () => {
+      conversation.visitorSaid()
+      // It may sleep under a connection that was quiet for long.
+      if (!visiting.waker.awake(run)) void startWake(visiting, run).catch(() => {})
+    })
+    unit.on('data', (chunk: Buffer) => conversation.unitSaid(chunk))
+  })
+}
+
+/** Why nothing came of it, where the protocol has a word for that. */
+export function say(socket: TLSSocket, protocol: Tcp, outcome: Outcome): void {
+  const refusal = refusalIn(protocol, outcome)
+  if (refusal !== null && socket.writable) socket.write(refusal)
+  socket.destroySoon()
+}
