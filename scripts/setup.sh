@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 
 packages='runc conmon skopeo umoci btrfs-progs nftables iproute2 busybox-static mmdebstrap bubblewrap
   libnss-myhostname conntrack runsc'
-test_packages='docker-registry chromium curl git libnss3-tools mariadb-client postgresql-client redis-tools'
+test_packages='docker-registry chromium curl git libnss3-tools mariadb-client pebble postgresql-client
+  redis-tools'
 users='berth berth-gateway berth-postgres berth-images'
 
 main() {

@@ -6,6 +6,16 @@ import { durationMs } from './lib/duration.ts'
 
 export type Address = { host: string; port: number }
 
+/** An authority that issues certificates by itself (RFC 8555). */
+export type AcmeSettings = {
+  directory: string
+  email: string | null
+  /** Whom to trust in its place, in PEM. */
+  caFile: string | null
+  /** A program that sets records of DNS: with it there is one certificate for all names below the domain. */
+  dnsHook: string | null
+}
+
 export type Config = {
   dataDir: string
   /** Images are read-only and shared; several instances may keep them in one place. */
@@ -16,6 +26,7 @@ export type Config = {
   gatewayMysql: Address
   /** A certificate of the operator's own for the domain and all names right below it, in PEM. */
   tlsFiles: { cert: string; key: string } | null
+  acme: AcmeSettings | null
   /** In lower case. */
   domain: string
   /** What units' URLs begin and end with, where a proxy or another port stands in front of the gateway. */
@@ -60,6 +71,7 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayTls: address(env, 'BERTH_GATEWAY_TLS', '127.0.0.1:7443'),
     gatewayMysql: address(env, 'BERTH_GATEWAY_MYSQL', '127.0.0.1:7306'),
     tlsFiles: tlsFiles(env),
+    acme: acme(env),
     domain,
     gatewayPublicUrl: urlBelow(env, 'BERTH_GATEWAY_PUBLIC_URL', domain),
     gatewayPublicTls: port(env, 'BERTH_GATEWAY_PUBLIC_TLS'),
@@ -91,6 +103,26 @@ function tlsFiles(env: Env): Config['tlsFiles'] {
   if (cert === undefined && key === undefined) return null
   if (cert !== undefined && key !== undefined) return { cert: resolve(cert), key: resolve(key) }
   throw new Error('BERTH_TLS_CERT and BERTH_TLS_KEY must be set together')
+}
+
+function acme(env: Env): AcmeSettings | null {
+  const path = (name: string) => (env[name] === undefined ? null : resolve(env[name]))
+  const [directory, email] = [env['BERTH_ACME_DIRECTORY'], env['BERTH_ACME_EMAIL'] ?? null]
+  const more = ['BERTH_ACME_EMAIL', 'BERTH_ACME_CA_FILE', 'BERTH_ACME_DNS_HOOK'].filter((name) => env[name])
+  if (directory === undefined) {
+    if (more.length > 0) throw new Error(`${more[0]} means nothing without BERTH_ACME_DIRECTORY`)
+    return null
+  }
+  if (tlsFiles(env) !== null) {
+    throw new Error('BERTH_ACME_DIRECTORY and BERTH_TLS_CERT exclude each other: unset one of them')
+  }
+  if (!URL.canParse(directory) || new URL(directory).protocol !== 'https:') {
+    throw new Error(`BERTH_ACME_DIRECTORY must be an https URL, not "${directory}"`)
+  }
+  if (email !== null && !/^[^\s@,?]+@[^\s@,?]+$/.test(email)) {
+    throw new Error(`BERTH_ACME_EMAIL must be an address, not "${email}"`)
+  }
+  return { directory, email, caFile: path('BERTH_ACME_CA_FILE'), dnsHook: path('BERTH_ACME_DNS_HOOK') }
 }
 
 export function httpUrl({ host, port }: Address): string {

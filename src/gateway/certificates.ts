@@ -6,15 +6,18 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import { type Clock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { runLoop } from '../lib/loop.ts'
+import type { Challenges } from './challenges.ts'
 
 export type Certificates = {
   /** For a name of a greeting, in lower case; undefined: the one that is followed. */
   find(serverName: string): Promise<SecureContext | undefined>
   /** Calls with the chain and key as they are, in PEM, and with those that take their place. */
   follow(use: (pem: string) => void): void
+  /** Where they are proved to an authority. */
+  challenges?: Challenges
 }
 
-export type KeptCertificates = Certificates & { stop(): Promise<void> }
+export type FollowedCertificates = Certificates & { stop(): Promise<void> }
 
 const LOOK_EVERY_MS = 5 * SECOND
 
@@ -27,7 +30,7 @@ export async function openCertificates({
   file: string
   clock: Clock
   log: Log
-}): Promise<KeptCertificates> {
+}): Promise<FollowedCertificates> {
   let pem = await readPem(file)
   const followers = new Set<(pem: string) => void>()
 

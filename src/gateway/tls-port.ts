@@ -3,11 +3,12 @@
 
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
-import { callbackify } from 'node:util'
+import type { TLSSocket, Server as TlsServer } from 'node:tls'
 import type { Certificates } from './certificates.ts'
+import { type Challenges, isChallenge } from './challenges.ts'
 import { serverNameOf } from './exchange.ts'
 import { fatalError, GREETING_BYTES, readGreeting } from './postgres.ts'
+import { createTlsServer } from './tls-server.ts'
 
 /** How a client came to TLS. */
 export type Greeting = {
@@ -28,6 +29,9 @@ const POSTGRES = 'postgresql'
 /** What is agreed on where a client offers it, in this order. */
 const APPLICATIONS = [POSTGRES, 'h2', 'http/1.1']
 const MOST_GREETINGS = 3
+/** Of TLS: kind, version and length, and how long what follows may be. */
+const RECORD_HEAD_BYTES = 5
+const MOST_RECORD_BYTES = 16 * 1024
 
 export function createTlsPort({
   certificates,
@@ -42,38 +46,30 @@ export function createTlsPort({
   onConnection: (socket: Socket) => void
   onGreeted: (socket: TLSSocket, greeting: Greeting) => void
 }): TlsPort {
-  const makeTls = (hasAsked: boolean): TlsServer => {
-    const tls = createTlsServer({
-      minVersion: 'TLSv1.2',
-      handshakeTimeout: greetingMs / 2,
-      SNICallback: callbackify(async (name: string) => await certificates.find(name.toLowerCase())),
-      ALPNCallback: ({ protocols }) => APPLICATIONS.find((known) => protocols.includes(known)),
+  const makeTls = (hasAsked: boolean): TlsServer =>
+    createTlsServer({
+      certificates,
+      handshakeMs: greetingMs / 2,
+      applications: APPLICATIONS,
+      onSecure: (socket) =>
+        onGreeted(socket, {
+          serverName: serverNameOf(socket),
+          isPostgres: hasAsked || socket.alpnProtocol === POSTGRES,
+        }),
     })
-    // For clients that name nobody.
-    certificates.follow((pem) => tls.setSecureContext({ cert: pem, key: pem }))
-    tls.on('tlsClientError', (_error, socket) => socket.destroy())
-    tls.on('secureConnection', (socket) => {
-      socket.on('error', () => socket.destroy())
-      onGreeted(socket, {
-        serverName: serverNameOf(socket),
-        isPostgres: hasAsked || socket.alpnProtocol === POSTGRES,
-      })
-    })
-    return tls
-  }
-  const direct = makeTls(false)
-  const asked = makeTls(true)
+  const { challenges } = certificates
+  const takers = { direct: makeTls(false), asked: makeTls(true), challenge: challenges?.server }
 
   const server = createServer({ noDelay: true, keepAlive: true }, (socket) => {
     socket.on('error', () => socket.destroy())
     onConnection(socket)
     const late = setTimeout(() => socket.destroy(), greetingMs / 2)
     socket.once('close', () => clearTimeout(late))
-    greet(socket).then(
+    greet(socket, challenges).then(
       (kind) => {
         clearTimeout(late)
         if (kind === null) socket.destroySoon()
-        else if (!socket.destroyed) (kind === 'asked' ? asked : direct).emit('connection', socket)
+        else if (!socket.destroyed) takers[kind]?.emit('connection', socket)
       },
       () => socket.destroy(),
     )
@@ -90,13 +86,17 @@ export function createTlsPort({
 }
 
 /** Up to where TLS begins; null where it does not. */
-async function greet(socket: Socket): Promise<'direct' | 'asked' | null> {
+async function greet(
+  socket: Socket,
+  challenges: Challenges | undefined,
+): Promise<'direct' | 'asked' | 'challenge' | null> {
   for (let greetings = 0; greetings < MOST_GREETINGS; greetings += 1) {
-    const bytes = await peek(socket)
+    const isLookedAt = challenges?.arePending() ?? false
+    const bytes = await peek(socket, isLookedAt)
     if (bytes[0] === TLS_RECORD) {
       // TLS finds what was read of it.
       socket.unshift(bytes)
-      return 'direct'
+      return isLookedAt && isChallenge(bytes) ? 'challenge' : 'direct'
     }
     const asks = readGreeting(bytes)
     if (asks === 'session') {
@@ -114,13 +114,20 @@ async function greet(socket: Socket): Promise<'direct' | 'asked' | null> {
 }
 
 /** What has come: at least as much as says what it is. Rejects when the other side has ended. */
-async function peek(socket: Socket): Promise<Buffer> {
+async function peek(socket: Socket, wantsRecord: boolean): Promise<Buffer> {
   let bytes = Buffer.alloc(0)
-  while (bytes.length === 0 || (bytes[0] !== TLS_RECORD && bytes.length < GREETING_BYTES)) {
+  while (!isEnough(bytes, wantsRecord)) {
     const chunk = socket.read() as Buffer | null
     if (chunk !== null) bytes = Buffer.concat([bytes, chunk])
     else if (socket.readableEnded || socket.destroyed) throw new Error('the other side has left')
     else await Promise.race([once(socket, 'readable'), once(socket, 'close')])
   }
   return bytes
+}
+
+function isEnough(bytes: Buffer, wantsRecord: boolean): boolean {
+  if (bytes[0] !== TLS_RECORD) return bytes.length >= GREETING_BYTES
+  if (!wantsRecord) return true
+  if (bytes.length < RECORD_HEAD_BYTES) return false
+  return bytes.length >= RECORD_HEAD_BYTES + Math.min(bytes.readUInt16BE(3), MOST_RECORD_BYTES)
 }

@@ -8,6 +8,7 @@ import { createEndpointRoutes } from '../gateway/endpoint-routes.ts'
 import { openCertificates } from '../gateway/certificates.ts'
 import { startResolver } from '../gateway/resolver.ts'
 import { systemUpstreams } from '../gateway/resolver-upstream.ts'
+import { withNamesOnDemand } from '../gateway/names-on-demand.ts'
 import { createGateway } from '../gateway/server.ts'
 import { createUnitUse } from '../gateway/unit-use.ts'
 import { connectToServer } from '../gateway/wake-client.ts'
@@ -30,17 +31,23 @@ export const gatewayRole: Role = async ({ config, instance, runDir, stateDir, da
   const clock = systemClock
   const server = connectToServer({ socketPath: wakeSocketOf(runDir), clock })
   const use = createUnitUse({ server, clock, log })
-  const certificates = await openCertificates({ file: certificateFileIn(stateDir), clock, log })
+  const routes = createEndpointRoutes({ findAll: (names) => findEndpointRoutes(db, names), clock })
+  const followed = await openCertificates({ file: certificateFileIn(stateDir), clock, log })
+  const certificates = await withNamesOnDemand(config, { followed, stateDir, routes, clock, log })
   const gateway = createGateway({
     certificates,
     domain: config.domain,
-    routes: createEndpointRoutes({ findAll: (names) => findEndpointRoutes(db, names), clock }),
+    routes,
     waker: use.waker,
     activity: use.activity,
     clock,
     log,
   })
-  await Promise.all([listen(gateway.http, config.gatewayHttp), listen(gateway.tls, config.gatewayTls)])
+  await Promise.all([
+    listen(gateway.http, config.gatewayHttp),
+    listen(gateway.tls, config.gatewayTls),
+    listen(gateway.mysql, config.gatewayMysql),
+  ])
   return {
     stop: async () => {
       await gateway.close()

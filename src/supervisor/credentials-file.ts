@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { writeDurably } from './instance.ts'
+import { writeDurably } from '../lib/write-durably.ts'
 
 const credentialsSchema = z.object({
   baseUrl: z.string(),

@@ -2,12 +2,13 @@
 // of its machines. Made once for a data directory and kept in it.
 
 import { randomInt } from 'node:crypto'
-import { access, mkdir, open, readFile, rename } from 'node:fs/promises'
+import { access, mkdir, readFile } from 'node:fs/promises'
 import { BlockList } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { SECOND } from '../lib/clock.ts'
 import { runOrThrow } from '../lib/process.ts'
+import { writeDurably } from '../lib/write-durably.ts'
 
 const instanceSchema = z.object({
   id: z.string().regex(/^[a-z0-9]{4}$/),
@@ -114,18 +115,4 @@ function holds(network: string, other: string): boolean {
   const list = new BlockList()
   list.addSubnet(address, Number(bits))
   return list.check(other.split('/')[0] ?? '')
-}
-
-/** Whole or not at all, also when the power goes. */
-export async function writeDurably(path: string, content: string, mode = 0o644): Promise<void> {
-  const temporary = `${path}.new`
-  const file = await open(temporary, 'w', mode)
-  try {
-    await file.chmod(mode)
-    await file.writeFile(content)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(temporary, path)
 }

@@ -1,11 +1,12 @@
 // An authority of this installation's own, for where nobody else vouches for it: made once, kept for root alone, and
 // bound to the domain, so that whoever trusts it trusts it with nothing else. Keys and certificates are openssl's.
 
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DAY } from '../lib/clock.ts'
 import { runOrThrow } from '../lib/process.ts'
-import { writeDurably } from './instance.ts'
+import { writeDurably } from '../lib/write-durably.ts'
 
 /** `<dataDir>/ca/`; `ca.crt` is for everybody who visits. */
 export const localCaFile = (dataDir: string) => join(dataDir, 'ca', 'ca.crt')
@@ -15,13 +16,13 @@ const AUTHORITY_DAYS = 3650
 const CERTIFICATE_DAYS = 90
 const TIMEOUT_MS = 20_000
 
-/** Makes the authority, unless there is one for this domain. */
-export async function prepareLocalCa(dataDir: string, domain: string): Promise<void> {
+/** Makes the authority, unless there is one for this domain that outlives what it signs. */
+export async function prepareLocalCa(dataDir: string, domain: string, now: Date): Promise<void> {
   const paths = pathsOf(dataDir)
   await mkdir(paths.directory, { recursive: true })
   await chmod(paths.directory, 0o755)
   await writeDurably(paths.config, configOf(domain))
-  if (await isFor(paths.cert, domain)) return
+  if (await isGood(paths, domain, now)) return
   const files = ['-keyout', paths.key, '-out', paths.cert]
   await openssl(paths.config, ['-extensions', 'authority', '-days', String(AUTHORITY_DAYS), ...files])
   await chmod(paths.cert, 0o644)
@@ -47,10 +48,14 @@ function pathsOf(dataDir: string) {
 }
 
 /** Another domain needs another authority. One that was cut short while it was made is made again. */
-async function isFor(certFile: string, domain: string): Promise<boolean> {
+async function isGood(paths: { cert: string; key: string }, domain: string, now: Date): Promise<boolean> {
   try {
-    const certificate = new X509Certificate(await readFile(certFile))
-    return certificate.subject.split('\n').includes(`CN=${nameOf(domain)}`)
+    const certificate = new X509Certificate(await readFile(paths.cert))
+    return (
+      certificate.subject.split('\n').includes(`CN=${nameOf(domain)}`) &&
+      certificate.checkPrivateKey(createPrivateKey(await readFile(paths.key))) &&
+      certificate.validToDate.getTime() - now.getTime() > CERTIFICATE_DAYS * DAY
+    )
   } catch {
     return false
   }

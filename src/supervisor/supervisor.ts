@@ -22,7 +22,7 @@ import { lockDataDirectory } from './data-directory-lock.ts'
 import { loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
 import { keepRunning, type Kept, type Part, type Running } from './keep-running.ts'
 import { logPathOf, openLogFile } from './log-file.ts'
-import { caFileOf, keepCertificate, prepareCertificate } from './certificates.ts'
+import { caFileOf, prepareCertificate } from './certificates.ts'
 import { claimPorts } from '../doctor/ports.ts'
 import { postgresUrl, startPostgres } from './postgres.ts'
 import { compiledDirOf, keptStateOf, prepareRoleDirectories, stateDirOf } from './role-command.ts'
@@ -128,9 +128,8 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
   await keepRole(context, 'server')
   say('Starting the gateway')
   const certificate = certificateFileIn(keptStateOf(input.config.dataDir, 'gateway'))
-  await prepareCertificate(input.config, certificate)
-  const around = { clock: systemClock, log: context.log, signal: context.stop }
-  keepCertificate(input.config, certificate, around).catch((error: unknown) => {
+  const kept = await prepareCertificate(input.config, certificate, systemClock)
+  kept.keep({ log: context.log, signal: context.stop }).catch((error: unknown) => {
     context.log.error({ err: error }, 'the certificate is not looked after any more')
   })
   await keepRole(context, 'gateway')
@@ -230,9 +229,8 @@ Ctrl-C stops Berth. Units keep running, and the next start takes them over.
 }
 
 function trustedBy(config: Config): string {
+  const where = `below https://${config.domain}:${config.gatewayTls.port}`
   const caFile = caFileOf(config)
-  const port = config.gatewayTls.port
-  if (caFile === null)
-    return `below https://${config.domain}:${port}, with the certificate ${config.tlsFiles?.cert}`
-  return `below https://${config.domain}:${port}; who visits them has to trust ${caFile}`
+  if (caFile !== null) return `${where}; who visits them has to trust ${caFile}`
+  return `${where}, with ${config.tlsFiles ? config.tlsFiles.cert : `a certificate from ${config.acme?.directory}`}`
 }

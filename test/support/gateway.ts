@@ -8,7 +8,8 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hashEndpointSecret, newEndpointName } from '../../src/contract/endpoint-label.ts'
-import type { Route, WakeOutcome } from '../../src/gateway/route.ts'
+import type { FollowedCertificates } from '../../src/gateway/certificates.ts'
+import type { Route, Routes, WakeOutcome } from '../../src/gateway/route.ts'
 import { createGateway, type Gateway } from '../../src/gateway/server.ts'
 import { type VisitLimits, visitLimits } from '../../src/gateway/visit-limits.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -26,6 +27,7 @@ export type TestGateway = {
   gateway: Gateway
   port: number
   tlsPort: number
+  mysqlPort: number
   clock: TestClock
   routes: Map<string, Route>
   /** What the waker was asked for, and what it says. */
@@ -43,14 +45,35 @@ export type TestGateway = {
 
 let made = 0
 
-export async function startGateway(limits: Partial<VisitLimits> = {}): Promise<TestGateway> {
-  const routes = new Map<string, Route>()
+export type TestGatewayOptions = {
+  /** What is shown in place of the certificate of nobody. */
+  certificatesBeside?: (around: {
+    followed: FollowedCertificates
+    routes: Routes
+    clock: TestClock
+  }) => Promise<FollowedCertificates>
+  tlsPort?: number
+  /** Of a gateway before, for one that is started again. */
+  routes?: Map<string, Route>
+}
+
+export async function startGateway(
+  limits: Partial<VisitLimits> = {},
+  { certificatesBeside, tlsPort, routes = new Map() }: TestGatewayOptions = {},
+): Promise<TestGateway> {
   const clock = createTestClock()
   const use: string[] = []
   const wakes: Route[] = []
+  const known: Routes = { find: async (name) => routes.get(name) ?? null }
+  const followed: FollowedCertificates = {
+    find: async () => undefined,
+    follow: (follow) => follow(certificate()),
+    stop: async () => {},
+  }
+  const certificates = (await certificatesBeside?.({ followed, routes: known, clock })) ?? followed
   const gateway = createGateway({
     domain: DOMAIN,
-    routes: { find: async (name) => routes.get(name) ?? null },
+    routes: known,
     waker: {
       awake: (route) => (self.isAwake(route) ? route : null),
       doubt: () => {},
@@ -66,7 +89,7 @@ export async function startGateway(limits: Partial<VisitLimits> = {}): Promise<T
       },
       touch: (unitId) => use.push(`touch ${unitId}`),
     },
-    certificates: { find: async () => undefined, follow: (use) => use(certificate()) },
+    certificates,
     clock,
     log: silentLog,
     limits: { ...visitLimits, ...limits },
@@ -74,7 +97,7 @@ export async function startGateway(limits: Partial<VisitLimits> = {}): Promise<T
   const self: TestGateway = {
     gateway,
     port: await listen(gateway.http),
-    tlsPort: await listen(gateway.tls),
+    tlsPort: await listen(gateway.tls, tlsPort),
     clock,
     routes,
     wakes,
@@ -109,6 +132,7 @@ export async function startGateway(limits: Partial<VisitLimits> = {}): Promise<T
     },
     async close() {
       await gateway.close()
+      await certificates.stop()
     },
   }
   return self
