@@ -5,9 +5,10 @@
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { clientOf, destroyAll, measureBerth } from './berth.ts'
+import { type Call, clientOf, destroyAll, measureBerth } from './berth.ts'
 import { measureDocker } from './docker.ts'
 import { formatTable, type Results } from './figures.ts'
+import { measureFirstByte, measureGateway, measureWebSockets, missingTools } from './gateway.ts'
 import { type Berth, memoryOf, startBerth } from './service.ts'
 import { measureDue, measureIdleCost, measureWakes } from './sleep.ts'
 
@@ -18,19 +19,20 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '30' },
     classes: { type: 'string', default: 'runc,gvisor' },
-    only: { type: 'string', default: 'life,wakes,idle,due' },
+    only: { type: 'string', default: 'life,wakes,idle,due,visits' },
     json: { type: 'string', default: 'bench-results.json' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (options.help) {
-  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,wakes,idle,due] [--json bench-results.json]
+  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,wakes,idle,due,visits] [--json bench-results.json]
 
 life   create to running, first and later execs, destroy and ten creates at once, beside Docker
 wakes  a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
 idle   processor time with 100 units asleep
-due    how soon 500 units that are due are asleep (runc only)`)
+due    how soon 500 units that are due are asleep (runc only)
+visits what the gateway costs, beside nginx and Caddy (runc only), and a visit that wakes its unit`)
 } else {
   await runBenchmarks(options.classes.split(','), new Set(options.only.split(',')), Number(options.rounds))
 }
@@ -50,6 +52,11 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
         results.push({ column: `${isolation}, frozen`, figures: await measureWakes(call, 'frozen', rounds) })
       }
       if (only.has('idle')) notes.push(`${isolation}: ${await measureIdleCost(call, berth.pid)}`)
+      if (only.has('visits')) {
+        const figures = await measureFirstByte(berth, call, rounds)
+        results.push({ column: `visits, ${isolation}`, figures })
+        if (isolation === 'runc') notes.push(...(await measureVisits(berth, call)))
+      }
       if (only.has('due') && isolation === 'runc') notes.push(`${isolation}: ${await measureDue(call)}`)
     })
     if (!only.has('wakes')) continue
@@ -64,6 +71,12 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
   for (const note of notes) console.log(note)
   await writeFile(options.json, `${JSON.stringify({ at: new Date(), rounds, results, notes }, null, 2)}\n`)
   console.log(`Written to ${options.json}.`)
+}
+
+async function measureVisits(berth: Berth, call: Call): Promise<string[]> {
+  const missing = await missingTools()
+  const table = missing ?? `\n${await measureGateway(berth, call)}\n`
+  return [table, await measureWebSockets(berth, call)]
 }
 
 async function withBerth(

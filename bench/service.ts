@@ -11,6 +11,10 @@ export type Berth = {
   pid: number
   baseUrl: string
   apiKey: string
+  caFile: string
+  /** Where visits arrive, `host:port`. */
+  gatewayHttp: string
+  gatewayTls: string
   /** Root directory of the image the benchmark uses, for the peer. */
   rootfs(): string
   stop(): Promise<void>
@@ -52,8 +56,15 @@ export async function startBerth(isolation: string, frozenFor: string): Promise<
     await rm(dataDir, { recursive: true, force: true })
   }
   try {
-    const { baseUrl, apiKey } = await waitForCredentials(dataDir, ended)
-    return { pid: child.pid ?? 0, baseUrl, apiKey, rootfs: () => debianRootfs(), stop }
+    const credentials = await waitForCredentials(dataDir, ended)
+    return {
+      pid: child.pid ?? 0,
+      ...credentials,
+      gatewayHttp: `127.0.0.1:${http}`,
+      gatewayTls: `127.0.0.1:${tls}`,
+      rootfs: () => debianRootfs(),
+      stop,
+    }
   } catch (error) {
     await stop()
     throw error
@@ -65,11 +76,23 @@ export function memoryOf(supervisor: number): string {
   const rows = descendants(supervisor).flatMap((pid) => {
     const name = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
     const role = name.find((part) => ['engine', 'server', 'gateway'].includes(part))
-    const kb = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
-    return role && name[0]?.includes('node') ? [{ role, mb: Math.round(kb / 1024) }] : []
+    return role && name[0]?.includes('node') ? [{ role, mb: Math.round(residentKb(pid) / 1024) }] : []
   })
   const total = rows.reduce((sum, row) => sum + row.mb, 0)
   return `${rows.map(({ role, mb }) => `${role} ${mb} MB`).join(', ')}; together ${total} MB`
+}
+
+/** The process of a role below the supervisor. */
+export function pidOfRole(supervisor: number, role: string): number {
+  const found = descendants(supervisor).find((pid) =>
+    readFileSync(`/proc/${pid}/cmdline`, 'utf8').endsWith(`src/main.ts\0${role}\0`),
+  )
+  if (found === undefined) throw new Error(`Berth has no ${role}.`)
+  return found
+}
+
+export function residentKb(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
 }
 
 /** Processor time of the service by now: supervisor, roles, Postgres, and the units' monitors and machines. */
@@ -105,7 +128,7 @@ function descendants(root: number): number[] {
 async function waitForCredentials(
   dataDir: string,
   ended: Promise<void>,
-): Promise<{ baseUrl: string; apiKey: string }> {
+): Promise<Pick<Berth, 'baseUrl' | 'apiKey' | 'caFile'>> {
   let gone = false
   void ended.then(() => (gone = true))
   const deadline = performance.now() + START_TIMEOUT_MS
@@ -114,6 +137,7 @@ async function waitForCredentials(
       const credentials = JSON.parse(await readFile(join(dataDir, 'credentials.json'), 'utf8')) as {
         baseUrl: string
         apiKey: string
+        caFile: string
       }
       const answer = await fetch(`${credentials.baseUrl}/v1/openapi.json`)
       await answer.arrayBuffer()
