@@ -1,0 +1,116 @@
+// The authority of an installation: made once, for one domain, and good for nothing else.
+
+import { X509Certificate } from 'node:crypto'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { DAY } from '../lib/clock.ts'
+import { run, runOrThrow } from '../lib/process.ts'
+import { issueLocally, localCaFile, prepareLocalCa } from './local-ca.ts'
+
+const DOMAIN = 'apps.example.com'
+const within = { timeoutMs: 20_000 }
+
+let dataDir: string
+let keyFile: string
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'berth-ca-'))
+  keyFile = join(dataDir, 'ca', 'ca.key')
+})
+afterEach(async () => await rm(dataDir, { recursive: true }))
+
+const prepare = async (domain = DOMAIN, daysAhead = 0) =>
+  await prepareLocalCa(dataDir, domain, new Date(Date.now() + daysAhead * DAY))
+const authority = async () => new X509Certificate(await readFile(localCaFile(dataDir)))
+
+/** What openssl says of a certificate that the authority's key has signed, for these names. */
+async function verify(names: string): Promise<string> {
+  const [request, cert, extensions] = ['req', 'crt', 'ext'].map((name) => join(dataDir, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=stolen']
+  await runOrThrow('openssl', ['req', ...made, '-keyout', '/dev/null', '-out', request], within)
+  await writeFile(extensions, `subjectAltName=${names}\n`)
+  const signing = ['-CA', localCaFile(dataDir), '-CAkey', keyFile, '-days', '2', '-extfile', extensions]
+  await runOrThrow('openssl', ['x509', '-req', '-in', request, ...signing, '-out', cert], within)
+  const { stdout, stderr } = await run('openssl', ['verify', '-CAfile', localCaFile(dataDir), cert], within)
+  return stdout + stderr
+}
+
+it('is made once, its key for root alone', async () => {
+  await prepare()
+  const { serialNumber } = await authority()
+  await prepare()
+  expect((await authority()).serialNumber).toBe(serialNumber)
+  expect((await stat(keyFile)).mode & 0o777).toBe(0o600)
+  expect((await stat(localCaFile(dataDir))).mode & 0o777).toBe(0o644)
+})
+
+it('signs for its domain and every name right below it, with a key that goes along', async () => {
+  await prepare()
+  const pem = await issueLocally(dataDir)
+  const issued = new X509Certificate(pem)
+  expect(issued.verify((await authority()).publicKey)).toBe(true)
+  expect(issued.checkHost(DOMAIN)).toBeDefined()
+  expect(issued.checkHost(`web-abcdefghij.${DOMAIN}`)).toBeDefined()
+  expect(issued.checkHost(`www.web-abcdefghij.${DOMAIN}`)).toBeUndefined()
+  expect(pem).toContain('PRIVATE KEY')
+})
+
+it('is refused by who verifies a certificate of its for another domain, or for an address', async () => {
+  await prepare()
+  expect(await verify(`DNS:anything.${DOMAIN}`)).toContain(': OK')
+  for (const names of ['DNS:example.com', 'DNS:bank.example', `DNS:x.${DOMAIN},DNS:bank.example`]) {
+    expect(await verify(names), names).toContain('permitted subtree violation')
+  }
+  for (const names of ['IP:127.0.0.1', 'IP:::1']) {
+    expect(await verify(names), names).toContain('excluded subtree violation')
+  }
+})
+
+it('gives way to another for another domain', async () => {
+  await prepare()
+  const { publicKey } = await authority()
+  await prepare('other.example.com')
+  const issued = new X509Certificate(await issueLocally(dataDir))
+  expect(issued.verify(publicKey)).toBe(false)
+  expect(issued.checkHost('x.other.example.com')).toBeDefined()
+  expect(await verify('DNS:x.other.example.com')).toContain(': OK')
+})
+
+it('gives way to another before it ends, so that what it signs never outlives it', async () => {
+  await prepare()
+  const { serialNumber } = await authority()
+  await prepare(DOMAIN, 3650 - 100)
+  expect((await authority()).serialNumber).toBe(serialNumber)
+  await prepare(DOMAIN, 3650 - 80)
+  expect((await authority()).serialNumber).not.toBe(serialNumber)
+})
+
+it.each([
+  ['its key is there and it is not', async () => await rm(localCaFile(dataDir))],
+  [
+    'it is there in part',
+    async () => await writeFile(localCaFile(dataDir), '-----BEGIN CERTIFICATE-----\nMII'),
+  ],
+  ['it is there and its key is not', async () => await rm(keyFile)],
+  ['its key is empty', async () => await writeFile(keyFile, '')],
+  [
+    'its key is of the making that was cut short',
+    async () => {
+      const making = ['genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256', '-out', keyFile]
+      await runOrThrow('openssl', making, within)
+    },
+  ],
+])('is made again where %s', async (_what, cutShort) => {
+  await prepare()
+  await cutShort()
+  await prepare()
+  const issued = new X509Certificate(await issueLocally(dataDir))
+  expect(issued.verify((await authority()).publicKey)).toBe(true)
+  expect((await stat(keyFile)).mode & 0o777).toBe(0o600)
+})
