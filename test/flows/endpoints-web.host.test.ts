@@ -1,0 +1,216 @@
+// A private URL of a real unit, and what people open it with: a browser, which must not tell others of the secret,
+// curl, git, and a download that is larger than anything the gateway may keep.
+
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { get } from 'node:https'
+import { join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import { type BrowserContext, chromium } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { destroyAll } from '../support/berth-units.ts'
+import { cleanHost } from '../support/host-state.ts'
+import { cool, freeze, FROZEN_FOR_S, type Published, publish, waking } from '../support/published.ts'
+
+const run = promisify(execFile)
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+let caFile: string
+/** Of the clients: their home, and what they fetch. */
+let home: string
+let site: Published
+/** Another origin, to which the page leads. */
+let elsewhere: Published
+
+type Files = Record<string, string | { base64: string }>
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  home = await mkdtemp('/var/tmp/berth-visitor-')
+  berth = await new Berth(data.path, { BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` }).ready()
+  caFile = berth.credentials.caFile ?? ''
+  elsewhere = await publishSite('elsewhere', 'public', {})
+  site = await publishSite('site', 'private', { ...pages(elsewhere.url), ...(await repository()) })
+})
+afterAll(async () => {
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+  await rm(home, { recursive: true })
+})
+
+async function publishSite(name: string, mode: 'public' | 'private', files: Files): Promise<Published> {
+  const program = await readFile(new URL('../support/servers/web.py', import.meta.url), 'utf8')
+  const spec = {
+    name,
+    image: 'berth.local/python:3.11',
+    cmd: ['python3', '/srv/server.py'],
+    files: { '/srv/server.py': program, '/srv/site/index.html': `the page of ${name}`, ...files },
+    env: { PORT: '8000' },
+    ports: [8000],
+  }
+  const published = await publish(berth, spec, { port: 8000, protocol: 'http', mode })
+  await eventually(async () => expect(await curl(`${published.url}/`)).toBe(`the page of ${name}`))
+  return published
+}
+
+/** Everything by relative address, but for what lies elsewhere. */
+function pages(other: string): Files {
+  const page = (title: string, body: string) =>
+    `<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>${title}</title>${body}`
+  const first = `
+    <a href="../deep/second.html">on</a> <a id=out href="${other}/seen">out</a>
+    <img src="dot.svg"> <img src="${other}/beacon.svg">
+    <script>
+      const socket = new WebSocket(new URL('socket', location.href.replace(/^http/, 'ws')))
+      socket.onopen = () => socket.send('over')
+      socket.onmessage = ({ data }) => document.body.append('It says: ' + data)
+    </script>`
+  return {
+    '/srv/site/deep/first.html': page('first', first),
+    '/srv/site/deep/second.html': page('second', '<a href="first.html">back</a>'),
+    '/srv/site/deep/dot.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="3" height="3"/>',
+  }
+}
+
+/** A repository as any web server can serve it. */
+async function repository(): Promise<Files> {
+  const [work, bare] = [join(home, 'work'), join(home, 'bare.git')]
+  const git = (...args: string[]) => run('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args])
+  await mkdir(work)
+  await writeFile(join(work, 'README'), 'cloned\n')
+  await git('init', '--quiet', '--template=', work)
+  await git('-C', work, 'add', '.')
+  await git('-C', work, 'commit', '--quiet', '--message=first')
+  await git('clone', '--quiet', '--bare', '--template=', work, bare)
+  await git('-C', bare, 'repack', '-ad', '--quiet')
+  await git('-C', bare, 'update-server-info')
+  const entries = await readdir(bare, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  return Object.fromEntries(
+    await Promise.all(
+      files.map(async (file) => [
+        `/srv/site/bare.git/${relative(bare, file)}`,
+        { base64: (await readFile(file)).toString('base64') },
+      ]),
+    ),
+  ) as Files
+}
+
+async function curl(url: string, ...args: string[]): Promise<string> {
+  return (await run('curl', ['--silent', '--fail', '--cacert', caFile, ...args, url])).stdout
+}
+
+describe('a private URL', () => {
+  it.each(['frozen', 'cold'] as const)('is opened by curl, with its unit %s', async (tier) => {
+    if (tier === 'frozen') await freeze(berth, site.unit)
+    else await cool(berth, [site.unit])
+    expect(await waking(berth, site.unit, tier, () => curl(`${site.url}/`))).toBe('the page of site')
+    await freeze(berth, site.unit)
+    const byHttp2 = () => curl(`${site.url}/`, '--http2', '--write-out', ' by %{http_version}')
+    expect(await waking(berth, site.unit, 'frozen', byHttp2)).toBe('the page of site by 2')
+  })
+
+  it('is cloned from by git', async () => {
+    await freeze(berth, site.unit)
+    const clone = join(home, 'clone')
+    // A variable, because one of the host's own would outdo an option.
+    const env = { ...process.env, GIT_SSL_CAINFO: caFile }
+    await waking(berth, site.unit, 'frozen', () =>
+      run('git', ['clone', '--quiet', `${site.url}/bare.git`, clone], { env }),
+    )
+    expect(await readFile(join(clone, 'README'), 'utf8')).toBe('cloned\n')
+  })
+})
+
+describe('a private URL in a browser', () => {
+  let browser: BrowserContext
+
+  beforeAll(async () => {
+    const trusted = join(home, '.pki/nssdb')
+    await mkdir(trusted, { recursive: true })
+    await run('certutil', ['-d', `sql:${trusted}`, '-N', '--empty-password'])
+    await run('certutil', ['-d', `sql:${trusted}`, '-A', '-t', 'C,,', '-n', 'berth', '-i', caFile])
+    browser = await chromium.launchPersistentContext(join(home, 'profile'), {
+      executablePath: '/usr/bin/chromium',
+      // As root it has no sandbox of its own.
+      args: ['--no-sandbox'],
+      env: { ...(process.env as Record<string, string>), HOME: home },
+    })
+  })
+  afterAll(async () => await browser?.close())
+
+  it('works with relative links, a reload and a WebSocket, and wakes its unit', async () => {
+    await freeze(berth, site.unit)
+    const page = await browser.newPage()
+    const failed: string[] = []
+    page.on('response', (response) => {
+      if (response.status() >= 400 && !response.url().includes('beacon')) failed.push(response.url())
+    })
+    await waking(berth, site.unit, 'frozen', () => page.goto(`${site.url}/deep/first.html`))
+    const spoken = () => page.getByText('It says: overover').waitFor()
+    await spoken()
+    await page.reload()
+    await spoken()
+    await page.getByText('on', { exact: true }).click()
+    await page.waitForURL(`${site.url}/deep/second.html`)
+    await page.getByText('back').click()
+    await page.waitForURL(`${site.url}/deep/first.html`)
+    await spoken()
+    expect(failed).toEqual([])
+    await page.close()
+  })
+
+  it('tells no other origin of itself, by what its page loads from there or by a link', async () => {
+    const page = await browser.newPage()
+    await page.goto(`${site.url}/deep/first.html`)
+    await page.locator('#out').click()
+    await page.waitForURL(`${elsewhere.url}/seen`)
+    const seen = async (at: Published) => (await curl(`${at.url}/seen`)).split('\n')
+    // The image, the link, and the asking itself.
+    expect((await seen(elsewhere)).length).toBeGreaterThanOrEqual(4)
+    expect((await seen(elsewhere)).join()).not.toContain(site.host)
+    // The page does tell its own server, so what it tells would be seen.
+    expect(await seen(site)).toContain(`${site.url}/deep/first.html`)
+    await page.close()
+  })
+})
+
+describe('a download that is larger than all the gateway may keep', () => {
+  const MEGABYTES = 512
+
+  it('arrives as it was sent, and the gateway keeps none of it', async () => {
+    const pid = (await berth.pidOf('gateway')) ?? 0
+    const before = await memoryOf(pid)
+    let most = 0
+    const looking = setInterval(() => void memoryOf(pid).then((now) => (most = Math.max(most, now))), 200)
+    const [arrived, sent] = [createHash('sha256'), createHash('sha256')]
+    await new Promise((resolve, reject) => {
+      const { hostname, port } = new URL(site.url)
+      void readFile(caFile, 'utf8').then((ca) => {
+        get({ host: hostname, port, ca, path: `/large?${MEGABYTES}` }, (response) => {
+          response.on('data', (chunk: Buffer) => arrived.update(chunk))
+          response.on('end', resolve)
+          response.on('error', reject)
+        }).on('error', reject)
+      })
+    })
+    clearInterval(looking)
+    const megabyte = Buffer.alloc(2 ** 20, createHash('sha256').update('berth').digest())
+    for (let number = 0; number < MEGABYTES; number++) {
+      megabyte.writeUInt32BE(number)
+      sent.update(megabyte)
+    }
+    expect(arrived.digest('hex')).toBe(sent.digest('hex'))
+    expect(most - before).toBeLessThan(128 * 2 ** 20)
+  })
+})
+
+async function memoryOf(pid: number): Promise<number> {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kilobytes) * 1024
+}

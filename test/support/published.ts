@@ -1,0 +1,64 @@
+// Units published at a TCP endpoint or a URL, on the real product: put to sleep in both tiers, and woken by clients.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'vitest'
+import type { Exposed, Protocol } from '../../src/contract/endpoint.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { type Berth, eventually } from './berth.ts'
+import { createUnit } from './berth-units.ts'
+
+export type Published = { unit: Unit; url: string; host: string; port: number }
+
+/** For `BERTH_FROZEN_FOR`: long enough to come back to a frozen unit, short enough to wait for a stopped one. */
+export const FROZEN_FOR_S = 4
+/** The loop that stops frozen units comes by every five seconds. */
+const STOPPED_AFTER_MS = (FROZEN_FOR_S + 7) * 1000
+
+export async function publish(
+  berth: Berth,
+  spec: Record<string, unknown>,
+  at: { port: number; protocol: Protocol; mode?: 'public' | 'private' },
+): Promise<Published> {
+  const unit = await createUnit(berth, spec)
+  const answer = await berth.call<Exposed>('POST', `/v1/units/${unit.id}/expose`, at)
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  const { url } = answer.body
+  // A scheme that URL knows, so that its parts are told apart.
+  const { hostname, port } = new URL(url.replace(/^[a-z+]+:/, 'https:'))
+  return { unit, url, host: hostname, port: Number(port) }
+}
+
+export const unitOf = async (berth: Berth, { id }: Unit) =>
+  (await berth.call<Unit>('GET', `/v1/units/${id}`)).body
+
+export async function freeze(berth: Berth, unit: Unit): Promise<void> {
+  // What was sent a moment before is told a moment later, and would wake it.
+  await delay(600)
+  await eventually(async () => {
+    const answer = await berth.call('POST', `/v1/units/${unit.id}/sleep`, { sleep: '10m', now: true })
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  })
+  expect((await unitOf(berth, unit)).state).toBe('sleeping')
+}
+
+/** Asleep for long enough to be stopped: nothing is left but their disks. */
+export async function cool(berth: Berth, units: Unit[]): Promise<void> {
+  await Promise.all(units.map((unit) => freeze(berth, unit)))
+  await delay(STOPPED_AFTER_MS)
+}
+
+/** What a client is answered by a unit that sleeps, which it wakes, from a freeze in the run that it was in. */
+export async function waking<T>(
+  berth: Berth,
+  unit: Unit,
+  tier: 'frozen' | 'cold',
+  client: () => Promise<T>,
+): Promise<T> {
+  const before = await unitOf(berth, unit)
+  expect(before.state).toBe('sleeping')
+  const answer = await client()
+  const after = await unitOf(berth, unit)
+  expect(after.state).toBe('running')
+  expect(after.startedAt === before.startedAt, 'whether it is the run from before').toBe(tier === 'frozen')
+  return answer
+}
