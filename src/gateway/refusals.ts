@@ -3,6 +3,7 @@
 
 import type { Protocol } from '../contract/endpoint.ts'
 import { type Outcome, sayOf } from './outcomes.ts'
+import { errorPacket, type ServerError } from './mysql.ts'
 import { fatalError } from './postgres.ts'
 
 export type Tcp = Exclude<Protocol, 'http'>
@@ -16,6 +17,12 @@ const refusals: Partial<Record<Tcp, (outcome: Outcome) => Buffer>> = {
     const { title, text } = sayOf(outcome)
     return Buffer.from(`-ERR ${title}. ${text}\r\n`)
   },
+  mysql: (outcome) => {
+    const { title, text } = sayOf(outcome)
+    const error = mysqlErrorOf[outcome.kind] ?? { code: 1105, state: '08004' }
+    // In the place of what a login is answered with.
+    return errorPacket(3, { ...error, message: `${title}. ${text}` })
+  },
 }
 
 /** Of PostgreSQL's own; 57P03, cannot connect now, for whatever may pass. */
@@ -25,6 +32,36 @@ const sqlStates: Partial<Record<Outcome['kind'], string>> = {
   'too-many': '53300',
 }
 
+/** Of MySQL's own; 1105, unknown error, where it knows none. */
+const mysqlErrorOf: Partial<Record<Outcome['kind'], Omit<ServerError, 'message'>>> = {
+  malformed: { code: 1043, state: '08S01' },
+  'too-many': { code: 1040, state: '08004' },
+}
+
+/** What a client of MySQL can be told besides. Each says what to do. */
+export const mysqlErrors = {
+  noTls: {
+    code: 3159,
+    state: 'HY000',
+    message:
+      'This server takes connections over TLS alone: use --ssl (MariaDB) or --ssl-mode=REQUIRED (MySQL).',
+  },
+  noName: {
+    code: 1105,
+    state: '08004',
+    message:
+      "Your client does not tell which unit it means. Put the first part of the unit's host name before " +
+      'the user name: NAME.USER, where the host is NAME.DOMAIN.',
+  },
+  noTlsInUnit: {
+    code: 1251,
+    state: '08004',
+    message:
+      'The server in this unit has no TLS, and your password would be sent to it readable. Turn TLS on in it, or ' +
+      'identify the user by a plugin that sends no password.',
+  },
+} satisfies Record<string, ServerError>
+
 /** Null: its protocol has no word for it before a session. */
 export function refusalIn(protocol: Tcp, outcome: Outcome): Buffer | null {
   return refusals[protocol]?.(outcome) ?? null
@@ -32,6 +69,12 @@ export function refusalIn(protocol: Tcp, outcome: Outcome): Buffer | null {
 
 const shutdowns: Partial<Record<Tcp, Buffer>> = {
   postgres: fatalError('57P01', 'terminating connection because the unit stops or falls asleep'),
+  // The first packet after a command, which is when its client will look for one.
+  mysql: errorPacket(1, {
+    code: 1053,
+    state: '08S01',
+    message: 'Server shutdown in progress: the unit stops or falls asleep',
+  }),
 }
 
 /** To a client that waits for nothing: its session ends, by no fault of its own. */

@@ -1,5 +1,5 @@
 // Visits to units: what listens, and how connections become visits. HTTP/1.1 comes as it is; by TLS come HTTP/1.1
-// and HTTP/2 and, told apart by the name in the greeting, the protocols of TCP endpoints.
+// and HTTP/2 and, told apart by the name in the greeting, the protocols of TCP endpoints. MySQL has a port of its own.
 
 import { createServer as createHttp1, type Server, type ServerOptions, STATUS_CODES } from 'node:http'
 import { createServer as createHttp2, type Http2Server, type Http2Session } from 'node:http2'
@@ -11,6 +11,8 @@ import { runLoop } from '../lib/loop.ts'
 import type { Certificates } from './certificates.ts'
 import { createDoor } from './door.ts'
 import { type Exchange, peerOf, type Request, type Response, readExchange } from './exchange.ts'
+import { createMysqlPort } from './mysql-port.ts'
+import { receiveMysql } from './mysql-visit.ts'
 import { LOOK_EVERY_MS } from './open-visits.ts'
 import { createTlsPort } from './tls-port.ts'
 import { tell } from './tls-visit.ts'
@@ -29,6 +31,8 @@ export type Gateway = {
   http: Server
   /** Everything that comes by TLS, on one port. */
   tls: NetServer
+  /** For MySQL, where the server speaks first. */
+  mysql: NetServer
   /** Connections and visits there are. */
   count(): { connections: number; visits: number }
   close(): Promise<void>
@@ -76,6 +80,13 @@ export function createGateway(options: GatewayOptions): Gateway {
       }),
   })
 
+  const mysql = createMysqlPort({
+    certificates: options.certificates,
+    greetingMs: limits.headersMs / 2,
+    onConnection: (socket) => door.enter(socket),
+    onGreeted: (socket, serverName) => void receiveMysql(visiting, socket, serverName),
+  })
+
   const stopping = new AbortController()
   const looking = runLoop(
     {
@@ -93,10 +104,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     http: http1,
     tls: tlsPort.server,
+    mysql,
     count: () => ({ connections: door.count(), visits: visiting.visits.count() }),
     async close() {
       stopping.abort()
-      const closed = [http1.listening && new Promise((resolve) => http1.close(resolve)), tlsPort.close()]
+      const closed = [closeListening(http1), closeListening(mysql), tlsPort.close()]
       visiting.visits.cutAll()
       for (const session of sessions) session.destroy()
       door.closeAll()
@@ -104,6 +116,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       await Promise.all([...closed, looking])
     },
   }
+}
+
+function closeListening(server: NetServer): Promise<unknown> | null {
+  return server.listening ? new Promise((resolve) => server.close(resolve)) : null
 }
 
 function http1Options(limits: VisitLimits): ServerOptions {

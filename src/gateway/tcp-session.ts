@@ -4,12 +4,33 @@
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Conversation } from './conversation.ts'
+import { peerAddress, peerOf } from './exchange.ts'
 import type { Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
 import { join } from './proxy-upgrade.ts'
 import { refusalIn, shutdownIn, type Tcp } from './refusals.ts'
 import type { Route } from './route.ts'
-import { startWake, type Visiting } from './visiting.ts'
+import { type Done, startWake, type Visiting } from './visiting.ts'
+
+/** A visit for as long as it is served, whatever becomes of it. Never rejects. */
+export async function during(
+  visiting: Visiting,
+  { socket, protocol }: { socket: TLSSocket; protocol: Tcp },
+  serve: (visit: Visit) => Promise<Outcome | Done>,
+): Promise<void> {
+  const visit = visiting.visits.begin(peerOf(peerAddress(socket)))
+  if (!visit) return say(socket, protocol, { kind: 'too-many' })
+  socket.once('close', () => visit.cut({ kind: 'gone' }))
+  try {
+    const outcome = await serve(visit)
+    if (outcome.kind !== 'over') say(socket, protocol, outcome)
+  } catch (error) {
+    visiting.log.error({ err: error, unitId: visit.route?.unitId }, 'gateway: a connection failed')
+  } finally {
+    visiting.visits.end(visit)
+    socket.destroySoon()
+  }
+}
 
 /** Null: it refuses, or cannot be reached in time. */
 export function connectTo({ address, port }: Route, visit: Visit): Promise<Socket | null> {
@@ -70,7 +91,7 @@ export function spend(
 }
 
 /** Why nothing came of it, where the protocol has a word for that. */
-export function say(socket: TLSSocket, protocol: Tcp, outcome: Outcome): void {
+function say(socket: TLSSocket, protocol: Tcp, outcome: Outcome): void {
   const refusal = refusalIn(protocol, outcome)
   if (refusal !== null && socket.writable) socket.write(refusal)
   socket.destroySoon()

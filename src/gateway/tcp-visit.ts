@@ -5,13 +5,12 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { EndpointLabel } from '../contract/endpoint-label.ts'
 import { type Answered, createConversation } from './conversation.ts'
-import { peerAddress, peerOf } from './exchange.ts'
 import { MOST_FIRST_BYTES, readFirstPacket, type SpeaksFirst } from './first-packet.ts'
 import type { Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
 import { endsReady, readFirstReply } from './postgres.ts'
 import type { Route } from './route.ts'
-import { connectTo, say, spend } from './tcp-session.ts'
+import { connectTo, during, spend } from './tcp-session.ts'
 import { beginUse, type Done, reach, type Unready, type Visiting } from './visiting.ts'
 
 type TcpVisit = {
@@ -24,21 +23,11 @@ type TcpVisit = {
 /** Takes the connection to its unit and back, whatever becomes of it, and never rejects. */
 export async function receiveTcp(visiting: Visiting, { socket, label, route }: TcpVisit): Promise<void> {
   const protocol = route.protocol as SpeaksFirst
-  const visit = visiting.visits.begin(peerOf(peerAddress(socket)))
-  if (!visit) return say(socket, protocol, { kind: 'too-many' })
-  socket.once('close', () => visit.cut({ kind: 'gone' }))
-  visit.name = label.name
-  try {
-    const outcome = visiting.visits.enterUnit(visit, route)
-      ? await serve(visiting, visit, { socket, label, route, protocol })
-      : ({ kind: 'too-many' } as const)
-    if (outcome.kind !== 'over') say(socket, protocol, outcome)
-  } catch (error) {
-    visiting.log.error({ err: error, unitId: route.unitId }, 'gateway: a connection failed')
-  } finally {
-    visiting.visits.end(visit)
-    socket.destroySoon()
-  }
+  await during(visiting, { socket, protocol }, async (visit) => {
+    visit.name = label.name
+    if (!visiting.visits.enterUnit(visit, route)) return { kind: 'too-many' }
+    return await serve(visiting, visit, { socket, label, route, protocol })
+  })
 }
 
 async function serve(

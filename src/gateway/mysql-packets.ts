@@ -1,0 +1,102 @@
+// MySQL's packets: three bytes of length, one that counts the packets of an exchange, and what is said. Read one at
+// a time and never further, so that what follows is found by whoever goes on with the connection.
+
+import type { Socket } from 'node:net'
+
+export type Packet = { number: number; payload: Buffer }
+
+export const HEADER_BYTES = 4
+
+export function writePacket({ number, payload }: Packet): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES)
+  header.writeUIntLE(payload.length, 0, 3)
+  // After 255 comes 0.
+  header.writeUInt8(number & 0xff, 3)
+  return Buffer.concat([header, payload])
+}
+
+/**
+ * Hands over whole packets until there are enough, then null where the other side has ended or one is longer than may
+ * be. Whoever aborts it is handed nothing any more.
+ */
+export function readPackets(
+  socket: Socket,
+  { mostBytes, signal }: { mostBytes: number; signal?: AbortSignal },
+  take: (packet: Packet | null) => 'more' | 'enough',
+): void {
+  let header: Buffer | null = null
+  const stop = () => {
+    for (const event of ['readable', 'end', 'close']) socket.off(event, look)
+    signal?.removeEventListener('abort', stop)
+  }
+  const look = () => {
+    while (signal?.aborted !== true) {
+      header ??= read(socket, HEADER_BYTES)
+      const isTooLong = header !== null && lengthIn(header) > mostBytes
+      const payload = header === null || isTooLong ? null : read(socket, lengthIn(header))
+      if (header === null || payload === null) {
+        if (!isTooLong && !socket.readableEnded && !socket.destroyed) return
+        stop()
+        take(null)
+        return
+      }
+      const packet = { number: header.readUInt8(3), payload }
+      header = null
+      if (take(packet) === 'enough') {
+        stop()
+        return
+      }
+    }
+  }
+  for (const event of ['readable', 'end', 'close']) socket.on(event, look)
+  signal?.addEventListener('abort', stop)
+  look()
+}
+
+/** The next one; null as above. */
+export function readPacket(socket: Socket, mostBytes: number): Promise<Packet | null> {
+  return new Promise((resolve) => {
+    readPackets(socket, { mostBytes }, (packet) => {
+      resolve(packet)
+      return 'enough'
+    })
+  })
+}
+
+function lengthIn(header: Buffer): number {
+  return header.readUIntLE(0, 3)
+}
+
+/** So many bytes, once they are there. */
+function read(socket: Socket, length: number): Buffer | null {
+  if (length === 0) return Buffer.alloc(0)
+  const bytes = socket.read(length) as Buffer | null
+  // At its end a stream gives what is left of it.
+  return bytes?.length === length ? bytes : null
+}
+
+/** Follows a stream of packets, to tell whether one is under way. */
+export function followPackets(): { take(chunk: Buffer): void; isBetween(): boolean } {
+  const header = Buffer.alloc(HEADER_BYTES)
+  let headerBytes = 0
+  let left = 0
+  return {
+    take(chunk) {
+      for (let at = 0; at < chunk.length; ) {
+        if (left > 0) {
+          const step = Math.min(left, chunk.length - at)
+          left -= step
+          at += step
+          continue
+        }
+        header[headerBytes] = chunk[at] ?? 0
+        headerBytes += 1
+        at += 1
+        if (headerBytes < HEADER_BYTES) continue
+        headerBytes = 0
+        left = lengthIn(header)
+      }
+    },
+    isBetween: () => headerBytes === 0 && left === 0,
+  }
+}

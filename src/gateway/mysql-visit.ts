@@ -1,0 +1,73 @@
+// A connection to a MySQL endpoint, once its TLS is there. Nobody is woken before its client has sent a well-formed
+// login; which unit is meant is said by the name in the greeting of TLS or, since many clients send none, before the
+// name of the user.
+
+import type { TLSSocket } from 'node:tls'
+import { type EndpointLabel, parseEndpointLabel } from '../contract/endpoint-label.ts'
+import { labelMeant } from './endpoint-ports.ts'
+import { errorPacket, type Login, MOST_LOGIN_BYTES, readLogin } from './mysql.ts'
+import { readPacket } from './mysql-packets.ts'
+import { pass } from './mysql-session.ts'
+import type { Visit } from './open-visits.ts'
+import type { Outcome } from './outcomes.ts'
+import { mysqlErrors } from './refusals.ts'
+import type { Route } from './route.ts'
+import { during } from './tcp-session.ts'
+import { type Done, findOpen, reach, type Visiting } from './visiting.ts'
+
+/** Takes the connection to its unit and back, whatever becomes of it, and never rejects. */
+export async function receiveMysql(
+  visiting: Visiting,
+  socket: TLSSocket,
+  serverName: string | null,
+): Promise<void> {
+  await during(visiting, { socket, protocol: 'mysql' }, async (visit) => {
+    // The greeting had the other half of the time that is left for all of it.
+    visit.sinceMs -= visiting.limits.patienceMs.finding / 2
+    visit.onCut = () => socket.destroy()
+    const packet = await readPacket(socket, MOST_LOGIN_BYTES)
+    const login = packet === null ? null : readLogin(packet)
+    if (login === null) return { kind: 'malformed' }
+    const meant = labelOfName(visiting, socket, serverName, login) ?? labelOfUser(login)
+    if (meant === null) {
+      socket.write(errorPacket(3, mysqlErrors.noName))
+      return { kind: 'over' }
+    }
+    return await serve(visiting, visit, { socket, ...meant })
+  })
+}
+
+type Meant = { label: EndpointLabel; login: Login }
+
+function labelOfName(
+  visiting: Visiting,
+  { localPort }: TLSSocket,
+  serverName: string | null,
+  login: Login,
+): Meant | null {
+  const label = labelMeant(visiting, { serverName, localPort })
+  return label === null ? null : { label, login }
+}
+
+/** `label.user`: a label has no dot in it. */
+function labelOfUser(login: Login): Meant | null {
+  const dot = login.user.indexOf('.')
+  const label = dot < 0 ? null : parseEndpointLabel(login.user.subarray(0, dot).toString('latin1'))
+  return label === null ? null : { label, login: { ...login, user: login.user.subarray(dot + 1) } }
+}
+
+async function serve(
+  visiting: Visiting,
+  visit: Visit,
+  { socket, label, login }: Meant & { socket: TLSSocket },
+): Promise<Outcome | Done> {
+  const isMeant = ({ protocol }: Route) => protocol === 'mysql'
+  const route = await findOpen(visiting, label, isMeant).catch(() => 'unsure' as const)
+  if (route === 'unsure') return { kind: 'unsure' }
+  if (route === null) return { kind: 'unknown' }
+  visit.name = label.name
+  if (!visiting.visits.enterUnit(visit, route)) return { kind: 'too-many' }
+  return await reach(visiting, { visit, label, isMeant }, route, (run) =>
+    pass(visiting, visit, { socket, login, run }),
+  )
+}
