@@ -98,6 +98,7 @@ export async function startGateway(
     gateway,
     port: await listen(gateway.http),
     tlsPort: await listen(gateway.tls, tlsPort),
+    mysqlPort: await listen(gateway.mysql),
     clock,
     routes,
     wakes,
@@ -233,7 +234,7 @@ export function listen(
 let cached: string | null = null
 
 /** Of nobody, for every name under the domain. */
-function certificate(): string {
+export function certificate(): string {
   if (cached) return cached
   const directory = mkdtempSync(join(tmpdir(), 'berth-gateway-'))
   const [key, cert] = [join(directory, 'key'), join(directory, 'cert')]
