@@ -32,6 +32,15 @@ describe('settings', () => {
     ['BERTH_GATEWAY_PUBLIC_URL', 'https://berth.localhost/units'],
     ['BERTH_GATEWAY_PUBLIC_TLS', '0'],
     ['BERTH_GATEWAY_PUBLIC_MYSQL', 'mysql'],
+    ['BERTH_GATEWAY_PORTS', '17000'],
+    ['BERTH_GATEWAY_PORTS', '443-17000'],
+    ['BERTH_GATEWAY_PORTS', '17999-17000'],
+    ['BERTH_GATEWAY_PORTS', '60000-70000'],
+    ['BERTH_ACME_DIRECTORY', 'http://acme.example.com/directory'],
+    ['BERTH_ACME_DIRECTORY', 'letsencrypt'],
+    ['BERTH_ACME_EMAIL', 'ops@example.com'],
+    ['BERTH_ACME_DNS_HOOK', '/usr/local/bin/hook'],
+    ['BERTH_TLS_CERT', '/etc/tls.crt'],
     ['BERTH_SLEEP_DEFAULT', '30'],
     ['BERTH_SLEEP_MAX', '0m'],
     ['BERTH_LOG_LEVEL', 'loud'],
@@ -42,6 +51,19 @@ describe('settings', () => {
     ['BERTH_RATE_EXECS', 'many'],
   ])('%s cannot be "%s", and the refusal names it', (name, value) => {
     expect(() => loadConfig({ [name]: value })).toThrow(name)
+  })
+
+  it('take certificates from one place only', () => {
+    const acme = { BERTH_ACME_DIRECTORY: 'https://acme.example.com/directory' }
+    expect(loadConfig(acme).acme).toEqual({
+      directory: acme.BERTH_ACME_DIRECTORY,
+      email: null,
+      caFile: null,
+      dnsHook: null,
+    })
+    const own = { BERTH_TLS_CERT: '/etc/tls.crt', BERTH_TLS_KEY: '/etc/tls.key' }
+    expect(() => loadConfig({ ...acme, ...own })).toThrow('exclude each other')
+    expect(() => loadConfig({ ...acme, BERTH_ACME_EMAIL: 'ops' })).toThrow('BERTH_ACME_EMAIL')
   })
 
   it('give the public URL the address of the API', () => {

@@ -24,6 +24,8 @@ export type Config = {
   gatewayHttp: Address
   gatewayTls: Address
   gatewayMysql: Address
+  /** Of these each public TCP endpoint has one to itself, for clients that send no name. Both ends belong to it. */
+  gatewayPorts: { first: number; last: number } | null
   /** A certificate of the operator's own for the domain and all names right below it, in PEM. */
   tlsFiles: { cert: string; key: string } | null
   acme: AcmeSettings | null
@@ -70,6 +72,7 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayHttp: address(env, 'BERTH_GATEWAY_HTTP', '127.0.0.1:7080'),
     gatewayTls: address(env, 'BERTH_GATEWAY_TLS', '127.0.0.1:7443'),
     gatewayMysql: address(env, 'BERTH_GATEWAY_MYSQL', '127.0.0.1:7306'),
+    gatewayPorts: portRange(env, 'BERTH_GATEWAY_PORTS'),
     tlsFiles: tlsFiles(env),
     acme: acme(env),
     domain,
@@ -160,6 +163,14 @@ function port(env: Env, name: string): number | null {
   const number = Number(text)
   if (/^\d{1,5}$/.test(text) && number >= 1 && number <= 65535) return number
   throw new Error(`${name} must be a port, not "${text}"`)
+}
+
+function portRange(env: Env, name: string): Config['gatewayPorts'] {
+  const text = env[name]
+  if (text === undefined) return null
+  const [, first, last] = (/^(\d{4,5})-(\d{4,5})$/.exec(text) ?? []).map(Number)
+  if (first && last && first >= 1024 && first <= last && last <= 65535) return { first, last }
+  throw new Error(`${name} must be two ports from 1024 to 65535, as "17000-17999", not "${text}"`)
 }
 
 function oneOf<const T extends string>(env: Env, name: string, allowed: readonly [T, ...T[]]): T {

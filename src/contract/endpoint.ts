@@ -22,6 +22,9 @@ export const endpointSchema = strict({
   protocol: z.enum(protocols),
   mode: z.enum(endpointModes),
   url: z.url(),
+  portWithoutSni: portSchema
+    .optional()
+    .describe('For clients that cannot send a server name (SNI): the same host at this port, with TLS.'),
 }).meta({ id: 'Endpoint' })
 
 /** POST /v1/units/{id}/expose; `protocol` is design 5's. */

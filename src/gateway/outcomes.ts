@@ -6,6 +6,8 @@ import type { VisitRefusal } from '../contract/visit.ts'
 export type Outcome =
   | { kind: 'unknown' }
   | { kind: 'malformed' }
+  /** Its client does not say whom it is for. */
+  | { kind: 'nameless' }
   /** The connection was made to another name than the request is for. */
   | { kind: 'misdirected' }
   /** Nobody can tell at the moment what is at this address. */
@@ -96,6 +98,16 @@ export function sayOf(outcome: Outcome): Said {
         code: 'malformed',
         title: 'This is not a well-formed request',
         text: 'It could be understood in more than one way, or in none.',
+        closes: true,
+      }
+    case 'nameless':
+      return {
+        status: 421,
+        code: 'nameless',
+        title: 'This connection names no unit',
+        text: 'Its client sends no server name (SNI) in its TLS greeting.',
+        advice:
+          'Let it send the host of the URL, or use the port of the endpoint, where it has a portWithoutSni.',
         closes: true,
       }
     case 'misdirected':

@@ -2,8 +2,8 @@
 // is spoken. What is for nobody in particular is for HTTP, which has pages for that.
 
 import type { TLSSocket } from 'node:tls'
-import { type EndpointLabel, parseEndpointLabel } from '../contract/endpoint-label.ts'
-import { readHost } from './host.ts'
+import type { EndpointLabel } from '../contract/endpoint-label.ts'
+import { labelMeant } from './endpoint-ports.ts'
 import type { Outcome } from './outcomes.ts'
 import { refusalIn } from './refusals.ts'
 import type { Route } from './route.ts'
@@ -18,12 +18,12 @@ export async function tell(
   { serverName, isPostgres }: Greeting,
   toHttp: () => void,
 ): Promise<void> {
-  const asked = serverName === null ? null : readHost(serverName, visiting.domain)
-  const label = asked?.kind === 'label' ? parseEndpointLabel(asked.label) : null
+  const label = labelMeant(visiting, { serverName, localPort: socket.localPort })
   const found = label === null ? null : await findTcp(visiting, label)
   if (socket.destroyed) return
   const route = found !== null && found !== 'unsure' && speaks(found, socket, isPostgres) ? found : null
   if (label !== null && route !== null) await receiveTcp(visiting, { socket, label, route })
+  else if (isPostgres && serverName === null && label === null) refuse(socket, { kind: 'nameless' })
   else if (isPostgres) refuse(socket, found === 'unsure' ? { kind: 'unsure' } : { kind: 'unknown' })
   else toHttp()
 }

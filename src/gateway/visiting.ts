@@ -5,6 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createSingleFlight, type SingleFlight } from '../lib/single-flight.ts'
 import type { EndpointLabel } from '../contract/endpoint-label.ts'
+import type { EndpointPorts } from './endpoint-ports.ts'
 import { createOpenVisits, type OpenVisits, type Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
 import { opens } from './private-link.ts'
@@ -16,6 +17,8 @@ import type { VisitLimits } from './visit-limits.ts'
 export type VisitingOptions = {
   /** In lower case. */
   domain: string
+  /** Of endpoints that are found by them. */
+  ports: EndpointPorts
   routes: Routes
   waker: Waker
   activity: Activity

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:net'
 import type { Address } from '../config.ts'
 import { namesOf } from '../engine/oci/network/names.ts'
+import { createEndpointPorts } from '../gateway/endpoint-ports.ts'
 import { createEndpointRoutes } from '../gateway/endpoint-routes.ts'
 import { openCertificates } from '../gateway/certificates.ts'
 import { startResolver } from '../gateway/resolver.ts'
@@ -14,6 +15,7 @@ import { createUnitUse } from '../gateway/unit-use.ts'
 import { connectToServer } from '../gateway/wake-client.ts'
 import { systemClock } from '../lib/clock.ts'
 import { openDatabase } from '../store/db.ts'
+import { findEndpointPorts } from '../store/endpoint-ports.ts'
 import { findEndpointRoutes } from '../store/endpoints.ts'
 import { findAddressOfName } from '../store/unit-names.ts'
 import { certificateFileIn, RESOLVER_PORT, wakeSocketOf } from './channel.ts'
@@ -34,9 +36,13 @@ export const gatewayRole: Role = async ({ config, instance, runDir, stateDir, da
   const routes = createEndpointRoutes({ findAll: (names) => findEndpointRoutes(db, names), clock })
   const followed = await openCertificates({ file: certificateFileIn(stateDir), clock, log })
   const certificates = await withNamesOnDemand(config, { followed, stateDir, routes, clock, log })
+  const range = config.gatewayPorts
+  const findAll = async () => (range ? await findEndpointPorts(db, range) : [])
+  const ports = createEndpointPorts({ host: config.gatewayTls.host, findAll, clock, log })
   const gateway = createGateway({
     certificates,
     domain: config.domain,
+    ports,
     routes,
     waker: use.waker,
     activity: use.activity,
@@ -48,8 +54,10 @@ export const gatewayRole: Role = async ({ config, instance, runDir, stateDir, da
     listen(gateway.tls, config.gatewayTls),
     listen(gateway.mysql, config.gatewayMysql),
   ])
+  if (range) ports.open(gateway)
   return {
     stop: async () => {
+      await ports.stop()
       await gateway.close()
       await certificates.stop()
       await use.stop()

@@ -20,6 +20,8 @@ export type EndpointsTable = {
   secret_hash: Buffer | null
   /** To show the URL again. */
   sealed_secret: Buffer | null
+  /** Its own at the gateway; null for all but public TCP endpoints. */
+  gateway_port: number | null
   created_at: Date
   retired_at: Date | null
 }
@@ -32,6 +34,7 @@ export type EndpointRecord = {
   mode: EndpointMode
   name: string
   sealedSecret: Buffer | null
+  gatewayPort: number | null
 }
 
 export async function insertEndpoint(db: Kysely<Database>, endpoint: EndpointsTable): Promise<void> {
@@ -60,7 +63,7 @@ export type EndpointJson = Omit<EndpointRecord, 'sealedSecret'> & { sealedSecret
 export function liveEndpoints(): RawBuilder<EndpointJson[]> {
   return sql<EndpointJson[]>`(
     select coalesce(json_agg(json_build_object('id', id, 'port', port, 'protocol', protocol, 'mode', mode,
-      'name', name, 'sealedSecret', encode(sealed_secret, 'base64')) order by protocol <> 'http'), '[]')
+      'name', name, 'gatewayPort', gateway_port, 'sealedSecret', encode(sealed_secret, 'base64')) order by protocol <> 'http'), '[]')
     from endpoints where endpoints.unit_id = units.id and retired_at is null
   )`
 }
@@ -73,7 +76,8 @@ export function toEndpoint({ sealedSecret, ...plain }: EndpointJson): EndpointRe
 export async function findUrl(db: Kysely<Database>, unitId: string): Promise<EndpointRecord | null> {
   const row = await db
     .selectFrom('endpoints')
-    .select(['id', 'port', 'protocol', 'mode', 'name', 'sealed_secret as sealedSecret'])
+    .select(['id', 'port', 'protocol', 'mode', 'name'])
+    .select(['sealed_secret as sealedSecret', 'gateway_port as gatewayPort'])
     .where('unit_id', '=', unitId)
     .where('protocol', '=', 'http')
     .where('retired_at', 'is', null)

@@ -12,6 +12,7 @@ import { up as time } from './migrations/0005-time.ts'
 import { up as endpoints } from './migrations/0006-endpoints.ts'
 import { up as revision } from './migrations/0007-revision.ts'
 import { up as frozenRoutes } from './migrations/0008-frozen-routes.ts'
+import { up as gatewayPorts } from './migrations/0009-gateway-ports.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -22,6 +23,7 @@ const migrations: Record<string, Migration> = {
   '0006-endpoints': { up: endpoints },
   '0007-revision': { up: revision },
   '0008-frozen-routes': { up: frozenRoutes },
+  '0009-gateway-ports': { up: gatewayPorts },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

@@ -9,9 +9,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hashEndpointSecret, newEndpointName } from '../../src/contract/endpoint-label.ts'
 import type { FollowedCertificates } from '../../src/gateway/certificates.ts'
+import { createEndpointPorts } from '../../src/gateway/endpoint-ports.ts'
 import type { Route, Routes, WakeOutcome } from '../../src/gateway/route.ts'
 import { createGateway, type Gateway } from '../../src/gateway/server.ts'
 import { type VisitLimits, visitLimits } from '../../src/gateway/visit-limits.ts'
+import type { EndpointPort } from '../../src/store/endpoint-ports.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 
@@ -30,6 +32,8 @@ export type TestGateway = {
   mysqlPort: number
   clock: TestClock
   routes: Map<string, Route>
+  /** What belongs to one endpoint each, as the database says. */
+  endpointPorts: EndpointPort[]
   /** What the waker was asked for, and what it says. */
   wakes: Route[]
   isAwake: (route: Route) => boolean
@@ -71,8 +75,12 @@ export async function startGateway(
     stop: async () => {},
   }
   const certificates = (await certificatesBeside?.({ followed, routes: known, clock })) ?? followed
+  const endpointPorts: EndpointPort[] = []
+  const findAll = async () => endpointPorts
+  const ports = createEndpointPorts({ host: '127.0.0.1', findAll, clock, log: silentLog })
   const gateway = createGateway({
     domain: DOMAIN,
+    ports,
     routes: known,
     waker: {
       awake: (route) => (self.isAwake(route) ? route : null),
@@ -101,6 +109,7 @@ export async function startGateway(
     mysqlPort: await listen(gateway.mysql),
     clock,
     routes,
+    endpointPorts,
     wakes,
     isAwake: (route) => route.state === 'running',
     onWake: async () => ({ kind: 'refused', reason: 'stopped' }),
@@ -132,10 +141,12 @@ export async function startGateway(
       await new Promise((resolve) => setTimeout(resolve, 30))
     },
     async close() {
+      await ports.stop()
       await gateway.close()
       await certificates.stop()
     },
   }
+  ports.open(gateway)
   return self
 }
 

@@ -40,7 +40,7 @@ export type Service = {
   close(): Promise<void>
 }
 
-export type ServiceOptions = Partial<Pick<Config, 'rates' | 'publicUrl' | 'frozenForMs'>> & {
+export type ServiceOptions = Partial<Pick<Config, 'rates' | 'publicUrl' | 'frozenForMs' | 'gatewayPorts'>> & {
   loops?: boolean
 }
 
@@ -58,6 +58,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     ...loadConfig({}),
     publicUrl: options.publicUrl ?? 'http://berth.test',
     rates: options.rates ?? wideRates,
+    gatewayPorts: options.gatewayPorts ?? null,
     ...(options.frozenForMs === undefined ? {} : { frozenForMs: options.frozenForMs }),
   }
   const app = createApp({

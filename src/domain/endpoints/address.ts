@@ -19,6 +19,16 @@ export function urlOf(needs: Needs, teamId: string, endpoint: EndpointRecord): s
   return urlAt(needs.config, endpoint.protocol, hostOf(needs, teamId, endpoint))
 }
 
+/** As an answer shows it; nothing where there is none, or the gateway no longer listens there. */
+export function portWithoutSni(
+  { config }: Pick<App, 'config'>,
+  { gatewayPort }: EndpointRecord,
+): { portWithoutSni?: number } {
+  const range = config.gatewayPorts
+  const isOpen = gatewayPort !== null && range && gatewayPort >= range.first && gatewayPort <= range.last
+  return isOpen ? { portWithoutSni: gatewayPort } : {}
+}
+
 function urlAt(config: Config, protocol: Protocol, host: string): string {
   if (protocol === 'http') {
     const url = new URL(config.gatewayPublicUrl ?? `https://${config.domain}:${config.gatewayTls.port}`)

@@ -7,13 +7,18 @@ import type { SecretKey } from '../../lib/crypto.ts'
 import { newId } from '../../lib/ids.ts'
 import type { EndpointRecord, EndpointsTable } from '../../store/endpoints.ts'
 
-type Wanted = Pick<EndpointRecord, 'port' | 'protocol'> & { mode: EndpointMode; at: Date }
+type Wanted = Pick<EndpointRecord, 'port' | 'protocol'> & {
+  mode: EndpointMode
+  at: Date
+  /** Left out, none: clients have to name it. */
+  gatewayPort?: number | null
+}
 
 /** A live endpoint's row, with a name nobody has had and, for a private one, a new secret. */
 export function newEndpoint(
   key: SecretKey,
   unit: { id: string; teamId: string; name: string },
-  { port, protocol, mode, at }: Wanted,
+  { port, protocol, mode, at, gatewayPort = null }: Wanted,
 ): EndpointsTable {
   const id = newId('endpoint')
   const secret = mode === 'private' ? newEndpointSecret() : null
@@ -27,6 +32,7 @@ export function newEndpoint(
     name: newEndpointName(unit.name),
     secret_hash: secret === null ? null : hashEndpointSecret(secret),
     sealed_secret: secret === null ? null : key.seal(Buffer.from(secret), context(unit.teamId, id)),
+    gateway_port: gatewayPort,
     created_at: at,
     retired_at: null,
   }

@@ -8,6 +8,7 @@ import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Expose, Exposed } from '../../contract/endpoint.ts'
 import type { Database } from '../../store/db.ts'
+import { takePort } from '../../store/endpoint-ports.ts'
 import { type EndpointRecord, insertEndpoint, moveEndpoint, retireEndpoint } from '../../store/endpoints.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnit, lockUnit } from '../../store/units.ts'
@@ -82,9 +83,11 @@ async function write(
   }
   const at = app.clock.now()
   if (current !== null) await retireEndpoint(db, { id: current.id, at })
-  const row = newEndpoint(app.secretKey, unit, { port, protocol, mode, at })
+  const range = mode === 'public' && !isUrl(protocol) ? app.config.gatewayPorts : null
+  const gatewayPort = range && (await takePort(db, range))
+  const row = newEndpoint(app.secretKey, unit, { port, protocol, mode, at, gatewayPort })
   await insertEndpoint(db, row)
-  return { id: row.id, port, protocol, mode, name: row.name, sealedSecret: row.sealed_secret }
+  return { id: row.id, port, protocol, mode, name: row.name, sealedSecret: row.sealed_secret, gatewayPort }
 }
 
 /** Whether what runs was started with what no longer holds. */

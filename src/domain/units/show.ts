@@ -4,7 +4,7 @@ import type { App } from '../../app.ts'
 import type { Unit } from '../../contract/unit.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { toCents } from '../billing/prices.ts'
-import { urlOf } from '../endpoints/address.ts'
+import { portWithoutSni, urlOf } from '../endpoints/address.ts'
 import { internalHost } from './names.ts'
 
 export function showUnit(app: Pick<App, 'config' | 'secretKey'>, unit: UnitRecord): Unit {
@@ -23,6 +23,7 @@ export function showUnit(app: Pick<App, 'config' | 'secretKey'>, unit: UnitRecor
       protocol: endpoint.protocol,
       mode: endpoint.mode,
       url: urlOf(app, unit.teamId, endpoint),
+      ...portWithoutSni(app, endpoint),
     })),
     ports: unit.spec.ports,
     databasePorts: unit.spec.databasePorts,
