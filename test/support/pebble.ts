@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { Agent, get } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,6 +40,8 @@ export async function startPebble({
   const [port, managementPort, dnsPort, dnsManagementPort] = await Promise.all(
     Array.from({ length: 4 }, async () => await freePort('127.0.0.1')),
   )
+  // Clients that are confined read its certificate.
+  await chmod(home, 0o755)
   const [certificate, privateKey] = [join(home, 'cert.pem'), join(home, 'key.pem')]
   const made = [
     'req',
