@@ -9,15 +9,16 @@ const CANCEL_BYTES = { min: 16, max: 16 + 252 }
 const STARTUP_BYTES = { min: 9, max: 10_000 }
 const MAJOR_VERSION = 3
 
-/** What a client asks for before anything else: TLS, an encryption we do not have, or a session without either. */
-export function readGreeting(bytes: Buffer): keyof typeof askedInGreeting | 'session' | 'unknown' {
+/** What a client asks for before anything else: TLS, an encryption we do not have, or to go on without either. */
+export function readGreeting(bytes: Buffer): keyof typeof askedInGreeting | 'session' | 'cancel' | 'unknown' {
   if (bytes.length < GREETING_BYTES) return 'unknown'
   const asked = bytes.readInt32BE(4)
   if (bytes.readInt32BE(0) === GREETING_BYTES) {
     if (asked === askedInGreeting.tls) return 'tls'
     if (asked === askedInGreeting.gss) return 'gss'
   }
-  return asked >> 16 === MAJOR_VERSION || asked === CANCEL ? 'session' : 'unknown'
+  if (asked === CANCEL) return 'cancel'
+  return asked >> 16 === MAJOR_VERSION ? 'session' : 'unknown'
 }
 
 /** The first message once TLS is there: the start of a session, or all of a request to cancel what another does. */
@@ -49,6 +50,28 @@ export function readFirstReply(bytes: Buffer): 'more' | 'ready' | 'not-ready' {
   if (bytes.length < 5 || bytes.length < 1 + bytes.readInt32BE(1))
     return bytes.length < 4096 ? 'more' : 'ready'
   return bytes.includes('\0C57P03\0') ? 'not-ready' : 'ready'
+}
+
+/** What a request to cancel says whose session is meant by, as the server gave it to that session's client. */
+export function keyOfCancel(request: Buffer): Buffer {
+  return request.subarray(GREETING_BYTES)
+}
+
+/** Between the start of a session and its key, as said by a server; longer than any of them needs. */
+const MOST_BYTES_TO_KEY = 16 * 1024
+
+/** The key of a session, from all that its server has said. Null: it has none. */
+export function findBackendKey(bytes: Buffer): Buffer | 'more' | null {
+  let at = 0
+  while (at + 5 <= bytes.length) {
+    const end = at + 1 + bytes.readUInt32BE(at + 1)
+    const kind = bytes[at]
+    if (kind === 0x5a /* Z */ || end > MOST_BYTES_TO_KEY || end < at + 5) return null
+    if (end > bytes.length) return 'more'
+    if (kind === 0x4b /* K */) return Buffer.from(bytes.subarray(at + 5, end))
+    at = end
+  }
+  return at > MOST_BYTES_TO_KEY ? null : 'more'
 }
 
 /** ReadyForQuery is the last thing a server says before it waits for its client. */

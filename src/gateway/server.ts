@@ -14,6 +14,7 @@ import { type Exchange, peerOf, type Request, type Response, readExchange } from
 import { createMysqlPort } from './mysql-port.ts'
 import { receiveMysql } from './mysql-visit.ts'
 import { LOOK_EVERY_MS } from './open-visits.ts'
+import { receiveCancel } from './postgres-cancel.ts'
 import { createTlsPort } from './tls-port.ts'
 import { tell } from './tls-visit.ts'
 import { receive, sayMalformed } from './visit.ts'
@@ -78,6 +79,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         const server = socket.alpnProtocol === 'h2' ? http2 : http1
         server.emit('connection', socket)
       }),
+    onCancel: (socket) => void receiveCancel(visiting.cancelKeys, socket),
   })
 
   const mysql = createMysqlPort({

@@ -9,6 +9,7 @@ import { MOST_FIRST_BYTES, readFirstPacket, type SpeaksFirst } from './first-pac
 import type { Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
 import { endsReady, readFirstReply } from './postgres.ts'
+import { noteKey } from './postgres-cancel.ts'
 import type { Route } from './route.ts'
 import { connectTo, during, spend } from './tcp-session.ts'
 import { beginUse, type Done, reach, type Unready, type Visiting } from './visiting.ts'
@@ -95,6 +96,12 @@ async function pass(
     visit.route = null
     return { kind: 'refused-connection' }
   }
+  if (unit.closed) {
+    // It has left already, as after a request to cancel.
+    socket.write(reply)
+    return { kind: 'over' }
+  }
+  if (protocol === 'postgres') noteKey(visiting.cancelKeys, { unit, first: reply, run })
   const conversation = createConversation(visiting.clock, answersOf[protocol] ?? 'by-any-byte')
   conversation.visitorSaid()
   await spend(visiting, visit, { socket, unit, first: reply, protocol, run, conversation })

@@ -38,6 +38,7 @@ export function createTlsPort({
   greetingMs,
   onConnection,
   onGreeted,
+  onCancel,
 }: {
   certificates: Certificates
   /** Until TLS is there. */
@@ -45,6 +46,8 @@ export function createTlsPort({
   /** Every connection, before a byte of it is read. It may close it. */
   onConnection: (socket: Socket) => void
   onGreeted: (socket: TLSSocket, greeting: Greeting) => void
+  /** In plain, a request to cancel what a session of PostgreSQL does. It has as long as a greeting. */
+  onCancel: (socket: Socket) => void
 }): TlsPort {
   const makeTls = (hasAsked: boolean): TlsServer =>
     createTlsServer({
@@ -67,6 +70,7 @@ export function createTlsPort({
     socket.once('close', () => clearTimeout(late))
     greet(socket, challenges).then(
       (kind) => {
+        if (kind === 'cancel') return onCancel(socket)
         clearTimeout(late)
         if (kind === null) socket.destroySoon()
         else if (!socket.destroyed) takers[kind]?.emit('connection', socket)
@@ -89,7 +93,7 @@ export function createTlsPort({
 async function greet(
   socket: Socket,
   challenges: Challenges | undefined,
-): Promise<'direct' | 'asked' | 'challenge' | null> {
+): Promise<'direct' | 'asked' | 'challenge' | 'cancel' | null> {
   for (let greetings = 0; greetings < MOST_GREETINGS; greetings += 1) {
     const isLookedAt = challenges?.arePending() ?? false
     const bytes = await peek(socket, isLookedAt)
@@ -99,6 +103,10 @@ async function greet(
       return isLookedAt && isChallenge(bytes) ? 'challenge' : 'direct'
     }
     const asks = readGreeting(bytes)
+    if (asks === 'cancel') {
+      socket.unshift(bytes)
+      return 'cancel'
+    }
     if (asks === 'session') {
       socket.write(
         fatalError('28000', 'this server takes connections over TLS alone', 'Use sslmode=require.'),

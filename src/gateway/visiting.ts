@@ -8,6 +8,7 @@ import type { EndpointLabel } from '../contract/endpoint-label.ts'
 import type { EndpointPorts } from './endpoint-ports.ts'
 import { createOpenVisits, type OpenVisits, type Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
+import { type CancelKeys, createCancelKeys } from './postgres-cancel.ts'
 import { opens } from './private-link.ts'
 import { createShare, type Share } from './resolver-limits.ts'
 import type { Activity, Route, Routes, WakeOutcome, Waker } from './route.ts'
@@ -34,6 +35,7 @@ export type Visiting = VisitingOptions & {
   wakes: SingleFlight<WakeOutcome>
   /** Visits that wait for a unit to wake. */
   waiting: Share
+  cancelKeys: CancelKeys
 }
 
 export function createVisiting(options: VisitingOptions): Visiting {
@@ -47,7 +49,7 @@ export function createVisiting(options: VisitingOptions): Visiting {
     forgetUnit: (unitId) => connections.forget(unitId),
   })
   const waiting = createShare(limits.visits, limits.waitingPerUnit)
-  return { ...options, visits, connections, wakes, waiting }
+  return { ...options, visits, connections, wakes, waiting, cancelKeys: createCancelKeys() }
 }
 
 /** Nobody waits for an answer any more, or it has been given. */
