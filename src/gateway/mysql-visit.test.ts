@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, createSecureContext, TLSSocket } from 'node:tls'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   certificate,
   type RawOrigin,
@@ -12,6 +12,7 @@ import {
   startRawOrigin,
   type TestGateway,
 } from '../../test/support/gateway.ts'
+import { freePort } from '../lib/free-port.ts'
 import { errorPacket } from './mysql.ts'
 import { type Packet, readPacket, writePacket } from './mysql-packets.ts'
 import type { Route } from './route.ts'
@@ -114,16 +115,16 @@ function login(user: string, capabilities = 0x003a_a28d): Buffer {
 const SSL_REQUEST = login('').subarray(0, 32)
 SSL_REQUEST.writeUInt32LE(0x003a_aa8d, 0)
 
-async function begin(): Promise<{ client: Socket; greeting: Packet }> {
-  const client = connectTcp(gateway.mysqlPort, '127.0.0.1')
+async function begin(port = gateway.mysqlPort): Promise<{ client: Socket; greeting: Packet }> {
+  const client = connectTcp(port, '127.0.0.1')
   clients.push(client)
   client.on('error', () => {})
   return { client, greeting: await packet(client) }
 }
 
 /** Its TLS is there, and nothing else. */
-async function greet(servername?: string): Promise<TLSSocket> {
-  const { client } = await begin()
+async function greet(servername?: string, port?: number): Promise<TLSSocket> {
+  const { client } = await begin(port)
   say(client, 1, SSL_REQUEST)
   const secure = connectTls({
     socket: client,
@@ -227,6 +228,17 @@ describe('a client of MySQL', () => {
     expect(seen[0] && text(seen[0].login).slice(32)).toMatch(/^keeper\.of\.all\0/)
     const stranger = await enter(undefined, `${label.replace(secret, 'b'.repeat(26))}.keeper`)
     expect(await refusal(stranger)).toMatch(/nothing at this address/)
+    expect(seen).toHaveLength(1)
+  })
+
+  it('needs no name at a port that is its endpoint’s alone', async () => {
+    const seen: Served[] = []
+    const host = gateway.expose(await serve((unit) => letIn(unit, seen)), mysql())
+    const port = await freePort('127.0.0.1')
+    gateway.endpointPorts.push({ port, name: host.split('.')[0] ?? '', protocol: 'mysql' })
+    const client = await vi.waitUntil(() => greet(undefined, port).catch(() => null))
+    say(client, 2, login('keeper'))
+    expect((await packet(client)).payload[0]).toBe(0xfe)
     expect(seen).toHaveLength(1)
   })
 

@@ -1,6 +1,6 @@
 // A connection to a MySQL endpoint, once its TLS is there. Nobody is woken before its client has sent a well-formed
-// login; which unit is meant is said by the name in the greeting of TLS or, since many clients send none, before the
-// name of the user.
+// login; which unit is meant is said by the name in the greeting of TLS, by the port or, since many clients send no
+// name and most endpoints have no port to themselves, before the name of the user.
 
 import type { TLSSocket } from 'node:tls'
 import { type EndpointLabel, parseEndpointLabel } from '../contract/endpoint-label.ts'
@@ -28,7 +28,8 @@ export async function receiveMysql(
     const packet = await readPacket(socket, MOST_LOGIN_BYTES)
     const login = packet === null ? null : readLogin(packet)
     if (login === null) return { kind: 'malformed' }
-    const meant = labelOfName(visiting, socket, serverName, login) ?? labelOfUser(login)
+    const label = labelMeant(visiting, { serverName, localPort: socket.localPort })
+    const meant = label === null ? readUser(login) : { label, login }
     if (meant === null) {
       socket.write(errorPacket(3, mysqlErrors.noName))
       return { kind: 'over' }
@@ -39,18 +40,8 @@ export async function receiveMysql(
 
 type Meant = { label: EndpointLabel; login: Login }
 
-function labelOfName(
-  visiting: Visiting,
-  { localPort }: TLSSocket,
-  serverName: string | null,
-  login: Login,
-): Meant | null {
-  const label = labelMeant(visiting, { serverName, localPort })
-  return label === null ? null : { label, login }
-}
-
 /** `label.user`: a label has no dot in it. */
-function labelOfUser(login: Login): Meant | null {
+function readUser(login: Login): Meant | null {
   const dot = login.user.indexOf('.')
   const label = dot < 0 ? null : parseEndpointLabel(login.user.subarray(0, dot).toString('latin1'))
   return label === null ? null : { label, login: { ...login, user: login.user.subarray(dot + 1) } }

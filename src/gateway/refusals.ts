@@ -28,6 +28,7 @@ const refusals: Partial<Record<Tcp, (outcome: Outcome) => Buffer>> = {
 /** Of PostgreSQL's own; 57P03, cannot connect now, for whatever may pass. */
 const sqlStates: Partial<Record<Outcome['kind'], string>> = {
   unknown: '08004',
+  nameless: '08004',
   malformed: '08P01',
   'too-many': '53300',
 }
@@ -51,7 +52,7 @@ export const mysqlErrors = {
     state: '08004',
     message:
       "Your client does not tell which unit it means. Put the first part of the unit's host name before " +
-      'the user name: NAME.USER, where the host is NAME.DOMAIN.',
+      'the user name, NAME.USER where the host is NAME.DOMAIN, or use the portWithoutSni of the endpoint.',
   },
   noTlsInUnit: {
     code: 1251,
