@@ -159,10 +159,14 @@ describe('the port of an endpoint', () => {
 })
 
 describe('the port of all', () => {
-  it('tells a client that sends no name what to do', async () => {
-    const answer = await answerTo(await asPostgres(gateway.tlsPort), STARTUP)
-    expect(answer).toContain('names no unit')
-    expect(answer).toContain('portWithoutSni')
+  it('tells a client that sends no name what to do, where its protocol has words', async () => {
+    const postgres = await answerTo(await asPostgres(gateway.tlsPort), STARTUP)
+    expect(postgres).toContain('C08004')
+    expect(postgres).toContain('portWithoutSni')
+    const redis = await answerTo(await greet(gateway.tlsPort), PING)
+    expect(redis).toMatch(/^-ERR This connection names no unit.*portWithoutSni.*\r\n$/)
+    const browser = await answerTo(await greet(gateway.tlsPort), '*1 / HTTP/1.1\r\n\r\n')
+    expect(browser).toMatch(/^HTTP\/1.1 400 /)
   })
 })
 

@@ -105,9 +105,9 @@ export function sayOf(outcome: Outcome): Said {
         status: 421,
         code: 'nameless',
         title: 'This connection names no unit',
-        text: 'Its client sends no server name (SNI) in its TLS greeting.',
-        advice:
-          'Let it send the host of the URL, or use the port of the endpoint, where it has a portWithoutSni.',
+        text:
+          'Its client sends no server name (SNI) in its TLS greeting. Let it send the host of the URL (redis-cli: ' +
+          '--sni), or use the port of the endpoint, where it has a portWithoutSni.',
         closes: true,
       }
     case 'misdirected':

@@ -16,7 +16,7 @@ import { receiveMysql } from './mysql-visit.ts'
 import { LOOK_EVERY_MS } from './open-visits.ts'
 import { receiveCancel } from './postgres-cancel.ts'
 import { createTlsPort } from './tls-port.ts'
-import { tell } from './tls-visit.ts'
+import { refusalOfNameless, tell } from './tls-visit.ts'
 import { receive, sayMalformed } from './visit.ts'
 import { createVisiting, type VisitingOptions } from './visiting.ts'
 import { type VisitLimits, visitLimits } from './visit-limits.ts'
@@ -172,10 +172,15 @@ function watchSessions(http2: Http2Server, { keepAliveMs }: VisitLimits): Set<Ht
 }
 
 /** What is not HTTP enough to become a visit. */
-function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+function refuse(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
   // Answers to earlier requests may be on their way: none must seem to be the one to this.
   if (!socket.writable || error.code === 'ECONNRESET' || Reflect.get(socket, '_httpMessage')) {
     socket.destroy()
+    return
+  }
+  const words = refusalOfNameless(socket, error.rawPacket)
+  if (words !== null) {
+    socket.end(words, () => socket.destroy())
     return
   }
   const status =

@@ -1,9 +1,12 @@
 // For whom a connection is whose TLS is there: its name says which endpoint is meant, and the endpoint which protocol
 // is spoken. What is for nobody in particular is for HTTP, which has pages for that.
 
-import type { TLSSocket } from 'node:tls'
+import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import type { EndpointLabel } from '../contract/endpoint-label.ts'
 import { labelMeant } from './endpoint-ports.ts'
+import { serverNameOf } from './exchange.ts'
+import { readFirstPacket } from './first-packet.ts'
 import type { Outcome } from './outcomes.ts'
 import { refusalIn } from './refusals.ts'
 import type { Route } from './route.ts'
@@ -42,6 +45,15 @@ function speaks({ protocol }: Route, { alpnProtocol }: TLSSocket, isPostgres: bo
   if (protocol === 'postgres') return isPostgres
   if (protocol === 'grpc') return alpnProtocol === 'h2'
   return !isPostgres && (alpnProtocol === null || alpnProtocol === false)
+}
+
+/**
+ * To a client of Redis that names nobody: what it says first has come to HTTP, which cannot read it. Null: it is none.
+ */
+export function refusalOfNameless(socket: Duplex, said: Buffer | undefined): Buffer | null {
+  const isNameless = socket instanceof TLSSocket && serverNameOf(socket) === null
+  const isRedis = said !== undefined && readFirstPacket('redis', said) === 'whole'
+  return isNameless && isRedis ? refusalIn('redis', { kind: 'nameless' }) : null
 }
 
 function refuse(socket: TLSSocket, outcome: Outcome): void {
