@@ -78,12 +78,17 @@ export function createSimulatedEngine(
     return outcome.value
   }
 
-  async function whileAtWork<T>(id: string, work: () => Promise<T>): Promise<T> {
-    atWork.set(id, (atWork.get(id) ?? 0) + 1)
+  /** What is done for a caller that has died meanwhile is for nobody, and keeps no unit awake. */
+  async function whileAtWork<T>({ end }: Life, id: string, work: () => Promise<T>): Promise<T> {
+    const count = (change: 1 | -1) => atWork.set(id, (atWork.get(id) ?? 0) + change)
+    const leave = () => void count(-1)
+    count(1)
+    end.signal.addEventListener('abort', leave, { once: true })
     try {
       return await work()
     } finally {
-      atWork.set(id, (atWork.get(id) ?? 0) - 1)
+      end.signal.removeEventListener('abort', leave)
+      if (!end.signal.aborted) leave()
     }
   }
 
@@ -112,7 +117,7 @@ export function createSimulatedEngine(
       destroy: async (id) => await ask(life, 'destroy', id, () => fake.destroy(id)),
       exec: async (ref, request, onOutput, signal) =>
         await ask(life, 'exec', ref.id, () =>
-          whileAtWork(ref.id, () => {
+          whileAtWork(life, ref.id, () => {
             // A caller that goes away takes its command with it.
             const gone = signal ? AbortSignal.any([signal, life.end.signal]) : life.end.signal
             return fake.exec(ref, request, onOutput, gone)
@@ -120,11 +125,11 @@ export function createSimulatedEngine(
         ),
       writeFile: async (ref, path, content) =>
         await ask(life, 'writeFile', ref.id, () =>
-          whileAtWork(ref.id, () => fake.writeFile(ref, path, content)),
+          whileAtWork(life, ref.id, () => fake.writeFile(ref, path, content)),
         ),
       readFile: async (ref, path, maxBytes) =>
         await ask(life, 'readFile', ref.id, () =>
-          whileAtWork(ref.id, () => fake.readFile(ref, path, maxBytes)),
+          whileAtWork(life, ref.id, () => fake.readFile(ref, path, maxBytes)),
         ),
       logs: async (id, query) => await ask(life, 'logs', id, () => fake.logs(id, query)),
       followLogs: (id, after, signal) => fake.followLogs(id, after, signal),
