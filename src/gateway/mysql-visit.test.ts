@@ -362,6 +362,50 @@ describe('the port for MySQL', () => {
     await expect.poll(() => gateway.gateway.count().visits).toBe(0)
   })
 
+  it('survives that either side breaks off after any packet, and forgets the visit', async () => {
+    for (let last = 0; last < 4; last += 1) {
+      for (const whose of ['client', 'unit']) {
+        const port = await serve(async (unit) => {
+          if (whose === 'unit' && last === 0) return unit.resetAndDestroy()
+          unit.write(greeting(can.all & ~can.tls))
+          if (whose === 'unit' && last === 1) return unit.resetAndDestroy()
+          const { number } = await packet(unit)
+          say(unit, number + 1, join('\xfemysql_native_password\0', SALT, '\0'))
+          if (whose === 'unit' && last === 2) return unit.resetAndDestroy()
+          await packet(unit)
+          say(unit, number + 3, OK)
+          return unit.resetAndDestroy()
+        })
+        const { client: raw } = await begin()
+        if (whose === 'client' && last === 0) raw.resetAndDestroy()
+        else {
+          say(raw, 1, SSL_REQUEST)
+          const servername = gateway.expose(port, mysql())
+          const client = connectTls({ socket: raw, rejectUnauthorized: false, servername })
+          client.on('error', () => {})
+          await once(client, 'secureConnect')
+          if (whose === 'unit' || last > 1) say(client, 2, login('keeper'))
+          if (whose === 'unit' || last > 2) {
+            const asked = readPacket(client, MOST)
+            if (whose === 'unit' && last < 2) gateway.clock.advance(3000)
+            if ((await asked)?.payload[0] === 0xfe) say(client, 4, join('right'))
+          }
+          if (whose === 'client') raw.resetAndDestroy()
+          // Its end is seen by who reads.
+          else if (!client.resume().closed) await once(client, 'close')
+        }
+        await expect
+          .poll(() => {
+            gateway.clock.advance(500)
+            return gateway.gateway.count()
+          })
+          .toEqual({ connections: 0, visits: 0 })
+      }
+    }
+    const client = await enter(gateway.expose(await serve((unit) => letIn(unit, [])), mysql()), 'keeper')
+    expect((await packet(client)).payload[0]).toBe(0xfe)
+  })
+
   it('breaks no connection but the one on which a unit talks nonsense', async () => {
     const answers = ['', 'HTTP/1.1 400 Bad Request\r\n\r\n', '\x05\0\0\0\x0a5.5\0', '\xff\xff\xff\0']
     for (const answer of answers) {

@@ -1,0 +1,203 @@
+// A real MariaDB in a unit, over the gateway's port for MySQL: Debian's client, which sends no name in the greeting of
+// TLS, and mysql2, which does; each wakes the unit, frozen as well as cold.
+
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Connection, createConnection } from 'mysql2/promise'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Exposed } from '../../src/contract/endpoint.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll } from '../support/berth-units.ts'
+import { cleanHost } from '../support/host-state.ts'
+
+const run = promisify(execFile)
+const PASSWORD = 'correct horse'
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+let unit: Unit
+let url: URL
+let open: Connection[] = []
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  berth = await new Berth(data.path, { BERTH_FROZEN_FOR: '3s' }).ready()
+  unit = await createUnit(berth, {
+    name: 'shop',
+    image: 'berth.local/mariadb:10.11',
+    env: {
+      MARIADB_ROOT_PASSWORD: PASSWORD,
+      MARIADB_USER: 'keeper',
+      MARIADB_PASSWORD: PASSWORD,
+      MARIADB_DATABASE: 'shop',
+    },
+    ports: [3306],
+  })
+  const body = { port: 3306, protocol: 'mysql', mode: 'private' }
+  const exposed = await berth.call<Exposed>('POST', `/v1/units/${unit.id}/expose`, body)
+  expect(exposed.status, JSON.stringify(exposed.body)).toBe(200)
+  url = new URL(exposed.body.url)
+  // It runs since the create has answered; its server makes a database first.
+  await eventually(async () => await (await withLibrary()).end(), 120_000)
+})
+afterEach(async () => {
+  for (const connection of open) connection.destroy()
+  open = []
+})
+afterAll(async () => {
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+})
+
+const stateOf = async () => (await berth.call<Unit>('GET', `/v1/units/${unit.id}`)).body.state
+
+async function fallAsleep(tier: 'frozen' | 'cold'): Promise<void> {
+  await eventually(async () => {
+    const answer = await berth.call('POST', `/v1/units/${unit.id}/sleep`, { sleep: '10m', now: true })
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  })
+  // Long enough for the frozen machine to be stopped.
+  if (tier === 'cold') await new Promise((resolve) => setTimeout(resolve, 10_000))
+  expect(await stateOf()).toBe('sleeping')
+}
+
+/** The certificate is checked, for the name in the URL: which leads to this host, whoever resolves it. */
+async function withLibrary(password = PASSWORD, user = 'keeper'): Promise<Connection> {
+  const connection = await createConnection({
+    stream: () => connect(Number(url.port), '127.0.0.1'),
+    host: url.hostname,
+    user,
+    password,
+    database: 'shop',
+    ssl: { ca: await readFile(berth.credentials.caFile ?? '', 'utf8'), verifyIdentity: true },
+  } as Parameters<typeof createConnection>[0])
+  open.push(connection)
+  return connection
+}
+
+/** The client's own words, whether it fails or not. */
+async function withClient(query: string, { user, password = PASSWORD }: { user: string; password?: string }) {
+  const args = ['--no-defaults', '--ssl', `--ssl-ca=${berth.credentials.caFile ?? ''}`, '--batch', '-N']
+  const to = ['--protocol=tcp', '-h', '127.0.0.1', '-P', url.port, '-u', user, `--password=${password}`]
+  return await run('mariadb', [...args, ...to, '-e', query], { timeout: 60_000 }).then(
+    ({ stdout }) => stdout.trim(),
+    (error: { stderr?: string }) => error.stderr ?? '',
+  )
+}
+
+const label = () => url.hostname.split('.')[0] ?? ''
+
+describe('a MariaDB in a unit', () => {
+  it.each(['frozen', 'cold'] as const)(
+    'is woken by a library and by a client while it is %s',
+    async (tier) => {
+      const first = await withLibrary()
+      await first.query('create table if not exists visits (tier varchar(10), program varchar(10))')
+      await first.end()
+      await fallAsleep(tier)
+      const library = await withLibrary()
+      await library.query('insert into visits values (?, ?)', [tier, 'library'])
+      await library.end()
+      await fallAsleep(tier)
+      const query = `insert into shop.visits values ('${tier}', 'client'); select count(*) from shop.visits where tier = '${tier}'`
+      expect(await withClient(query, { user: `${label()}.keeper` })).toBe('2')
+      expect(await stateOf()).toBe('running')
+    },
+  )
+
+  it('says itself that a password is wrong, or that a user is unknown', async () => {
+    const wrong = { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045 }
+    await expect(withLibrary('wrong')).rejects.toMatchObject(wrong)
+    await expect(withLibrary(PASSWORD, 'nobody')).rejects.toThrow("Access denied for user 'nobody'")
+    expect(await withClient('select 1', { user: `${label()}.keeper`, password: 'wrong' })).toContain(
+      "ERROR 1045 (28000): Access denied for user 'keeper'",
+    )
+  })
+
+  it.each(['mysql_native_password', 'ed25519'])('lets in a user whom it knows by %s', async (plugin) => {
+    const made = `create or replace user 'one'@'%' identified via ${plugin} using password('${PASSWORD}')`
+    const known = "install plugin if not exists ed25519 soname 'auth_ed25519'"
+    const statements = `${known}; ${made}; grant all on shop.* to 'one'@'%'`
+    expect(await withClient(statements, { user: `${label()}.root` })).toBe('')
+    expect(await withClient('select current_user()', { user: `${label()}.one` })).toBe('one@%')
+  })
+
+  it('passes results of any size, and rows as they were', async () => {
+    const connection = await withLibrary()
+    const [rows] = await connection.query(
+      "select seq, repeat(char(65 + seq % 26 using utf8mb4), 1000) as text from seq_1_to_20000 where 'ä' = ?",
+      ['ä'],
+    )
+    const texts = rows as { seq: number; text: string }[]
+    expect(texts).toHaveLength(20_000)
+    for (const { seq, text } of texts) expect(text).toBe(String.fromCharCode(65 + (seq % 26)).repeat(1000))
+    const [prepared] = await connection.execute('select ? + 1 as sum, version() as version', [41])
+    expect(prepared).toMatchObject([{ sum: 42, version: expect.stringContaining('MariaDB') }])
+  })
+
+  it('has a session ended by words of its own protocol when its address is given up', async () => {
+    const connection = await withLibrary()
+    await connection.query('select 1')
+    const ended = new Promise<Error>((resolve) => connection.on('error', resolve))
+    const body = { port: 3306, protocol: 'mysql', mode: 'private', rotate: true }
+    const exposed = await berth.call<Exposed>('POST', `/v1/units/${unit.id}/expose`, body)
+    expect(await ended).toMatchObject({ message: expect.stringContaining('the unit stops or falls asleep') })
+    await expect(withLibrary()).rejects.toThrow('There is nothing at this address')
+    url = new URL(exposed.body.url)
+    await (await withLibrary()).end()
+  })
+
+  it('is talked to by TLS where it has TLS of its own', async () => {
+    const secure = await createUnit(berth, {
+      name: 'secure',
+      image: 'berth.local/mariadb:10.11',
+      cmd: ['mariadbd', '--ssl-cert=/srv/tls/cert.pem', '--ssl-key=/srv/tls/key.pem'],
+      env: { MARIADB_ROOT_PASSWORD: PASSWORD },
+      files: await makeCertificate(),
+      ports: [3306],
+    })
+    const body = { port: 3306, protocol: 'mysql', mode: 'public' }
+    const exposed = await berth.call<Exposed>('POST', `/v1/units/${secure.id}/expose`, body)
+    const [name = ''] = new URL(exposed.body.url).hostname.split('.')
+    const version = () => withClient("show status like 'Ssl_version'", { user: `${name}.root` })
+    await eventually(async () => expect(await version()).toBe('Ssl_version\tTLSv1.3'), 120_000)
+  })
+})
+
+/** Of nobody, as a server makes one for itself. */
+async function makeCertificate(): Promise<Record<string, string>> {
+  const made = await mkdtemp('/var/tmp/berth-mysql-')
+  const [key, cert] = [join(made, 'key.pem'), join(made, 'cert.pem')]
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=itself']
+  await run('openssl', ['req', '-x509', ...kind, '-keyout', key, '-out', cert])
+  const files = {
+    '/srv/tls/key.pem': await readFile(key, 'utf8'),
+    '/srv/tls/cert.pem': await readFile(cert, 'utf8'),
+  }
+  await rm(made, { recursive: true })
+  return files
+}
+
+describe('a client of MySQL', () => {
+  it('is told how to say which unit it means', async () => {
+    expect(await withClient('select 1', { user: 'keeper' })).toContain(
+      "Put the first part of the unit's host name before the user name",
+    )
+  })
+
+  it('is told to use TLS, and wakes nobody without', async () => {
+    await fallAsleep('frozen')
+    const plain = ['--no-defaults', '--skip-ssl', '--protocol=tcp', '-h', '127.0.0.1', '-P', url.port]
+    const user = ['-u', `${label()}.keeper`, `--password=${PASSWORD}`]
+    await expect(run('mariadb', [...plain, ...user, '-e', 'select 1'])).rejects.toMatchObject({
+      stderr: expect.stringContaining('use --ssl (MariaDB)'),
+    })
+    expect(await stateOf()).toBe('sleeping')
+  })
+})
