@@ -3,8 +3,10 @@
 
 import { createSecureContext, createServer, type SecureContext, type Server } from 'node:tls'
 import { challengeCertificate, type Proof } from '../lib/acme.ts'
+import { SECOND } from '../lib/clock.ts'
 
 const PROTOCOL = 'acme-tls/1'
+const GREETING_MS = 5 * SECOND
 /** The extension of a greeting as a whole: its type, three lengths, and the one protocol there may be. */
 const OFFERS = Buffer.concat([Buffer.from('0010000d000b0a', 'hex'), Buffer.from(PROTOCOL)])
 
@@ -21,6 +23,7 @@ export function createChallenges(): Challenges {
   const server = createServer({
     ALPNProtocols: [PROTOCOL],
     minVersion: 'TLSv1.2',
+    handshakeTimeout: GREETING_MS,
     SNICallback: (name, answer) => answer(null, pending.get(name.toLowerCase())),
   })
   server.on('tlsClientError', (_error, socket) => socket.destroy())

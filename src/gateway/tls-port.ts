@@ -122,16 +122,28 @@ async function greet(
 }
 
 /** What has come: at least as much as says what it is. Rejects when the other side has ended. */
-async function peek(socket: Socket, wantsRecord: boolean): Promise<Buffer> {
-  let bytes = Buffer.alloc(0)
-  while (!isEnough(bytes, wantsRecord)) {
-    const chunk = socket.read() as Buffer | null
-    if (chunk !== null) bytes = Buffer.concat([bytes, chunk])
-    else if (socket.readableEnded || socket.destroyed) throw new Error('the other side has left')
-    else await Promise.race([once(socket, 'readable'), once(socket, 'close')])
-  }
-  return bytes
+function peek(socket: Socket, wantsRecord: boolean): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let bytes = Buffer.alloc(0)
+    const settle = (settled: () => void) => {
+      socket.off('readable', look)
+      socket.off('close', look)
+      settled()
+    }
+    const look = () => {
+      for (let chunk = read(socket); chunk !== null; chunk = read(socket)) {
+        bytes = Buffer.concat([bytes, chunk])
+        if (isEnough(bytes, wantsRecord)) return settle(() => resolve(bytes))
+      }
+      if (socket.readableEnded || socket.destroyed) settle(() => reject(new Error('the other side has left')))
+    }
+    socket.on('readable', look)
+    socket.on('close', look)
+    look()
+  })
 }
+
+const read = (socket: Socket) => socket.read() as Buffer | null
 
 function isEnough(bytes: Buffer, wantsRecord: boolean): boolean {
   if (bytes[0] !== TLS_RECORD) return bytes.length >= GREETING_BYTES
