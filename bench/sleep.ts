@@ -14,7 +14,8 @@ const AT_ONCE = 10
 
 /** `tier` is what the Berth was started for (BERTH_FROZEN_FOR): a cold one stops what falls asleep at once. */
 export async function measureWakes(call: Call, tier: 'frozen' | 'cold', rounds: number): Promise<Figures> {
-  const id = await createUnit(call, 'bench', 'bench')
+  // A whole processor: with less, commands wait for their share of it, and that would be what is measured.
+  const id = await createUnit(call, { name: 'bench', stack: 'bench', size: 'medium' })
   const exec = () => call('POST', `/v1/units/${id}/exec`, { cmd: ['true'] })
   const start = () => call('POST', `/v1/units/${id}/start`)
   const sleep = () => call('POST', `/v1/units/${id}/sleep`, { sleep: '30m', now: true })
@@ -73,8 +74,11 @@ async function coreShare(supervisor: number): Promise<number> {
   return (cpuSecondsOf(supervisor) - before) / IDLE_SECONDS
 }
 
-async function createUnit(call: Call, name: string, stack: string): Promise<string> {
-  const spec = { name, image: IMAGE, cmd: ['sleep', 'infinity'], size: 'nano' }
+async function createUnit(
+  call: Call,
+  { name, stack, size }: { name: string; stack: string; size: string },
+): Promise<string> {
+  const spec = { name, image: IMAGE, cmd: ['sleep', 'infinity'], size }
   const { units } = (await call('POST', '/v1/units', { spec, stack })) as { units: { id: string }[] }
   return units[0]?.id ?? ''
 }
@@ -83,7 +87,7 @@ async function createMany(call: Call, count: number, stack: string): Promise<str
   const ids: string[] = []
   while (ids.length < count) {
     const group = Array.from({ length: Math.min(AT_ONCE, count - ids.length) }, (_, index) =>
-      createUnit(call, `unit-${ids.length + index}`, stack),
+      createUnit(call, { name: `unit-${ids.length + index}`, stack, size: 'nano' }),
     )
     ids.push(...(await Promise.all(group)))
   }
