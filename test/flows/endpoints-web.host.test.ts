@@ -2,17 +2,24 @@
 // curl, git, and a download that is larger than anything the gateway may keep.
 
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { get } from 'node:https'
-import { join, relative } from 'node:path'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type BrowserContext, chromium } from 'playwright-core'
+import type { BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { destroyAll } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
 import { cool, freeze, FROZEN_FOR_S, type Published, publish, waking } from '../support/published.ts'
+import {
+  clone,
+  download,
+  type Files,
+  hashOfLarge,
+  makeRepository,
+  memoryDuring,
+  openBrowser,
+} from '../support/visitors.ts'
 
 const run = promisify(execFile)
 
@@ -25,15 +32,16 @@ let site: Published
 /** Another origin, to which the page leads. */
 let elsewhere: Published
 
-type Files = Record<string, string | { base64: string }>
-
 beforeAll(async () => {
   data = await makeDataDir()
   home = await mkdtemp('/var/tmp/berth-visitor-')
   berth = await new Berth(data.path, { BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` }).ready()
   caFile = berth.credentials.caFile ?? ''
   elsewhere = await publishSite('elsewhere', 'public', {})
-  site = await publishSite('site', 'private', { ...pages(elsewhere.url), ...(await repository()) })
+  site = await publishSite('site', 'private', {
+    ...pages(elsewhere.url),
+    ...(await makeRepository(home, 'cloned\n')),
+  })
 })
 afterAll(async () => {
   await destroyAll(berth)
@@ -77,30 +85,6 @@ function pages(other: string): Files {
   }
 }
 
-/** A repository as any web server can serve it. */
-async function repository(): Promise<Files> {
-  const [work, bare] = [join(home, 'work'), join(home, 'bare.git')]
-  const git = (...args: string[]) => run('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args])
-  await mkdir(work)
-  await writeFile(join(work, 'README'), 'cloned\n')
-  await git('init', '--quiet', '--template=', work)
-  await git('-C', work, 'add', '.')
-  await git('-C', work, 'commit', '--quiet', '--message=first')
-  await git('clone', '--quiet', '--bare', '--template=', work, bare)
-  await git('-C', bare, 'repack', '-ad', '--quiet')
-  await git('-C', bare, 'update-server-info')
-  const entries = await readdir(bare, { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  return Object.fromEntries(
-    await Promise.all(
-      files.map(async (file) => [
-        `/srv/site/bare.git/${relative(bare, file)}`,
-        { base64: (await readFile(file)).toString('base64') },
-      ]),
-    ),
-  ) as Files
-}
-
 async function curl(url: string, ...args: string[]): Promise<string> {
   return (await run('curl', ['--silent', '--fail', '--cacert', caFile, ...args, url])).stdout
 }
@@ -117,13 +101,10 @@ describe('a private URL', () => {
 
   it('is cloned from by git', async () => {
     await freeze(berth, site.unit)
-    const clone = join(home, 'clone')
-    // A variable, because one of the host's own would outdo an option.
-    const env = { ...process.env, GIT_SSL_CAINFO: caFile }
-    await waking(berth, site.unit, 'frozen', () =>
-      run('git', ['clone', '--quiet', `${site.url}/bare.git`, clone], { env }),
+    const cloned = await waking(berth, site.unit, 'frozen', () =>
+      clone(site.url, join(home, 'clone'), caFile),
     )
-    expect(await readFile(join(clone, 'README'), 'utf8')).toBe('cloned\n')
+    expect(cloned).toBe('cloned\n')
   })
 })
 
@@ -131,16 +112,7 @@ describe('a private URL in a browser', () => {
   let browser: BrowserContext
 
   beforeAll(async () => {
-    const trusted = join(home, '.pki/nssdb')
-    await mkdir(trusted, { recursive: true })
-    await run('certutil', ['-d', `sql:${trusted}`, '-N', '--empty-password'])
-    await run('certutil', ['-d', `sql:${trusted}`, '-A', '-t', 'C,,', '-n', 'berth', '-i', caFile])
-    browser = await chromium.launchPersistentContext(join(home, 'profile'), {
-      executablePath: '/usr/bin/chromium',
-      // As root it has no sandbox of its own.
-      args: ['--no-sandbox'],
-      env: { ...(process.env as Record<string, string>), HOME: home },
-    })
+    browser = await openBrowser(home, caFile)
   })
   afterAll(async () => await browser?.close())
 
@@ -184,33 +156,11 @@ describe('a download that is larger than all the gateway may keep', () => {
   const MEGABYTES = 512
 
   it('arrives as it was sent, and the gateway keeps none of it', async () => {
+    const ca = await readFile(caFile, 'utf8')
     const pid = (await berth.pidOf('gateway')) ?? 0
-    const before = await memoryOf(pid)
-    let most = 0
-    const looking = setInterval(() => void memoryOf(pid).then((now) => (most = Math.max(most, now))), 200)
-    const [arrived, sent] = [createHash('sha256'), createHash('sha256')]
-    await new Promise((resolve, reject) => {
-      const { hostname, port } = new URL(site.url)
-      void readFile(caFile, 'utf8').then((ca) => {
-        get({ host: hostname, port, ca, path: `/large?${MEGABYTES}` }, (response) => {
-          response.on('data', (chunk: Buffer) => arrived.update(chunk))
-          response.on('end', resolve)
-          response.on('error', reject)
-        }).on('error', reject)
-      })
+    const { before, most } = await memoryDuring(pid, async () => {
+      expect(await download(site.url, MEGABYTES, ca)).toBe(hashOfLarge(MEGABYTES))
     })
-    clearInterval(looking)
-    const megabyte = Buffer.alloc(2 ** 20, createHash('sha256').update('berth').digest())
-    for (let number = 0; number < MEGABYTES; number++) {
-      megabyte.writeUInt32BE(number)
-      sent.update(megabyte)
-    }
-    expect(arrived.digest('hex')).toBe(sent.digest('hex'))
     expect(most - before).toBeLessThan(128 * 2 ** 20)
   })
 })
-
-async function memoryOf(pid: number): Promise<number> {
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Number(kilobytes) * 1024
-}
