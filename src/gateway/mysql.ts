@@ -1,6 +1,7 @@
 // The few messages of MySQL's protocol, which is MariaDB's, that the gateway reads and writes itself: greetings, what
 // answers them, and errors. Pure. (MySQL's documentation: "Connection Phase"; MariaDB's: "Connecting".)
 
+import { counted, readerOf, zeroEnded } from './mysql-fields.ts'
 import { type Packet, writePacket } from './mysql-packets.ts'
 
 /** What a client or server is able to do, by the bits both name it with; those the gateway has to know of. */
@@ -205,50 +206,4 @@ function readError(payload: Buffer): ServerGreeting {
 
 function has(capabilities: number, bit: number): boolean {
   return (capabilities & bit) !== 0
-}
-
-function zeroEnded(text: string | Buffer): Buffer {
-  return Buffer.concat([typeof text === 'string' ? Buffer.from(text) : text, Buffer.from([0])])
-}
-
-/** With its length before it, which itself is longer where it is large. */
-function counted(bytes: Buffer): Buffer {
-  const { length } = bytes
-  if (length < 251) return Buffer.concat([Buffer.from([length]), bytes])
-  const head =
-    length < 0x1_0000
-      ? Buffer.from([0xfc, length & 0xff, length >> 8])
-      : Buffer.from([0xfd, length & 0xff, (length >> 8) & 0xff, length >> 16])
-  return Buffer.concat([head, bytes])
-}
-
-/** Reads one field after the other; null from where there is less than is said to be. */
-function readerOf(bytes: Buffer) {
-  let at = 0
-  const next = (length: number): Buffer | null => {
-    if (at + length > bytes.length) return null
-    at += length
-    return bytes.subarray(at - length, at)
-  }
-  const number = (length: number): number | null => next(length)?.readUIntLE(0, length) ?? null
-  return {
-    isAtEnd: () => at === bytes.length,
-    counted(): Buffer | null {
-      const first = number(1)
-      const more = first === 0xfc ? 2 : first === 0xfd ? 3 : 0
-      const length = more > 0 ? number(more) : first
-      return length === null || (more === 0 && length > 250) ? null : next(length)
-    },
-    short(): Buffer | null {
-      const length = number(1)
-      return length === null ? null : next(length)
-    },
-    zeroEnded(): Buffer | null {
-      const end = bytes.indexOf(0, at)
-      const found = end < 0 ? null : next(end - at)
-      next(1)
-      return found
-    },
-    rest: () => next(bytes.length - at),
-  }
 }
