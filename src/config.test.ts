@@ -36,6 +36,7 @@ describe('settings', () => {
     ['BERTH_GATEWAY_PORTS', '443-17000'],
     ['BERTH_GATEWAY_PORTS', '17999-17000'],
     ['BERTH_GATEWAY_PORTS', '60000-70000'],
+    ['BERTH_GATEWAY_PORTS', '7000-7100'],
     ['BERTH_ACME_DIRECTORY', 'http://acme.example.com/directory'],
     ['BERTH_ACME_DIRECTORY', 'letsencrypt'],
     ['BERTH_ACME_EMAIL', 'ops@example.com'],

@@ -64,15 +64,18 @@ type Env = Record<string, string | undefined>
 export function loadConfig(env: Env = process.env): Config {
   const dataDir = resolve(env['BERTH_DATA_DIR'] ?? '/var/lib/berth')
   const apiAddress = address(env, 'BERTH_API_ADDRESS', '127.0.0.1:7070')
+  const gatewayHttp = address(env, 'BERTH_GATEWAY_HTTP', '127.0.0.1:7080')
+  const gatewayTls = address(env, 'BERTH_GATEWAY_TLS', '127.0.0.1:7443')
+  const gatewayMysql = address(env, 'BERTH_GATEWAY_MYSQL', '127.0.0.1:7306')
   const domain = domainName(env, 'BERTH_DOMAIN', 'berth.localhost')
   return {
     dataDir,
     imagesDir: resolve(env['BERTH_IMAGES_DIR'] ?? `${dataDir}/images`),
     apiAddress,
-    gatewayHttp: address(env, 'BERTH_GATEWAY_HTTP', '127.0.0.1:7080'),
-    gatewayTls: address(env, 'BERTH_GATEWAY_TLS', '127.0.0.1:7443'),
-    gatewayMysql: address(env, 'BERTH_GATEWAY_MYSQL', '127.0.0.1:7306'),
-    gatewayPorts: portRange(env, 'BERTH_GATEWAY_PORTS'),
+    gatewayHttp,
+    gatewayTls,
+    gatewayMysql,
+    gatewayPorts: portRange(env, 'BERTH_GATEWAY_PORTS', [apiAddress, gatewayHttp, gatewayTls, gatewayMysql]),
     tlsFiles: tlsFiles(env),
     acme: acme(env),
     domain,
@@ -165,11 +168,15 @@ function port(env: Env, name: string): number | null {
   throw new Error(`${name} must be a port, not "${text}"`)
 }
 
-function portRange(env: Env, name: string): Config['gatewayPorts'] {
+/** Those Berth listens on besides are none of an endpoint's. */
+function portRange(env: Env, name: string, others: Address[]): Config['gatewayPorts'] {
   const text = env[name]
   if (text === undefined) return null
   const [, first, last] = (/^(\d{4,5})-(\d{4,5})$/.exec(text) ?? []).map(Number)
-  if (first && last && first >= 1024 && first <= last && last <= 65535) return { first, last }
+  const isRange = first && last && first >= 1024 && first <= last && last <= 65535
+  const own = isRange && others.find(({ port }) => port >= first && port <= last)
+  if (own) throw new Error(`${name} must leave out ${own.port}, which Berth listens on already`)
+  if (isRange) return { first, last }
   throw new Error(`${name} must be two ports from 1024 to 65535, as "17000-17999", not "${text}"`)
 }
 
