@@ -115,7 +115,8 @@ describe('a login', () => {
         const read = asSent(payload)
         // The length of what would be said of the password.
         expect(payload[32 + user.length + 1]).toBe(0)
-        expect(read).toMatchObject({ user, database, attributes, charset, longestPacket })
+        expect(read).toMatchObject({ user, database, charset, longestPacket })
+        expect(read?.attributes.equals(attributes)).toBe(true)
         expect(payload.includes('auth_unknown_plugin\0')).toBe(true)
       }),
     )
@@ -132,7 +133,7 @@ describe('a login', () => {
         expect(agreed & ~allowed).toBe(0)
         expect((agreed & TLS) !== 0).toBe(isSecure)
         expect(number).toBe(isSecure ? 2 : 1)
-        expect(payload.subarray(9, 32)).toEqual(Buffer.alloc(23))
+        expect(payload.subarray(9, 32).every((byte) => byte === 0)).toBe(true)
         if (isSecure) expect(askForTls(login, offered).subarray(4)).toEqual(payload.subarray(0, 32))
       }),
     )
