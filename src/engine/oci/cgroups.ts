@@ -78,7 +78,8 @@ export function thawGroup(cgroups: Cgroups, container: string): void {
 /** Whether all of a group stands still. */
 /** Processor time in each period from now on; the period is the runtime's (bundle.ts). */
 export function setCpuQuota(cgroups: Cgroups, container: string, quotaUs: number): void {
-  if (cgroups.version === 2) tryWrite(`${groupDirectory(cgroups, cgroups.main, container)}/cpu.max`, `${quotaUs}`)
+  if (cgroups.version === 2)
+    tryWrite(`${groupDirectory(cgroups, cgroups.main, container)}/cpu.max`, `${quotaUs}`)
   const tree = cgroups.trees['cpu']
   if (tree) tryWrite(`${groupDirectory(cgroups, tree, container)}/cpu.cfs_quota_us`, `${quotaUs}`)
 }
