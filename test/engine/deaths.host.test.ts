@@ -2,6 +2,7 @@
 // is told, nothing is left, and the next run starts on the same disk.
 
 import { readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef } from '../../src/engine/engine.ts'
 import { processesIn } from '../../src/engine/oci/cgroups.ts'
@@ -66,6 +67,25 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     await kill(ref, part)
     expect(await suite.exitOf(ref, TOLD_WITHIN_MS)).toMatchObject({ code: 137, oomKilled: false })
     expect(await suite.status(ref.id)).toMatchObject({ frozen: false })
+    await expectNextRun(ref)
+  })
+
+  it.each(parts[isolation])('files are not refused as such because of the death of its %s', async (part) => {
+    const ref = await running()
+    const content = Buffer.alloc(900_000, 'x')
+    const writes = Array.from({ length: 8 }, (_, index) =>
+      suite
+        .engine()
+        .writeFile(ref, `/root/file-${index}`, content)
+        .then(
+          () => 'written',
+          (error: unknown) => (error instanceof Error && 'kind' in error ? error.kind : error),
+        ),
+    )
+    await delay(30)
+    await kill(ref, part)
+    for (const outcome of await Promise.all(writes)) expect(['written', 'not_running']).toContain(outcome)
+    await suite.exitOf(ref, TOLD_WITHIN_MS)
     await expectNextRun(ref)
   })
 

@@ -99,6 +99,20 @@ export async function settleEnd(host: Host, machine: Machine): Promise<void> {
   if (exit && record.state === 'running' && record.generation === generation) recordEnd(host, machine, exit)
 }
 
+/** Waits for the end of the machine's run, and looks for it once more at last. Whether it has ended. */
+export async function endedWithin(host: Host, machine: Machine, ms: number): Promise<boolean> {
+  const abort = new AbortController()
+  const ended = machine.ended.then(() => true)
+  const late = host.clock.sleep(ms, abort.signal).then(
+    () => false,
+    () => false,
+  )
+  const outcome = await Promise.race([ended, late])
+  abort.abort()
+  if (!outcome) await settleEnd(host, machine)
+  return machine.record.state !== 'running'
+}
+
 /** The exit that conmon wrote down, or null while the run goes on. Read before the cgroup is removed. */
 async function readExit(host: Host, machine: Machine): Promise<Exit | null> {
   const { exit } = host.paths.run(machine.record.spec.id, machine.record.generation)

@@ -8,10 +8,13 @@ import { EngineError } from '../errors.ts'
 import { machinePath } from '../machine-path.ts'
 import { HELPER } from './bundle.ts'
 import { execInMachine } from './exec.ts'
-import type { Host } from './host.ts'
+import { endedWithin } from './exits.ts'
+import { getRunning, type Host } from './host.ts'
 
 /** A FIFO or a device somebody swapped in after the check must not hold the call. */
 const FILE_TIMEOUT_MS = 5_000
+/** How long after its last word the end of a machine may become known. */
+const MACHINE_ENDS_WITHIN_MS = 3_000
 
 const IS_DIRECTORY = 41
 const IS_MISSING = 42
@@ -97,6 +100,7 @@ async function runHelper(
     else if (bytes < maxBytes) chunks.push(data.subarray(0, maxBytes - bytes))
     if (stream === 'stdout') bytes += data.length
   }
+  const machine = getRunning(host, ref)
   const request = { argv: [HELPER, 'sh', '-c', script, 'file', ...args], stdin, timeoutMs: FILE_TIMEOUT_MS }
   const { exitCode, timedOut } = await execInMachine(host, ref, request, collect, undefined, { asRoot: true })
   if (timedOut)
@@ -105,20 +109,22 @@ async function runHelper(
   if (exitCode === IS_DIRECTORY) throw new EngineError('not_a_file', 'The path is a directory.')
   if (exitCode === IS_MISSING) throw new EngineError('file_not_found', 'There is no file at that path.')
   if (exitCode === IS_SPECIAL) throw new EngineError('not_a_file', 'The path is not a regular file.')
-  throw new EngineError('file_refused', `The machine refused it: ${explain(complaint)}.`)
+  const known = refusals.find((words) => complaint.includes(words))
+  // A helper that fails without a word may have gone down with its machine, of which nobody has told yet.
+  if (known === undefined && (await endedWithin(host, machine, MACHINE_ENDS_WITHIN_MS)))
+    throw new EngineError('not_running', 'The machine ended meanwhile.')
+  const why = known ?? 'the file could not be read or written there'
+  throw new EngineError('file_refused', `The machine refused it: ${why}.`)
 }
 
-/** The helper's last words without the names of its temporary files. */
-function explain(complaint: string): string {
-  const known = [
-    'Read-only file system',
-    'Disk quota exceeded',
-    'No space left on device',
-    'Permission denied',
-    'File name too long',
-    'Not a directory',
-    'Too many levels of symbolic links',
-    'Operation not permitted',
-  ]
-  return known.find((words) => complaint.includes(words)) ?? 'the file could not be read or written there'
-}
+/** The helper's last words, without the names of its temporary files. */
+const refusals = [
+  'Read-only file system',
+  'Disk quota exceeded',
+  'No space left on device',
+  'Permission denied',
+  'File name too long',
+  'Not a directory',
+  'Too many levels of symbolic links',
+  'Operation not permitted',
+]

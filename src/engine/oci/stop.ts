@@ -6,7 +6,7 @@ import type { MachineRef } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import { killAll, listCgroups, thawGroup } from './cgroups.ts'
 import { destroyDisk } from './disks.ts'
-import { recordKilled, settleEnd } from './exits.ts'
+import { endedWithin, recordKilled } from './exits.ts'
 import { getMachine, getRuntime, type Host, type Machine } from './host.ts'
 import { terminateContainer } from './runtime.ts'
 import { takeBack } from './remains.ts'
@@ -90,17 +90,4 @@ export async function endRun(host: Host, machine: Machine): Promise<void> {
 async function killRunsOf(host: Host, id: string): Promise<void> {
   const containers = listCgroups(host.cgroups).filter((name) => name.startsWith(`${id}-`))
   await Promise.all(containers.map((container) => killAll(host.cgroups, container)))
-}
-
-async function endedWithin(host: Host, machine: Machine, ms: number): Promise<boolean> {
-  const abort = new AbortController()
-  const ended = machine.ended.then(() => true)
-  const late = host.clock.sleep(ms, abort.signal).then(
-    () => false,
-    () => false,
-  )
-  const outcome = await Promise.race([ended, late])
-  abort.abort()
-  if (!outcome) await settleEnd(host, machine)
-  return machine.record.state !== 'running'
 }
