@@ -58,7 +58,8 @@ async function serve(
   if (route === null) return { kind: 'unknown' }
   visit.name = label.name
   if (!visiting.visits.enterUnit(visit, route)) return { kind: 'too-many' }
-  return await reach(visiting, { visit, label, isMeant }, route, (run) =>
+  const { refusingSessionMs: refusingMs } = visiting.limits
+  return await reach(visiting, { visit, label, isMeant, refusingMs }, route, (run) =>
     pass(visiting, visit, { socket, login, run }),
   )
 }

@@ -34,6 +34,8 @@ export class Visit {
   /** What has to happen at once when the visit is cut. Whoever works on the visit sets it. */
   onCut: (why: Cut) => void = () => {}
   endUse: () => void = () => {}
+  /** On a connection that stays open its visitor has said something. */
+  onSaid: () => void = () => {}
   readonly #nowMs: () => number
   #mark = 0
 

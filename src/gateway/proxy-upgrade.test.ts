@@ -127,6 +127,17 @@ describe('a WebSocket', () => {
     expect(gateway.wakes.length).toBeGreaterThan(0)
   })
 
+  it('wakes a unit that fell asleep under it with the next thing its visitor says, at once', async () => {
+    const socket = await open()
+    socket.write('first')
+    expect(await readUntil(socket, 'first')).toBe('first')
+    gateway.isAwake = () => false
+    expect(gateway.wakes).toHaveLength(0)
+    socket.write('more')
+    expect(await readUntil(socket, 'more')).toBe('more')
+    expect(gateway.wakes).toHaveLength(1)
+  })
+
   it('is use by its bytes alone', async () => {
     const socket = await open()
     expect(gateway.use).toEqual(['begin u', 'end u'])

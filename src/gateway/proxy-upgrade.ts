@@ -30,6 +30,7 @@ export function join(visit: Visit, { visitor, unit, first }: Ends, onClosed: () 
   visit.onCut = close
   visit.staysOpen(() => bytesOf(unit))
   if (first.length > 0) visitor.write(first)
+  visitor.on('data', () => visit.onSaid())
   pass(visit, visitor, unit)
   pass(visit, unit, visitor)
 }

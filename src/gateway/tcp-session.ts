@@ -10,7 +10,7 @@ import type { Outcome } from './outcomes.ts'
 import { join } from './proxy-upgrade.ts'
 import { refusalIn, shutdownIn, type Tcp } from './refusals.ts'
 import type { Route } from './route.ts'
-import { type Done, startWake, type Visiting } from './visiting.ts'
+import { type Done, type Visiting, wakeIfAsleep } from './visiting.ts'
 
 /** A visit for as long as it is served, whatever becomes of it. Never rejects. */
 export async function during(
@@ -71,6 +71,10 @@ export function spend(
   { socket, unit, first, protocol, run, conversation }: Session,
 ): Promise<void> {
   return new Promise((resolve) => {
+    visit.onSaid = () => {
+      conversation.visitorSaid()
+      wakeIfAsleep(visiting, run)
+    }
     join(visit, { visitor: socket, unit, first }, resolve)
     const close = visit.onCut
     visit.onCut = (why) => {
@@ -81,11 +85,6 @@ export function spend(
     }
     visit.isWaiting = () => conversation.isWaiting()
     if (first.length > 0) conversation.unitSaid(first)
-    socket.on('data', () => {
-      conversation.visitorSaid()
-      // It may sleep under a connection that was quiet for long.
-      if (!visiting.waker.awake(run)) void startWake(visiting, run).catch(() => {})
-    })
     unit.on('data', (chunk: Buffer) => conversation.unitSaid(chunk))
   })
 }

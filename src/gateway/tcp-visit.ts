@@ -38,7 +38,8 @@ async function serve(
 ): Promise<Outcome | Done> {
   const first = await readFirst(socket, visit, protocol)
   if (first === null) return { kind: 'malformed' }
-  const wanted = { visit, label, isMeant: (found: Route) => found.protocol === protocol }
+  const isMeant = (found: Route) => found.protocol === protocol
+  const wanted = { visit, label, isMeant, refusingMs: visiting.limits.refusingSessionMs }
   // What does not run has nothing to cancel.
   if (first.isAll && route.state !== 'running') return { kind: 'over' }
   return await reach(visiting, wanted, route, (run) =>

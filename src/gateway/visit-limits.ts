@@ -1,9 +1,11 @@
 // How much a visitor, a unit and the whole gateway may take, and how long anything may last.
 
-import { SECOND } from '../lib/clock.ts'
+import { MINUTE, SECOND } from '../lib/clock.ts'
 
 /** What a visit is doing, by whom it waits for; each has its own patience. */
 export type Phase = keyof VisitLimits['patienceMs']
+
+type Refusing = { running: number; woken: number }
 
 export type VisitLimits = {
   connections: number
@@ -19,7 +21,9 @@ export type VisitLimits = {
   /** A kept connection between two requests. */
   keepAliveMs: number
   /** How long a unit that runs may refuse connections before it is said to; just woken it may longer. */
-  refusingMs: { running: number; woken: number }
+  refusingMs: Refusing
+  /** The same for a connection to a database, which nobody can tell to come again. */
+  refusingSessionMs: Refusing
   patienceMs: {
     /** Until it is known which unit is meant. */
     finding: number
@@ -53,6 +57,8 @@ export const visitLimits: VisitLimits = {
   headersMs: 10 * SECOND,
   keepAliveMs: 75 * SECOND,
   refusingMs: { running: SECOND, woken: 10 * SECOND },
+  // RabbitMQ takes half a minute to start.
+  refusingSessionMs: { running: 10 * SECOND, woken: MINUTE },
   patienceMs: {
     finding: 10 * SECOND,
     waking: 75 * SECOND,

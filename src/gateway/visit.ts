@@ -10,7 +10,7 @@ import { type Outcome, sayOf } from './outcomes.ts'
 import { pageOf } from './pages.ts'
 import { type Forwarded, forward } from './proxy-http.ts'
 import type { Route } from './route.ts'
-import { beginUse, type Done, findOpen, reach, type Visiting } from './visiting.ts'
+import { beginUse, type Done, findOpen, reach, type Visiting, wakeIfAsleep } from './visiting.ts'
 
 /** Answers the request whatever becomes of it, and never rejects. */
 export async function receive(visiting: Visiting, exchange: Exchange, peer: string): Promise<void> {
@@ -51,7 +51,8 @@ async function serve(visiting: Visiting, exchange: Exchange, visit: Visit): Prom
   if (!route) return { kind: 'unknown' }
   visit.name = label.name
   if (!visiting.visits.enterUnit(visit, route)) return { kind: 'too-many' }
-  const wanted = { visit, label, isMeant: isHttp }
+  const { refusingMs } = visiting.limits
+  const wanted = { visit, label, isMeant: isHttp, refusingMs }
   return await reach(visiting, wanted, route, (run) => pass(visiting, exchange, visit, run))
 }
 
@@ -70,6 +71,7 @@ async function pass(visiting: Visiting, exchange: Exchange, visit: Visit, route:
   if (route.address === null) return { kind: 'refused-connection' }
   visit.route = route
   visit.endUse = beginUse(visiting, route)
+  visit.onSaid = () => wakeIfAsleep(visiting, route)
   const forwarded = await forward(exchange, visit, route, visiting.connections.agentFor(route))
   visit.endUse()
   visit.route = null

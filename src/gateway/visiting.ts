@@ -59,7 +59,13 @@ export type Done = { kind: 'over' }
 export type Unready = { kind: 'refused-connection' } | { kind: 'stale' }
 
 /** Whom a visit is for: the label it was made to, and whether an endpoint there is one of its kind. */
-export type Wanted = { visit: Visit; label: EndpointLabel; isMeant: (route: Route) => boolean }
+export type Wanted = {
+  visit: Visit
+  label: EndpointLabel
+  isMeant: (route: Route) => boolean
+  /** For how long the unit may refuse it. */
+  refusingMs: VisitLimits['refusingMs']
+}
 
 /** The route, if there is one of this kind and whoever asks may use it. Rejects when nobody knows. */
 export async function findOpen(
@@ -77,20 +83,20 @@ export async function findOpen(
  */
 export async function reach<T extends Outcome | Done>(
   visiting: Visiting,
-  { visit, label, isMeant }: Wanted,
+  { visit, label, isMeant, refusingMs }: Wanted,
   found: Route,
   attempt: (run: Route) => Promise<T | Unready>,
 ): Promise<T | Outcome | Done> {
-  const { clock, limits } = visiting
+  const { clock } = visiting
   const begunMs = clock.monotonicMs()
-  let patienceMs = limits.refusingMs.running
+  let patienceMs = refusingMs.running
   let route: Route | null = found
   let isStale = false
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 250)) {
     const slept: boolean = route.state !== 'running'
     const woken = await wake(visiting, visit, route)
     if (woken.kind !== 'running') return woken
-    if (slept) patienceMs = limits.refusingMs.woken
+    if (slept) patienceMs = refusingMs.woken
     const outcome = await attempt(woken.route)
     if (visit.isGone) return { kind: 'over' }
     if (outcome.kind === 'stale') {
@@ -117,6 +123,11 @@ export function beginUse({ activity }: Pick<Visiting, 'activity'>, { unitId }: R
   }
 }
 
+/** On a connection that was quiet for long the unit may have fallen asleep: what has come for it wakes it at once. */
+export function wakeIfAsleep(visiting: Visiting, run: Route): void {
+  if (!visiting.waker.awake(run)) void startWake(visiting, run).catch(() => {})
+}
+
 /** The run to go to. Each visit waits no longer than it wants to, whatever becomes of the wake. */
 async function wake(
   visiting: Visiting,
@@ -140,7 +151,7 @@ async function wake(
 }
 
 /** However many visits wait for a unit, it is woken once. */
-export function startWake(
+function startWake(
   { wakes, waker, limits }: Pick<Visiting, 'wakes' | 'waker' | 'limits'>,
   route: Route,
 ): Promise<WakeOutcome> {
