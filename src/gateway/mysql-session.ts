@@ -83,7 +83,7 @@ function secure(unit: Socket, visit: Visit): Promise<TLSSocket | null> {
   return new Promise((resolve) => {
     // Its certificate is its own: whose address this is, is known from its row and pinned by the firewall.
     const secured = connectTls({ socket: unit, rejectUnauthorized: false })
-    visit.onCut = () => secured.destroy()
+    visit.whenCut(() => secured.destroy())
     secured.on('error', () => secured.destroy())
     secured.once('close', () => resolve(null))
     secured.once('secureConnect', () => resolve(secured))

@@ -24,7 +24,7 @@ export async function receiveMysql(
   await during(visiting, { socket, protocol: 'mysql' }, async (visit) => {
     // The greeting had the other half of the time that is left for all of it.
     visit.sinceMs -= visiting.limits.patienceMs.finding / 2
-    visit.onCut = () => socket.destroy()
+    visit.whenCut(() => socket.destroy())
     const packet = await readPacket(socket, MOST_LOGIN_BYTES)
     const login = packet === null ? null : readLogin(packet)
     if (login === null) return { kind: 'malformed' }

@@ -31,12 +31,11 @@ export class Visit {
   isWaiting: () => boolean = () => false
   /** The visitor left: nobody waits for an answer. */
   isGone = false
-  /** What has to happen at once when the visit is cut. Whoever works on the visit sets it. */
-  onCut: (why: Cut) => void = () => {}
   endUse: () => void = () => {}
   /** On a connection that stays open its visitor has said something. */
   onSaid: () => void = () => {}
   readonly #nowMs: () => number
+  #onCut: (why: Cut) => void = () => {}
   #mark = 0
 
   constructor(peer: string, nowMs: () => number) {
@@ -52,10 +51,19 @@ export class Visit {
     this.#mark = this.uploadedBytes
   }
 
+  /**
+   * What has to happen at once when the visit is cut, said by whoever works on it. One that was given up between two
+   * of these is cut for the next: nothing else would ever end it.
+   */
+  whenCut(act: (why: Cut) => void): void {
+    this.#onCut = act
+    if (this.isGone) act({ kind: 'gone' })
+  }
+
   cut(why: Cut): void {
     if (this.isGone) return
     this.isGone = why.kind === 'gone'
-    this.onCut(why)
+    this.#onCut(why)
   }
 
   /** From here on only bytes that pass count as use. */

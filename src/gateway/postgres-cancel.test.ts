@@ -127,7 +127,7 @@ describe('a request to cancel over TLS', () => {
     client.write(cancelOf(KEY))
     await once(client.resume(), 'close')
     expect(cancels).toEqual([cancelOf(KEY)])
-    expect(gateway.gateway.count().visits).toBe(0)
+    await expect.poll(() => gateway.gateway.count().visits).toBe(0)
   })
 })
 

@@ -57,7 +57,6 @@ class Forwarding {
 
   start(agent: Agent): void {
     const { head } = this.#exchange
-    this.#visit.onCut = (why) => this.#onCut(why)
     this.#visit.enter('connecting')
     let upstream: ClientRequest
     try {
@@ -87,6 +86,7 @@ class Forwarding {
       else socket.once('connect', () => this.#onConnected())
     })
     if (!this.#exchange.hasBody) upstream.end()
+    this.#visit.whenCut((why) => this.#onCut(why))
   }
 
   #headers(): string[] {
@@ -265,7 +265,7 @@ class Forwarding {
   #settle(outcome: Forwarded): void {
     if (this.#isSettled) return
     this.#isSettled = true
-    this.#visit.onCut = () => {}
+    this.#visit.whenCut(() => {})
     this.#resolve(outcome)
   }
 }

@@ -7,7 +7,7 @@ import type { Conversation } from './conversation.ts'
 import { peerAddress, peerOf } from './exchange.ts'
 import type { Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
-import { join } from './proxy-upgrade.ts'
+import { join, whenClosed } from './proxy-upgrade.ts'
 import { refusalIn, shutdownIn, type Tcp } from './refusals.ts'
 import type { Route } from './route.ts'
 import { type Done, type Visiting, wakeIfAsleep } from './visiting.ts'
@@ -20,7 +20,7 @@ export async function during(
 ): Promise<void> {
   const visit = visiting.visits.begin(peerOf(peerAddress(socket)))
   if (!visit) return say(socket, protocol, { kind: 'too-many' })
-  socket.once('close', () => visit.cut({ kind: 'gone' }))
+  whenClosed(socket, () => visit.cut({ kind: 'gone' }))
   try {
     const outcome = await serve(visit)
     if (outcome.kind !== 'over') say(socket, protocol, outcome)
@@ -44,11 +44,11 @@ export function connectTo({ address, port }: Route, visit: Visit): Promise<Socke
       resolve(null)
     }
     unit.once('error', fail)
-    visit.onCut = fail
+    visit.whenCut(fail)
     unit.once('connect', () => {
       unit.off('error', fail)
       unit.on('error', () => unit.destroy())
-      visit.onCut = () => unit.destroy()
+      visit.whenCut(() => unit.destroy())
       resolve(unit)
     })
   })
@@ -75,14 +75,13 @@ export function spend(
       conversation.visitorSaid()
       wakeIfAsleep(visiting, run)
     }
-    join(visit, { visitor: socket, unit, first }, resolve)
-    const close = visit.onCut
-    visit.onCut = (why) => {
+    const close = join(visit, { visitor: socket, unit, first }, resolve)
+    visit.whenCut((why) => {
       const last = why.kind === 'moved' && conversation.isAtRest() ? shutdownIn(protocol) : null
       if (last !== null) socket.write(last)
       if (last !== null) unit.destroy()
-      else close(why)
-    }
+      else close()
+    })
     visit.isWaiting = () => conversation.isWaiting()
     if (first.length > 0) conversation.unitSaid(first)
     unit.on('data', (chunk: Buffer) => conversation.unitSaid(chunk))

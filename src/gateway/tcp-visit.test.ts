@@ -318,6 +318,8 @@ describe('the TLS port', () => {
   it('closes what says nothing once TLS is there', async () => {
     const host = gateway.expose(1, redis())
     const client = await greet(host)
+    // TLS is there for the client before it is for the gateway.
+    await expect.poll(() => gateway.gateway.count().visits).toBe(1)
     const closed = once(client, 'close')
     client.resume()
     await gateway.later(20_000)

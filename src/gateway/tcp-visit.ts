@@ -57,7 +57,7 @@ function readFirst(
     let bytes = Buffer.alloc(0)
     const settle = (isWhole: boolean, isAll = false) => {
       socket.off('readable', look)
-      visit.onCut = () => {}
+      visit.whenCut(() => {})
       resolve(isWhole ? { bytes, isAll } : null)
     }
     const look = () => {
@@ -69,7 +69,7 @@ function readFirst(
       }
       if (socket.readableEnded) settle(false)
     }
-    visit.onCut = () => settle(false)
+    visit.whenCut(() => settle(false))
     socket.on('readable', look)
     socket.once('end', look)
     look()
@@ -96,11 +96,6 @@ async function pass(
     visit.endUse()
     visit.route = null
     return { kind: 'refused-connection' }
-  }
-  if (unit.closed) {
-    // It has left already, as after a request to cancel.
-    socket.write(reply)
-    return { kind: 'over' }
   }
   if (protocol === 'postgres') noteKey(visiting.cancelKeys, { unit, first: reply, run })
   const conversation = createConversation(visiting.clock, answersOf[protocol] ?? 'by-any-byte')

@@ -92,10 +92,10 @@ function say(exchange: Exchange, outcome: Outcome, visit: Visit | null): Promise
   return new Promise((resolve) => {
     if (visit) {
       visit.enter('leftover')
-      visit.onCut = () => {
+      visit.whenCut(() => {
         breakOff(exchange)
         resolve()
-      }
+      })
     }
     response.writeHead(page.status, page.headers)
     // Many clients read no answer before they have sent all of their body: it is dropped for a while.

@@ -142,7 +142,7 @@ async function wake(
   const later: WakeOutcome = { kind: 'waiting', retryAfterS: 2 }
   try {
     return await new Promise<WakeOutcome | Done>((resolve) => {
-      visit.onCut = (why) => resolve(why.kind === 'gone' ? { kind: 'over' } : later)
+      visit.whenCut((why) => resolve(why.kind === 'gone' ? { kind: 'over' } : later))
       startWake(visiting, route).then(resolve, () => resolve(later))
     })
   } finally {

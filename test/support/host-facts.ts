@@ -43,7 +43,8 @@ function processFacts(instance: Instance, processes: Process[]): string[] {
       facts.add(kind === undefined ? `${run} has processes` : `${run} has a ${kind}`)
     } else if (command.startsWith('conmon ')) {
       facts.add(`${/ --cid (\S+)/.exec(command)?.[1]} has a monitor`)
-    } else if (!ownPrograms.test(command)) {
+    } else if (command !== '' && !ownPrograms.test(command)) {
+      // Without a command it is one that is just ending, as a worker of Postgres may be.
       facts.add(`a process of no machine: ${command.slice(0, 200)}`)
     }
   }

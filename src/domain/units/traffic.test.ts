@@ -102,7 +102,11 @@ describe('packets to a unit that sleeps', () => {
 
   it('wake it at once though it was busy a moment before, and not for what was sent then', async () => {
     const unit = await makeUnit(domain.app, caller)
-    for (let told = 0; told < 5; told++) domain.engine.sendPackets([unit.id])
+    const looks = countStatements(/^select .*"units"/)
+    domain.engine.sendPackets([unit.id])
+    await expect.poll(looks).toBe(1)
+    await settle()
+    for (let told = 0; told < 4; told++) domain.engine.sendPackets([unit.id])
     await asleep(unit)
     await nextRound()
     expect(await state(unit)).toBe('sleeping')

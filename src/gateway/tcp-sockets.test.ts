@@ -1,0 +1,154 @@
+// Connections to databases that break at each byte and on either side (reliability F26): nothing ends the process,
+// nothing stays open, and others do not notice.
+
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type RawOrigin, startGateway, startRawOrigin, type TestGateway } from '../../test/support/gateway.ts'
+
+const SSL_REQUEST = Buffer.from('0000000804d2162f', 'hex')
+const STARTUP = Buffer.concat([Buffer.from('0000001100030000', 'hex'), Buffer.from('user\0a\0\0\0')])
+const READY = Buffer.from('5a0000000549', 'hex')
+const PING = Buffer.from('*1\r\n$4\r\nPING\r\n')
+
+let gateway: TestGateway
+let unit: RawOrigin
+/** What becomes of the unit's end once the visitor has spoken. */
+let answer: (socket: Socket) => void
+let hosts: { redis: string; postgres: string }
+
+beforeAll(async () => {
+  gateway = await startGateway({ headersMs: 2000 })
+  unit = await startRawOrigin((socket) => socket.on('data', () => answer(socket)))
+  hosts = {
+    redis: gateway.expose(unit.port, { protocol: 'redis' }),
+    postgres: gateway.expose(unit.port, { protocol: 'postgres' }),
+  }
+})
+afterAll(async () => {
+  await gateway.close()
+  await unit.close()
+})
+afterEach(async () => {
+  await expect.poll(() => gateway.gateway.count(), { timeout: 10_000 }).toEqual({ connections: 0, visits: 0 })
+  // Whoever comes after all that is served as ever.
+  answer = (socket) => socket.write('+PONG\r\n')
+  const client = await greet(hosts.redis)
+  client.write(PING)
+  const [said] = (await once(client, 'data')) as [Buffer]
+  expect(said.toString()).toBe('+PONG\r\n')
+  client.destroy()
+})
+
+const openFiles = () => readdirSync('/proc/self/fd').length
+
+async function greet(servername: string, over?: Socket): Promise<Socket> {
+  const to = over ? { socket: over } : { host: '127.0.0.1', port: gateway.tlsPort }
+  const client = connectTls({ ...to, servername, rejectUnauthorized: false })
+  client.on('error', () => {})
+  await once(client, 'secureConnect')
+  return client
+}
+
+async function plain(bytes: Buffer): Promise<Socket> {
+  const client = connect(gateway.tlsPort, '127.0.0.1')
+  client.on('error', () => {})
+  await once(client, 'connect')
+  if (bytes.length > 0) client.write(bytes)
+  return client
+}
+
+async function asPostgres(): Promise<Socket> {
+  const client = await plain(SSL_REQUEST)
+  await once(client, 'data')
+  return await greet(hosts.postgres, client)
+}
+
+const ends: [string, (socket: Socket) => void][] = [
+  ['says goodbye', (socket) => socket.end()],
+  ['vanishes', (socket) => socket.destroy()],
+  ['talks nonsense', (socket) => socket.end(Buffer.from('\0\xff\r\n}{'.repeat(10), 'latin1'))],
+]
+
+/** As many pieces of the bytes as there are, from none of them to all. */
+const prefixes = (bytes: Buffer) =>
+  Array.from({ length: bytes.length + 1 }, (_, length) => bytes.subarray(0, length))
+
+/** In the long run; the end of each socket takes a turn or two. */
+const expectNoGrowth = async (before: number) =>
+  await expect.poll(openFiles, { timeout: 10_000 }).toBeLessThanOrEqual(before + 3)
+
+describe.each(ends)('a visitor that %s', (_how, end) => {
+  it('does so at any byte before TLS is there', async () => {
+    const before = openFiles()
+    for (const start of [SSL_REQUEST, Buffer.from('16030100a5010000a10303', 'hex')])
+      for (const bytes of prefixes(start)) {
+        const client = await plain(bytes)
+        end(client)
+        // A greeting that was answered is read, so that its end is seen.
+        client.resume()
+      }
+    await expect.poll(() => gateway.gateway.count().connections, { timeout: 10_000 }).toBe(0)
+    await expectNoGrowth(before)
+  })
+
+  it('does so at any byte of its first packet', async () => {
+    const before = openFiles()
+    answer = () => {}
+    for (const bytes of prefixes(PING).slice(0, -1)) {
+      const client = await greet(hosts.redis)
+      if (bytes.length > 0) client.write(bytes)
+      end(client)
+      client.resume()
+    }
+    for (const bytes of prefixes(STARTUP).slice(0, -1)) {
+      const client = await asPostgres()
+      if (bytes.length > 0) client.write(bytes)
+      end(client)
+      client.resume()
+    }
+    await expect.poll(() => gateway.gateway.count().connections, { timeout: 10_000 }).toBe(0)
+    await expectNoGrowth(before)
+  })
+
+  it('does so in a session, and takes the unit’s end along', async () => {
+    answer = (socket) => socket.write(READY)
+    const clients = [await greet(hosts.redis), await asPostgres()]
+    clients[0]?.write(PING)
+    clients[1]?.write(STARTUP)
+    for (const client of clients) await once(client, 'data')
+    const open = unit.connections.filter((socket) => !socket.destroyed)
+    for (const client of clients) {
+      end(client)
+      client.resume()
+    }
+    // A unit that is told nothing more says goodbye, too.
+    for (const socket of open) socket.once('end', () => socket.end())
+    await expect.poll(() => open.every((socket) => socket.destroyed), { timeout: 10_000 }).toBe(true)
+  })
+})
+
+describe.each(ends)('a unit that %s', (_how, end) => {
+  it('does so once its visitor has spoken, and the visitor is told so by the end', async () => {
+    const before = openFiles()
+    answer = end
+    const clients = [await greet(hosts.redis), await asPostgres()]
+    clients[0]?.write(PING)
+    clients[1]?.write(STARTUP)
+    await Promise.all(clients.map((client) => once(client.resume(), 'close')))
+    await expectNoGrowth(before)
+  })
+
+  it('does so in the middle of an answer', async () => {
+    answer = (socket) => {
+      socket.write(Buffer.concat([READY, Buffer.alloc(200_000)]))
+      setTimeout(() => end(socket), 5)
+    }
+    const clients = [await greet(hosts.redis), await asPostgres()]
+    clients[0]?.write(PING)
+    clients[1]?.write(STARTUP)
+    await Promise.all(clients.map((client) => once(client.resume(), 'close')))
+  })
+})
