@@ -2,6 +2,9 @@
 // real runtimes as root, two files at a time.
 import { defineConfig } from 'vitest/config'
 
+/** A machine that does other things besides must not fail what is right: what is waited for comes much sooner. */
+const expect = { poll: { timeout: 10_000 } }
+
 export default defineConfig({
   test: {
     projects: [
@@ -17,14 +20,16 @@ export default defineConfig({
           exclude: ['**/*.host.test.ts', 'node_modules/**'],
           pool: 'threads',
           isolate: false,
-          // Generous: a machine that does other things besides must not fail what is right.
+          expect,
           testTimeout: 30_000,
+          hookTimeout: 30_000,
           globalSetup: ['test/support/postgres.ts'],
         },
       },
       {
         test: {
           name: 'simulation',
+          expect,
           include: ['test/simulation/*.test.ts'],
           globalSetup: ['test/support/postgres.ts'],
         },
@@ -32,6 +37,7 @@ export default defineConfig({
       {
         test: {
           name: 'host',
+          expect,
           include: ['src/**/*.host.test.ts', 'test/{engine,flows}/**/*.host.test.ts'],
           globalSetup: ['test/support/postgres.ts'],
           pool: 'forks',

@@ -64,7 +64,7 @@ async function measureTarget({ name, url, host, cpuSeconds }: Target): Promise<s
     const args = [`-t1`, `-c${connections}`, `-d${SECONDS}s`, '--latency', '-H', `Host: ${host}`, url]
     const said = await runOrThrow('wrk', args, { timeoutMs: 60_000 })
     const [, count = '0'] = /(\d+) requests in/.exec(said) ?? []
-    const [, p50 = '?'] = /50%\s+(\S+)/.exec(said) ?? []
+    const [, p50 = '?'] = /^\s+50%\s+(\S+)/m.exec(said) ?? []
     const [, rate = '?'] = /Requests\/sec:\s+(\d+)/.exec(said) ?? []
     const failed = /Non-2xx or 3xx responses: (\d+)/.exec(said)?.[1]
     cpuUs = ((cpuSeconds() - before) * 1e6) / Number(count)

@@ -19,20 +19,21 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '30' },
     classes: { type: 'string', default: 'runc,gvisor' },
-    only: { type: 'string', default: 'life,wakes,idle,due,visits' },
+    only: { type: 'string', default: 'life,wakes,idle,due,visits,gateway' },
     json: { type: 'string', default: 'bench-results.json' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (options.help) {
-  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,wakes,idle,due,visits] [--json bench-results.json]
+  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,wakes,idle,due,visits,gateway] [--json bench-results.json]
 
 life   create to running, first and later execs, destroy and ten creates at once, beside Docker
 wakes  a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
 idle   processor time with 100 units asleep
 due    how soon 500 units that are due are asleep (runc only)
-visits what the gateway costs, beside nginx and Caddy (runc only), and a visit that wakes its unit`)
+visits a visit that wakes its unit, beside one to a running unit
+gateway what the gateway costs, beside nginx and Caddy, and memory of idle WebSockets (runc only)`)
 } else {
   await runBenchmarks(options.classes.split(','), new Set(options.only.split(',')), Number(options.rounds))
 }
@@ -55,8 +56,8 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
       if (only.has('visits')) {
         const figures = await measureFirstByte(berth, call, rounds)
         results.push({ column: `visits, ${isolation}`, figures })
-        if (isolation === 'runc') notes.push(...(await measureVisits(berth, call)))
       }
+      if (only.has('gateway') && isolation === 'runc') notes.push(...(await measureVisits(berth, call)))
       if (only.has('due') && isolation === 'runc') notes.push(`${isolation}: ${await measureDue(call)}`)
     })
     if (!only.has('wakes')) continue
@@ -74,9 +75,10 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
 }
 
 async function measureVisits(berth: Berth, call: Call): Promise<string[]> {
+  // Before the load: what that leaves free would hide what they take.
+  const webSockets = await measureWebSockets(berth, call)
   const missing = await missingTools()
-  const table = missing ?? `\n${await measureGateway(berth, call)}\n`
-  return [table, await measureWebSockets(berth, call)]
+  return [missing ?? `\n${await measureGateway(berth, call)}\n`, webSockets]
 }
 
 async function withBerth(

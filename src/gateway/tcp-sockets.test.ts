@@ -32,7 +32,7 @@ afterAll(async () => {
   await unit.close()
 })
 afterEach(async () => {
-  await expect.poll(() => gateway.gateway.count(), { timeout: 10_000 }).toEqual({ connections: 0, visits: 0 })
+  await expect.poll(() => gateway.gateway.count()).toEqual({ connections: 0, visits: 0 })
   // Whoever comes after all that is served as ever.
   answer = (socket) => socket.write('+PONG\r\n')
   const client = await greet(hosts.redis)
@@ -77,8 +77,7 @@ const prefixes = (bytes: Buffer) =>
   Array.from({ length: bytes.length + 1 }, (_, length) => bytes.subarray(0, length))
 
 /** In the long run; the end of each socket takes a turn or two. */
-const expectNoGrowth = async (before: number) =>
-  await expect.poll(openFiles, { timeout: 10_000 }).toBeLessThanOrEqual(before + 3)
+const expectNoGrowth = async (before: number) => await expect.poll(openFiles).toBeLessThanOrEqual(before + 3)
 
 describe.each(ends)('a visitor that %s', (_how, end) => {
   it('does so at any byte before TLS is there', async () => {
@@ -90,7 +89,7 @@ describe.each(ends)('a visitor that %s', (_how, end) => {
         // A greeting that was answered is read, so that its end is seen.
         client.resume()
       }
-    await expect.poll(() => gateway.gateway.count().connections, { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => gateway.gateway.count().connections).toBe(0)
     await expectNoGrowth(before)
   })
 
@@ -109,7 +108,7 @@ describe.each(ends)('a visitor that %s', (_how, end) => {
       end(client)
       client.resume()
     }
-    await expect.poll(() => gateway.gateway.count().connections, { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => gateway.gateway.count().connections).toBe(0)
     await expectNoGrowth(before)
   })
 
@@ -126,7 +125,7 @@ describe.each(ends)('a visitor that %s', (_how, end) => {
     }
     // A unit that is told nothing more says goodbye, too.
     for (const socket of open) socket.once('end', () => socket.end())
-    await expect.poll(() => open.every((socket) => socket.destroyed), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => open.every((socket) => socket.destroyed)).toBe(true)
   })
 })
 

@@ -17,20 +17,30 @@ import { transition } from './transition.ts'
 
 export type Holder = Pick<Caller, 'credentialId' | 'policy'>
 
-/** The `starting` unit, or null: it is not where the trigger can take it from. Throws `quota_exceeded`. */
+/**
+ * The `starting` unit, or null: it is not where the trigger can take it from. Throws `quota_exceeded`. `onTaken`: the
+ * unit is, as soon as the transaction is committed, which nothing but an outage is in the way of.
+ */
 export async function takeOn(
   app: App,
-  holder: Holder,
+  holder: Holder | Promise<Holder>,
   unit: UnitRecord,
   trigger: 'start' | 'wake' | 'thaw',
+  onTaken: (starting: UnitRecord) => void = () => {},
 ): Promise<UnitRecord | null> {
+  const found = Promise.resolve(holder)
+  // Heard where it is waited for, if it ever is.
+  found.catch(() => {})
   if (nextState(unit, trigger) === null) return null
   if (trigger !== 'thaw') refuseCrowd(app, unit)
   const take = () =>
     app.db.transaction().execute(async (db) => {
       await lockTeam(db, unit.teamId)
-      checkConcurrency(holder.policy, await countLiveUnits(db, holder.credentialId))
-      return await transition(app, unit, trigger, { db, set: { heldBy: holder.credentialId } })
+      const { policy, credentialId } = await found
+      checkConcurrency(policy, await countLiveUnits(db, credentialId))
+      const starting = await transition(app, unit, trigger, { db, set: { heldBy: credentialId } })
+      if (starting) onTaken(starting)
+      return starting
     })
   // Of one team one at a time: its units could else hold every connection to wait for its lock.
   return await app.teamTurns(unit.teamId, take)

@@ -28,8 +28,8 @@ export async function visitUnit(app: App, id: string): Promise<Visited> {
       // To wake was a use already.
       if (woken || (await recordUse(app, unit))) return runningAt(unit)
     } else if (unit.state === 'sleeping') {
-      const instead = await tryToWake(app, unit, leftMs())
-      if (instead) return instead
+      const answer = await tryToWake(app, unit, leftMs())
+      if (answer) return answer
       woken = true
     } else {
       await doneWithin(app.clock, leftMs(), untilMoved(app, unit))
@@ -54,10 +54,18 @@ function stoppedFor({ stoppedReason }: UnitRecord): VisitRefusal {
   }
 }
 
-/** Null: the unit has woken, or gone elsewhere; read it anew. */
+/** Null: the unit has woken, or gone elsewhere; read it anew. A frozen one is visited as soon as it goes on. */
 async function tryToWake(app: App, unit: UnitRecord, withinMs: number): Promise<Visited | null> {
+  const thawed = Promise.withResolvers<UnitRecord>()
+  let there: UnitRecord | null = null
+  const woken = wakeUnit(app, null, unit, (starting) => {
+    there = starting
+    thawed.resolve(starting)
+  })
   try {
-    return (await doneWithin(app.clock, withinMs, wakeUnit(app, null, unit))) ? null : waiting
+    const isOver = await doneWithin(app.clock, withinMs, Promise.race([woken, thawed.promise]))
+    if (there) return runningAt(there)
+    return isOver ? null : waiting
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     app.log.info({ unitId: unit.id, reason: error.message }, 'a visit did not wake its unit')

@@ -17,7 +17,11 @@ import { walk, type Walk, type Way } from './way.ts'
 
 const thawStep: Step<Walk> = {
   name: 'thaw',
-  run: async ({ app, unit }) => await app.engine.thaw(machineRef(unit)),
+  run: async (context) => {
+    const { app, unit, begun } = context
+    context.begun = null
+    await (begun ?? app.engine.thaw(machineRef(unit)))
+  },
 }
 
 /** A `starting` unit whose machine is frozen to `running`. Any doubt about the machine means a cold start. */
@@ -37,13 +41,27 @@ export const thawWay: Way = {
  * Resolves when the unit runs, or somebody else has taken it elsewhere; read it anew then. Where its stack
  * sleeps together the others wake too, those made before it first: an application finds its database there.
  * Without a holder, because nobody called, each runs on the account that it last ran on.
+ *
+ * `onThawed`: whoever does not go by the unit's row need not wait until that says `running`.
  */
-export async function wakeUnit(app: App, holder: Holder | null, unit: UnitRecord): Promise<void> {
+export async function wakeUnit(
+  app: App,
+  holder: Holder | null,
+  unit: UnitRecord,
+  onThawed: OnThawed = () => {},
+): Promise<void> {
   const wake = unit.sleepsTogether ? wakeWithStack : wakeAlone
-  await withOthers(app, unit, () => wake(app, holder, unit))
+  await withOthers(app, unit, () => wake(app, holder, unit, onThawed))
 }
 
-async function wakeWithStack(app: App, holder: Holder | null, unit: UnitRecord): Promise<void> {
+type OnThawed = (starting: UnitRecord) => void
+
+async function wakeWithStack(
+  app: App,
+  holder: Holder | null,
+  unit: UnitRecord,
+  onThawed: OnThawed,
+): Promise<void> {
   await once(app, 'wake the stack of', holder, unit, async () => {
     const { teamId, stackId } = unit
     const stack = await listUnitsTogether(app.db, { teamId, stackId, now: app.clock.now() })
@@ -51,7 +69,7 @@ async function wakeWithStack(app: App, holder: Holder | null, unit: UnitRecord):
     // Where order does not matter the one that was called comes first: there may not be room for all.
     const comesBefore = (other: UnitRecord) => !unit.frozen && other.id < unit.id
     await wakeNeighbours(app, holder, others.filter(comesBefore))
-    await wakeAlone(app, holder, unit)
+    await wakeAlone(app, holder, unit, onThawed)
     void wakeNeighbours(
       app,
       holder,
@@ -71,16 +89,40 @@ async function wakeNeighbours(app: App, holder: Holder | null, units: UnitRecord
   for (const unit of units.filter(({ frozen }) => !frozen)) await wake(unit)
 }
 
-async function wakeAlone(app: App, holder: Holder | null, unit: UnitRecord): Promise<void> {
-  await once(app, 'wake', holder, unit, async () => {
-    const starting = await takeOn(
-      app,
-      holder ?? (await lastHolder(app, unit)),
-      unit,
-      unit.frozen ? 'thaw' : 'wake',
-    )
-    if (starting) await walk(app, starting, starting.frozen ? thawWay : startWay)
-  })
+async function wakeAlone(
+  app: App,
+  holder: Holder | null,
+  unit: UnitRecord,
+  onThawed: OnThawed = () => {},
+): Promise<void> {
+  await once(app, 'wake', holder, unit, () =>
+    unit.frozen ? thaw(app, holder, unit, onThawed) : startAnew(app, holder, unit),
+  )
+}
+
+async function startAnew(app: App, holder: Holder | null, unit: UnitRecord): Promise<void> {
+  const starting = await takeOn(app, holder ?? lastHolder(app, unit), unit, 'wake')
+  if (starting) await walk(app, starting, startWay)
+}
+
+/**
+ * The machine is thawed beside the commit that lets it: a unit that sleeps on because that failed has a machine that
+ * goes on, which the reconciler freezes again.
+ */
+async function thaw(app: App, holder: Holder | null, unit: UnitRecord, onThawed: OnThawed): Promise<void> {
+  let begun: Promise<void> = Promise.resolve()
+  const begin = (taken: UnitRecord) => {
+    begun = app.engine.thaw(machineRef(taken))
+    // A failure is the walk's to tell.
+    begun.catch(() => {})
+  }
+  const starting = await takeOn(app, holder ?? lastHolder(app, unit), unit, 'thaw', begin)
+  if (!starting) return
+  begun.then(
+    () => onThawed(starting),
+    () => {},
+  )
+  await walk(app, starting, thawWay, begun)
 }
 
 /** By credential too: one that may run no more units must not fail the others who ask. */

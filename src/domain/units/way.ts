@@ -24,6 +24,8 @@ export type Walk = {
   ended: boolean
   /** The machine stands still instead of having been stopped. */
   frozen: boolean
+  /** What was begun of the first step before the unit was on its way; null once it has been waited for. */
+  begun: Promise<void> | null
 }
 
 export type Way = {
@@ -37,8 +39,13 @@ export type Way = {
 class Superseded extends Error {}
 
 /** Takes the unit along the way, or joins whoever does. Rejects with what the caller is to be told. */
-export async function walk(app: App, unit: UnitRecord, way: Way): Promise<void> {
-  await app.ways.run(wayKey(unit), longestMs[unit.state] ?? MINUTE, () => walkAlone(app, unit, way))
+export async function walk(
+  app: App,
+  unit: UnitRecord,
+  way: Way,
+  begun: Promise<void> | null = null,
+): Promise<void> {
+  await app.ways.run(wayKey(unit), longestMs[unit.state] ?? MINUTE, () => walkAlone(app, unit, way, begun))
 }
 
 /** Who takes the unit along in this process, if anybody does. */
@@ -47,8 +54,13 @@ export function findWalk(app: App, unit: UnitRecord): Promise<void> | null {
 }
 
 /** The walk itself, for a way that nobody waits for. */
-export async function walkAlone(app: App, unit: UnitRecord, way: Way): Promise<void> {
-  const context: Walk = { app, unit, imageDigest: null, startedMs: null, ended: false, frozen: false }
+export async function walkAlone(
+  app: App,
+  unit: UnitRecord,
+  way: Way,
+  begun: Promise<void> | null = null,
+): Promise<void> {
+  const context: Walk = { app, unit, imageDigest: null, startedMs: null, ended: false, frozen: false, begun }
   const journal = {
     done: unit.progress?.done ?? [],
     save: async (done: string[]) => {
