@@ -316,12 +316,9 @@ describe('bodies of 32 MB', () => {
     socket.pause()
     socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
     await expect.poll(() => sent).toBeGreaterThan(0)
-    await pause(300)
-    const stopped = sent
-    await pause(300)
-    expect(sent).toBe(stopped)
-    expect(stopped).toBeLessThan(size / 2)
+    for (let before = 0; before !== sent; await pause(300)) before = sent
     socket.destroy()
+    expect(sent).toBeLessThan(size / 2)
   })
 })
 
