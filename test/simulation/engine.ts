@@ -93,7 +93,7 @@ export function createSimulatedEngine(
   }
 
   function engineOf(life: Life): Engine {
-    const onRun = async (operation: string, { id }: MachineRef, work: () => Promise<void>) =>
+    const onRun = async <T>(operation: string, { id }: MachineRef, work: () => Promise<T>) =>
       await ask(life, operation, id, work)
     const tell =
       <T>(what: string, listen: (item: T) => void) =>
@@ -112,6 +112,8 @@ export function createSimulatedEngine(
       create: async (spec) => await ask(life, 'create', spec.id, () => fake.create(spec)),
       start: async (ref, run) => await onRun('start', ref, () => fake.start(ref, run)),
       stop: async (ref, graceMs) => await onRun('stop', ref, () => fake.stop(ref, graceMs)),
+      suspend: async (ref, graceMs) => await onRun('suspend', ref, () => fake.suspend(ref, graceMs)),
+      fork: async (forks) => await ask(life, 'fork', forks[0]?.id ?? null, () => fake.fork(forks)),
       freeze: async (ref) => await onRun('freeze', ref, () => fake.freeze(ref)),
       thaw: async (ref) => await onRun('thaw', ref, () => fake.thaw(ref)),
       destroy: async (id) => await ask(life, 'destroy', id, () => fake.destroy(id)),
