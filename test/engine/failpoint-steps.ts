@@ -5,7 +5,7 @@ import type { Engine, MachineRef, MachineSpec, MachineStatus, RunSpec } from '..
 import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
 import { isEngineError } from '../../src/engine/errors.ts'
 
-export type Step = 'create' | 'start' | 'freeze' | 'thaw' | 'stop' | 'destroy'
+export type Step = 'create' | 'start' | 'freeze' | 'thaw' | 'fork' | 'stop' | 'destroy'
 
 /** Files, so that the jail that writes them is passed; a process that heeds SIGTERM. */
 const run: RunSpec = {
@@ -28,6 +28,8 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
   // Who heeds SIGTERM need not be killed.
   const graceMs = name === 'engine.stop.kill' ? 0 : 1500
   const ref = (): MachineRef => ({ id: spec.id, generation })
+  /** Two at once, so that they are there together or not at all. */
+  const copies = ['a', 'b'].map((name) => `${spec.id}${name}`)
 
   const walk = {
     id: spec.id,
@@ -53,6 +55,7 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
       }
       if (step === 'thaw') await engine().freeze(ref())
       else await engine().thaw(ref())
+      if (step === 'fork') for (const id of copies) await engine().destroy(id)
     },
 
     /** As a caller does who may have tried before: what was cut short is done with a newer generation. */
@@ -69,6 +72,10 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
             }),
         freeze: async () => await engine().freeze(ref()),
         thaw: async () => await engine().thaw(ref()),
+        fork: async () =>
+          void (await engine().fork(
+            copies.map((id) => ({ id, source: ref(), networkGroup: spec.networkGroup, run: null })),
+          )),
         stop: async () => await engine().stop(ref(), graceMs),
         destroy: async () => await engine().destroy(spec.id),
       }
@@ -79,6 +86,10 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
     async says(step: Step): Promise<string> {
       const found = await walk.status()
       if (!found) return 'absent'
+      if (step === 'fork') {
+        const made = (await engine().list()).filter(({ id }) => copies.includes(id))
+        return `${await walk.asked()}${made.map(({ state }) => state).join(' ')}`
+      }
       if (found.state !== 'running' || found.frozen) return found.frozen ? 'frozen' : found.state
       return step === 'start' || step === 'thaw' ? await walk.asked() : 'running'
     },
@@ -103,6 +114,7 @@ export const after: Record<Step, string> = {
   start: 'boot\n1\nunit\n',
   freeze: 'frozen',
   thaw: 'boot\n1\nunit\n',
+  fork: 'boot\n1\nunit\ncreated created',
   stop: 'exited',
   destroy: 'absent',
 }

@@ -12,6 +12,8 @@ import { SECCOMP_PROFILE } from './seccomp.ts'
 
 const PROBE_TIMEOUT_MS = 20_000
 
+const memory = { available: false, detail: 'not probed yet' }
+
 export type Probe = { runtimes: Map<IsolationClass, Runtime>; capabilities: Capabilities }
 
 export async function probeRuntimes(
@@ -65,7 +67,7 @@ async function probeRunc(
   if (!profile) return unavailable('runc', 'install the Debian package golang-github-containers-common')
   const said = await tryContainer(paths, runtime, instanceId)
   if (said !== null) return unavailable('runc', `runc ${version} could not run a container: ${said}`)
-  return { capability: { class: 'runc', available: true, detail: `runc ${version}` }, runtime }
+  return { capability: { class: 'runc', available: true, detail: `runc ${version}`, memory }, runtime }
 }
 
 async function probeGvisor(
@@ -81,17 +83,20 @@ async function probeGvisor(
   const plain = runscRuntime(root, options)
   const said = await tryContainer(paths, plain, instanceId)
   if (said === null)
-    return { capability: { class: 'gvisor', available: true, detail: `runsc ${version}` }, runtime: plain }
+    return {
+      capability: { class: 'gvisor', available: true, detail: `runsc ${version}`, memory },
+      runtime: plain,
+    }
   const masked = runscRuntime(root, options, await writeMaskedRunsc(paths.helper, options.runsc))
   const saidMasked = await tryContainer(paths, masked, instanceId)
   if (saidMasked !== null)
     return unavailable('gvisor', `runsc ${version} could not run a container: ${saidMasked}`)
   const detail = `runsc ${version}, with /proc/sys/net hidden from it`
-  return { capability: { class: 'gvisor', available: true, detail }, runtime: masked }
+  return { capability: { class: 'gvisor', available: true, detail, memory }, runtime: masked }
 }
 
 function unavailable(name: IsolationClass, detail: string): { capability: ClassCapability } {
-  return { capability: { class: name, available: false, detail } }
+  return { capability: { class: name, available: false, detail, memory } }
 }
 
 async function versionOf(binary: string, pattern: RegExp): Promise<string | null> {

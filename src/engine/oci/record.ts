@@ -7,6 +7,8 @@ import type { Paths } from './paths.ts'
 export type MachineRecord = {
   spec: MachineSpec
   address: string
+  /** How many forks lie between the machine and its first ancestor. */
+  forkGeneration: number
   /** The newest run; 0 before the first. */
   generation: number
   /** `starting`: effects of a start may exist, none is promised. */
@@ -50,7 +52,8 @@ export async function loadRecords(paths: Paths): Promise<Records> {
 async function readRecord(path: string): Promise<MachineRecord | 'absent' | 'damaged'> {
   try {
     const record = JSON.parse(await readFile(path, 'utf8')) as MachineRecord
-    return { ...record, exit: record.exit && { ...record.exit, at: new Date(record.exit.at) } }
+    const exit = record.exit && { ...record.exit, at: new Date(record.exit.at) }
+    return { ...record, forkGeneration: record.forkGeneration ?? 0, exit }
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'absent' : 'damaged'
   }

@@ -9,6 +9,8 @@ import { clearStaleQgroups, destroyDisk, listDisks } from './disks.ts'
 import { killAbandonedExecs } from './exec.ts'
 import { settleEnd } from './exits.ts'
 import { newMachine, type Host, type Machine } from './host.ts'
+import { revokeTornForks } from './fork-journal.ts'
+import { releaseAbandoned } from './hold.ts'
 import { isMonitorAlive } from './monitor.ts'
 import { loadRecords, saveRecord } from './record.ts'
 import { removeRemains, takeBack, tryAgain } from './remains.ts'
@@ -17,6 +19,7 @@ import { destroyMachine } from './stop.ts'
 
 /** At the engine's start, before anything else is asked of it. */
 export async function adoptMachines(host: Host): Promise<void> {
+  await revokeTornForks(host.paths)
   const { records, unfinished, damaged } = await loadRecords(host.paths)
   for (const record of records) host.machines.set(record.spec.id, newMachine(record, null))
   for (const id of damaged) host.damaged.add(id)
@@ -67,6 +70,7 @@ async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' 
   if (machine.record.state !== 'running') return 'ended'
   // Neither alive nor with an exit code: the host went down under it.
   if (!record.monitor || !isMonitorAlive(record.monitor)) return await lose(host, machine, 'lost')
+  await releaseAbandoned(host, paths)
   machine.frozen = isFrozen(host.cgroups, paths.container)
   // A freeze that was cut short may have stopped some of its processes.
   if (!machine.frozen) thawGroup(host.cgroups, paths.container)

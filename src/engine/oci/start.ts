@@ -12,6 +12,7 @@ import { buildConfig, cpuQuota, type OciConfig } from './bundle.ts'
 import { cgroupPath, setCpuQuota } from './cgroups.ts'
 import { prepareEtc } from './etc.ts'
 import { settleEnd } from './exits.ts'
+import { prepareForkGeneration } from './fork-generation.ts'
 import { getMachine, getRuntime, type Host, type Machine } from './host.ts'
 import type { StoredImage } from './images/store.ts'
 import { currentLogFile } from './logs.ts'
@@ -66,13 +67,13 @@ function isDue({ record, doom }: Machine, generation: number): boolean {
 }
 
 async function launch(host: Host, launched: Launch): Promise<void> {
-  const { machine, generation, run, paths } = launched
+  const { machine, generation, paths } = launched
   const { record } = machine
   const { spec } = record
   // Left by a failure to remove it: the names of this run must be free.
   if (existsSync(paths.dir)) await takeBack(host, paths)
   // Before the record tells of a first run, so that no crash leaves a machine without them.
-  if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, record, run))
+  if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, launched))
   Object.assign(record, { generation, state: 'starting', monitor: null, exit: null })
 
   const prepared = machine.attachment
@@ -120,6 +121,7 @@ async function makeRoot(host: Host, launched: Launch, networkNamespace: string):
       rootfs: paths.rootfs,
       tmpDir: spec.isolation === 'gvisor' ? await prepareTmp(paths.rootfs) : null,
       helperDir: host.paths.helper,
+      forkGeneration: await prepareForkGeneration(machine.record, paths),
       volumeDir: spec.volume ? disk.volume : null,
       cgroupPath: cgroupPath(host.cgroups, paths.container),
       networkNamespace,
