@@ -66,7 +66,7 @@ const serverLives: Life[] = [
   server([...around('stop', 'stop'), ...around('destroy', 'machine')]),
   server(around('start', 'start', 'ready')),
   server(around('start', 'start', 'ready'), { frozenFor: '0s', from: 'asleep' }),
-  server(around('cool', 'stop'), { frozenFor: '1s' }),
+  server(around('cool', 'suspend'), { frozenFor: '1s' }),
 ]
 const undoing = [...around('create', 'start.undo', 'machine.undo'), ...around('start', 'start.undo')]
 const gvisor = { isolation: 'gvisor' } as const

@@ -83,8 +83,7 @@ async function settle(app: App): Promise<void> {
         await reconcileMachines(app)
         await resumePassingUnits(app)
         await resumeForks(app)
-        const underWay = await app.db.selectFrom('forks').select('id').where('ended_at', 'is', null).execute()
-        return [...(await findUnsettled(app, domain.engine)), ...underWay]
+        return await findUnsettled(app, domain.engine)
       },
       { interval: 2 },
     )

@@ -55,8 +55,9 @@ export function defaultSleep({ policy, plan, sleepMax }: Bounds, sleepDefault: s
 export function checkConcurrency(policy: Policy, live: number, more = 1): void {
   const max = policy.maxConcurrentUnits
   if (more === 0 || live + more <= max) return
+  const over = live + more - max
   throw quotaExceeded(
-    `This credential may run ${max} ${max === 1 ? 'unit' : 'units'} at once and runs ${live}; stop or destroy ${more === 1 ? 'one' : `${live + more - max}`} first.`,
+    `This credential may run ${max} ${max === 1 ? 'unit' : 'units'} at once and runs ${live}; stop or destroy ${over === 1 ? 'one' : over} first.`,
     { field: 'concurrency', live, max, ...(more === 1 ? {} : { asked: more }) },
   )
 }
