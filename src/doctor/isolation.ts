@@ -18,7 +18,7 @@ export const isolationChecks: Check[] = [
 async function isolationFinding(asked: 'auto' | IsolationClass): Promise<Finding> {
   return await withScratch(async (dir) => {
     const paths = createPaths({ dataDir: dir, runDir: dir })
-    for (const path of [paths.helper, paths.runs]) await mkdir(path, { recursive: true })
+    for (const path of [paths.helper, paths.runs, paths.exits]) await mkdir(path, { recursive: true })
     await copyFile('/bin/busybox', join(paths.helper, 'busybox'))
     try {
       return classesFinding(await probeRuntimes(paths, scratchId(), asked))

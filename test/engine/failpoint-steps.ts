@@ -5,7 +5,7 @@ import type { Engine, MachineRef, MachineSpec, MachineStatus, RunSpec } from '..
 import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
 import { isEngineError } from '../../src/engine/errors.ts'
 
-export type Step = 'create' | 'start' | 'freeze' | 'thaw' | 'fork' | 'stop' | 'destroy'
+export type Step = 'create' | 'start' | 'freeze' | 'thaw' | 'fork' | 'suspend' | 'stop' | 'destroy'
 
 /** Files, so that the jail that writes them is passed; a process that heeds SIGTERM. */
 const run: RunSpec = {
@@ -20,6 +20,7 @@ const run: RunSpec = {
 export function stepOf(name: EngineFailpoint): Step {
   const [, area = ''] = name.split('.')
   if (area === 'exit' || area === 'remains') return 'stop'
+  if (area === 'memory') return name === 'engine.memory.take' ? 'start' : 'suspend'
   return area as Step
 }
 
@@ -56,6 +57,8 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
       if (step === 'thaw') await engine().freeze(ref())
       else await engine().thaw(ref())
       if (step === 'fork') for (const id of copies) await engine().destroy(id)
+      // Nothing is flushed that is not there; what is appended is not written out by the file's being closed.
+      if (name === 'engine.fork.flush') await walk.sh('head -c 20M /dev/zero >> /data/unwritten')
     },
 
     /** As a caller does who may have tried before: what was cut short is done with a newer generation. */
@@ -76,6 +79,7 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
           void (await engine().fork(
             copies.map((id) => ({ id, source: ref(), networkGroup: spec.networkGroup, run: null })),
           )),
+        suspend: async () => void (await engine().suspend(ref(), graceMs)),
         stop: async () => await engine().stop(ref(), graceMs),
         destroy: async () => await engine().destroy(spec.id),
       }
@@ -95,9 +99,11 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
     },
 
     /** Its network files, its boot file and what it keeps, of which it keeps more each time. */
-    async asked(): Promise<string> {
+    asked: async (): Promise<string> =>
+      await walk.sh('echo x >> /data/kept; cat /srv/boot; grep -c nameserver /etc/resolv.conf; hostname'),
+
+    async sh(script: string): Promise<string> {
       let output = ''
-      const script = 'echo x >> /data/kept; cat /srv/boot; grep -c nameserver /etc/resolv.conf; hostname'
       const argv = ['sh', '-c', script]
       await engine().exec(ref(), { argv, stdin: null, timeoutMs: 20_000 }, ({ data }) => {
         output += data.toString()
@@ -115,6 +121,7 @@ export const after: Record<Step, string> = {
   freeze: 'frozen',
   thaw: 'boot\n1\nunit\n',
   fork: 'boot\n1\nunit\ncreated created',
+  suspend: 'exited',
   stop: 'exited',
   destroy: 'absent',
 }

@@ -34,6 +34,7 @@ import type { RuntimeOptions } from './runtime.ts'
 import { loadSeccomp } from './seccomp.ts'
 import { startMachine } from './start.ts'
 import { destroyMachine, stopMachine } from './stop.ts'
+import { suspendMachine } from './suspend.ts'
 import { becomeSubreaper } from './syscalls.ts'
 import { watchTraffic } from './traffic.ts'
 
@@ -119,15 +120,9 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     capacity: readCapacity,
     pull: (reference) => images.pull(reference),
     create: (machine) => createMachine(host, machine),
-    start: async (ref, run) => {
-      await startMachine(host, ref, run)
-      return { resumed: false }
-    },
+    start: (ref, run) => startMachine(host, ref, run),
     stop: (ref, graceMs) => stopMachine(host, ref, graceMs),
-    suspend: async (ref, graceMs) => {
-      await stopMachine(host, ref, graceMs)
-      return false
-    },
+    suspend: (ref, graceMs) => suspendMachine(host, ref, graceMs),
     fork: (forks) => forkMachines(host, forks),
     freeze: (ref) => freezeMachine(host, ref),
     thaw: (ref) => thawMachine(host, ref),

@@ -13,6 +13,10 @@ export type MachineRecord = {
   generation: number
   /** `starting`: effects of a start may exist, none is promised. */
   state: 'created' | 'starting' | 'running' | 'exited' | 'lost'
+  /** How its newest run began (beginning.ts): absent before the first. */
+  beginning?: string
+  /** Whether it went on from what an earlier one had in memory. */
+  resumed?: boolean
   /** conmon, and the kernel's start time of it, so that a reused pid is not taken for it. */
   monitor: { pid: number; startTime: string } | null
   exit: Exit | null

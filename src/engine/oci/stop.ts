@@ -22,11 +22,16 @@ export function stopMachine(host: Host, ref: MachineRef, graceMs: number): Promi
       await machine.cleanup
       return
     }
-    machine.ending = true
-    if (graceMs > 0) await askToEnd(host, machine, graceMs)
-    await endRun(host, machine)
-    await machine.cleanup
+    await endGracefully(host, machine, graceMs)
   })
+}
+
+/** Call it with the machine locked, which runs. */
+export async function endGracefully(host: Host, machine: Machine, graceMs: number): Promise<void> {
+  machine.ending = true
+  if (graceMs > 0) await askToEnd(host, machine, graceMs)
+  await endRun(host, machine)
+  await machine.cleanup
 }
 
 /** Asked and timed side by side: a runtime that hangs must not lengthen the grace, nor outlive it. */
