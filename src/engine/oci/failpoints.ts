@@ -32,6 +32,7 @@ export const engineFailpoints = [
   'engine.memory.keep',
   'engine.memory.take',
   'engine.fork.network',
+  'engine.fork.flush',
   'engine.fork.hold',
   'engine.fork.snapshot',
   'engine.fork.release',

@@ -8,10 +8,9 @@
 import { allSettled } from '../../lib/all-settled.ts'
 import type { Forked, ForkSpec } from '../engine.ts'
 import { EngineError } from '../errors.ts'
-import { HELPER } from './bundle.ts'
 import { settleCopy, snapshotDisk } from './disks.ts'
-import { execInMachine } from './exec.ts'
 import { settleEnd } from './exits.ts'
+import { flushSources } from './flush.ts'
 import { forgetFork, noteFork } from './fork-journal.ts'
 import { whileHeld } from './hold.ts'
 import { getMachine, newMachine, statusOf, type Host, type Machine } from './host.ts'
@@ -19,9 +18,6 @@ import type { Attachment } from './network/network.ts'
 import { checkReserve } from './pool.ts'
 import { saveRecord } from './record.ts'
 import { removeTraces } from './stop.ts'
-
-/** A machine with more unwritten data than it can flush in this time is copied with it unflushed. */
-const FLUSH_TIMEOUT_MS = 3000
 
 type Sources = Map<string, Machine>
 
@@ -46,7 +42,7 @@ async function makeCopies(host: Host, forks: ForkSpec[]): Promise<Map<string, Ma
   try {
     const [attachments] = await allSettled([
       allSettled(forks.map((fork) => attach(host, fork))),
-      Promise.all([...sources.values()].map((source) => flush(host, source))),
+      flushSources(host, forks, sources),
     ])
     await lockAll(host, [...sources.keys()], () => copyAtOnce(host, forks, sources))
     const copies = forks.map((fork, i) => describe(fork, sources.get(fork.source.id), attachments[i]))
@@ -107,17 +103,6 @@ function describe(fork: ForkSpec, source?: Machine, attachment?: Attachment): Ma
 function attach(host: Host, { id, networkGroup }: ForkSpec): Promise<Attachment> {
   return host.effect('engine.fork.network', () =>
     host.network.attach({ machineId: id, group: networkGroup, address: null }),
-  )
-}
-
-/** gVisor keeps to itself what was written and not flushed. Who cannot be asked in time is copied as it is. */
-async function flush(host: Host, { record, frozen }: Machine): Promise<void> {
-  const { spec, generation, state } = record
-  if (spec.isolation !== 'gvisor' || state !== 'running' || frozen) return
-  const request = { argv: [HELPER, 'sync'], stdin: null, timeoutMs: FLUSH_TIMEOUT_MS }
-  const asRoot = { asRoot: true }
-  await execInMachine(host, { id: spec.id, generation }, request, () => {}, undefined, asRoot).catch(
-    (error: unknown) => host.log.warn({ error, machine: spec.id }, 'a machine is copied unflushed'),
   )
 }
 
