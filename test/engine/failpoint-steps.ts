@@ -5,7 +5,7 @@ import type { Engine, MachineRef, MachineSpec, MachineStatus, RunSpec } from '..
 import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
 import { isEngineError } from '../../src/engine/errors.ts'
 
-export type Step = 'create' | 'start' | 'freeze' | 'thaw' | 'fork' | 'stop' | 'destroy'
+export type Step = 'create' | 'start' | 'freeze' | 'thaw' | 'fork' | 'suspend' | 'stop' | 'destroy'
 
 /** Files, so that the jail that writes them is passed; a process that heeds SIGTERM. */
 const run: RunSpec = {
@@ -20,6 +20,7 @@ const run: RunSpec = {
 export function stepOf(name: EngineFailpoint): Step {
   const [, area = ''] = name.split('.')
   if (area === 'exit' || area === 'remains') return 'stop'
+  if (area === 'memory') return name === 'engine.memory.take' ? 'start' : 'suspend'
   return area as Step
 }
 
@@ -78,6 +79,7 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
           void (await engine().fork(
             copies.map((id) => ({ id, source: ref(), networkGroup: spec.networkGroup, run: null })),
           )),
+        suspend: async () => void (await engine().suspend(ref(), graceMs)),
         stop: async () => await engine().stop(ref(), graceMs),
         destroy: async () => await engine().destroy(spec.id),
       }
@@ -119,6 +121,7 @@ export const after: Record<Step, string> = {
   freeze: 'frozen',
   thaw: 'boot\n1\nunit\n',
   fork: 'boot\n1\nunit\ncreated created',
+  suspend: 'exited',
   stop: 'exited',
   destroy: 'absent',
 }

@@ -12,8 +12,10 @@ import { settleCopy, snapshotDisk } from './disks.ts'
 import { settleEnd } from './exits.ts'
 import { flushSources } from './flush.ts'
 import { forgetFork, noteFork } from './fork-journal.ts'
+import { dumpForForks, keepForForks } from './fork-memory.ts'
 import { whileHeld } from './hold.ts'
 import { getMachine, newMachine, statusOf, type Host, type Machine } from './host.ts'
+import { isKept } from './memory.ts'
 import type { Attachment } from './network/network.ts'
 import { checkReserve } from './pool.ts'
 import { saveRecord } from './record.ts'
@@ -29,7 +31,7 @@ export async function forkMachines(host: Host, forks: ForkSpec[]): Promise<Forke
     return await makeCopies(host, missing)
   })
   if (made === null) return await forkMachines(host, forks)
-  return forks.map(({ id }) => forkedOf(made.get(id) ?? getMachine(host, id)))
+  return await Promise.all(forks.map(({ id }) => forkedOf(host, made.get(id) ?? getMachine(host, id))))
 }
 
 async function makeCopies(host: Host, forks: ForkSpec[]): Promise<Map<string, Machine>> {
@@ -44,11 +46,14 @@ async function makeCopies(host: Host, forks: ForkSpec[]): Promise<Map<string, Ma
       allSettled(forks.map((fork) => attach(host, fork))),
       flushSources(host, forks, sources),
     ])
-    await lockAll(host, [...sources.keys()], () => copyAtOnce(host, forks, sources))
+    const dumped = await lockAll(host, [...sources.keys()], () => copyAtOnce(host, forks, sources))
     const copies = forks.map((fork, i) => describe(fork, sources.get(fork.source.id), attachments[i]))
-    await allSettled(
-      copies.map(({ record }) => host.effect('engine.fork.disk', () => settleCopy(host.paths, record.spec))),
-    )
+    await allSettled([
+      ...copies.map(({ record }) =>
+        host.effect('engine.fork.disk', () => settleCopy(host.paths, record.spec)),
+      ),
+      keepForForks(host, dumped, sources),
+    ])
     await saveRecords(host, ids, copies)
     for (const copy of copies) host.machines.set(copy.record.spec.id, copy)
     return new Map(copies.map((copy) => [copy.record.spec.id, copy]))
@@ -59,23 +64,25 @@ async function makeCopies(host: Host, forks: ForkSpec[]): Promise<Map<string, Ma
   }
 }
 
-/** Of one instant, whatever the sources do. */
-async function copyAtOnce(host: Host, forks: ForkSpec[], sources: Sources): Promise<void> {
+/** Of one instant, whatever the sources do. Answers the copies that will have memory of theirs. */
+async function copyAtOnce(host: Host, forks: ForkSpec[], sources: Sources): Promise<ForkSpec[]> {
   for (const [id, source] of sources) {
     if (getSource(host, id) !== source)
       throw new EngineError('unknown_machine', 'The machine is another one.')
     await settleEnd(host, source)
   }
-  await whileHeld(host, [...sources.values()], async () => {
-    await allSettled(
-      forks.map(({ id, source }) =>
+  return await whileHeld(host, [...sources.values()], async () => {
+    const [dumped] = await allSettled([
+      dumpForForks(host, forks, sources),
+      ...forks.map(({ id, source }) =>
         host.effect('engine.fork.snapshot', () =>
           snapshotDisk(host.paths, getSource(host, source.id).record.spec, id),
         ),
       ),
-    )
+    ])
     // A destruction does not wait for the lock to kill what runs, and lets it go on for that.
     for (const id of sources.keys()) getSource(host, id)
+    return dumped
   })
 }
 
@@ -113,8 +120,9 @@ function getSource(host: Host, id: string): Machine {
   return machine
 }
 
-function forkedOf(machine: Machine): Forked {
-  return { status: statusOf(machine), copied: 'disk' }
+async function forkedOf(host: Host, machine: Machine): Promise<Forked> {
+  const hasMemory = await isKept(host, { id: machine.record.spec.id, generation: 0 })
+  return { status: statusOf(machine), copied: hasMemory ? 'memory' : 'disk' }
 }
 
 /** Each once, in the order in which they are locked. */
