@@ -40,6 +40,10 @@ export const runtimeDefaults: RuntimeOptions = {
   deadlineMs: 30_000,
 }
 
+export function runtimeOptions({ criu }: { criu: string | null }): RuntimeOptions {
+  return criu === null ? runtimeDefaults : { ...runtimeDefaults, criu: [criu] }
+}
+
 /**
  * directfs off: the sandbox itself opens no host file. Exclusive file access: nothing but the machine
  * touches its disk and volume while it runs. overlay2 off: the default would lose the disk at exit.
