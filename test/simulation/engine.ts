@@ -80,6 +80,7 @@ export function createSimulatedEngine(
 
   /** What is done for a caller that has died meanwhile is for nobody, and keeps no unit awake. */
   async function whileAtWork<T>({ end }: Life, id: string, work: () => Promise<T>): Promise<T> {
+    if (end.signal.aborted) return await work()
     const count = (change: 1 | -1) => atWork.set(id, (atWork.get(id) ?? 0) + change)
     const leave = () => void count(-1)
     count(1)
