@@ -64,6 +64,7 @@ export function diskForkClaims(suite: Suite): void {
   test('disk and volume of a fork are of one instant', async () => {
     const script = 'i=0; while :; do i=$((i+1)); echo $i >> /root/log; echo $i >> /data/log; done'
     const source = await suite.running({ entrypoint: ['bash', '-c', script], cmd: [] }, withVolume)
+    await eventually(async () => (await said(source, 'cat /data/log')) || null)
     for (let round = 0; round < 5; round += 1) {
       const copy = await running(source, { entrypoint: null, cmd: ['sleep', 'infinity'] })
       const counts = await said(copy, 'tail -n 1 /root/log; tail -n 1 /data/log; wc -l < /root/log')
