@@ -145,7 +145,7 @@ export interface Engine {
    */
   start(ref: MachineRef, run: RunSpec): Promise<Started>
 
-  /** SIGTERM, after `graceMs` SIGKILL to all of it. A frozen run is thawed for it. Keeps disk, volume and address. */
+  /** SIGTERM, after `graceMs` SIGKILL to all of it. A frozen run is thawed for it. Keeps disk, volume and address, and nothing of its memory. */
   stop(ref: MachineRef, graceMs: number): Promise<void>
 
   /**

@@ -166,7 +166,9 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
     stop: async (ref) =>
       await faults.run(call('stop', ref), async () => {
         const machine = find(ref.id)
-        if (machine.status.generation === ref.generation) end(machine, exited(STOPPED_CODE))
+        if (machine.status.generation !== ref.generation) return
+        machine.memory = null
+        end(machine, exited(STOPPED_CODE))
       }),
 
     suspend: async (ref) =>

@@ -113,6 +113,14 @@ export function memoryClaims(suite: Suite): void {
     expect((await asked(over.ref)).count).toBe(1)
   })
 
+  test('what is stopped once it was suspended begins anew', async () => {
+    const ref = await serving()
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    await engine().stop({ ...ref, generation: 7 }, 0)
+    await engine().stop(ref, 0)
+    expect((await next(ref)).resumed).toBe(false)
+  })
+
   test.each([
     ['another command', { cmd: ['more'] }],
     ['another environment', { env: { WHAT: 'else' } }],
