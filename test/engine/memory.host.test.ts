@@ -1,26 +1,344 @@
 // Memory that outlives a run (reliability F10, F12, F13, I22): that it goes on, and that nothing is lost where it cannot.
 
-import { afterAll, afterEach, beforeAll, describe } from 'vitest'
+import { existsSync } from 'node:fs'
+import { cp, mkdtemp, readdir, readFile, readlink, rm, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { MachineRef } from '../../src/engine/engine.ts'
+import type { OciOptions } from '../../src/engine/oci/oci-engine.ts'
+import { openOciEngine } from '../../src/engine/oci/oci-engine.ts'
+import { runtimeDefaults } from '../../src/engine/oci/runtime.ts'
 import { memoryClaims } from './claims/memory.ts'
+import { openEngineProcess } from './engine-process.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
-import { createSuite } from './suite.ts'
+import { createSuite, eventually, kindOf } from './suite.ts'
 
-let host: Awaited<ReturnType<typeof openHostEngine>>
-const suite = createSuite(
-  async () => ({
-    engine: host.engine(),
-    configuredImage: '',
-    reopen: host.reopen,
-    close: async () => await host.close(),
-  }),
-  { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-)
+/** Its count is in memory, its last word on the disk; `MB` of it are to be saved. */
+const counting = {
+  entrypoint: [
+    'perl',
+    '-e',
+    '$| = 1; my $x = "x" x ($ENV{MB} << 20); my $n = 0; while (1) { $n++; print "$n\n"; select undef, undef, undef, 0.05 }',
+  ],
+  cmd: [],
+  env: { MB: '10' },
+}
 
-beforeAll(async () => {
-  host = await openHostEngine({ isolation: 'runc' })
-  await suite.open()
+type Manifest = { madeWith: string; boot: string; files: Record<string, { bytes: number; crc: number }> }
+
+/** An engine for a group of tests, which all leave the host as the engine lists it. */
+function withEngine(
+  overrides: Partial<OciOptions> = {},
+  open?: (options: OciOptions) => ReturnType<typeof openOciEngine>,
+) {
+  let host: Awaited<ReturnType<typeof openHostEngine>>
+  const suite = createSuite(
+    async () => ({
+      engine: host.engine(),
+      configuredImage: '',
+      reopen: host.reopen,
+      close: async () => await host.close(),
+    }),
+    { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+  )
+  beforeAll(async () => {
+    host = await openHostEngine({ isolation: 'runc', ...overrides }, open)
+    await suite.open()
+  })
+  afterEach(async () => await host.expectAsListed())
+  afterAll(async () => await suite.close())
+
+  const helpers = {
+    suite,
+    paths: (id: string) => host.paths.machine(id),
+
+    running: async (env: Record<string, string> = {}): Promise<MachineRef> => {
+      const ref = await suite.running({ ...counting, env: { ...counting.env, ...env } })
+      await suite.sh(ref, 'echo kept > /root/kept')
+      await suite.logged(ref.id, 3)
+      return ref
+    },
+
+    next: async ({ id, generation }: MachineRef, env: Record<string, string> = {}) => {
+      const run = { hostname: 'unit', searchDomain: 'stack.internal', files: [] }
+      const ref = { id, generation: generation + 1 }
+      const given = { ...run, ...counting, env: { ...counting.env, ...env } }
+      const { resumed } = await suite.engine().start(ref, given)
+      return { ref, resumed }
+    },
+
+    counts: async (id: string): Promise<number[]> =>
+      (await suite.engine().logs(id, { after: null, since: null, limit: 500 })).map(({ text }) =>
+        Number(text),
+      ),
+
+    /** The next run begins anew, with a whole disk, and nothing is kept any more. */
+    async expectAnew(ref: MachineRef, env: Record<string, string> = {}): Promise<void> {
+      const { ref: again, resumed } = await helpers.next(ref, env)
+      expect(resumed).toBe(false)
+      expect((await suite.sh(again, 'cat /root/kept')).stdout).toBe('kept\n')
+      await eventually(async () =>
+        (await helpers.counts(ref.id)).filter((n) => n === 1).length === 2 ? true : null,
+      )
+      expect((await readdir(helpers.paths(ref.id).dir)).filter((name) => name.startsWith('memory'))).toEqual(
+        [],
+      )
+    },
+  }
+  return helpers
+}
+
+/** Kills whatever CRIU works for a machine, once; answers whether it came to that before `work` was done. */
+async function killingCriu<T>(directory: string, work: Promise<T>): Promise<{ killed: boolean; result: T }> {
+  let done = false
+  const result = work.finally(() => (done = true))
+  let killed = false
+  while (!done && !killed) {
+    for (const pid of await criuIn(directory)) {
+      try {
+        process.kill(pid, 'SIGKILL')
+        killed = true
+      } catch {
+        // It has just ended.
+      }
+    }
+    await delay(1)
+  }
+  return { killed, result: await result }
+}
+
+async function criuIn(directory: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = pids.map(async (pid) => {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+    if (!/criu(?:\.bin)?\0swrk/.test(command)) return null
+    return (await readlink(`/proc/${pid}/cwd`).catch(() => '')).startsWith(directory) ? Number(pid) : null
+  })
+  return (await Promise.all(found)).filter((pid) => pid !== null)
+}
+
+describe('memory', () => {
+  const { suite } = withEngine()
+  memoryClaims(suite)
 })
-afterEach(async () => await host.expectAsListed())
-afterAll(async () => await suite.close())
 
-describe('memory', () => memoryClaims(suite))
+describe('what is kept of a machine', () => {
+  const { suite, paths, running, next, counts, expectAnew } = withEngine()
+  const engine = suite.engine
+
+  const suspended = async (): Promise<{ ref: MachineRef; kept: string }> => {
+    const ref = await running()
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    return { ref, kept: paths(ref.id).memory }
+  }
+  const changeManifest = async (kept: string, change: (manifest: Manifest) => void) => {
+    const path = join(kept, 'manifest.json')
+    const manifest = JSON.parse(await readFile(path, 'utf8')) as Manifest
+    change(manifest)
+    await writeFile(path, JSON.stringify(manifest))
+  }
+  const damageOne = async (kept: string, damage: (bytes: Buffer) => Buffer) => {
+    const path = join(kept, 'pages-1.img')
+    await writeFile(path, damage(await readFile(path)))
+  }
+
+  const damages: [string, (kept: string) => Promise<void>][] = [
+    [
+      'a bit of it turned',
+      async (kept) => await damageOne(kept, (bytes) => bytes.fill(bytes[5000] ?? 1, 4000, 4001)),
+    ],
+    ['it was cut short', async (kept) => await truncate(join(kept, 'pages-1.img'), 4096)],
+    ['a part is missing', async (kept) => await rm(join(kept, 'core-1.img'))],
+    ['something was put to it', async (kept) => await writeFile(join(kept, 'more.img'), 'more')],
+    ['it has no manifest', async (kept) => await rm(join(kept, 'manifest.json'))],
+    ['its manifest is half', async (kept) => await truncate(join(kept, 'manifest.json'), 100)],
+    [
+      'nothing of it is there',
+      async (kept) => await rm(kept, { recursive: true }).then(() => writeFile(kept, '')),
+    ],
+    [
+      'another CRIU made it',
+      async (kept) => await changeManifest(kept, (manifest) => (manifest.madeWith += ' old')),
+    ],
+    [
+      'it is of an earlier boot',
+      async (kept) => await changeManifest(kept, (manifest) => (manifest.boot = 'earlier')),
+    ],
+    [
+      'it cannot be restored',
+      async (kept) => {
+        const garbage = Buffer.from('garbage')
+        await writeFile(join(kept, 'core-1.img'), garbage)
+        await changeManifest(kept, ({ files }) => {
+          files['core-1.img'] = { bytes: garbage.length, crc: crc32(garbage) }
+        })
+      },
+    ],
+  ]
+  it.each(damages)(
+    'is not used where %s, and the machine begins anew with all of its disk',
+    async (_what, damage) => {
+      const { ref, kept } = await suspended()
+      await damage(kept)
+      await expectAnew(ref)
+    },
+  )
+
+  it('is used by no other machine', async () => {
+    const [one, other] = [await suspended(), await suspended()]
+    await rm(one.kept, { recursive: true })
+    await cp(other.kept, one.kept, { recursive: true })
+    await expectAnew(one.ref)
+  })
+
+  it('is used by no second run, though it were still there', async () => {
+    const { ref, kept } = await suspended()
+    const copy = await mkdtemp('/var/tmp/berth-memory-')
+    try {
+      await cp(kept, copy, { recursive: true })
+      const again = await next(ref)
+      expect([again.resumed, existsSync(kept)]).toEqual([true, false])
+      await engine().stop(again.ref, 0)
+      await cp(copy, kept, { recursive: true })
+      await expectAnew(again.ref)
+    } finally {
+      await rm(copy, { recursive: true })
+    }
+  })
+
+  it('goes with the machine, and with what the next engine finds torn or of another boot', async () => {
+    const gone = await suspended()
+    await engine().destroy(gone.ref.id)
+    expect(existsSync(gone.kept)).toBe(false)
+    const [good, old] = [await suspended(), await suspended()]
+    await suite.reopen(async () => {
+      await changeManifest(old.kept, (manifest) => (manifest.boot = 'earlier'))
+      await cp(good.kept, paths(good.ref.id).memoryNext, { recursive: true })
+    })
+    expect([good, old].map(({ kept }) => existsSync(kept))).toEqual([true, false])
+    expect(existsSync(paths(good.ref.id).memoryNext)).toBe(false)
+    expect((await next(good.ref)).resumed).toBe(true)
+    await expectAnew(old.ref)
+  })
+
+  it('counts on behind the last number, which a run that begins anew does not', async () => {
+    const { ref } = await suspended()
+    const last = (await counts(ref.id)).at(-1) ?? 0
+    await next(ref)
+    await eventually(async () => (((await counts(ref.id)).at(-1) ?? 0) > last ? true : null))
+    const all = await counts(ref.id)
+    expect(all).toEqual(all.map((_, i) => i + 1))
+  })
+})
+
+describe('the death of CRIU', () => {
+  const { suite, paths, running, next, counts, expectAnew } = withEngine()
+  const engine = suite.engine
+  const large = { MB: '60' }
+
+  it('in the middle of a suspension ends the run as a stop does', async () => {
+    const ref = await running(large)
+    const { killed, result } = await killingCriu(paths(ref.id).dir, engine().suspend(ref, 0))
+    expect({ killed, result }).toEqual({ killed: true, result: false })
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'exited', frozen: false })
+    await expectAnew(ref, large)
+  })
+
+  it('in the middle of a fork leaves the source as it was, and the copy with its disk', async () => {
+    const ref = await running(large)
+    const { id } = suite.specOf({})
+    const run = { hostname: 'copy', searchDomain: 's.internal', files: [], ...counting, env: large }
+    const fork = engine().fork([{ id, source: ref, networkGroup: 1, run }])
+    const { killed, result } = await killingCriu(paths(id).dir, fork)
+    expect([killed, result[0]?.copied]).toEqual([true, 'disk'])
+    expect(await engine().start({ id, generation: 1 }, run)).toEqual({ resumed: false })
+    const last = (await counts(ref.id)).at(-1) ?? 0
+    await eventually(async () => (((await counts(ref.id)).at(-1) ?? 0) > last ? true : null))
+    expect(await suite.sh(ref, 'cat /root/kept')).toMatchObject({ stdout: 'kept\n' })
+    await engine().destroy(id)
+  })
+
+  it('in the middle of a restoration makes the machine begin anew', async () => {
+    const ref = await running(large)
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    const { killed, result } = await killingCriu('/', next(ref, large))
+    expect([killed, result.resumed]).toEqual([true, false])
+    expect((await suite.sh(result.ref, 'cat /root/kept')).stdout).toBe('kept\n')
+  })
+
+  it('is not needed for a destruction, which comes in the middle of a suspension', async () => {
+    const ref = await running(large)
+    const suspension = engine()
+      .suspend(ref, 60_000)
+      .catch(() => false)
+    await eventually(async () => ((await criuIn(paths(ref.id).dir)).length > 0 ? true : null))
+    await engine().destroy(ref.id)
+    await suspension
+    expect(await suite.status(ref.id)).toBeUndefined()
+    expect(existsSync(paths(ref.id).dir)).toBe(false)
+  })
+})
+
+describe('an engine that dies in the middle of a suspension', () => {
+  let wishes: string
+  beforeAll(async () => {
+    wishes = await mkdtemp('/var/tmp/berth-wishes-')
+  })
+  afterAll(async () => await rm(wishes, { recursive: true }))
+  const { suite, paths, running, next, counts } = withEngine({}, (options) =>
+    openEngineProcess(options, wishes),
+  )
+
+  it('leaves a run that can go on, and be suspended again', async () => {
+    const large = { MB: '100' }
+    const [ref, bystander] = [await running(large), await running()]
+    const suspension = kindOf(suite.engine().suspend(ref, 0))
+    await eventually(async () => ((await criuIn(paths(ref.id).dir)).length > 0 ? true : null))
+    await writeFile(join(wishes, 'engine.freeze.before'), 'crash')
+    expect(await kindOf(suite.engine().freeze(bystander))).toBe('engine_away')
+    expect(await suspension).toBe('engine_away')
+    await suite.reopen()
+    expect((await readdir(paths(ref.id).dir)).filter((name) => name.startsWith('memory'))).toEqual([])
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'running', frozen: true })
+    await suite.engine().thaw(ref)
+    const last = (await counts(ref.id)).at(-1) ?? 0
+    await eventually(async () => (((await counts(ref.id)).at(-1) ?? 0) > last ? true : null))
+    expect(await suite.engine().suspend(ref, 0)).toBe(true)
+    expect((await next(ref, large)).resumed).toBe(true)
+  })
+})
+
+describe('without a CRIU that works', () => {
+  const { suite, running, expectAnew } = withEngine({
+    runtimes: { ...runtimeDefaults, criu: ['/bin/false'] },
+  })
+  const engine = suite.engine
+
+  it('an engine says so, ends what is to be suspended with grace, and copies disks', async () => {
+    const { classes } = await engine().capabilities()
+    expect(classes.find((one) => one.class === 'runc')?.memory).toMatchObject({ available: false })
+    const polite = await suite.running({
+      entrypoint: ['bash', '-c', 'trap "exit 7" TERM; echo up; while :; do sleep 0.05; done'],
+      cmd: [],
+    })
+    await suite.logged(polite.id, 1)
+    expect(await engine().suspend(polite, 10_000)).toBe(false)
+    expect(await suite.exitOf(polite)).toMatchObject({ code: 7 })
+    const ref = await running()
+    expect(await engine().suspend(ref, 0)).toBe(false)
+    await expectAnew(ref)
+  })
+
+  it('nor does a machine of gVisor keep any, which says why', async () => {
+    const { classes } = await engine().capabilities()
+    expect(classes.find((one) => one.class === 'gvisor')?.memory).toMatchObject({
+      available: false,
+      detail: expect.stringContaining('gVisor saves memory only'),
+    })
+    const ref = await suite.running({}, { isolation: 'gvisor' })
+    expect(await engine().suspend(ref, 0)).toBe(false)
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'exited' })
+  })
+})

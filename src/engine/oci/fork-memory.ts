@@ -14,6 +14,8 @@ type Sources = Map<string, Machine>
 const DUMP_MS = 100
 const DUMP_MS_PER_GB = 500
 const MOST_MS = 250
+/** Of a dump that hangs: its source must go on. */
+const DUMP_TIMEOUT_MS = 2000
 const GB = 1024 ** 3
 
 /** Call it while they stand still. Answers the copies for which there is something to keep. */
@@ -32,7 +34,7 @@ export async function dumpForForks(host: Host, forks: ForkSpec[], sources: Sourc
   }
   const dumps = [...chosen].map(async ([source, copies]) => {
     const dumped: ForkSpec[] = []
-    for (const fork of copies) if (await dumpMemory(host, source, fork.id)) dumped.push(fork)
+    for (const fork of copies) if (await dumpMemory(host, source, fork.id, DUMP_TIMEOUT_MS)) dumped.push(fork)
     return dumped
   })
   return (await Promise.all(dumps)).flat()

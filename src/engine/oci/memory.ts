@@ -44,9 +44,14 @@ const ABANDONED_PAUSE_MS = 50
 
 /**
  * Writes down what a run that stands still has in memory, for the machine `to`: itself, or a copy that is being
- * made. It stands still afterwards. False where that cannot be; never rejects.
+ * made. It stands still afterwards. False where that cannot be in time; never rejects.
  */
-export async function dumpMemory(host: Host, machine: Machine, to: string): Promise<boolean> {
+export async function dumpMemory(
+  host: Host,
+  machine: Machine,
+  to: string,
+  timeoutMs: number,
+): Promise<boolean> {
   const { spec, generation, beginning, monitor } = machine.record
   const runtime = host.runtimes.get(spec.isolation)
   // What has a SIGKILL coming would die of it again.
@@ -58,7 +63,8 @@ export async function dumpMemory(host: Host, machine: Machine, to: string): Prom
     await host.effect('engine.memory.dump', async () => {
       await rm(memoryNext, { recursive: true, force: true })
       await mkdir(memoryNext, { recursive: true, mode: 0o700 })
-      await checkpointContainer(runtime, container, memoryNext, machine.doom.signal)
+      const { signal } = machine.doom
+      await checkpointContainer(runtime, container, memoryNext, { timeoutMs, signal })
     })
     return true
   } catch (error) {
@@ -142,10 +148,12 @@ export async function forgetMemory(paths: Paths, id: string): Promise<void> {
   )
 }
 
-/** What was being kept or taken when an engine died. */
+/** What was being kept or taken when an engine died, and what is of an earlier boot. */
 export async function forgetTornMemory(paths: Paths, id: string): Promise<void> {
-  const { memoryNext, memoryUsed } = paths.machine(id)
-  await Promise.all([memoryNext, memoryUsed].map((path) => rm(path, { recursive: true, force: true })))
+  const { memory, memoryNext, memoryUsed } = paths.machine(id)
+  const isGood = (await readManifest(memory))?.boot === bootId()
+  const bad = isGood ? [memoryNext, memoryUsed] : [memory, memoryNext, memoryUsed]
+  await Promise.all(bad.map((path) => rm(path, { recursive: true, force: true })))
 }
 
 /**

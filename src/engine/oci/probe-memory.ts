@@ -57,7 +57,7 @@ async function saveAndRestore(probe: Probe, namespace: string): Promise<string |
   if (go.kind === 'failed') return go.reason
   await countsPast(probe, 2)
   if (!(await freezeGroup(cgroups, paths.container))) return 'it could not be frozen'
-  await checkpointContainer(runtime, paths.container, images, signal)
+  await checkpointContainer(runtime, paths.container, images, { timeoutMs: PROBE_TIMEOUT_MS, signal })
   if (!(await killAll(cgroups, paths.container))) return 'it could not be killed'
   await forget(probe)
 

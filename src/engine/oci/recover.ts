@@ -65,8 +65,8 @@ export async function recoverMachines(host: Host, wanted: string[]): Promise<Rec
 async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' | 'lost' | 'undone'> {
   const { record } = machine
   const paths = host.paths.run(record.spec.id, record.generation)
-  // Nobody was told that this run exists. The generation stays used up, so that its name is never reused.
   await forgetTornMemory(host.paths, record.spec.id)
+  // Nobody was told that this run exists. The generation stays used up, so that its name is never reused.
   if (record.state === 'starting') return await lose(host, machine, 'undone')
   if (record.state !== 'running') return 'ended'
   await settleEnd(host, machine)

@@ -128,14 +128,13 @@ export async function checkpointContainer(
   runtime: Runtime,
   container: string,
   directory: string,
-  signal: AbortSignal,
+  limits: { timeoutMs: number; signal: AbortSignal },
 ): Promise<void> {
   if (!runtime.criu) throw new Error(`${runtime.class} keeps no memory`)
   const place = ['--image-path', directory, '--work-path', directory]
   const args = [...runtime.globalArgs, 'checkpoint', '--leave-running', ...place, container]
   const said = await run(runtime.binary, args, {
-    timeoutMs: runtime.deadlineMs,
-    signal,
+    ...limits,
     // By which a dump is known that its engine died over (memory.ts).
     cwd: directory,
     env: { PATH: runtime.criu.searchPath },

@@ -7,6 +7,10 @@ import { getMachine, type Host, type Machine } from './host.ts'
 import { dumpMemory, forgetMemory, isKept, keepMemory } from './memory.ts'
 import { endGracefully } from './stop.ts'
 
+const DUMP_TIMEOUT_MS = 5000
+/** As a slow disk needs them. */
+const DUMP_TIMEOUT_MS_PER_MB = 10
+
 export function suspendMachine(host: Host, ref: MachineRef, graceMs: number): Promise<boolean> {
   return host.lock(ref.id, async () => {
     const machine = getMachine(host, ref.id)
@@ -30,9 +34,10 @@ export function suspendMachine(host: Host, ref: MachineRef, graceMs: number): Pr
 }
 
 async function keepRun(host: Host, machine: Machine): Promise<boolean> {
-  const { id, isolation } = machine.record.spec
+  const { spec, generation } = machine.record
+  const { id, isolation, size } = spec
   if (!host.runtimes.get(isolation)?.criu || !(await standStill(host, machine))) return false
-  if (!(await dumpMemory(host, machine, id))) return false
-  const { generation } = machine.record
+  const timeoutMs = DUMP_TIMEOUT_MS + size.memoryMb * DUMP_TIMEOUT_MS_PER_MB
+  if (!(await dumpMemory(host, machine, id, timeoutMs))) return false
   return await keepMemory(host, machine.record, { id, generation })
 }
