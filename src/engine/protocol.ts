@@ -195,7 +195,13 @@ export const unaryOperations = {
   stop: { request: stopRequest, answer: nothing, maxBodyBytes: SMALL, deadlineMs: 7 * MINUTE },
   suspend: { request: stopRequest, answer: z.boolean(), maxBodyBytes: SMALL, deadlineMs: 7 * MINUTE },
   fork: {
-    request: z.strictObject({ forks: z.array(forkSpec).min(1).max(FORKS) }),
+    request: z.strictObject({
+      forks: z
+        .array(forkSpec)
+        .min(1)
+        .max(FORKS)
+        .refine((forks) => new Set(forks.map(({ id }) => id)).size === forks.length),
+    }),
     answer: z.array(z.object({ status, copied: z.enum(['memory', 'disk']) })),
     // What one start may send, for a handful of them: a stack's environments and boot files are small.
     maxBodyBytes: 32 * MB,
