@@ -1,10 +1,10 @@
 // Machines that are copied together are there together or not at all, also after a crash: which ones belong
 // together is written down before the first of them has a record, until the last one has.
 
-import { existsSync } from 'node:fs'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Paths } from './paths.ts'
+import type { MachineRecord } from './record.ts'
 
 export async function noteFork(paths: Paths, ids: string[]): Promise<void> {
   const path = noteOf(paths, ids)
@@ -25,12 +25,19 @@ export async function revokeTornForks(paths: Paths): Promise<void> {
     const path = join(paths.forks, name)
     // A note that was not finished was none: no record had been written by then.
     const ids = name.endsWith('.new') ? [] : (JSON.parse(await readFile(path, 'utf8')) as string[])
-    const records = ids.map((id) => paths.machine(id).record)
-    if (!records.every((record) => existsSync(record))) {
-      for (const record of records) await rm(record, { force: true })
+    const runs = await Promise.all(ids.map((id) => newestRun(paths, id)))
+    // Nobody was told of them, so none has run: a note about one that has is an old one.
+    if (runs.includes(null) && runs.every((generation) => !generation)) {
+      for (const id of ids) await rm(paths.machine(id).record, { force: true })
     }
     await rm(path, { force: true })
   }
+}
+
+/** Null: there is no record of it that can be read. */
+async function newestRun(paths: Paths, id: string): Promise<number | null> {
+  const text = await readFile(paths.machine(id).record, 'utf8').catch(() => '')
+  return text === '' ? null : (JSON.parse(text) as MachineRecord).generation
 }
 
 function noteOf(paths: Paths, ids: string[]): string {

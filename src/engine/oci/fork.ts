@@ -58,7 +58,9 @@ async function makeCopies(host: Host, forks: ForkSpec[]): Promise<Map<string, Ma
     for (const copy of copies) host.machines.set(copy.record.spec.id, copy)
     return new Map(copies.map((copy) => [copy.record.spec.id, copy]))
   } catch (error) {
-    await allSettled(ids.map((id) => removeTraces(host, id)))
+    const removed = await Promise.allSettled(ids.map((id) => removeTraces(host, id)))
+    for (const each of removed)
+      if (each.status === 'rejected') host.log.error({ error: each.reason }, 'a copy was not taken back')
     await forgetFork(host.paths, ids)
     throw error
   }
