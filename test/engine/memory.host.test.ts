@@ -1,18 +1,21 @@
 // Memory that outlives a run (reliability F10, F12, F13, I22): that it goes on, and that nothing is lost where it cannot.
 
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { cp, mkdtemp, readdir, readFile, readlink, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { MachineRef } from '../../src/engine/engine.ts'
-import type { OciOptions } from '../../src/engine/oci/oci-engine.ts'
-import { openOciEngine } from '../../src/engine/oci/oci-engine.ts'
+import type { Image, MachineRef, RunSpec } from '../../src/engine/engine.ts'
+import { criuPrograms } from '../../src/engine/oci/criu.ts'
+import { openStore } from '../../src/engine/oci/images/store.ts'
+import type { OciEngine, OciOptions } from '../../src/engine/oci/oci-engine.ts'
 import { runtimeDefaults } from '../../src/engine/oci/runtime.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { runOrThrow } from '../../src/lib/process.ts'
 import { memoryClaims } from './claims/memory.ts'
 import { openEngineProcess } from './engine-process.ts'
-import { IMAGE, openHostEngine } from './host-engine.ts'
+import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
 import { createSuite, eventually, kindOf } from './suite.ts'
 
 /** Its count is in memory, its last word on the disk; `MB` of it are to be saved. */
@@ -26,12 +29,31 @@ const counting = {
   env: { MB: '10' },
 }
 
+type Server = { image: string; run?: Partial<RunSpec>; write: string; read: string; kept: string }
+
+/** Answers how often it was asked, each time in a thread of its own. */
+const COUNTING_WEB_SERVER = `
+import http.server, socketserver
+class Handler(http.server.BaseHTTPRequestHandler):
+    asked = 0
+    def do_GET(self):
+        Handler.asked += 1
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(str(Handler.asked).encode())
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+Server(("", 8000), Handler).serve_forever()
+`
+const ASK_WEB_SERVER =
+  'python3 -c "import urllib.request as r; print(r.urlopen(\'http://127.0.0.1:8000\', timeout=5).read().decode())"'
+
 type Manifest = { madeWith: string; boot: string; files: Record<string, { bytes: number; crc: number }> }
 
 /** An engine for a group of tests, which all leave the host as the engine lists it. */
 function withEngine(
-  overrides: Partial<OciOptions> = {},
-  open?: (options: OciOptions) => ReturnType<typeof openOciEngine>,
+  overrides: () => Partial<OciOptions> = () => ({}),
+  open?: (options: OciOptions) => Promise<OciEngine>,
 ) {
   let host: Awaited<ReturnType<typeof openHostEngine>>
   const suite = createSuite(
@@ -44,7 +66,7 @@ function withEngine(
     { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
   )
   beforeAll(async () => {
-    host = await openHostEngine({ isolation: 'runc', ...overrides }, open)
+    host = await openHostEngine({ isolation: 'runc', ...overrides() }, open)
     await suite.open()
   })
   afterEach(async () => await host.expectAsListed())
@@ -75,7 +97,7 @@ function withEngine(
       ),
 
     /** The next run begins anew, with a whole disk, and nothing is kept any more. */
-    async expectAnew(ref: MachineRef, env: Record<string, string> = {}): Promise<void> {
+    expectAnew: async (ref: MachineRef, env: Record<string, string> = {}): Promise<void> => {
       const { ref: again, resumed } = await helpers.next(ref, env)
       expect(resumed).toBe(false)
       expect((await suite.sh(again, 'cat /root/kept')).stdout).toBe('kept\n')
@@ -90,23 +112,29 @@ function withEngine(
   return helpers
 }
 
-/** Kills whatever CRIU works for a machine, once; answers whether it came to that before `work` was done. */
-async function killingCriu<T>(directory: string, work: Promise<T>): Promise<{ killed: boolean; result: T }> {
-  let done = false
-  const result = work.finally(() => (done = true))
-  let killed = false
-  while (!done && !killed) {
-    for (const pid of await criuIn(directory)) {
-      try {
-        process.kill(pid, 'SIGKILL')
-        killed = true
-      } catch {
-        // It has just ended.
-      }
-    }
-    await delay(1)
+/** A CRIU that dies, once it is asked to, in the middle of its next dump or restoration. */
+async function makeMortalCriu() {
+  const directory = await mkdtemp('/var/tmp/berth-mortal-')
+  const [program, wish] = [join(directory, 'criu'), join(directory, 'wish')]
+  const real = criuPrograms.find((path) => existsSync(path)) ?? 'criu'
+  // It keeps a log of what it does in the directory it is started in.
+  const script = `#!/bin/sh
+[ "$1" = swrk ] && [ -e ${wish} ] || exec ${real} "$@"
+log=$(cat ${wish}).log
+${real} "$@" &
+while kill -0 $! 2>/dev/null; do
+  if [ -s "$log" ]; then sleep 0.03; kill -KILL $! && rm -f ${wish}; break; fi
+  sleep 0.002
+done
+wait $!
+`
+  await writeFile(program, script, { mode: 0o755 })
+  return {
+    program,
+    kill: async (what: 'dump' | 'restore') => await writeFile(wish, what),
+    died: async () => !existsSync(wish),
+    remove: async () => await rm(directory, { recursive: true }),
   }
-  return { killed, result: await result }
 }
 
 async function criuIn(directory: string): Promise<number[]> {
@@ -234,14 +262,23 @@ describe('what is kept of a machine', () => {
 })
 
 describe('the death of CRIU', () => {
-  const { suite, paths, running, next, counts, expectAnew } = withEngine()
+  let mortal: Awaited<ReturnType<typeof makeMortalCriu>>
+  beforeAll(async () => {
+    mortal = await makeMortalCriu()
+  })
+
+  const { suite, paths, running, counts, expectAnew } = withEngine(() => ({
+    runtimes: { ...runtimeDefaults, criu: [mortal.program] },
+  }))
+  afterAll(async () => await mortal.remove())
   const engine = suite.engine
-  const large = { MB: '60' }
+  const large = { MB: '150' }
 
   it('in the middle of a suspension ends the run as a stop does', async () => {
     const ref = await running(large)
-    const { killed, result } = await killingCriu(paths(ref.id).dir, engine().suspend(ref, 0))
-    expect({ killed, result }).toEqual({ killed: true, result: false })
+    await mortal.kill('dump')
+    expect(await engine().suspend(ref, 0)).toBe(false)
+    expect(await mortal.died()).toBe(true)
     expect(await suite.status(ref.id)).toMatchObject({ state: 'exited', frozen: false })
     await expectAnew(ref, large)
   })
@@ -250,9 +287,9 @@ describe('the death of CRIU', () => {
     const ref = await running(large)
     const { id } = suite.specOf({})
     const run = { hostname: 'copy', searchDomain: 's.internal', files: [], ...counting, env: large }
-    const fork = engine().fork([{ id, source: ref, networkGroup: 1, run }])
-    const { killed, result } = await killingCriu(paths(id).dir, fork)
-    expect([killed, result[0]?.copied]).toEqual([true, 'disk'])
+    await mortal.kill('dump')
+    const forked = await engine().fork([{ id, source: ref, networkGroup: 1, run }])
+    expect([await mortal.died(), forked[0]?.copied]).toEqual([true, 'disk'])
     expect(await engine().start({ id, generation: 1 }, run)).toEqual({ resumed: false })
     const last = (await counts(ref.id)).at(-1) ?? 0
     await eventually(async () => (((await counts(ref.id)).at(-1) ?? 0) > last ? true : null))
@@ -263,12 +300,12 @@ describe('the death of CRIU', () => {
   it('in the middle of a restoration makes the machine begin anew', async () => {
     const ref = await running(large)
     expect(await engine().suspend(ref, 0)).toBe(true)
-    const { killed, result } = await killingCriu('/', next(ref, large))
-    expect([killed, result.resumed]).toEqual([true, false])
-    expect((await suite.sh(result.ref, 'cat /root/kept')).stdout).toBe('kept\n')
+    await mortal.kill('restore')
+    await expectAnew(ref, large)
+    expect(await mortal.died()).toBe(true)
   })
 
-  it('is not needed for a destruction, which comes in the middle of a suspension', async () => {
+  it('is not waited for by a destruction that comes in the middle of a suspension', async () => {
     const ref = await running(large)
     const suspension = engine()
       .suspend(ref, 60_000)
@@ -281,14 +318,90 @@ describe('the death of CRIU', () => {
   })
 })
 
+/** The same image, whose processes are root's: where Berth has not CAP_SYS_RESOURCE, CRIU saves no others. */
+async function ofRoot({ digest, config }: Image): Promise<string> {
+  const store = await openStore(IMAGES_DIR, systemClock)
+  const identity = createHash('sha256').update(`${digest} of root`).digest('hex')
+  const { image } = await store.make(
+    `sha256:${identity}`,
+    async ({ rootfs }) => {
+      const source = (await store.find(digest))?.rootfs ?? ''
+      await runOrThrow('cp', ['--archive', '--link', source, rootfs], { timeoutMs: 60_000 })
+      return { reference: 'berth.local/of-root:1', config: { ...config, user: 'root' } }
+    },
+    AbortSignal.timeout(120_000),
+  )
+  return image.digest
+}
+
+describe('real servers', () => {
+  const { suite } = withEngine()
+  const engine = suite.engine
+  const servers: [string, Server][] = [
+    [
+      'redis',
+      {
+        image: 'berth.local/redis:7',
+        run: { entrypoint: ['redis-server'], cmd: [] },
+        write: 'redis-cli set word remembered > /dev/null; redis-cli config set save "" > /dev/null',
+        read: 'redis-cli get word',
+        kept: 'remembered',
+      },
+    ],
+    [
+      'python’s web server',
+      {
+        image: 'berth.local/python:3.11',
+        run: { entrypoint: ['python3', '-u', '-c', COUNTING_WEB_SERVER], cmd: [] },
+        write: ASK_WEB_SERVER,
+        read: ASK_WEB_SERVER,
+        kept: '2',
+      },
+    ],
+  ]
+
+  it.each(servers)('go on after a suspension, and in a fork: %s', async (_name, server) => {
+    const imageDigest = await ofRoot(await engine().pull(server.image))
+    const run = {
+      hostname: 'unit',
+      entrypoint: null,
+      cmd: null,
+      env: {},
+      files: [],
+      searchDomain: 's.internal',
+    }
+    const given = { ...run, ...server.run }
+    const size = { cpus: 1, memoryMb: 512, pids: 256, diskGb: 2 }
+    const ref = await suite.running(given, { imageDigest, size })
+    const said = async (to: MachineRef, script: string) => {
+      const { exitCode, stdout, stderr } = await suite.exec(to, ['bash', '-c', script], { timeoutMs: 60_000 })
+      return exitCode === 0 ? stdout.trim() : `${exitCode} ${stderr}`
+    }
+    await eventually(async () => ((await said(ref, server.write)).match(/^(?:1|)$/) ? true : null), 60_000)
+    const { id } = suite.specOf({})
+    const forked = await engine().fork([{ id, source: ref, networkGroup: 1, run: given }])
+    expect(forked).toMatchObject([{ copied: 'memory' }])
+    const copy = { id, generation: 1 }
+    expect(await engine().start(copy, given)).toEqual({ resumed: true })
+    expect(await said(copy, server.read)).toBe(server.kept)
+    await engine().destroy(id)
+
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    const again = { ...ref, generation: 2 }
+    expect(await engine().start(again, given)).toEqual({ resumed: true })
+    expect(await said(again, server.read)).toBe(server.kept)
+  })
+})
+
 describe('an engine that dies in the middle of a suspension', () => {
   let wishes: string
   beforeAll(async () => {
     wishes = await mkdtemp('/var/tmp/berth-wishes-')
   })
   afterAll(async () => await rm(wishes, { recursive: true }))
-  const { suite, paths, running, next, counts } = withEngine({}, (options) =>
-    openEngineProcess(options, wishes),
+  const { suite, paths, running, next, counts } = withEngine(
+    () => ({}),
+    (options) => openEngineProcess(options, wishes),
   )
 
   it('leaves a run that can go on, and be suspended again', async () => {
@@ -311,9 +424,9 @@ describe('an engine that dies in the middle of a suspension', () => {
 })
 
 describe('without a CRIU that works', () => {
-  const { suite, running, expectAnew } = withEngine({
+  const { suite, running, expectAnew } = withEngine(() => ({
     runtimes: { ...runtimeDefaults, criu: ['/bin/false'] },
-  })
+  }))
   const engine = suite.engine
 
   it('an engine says so, ends what is to be suspended with grace, and copies disks', async () => {

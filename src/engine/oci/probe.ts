@@ -1,7 +1,7 @@
 // What this host can run, found out by doing it: each class runs a trivial container once at start-up, and where
 // memory can be kept, one is saved and restored (probe-memory.ts).
 
-import { access, constants, mkdir, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run } from '../../lib/process.ts'
 import type { Capabilities, ClassCapability, IsolationClass } from '../engine.ts'
@@ -15,6 +15,8 @@ import { runcRuntime, runscRuntime, writeMaskedRunsc } from './runtime.ts'
 import { SECCOMP_PROFILE } from './seccomp.ts'
 
 const PROBE_TIMEOUT_MS = 20_000
+/** Bit 24. */
+const CAP_SYS_RESOURCE = 1n << 24n
 
 /**
  * Its checkpoints are made by a sandbox that runs: they are not of the instant at which its disk is copied. Where it
@@ -96,7 +98,8 @@ async function probeCriu(
     const criu = await openCriu(paths.criu, program)
     if (!criu) continue
     const said = await tryMemory(paths, { ...runtime, criu }, instanceId)
-    if (said === null) return { criu, memory: { available: true, detail: `CRIU ${criu.version}` } }
+    if (said === null)
+      return { criu, memory: { available: true, detail: `CRIU ${criu.version}${await limits()}` } }
     detail = `CRIU ${criu.version} could not save and restore a container: ${said}`
   }
   return { criu: null, memory: { available: false, detail } }
@@ -125,6 +128,13 @@ async function probeGvisor(
     return unavailable('gvisor', `runsc ${version} could not run a container: ${saidMasked}`)
   const detail = `runsc ${version}, with /proc/sys/net hidden from it`
   return { capability: { class: 'gvisor', available: true, detail, memory: noGvisorMemory }, runtime: masked }
+}
+
+/** Without that capability the kernel tells it nothing of what limits another user's processes. */
+async function limits(): Promise<string> {
+  const mask = /^CapEff:\s+([0-9a-f]+)$/m.exec(await readFile('/proc/self/status', 'utf8'))?.[1] ?? '0'
+  const isWhole = (BigInt(`0x${mask}`) & CAP_SYS_RESOURCE) !== 0n
+  return isWhole ? '' : ', without CAP_SYS_RESOURCE only of units whose processes are all root’s'
 }
 
 function unavailable(name: IsolationClass, detail: string): { capability: ClassCapability } {

@@ -1,8 +1,8 @@
 // The only file that knows how runc and runsc are called.
 
-import { readdir, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ProcessFailed, run, type RunResult } from '../../lib/process.ts'
+import { run, type RunResult } from '../../lib/process.ts'
 import type { IsolationClass } from '../engine.ts'
 import type { Criu } from './criu.ts'
 
@@ -139,7 +139,20 @@ export async function checkpointContainer(
     cwd: directory,
     env: { PATH: runtime.criu.searchPath },
   })
-  if (said.exitCode !== 0) throw new ProcessFailed(runtime.binary, ['checkpoint'], said)
+  if (said.exitCode === 0) return
+  const why = said.timedOut ? 'it took too long' : await criuErrors(join(directory, 'dump.log'))
+  throw new Error(`a checkpoint failed: ${why || said.stderr.slice(-300)}`)
+}
+
+/** The last of what CRIU calls an error in its log; runc only says where that is. */
+export async function criuErrors(log: string): Promise<string> {
+  const lines = (await readFile(log, 'utf8').catch(() => '')).split('\n')
+  // One that every call has where the engine may not raise limits.
+  const errors = lines.filter((line) => line.includes(' Error (') && !line.includes('RLIMIT_NOFILE'))
+  return errors
+    .slice(-3)
+    .map((line) => line.replace(/^\(\S+\)\s+/, '').slice(0, 200))
+    .join('; ')
 }
 
 /** Whether commands can be run in a container that was just restored. */

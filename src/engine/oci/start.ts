@@ -5,6 +5,7 @@
 
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { allSettled } from '../../lib/all-settled.ts'
 import { beginningOf } from '../beginning.ts'
 import type { MachineRef, RunSpec, Started } from '../engine.ts'
@@ -24,7 +25,7 @@ import type { RunPaths } from './paths.ts'
 import { saveRecord } from './record.ts'
 import { removeRemains, takeBack, untilClean } from './remains.ts'
 import { enterRestored, prepareRestore } from './restore.ts'
-import { type Runtime, startContainer } from './runtime.ts'
+import { criuErrors, type Runtime, startContainer } from './runtime.ts'
 import { explainStartFailure } from './start-failure.ts'
 import { endRun } from './stop.ts'
 import { detachMount, mountOverlay } from './syscalls.ts'
@@ -88,7 +89,8 @@ async function tryToResume(
     await launch(host, { ...launched, memory })
     return true
   } catch (error) {
-    host.log.warn({ error, machine: id }, 'a machine begins anew: its memory could not be restored')
+    const why = await criuErrors(join(launched.paths.dir, 'restore.log'))
+    host.log.warn({ error, why, machine: id }, 'a machine begins anew: its memory could not be restored')
     await undo()
     return false
   } finally {
