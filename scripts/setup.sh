@@ -4,6 +4,7 @@
 # ends. Usage: sh scripts/setup.sh [test]   ("test" adds what the host tests need)
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/criu.sh
 
 packages='runc conmon skopeo umoci btrfs-progs nftables iproute2 busybox-static mmdebstrap bubblewrap
   libnss-myhostname conntrack runsc'
@@ -19,6 +20,7 @@ main() {
 
   [ "${1-}" != test ] || packages="$packages $test_packages"
   install_packages
+  provide_criu
   install_node_modules
   make_users
 }
@@ -81,10 +83,11 @@ choose_runsc() {
 
 has_backported_runsc() { apt-cache madison runsc | grep -q bookworm-backports; }
 
-# The mirror that serves bookworm here, so that a house with its own archive stays with it.
+# The mirror that serves this Debian here, so that a house with its own archive stays with it.
 debian_mirror() {
+  . /etc/os-release
   apt-get indextargets --format '$(SITE) $(CODENAME)' 'Created-By: Packages' 2>/dev/null |
-    awk '$2 == "bookworm" { print $1; found = 1; exit } END { if (!found) print "http://deb.debian.org/debian" }'
+    awk -v suite="${VERSION_CODENAME-}" '$2 == suite { print $1; found = 1; exit } END { if (!found) print "http://deb.debian.org/debian" }'
 }
 
 # The tests start a registry of their own, on a port of their own: Debian's service is not wanted.

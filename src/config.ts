@@ -38,6 +38,8 @@ export type Config = {
   gatewayPublicMysql: number | null
   publicUrl: string
   isolation: 'auto' | 'gvisor' | 'runc'
+  /** The program that saves memory of runc machines, in place of those that are tried. */
+  criu: string | null
   databaseUrl: string | null
   sleepDefault: string
   sleepMax: string
@@ -84,6 +86,7 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayPublicMysql: port(env, 'BERTH_GATEWAY_PUBLIC_MYSQL'),
     publicUrl: env['BERTH_PUBLIC_URL'] ?? httpUrl(apiAddress),
     isolation: oneOf(env, 'BERTH_ISOLATION', ['auto', 'gvisor', 'runc']),
+    criu: env['BERTH_CRIU'] === undefined ? null : resolve(env['BERTH_CRIU']),
     databaseUrl: env['DATABASE_URL'] ?? null,
     sleepDefault: sleepWindow(env, 'BERTH_SLEEP_DEFAULT', '30m'),
     sleepMax: sleepWindow(env, 'BERTH_SLEEP_MAX', 'never'),

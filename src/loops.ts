@@ -1,6 +1,7 @@
 // The work nobody asks for: it takes no input, reads the store, and may run twice and in two processes.
 
 import type { App } from './app.ts'
+import { resumeForks } from './domain/forks/way.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
 import { followWallClock } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
@@ -18,6 +19,7 @@ const loops = [
   { name: 'give memory back', everyMs: SECOND, round: giveMemoryBack },
   { name: 'destroy errored units', everyMs: 5 * SECOND, round: destroyErroredUnits },
   { name: 'resume passing units', everyMs: 5 * SECOND, round: resumePassingUnits },
+  { name: 'resume forks', everyMs: 5 * SECOND, round: resumeForks },
   { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },
   { name: 'follow the wall clock', everyMs: SECOND, round: followWallClock },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },

@@ -37,7 +37,7 @@ const makeStack = defineRoute({
     await app.db.transaction().execute(async (db) => {
       await once?.claim(db)
       const made = { id: newId('stack'), name }
-      await insertStack(db, { ...made, teamId, createdAt: app.clock.now(), sleep: null })
+      await insertStack(db, { ...made, teamId, createdAt: app.clock.now(), sleep: null, isUnnamed: false })
       await once?.keep(db, made)
       return made
     }),

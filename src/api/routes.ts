@@ -3,8 +3,10 @@
 
 import { z } from 'zod'
 import { noBody } from './body.ts'
+import { forkRoutes } from './forks.ts'
 import { openApiDocument } from './openapi.ts'
 import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
+import { stackRoutes } from './stacks.ts'
 import { unitRoutes } from './units.ts'
 
 const describeService = defineOpenRoute({
@@ -27,4 +29,4 @@ const describeService = defineOpenRoute({
   handle: async () => openApiDocument(routes),
 })
 
-export const routes: readonly Route[] = [...unitRoutes, describeService]
+export const routes: readonly Route[] = [...unitRoutes, ...stackRoutes, ...forkRoutes, describeService]

@@ -20,6 +20,8 @@ export const limits = {
   envEntries: 256,
   envBytes: MB,
   secretNameLength: 128,
+  /** Units of a stack that are copied at once: all of them stand still for the same instant. */
+  forkUnits: 32,
   ports: 32,
   portMax: 65535,
   volumeGb: { min: 1, max: 500, default: 2 },

@@ -4,6 +4,7 @@
 // A unit on its way keeps the reason it was stopped for, which tells where the way leads: `stopping`
 // with `idle` ends asleep, with any other reason stopped; `starting` with `user` or `exited` came from
 // stopped and goes back there when it fails, with another reason it goes to sleep.
+// A `creating` unit that has one is a copy of a unit that does not run: `idle` leads to sleep, another to stopped.
 //
 // Sleep has two tiers behind its one state (design 3). `frozen` says which: the machine stands still and
 // wakes in milliseconds, or there is none and it starts anew.
@@ -43,7 +44,10 @@ type Transition = {
 export const transitions = {
   /** Healthcheck passed, or without one the process has started. */
   ready: { from: ['creating', 'starting'], to: 'running', reason: null, frozen: false },
-  createFailed: { from: ['creating'], to: 'error' },
+  createFailed: { from: ['creating'], to: 'error', reason: null },
+  /** Copies of what sleeps and of what is stopped: they are there, and were never started. */
+  copiedAsleep: { from: ['creating'], to: 'sleeping', when: ['idle'] },
+  copiedStopped: { from: ['creating'], to: 'stopped', when: ['user', 'cap', 'credits'] },
   /** The run it was to go on with came to nothing: another one begins. */
   again: { from: ['creating', 'starting'], frozen: false, newRun: true },
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { coreFinding, mitigationsFinding, pathFinding, swapFinding } from './host.ts'
+import { memoryFinding } from './isolation.ts'
 import { firewallFinding } from './network.ts'
 
 describe('the data directory', () => {
@@ -56,5 +57,31 @@ describe('other firewalls', () => {
       nftables: [chain('filter', 'FORWARD', 'accept'), chain('berth_ab12', 'forward', 'drop')],
     }
     expect(firewallFinding(listed).state).toBe('ok')
+  })
+})
+
+describe('the memory of units', () => {
+  const finding = (runc: { available: boolean; detail: string }) =>
+    memoryFinding({
+      capabilities: {
+        classes: [{ class: 'runc', available: true, detail: 'runc 1.1.5', memory: runc }],
+        defaultClass: 'runc',
+        defaultReason: '',
+      },
+    })
+
+  it('is lost for a reason that is said', () => {
+    expect(finding({ available: false, detail: 'CRIU 3.17.1 could not save a container' })).toMatchObject({
+      state: 'warn',
+      detail: 'runc loses it (CRIU 3.17.1 could not save a container)',
+      advice: expect.stringContaining('BERTH_CRIU'),
+    })
+  })
+
+  it('is kept where one class keeps it', () => {
+    expect(finding({ available: true, detail: 'CRIU 4.2.1' })).toEqual({
+      state: 'ok',
+      detail: 'runc keeps it (CRIU 4.2.1)',
+    })
   })
 })

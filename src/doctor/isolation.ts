@@ -1,27 +1,30 @@
-// Which isolation classes this host can run, found out as the engine does: by running a container in each.
+// Which isolation classes this host can run and which of them keep memory, found out as the engine does: by running a
+// container in each.
 
 import { randomInt } from 'node:crypto'
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { IsolationClass } from '../engine/engine.ts'
+import type { Config } from '../config.ts'
 import { createPaths } from '../engine/oci/paths.ts'
 import { type Probe, probeRuntimes } from '../engine/oci/probe.ts'
+import { runtimeOptions } from '../engine/oci/runtime.ts'
 import { SECOND } from '../lib/clock.ts'
 import { run } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
 
 export const isolationChecks: Check[] = [
-  { name: 'isolation', run: ({ isolation }) => isolationFinding(isolation) },
+  { name: 'isolation', run: async (config) => await probeFinding(config, classesFinding) },
+  { name: 'memory of units', run: async (config) => await probeFinding(config, memoryFinding) },
   { name: 'qgroups', run: quotaFinding },
 ]
 
-async function isolationFinding(asked: 'auto' | IsolationClass): Promise<Finding> {
+async function probeFinding(config: Config, read: (probe: Probe) => Finding): Promise<Finding> {
   return await withScratch(async (dir) => {
     const paths = createPaths({ dataDir: dir, runDir: dir })
-    for (const path of [paths.helper, paths.runs]) await mkdir(path, { recursive: true })
+    for (const path of [paths.helper, paths.runs, paths.exits]) await mkdir(path, { recursive: true })
     await copyFile('/bin/busybox', join(paths.helper, 'busybox'))
     try {
-      return classesFinding(await probeRuntimes(paths, scratchId(), asked))
+      return read(await probeRuntimes(paths, scratchId(), config.isolation, runtimeOptions(config)))
     } catch (error) {
       return fail(error instanceof Error ? error.message : String(error), 'Run "npm run setup".')
     }
@@ -36,6 +39,18 @@ function classesFinding({ capabilities }: Probe): Finding {
   const detail = `${listed.join('; ')}. Default: ${defaultClass}`
   if (defaultClass === 'gvisor') return ok(detail)
   return warn(detail, 'runc shares the kernel with units: give it to teams you trust only.')
+}
+
+export function memoryFinding({ capabilities: { classes } }: Pick<Probe, 'capabilities'>): Finding {
+  const listed = classes.map(
+    ({ class: name, memory: { available, detail } }) =>
+      `${name} ${available ? 'keeps' : 'loses'} it (${detail})`,
+  )
+  if (classes.some(({ memory }) => memory.available)) return ok(listed.join('; '))
+  return warn(
+    listed.join('; '),
+    'Units that slept long start anew, and forks copy disks: run "npm run setup", or set BERTH_CRIU to a newer CRIU.',
+  )
 }
 
 /** Limits on disks, on a small pool of its own. */

@@ -11,8 +11,6 @@ type Program = {
   minimum: string
   /** Without it Berth still starts, and this is what is missing then. */
   optional?: string
-  /** The set-up leaves it to the operator. */
-  byHand?: true
 }
 
 /** Minimum: what Debian 12 has, unless a comment says why it must be newer. */
@@ -35,14 +33,6 @@ export const programs = [
   { command: 'ip', args: ['-V'], package: 'iproute2', minimum: '6.1' },
   { command: 'busybox', args: [], package: 'busybox-static', minimum: '1.35' },
   { command: 'mmdebstrap', args: ['--version'], package: 'mmdebstrap', minimum: '1.3' },
-  {
-    command: 'criu',
-    args: ['--version'],
-    package: 'criu',
-    minimum: '3.17',
-    optional: 'copies of memory (without it, forks copy disks)',
-    byHand: true,
-  },
 ] as const satisfies Program[]
 
 export const programChecks: Check[] = programs.map((program) => ({
@@ -53,8 +43,7 @@ export const programChecks: Check[] = programs.map((program) => ({
 async function checkProgram(program: Program): Promise<Finding> {
   const missing = program.optional === undefined ? fail : warn
   const loss = program.optional === undefined ? '' : ` for ${program.optional}`
-  const setup = program.byHand ? 'Install' : 'Run "npm run setup", or install'
-  const install = `${setup} the Debian package ${program.package}${loss}.`
+  const install = `Run "npm run setup", or install the Debian package ${program.package}${loss}.`
   const shown = await run(program.command, program.args, { timeoutMs: MINUTE }).catch(() => null)
   if (!shown) return missing('not installed', install)
   const version = versionIn(shown.stdout + shown.stderr)

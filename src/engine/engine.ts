@@ -14,6 +14,8 @@ export type ClassCapability = {
   available: boolean
   /** Runtime and version where available, else what to install or change. */
   detail: string
+  /** Whether what is in a machine's memory can outlive its run, as shown by a probe that did it. */
+  memory: { available: boolean; detail: string }
 }
 
 export type Capabilities = {
@@ -63,6 +65,22 @@ export type RunSpec = {
 }
 
 export type MachineRef = { id: string; generation: number }
+
+/** How a run began: with what an earlier one had in memory, or anew. */
+export type Started = { resumed: boolean }
+
+/** A machine to be made as a copy of another one: of its image, class, size, disk and volume. */
+export type ForkSpec = {
+  id: string
+  /** `generation`: the newest run of the source the caller knows of. */
+  source: MachineRef
+  networkGroup: number
+  /** What its first run will be started with. Null: it will not be started now, and needs no memory. */
+  run: RunSpec | null
+}
+
+/** `copied`: what it has of its source. Memory is promised by the start that uses it, not before (`Started`). */
+export type Forked = { status: MachineStatus; copied: 'memory' | 'disk' }
 
 /** How a run ended. `code` is 128 + n for signal n (spec 2.1). */
 export type Exit = { code: number; oomKilled: boolean; at: Date }
@@ -120,11 +138,31 @@ export interface Engine {
    * Starts a run; answers once its first process has been executed. An older run that is still there is
    * killed first. Throws `run_lost` for a generation that was used up by a start that came to nothing, or by
    * a run the host lost: it will never run, ask with a newer one.
+   *
+   * Where memory was kept for the machine (`suspend`, `fork`) the run goes on from there, if it is to begin as the
+   * one before it did: with the same command, environment and boot files. Memory is used once, and on any doubt
+   * about it the run begins anew, as if there were none.
    */
-  start(ref: MachineRef, run: RunSpec): Promise<void>
+  start(ref: MachineRef, run: RunSpec): Promise<Started>
 
-  /** SIGTERM, after `graceMs` SIGKILL to all of it. A frozen run is thawed for it. Keeps disk, volume and address. */
+  /** SIGTERM, after `graceMs` SIGKILL to all of it. A frozen run is thawed for it. Keeps disk, volume and address, and nothing of its memory. */
   stop(ref: MachineRef, graceMs: number): Promise<void>
+
+  /**
+   * Ends a run, frozen or not, and keeps what it has in memory for the machine's next start, where its class can.
+   * Answers whether it does; where it does not, the run is ended as `stop` ends it. A run that has ended has
+   * nothing to keep.
+   */
+  suspend(ref: MachineRef, graceMs: number): Promise<boolean>
+
+  /**
+   * Makes machines as copies of others, all of them or none. Disks and volumes are of one instant, whatever runs on
+   * them: sources that run stand still for it, for less than half a second, and go on with their connections; what
+   * does not run is not woken. Where the class can, and a copy is to begin as its source's run did (`run`), its
+   * memory of that instant is copied too, if it is small enough for that time. A machine that exists already is
+   * answered as it is. Throws `unknown_machine` for a source that is not there, `host_full`.
+   */
+  fork(forks: ForkSpec[]): Promise<Forked[]>
 
   /**
    * Stops every process of a run where it stands: no CPU from then on, memory and connections kept. The run

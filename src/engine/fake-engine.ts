@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Capacity, Engine, ExecOutput, ExecRequest, Image, ImageConfig } from './engine.ts'
 import type { MachineRef, MachineSpec, MachineStatus } from './engine.ts'
 import { EngineError, type EngineErrorKind } from './errors.ts'
+import { copyMachine, forkedOf } from './fake/fork.ts'
 import {
   type Call,
   createFaults,
@@ -17,6 +18,7 @@ import {
   slow,
 } from './fake/faults.ts'
 import { readFrom, writeInto } from './fake/files.ts'
+import { memoryOf } from './fake/memory.ts'
 import {
   endRun,
   execInRun,
@@ -53,6 +55,8 @@ export type FakeControls = {
   sendPackets(ids: string[]): void
   /** What the host has from now on. */
   setCapacity(capacity: Partial<Capacity>): void
+  /** Whether what machines have in memory can be kept and copied from now on; if not, what was kept is lost. */
+  setMemory(available: boolean): void
   /** The host went down under it. */
   loseMachine(id: string): void
   /** The engine process dies and is started again: what was in flight rejects, machines go on. */
@@ -72,6 +76,8 @@ const DEFAULT_CONFIG: ImageConfig = {
 
 /** SIGTERM, as a well-behaved process ends of it. */
 const STOPPED_CODE = 143
+/** SIGKILL, as a process ends whose memory was kept. */
+const KEPT_CODE = 137
 
 export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
   const faults = createFaults()
@@ -83,6 +89,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
   const capacity: Capacity = { cpus: 2, memoryMb: 65_536, availableMemoryMb: 65_536 }
   const execHandlers: ExecHandler[] = []
   let addressesGiven = 0
+  let canKeepMemory = true
 
   const find = (id: string): FakeMachine => {
     const machine = machines.get(id)
@@ -113,8 +120,8 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
     capabilities: async () =>
       await faults.run(call('capabilities'), async () => ({
         classes: [
-          { class: 'gvisor', available: true, detail: 'fake' },
-          { class: 'runc', available: true, detail: 'fake' },
+          { class: 'gvisor', available: true, detail: 'fake', memory: memoryCapability() },
+          { class: 'runc', available: true, detail: 'fake', memory: memoryCapability() },
         ],
         defaultClass: 'gvisor',
         defaultReason: 'The fake engine isolates nothing.',
@@ -137,9 +144,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         if (existing) return existing.status
         const image = images.get(spec.imageDigest)
         if (!image) throw new EngineError('image_not_found', 'The image of this machine is not here.')
-        addressesGiven += 1
-        const address = `10.99.${Math.floor(addressesGiven / 250)}.${1 + (addressesGiven % 250)}`
-        const machine = newMachine(spec, image.config, address)
+        const machine = newMachine(spec, image.config, nextAddress())
         machines.set(spec.id, machine)
         return machine.status
       }),
@@ -148,17 +153,43 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
       await faults.run(call('start', ref), async () => {
         const machine = find(ref.id)
         const { generation, state } = machine.status
-        if (ref.generation < generation) return
-        if (ref.generation === generation && state !== 'lost') return
-        if (ref.generation === generation) throw new EngineError('run_lost', `The run of ${ref.id} is lost.`)
-        end(machine, exited(STOPPED_CODE))
-        startRun(machine, ref.generation, run, clock, (code) => end(machine, exited(code)))
+        if (ref.generation < generation) return { resumed: false }
+        if (ref.generation === generation && state === 'lost')
+          throw new EngineError('run_lost', `The run of ${ref.id} is lost.`)
+        if (ref.generation > generation) {
+          end(machine, exited(STOPPED_CODE))
+          startRun(machine, ref.generation, run, clock, (code) => end(machine, exited(code)))
+        }
+        return { resumed: machine.run?.resumed ?? false }
       }),
 
     stop: async (ref) =>
       await faults.run(call('stop', ref), async () => {
         const machine = find(ref.id)
-        if (machine.status.generation === ref.generation) end(machine, exited(STOPPED_CODE))
+        if (machine.status.generation !== ref.generation) return
+        machine.memory = null
+        end(machine, exited(STOPPED_CODE))
+      }),
+
+    suspend: async (ref) =>
+      await faults.run(call('suspend', ref), async () => {
+        const machine = find(ref.id)
+        if (machine.status.generation !== ref.generation) return false
+        if (canKeepMemory && machine.run) machine.memory = memoryOf(machine, ref.generation)
+        const kept = machine.memory?.generation === ref.generation
+        end(machine, exited(kept ? KEPT_CODE : STOPPED_CODE))
+        return kept
+      }),
+
+    fork: async (forks) =>
+      await faults.run(call('fork', forks[0]), async () => {
+        const sources = forks.map(({ source }) => find(source.id))
+        for (const [i, fork] of forks.entries()) {
+          const source = sources[i]
+          if (!source || machines.has(fork.id)) continue
+          machines.set(fork.id, copyMachine(source, fork, nextAddress(), canKeepMemory))
+        }
+        return forks.map(({ id }) => forkedOf(find(id)))
       }),
 
     freeze: async (ref) => await faults.run(call('freeze', ref), async () => setFrozen(findRun(ref), true)),
@@ -253,6 +284,15 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
       }),
   }
 
+  function nextAddress(): string {
+    addressesGiven += 1
+    return `10.99.${Math.floor(addressesGiven / 250)}.${1 + (addressesGiven % 250)}`
+  }
+
+  function memoryCapability() {
+    return { available: canKeepMemory, detail: 'fake' }
+  }
+
   function snapshot(): MachineStatus[] {
     return [...machines.values()].map((machine) => machine.status)
   }
@@ -294,6 +334,10 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
       for (const tell of trafficWatchers) tell(ids)
     },
     setCapacity: (changed) => void Object.assign(capacity, changed),
+    setMemory: (available) => {
+      canKeepMemory = available
+      if (!available) for (const machine of machines.values()) machine.memory = null
+    },
     loseMachine: (id) => end(find(id), { state: 'lost', exit: null }),
     crash: () => faults.crash(),
   }

@@ -17,6 +17,9 @@ const MB = 1024 * KB
 /** What standard input of a command may hold. */
 export const STDIN_BYTES = 4 * MB
 
+/** How many machines may be copied together: far more units than a stack has. */
+const FORKS = 500
+
 const date = z.codec(z.iso.datetime(), z.date(), {
   decode: (text) => new Date(text),
   encode: (value) => value.toISOString(),
@@ -55,6 +58,10 @@ const noNul = (max: number) =>
 const commandLine = z.array(noNul(limits.argvItemLength)).max(limits.argvItems)
 /** One string of a process's environment, as the kernel bounds it; how many there are the body's size does. */
 const env = z.record(z.string().regex(/^[^=\0]{1,1024}$/), noNul(128 * KB))
+const networkGroup = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1)
 /** Judged by machinePath, so that the caller hears `bad_path`. */
 const path = z.string().max(64 * KB)
 const cursor = z.string().max(256)
@@ -80,10 +87,7 @@ const machineSpec = z.strictObject({
   volume: z
     .strictObject({ mount: noNul(limits.volumeMountLength), gb: z.int().positive().max(limits.volumeGb.max) })
     .nullable(),
-  networkGroup: z
-    .int()
-    .min(0)
-    .max(2 ** 31 - 1),
+  networkGroup,
 })
 
 const runSpec = z.strictObject({
@@ -93,6 +97,16 @@ const runSpec = z.strictObject({
   env,
   files: bootFiles,
   searchDomain: domain,
+})
+
+const forkSpec = z.strictObject({ id, source: ref, networkGroup, run: runSpec.nullable() })
+
+const stopRequest = z.strictObject({
+  ref,
+  graceMs: z
+    .int()
+    .min(0)
+    .max(5 * MINUTE),
 })
 
 const execRequest = z.strictObject({
@@ -111,7 +125,14 @@ const logQuery = z.strictObject({
 })
 
 const capabilities = z.object({
-  classes: z.array(z.object({ class: z.enum(isolationClasses), available: z.boolean(), detail: z.string() })),
+  classes: z.array(
+    z.object({
+      class: z.enum(isolationClasses),
+      available: z.boolean(),
+      detail: z.string(),
+      memory: z.object({ available: z.boolean(), detail: z.string() }),
+    }),
+  ),
   defaultClass: z.enum(isolationClasses),
   defaultReason: z.string(),
 })
@@ -167,21 +188,24 @@ export const unaryOperations = {
   create: { request: machineSpec, answer: status, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
   start: {
     request: z.strictObject({ ref, run: runSpec }),
-    answer: nothing,
+    answer: z.object({ resumed: z.boolean() }),
     maxBodyBytes: 8 * MB,
     deadlineMs: 2 * MINUTE,
   },
-  stop: {
+  stop: { request: stopRequest, answer: nothing, maxBodyBytes: SMALL, deadlineMs: 7 * MINUTE },
+  suspend: { request: stopRequest, answer: z.boolean(), maxBodyBytes: SMALL, deadlineMs: 7 * MINUTE },
+  fork: {
     request: z.strictObject({
-      ref,
-      graceMs: z
-        .int()
-        .min(0)
-        .max(5 * MINUTE),
+      forks: z
+        .array(forkSpec)
+        .min(1)
+        .max(FORKS)
+        .refine((forks) => new Set(forks.map(({ id }) => id)).size === forks.length),
     }),
-    answer: nothing,
-    maxBodyBytes: SMALL,
-    deadlineMs: 7 * MINUTE,
+    answer: z.array(z.object({ status, copied: z.enum(['memory', 'disk']) })),
+    // What one start may send, for a handful of them: a stack's environments and boot files are small.
+    maxBodyBytes: 32 * MB,
+    deadlineMs: 2 * MINUTE,
   },
   freeze: { request: z.strictObject({ ref }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
   thaw: { request: z.strictObject({ ref }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },

@@ -7,6 +7,7 @@ import { uuidv7obj } from 'uuidv7'
 const idPrefixes = {
   unit: 'unit',
   stack: 'stack',
+  fork: 'fork',
   team: 'team',
   user: 'user',
   credential: 'cred',

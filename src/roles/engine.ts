@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import { openOciEngine } from '../engine/oci/oci-engine.ts'
+import { runtimeOptions } from '../engine/oci/runtime.ts'
 import { serveEngine } from '../engine/socket-server.ts'
 import { systemClock } from '../lib/clock.ts'
 import { getAccount } from '../lib/accounts.ts'
@@ -27,6 +28,7 @@ export const engineRole: Role = async ({ config, instance, runDir, stateDir, log
     resolverPort: RESOLVER_PORT,
     log,
     clock: systemClock,
+    runtimes: runtimeOptions(config),
     failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
   })
   const socket = await serveEngine({ engine, socketPath: engineSocketOf(runDir), socketGid: gid, log })

@@ -8,6 +8,7 @@ import type { AuditTable } from './audit.ts'
 import type { BootFilesTable } from './boot-files.ts'
 import type { CredentialsTable } from './credentials.ts'
 import type { EndpointsTable } from './endpoints.ts'
+import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
 import type { RunsTable } from './runs.ts'
@@ -33,6 +34,7 @@ export type Database = {
   heartbeats: HeartbeatsTable
   idempotency_keys: IdempotencyKeysTable
   endpoints: EndpointsTable
+  forks: ForksTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

@@ -13,6 +13,8 @@ import { up as endpoints } from './migrations/0006-endpoints.ts'
 import { up as revision } from './migrations/0007-revision.ts'
 import { up as frozenRoutes } from './migrations/0008-frozen-routes.ts'
 import { up as gatewayPorts } from './migrations/0009-gateway-ports.ts'
+import { up as stacks } from './migrations/0010-stacks.ts'
+import { up as forks } from './migrations/0011-forks.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -24,6 +26,8 @@ const migrations: Record<string, Migration> = {
   '0007-revision': { up: revision },
   '0008-frozen-routes': { up: frozenRoutes },
   '0009-gateway-ports': { up: gatewayPorts },
+  '0010-stacks': { up: stacks },
+  '0011-forks': { up: forks },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

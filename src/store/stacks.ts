@@ -1,6 +1,6 @@
-// Stacks: named groups of a team's units.
+// Stacks: named groups of a team's units. A deleted one keeps its row for the units that were in it.
 
-import { type Kysely, sql } from 'kysely'
+import { type ColumnType, type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
 
 export type StacksTable = {
@@ -10,29 +10,88 @@ export type StacksTable = {
   created_at: Date
   /** The window of those that sleep together; null while each unit has its own (spec 2.6). */
   sleep: string | null
+  /** Made for a unit that named none, and named by nobody since. */
+  unnamed: boolean
+  deleted_at: ColumnType<Date | null, never, Date>
 }
 
-export type StackRecord = { id: string; teamId: string; name: string; createdAt: Date; sleep: string | null }
+export type StackRecord = {
+  id: string
+  teamId: string
+  name: string
+  createdAt: Date
+  sleep: string | null
+  isUnnamed: boolean
+  deletedAt: Date | null
+}
 
 /** Until the transaction ends nobody else admits, names or counts anything of this team. */
 export async function lockTeam(db: Kysely<Database>, teamId: string): Promise<void> {
   await sql`select 1 from teams where id = ${teamId} for no key update`.execute(db)
 }
 
+/** Until the transaction ends nobody else names or deletes it. Whoever locks its units, too, locks them afterwards. */
+export async function lockStack(db: Kysely<Database>, id: string): Promise<void> {
+  await sql`select 1 from stacks where id = ${id} for no key update`.execute(db)
+}
+
+/** One that was deleted has no name any more. */
 export async function findStackByName(
   db: Kysely<Database>,
   { teamId, name }: { teamId: string; name: string },
 ): Promise<StackRecord | null> {
-  const row = await db
-    .selectFrom('stacks')
-    .select(['id', 'team_id as teamId', 'name', 'created_at as createdAt', 'sleep'])
+  const row = await selectStacks(db)
     .where('team_id', '=', teamId)
     .where('name', '=', name)
+    .where('deleted_at', 'is', null)
     .executeTakeFirst()
   return row ?? null
 }
 
-export async function insertStack(db: Kysely<Database>, stack: StackRecord): Promise<void> {
+/** The stack, if it is this team's; also one that was deleted. */
+export async function findStack(
+  db: Kysely<Database>,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<StackRecord | null> {
+  const row = await selectStacks(db).where('id', '=', id).where('team_id', '=', teamId).executeTakeFirst()
+  return row ?? null
+}
+
+/** Whether the id names a stack at all. Answers nothing about it. */
+export async function stackExists(db: Kysely<Database>, id: string): Promise<boolean> {
+  return (await db.selectFrom('stacks').select('id').where('id', '=', id).executeTakeFirst()) !== undefined
+}
+
+export type StackFilter = {
+  teamId: string
+  /** Only stacks made before the one of this id. */
+  before: string | null
+  limit: number
+}
+
+/** Newest first, with how many units each has. */
+export async function listStacksOfTeam(
+  db: Kysely<Database>,
+  { teamId, before, limit }: StackFilter,
+): Promise<(StackRecord & { unitCount: number })[]> {
+  return await selectStacks(db)
+    .select(
+      sql<number>`(select count(*)::int from units where stack_id = stacks.id and state <> 'destroyed')`.as(
+        'unitCount',
+      ),
+    )
+    .where('team_id', '=', teamId)
+    .where('deleted_at', 'is', null)
+    .$if(before !== null, (query) => query.where('id', '<', before ?? ''))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+export async function insertStack(
+  db: Kysely<Database>,
+  stack: Omit<StackRecord, 'deletedAt'>,
+): Promise<void> {
   await db
     .insertInto('stacks')
     .values({
@@ -41,6 +100,68 @@ export async function insertStack(db: Kysely<Database>, stack: StackRecord): Pro
       name: stack.name,
       created_at: stack.createdAt,
       sleep: stack.sleep,
+      unnamed: stack.isUnnamed,
     })
     .execute()
+}
+
+/** Somebody names it, so it does not go with its last unit. False: it just has. */
+export async function nameStack(
+  db: Kysely<Database>,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<boolean> {
+  const result = await db
+    .updateTable('stacks')
+    .set({ unnamed: false })
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows === 1n
+}
+
+export async function deleteStack(
+  db: Kysely<Database>,
+  { teamId, id, at }: { teamId: string; id: string; at: Date },
+): Promise<void> {
+  await db
+    .updateTable('stacks')
+    .set({ deleted_at: at })
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .where('deleted_at', 'is', null)
+    .execute()
+}
+
+/** With the stack locked, once a unit of it went. True: it was the last of a stack that nobody named. */
+export async function deleteStackOfLastUnit(
+  db: Kysely<Database>,
+  { id, at }: { id: string; at: Date },
+): Promise<boolean> {
+  const result = await db
+    .updateTable('stacks')
+    .set({ deleted_at: at })
+    .where('id', '=', id)
+    .where('unnamed', '=', true)
+    .where('deleted_at', 'is', null)
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('units')
+            .select('units.id')
+            .whereRef('units.stack_id', '=', 'stacks.id')
+            .where('units.state', '<>', 'destroyed'),
+        ),
+      ),
+    )
+    .executeTakeFirst()
+  return result.numUpdatedRows === 1n
+}
+
+function selectStacks(db: Kysely<Database>) {
+  return db
+    .selectFrom('stacks')
+    .select(['id', 'team_id as teamId', 'name', 'created_at as createdAt', 'sleep'])
+    .select(['unnamed as isUnnamed', 'deleted_at as deletedAt'])
 }

@@ -20,7 +20,8 @@ export async function findAddressOfName(
     .innerJoin('stacks', 'stacks.id', 'target.stack_id')
     .where('asker.address', '=', askerAddress)
     .where('asker.state', '<>', 'destroyed')
-    .where('target.state', '<>', 'destroyed')
+    // The name of a stack that is being deleted may be another's already.
+    .where('target.state', 'not in', ['destroying', 'destroyed'])
     .where('target.name', '=', asked.unit)
     .select('target.address')
   const scoped =

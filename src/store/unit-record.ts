@@ -3,6 +3,7 @@
 import type { ColumnType, Kysely, Selectable } from 'kysely'
 import type { Protocol } from '../contract/endpoint.ts'
 import type { Env } from '../contract/env.ts'
+import type { Copied } from '../contract/fork.ts'
 import type { Size } from '../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import type { Healthcheck } from '../contract/unit-spec.ts'
@@ -62,7 +63,12 @@ export type UnitsTable = {
   last_exit: StoredExit | null
   error: string | null
   destroys_at: Date | null
+  /** The unit it is a copy of. */
   forked_from: string | null
+  /** The fork that made it, which takes it along until it has arrived. */
+  fork_id: ColumnType<string | null, string | null | undefined, never>
+  /** What it has of that unit; null for one that is no copy. */
+  copied: ColumnType<Copied | null, Copied | null | undefined, Copied>
 }
 
 /** A unit as the domain sees it, with its stack's name, its live endpoints and what it has cost up to now. */
@@ -96,6 +102,8 @@ export type UnitRecord = {
   error: string | null
   destroysAt: Date | null
   forkedFrom: string | null
+  forkId: string | null
+  copied: Copied | null
   endpoints: EndpointRecord[]
   costNanoCents: bigint
 }
@@ -144,6 +152,8 @@ export function toRecord(
     error: row.error,
     destroysAt: row.destroys_at,
     forkedFrom: row.forked_from,
+    forkId: row.fork_id,
+    copied: row.copied,
     endpoints: row.endpoints.map(toEndpoint),
     costNanoCents: row.cost_nano_cents,
   }

@@ -4,6 +4,7 @@
 // other.
 
 import { type Kysely, sql } from 'kysely'
+import type { Copied } from '../contract/fork.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import type { Database } from './db.ts'
 import type { StoredExit } from './unit-record.ts'
@@ -34,6 +35,7 @@ export type StateFields = {
   lastExit?: StoredExit
   error?: string | null
   destroysAt?: Date | null
+  copied?: Copied
 }
 
 /** True for the one whose change it is. Only domain/units/transition.ts calls this. */
@@ -126,5 +128,6 @@ function toColumns(set: StateFields) {
     last_exit: set.lastExit,
     error: set.error,
     destroys_at: set.destroysAt,
+    copied: set.copied,
   }
 }

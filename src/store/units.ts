@@ -31,6 +31,18 @@ export async function lockUnit(db: Kysely<Database>, id: string): Promise<void> 
   await sql`select 1 from units where id = ${id} for no key update`.execute(db)
 }
 
+/** The same for all units of a stack, in the order in which everybody locks several. */
+export async function lockUnitsOfStack(db: Kysely<Database>, stackId: string): Promise<void> {
+  await sql`
+    select 1 from units where stack_id = ${stackId} and state <> 'destroyed' order by id for no key update
+  `.execute(db)
+}
+
+/** The same for all copies that a fork makes. */
+export async function lockUnitsOfFork(db: Kysely<Database>, forkId: string): Promise<void> {
+  await sql`select 1 from units where fork_id = ${forkId} order by id for no key update`.execute(db)
+}
+
 /** Whoever's it is: for the service's own work, never with a caller behind it. */
 export async function findUnitOfAnyTeam(
   db: Kysely<Database>,
@@ -74,6 +86,33 @@ export async function listUnitsOfTeam(db: Kysely<Database>, filter: UnitFilter):
   return rows.map(toRecord)
 }
 
+/** The units of these stacks, oldest first. */
+export async function listUnitsOfStacks(
+  db: Kysely<Database>,
+  { teamId, stackIds, now }: { teamId: string; stackIds: string[]; now: Date },
+): Promise<UnitRecord[]> {
+  const rows = await selectUnits(db, now)
+    .where('units.team_id', '=', teamId)
+    .where('units.stack_id', '=', sql<string>`any(${stackIds})`)
+    .where('units.state', '<>', 'destroyed')
+    .orderBy('units.id')
+    .execute()
+  return rows.map(toRecord)
+}
+
+/** Whatever became of them, oldest first. */
+export async function listUnitsByIds(
+  db: Kysely<Database>,
+  { teamId, ids, now }: { teamId: string; ids: string[]; now: Date },
+): Promise<UnitRecord[]> {
+  const rows = await selectUnits(db, now)
+    .where('units.team_id', '=', teamId)
+    .where('units.id', '=', sql<string>`any(${ids})`)
+    .orderBy('units.id')
+    .execute()
+  return rows.map(toRecord)
+}
+
 export async function unitNameTaken(
   db: Kysely<Database>,
   { stackId, name }: { stackId: string; name: string },
@@ -88,20 +127,43 @@ export async function unitNameTaken(
   return row !== undefined
 }
 
-/** Units that use up this credential's concurrency now. Call it with the team locked. */
+/** The copies that a fork has made, whatever became of them; oldest first. */
+export async function listUnitsOfFork(
+  db: Kysely<Database>,
+  { teamId, forkId, now }: { teamId: string; forkId: string; now: Date },
+): Promise<UnitRecord[]> {
+  const rows = await selectUnits(db, now)
+    .where('units.team_id', '=', teamId)
+    .where('units.fork_id', '=', forkId)
+    .orderBy('units.id')
+    .execute()
+  return rows.map(toRecord)
+}
+
+/**
+ * Units that use up this credential's concurrency now. What is being made to be asleep or stopped does not. Call it
+ * with the team locked.
+ */
 export async function countLiveUnits(db: Kysely<Database>, heldBy: string): Promise<number> {
   const { count } = await db
     .selectFrom('units')
     .select((select) => select.fn.countAll<bigint>().as('count'))
     .where('held_by', '=', heldBy)
     .where('state', 'in', liveStates)
+    .where((where) => where.or([where('state', '<>', 'creating'), where('stopped_reason', 'is', null)]))
     .executeTakeFirstOrThrow()
   return Number(count)
 }
 
-/** Of any team: what a crash, or an engine that was away, may have left half done. */
+/**
+ * Of any team: what a crash, or an engine that was away, may have left half done. Copies go with their fork
+ * (forks.ts).
+ */
 export async function listPassingUnits(db: Kysely<Database>, now: Date): Promise<UnitRecord[]> {
-  const rows = await selectUnits(db, now).where('units.state', 'in', passingStates).execute()
+  const rows = await selectUnits(db, now)
+    .where('units.state', 'in', passingStates)
+    .where((where) => where.or([where('units.state', '<>', 'creating'), where('units.fork_id', 'is', null)]))
+    .execute()
   return rows.map(toRecord)
 }
 

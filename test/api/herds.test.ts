@@ -51,7 +51,7 @@ function tally(statuses: number[]): Record<number, number> {
 
 describe.each([
   { tier: 'frozen', frozenForMs: Infinity, sleeps: 'freeze', wakes: 'thaw' },
-  { tier: 'stopped', frozenForMs: 0, sleeps: 'stop', wakes: 'start' },
+  { tier: 'stopped', frozenForMs: 0, sleeps: 'suspend', wakes: 'start' },
 ] as const)('five hundred calls at once wake a $tier', ({ frozenForMs, sleeps, wakes }) => {
   beforeAll(async () => {
     service = await startService({ frozenForMs })

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createServer } from '../../src/api/server.ts'
 import type { App } from '../../src/app.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
+import type { ForkResult } from '../../src/contract/fork.ts'
+import { resumeForks } from '../../src/domain/forks/way.ts'
 import { destroyErroredUnits } from '../../src/domain/units/destroy.ts'
 import { recover } from '../../src/domain/units/reconcile.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
@@ -49,6 +51,7 @@ describe('when the server dies', () => {
     }
     return {
       create: (owner: Owner, body: object = { spec }) => post<RunResult>(owner, '/v1/units', body),
+      fork: (owner: Owner, path: string) => post<ForkResult>(owner, path, {}),
       printenv: async (owner: Owner, unitId: string, name: string) =>
         (await post<{ stdout: string }>(owner, `/v1/units/${unitId}/exec`, { cmd: ['printenv', name] })).body
           .stdout,
@@ -63,6 +66,7 @@ describe('when the server dies', () => {
   async function lifeAfterCrash() {
     const app = domain.restarted()
     await recover(app)
+    await resumeForks(app)
     return await serve(app)
   }
 
@@ -75,9 +79,16 @@ describe('when the server dies', () => {
 
   /** Sends a create that is never answered, because the server dies at this place. */
   async function createAndDie(owner: Owner, place: string, body: object = { spec }): Promise<void> {
+    await askAndDie(place, (life) => life.create(owner, body))
+  }
+
+  async function askAndDie(
+    place: string,
+    ask: (life: Awaited<ReturnType<typeof serve>>) => Promise<unknown>,
+  ): Promise<void> {
     domain.troubles.set(place, 'crash')
     const life = await serve(domain.app)
-    const ended = life.create(owner, body).then(
+    const ended = ask(life).then(
       () => 'answered',
       () => 'cut off',
     )
@@ -116,6 +127,31 @@ describe('when the server dies', () => {
       await third.die()
     },
   )
+
+  const forkPlaces = [...['copy', 'start', 'ready'].map((step) => `fork.${step}`), 'idempotency.answer']
+  const forked = forkPlaces.flatMap((place) => [`${place}.before`, `${place}.after`])
+
+  test.each(forked)('at %s of a fork, a retry answers for the copies that are made once', async (place) => {
+    const owner = await makeOwner()
+    const first = await serve(domain.app)
+    await first.create(owner, { spec, stack: 'shop' })
+    await first.die()
+    await askAndDie(place, (life) => life.fork(owner, '/v1/stacks/shop/fork'))
+    const units = await unitsOf(owner)
+    expect(units).toHaveLength(2)
+
+    const second = await lifeAfterCrash()
+    const [answer, another] = await Promise.all([1, 2].map(() => second.fork(owner, '/v1/stacks/shop/fork')))
+    if (!answer || !another) throw new Error('nothing was answered')
+    expect(answer).toMatchObject({
+      status: 201,
+      body: { units: [{ state: 'running' }], copied: { web: 'memory' }, skipped: [] },
+    })
+    expect([answer, another].map(isReplay)).toEqual([true, true])
+    expect(told(another)).toEqual(told(answer))
+    expect((await unitsOf(owner)).map(({ id }) => id)).toEqual(units.map(({ id }) => id))
+    await second.die()
+  })
 
   test.each([0, 2 * HOUR])(
     'over a create that failed, a retry %i ms later answers the failure',

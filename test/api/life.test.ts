@@ -28,7 +28,7 @@ function isUsable(unit: Model['units'][number]): boolean {
 /** A command on the n-th unit, where there is one. */
 function onUnit(
   title: string,
-  act: (real: Real, id: string, unit: Model['units'][number]) => Promise<void>,
+  act: (real: Real, id: string, unit: Model['units'][number], model: Model) => Promise<void>,
 ): fc.Arbitrary<fc.AsyncCommand<Model, Real>> {
   return fc.nat(5).map((n) => ({
     check: ({ units }) => units.length > 0,
@@ -36,7 +36,7 @@ function onUnit(
       const index = n % model.units.length
       const unit = model.units[index]
       const id = real.ids[index]
-      if (unit && id !== undefined) await act(real, id, unit)
+      if (unit && id !== undefined) await act(real, id, unit, model)
     },
     toString: () => `${title}(${n})`,
   }))
@@ -86,6 +86,14 @@ const commands = [
     const { status } = await call(real, 'POST', `/v1/units/${id}/start`)
     expect(status).toBe(unit.state === 'destroyed' ? 409 : 200)
     if (unit.state !== 'destroyed') unit.state = 'running'
+  }),
+  onUnit('fork', async (real, id, unit, model) => {
+    const { status, body } = await call(real, 'POST', `/v1/units/${id}/fork`, {})
+    expect(status).toBe(unit.state === 'destroyed' ? 409 : 201)
+    for (const copy of body.units ?? []) {
+      real.ids.push(copy.id)
+      model.units.push({ name: copy.name, state: unit.state })
+    }
   }),
   onUnit('destroy', async (real, id, unit) => {
     const { status, body } = await call(real, 'DELETE', `/v1/units/${id}`)

@@ -4,10 +4,12 @@
 
 import { afterAll, beforeAll, describe } from 'vitest'
 import { bootFileClaims } from './claims/boot-files.ts'
+import { diskForkClaims } from './claims/disk-forks.ts'
 import { environmentClaims } from './claims/environment.ts'
 import { execClaims } from './claims/exec.ts'
 import { exitClaims } from './claims/exits.ts'
 import { fileClaims } from './claims/files.ts'
+import { forkClaims } from './claims/forks.ts'
 import { freezingClaims } from './claims/freezing.ts'
 import { hostileFileClaims } from './claims/hostile-files.ts'
 import { lifecycleClaims } from './claims/lifecycle.ts'
@@ -39,6 +41,9 @@ const claims = {
   freezing: freezingClaims,
   /** What a disk keeps over the ends of runs. */
   storage: storageClaims,
+  forks: forkClaims,
+  /** What a fork has of its source's disk and kernel, and what not. */
+  diskForks: diskForkClaims,
   limits: limitClaims,
   network: networkClaims,
   /** Packets between siblings, as use. */

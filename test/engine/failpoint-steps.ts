@@ -5,7 +5,7 @@ import type { Engine, MachineRef, MachineSpec, MachineStatus, RunSpec } from '..
 import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
 import { isEngineError } from '../../src/engine/errors.ts'
 
-export type Step = 'create' | 'start' | 'freeze' | 'thaw' | 'stop' | 'destroy'
+export type Step = 'create' | 'start' | 'freeze' | 'thaw' | 'fork' | 'suspend' | 'stop' | 'destroy'
 
 /** Files, so that the jail that writes them is passed; a process that heeds SIGTERM. */
 const run: RunSpec = {
@@ -20,6 +20,7 @@ const run: RunSpec = {
 export function stepOf(name: EngineFailpoint): Step {
   const [, area = ''] = name.split('.')
   if (area === 'exit' || area === 'remains') return 'stop'
+  if (area === 'memory') return name === 'engine.memory.take' ? 'start' : 'suspend'
   return area as Step
 }
 
@@ -28,6 +29,8 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
   // Who heeds SIGTERM need not be killed.
   const graceMs = name === 'engine.stop.kill' ? 0 : 1500
   const ref = (): MachineRef => ({ id: spec.id, generation })
+  /** Two at once, so that they are there together or not at all. */
+  const copies = ['a', 'b'].map((name) => `${spec.id}${name}`)
 
   const walk = {
     id: spec.id,
@@ -53,6 +56,9 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
       }
       if (step === 'thaw') await engine().freeze(ref())
       else await engine().thaw(ref())
+      if (step === 'fork') for (const id of copies) await engine().destroy(id)
+      // Nothing is flushed that is not there; what is appended is not written out by the file's being closed.
+      if (name === 'engine.fork.flush') await walk.sh('head -c 20M /dev/zero >> /data/unwritten')
     },
 
     /** As a caller does who may have tried before: what was cut short is done with a newer generation. */
@@ -69,6 +75,11 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
             }),
         freeze: async () => await engine().freeze(ref()),
         thaw: async () => await engine().thaw(ref()),
+        fork: async () =>
+          void (await engine().fork(
+            copies.map((id) => ({ id, source: ref(), networkGroup: spec.networkGroup, run: null })),
+          )),
+        suspend: async () => void (await engine().suspend(ref(), graceMs)),
         stop: async () => await engine().stop(ref(), graceMs),
         destroy: async () => await engine().destroy(spec.id),
       }
@@ -79,14 +90,20 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
     async says(step: Step): Promise<string> {
       const found = await walk.status()
       if (!found) return 'absent'
+      if (step === 'fork') {
+        const made = (await engine().list()).filter(({ id }) => copies.includes(id))
+        return `${await walk.asked()}${made.map(({ state }) => state).join(' ')}`
+      }
       if (found.state !== 'running' || found.frozen) return found.frozen ? 'frozen' : found.state
       return step === 'start' || step === 'thaw' ? await walk.asked() : 'running'
     },
 
     /** Its network files, its boot file and what it keeps, of which it keeps more each time. */
-    async asked(): Promise<string> {
+    asked: async (): Promise<string> =>
+      await walk.sh('echo x >> /data/kept; cat /srv/boot; grep -c nameserver /etc/resolv.conf; hostname'),
+
+    async sh(script: string): Promise<string> {
       let output = ''
-      const script = 'echo x >> /data/kept; cat /srv/boot; grep -c nameserver /etc/resolv.conf; hostname'
       const argv = ['sh', '-c', script]
       await engine().exec(ref(), { argv, stdin: null, timeoutMs: 20_000 }, ({ data }) => {
         output += data.toString()
@@ -103,6 +120,8 @@ export const after: Record<Step, string> = {
   start: 'boot\n1\nunit\n',
   freeze: 'frozen',
   thaw: 'boot\n1\nunit\n',
+  fork: 'boot\n1\nunit\ncreated created',
+  suspend: 'exited',
   stop: 'exited',
   destroy: 'absent',
 }

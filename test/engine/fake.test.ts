@@ -92,6 +92,31 @@ describe('scripted trouble', () => {
     expect(fake.machines()).toMatchObject([{ generation: 3, state: 'running' }])
   })
 
+  test('memory is kept by a suspension, used once, and lost when a test says so', async () => {
+    const { fake, ref, start } = await withMachine()
+    const shell = async (generation: number, script: string) => {
+      const lines: string[] = []
+      const request = { argv: ['sh', '-c', script], stdin: null, timeoutMs: 1000 }
+      await fake.exec({ ...ref, generation }, request, ({ data }) => void lines.push(data.toString()))
+      return lines.join('')
+    }
+    await start()
+    await shell(1, 'echo kept > /dev/shm/mark')
+    expect(await fake.suspend(ref, 0)).toBe(true)
+    expect(fake.machines()).toMatchObject([{ state: 'exited', exit: { code: 137 } }])
+    expect(await fake.suspend(ref, 0)).toBe(true)
+    expect(await fake.start({ ...ref, generation: 2 }, run)).toEqual({ resumed: true })
+    expect(await fake.start({ ...ref, generation: 2 }, run)).toEqual({ resumed: true })
+    expect(await shell(2, 'cat /dev/shm/mark')).toBe('kept\n')
+    await fake.stop({ ...ref, generation: 2 }, 0)
+    expect(await fake.start({ ...ref, generation: 3 }, run)).toEqual({ resumed: false })
+    expect(await shell(3, 'test -f /dev/shm/mark || echo gone')).toBe('gone\n')
+    expect(await fake.suspend({ ...ref, generation: 3 }, 0)).toBe(true)
+    fake.setMemory(false)
+    expect(await fake.start({ ...ref, generation: 4 }, run)).toEqual({ resumed: false })
+    expect(await fake.suspend({ ...ref, generation: 4 }, 0)).toBe(false)
+  })
+
   test('commands can be answered by the test', async () => {
     const { fake, ref, start } = await withMachine()
     await start()

@@ -237,6 +237,7 @@ describe('what another side may send', () => {
   const ref = { id: 'unit_1', generation: 1 }
   const exec = { argv: ['true'], stdin: null, timeoutMs: 1000 }
   const run = { hostname: 'a', entrypoint: null, cmd: null, env: {}, files: [], searchDomain: 'b' }
+  const fork = { id: 'unit_2', source: ref, networkGroup: 1, run: null }
   const refused: Record<string, [operation: string, body: unknown]> = {
     'an operation nobody knows': ['shutdown', {}],
     'a property of objects as an operation': ['constructor', {}],
@@ -271,6 +272,15 @@ describe('what another side may send', () => {
         ref,
         run: { ...run, files: [{ path: '/a', content: Buffer.alloc(256 * 1024 + 1).toString('base64') }] },
       },
+    ],
+    'a fork of nothing': ['fork', { forks: [] }],
+    'a fork whose id has a path in it': ['fork', { forks: [{ ...fork, id: '../unit_1' }] }],
+    'a fork of a source without a generation': ['fork', { forks: [{ ...fork, source: { id: 'unit_1' } }] }],
+    'a fork with half a run': ['fork', { forks: [{ ...fork, run: { ...run, env: null } }] }],
+    'two forks with one id': ['fork', { forks: [fork, fork] }],
+    'more forks than any stack has units': [
+      'fork',
+      { forks: Array.from({ length: 501 }, (_, i) => ({ ...fork, id: `unit_${i}` })) },
     ],
     'a digest with a path in it': ['create', { id: 'a', imageDigest: '../../x' }],
   }

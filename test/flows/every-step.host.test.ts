@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import { createWay } from '../../src/domain/units/create.ts'
 import { destroyWay } from '../../src/domain/units/destroy.ts'
+import { forkSaga } from '../../src/domain/forks/way.ts'
 import { coolWay, sleepWay } from '../../src/domain/units/fall-asleep.ts'
 import { startWay } from '../../src/domain/units/run.ts'
 import { stopWay } from '../../src/domain/units/stop.ts'
@@ -17,7 +18,7 @@ import { Drill, WITHIN_MS } from '../support/drill.ts'
 import { arm, disarm, stillArmed } from '../support/failpoints.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
 
-type Verb = 'create' | 'start' | 'wake' | 'sleep' | 'cool' | 'stop' | 'destroy'
+type Verb = 'create' | 'start' | 'wake' | 'sleep' | 'cool' | 'stop' | 'destroy' | 'fork'
 type Life = {
   role: 'server' | 'engine'
   isolation: 'runc' | 'gvisor'
@@ -31,10 +32,11 @@ const around = (saga: string, ...steps: string[]) =>
   steps.flatMap((step) => [`${saga}.${step}.before`, `${saga}.${step}.after`])
 
 const ways = [createWay, startWay, thawWay, sleepWay, coolWay, stopWay, destroyWay]
+const sagas = [...ways.map(({ saga }) => saga), forkSaga]
 const everyPlace = [
-  ...ways.flatMap(({ saga }) => around(saga.name, ...saga.steps.map(({ name }) => name))),
-  ...ways.flatMap(({ saga }) =>
-    saga.steps.flatMap(({ name, undo }) => (undo ? around(saga.name, `${name}.undo`) : [])),
+  ...sagas.flatMap(({ name, steps }) => around(name, ...steps.map((step) => step.name))),
+  ...sagas.flatMap(({ name: saga, steps }) =>
+    steps.flatMap(({ name, undo }) => (undo ? around(saga, `${name}.undo`) : [])),
   ),
   ...engineFailpoints.map((place) => `${place}.after`),
 ]
@@ -66,9 +68,15 @@ const serverLives: Life[] = [
   server([...around('stop', 'stop'), ...around('destroy', 'machine')]),
   server(around('start', 'start', 'ready')),
   server(around('start', 'start', 'ready'), { frozenFor: '0s', from: 'asleep' }),
-  server(around('cool', 'stop'), { frozenFor: '1s' }),
+  server(around('cool', 'suspend'), { frozenFor: '1s' }),
+  server(around('fork', 'copy')),
+  server(around('fork', 'start', 'ready')),
 ]
-const undoing = [...around('create', 'start.undo', 'machine.undo'), ...around('start', 'start.undo')]
+const undoing = [
+  ...around('create', 'start.undo', 'machine.undo'),
+  ...around('start', 'start.undo'),
+  ...around('fork', 'copy.undo'),
+]
 const gvisor = { isolation: 'gvisor' } as const
 const gvisorLives: Life[] = [
   server(
@@ -124,6 +132,7 @@ describe.concurrent.each(lanes)('killed in the middle $lane,', ({ lane, lives })
 
     it.each(undoing)('the server dies at %s, and the undoing goes on', async (place) => {
       if (place.startsWith('create.')) await expectCreateUndone(drill, place)
+      else if (place.startsWith('fork.')) await expectForkUndone(drill, place)
       else await expectStartUndone(drill, place)
     })
   })
@@ -138,6 +147,7 @@ async function expectUnharmed(drill: Drill, life: Life, place: string, units: Un
   if (verb === 'create') await expectOneEach(drill, [drill.newName(), drill.newName()])
   else if (verb === 'destroy')
     await drill.expectDestroys(await Promise.all([drill.makeUnit(), drill.makeUnit()]))
+  else if (verb === 'fork') await Promise.all(units.map((unit) => expectForks(drill, unit)))
   else await expectArrives(drill, verb, units)
   await eventually(async () => expect(await stillArmed(berth)).toEqual([]), WITHIN_MS)
   await eventually(async () => expect(await berth.pidOf(life.role)).not.toBe(before))
@@ -157,6 +167,7 @@ const verbsOfEffects: Record<string, Verb> = {
 function verbOf(place: string): Verb {
   const effect = place.replace(/\.(?:before|after)$/, '')
   if (effect.startsWith('engine.remains.')) return 'stop'
+  if (effect.startsWith('engine.memory.')) return 'fork'
   return verbsOfEffects[effect] ?? (effect.replace('engine.', '').split('.')[0] as Verb)
 }
 
@@ -166,7 +177,7 @@ async function prepare(drill: Drill, verb: Verb, { from }: Life, unit: Unit): Pr
   else if (verb === 'start') await drill.act(unit, 'stop')
 }
 
-const arrivals: Record<Exclude<Verb, 'create' | 'destroy'>, Partial<Unit>> = {
+const arrivals: Record<Exclude<Verb, 'create' | 'destroy' | 'fork'>, Partial<Unit>> = {
   start: { state: 'running', stoppedReason: null },
   wake: { state: 'running', stoppedReason: null },
   sleep: { state: 'sleeping', stoppedReason: 'idle' },
@@ -193,6 +204,37 @@ async function expectOneEach(drill: Drill, names: string[]): Promise<void> {
   expect(found.map(({ name }) => name).toSorted()).toEqual(names.toSorted())
   await expectInvariants(drill.berth, WITHIN_MS)
   await drill.expectDestroys(found)
+}
+
+/** By itself, and then together with its copy: several at once are noted down. */
+async function expectForks(drill: Drill, unit: Unit): Promise<void> {
+  const [name, into] = [drill.newName(), drill.newName()]
+  // With enough to be written out first.
+  const cmd = ['dd', 'if=/dev/zero', 'of=/root/large', 'bs=1M', 'count=32']
+  expect((await drill.act(unit, 'exec', { cmd })).status).toBe(200)
+  const one = await drill.fork(`units/${unit.id}`, { name })
+  const both = await drill.fork(`stacks/${unit.stackId}`, { into })
+  expect([one, both].map(({ status, body }) => [status, body.units?.map(({ state }) => state)])).toEqual([
+    [201, ['running']],
+    [201, ['running', 'running']],
+  ])
+  const copies = [...one.body.units, ...both.body.units]
+  for (const copy of copies) await drill.expectFiles({ ...copy, name: unit.name })
+  await drill.expectDestroys(copies)
+}
+
+async function expectForkUndone(drill: Drill, place: string): Promise<void> {
+  const unit = await drill.makeUnit()
+  await arm(drill.berth, 'server', 'fork.ready.before', 'error')
+  await arm(drill.berth, 'server', place, 'crash')
+  const name = drill.newName()
+  expect((await drill.fork(`units/${unit.id}`, { name })).status).toBe(502)
+  await eventually(async () => expect(await stillArmed(drill.berth)).toEqual([]))
+  await expectInvariants(drill.berth, WITHIN_MS)
+  const found = await drill.named([name])
+  expect(found.map(({ state }) => state)).toEqual(['error'])
+  await drill.expectFiles(unit)
+  await drill.expectDestroys([unit, ...found])
 }
 
 async function expectCreateUndone(drill: Drill, place: string): Promise<void> {

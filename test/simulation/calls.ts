@@ -2,6 +2,9 @@
 
 import type { App } from '../../src/app.ts'
 import type { Caller } from '../../src/domain/credentials/caller.ts'
+import { forkStack } from '../../src/domain/forks/fork-stack.ts'
+import { forkUnit } from '../../src/domain/forks/fork-unit.ts'
+import { destroyStack } from '../../src/domain/stacks/destroy.ts'
 import { createUnits } from '../../src/domain/units/create.ts'
 import { destroyUnit } from '../../src/domain/units/destroy.ts'
 import { execInUnit } from '../../src/domain/units/exec.ts'
@@ -33,6 +36,10 @@ export const paths = ['/data/a', '/data/b'] as const
 export type Wish =
   | { call: 'create'; name: string; stack: string; spec: keyof typeof specs; sleep: string; wait: boolean }
   | { call: 'start' | 'stop' | 'destroy' | 'get'; unit: number }
+  /** A stack is that of the unit. */
+  | { call: 'fork'; unit: number; name: string | undefined; stack: string | undefined; wait: boolean }
+  | { call: 'fork a stack'; unit: number; into: string | undefined; wait: boolean }
+  | { call: 'destroy a stack'; unit: number }
   | { call: 'exec'; unit: number; forS: number }
   | { call: 'write' | 'read'; unit: number; path: (typeof paths)[number] }
   | { call: 'sleep'; unit: number; sleep: string; stack: boolean; now: boolean }
@@ -75,6 +82,18 @@ export async function make(app: App, caller: Caller, wish: Wish, call: Call): Pr
       const { name, stack, spec, sleep, wait } = wish
       return await createUnits(app, caller, createBody({ name, sleep, ...specs[spec] }, { stack, wait }))
     }
+    case 'fork': {
+      const { name, stack, wait } = wish
+      const body = { name, stack, wait, waitTimeoutMs: 120_000 }
+      return await forkUnit(app, caller, id, body)
+    }
+    case 'fork a stack': {
+      const { into, wait } = wish
+      const { stackId } = await getUnit(app, caller, id)
+      return await forkStack(app, caller, stackId, { into, wait, waitTimeoutMs: 120_000 })
+    }
+    case 'destroy a stack':
+      return await destroyStack(app, caller, (await getUnit(app, caller, id)).stackId)
     case 'start':
       return await startUnit(app, caller, id)
     case 'stop':

@@ -80,6 +80,7 @@ export function createSimulatedEngine(
 
   /** What is done for a caller that has died meanwhile is for nobody, and keeps no unit awake. */
   async function whileAtWork<T>({ end }: Life, id: string, work: () => Promise<T>): Promise<T> {
+    if (end.signal.aborted) return await work()
     const count = (change: 1 | -1) => atWork.set(id, (atWork.get(id) ?? 0) + change)
     const leave = () => void count(-1)
     count(1)
@@ -93,7 +94,7 @@ export function createSimulatedEngine(
   }
 
   function engineOf(life: Life): Engine {
-    const onRun = async (operation: string, { id }: MachineRef, work: () => Promise<void>) =>
+    const onRun = async <T>(operation: string, { id }: MachineRef, work: () => Promise<T>) =>
       await ask(life, operation, id, work)
     const tell =
       <T>(what: string, listen: (item: T) => void) =>
@@ -112,6 +113,8 @@ export function createSimulatedEngine(
       create: async (spec) => await ask(life, 'create', spec.id, () => fake.create(spec)),
       start: async (ref, run) => await onRun('start', ref, () => fake.start(ref, run)),
       stop: async (ref, graceMs) => await onRun('stop', ref, () => fake.stop(ref, graceMs)),
+      suspend: async (ref, graceMs) => await onRun('suspend', ref, () => fake.suspend(ref, graceMs)),
+      fork: async (forks) => await ask(life, 'fork', forks[0]?.id ?? null, () => fake.fork(forks)),
       freeze: async (ref) => await onRun('freeze', ref, () => fake.freeze(ref)),
       thaw: async (ref) => await onRun('thaw', ref, () => fake.thaw(ref)),
       destroy: async (id) => await ask(life, 'destroy', id, () => fake.destroy(id)),

@@ -8,7 +8,7 @@ import type { Seen } from './seen.ts'
 
 /** Spec 3 and design 4: from what to what. */
 const allowed = new Set(
-  `creating>running creating>stopped creating>error creating>destroying
+  `creating>running creating>sleeping creating>stopped creating>error creating>destroying
   running>stopping running>stopped running>sleeping running>destroying
   stopping>stopped stopping>sleeping stopping>destroying
   stopped>starting stopped>destroying
@@ -36,6 +36,14 @@ export function judgeChange(before: Seen, now: Seen): string[] {
   const isFor = reasons[now.state]
   if (isFor && !isFor.includes(now.reason)) faults.push(`is ${now.state} for the reason ${now.reason}`)
   return faults
+}
+
+/** Copies of one fork arrive together, or none does; `states` are those that each was in, one after the other. */
+export function judgeFork(forkId: string, copies: { states: string[] }[]): string[] {
+  const arrivals = copies.map(({ states }) => states[1])
+  const isHalf =
+    arrivals.includes('error') && arrivals.some((state) => state === 'running' || state === 'sleeping')
+  return isHalf ? [`only some copies of ${forkId} have arrived: ${arrivals.join(', ')}`] : []
 }
 
 /** A run begins no earlier than its unit was on the way to it, and ends when the unit stops running. */
@@ -76,11 +84,14 @@ export const WAIT_MS = 30 * SECOND
 /** Refusals that say what is wrong with the call or the moment, and nothing of a failure. */
 const refusals = ['invalid_state', 'quota_exceeded', 'conflict', 'not_found']
 
+/** A command that is not there; a source that somebody destroyed before it was copied. */
+const ownFaults = ['The unit could not be started.', 'What it was to be a copy of is gone.']
+
 /** Whatever fails says what is wrong. While nothing is broken, that is never the service. */
 export function judgeFailure(error: unknown, isCalm: boolean, tookMs: number): string[] {
   if (!(error instanceof AppError)) return isOutage(error) ? [] : [`fails with a bug: ${String(error)}`]
   const { code, message } = error
-  const isOwnFault = refusals.includes(code) || message.startsWith('The unit could not be started.')
+  const isOwnFault = refusals.includes(code) || ownFaults.some((text) => message.startsWith(text))
   const isLate = code === 'unavailable' && tookMs >= WAIT_MS
   return !isCalm || isOwnFault || isLate ? [] : [`fails without any trouble: ${message}`]
 }

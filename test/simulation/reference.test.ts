@@ -1,7 +1,7 @@
 // The reference finds each fault it is there for: a judge that never condemns proves nothing.
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { invalidState } from '../../src/contract/errors.ts'
+import { invalidState, notFound } from '../../src/contract/errors.ts'
 import { MINUTE, SECOND } from '../../src/lib/clock.ts'
 import type { Call } from './calls.ts'
 import { createLife } from './gates.ts'
@@ -43,6 +43,8 @@ function seeRunning(): void {
     frozen: false,
     sleep: '1m',
     sleepsAt: null,
+    forkId: null,
+    forkedFrom: null,
     isSick: false,
     changedAt: new Date(nowMs),
     runs: [],
@@ -119,6 +121,27 @@ describe('the reference finds', () => {
       seeRunning()
       reference.seen([unit, { ...unit, id: 'other', state: 'creating', runs: [] }])
     },
+    'half a fork': () => {
+      seeRunning()
+      const copy = { ...unit, forkId: 'fork', heldBy: 'other key', state: 'creating', runs: [] }
+      const [one, two] = [
+        { ...copy, id: 'one', reason: 'idle' },
+        { ...copy, id: 'two' },
+      ]
+      reference.seen([unit, one, two])
+      expect(reference.faults).toEqual([])
+      reference.seen([unit, { ...one, state: 'sleeping' }, { ...two, state: 'error' }])
+    },
+    'a copy that lost a file of its source': () => {
+      seeRunning()
+      reference.answered(call('write'), { ok: true, value: null })
+      const copy = { ...unit, id: 'copy', forkedFrom: 'unit', state: 'creating', reason: 'idle', runs: [] }
+      reference.seen([unit, copy])
+      reference.seen([unit, { ...copy, state: 'sleeping' }])
+      const read = { ...call('read'), unitId: 'copy', readFrom: reference.file('copy', '/data/a').moment() }
+      expect(reference.faults).toEqual([])
+      reference.answered(read, { ok: false, error: notFound('file', '/data/a') })
+    },
     'a unit that sleeps before its time': () => {
       seeRunning()
       see({ state: 'stopping', reason: 'idle', runs: ended() })
@@ -154,6 +177,25 @@ describe('the reference finds', () => {
 })
 
 describe('a register', () => {
+  it('knows what a copy may hold that was made since some moment', () => {
+    const register = createRegister()
+    register.asked(1, 'one')
+    register.answered(1)
+    const since = register.moment()
+    register.asked(2, 'two')
+    register.answered(2)
+    const copy = createRegister()
+    copy.holds(register.possibleSince(since))
+    const find = (content: string | null) => copy.judge(copy.moment(), content)
+    expect([...find('one'), ...find('two')]).toEqual([])
+    expect([...find(null), ...find('three')]).toHaveLength(2)
+    expect(copy.isThere()).toBe(true)
+    copy.asked(3, 'three')
+    copy.answered(3)
+    expect(find('three')).toEqual([])
+    expect([...find('one'), ...find('two')]).toHaveLength(2)
+  })
+
   it('knows what a read may find, and what not', () => {
     const register = createRegister()
     const find = (content: string | null) => register.judge(register.moment(), content)

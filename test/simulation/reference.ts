@@ -4,8 +4,16 @@
 import { AppError } from '../../src/contract/errors.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { sleepWindowMs } from '../../src/lib/duration.ts'
-import type { Call, Outcome } from './calls.ts'
-import { judgeBeginning, judgeChange, judgeFailure, judgeRuns, judgeTimes, WAIT_MS } from './judge.ts'
+import { type Call, type Outcome, paths } from './calls.ts'
+import {
+  judgeBeginning,
+  judgeChange,
+  judgeFailure,
+  judgeFork,
+  judgeRuns,
+  judgeTimes,
+  WAIT_MS,
+} from './judge.ts'
 import { createRegister, type Register } from './register.ts'
 import type { Seen } from './seen.ts'
 
@@ -51,6 +59,8 @@ type Known = {
   /** The states it was in, one after the other. */
   states: string[]
   files: Map<string, Register>
+  /** Of a copy that is being made: what it is copied from, and where the histories of its files were before. */
+  copyOf: { source: Known; moments: ReadonlyMap<string, number> } | null
 }
 
 /** Where a call that is answered had its unit, at the latest then. */
@@ -70,6 +80,7 @@ const forbids: Partial<Record<Call['what'], string[]>> = {
   stop: gone,
   exec: [...gone, 'stopped', 'stopping'],
   write: [...gone, 'stopped', 'stopping'],
+  fork: [...gone, 'creating', 'starting', 'stopping'],
   read: [...gone, 'stopped', 'stopping'],
 }
 const live = ['creating', 'starting', 'running', 'stopping']
@@ -148,6 +159,11 @@ export function createReference(around: Surroundings): Reference {
       else condemn(unit.id, begin(unit))
       if (!around.hasJumped()) condemn(unit.id, judgeRuns(unit))
     }
+    const forks = Map.groupBy(
+      [...known.values()].filter(({ seen: { forkId } }) => forkId !== null),
+      ({ seen: { forkId } }) => forkId ?? '',
+    )
+    for (const [forkId, copies] of forks) condemn(forkId, judgeFork(forkId, copies))
     for (const [holder, most] of around.maxConcurrentUnits) {
       const count = units.filter((unit) => unit.heldBy === holder && isLive(unit)).length
       if (count > most) condemn(holder, [`has ${count} units at once, of ${most}`])
@@ -155,15 +171,39 @@ export function createReference(around: Surroundings): Reference {
   }
 
   /** What is stopped in its sleep is let go of, and takes no room that it did not have. */
-  function isLive({ id, state }: Seen): boolean {
+  function isLive({ id, state, reason }: Seen): boolean {
+    // A copy of what does not run is never started.
+    if (state === 'creating' && reason !== null) return false
     const wasAsleep = known.get(id)?.states.at(-2) === 'sleeping'
     return live.includes(state) && !(state === 'stopping' && wasAsleep)
   }
 
   function begin(unit: Seen): string[] {
     const usedMs = around.nowMs()
-    known.set(unit.id, { seen: unit, usedMs, staysDown: false, states: [unit.state], files: new Map() })
+    const copyOf = beginCopy(unit)
+    known.set(unit.id, {
+      seen: unit,
+      usedMs,
+      staysDown: false,
+      states: [unit.state],
+      files: new Map(),
+      copyOf,
+    })
     return judgeBeginning(unit)
+  }
+
+  function beginCopy({ forkedFrom }: Seen): Known['copyOf'] {
+    const source = known.get(forkedFrom ?? '')
+    if (!source) return null
+    return { source, moments: new Map(paths.map((path) => [path, fileOf(source, path).moment()])) }
+  }
+
+  /** It has been made by now. */
+  function endCopy(unit: Known): void {
+    if (!unit.copyOf) return
+    const { source, moments } = unit.copyOf
+    for (const [path, moment] of moments) fileOf(unit, path).holds(fileOf(source, path).possibleSince(moment))
+    unit.copyOf = null
   }
 
   function compare(unit: Known, now: Seen): string[] {
@@ -171,6 +211,7 @@ export function createReference(around: Surroundings): Reference {
     unit.seen = now
     if (now.state === before.state) return judgeChange(before, now)
     unit.states.push(now.state)
+    endCopy(unit)
     if (now.state === 'running') unit.usedMs = Math.max(unit.usedMs, now.changedAt.getTime())
     const fellAsleep = before.state === 'running' && now.state === 'stopping' && now.reason === 'idle'
     const isTimely = !around.hasJumped()

@@ -10,14 +10,25 @@ export type Register = {
   judge: (readFrom: number, found: string | null) => string[]
   /** Whether a read must find something. */
   isThere: () => boolean
+  /** What it may have held at some time since that moment; null: it may not have been there. */
+  possibleSince: (moment: number) => (string | null)[]
+  /** One of these it held before anybody wrote to it: it was copied. */
+  holds: (before: (string | null)[]) => void
 }
 
 type Write = { content: string; askedAt: number; answeredAt: number }
 
 export function createRegister(): Register {
+  let before: (string | null)[] = [null]
   const writes = new Map<number, Write>()
   let moment = 0
   const sure = (before: number) => [...writes.values()].filter(({ answeredAt }) => answeredAt < before)
+  const possibleSince = (since: number): (string | null)[] => {
+    const settled = sure(since + 1)
+    const isOverwritten = ({ answeredAt }: Write) => settled.some((later) => answeredAt < later.askedAt)
+    const written = [...writes.values()].filter((write) => !isOverwritten(write))
+    return [...(settled.length === 0 ? before : []), ...written.map(({ content }) => content)]
+  }
   return {
     asked: (write, content) => {
       moment += 1
@@ -30,16 +41,15 @@ export function createRegister(): Register {
     },
     moment: () => moment,
     judge: (readFrom, found) => {
-      const settled = sure(readFrom + 1)
-      if (found === null) return settled.length === 0 ? [] : ['a file that was written is not there']
-      const isOverwritten = ({ answeredAt }: Write) => settled.some((later) => answeredAt < later.askedAt)
-      const possible = [...writes.values()]
-        .filter((write) => !isOverwritten(write))
-        .map(({ content }) => content)
-      return possible.includes(found)
-        ? []
-        : [`a file holds "${found}" instead of "${possible.join('" or "')}"`]
+      const possible = possibleSince(readFrom)
+      if (possible.includes(found)) return []
+      if (found === null) return ['a file that was written is not there']
+      return [`a file holds "${found}" instead of "${possible.join('" or "')}"`]
     },
-    isThere: () => sure(Infinity).length > 0,
+    isThere: () => sure(Infinity).length > 0 || !before.includes(null),
+    possibleSince,
+    holds: (copied) => {
+      before = copied
+    },
   }
 }

@@ -12,6 +12,8 @@ export type Seen = {
   heldBy: string
   sleep: string
   sleepsAt: Date | null
+  forkId: string | null
+  forkedFrom: string | null
   /** It is never ready, by its own healthcheck. */
   isSick: boolean
   changedAt: Date
@@ -19,7 +21,7 @@ export type Seen = {
 }
 
 const UNITS = `
-  select id, state, generation, stopped_reason as reason, frozen, held_by as "heldBy", sleep, sleeps_at as "sleepsAt",
+  select id, state, generation, fork_id as "forkId", forked_from as "forkedFrom", stopped_reason as reason, frozen, held_by as "heldBy", sleep, sleeps_at as "sleepsAt",
     coalesce(spec #>> '{healthcheck,cmd,0}' = 'false', false) as "isSick", changed_at as "changedAt",
     array(select started_at from runs where unit_id = units.id order by runs.id) as "from",
     array(select ended_at from runs where unit_id = units.id order by runs.id) as "to"

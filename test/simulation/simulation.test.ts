@@ -2,6 +2,7 @@
 // it back.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Forked, ForkSpec } from '../../src/engine/engine.ts'
 import type { FakeEngine } from '../../src/engine/fake-engine.ts'
 import { type Bench, createBench } from './bench.ts'
 import { drawSchedule, explore } from './explore.ts'
@@ -71,6 +72,18 @@ describe('the simulation', () => {
       what: 'keeps what was destroyed',
       spoil: (engine) => {
         engine.destroy = async () => {}
+      },
+    },
+    {
+      what: 'copies no disk',
+      spoil: (engine) => {
+        const empty = async ({ id, networkGroup }: ForkSpec): Promise<Forked> => {
+          const { digest: imageDigest } = await engine.pull('berth.local/debian:12')
+          const size = { cpus: 1, memoryMb: 256, pids: 64, diskGb: 1 }
+          const spec = { id, imageDigest, isolation: 'gvisor', size, volume: null, networkGroup } as const
+          return { status: await engine.create(spec), copied: 'disk' }
+        }
+        engine.fork = async (forks) => await Promise.all(forks.map(empty))
       },
     },
     {

@@ -53,6 +53,19 @@ const create = fc.record({
 })
 const onUnit = fc.record({ call: weighted({ start: 6, stop: 3, destroy: 1, get: 1 }), unit })
 const exec = fc.record({ call: fc.constant('exec' as const), unit, forS: fc.constantFrom(0, 0, 1, 30) })
+const fork = fc.record({
+  call: fc.constant('fork' as const),
+  unit,
+  name: fc.constantFrom('copy', 'copy', 'web', undefined),
+  stack: fc.constantFrom('one', 'two', undefined),
+  wait: fc.boolean(),
+})
+const forkStack = fc.record({
+  call: fc.constant('fork a stack' as const),
+  unit,
+  into: fc.constantFrom('three', 'four', undefined),
+  wait: fc.boolean(),
+})
 const file = fc.record({ call: weighted({ write: 3, read: 2 }), unit, path: fc.constantFrom(...paths) })
 const sleep = fc.record({
   call: fc.constant('sleep' as const),
@@ -67,6 +80,9 @@ const wish: fc.Arbitrary<Wish> = fc.oneof(
   { weight: 4, arbitrary: exec },
   { weight: 4, arbitrary: file },
   { weight: 5, arbitrary: sleep },
+  { weight: 4, arbitrary: fork },
+  { weight: 4, arbitrary: forkStack },
+  { weight: 1, arbitrary: fc.record({ call: fc.constant('destroy a stack' as const), unit }) },
   { weight: 1, arbitrary: fc.constant({ call: 'list' as const }) },
 )
 
@@ -77,6 +93,8 @@ export const troubled = {
   freeze: 3,
   thaw: 3,
   create: 2,
+  fork: 3,
+  suspend: 1,
   destroy: 2,
   exec: 2,
   pull: 1,

@@ -71,7 +71,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
   const trace: string[] = []
   const labels = new Map<string, string>()
   const label = (text: string) =>
-    text.replace(/(unit|stack|cred)_[0-9a-f]{32}/g, (id, kind: string) => {
+    text.replace(/(unit|stack|fork|cred)_[0-9a-f]{32}/g, (id, kind: string) => {
       const ofKind = [...labels.values()].filter((other) => other.startsWith(kind)).length
       const own = labels.get(id) ?? `${kind}${ofKind}`
       labels.set(id, own)
@@ -244,7 +244,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
 /** Turns of the event loop without any news, after which there will be none. */
 const QUIET_TURNS = 4
 
-const EMPTY = 'truncate units, stacks, runs, secrets, boot_files, heartbeats cascade'
+const EMPTY = 'truncate forks, units, stacks, runs, secrets, boot_files, heartbeats cascade'
 
 export function isReady({ clock }: World, gate: Gate): boolean {
   return gate.dueMs <= clock.elapsedMs() && gate.isFree()

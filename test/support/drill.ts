@@ -2,6 +2,7 @@
 // survive, and the calls of somebody who tries again as a sane caller does.
 
 import { expect } from 'vitest'
+import type { ForkResult } from '../../src/contract/fork.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { Berth, eventually, makeDataDir } from './berth.ts'
@@ -67,6 +68,17 @@ export class Drill {
   create(name: string): Promise<Reply<RunResult>> {
     const body = { spec: specOf(name), stack: name }
     return this.call({ method: 'POST', path: '/v1/units', body, headers: { 'idempotency-key': name } })
+  }
+
+  /** Under a key of its own, so that it is made once however often it is sent. */
+  fork(source: string, body: Record<string, unknown>): Promise<Reply<ForkResult>> {
+    const key = JSON.stringify([source, body])
+    return this.call({
+      method: 'POST',
+      path: `/v1/${source}/fork`,
+      body,
+      headers: { 'idempotency-key': key },
+    })
   }
 
   async named(names: string[]): Promise<Unit[]> {

@@ -24,6 +24,7 @@ export async function findUnsettled(
 ): Promise<string[]> {
   const units = await db.selectFrom('units').selectAll().orderBy('id').execute()
   const runs = await db.selectFrom('runs').selectAll().orderBy('id').execute()
+  const forks = await db.selectFrom('forks').select('id').where('ended_at', 'is', null).execute()
   const machines = new Map(engine.machines().map((machine) => [machine.id, machine]))
   const orphans = [...machines.keys()].filter((id) => !units.some((unit) => unit.id === id))
   return [
@@ -36,6 +37,7 @@ export async function findUnsettled(
       ),
     ),
     ...orphans.map((id) => `${id}: a machine of no unit`),
+    ...forks.map(({ id }) => `${id} has not ended`),
   ]
 }
 

@@ -46,6 +46,7 @@ const domainOrder = [
   'support',
   'units',
   'stacks',
+  'forks',
   'recipes',
 ]
 

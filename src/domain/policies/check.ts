@@ -51,13 +51,14 @@ export function defaultSleep({ policy, plan, sleepMax }: Bounds, sleepDefault: s
   return window === 'never' && plan === 'hobby' ? FINITE_DEFAULT : window
 }
 
-/** Whether one more may run beside those that do. Ask with the team locked. */
-export function checkConcurrency(policy: Policy, live: number): void {
+/** Whether so many more may run beside those that do. Ask with the team locked. */
+export function checkConcurrency(policy: Policy, live: number, more = 1): void {
   const max = policy.maxConcurrentUnits
-  if (live < max) return
+  if (more === 0 || live + more <= max) return
+  const over = live + more - max
   throw quotaExceeded(
-    `This credential may run ${max} ${max === 1 ? 'unit' : 'units'} at once and runs ${live}; stop or destroy one first.`,
-    { field: 'concurrency', live, max },
+    `This credential may run ${max} ${max === 1 ? 'unit' : 'units'} at once and runs ${live}; stop or destroy ${over === 1 ? 'one' : over} first.`,
+    { field: 'concurrency', live, max, ...(more === 1 ? {} : { asked: more }) },
   )
 }
 

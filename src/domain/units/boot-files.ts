@@ -29,6 +29,23 @@ export async function keepBootFiles(
   )
 }
 
+/** Those of a copy: what is sealed opens for its own unit alone. */
+export async function copyBootFiles(
+  db: Kysely<Database>,
+  key: SecretKey,
+  { teamId, from, to }: { teamId: string; from: string; to: string },
+): Promise<void> {
+  const rows = await listBootFiles(db, from)
+  await insertBootFiles(
+    db,
+    rows.map(({ path, sealed }) => ({
+      unit_id: to,
+      path,
+      sealed: key.seal(key.open(sealed, context(teamId, from, path)), context(teamId, to, path)),
+    })),
+  )
+}
+
 export async function openBootFiles(
   app: App,
   unit: UnitRecord,

@@ -8,6 +8,7 @@ import { doneWithin } from '../../lib/done-within.ts'
 import type { Step } from '../../lib/saga.ts'
 import { deleteBootFiles } from '../../store/boot-files.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
+import { deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam, listUnitsDueToBeDestroyed } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -27,9 +28,13 @@ export const destroyWay: Way = {
   saga: { name: 'destroy', steps: [machineStep] },
   arrive: async ({ app, unit }) => {
     await app.db.transaction().execute(async (db) => {
+      // Of the last two of a stack, one is to see that the other went.
+      await lockStack(db, unit.stackId)
       await deleteSecrets(db, unit.id)
       await deleteBootFiles(db, unit.id)
-      await transition(app, unit, 'destroyed', { db })
+      if (!(await transition(app, unit, 'destroyed', { db }))) return
+      const stack = { id: unit.stackId, at: app.clock.now() }
+      if (await deleteStackOfLastUnit(db, stack)) await deleteSecrets(db, stack.id)
     })
   },
   giveUp: async ({ unit }, { cause }) => {

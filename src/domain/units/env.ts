@@ -48,6 +48,41 @@ export async function keepSecrets(
   return Object.fromEntries(generated)
 }
 
+/**
+ * A copy keeps the secrets of its source, since the disk that was copied with it knows them: as its own what is the
+ * unit's own, and what was generated for the stack, unless the copy's stack has that too.
+ */
+export async function copySecrets(
+  db: Kysely<Database>,
+  key: SecretKey,
+  { from, to, env, isShared }: { from: Owner; to: Owner; env: Env; isShared: boolean },
+): Promise<void> {
+  const used = new Set(
+    Object.values(env).flatMap((entry) => (typeof entry === 'string' ? [] : [entry.secret])),
+  )
+  if (used.size === 0) return
+  const own = await listSecrets(db, [from.unitId])
+  const shared = isShared ? [] : await listSecrets(db, [from.stackId])
+  const needed = shared.filter(({ name }) => used.has(name) && !own.some((other) => other.name === name))
+  await insertSecrets(
+    db,
+    [...own, ...needed].map((row) => sealAnew(key, to.teamId, row, to.unitId)),
+  )
+}
+
+/** Of a stack whose copy has databases that know them. */
+export async function copyStackSecrets(
+  db: Kysely<Database>,
+  key: SecretKey,
+  { teamId, from, to }: { teamId: string; from: string; to: string },
+): Promise<void> {
+  const rows = await listSecrets(db, [from])
+  await insertSecrets(
+    db,
+    rows.map((row) => sealAnew(key, teamId, row, to)),
+  )
+}
+
 /** What the machine gets. Values can be secret: they go to the engine and nowhere else. */
 export async function renderEnv(app: App, unit: UnitRecord): Promise<Record<string, string>> {
   const entries = Object.entries(unit.spec.env)
@@ -97,6 +132,12 @@ async function openSecrets(app: App, unit: UnitRecord): Promise<Map<string, stri
       app.secretKey.open(row.sealed, context(unit.teamId, row.owner_id, row.name)).toString(),
     ]),
   )
+}
+
+/** What is sealed opens for its own team, owner and name alone. */
+function sealAnew(key: SecretKey, teamId: string, row: SecretsTable, ownerId: string): SecretsTable {
+  const value = key.open(row.sealed, context(teamId, row.owner_id, row.name))
+  return sealSecret(key, teamId, ownerId, row.name, value.toString())
 }
 
 function sealSecret(

@@ -1,5 +1,6 @@
 // Falling asleep, and from the first tier of sleep to the second (design 3): the machine stands still at
-// first, which costs memory and wakes in milliseconds; later it is stopped and keeps its disk alone.
+// first, which costs memory and wakes in milliseconds; later it ends and keeps its disk,
+// with its memory where its class can.
 
 import type { App } from '../../app.ts'
 import { isEngineError } from '../../engine/errors.ts'
@@ -7,16 +8,30 @@ import type { Step } from '../../lib/saga.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { isUnchanged } from '../../store/units.ts'
 import { machineRef } from './machine.ts'
+import { STOP_GRACE_MS } from './run.ts'
 import { stopStep, stopWay } from './stop.ts'
 import { transition } from './transition.ts'
 import { walkAlone, type Walk, type Way } from './way.ts'
+
+// Whoever wakes the unit asks for a start, and the engine knows whether there is memory to go on with.
+const suspendStep: Step<Walk> = {
+  name: 'suspend',
+  run: async ({ app, unit }) => {
+    try {
+      await app.engine.suspend(machineRef(unit), STOP_GRACE_MS)
+    } catch (error) {
+      // Without a machine there is nothing left to end.
+      if (!isEngineError(error, 'unknown_machine')) throw error
+    }
+  },
+}
 
 const freezeStep: Step<Walk> = {
   name: 'freeze',
   run: async (context) => {
     const { app, unit } = context
     for (const tell of app.fallingAsleep) tell(unit.id)
-    if (app.config.frozenForMs === 0) return await stopStep.run(context)
+    if (app.config.frozenForMs === 0) return await suspendStep.run(context)
     try {
       await app.engine.freeze(machineRef(unit))
       context.frozen = true
@@ -46,7 +61,7 @@ export async function coolUnit(app: App, unit: UnitRecord): Promise<void> {
 // Nothing is left to decide when it ends: the unit sleeps all the while, and a machine nobody stopped is
 // found by the reconciler.
 export const coolWay: Way = {
-  saga: { name: 'cool', steps: [stopStep] },
+  saga: { name: 'cool', steps: [suspendStep] },
   arrive: async () => {},
   giveUp: stopWay.giveUp,
 }

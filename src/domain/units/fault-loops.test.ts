@@ -112,7 +112,7 @@ const scenarios: Scenario[] = [
     asks: ['stop'],
   },
   { name: 'sleep', way: sleepWay, from: 'running', act: sleep, arrives: 'sleeping', asks: ['freeze'] },
-  { name: 'cool', way: coolWay, from: 'frozen', act: cool, arrives: 'sleeping', asks: ['stop'] },
+  { name: 'cool', way: coolWay, from: 'frozen', act: cool, arrives: 'sleeping', asks: ['suspend'] },
   {
     name: 'destroy',
     way: destroyWay,

@@ -8,13 +8,14 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import { machineRef } from './machine.ts'
 
 /** False: its process ended before it was ready. Throws EngineError `start_failed` when time is up. */
-export async function becomesReady(app: App, unit: UnitRecord): Promise<boolean> {
+export async function becomesReady(app: App, unit: UnitRecord, atMostMs = Infinity): Promise<boolean> {
   const { healthcheck } = unit.spec
   if (!healthcheck) return true
-  const deadlineMs = app.clock.monotonicMs() + healthcheck.timeoutMs
+  const timeoutMs = Math.min(healthcheck.timeoutMs, atMostMs)
+  const deadlineMs = app.clock.monotonicMs() + timeoutMs
   for (;;) {
     const leftMs = deadlineMs - app.clock.monotonicMs()
-    if (leftMs <= 0) throw notReady(healthcheck.timeoutMs)
+    if (leftMs <= 0) throw notReady(timeoutMs)
     const outcome = await probe(app, unit, healthcheck.cmd, Math.min(leftMs, limits.healthcheckProbeMs))
     if (outcome !== 'failed') return outcome === 'passed'
     const restMs = deadlineMs - app.clock.monotonicMs()

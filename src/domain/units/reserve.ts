@@ -1,20 +1,16 @@
 // The part of a create that is decided in one transaction: whether the caller may, and what row it gets. The
 // team is locked meanwhile, so that fifty creates at once cannot all be the fifth of five.
 
-import { randomBytes } from 'node:crypto'
-import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Create } from '../../contract/create.ts'
 import { conflict, validation } from '../../contract/errors.ts'
 import { InvalidImageReference, parseImageReference } from '../../contract/image-reference.ts'
-import { limits } from '../../contract/limits.ts'
 import type { UnitSpec } from '../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../engine/engine.ts'
 import { newId } from '../../lib/ids.ts'
-import type { Database } from '../../store/db.ts'
 import { insertEndpoint } from '../../store/endpoints.ts'
-import { findStackByName, insertStack, lockTeam, type StackRecord } from '../../store/stacks.ts'
+import { lockTeam } from '../../store/stacks.ts'
 import type { StoredSpec, UnitRecord } from '../../store/unit-record.ts'
 import { countLiveUnits, findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -34,6 +30,7 @@ import { waitForRoom } from './admission.ts'
 import { declaredFiles, keepBootFiles } from './boot-files.ts'
 import { declaredEnv, keepSecrets } from './env.ts'
 import { engineAway } from './failures.ts'
+import { stackFor } from './stack-for.ts'
 
 export type Reservation = {
   unit: UnitRecord
@@ -142,44 +139,17 @@ function checkedSleep(app: App, caller: Caller, spec: UnitSpec): string {
   return sleep
 }
 
-function boundsOf(app: App, { policy, plan }: Caller): Bounds {
+export function boundsOf(app: App, { policy, plan }: Caller): Bounds {
   return { policy, plan, sleepMax: app.config.sleepMax }
 }
 
-function registryOf(image: string): string {
+export function registryOf(image: string): string {
   try {
     return parseImageReference(image).registry
   } catch (error) {
     if (!(error instanceof InvalidImageReference)) throw error
     throw validation([{ path: 'spec.image', message: error.message }])
   }
-}
-
-/** The stack of that name, made when absent; without a name a new one named after the unit (design 5). */
-async function stackFor(
-  app: App,
-  db: Kysely<Database>,
-  teamId: string,
-  { stack, unitName }: { stack: string | undefined; unitName: string },
-): Promise<StackRecord> {
-  const existing = stack === undefined ? null : await findStackByName(db, { teamId, name: stack })
-  if (existing) return existing
-  const name = stack ?? (await freeStackName(db, teamId, unitName))
-  const made = { id: newId('stack'), teamId, name, createdAt: app.clock.now(), sleep: null }
-  await insertStack(db, made)
-  return made
-}
-
-/** `web`, or `web-` and a few random letters: counting up would ask once for every stack of that name. */
-async function freeStackName(db: Kysely<Database>, teamId: string, unitName: string): Promise<string> {
-  for (let name = unitName; ; name = withSuffix(unitName, randomBytes(3).toString('hex'))) {
-    if (!(await findStackByName(db, { teamId, name }))) return name
-  }
-}
-
-/** Cut where it would be too long, and so that no two dashes meet. */
-function withSuffix(name: string, suffix: string): string {
-  return `${name.slice(0, limits.nameLength - suffix.length - 1).replace(/-$/, '')}-${suffix}`
 }
 
 function storedSpec(spec: UnitSpec): StoredSpec {

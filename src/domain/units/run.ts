@@ -5,6 +5,7 @@ import { nextState } from '../../contract/states.ts'
 import type { MachineRef, RunSpec } from '../../engine/engine.ts'
 import { EngineError, isEngineError } from '../../engine/errors.ts'
 import type { App } from '../../app.ts'
+import { SECOND } from '../../lib/clock.ts'
 import type { Step } from '../../lib/saga.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
@@ -36,23 +37,30 @@ export const startStep: Step<Walk> = {
 async function startMachine(walk: Walk): Promise<void> {
   const { app } = walk
   const spec = await runSpec(app, walk.unit)
+  const start = async () => (await app.engine.start(machineRef(walk.unit), spec)).resumed
   try {
-    await app.engine.start(machineRef(walk.unit), spec)
+    walk.resumed = await start()
   } catch (error) {
     if (!isEngineError(error, 'run_lost')) throw error
-    const again = await transition(app, walk.unit, 'again')
-    if (!again) throw error
-    walk.unit = again
-    walk.startedMs = null
-    await app.engine.start(machineRef(again), spec)
+    await beginAgain(walk, error)
+    walk.resumed = await start()
   }
+}
+
+/** Another run, in place of the one that came to nothing. Throws that when the unit is not to run any more. */
+async function beginAgain(walk: Walk, because: unknown): Promise<void> {
+  const again = await transition(walk.app, walk.unit, 'again')
+  if (!again) throw because
+  walk.unit = again
+  walk.startedMs = null
 }
 
 export const readyStep: Step<Walk> = {
   name: 'ready',
   run: async (walk) => {
+    const isReady = walk.resumed ? await becomesReadyAgain(walk) : await becomesReady(walk.app, walk.unit)
+    if (isReady) return
     const { app, unit } = walk
-    if (await becomesReady(app, unit)) return
     walk.ended = true
     await recordEndOf(app, unit)
     const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
@@ -62,6 +70,23 @@ export const readyStep: Step<Walk> = {
       'Its process ended before it was ready, and the host cannot say how.',
     )
   },
+}
+
+/** What goes on with its memory was ready before. */
+const READY_AGAIN_MS = 10 * SECOND
+
+/** Memory is never relied on: who has gone on with it and is not ready soon is started anew. */
+async function becomesReadyAgain(walk: Walk): Promise<boolean> {
+  const { app, unit } = walk
+  try {
+    return await becomesReady(app, unit, READY_AGAIN_MS)
+  } catch (error) {
+    if (!isEngineError(error, 'start_failed')) throw error
+    app.log.warn({ unitId: unit.id }, 'a unit that kept its memory is not ready, and is started anew')
+    await beginAgain(walk, error)
+    await startStep.run(walk)
+    return await becomesReady(app, walk.unit)
+  }
 }
 
 // The run before the unit's new one ends as a stop ends it. Whoever resumes after a crash takes the way of a
@@ -109,7 +134,8 @@ export async function becomeRunning({ app, unit, startedMs, ended }: Walk): Prom
   await transition(app, unit, 'ready', { startedMs })
 }
 
-async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {
+/** What a start of the unit begins with, as its row and its secrets are now. */
+export async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {
   const [env, files] = await Promise.all([renderEnv(app, unit), openBootFiles(app, unit)])
   return {
     hostname: unit.name,

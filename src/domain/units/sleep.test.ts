@@ -123,7 +123,7 @@ describe.each([
   it('waits with a command that arrives while it falls asleep, and then wakes for it', async () => {
     const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
     domain.clock.advance(61_000)
-    const release = domain.engine.hang(tier === 'frozen' ? 'freeze' : 'stop')
+    const release = domain.engine.hang(tier === 'frozen' ? 'freeze' : 'suspend')
     await sleepIdleUnits(domain.app)
     await eventually(domain.app, caller, unit.id, 'stopping')
     const result = run(unit.id, 'echo', 'back')

@@ -20,6 +20,8 @@ export type Walk = {
   imageDigest: string | null
   /** When the machine was started, by the monotonic clock, as far as this process knows. */
   startedMs: number | null
+  /** The run went on with what an earlier one had in memory. */
+  resumed: boolean
   /** The process ended on its own before it was ready, which has been recorded; that is no failure of ours. */
   ended: boolean
   /** The machine stands still instead of having been stopped. */
@@ -50,7 +52,21 @@ export async function walk(
 
 /** Who takes the unit along in this process, if anybody does. */
 export function findWalk(app: App, unit: UnitRecord): Promise<void> | null {
-  return app.ways.find(wayKey(unit))
+  const isCopied = unit.state === 'creating' && unit.forkId !== null
+  return app.ways.find(isCopied ? forkKey(unit.forkId ?? '') : wayKey(unit))
+}
+
+export function newWalk(app: App, unit: UnitRecord): Walk {
+  return {
+    app,
+    unit,
+    imageDigest: null,
+    startedMs: null,
+    resumed: false,
+    ended: false,
+    frozen: false,
+    begun: null,
+  }
 }
 
 /** The walk itself, for a way that nobody waits for. */
@@ -60,7 +76,7 @@ export async function walkAlone(
   way: Way,
   begun: Promise<void> | null = null,
 ): Promise<void> {
-  const context: Walk = { app, unit, imageDigest: null, startedMs: null, ended: false, frozen: false, begun }
+  const context = { ...newWalk(app, unit), begun }
   const journal = {
     done: unit.progress?.done ?? [],
     save: async (done: string[]) => {
@@ -68,7 +84,7 @@ export async function walkAlone(
       if (!(await saveProgress(app.db, context.unit))) throw new Superseded()
     },
   }
-  const failed = await untilEngineIsBack(app, () =>
+  const failed = await untilEngineIsBack<Walk>(app, () =>
     runSaga(way.saga, context, { journal, failpoints: app.failpoints }),
   )
   if (!failed) return await way.arrive(context)
@@ -78,7 +94,10 @@ export async function walkAlone(
 }
 
 /** An engine that restarts is back in a second or two, and steps may be repeated: nobody need notice. */
-async function untilEngineIsBack(app: App, attempt: () => Promise<void>): Promise<StepFailed<Walk> | null> {
+export async function untilEngineIsBack<Context>(
+  app: App,
+  attempt: () => Promise<void>,
+): Promise<StepFailed<Context> | null> {
   let deadlineMs: number | null = null
   for (;;) {
     try {
@@ -112,6 +131,11 @@ const longestMs: Partial<Record<UnitState, number>> = {
   starting: 5 * MINUTE + limits.healthcheckTimeoutMs.max,
   stopping: 8 * MINUTE,
   destroying: 3 * MINUTE,
+}
+
+/** Copies that are being made go with their fork. */
+export function forkKey(forkId: string): string {
+  return `way of ${forkId}`
 }
 
 /** By revision: a start that failed is still being undone when the next one begins. */

@@ -6,7 +6,11 @@ import type { ExecExit, ExecOutput, ExecRequest, ImageConfig } from '../engine.t
 import type { LogLine, LogQuery, MachineSpec, MachineStatus, RunSpec } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import { untilAborted } from './faults.ts'
+import { type FakeMemory, useMemory } from './memory.ts'
 import { type FakeProcess, knowsProgram, runProgram } from './programs.ts'
+
+/** Where a machine finds how many forks lie between it and its first ancestor. */
+export const FORK_GENERATION = '/run/berth/fork-generation'
 
 /** 128 + SIGKILL: what a process that was killed ends with. */
 const KILLED_CODE = 137
@@ -20,20 +24,23 @@ export type FakeMachine = {
   files: Map<string, Buffer>
   log: LogLine[]
   run: FakeRun | null
+  /** Kept for its next start. */
+  memory: FakeMemory | null
   /** Settles at the next log line or change of state; then there is a new one. */
   changed: PromiseWithResolvers<void>
 }
 
-type FakeRun = { spec: RunSpec; killed: AbortController }
+type FakeRun = { spec: RunSpec; resumed: boolean; killed: AbortController }
 
 export function newMachine(spec: MachineSpec, image: ImageConfig, address: string): FakeMachine {
   return {
     spec,
     image,
     status: { id: spec.id, generation: 0, state: 'created', frozen: false, exit: null, address },
-    files: new Map(),
+    files: new Map([[FORK_GENERATION, Buffer.from('0\n')]]),
     log: [],
     run: null,
+    memory: null,
     changed: Promise.withResolvers(),
   }
 }
@@ -55,13 +62,15 @@ export function startRun(
       `The command ${JSON.stringify(argv[0])} was not found in the image.`,
     )
   }
-  const run: FakeRun = { spec, killed: new AbortController() }
+  const resumed = useMemory(machine, spec)
+  const run: FakeRun = { spec, resumed, killed: new AbortController() }
   machine.run = run
   machine.status = { ...machine.status, generation, state: 'running', frozen: false, exit: null }
-  for (const file of spec.files) machine.files.set(file.path, file.content)
+  if (!resumed) for (const file of spec.files) machine.files.set(file.path, file.content)
   wake(machine)
-  // A program the fake does not know is a server: it runs until something ends it.
-  const known = knowsProgram(argv[0])
+  // A program the fake does not know is a server: it runs until something ends it. So is one that goes on: it
+  // must not begin again.
+  const known = knowsProgram(argv[0]) && !resumed
   const log = lineWriter(machine, clock)
   const process = processIn(
     machine,

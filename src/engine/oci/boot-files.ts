@@ -14,6 +14,25 @@ export async function writeBootFiles(
   files: { path: string; content: Buffer }[],
   signal: AbortSignal,
 ): Promise<void> {
+  const tar = createTar(files.map(({ path, content }) => ({ path, content, mode: modeOf(content) })))
+  try {
+    await runInRoot(rootfs, helperDir, ['tar', '-x', '-f', '-', '-C', '/'], tar, signal)
+  } catch (error) {
+    if (!(error instanceof ProcessFailed)) throw error
+    throw new EngineError('start_failed', "The boot files could not be written to the machine's disk.", {
+      cause: error,
+    })
+  }
+}
+
+/** Runs a tool of the helper in a root that no process uses, jailed there. Throws ProcessFailed when it fails. */
+export async function runInRoot(
+  rootfs: string,
+  helperDir: string,
+  tool: string[],
+  stdin: Buffer,
+  signal: AbortSignal,
+): Promise<void> {
   const jail = [
     '--bind',
     rootfs,
@@ -25,19 +44,11 @@ export async function writeBootFiles(
     '--die-with-parent',
   ]
   const powers = ['--new-session', '--cap-drop', 'ALL', '--cap-add', 'CAP_DAC_OVERRIDE', '--clearenv']
-  const unpack = ['/run/berth/busybox', 'tar', '-x', '-f', '-', '-C', '/']
-  try {
-    await runOrThrow('bwrap', [...jail, ...powers, ...unpack], {
-      timeoutMs: WRITE_TIMEOUT_MS,
-      signal,
-      stdin: createTar(files.map(({ path, content }) => ({ path, content, mode: modeOf(content) }))),
-    })
-  } catch (error) {
-    if (!(error instanceof ProcessFailed)) throw error
-    throw new EngineError('start_failed', "The boot files could not be written to the machine's disk.", {
-      cause: error,
-    })
-  }
+  await runOrThrow('bwrap', [...jail, ...powers, '/run/berth/busybox', ...tool], {
+    timeoutMs: WRITE_TIMEOUT_MS,
+    signal,
+    stdin,
+  })
 }
 
 /** A boot file that names its interpreter is a program. */

@@ -43,6 +43,7 @@ function input(
     rootfs: '/rootfs',
     tmpDir: null,
     helperDir: '/helper',
+    forkGeneration: null,
     volumeDir: '/volume',
     cgroupPath: '/berth-test/unit_1-1',
     networkNamespace: '/run/netns/n',

@@ -15,6 +15,8 @@ export type BundleInput = {
   /** The root's own /tmp, where it must be mounted to be kept (tmp.ts). */
   tmpDir: string | null
   helperDir: string
+  /** The file that says how many forks lie before the machine, where that is not the shared directory's own. */
+  forkGeneration: string | null
   volumeDir: string | null
   cgroupPath: string
   networkNamespace: string
@@ -42,6 +44,8 @@ export const CAPABILITIES = [
 /** Where the static helper is seen inside a machine. */
 export const HELPER_DIR = '/run/berth'
 export const HELPER = `${HELPER_DIR}/busybox`
+/** Where a machine reads how many forks lie between it and its first ancestor. */
+const FORK_GENERATION = `${HELPER_DIR}/fork-generation`
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const MB = 1024 * 1024
@@ -191,6 +195,9 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
       ? [mount('/tmp', 'bind', input.tmpDir, ['bind', 'rw', 'nosuid', 'nodev'])]
       : []),
     mount(HELPER_DIR, 'bind', input.helperDir, ['bind', 'ro', 'nosuid', 'nodev']),
+    ...(input.forkGeneration !== null
+      ? [mount(FORK_GENERATION, 'bind', input.forkGeneration, ['bind', 'ro', 'nosuid', 'nodev'])]
+      : []),
     ...(input.volumeDir !== null && input.spec.volume
       ? [mount(input.spec.volume.mount, 'bind', input.volumeDir, ['bind', 'rw', 'nosuid', 'nodev'])]
       : []),
@@ -227,7 +234,7 @@ function buildResources(spec: MachineSpec, ioDevice: BundleInput['ioDevice']): o
 
 // Without NET_RAW, ping works through the kernel's own ICMP sockets, and an unprivileged server may take
 // port 80: both only concern the machine's own network namespace.
-const sysctl = {
+export const sysctl = {
   'net.ipv4.ping_group_range': '0 2147483647',
   'net.ipv4.ip_unprivileged_port_start': '0',
 }

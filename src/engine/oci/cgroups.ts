@@ -19,6 +19,8 @@ export type Cgroups = {
 const FREEZE_ROUNDS = 45
 const FREEZE_ANEW_EVERY = 5
 const KILL_ROUNDS = 50
+/** Who forks meanwhile leaves another one. */
+const DISSOLVE_ROUNDS = 20
 const KILL_PAUSE_MS = 20
 
 export function openCgroups(instanceId: string, root = '/sys/fs/cgroup'): Cgroups {
@@ -104,6 +106,19 @@ export function removeChild(cgroups: Cgroups, container: string, child: string):
   tryRemove(groupDirectory(cgroups, cgroups.main, container, child))
 }
 
+/** Takes what is in groups below a machine's into its own, and them away. */
+export function dissolveChildren(cgroups: Cgroups, container: string): void {
+  const directory = groupDirectory(cgroups, cgroups.main, container)
+  for (const child of subdirectories(directory)) {
+    for (let round = 0; round < DISSOLVE_ROUNDS; round += 1) {
+      const pids = processesBelow(`${directory}/${child}`)
+      if (pids.length === 0) break
+      for (const pid of pids) tryWrite(`${directory}/cgroup.procs`, String(pid))
+    }
+    tryRemove(`${directory}/${child}`)
+  }
+}
+
 /** How often the kernel killed a process of the group for memory. Must be read before the group goes. */
 export function countOomKills(cgroups: Cgroups, container: string): number {
   const file =
@@ -111,6 +126,24 @@ export function countOomKills(cgroups: Cgroups, container: string): number {
       ? `${groupDirectory(cgroups, cgroups.main, container)}/memory.events`
       : `${groupDirectory(cgroups, cgroups.trees['memory'] ?? '', container)}/memory.oom_control`
   return Number(/^oom_kill (\d+)$/m.exec(tryRead(file))?.[1] ?? 0)
+}
+
+/** Bytes that are in memory alone: what the processes of a group have written and no file holds. */
+export function memoryInUse(cgroups: Cgroups, container: string): number {
+  const tree = cgroups.version === 2 ? cgroups.main : (cgroups.trees['memory'] ?? '')
+  const text = tryRead(`${groupDirectory(cgroups, tree, container)}/memory.stat`)
+  const names = cgroups.version === 2 ? ['anon', 'shmem'] : ['total_rss', 'total_shmem']
+  return names
+    .map((name) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0))
+    .reduce((sum, bytes) => sum + bytes)
+}
+
+/** Bytes that the processes of a group have written to files and that no disk holds yet. */
+export function dirtyBytes(cgroups: Cgroups, container: string): number {
+  const tree = cgroups.version === 2 ? cgroups.main : (cgroups.trees['memory'] ?? '')
+  const text = tryRead(`${groupDirectory(cgroups, tree, container)}/memory.stat`)
+  const counted = [...text.matchAll(/^(?:file|total)_(?:dirty|writeback) (\d+)$/gm)]
+  return counted.reduce((sum, [, bytes]) => sum + Number(bytes), 0)
 }
 
 /** Removes a machine's groups from every tree; groups that still hold a process stay. */

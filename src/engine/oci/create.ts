@@ -21,7 +21,7 @@ export function createMachine(host: Host, spec: MachineSpec): Promise<MachineSta
     const attachment = await makeLasting(host, spec)
     const { address } = attachment
     const machine = newMachine(
-      { spec, address, generation: 0, state: 'created', monitor: null, exit: null },
+      { spec, address, forkGeneration: 0, generation: 0, state: 'created', monitor: null, exit: null },
       attachment,
     )
     try {

@@ -2,7 +2,7 @@
 // its volume likewise. A disk survives stop, sleep, crash and reboot; only destroy deletes it.
 
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { run, runOrThrow } from '../../lib/process.ts'
 import type { MachineSpec } from '../engine.ts'
 import type { MachinePaths, Paths } from './paths.ts'
@@ -11,9 +11,6 @@ const BTRFS_TIMEOUT_MS = 30_000
 
 /** The file that says the disk was made to its end; without it the disk is made anew. */
 const COMPLETE = 'complete'
-
-/** What a machine finds under /etc from its first start on. Its own from then: it may change them. */
-export type EtcFiles = { hostname: string; hosts: string; resolv: string }
 
 export async function createDisk(paths: Paths, spec: MachineSpec): Promise<void> {
   const machine = paths.machine(spec.id)
@@ -35,16 +32,27 @@ export async function listDisks(paths: Paths): Promise<string[]> {
 }
 
 /**
- * Puts the network's files into the upper layer of a disk that has never run: nothing there is hostile yet,
- * so the host may write. A directory of the upper layer hides a link of that name in the image.
+ * Disk and volume of a machine that is to be a copy, as they are this instant: quick, whatever their size. The copy
+ * is not whole before `settleCopy`. What an attempt before this one made of it goes.
  */
-export async function writeEtc(machine: MachinePaths, etc: EtcFiles): Promise<void> {
-  const directory = `${machine.upper}/etc`
-  await mkdir(directory, { recursive: true, mode: 0o755 })
+export async function snapshotDisk(paths: Paths, source: MachineSpec, copy: string): Promise<void> {
+  const [from, to] = [paths.machine(source.id), paths.machine(copy)]
   await Promise.all([
-    writeFile(`${directory}/hostname`, etc.hostname),
-    writeFile(`${directory}/hosts`, etc.hosts),
-    writeFile(`${directory}/resolv.conf`, etc.resolv),
+    snapshot(from.disk, to.disk),
+    source.volume ? snapshot(from.volume, to.volume) : undefined,
+  ])
+}
+
+/**
+ * Gives a copy the limits that a snapshot does not have of its source, and a work layer of its own: in the one it
+ * has lies what its source was about to do. Nothing has run on it yet, and no link is followed.
+ */
+export async function settleCopy(paths: Paths, spec: MachineSpec): Promise<void> {
+  const machine = paths.machine(spec.id)
+  await Promise.all([
+    limit(machine.disk, spec.size.diskGb),
+    spec.volume ? limit(machine.volume, spec.volume.gb) : undefined,
+    rm(machine.work, { recursive: true, force: true }).then(() => mkdir(machine.work, { mode: 0o700 })),
   ])
 }
 
@@ -58,8 +66,17 @@ async function makeDisk(machine: MachinePaths, gb: number): Promise<void> {
 
 async function makeSubvolume(path: string, gb: number, mode: number): Promise<void> {
   if (!existsSync(path)) await btrfs(['--quiet', 'subvolume', 'create', path])
-  await btrfs(['qgroup', 'limit', `${gb}G`, path])
+  await limit(path, gb)
   await chmod(path, mode)
+}
+
+async function snapshot(from: string, to: string): Promise<void> {
+  await deleteSubvolume(to)
+  await btrfs(['--quiet', 'subvolume', 'snapshot', from, to])
+}
+
+async function limit(path: string, gb: number): Promise<void> {
+  await btrfs(['qgroup', 'limit', `${gb}G`, path])
 }
 
 async function deleteSubvolume(path: string): Promise<void> {

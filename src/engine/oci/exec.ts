@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExecExit, ExecRequest, MachineRef, MachineStatus } from '../engine.ts'
-import { EngineError } from '../errors.ts'
+import { EngineError, isEngineError } from '../errors.ts'
 import { execProcess, type OciConfig, type Process } from './bundle.ts'
 import { createChild, killAll, processesIn, removeChild } from './cgroups.ts'
 import { killInsideGvisor } from './exec-kill.ts'
@@ -26,6 +26,8 @@ const NOT_EXECUTABLE = 126
 const RUNSC_FAILED = 128
 const GONE_ROUNDS = 20
 const GONE_PAUSE_MS = 50
+/** Of a command that finds its machine held each time. */
+const ATTEMPTS = 5
 /** How long what was killed may take to end before the call ends without it. */
 const LET_GO_AFTER_MS = 3000
 
@@ -36,6 +38,26 @@ export async function execInMachine(
   onOutput: OnOutput,
   signal?: AbortSignal,
   options: { asRoot?: boolean } = {},
+): Promise<ExecExit> {
+  for (let attempt = 1; ; attempt += 1) {
+    await getRunning(host, ref).held
+    try {
+      return await execNow(host, ref, request, onOutput, signal, options)
+    } catch (error) {
+      // It was being copied when the runtime looked: it has not begun, and may.
+      const isHeld = isEngineError(error, 'frozen') && !getRunning(host, ref).frozen
+      if (!isHeld || attempt === ATTEMPTS) throw error
+    }
+  }
+}
+
+async function execNow(
+  host: Host,
+  ref: MachineRef,
+  request: ExecRequest,
+  onOutput: OnOutput,
+  signal: AbortSignal | undefined,
+  options: { asRoot?: boolean },
 ): Promise<ExecExit> {
   const machine = getRunning(host, ref)
   const runtime = getRuntime(host, machine.record.spec.isolation)

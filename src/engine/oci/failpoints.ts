@@ -28,6 +28,18 @@ export const engineFailpoints = [
   'engine.destroy.record',
   'engine.freeze',
   'engine.thaw',
+  'engine.memory.dump',
+  'engine.memory.keep',
+  'engine.memory.take',
+  'engine.fork.network',
+  'engine.fork.flush',
+  'engine.fork.hold',
+  'engine.fork.snapshot',
+  'engine.fork.release',
+  'engine.fork.disk',
+  'engine.fork.begin',
+  'engine.fork.record',
+  'engine.fork.end',
 ] as const
 
 export type EngineFailpoint = (typeof engineFailpoints)[number]

@@ -12,21 +12,28 @@ import { endRun } from './stop.ts'
 export function freezeMachine(host: Host, ref: MachineRef): Promise<void> {
   return host.lock(ref.id, async () => {
     const machine = await getRun(host, ref)
-    if (machine.frozen) return
-    const { container } = host.paths.run(ref.id, ref.generation)
-    // Said before it is so: an exec that begins now must not wait in a frozen group.
-    machine.frozen = true
-    let stands = false
-    try {
-      stands = await host.effect('engine.freeze', () => freezeGroup(host.cgroups, container))
-    } finally {
-      if (!stands) {
-        machine.frozen = false
-        thawGroup(host.cgroups, container)
-      }
-    }
-    if (!stands) throw new EngineError('timeout', 'The machine did not stand still in time.')
+    if (!(await standStill(host, machine)))
+      throw new EngineError('timeout', 'The machine did not stand still in time.')
   })
+}
+
+/** Whether it stands still; where not, it goes on as before. Call it with the machine locked, which runs. */
+export async function standStill(host: Host, machine: Machine): Promise<boolean> {
+  if (machine.frozen) return true
+  const { spec, generation } = machine.record
+  const { container } = host.paths.run(spec.id, generation)
+  // Said before it is so: an exec that begins now must not wait in a frozen group.
+  machine.frozen = true
+  let stands = false
+  try {
+    stands = await host.effect('engine.freeze', () => freezeGroup(host.cgroups, container))
+  } finally {
+    if (!stands) {
+      machine.frozen = false
+      thawGroup(host.cgroups, container)
+    }
+  }
+  return stands
 }
 
 export function thawMachine(host: Host, ref: MachineRef): Promise<void> {

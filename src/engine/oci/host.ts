@@ -31,6 +31,8 @@ export type Machine = {
   unclean: RunPaths | null
   /** Its processes stand still (freeze.ts); the kernel knows it too, so an adoption finds it again. */
   frozen: boolean
+  /** They stand still for an instant, to be copied (hold.ts): settles when they go on. Not `frozen` for others. */
+  held: Promise<void> | null
   /** What waits until they go on. */
   onThaw: (() => Promise<void>)[]
   /** It is being ended, or was ended and has not started since. What it still sends on its way is not use. */
@@ -75,6 +77,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     cleanup: Promise.resolve(),
     unclean: null,
     frozen: false,
+    held: null,
     onThaw: [],
     ending: false,
     doom: new AbortController(),

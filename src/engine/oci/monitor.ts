@@ -12,14 +12,19 @@ import { closeFd, createPipe } from './syscalls.ts'
 
 export type Monitor = { pid: number; startTime: string }
 
+/** What a container goes on from, instead of being created. `searchPath`: where its runtime finds CRIU. */
+export type Restored = { directory: string; searchPath: string }
+
 export type MonitorStart = { kind: 'started'; monitor: Monitor } | { kind: 'failed'; reason: string }
 
 /** Signal n is bit n - 1. */
 const SIGKILL_BIT = 1n << 8n
 const MAX_REPORT_BYTES = 64 * 1024
+/** A cold start is to come within seconds where a restoration hangs. */
+const RESTORE_DEADLINE_MS = 10_000
 
 /**
- * Starts conmon, which has the runtime create the container. A hung runtime is a failure after a deadline, and
+ * Starts conmon, which has the runtime create the container, or restore it, running. A hung runtime is a failure after a deadline, and
  * at once when the start is given up; neither it nor conmon is left over. Repeating a start that came to
  * something finds it done.
  */
@@ -29,13 +34,15 @@ export async function startMonitor(
   logFile: string,
   exitDir: string,
   signal: AbortSignal,
+  restored: Restored | null = null,
 ): Promise<MonitorStart> {
   const running = findMonitor(run)
   if (running) return { kind: 'started', monitor: running }
   const report = createPipe()
-  const child = spawn('conmon', conmonArgs(runtime, run, logFile, exitDir), {
+  const deadlineMs = restored ? Math.min(runtime.deadlineMs, RESTORE_DEADLINE_MS) : runtime.deadlineMs
+  const child = spawn('conmon', conmonArgs(runtime, run, logFile, exitDir, restored), {
     // conmon writes what came of the creation to the descriptor this variable names.
-    env: { PATH: SAFE_PATH, _OCI_SYNCPIPE: '3' },
+    env: { PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
     stdio: ['ignore', 'ignore', 'ignore', report.writeEnd],
     // It leaves a file named `oom` where it stands.
     cwd: run.dir,
@@ -43,7 +50,7 @@ export async function startMonitor(
   })
   closeFd(report.writeEnd)
   const failedSpawn = new Promise<string>((_, reject) => child.once('error', reject))
-  const answer = await Promise.race([readReport(report.readEnd, runtime.deadlineMs, signal), failedSpawn])
+  const answer = await Promise.race([readReport(report.readEnd, deadlineMs, signal), failedSpawn])
   const parsed = parseReport(answer)
   const monitor = findMonitor(run)
   if (parsed.kind === 'created' && monitor) return { kind: 'started', monitor }
@@ -101,7 +108,13 @@ export async function reopenLog(run: RunPaths): Promise<void> {
   }
 }
 
-function conmonArgs(runtime: Runtime, run: RunPaths, logFile: string, exitDir: string): string[] {
+function conmonArgs(
+  runtime: Runtime,
+  run: RunPaths,
+  logFile: string,
+  exitDir: string,
+  restored: Restored | null,
+): string[] {
   const args = [
     ['--api-version', '1'],
     ['--cid', run.container],
@@ -116,6 +129,7 @@ function conmonArgs(runtime: Runtime, run: RunPaths, logFile: string, exitDir: s
     ['--exit-dir', exitDir],
     ['--no-sync-log', '--full-attach'],
     ...runtime.globalArgs.map((arg) => ['--runtime-arg', arg]),
+    ...(restored ? [['--restore', restored.directory]] : []),
   ]
   return args.flat()
 }

@@ -18,6 +18,8 @@ import { clearStaleQgroups } from './disks.ts'
 import { execInMachine } from './exec.ts'
 import { watchRuns } from './exits.ts'
 import { readFileInMachine, writeFileInMachine } from './files.ts'
+import { forkMachines } from './fork.ts'
+import { prepareSharedForkGeneration } from './fork-generation.ts'
 import { freezeMachine, thawMachine } from './freeze.ts'
 import { getMachine, statusOf, type Host } from './host.ts'
 import { openImages } from './images/images.ts'
@@ -32,6 +34,7 @@ import type { RuntimeOptions } from './runtime.ts'
 import { loadSeccomp } from './seccomp.ts'
 import { startMachine } from './start.ts'
 import { destroyMachine, stopMachine } from './stop.ts'
+import { suspendMachine } from './suspend.ts'
 import { becomeSubreaper } from './syscalls.ts'
 import { watchTraffic } from './traffic.ts'
 
@@ -119,6 +122,8 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     create: (machine) => createMachine(host, machine),
     start: (ref, run) => startMachine(host, ref, run),
     stop: (ref, graceMs) => stopMachine(host, ref, graceMs),
+    suspend: (ref, graceMs) => suspendMachine(host, ref, graceMs),
+    fork: (forks) => forkMachines(host, forks),
     freeze: (ref) => freezeMachine(host, ref),
     thaw: (ref) => thawMachine(host, ref),
     destroy: (id) => destroyMachine(host, id),
@@ -176,7 +181,7 @@ async function closeHost(host: Host, watcher: { close(): void }): Promise<void> 
 }
 
 async function prepareDirectories(paths: Paths): Promise<void> {
-  for (const directory of [paths.machines, paths.runs, paths.exits]) {
+  for (const directory of [paths.machines, paths.forks, paths.runs, paths.exits]) {
     await mkdir(directory, { recursive: true, mode: 0o700 })
   }
   // Machines see this directory, users of any number in them included.
@@ -184,6 +189,7 @@ async function prepareDirectories(paths: Paths): Promise<void> {
   const helper = join(paths.helper, 'busybox')
   await copyFile(HELPER_BINARY, `${helper}.new`)
   await rename(`${helper}.new`, helper)
+  await prepareSharedForkGeneration(paths)
 }
 
 /** The hard limit we were given: raising it takes a capability that an engine may not have. */

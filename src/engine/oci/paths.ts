@@ -18,6 +18,8 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
     volumes: join(pool, 'volumes'),
     machines: join(dataDir, 'machines'),
     helper: join(dataDir, 'helper'),
+    criu: join(dataDir, 'criu'),
+    forks: join(dataDir, 'forks'),
     runs: join(runDir, 'runs'),
     exits: join(runDir, 'exits'),
     runtimeRoot: (name: string) => join(runDir, name),
@@ -27,6 +29,10 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
       dir: join(dataDir, 'machines', id),
       record: join(dataDir, 'machines', id, 'machine.json'),
       logs: join(dataDir, 'machines', id, 'logs'),
+      /** What it has in memory beyond its run: being written, whole, and taken by a start (memory.ts). */
+      memoryNext: join(dataDir, 'machines', id, 'memory.next'),
+      memory: join(dataDir, 'machines', id, 'memory'),
+      memoryUsed: join(dataDir, 'machines', id, 'memory.used'),
       disk: join(pool, 'disks', id),
       upper: join(pool, 'disks', id, 'upper'),
       work: join(pool, 'disks', id, 'work'),
@@ -46,6 +52,8 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
         monitorPid: join(dir, 'monitor.pid'),
         control: join(dir, 'ctl'),
         execs: join(dir, 'execs'),
+        forkGeneration: join(dir, 'fork-generation'),
+        held: join(dir, 'held'),
         exit: join(runDir, 'exits', container),
       }
     },

@@ -3,7 +3,8 @@
 // btrfs reuse inode numbers, and an overlay with both layers there would take different files for one.
 
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, stat, statfs, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, stat, statfs, truncate, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { runOrThrow } from '../../lib/process.ts'
 import { EngineError } from '../errors.ts'
@@ -15,6 +16,8 @@ const MKFS_TIMEOUT_MS = 120_000
 const MOUNT_TIMEOUT_MS = 60_000
 const DETACH_TIMEOUT_MS = 5000
 const DETACH_LOOK_MS = 50
+const BTRFS_STATE = '/sys/fs/btrfs'
+const MAX_TREE_HEIGHT = 8
 
 /** Makes the pool when there is none and mounts it when it is not mounted. */
 export async function openPool(paths: Paths, poolGb: number | null): Promise<void> {
@@ -28,6 +31,7 @@ export async function openPool(paths: Paths, poolGb: number | null): Promise<voi
     })
     await runOrThrow('btrfs', ['quota', 'enable', paths.pool], { timeoutMs: MOUNT_TIMEOUT_MS })
   }
+  await keepAccounts(paths)
   await mkdir(paths.disks, { recursive: true, mode: 0o700 })
   await mkdir(paths.volumes, { recursive: true, mode: 0o700 })
 }
@@ -84,6 +88,19 @@ async function makePool(paths: Paths, poolGb: number | null): Promise<void> {
   await truncate(unfinished, sizeGb * GB)
   await runOrThrow('mkfs.btrfs', ['--quiet', '--force', unfinished], { timeoutMs: MKFS_TIMEOUT_MS })
   await rename(unfinished, paths.poolFile)
+}
+
+/**
+ * Deleting a large disk that shares much with a fork of it, the kernel may give up counting what anybody uses, and
+ * with it every limit of the pool: it does so from a height of the tree on, and is told one that no tree has.
+ */
+async function keepAccounts(paths: Paths): Promise<void> {
+  const device = basename((await poolDevicePath(paths)) ?? '')
+  const pools = (await readdir(BTRFS_STATE)).map((name) => join(BTRFS_STATE, name))
+  const pool = pools.find((path) => existsSync(join(path, 'devices', device)))
+  const threshold = join(pool ?? '', 'qgroups/drop_subtree_threshold')
+  // Kernels before 6.1 have no such setting, and count always.
+  if (pool && existsSync(threshold)) await writeFile(threshold, `${MAX_TREE_HEIGHT}`)
 }
 
 /** Devices of the file that a crash left without a mount: btrfs must not see one file system on two. */

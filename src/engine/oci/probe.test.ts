@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { chooseDefault } from './probe.ts'
 
-const gvisor = { class: 'gvisor', available: true, detail: 'runsc 1' } as const
-const runc = { class: 'runc', available: true, detail: 'runc 1' } as const
-const noGvisor = { class: 'gvisor', available: false, detail: 'install runsc' } as const
-const noRunc = { class: 'runc', available: false, detail: 'install runc' } as const
+const memory = { available: false, detail: '' }
+const gvisor = { class: 'gvisor', available: true, detail: 'runsc 1', memory } as const
+const runc = { class: 'runc', available: true, detail: 'runc 1', memory } as const
+const noGvisor = { class: 'gvisor', available: false, detail: 'install runsc', memory } as const
+const noRunc = { class: 'runc', available: false, detail: 'install runc', memory } as const
 
 describe('the isolation class of machines that ask for none', () => {
   it('is gVisor where it passed its probe', () => {

@@ -1,16 +1,32 @@
-// What this host can run, found out by doing it: each class runs a trivial container once at start-up.
+// What this host can run, found out by doing it: each class runs a trivial container once at start-up, and where
+// memory can be kept, one is saved and restored (probe-memory.ts).
 
-import { access, constants, mkdir, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run } from '../../lib/process.ts'
 import type { Capabilities, ClassCapability, IsolationClass } from '../engine.ts'
 import { isolationClasses } from '../engine.ts'
+import { type Criu, criuPrograms, openCriu } from './criu.ts'
 import type { Paths } from './paths.ts'
+import { probeConfig, probeNamespace } from './probe-bundle.ts'
+import { tryMemory } from './probe-memory.ts'
 import { type Runtime, runtimeDefaults, type RuntimeOptions } from './runtime.ts'
 import { runcRuntime, runscRuntime, writeMaskedRunsc } from './runtime.ts'
 import { SECCOMP_PROFILE } from './seccomp.ts'
 
 const PROBE_TIMEOUT_MS = 20_000
+/** Bit 24. */
+const CAP_SYS_RESOURCE = 1n << 24n
+
+/**
+ * Its checkpoints are made by a sandbox that runs: they are not of the instant at which its disk is copied. Where it
+ * has a network, those of 2024 are restored to a sandbox that does nothing.
+ */
+const noGvisorMemory = {
+  available: false,
+  detail:
+    'gVisor saves memory only while its sandbox runs on, so not together with the disk: disks are kept alone',
+}
 
 export type Probe = { runtimes: Map<IsolationClass, Runtime>; capabilities: Capabilities }
 
@@ -22,8 +38,8 @@ export async function probeRuntimes(
 ): Promise<Probe> {
   const runtimes = new Map<IsolationClass, Runtime>()
   const classes: ClassCapability[] = []
-  for (const probe of [probeGvisor, probeRunc]) {
-    const { capability, runtime } = await probe(paths, instanceId, options)
+  const probes = [probeGvisor, probeRunc].map((probe) => probe(paths, instanceId, options))
+  for (const { capability, runtime } of await Promise.all(probes)) {
     classes.push(capability)
     if (runtime) runtimes.set(capability.class, runtime)
   }
@@ -55,7 +71,6 @@ async function probeRunc(
   instanceId: string,
   options: RuntimeOptions,
 ): Promise<{ capability: ClassCapability; runtime?: Runtime }> {
-  const runtime = runcRuntime(paths.runtimeRoot('runc'), options)
   const version = await versionOf(options.runc, /runc version (\S+)/)
   if (!version) return unavailable('runc', 'install the Debian package runc')
   const profile = await access(SECCOMP_PROFILE, constants.R_OK).then(
@@ -63,9 +78,31 @@ async function probeRunc(
     () => false,
   )
   if (!profile) return unavailable('runc', 'install the Debian package golang-github-containers-common')
+  const runtime = runcRuntime(paths.runtimeRoot('runc'), version, options)
   const said = await tryContainer(paths, runtime, instanceId)
   if (said !== null) return unavailable('runc', `runc ${version} could not run a container: ${said}`)
-  return { capability: { class: 'runc', available: true, detail: `runc ${version}` }, runtime }
+  const { criu, memory } = await probeCriu(paths, runtime, instanceId, options.criu ?? criuPrograms)
+  const capability = { class: 'runc', available: true, detail: `runc ${version}`, memory } as const
+  return { capability, runtime: { ...runtime, criu } }
+}
+
+/** The first program that does it. */
+async function probeCriu(
+  paths: Paths,
+  runtime: Runtime,
+  instanceId: string,
+  programs: string[],
+): Promise<{ criu: Criu | null; memory: ClassCapability['memory'] }> {
+  let detail = 'install CRIU (Debian: criu), or run the set-up again'
+  for (const program of programs) {
+    const criu = await openCriu(paths.criu, program)
+    if (!criu) continue
+    const said = await tryMemory(paths, { ...runtime, criu }, instanceId)
+    if (said === null)
+      return { criu, memory: { available: true, detail: `CRIU ${criu.version}${await limits()}` } }
+    detail = `CRIU ${criu.version} could not save and restore a container: ${said}`
+  }
+  return { criu: null, memory: { available: false, detail } }
 }
 
 async function probeGvisor(
@@ -78,20 +115,30 @@ async function probeGvisor(
     return unavailable('gvisor', 'install runsc (Debian: bookworm-backports, or trixie and later)')
   }
   const root = paths.runtimeRoot('runsc')
-  const plain = runscRuntime(root, options)
+  const plain = runscRuntime(root, version, options)
   const said = await tryContainer(paths, plain, instanceId)
   if (said === null)
-    return { capability: { class: 'gvisor', available: true, detail: `runsc ${version}` }, runtime: plain }
-  const masked = runscRuntime(root, options, await writeMaskedRunsc(paths.helper, options.runsc))
+    return {
+      capability: { class: 'gvisor', available: true, detail: `runsc ${version}`, memory: noGvisorMemory },
+      runtime: plain,
+    }
+  const masked = runscRuntime(root, version, options, await writeMaskedRunsc(paths.helper, options.runsc))
   const saidMasked = await tryContainer(paths, masked, instanceId)
   if (saidMasked !== null)
     return unavailable('gvisor', `runsc ${version} could not run a container: ${saidMasked}`)
   const detail = `runsc ${version}, with /proc/sys/net hidden from it`
-  return { capability: { class: 'gvisor', available: true, detail }, runtime: masked }
+  return { capability: { class: 'gvisor', available: true, detail, memory: noGvisorMemory }, runtime: masked }
+}
+
+/** Without that capability the kernel tells it nothing of what limits another user's processes. */
+async function limits(): Promise<string> {
+  const mask = /^CapEff:\s+([0-9a-f]+)$/m.exec(await readFile('/proc/self/status', 'utf8'))?.[1] ?? '0'
+  const isWhole = (BigInt(`0x${mask}`) & CAP_SYS_RESOURCE) !== 0n
+  return isWhole ? '' : ', without CAP_SYS_RESOURCE only of units whose processes are all root’s'
 }
 
 function unavailable(name: IsolationClass, detail: string): { capability: ClassCapability } {
-  return { capability: { class: name, available: false, detail } }
+  return { capability: { class: name, available: false, detail, memory: { available: false, detail } } }
 }
 
 async function versionOf(binary: string, pattern: RegExp): Promise<string | null> {
@@ -104,16 +151,15 @@ async function tryContainer(paths: Paths, runtime: Runtime, instanceId: string):
   const container = `probe-${runtime.class}-${instanceId}`
   const bundle = join(paths.runs, container)
   const rootfs = join(bundle, 'rootfs')
-  const namespace = `berth-${instanceId}-probe`
+  const namespace = probeNamespace(runtime, instanceId)
   await mkdir(rootfs, { recursive: true, mode: 0o700 })
   const ip = (args: string[]) => run('ip', args, { timeoutMs: PROBE_TIMEOUT_MS })
   try {
     // A network namespace by path, as machines have: without it the fault that masking mends does not show.
     await ip(['netns', 'delete', namespace])
     await ip(['netns', 'add', namespace])
-    await writeFile(join(bundle, 'config.json'), JSON.stringify(probeConfig(paths, namespace, rootfs)), {
-      mode: 0o600,
-    })
+    const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'true'])
+    await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
     const outcome = await run(
       runtime.launcher,
       [...runtime.globalArgs, 'run', '--bundle', bundle, container],
@@ -127,32 +173,5 @@ async function tryContainer(paths: Paths, runtime: Runtime, instanceId: string):
     })
     await ip(['netns', 'delete', namespace])
     await rm(bundle, { recursive: true, force: true })
-  }
-}
-
-function probeConfig(paths: Paths, namespace: string, rootfs: string): object {
-  return {
-    ociVersion: '1.0.2',
-    root: { path: rootfs, readonly: false },
-    process: {
-      user: { uid: 0, gid: 0 },
-      args: ['/helper/busybox', 'true'],
-      env: [],
-      cwd: '/',
-      noNewPrivileges: true,
-    },
-    mounts: [
-      { destination: '/proc', type: 'proc', source: 'proc', options: ['nosuid', 'noexec', 'nodev'] },
-      { destination: '/helper', type: 'bind', source: paths.helper, options: ['bind', 'ro'] },
-    ],
-    linux: {
-      namespaces: [
-        { type: 'pid' },
-        { type: 'ipc' },
-        { type: 'uts' },
-        { type: 'mount' },
-        { type: 'network', path: `/run/netns/${namespace}` },
-      ],
-    },
   }
 }

@@ -7,10 +7,16 @@ import type { Paths } from './paths.ts'
 export type MachineRecord = {
   spec: MachineSpec
   address: string
+  /** How many forks lie between the machine and its first ancestor. */
+  forkGeneration: number
   /** The newest run; 0 before the first. */
   generation: number
   /** `starting`: effects of a start may exist, none is promised. */
   state: 'created' | 'starting' | 'running' | 'exited' | 'lost'
+  /** How its newest run began (beginning.ts): absent before the first. */
+  beginning?: string
+  /** Whether it went on from what an earlier one had in memory. */
+  resumed?: boolean
   /** conmon, and the kernel's start time of it, so that a reused pid is not taken for it. */
   monitor: { pid: number; startTime: string } | null
   exit: Exit | null
@@ -50,7 +56,8 @@ export async function loadRecords(paths: Paths): Promise<Records> {
 async function readRecord(path: string): Promise<MachineRecord | 'absent' | 'damaged'> {
   try {
     const record = JSON.parse(await readFile(path, 'utf8')) as MachineRecord
-    return { ...record, exit: record.exit && { ...record.exit, at: new Date(record.exit.at) } }
+    const exit = record.exit && { ...record.exit, at: new Date(record.exit.at) }
+    return { ...record, forkGeneration: record.forkGeneration ?? 0, exit }
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'absent' : 'damaged'
   }

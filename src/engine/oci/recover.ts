@@ -9,6 +9,9 @@ import { clearStaleQgroups, destroyDisk, listDisks } from './disks.ts'
 import { killAbandonedExecs } from './exec.ts'
 import { settleEnd } from './exits.ts'
 import { newMachine, type Host, type Machine } from './host.ts'
+import { revokeTornForks } from './fork-journal.ts'
+import { releaseAbandoned } from './hold.ts'
+import { endAbandonedDumps, forgetMemory, forgetTornMemory } from './memory.ts'
 import { isMonitorAlive } from './monitor.ts'
 import { loadRecords, saveRecord } from './record.ts'
 import { removeRemains, takeBack, tryAgain } from './remains.ts'
@@ -17,11 +20,13 @@ import { destroyMachine } from './stop.ts'
 
 /** At the engine's start, before anything else is asked of it. */
 export async function adoptMachines(host: Host): Promise<void> {
+  await revokeTornForks(host.paths)
   const { records, unfinished, damaged } = await loadRecords(host.paths)
   for (const record of records) host.machines.set(record.spec.id, newMachine(record, null))
   for (const id of damaged) host.damaged.add(id)
   if (damaged.length > 0)
     host.log.error({ damaged }, 'records of machines cannot be read: their disks are kept')
+  await endAbandonedDumps(host.paths)
   const network = await host.network.recover(
     records.map(({ spec, address, state }) => ({
       machineId: spec.id,
@@ -60,6 +65,7 @@ export async function recoverMachines(host: Host, wanted: string[]): Promise<Rec
 async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' | 'lost' | 'undone'> {
   const { record } = machine
   const paths = host.paths.run(record.spec.id, record.generation)
+  await forgetTornMemory(host.paths, record.spec.id)
   // Nobody was told that this run exists. The generation stays used up, so that its name is never reused.
   if (record.state === 'starting') return await lose(host, machine, 'undone')
   if (record.state !== 'running') return 'ended'
@@ -67,6 +73,9 @@ async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' 
   if (machine.record.state !== 'running') return 'ended'
   // Neither alive nor with an exit code: the host went down under it.
   if (!record.monitor || !isMonitorAlive(record.monitor)) return await lose(host, machine, 'lost')
+  // It was about to be ended and was not: what was kept of it is of the past.
+  await forgetMemory(host.paths, record.spec.id)
+  await releaseAbandoned(host, paths)
   machine.frozen = isFrozen(host.cgroups, paths.container)
   // A freeze that was cut short may have stopped some of its processes.
   if (!machine.frozen) thawGroup(host.cgroups, paths.container)

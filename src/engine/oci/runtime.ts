@@ -1,12 +1,14 @@
 // The only file that knows how runc and runsc are called.
 
-import { readdir, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run, type RunResult } from '../../lib/process.ts'
 import type { IsolationClass } from '../engine.ts'
+import type { Criu } from './criu.ts'
 
 export type Runtime = {
   class: IsolationClass
+  version: string
   binary: string
   /** What creates and starts containers: for runsc it may be a wrapper (`writeMaskedRunsc`). */
   launcher: string
@@ -17,15 +19,29 @@ export type Runtime = {
   execDetaches: boolean
   /** How long a call may take before it is killed: far longer than one does on a busy host. */
   deadlineMs: number
+  /** What keeps the memory of its machines, where a probe has shown that it does. */
+  criu: Criu | null
 }
 
-export type RuntimeOptions = { runc: string; runsc: string; deadlineMs: number }
+export type RuntimeOptions = {
+  runc: string
+  runsc: string
+  deadlineMs: number
+  /** Programs to try, the first that works is taken. Default: those of criu.ts. */
+  criu?: string[]
+}
+
+const ANSWER_TIMEOUT_MS = 10_000
 
 /** Where Debian puts them. */
 export const runtimeDefaults: RuntimeOptions = {
   runc: '/usr/sbin/runc',
   runsc: '/usr/bin/runsc',
   deadlineMs: 30_000,
+}
+
+export function runtimeOptions({ criu }: { criu: string | null }): RuntimeOptions {
+  return criu === null ? runtimeDefaults : { ...runtimeDefaults, criu: [criu] }
 }
 
 /**
@@ -45,28 +61,37 @@ const RUNSC_FLAGS = [
   '--cpu-num-from-quota=true',
 ]
 
-export function runcRuntime(root: string, { runc, deadlineMs }: RuntimeOptions): Runtime {
+export function runcRuntime(root: string, version: string, { runc, deadlineMs }: RuntimeOptions): Runtime {
   return {
     class: 'runc',
+    version,
     binary: runc,
     launcher: runc,
     root,
     globalArgs: ['--root', root],
     execDetaches: true,
     deadlineMs,
+    criu: null,
   }
 }
 
 /** `launcher`: runsc itself, or what masks the host from it. */
-export function runscRuntime(root: string, options: RuntimeOptions, launcher = options.runsc): Runtime {
+export function runscRuntime(
+  root: string,
+  version: string,
+  options: RuntimeOptions,
+  launcher = options.runsc,
+): Runtime {
   return {
     class: 'gvisor',
+    version,
     binary: options.runsc,
     launcher,
     root,
     globalArgs: ['--root', root, ...RUNSC_FLAGS],
     execDetaches: false,
     deadlineMs: options.deadlineMs,
+    criu: null,
   }
 }
 
@@ -93,6 +118,53 @@ export async function startContainer(
   const said = await run(runtime.launcher, args, { timeoutMs: runtime.deadlineMs, signal })
   if (said.exitCode === 0 || /already running|in state running/.test(said.stderr)) return { kind: 'started' }
   return { kind: 'failed', reason: said.timedOut ? 'the runtime hung' : said.stderr }
+}
+
+/**
+ * Writes what a container that stands still has in memory to a directory. It runs on afterwards, as it was found:
+ * standing still.
+ */
+export async function checkpointContainer(
+  runtime: Runtime,
+  container: string,
+  directory: string,
+  limits: { timeoutMs: number; signal: AbortSignal },
+): Promise<void> {
+  if (!runtime.criu) throw new Error(`${runtime.class} keeps no memory`)
+  const place = ['--image-path', directory, '--work-path', directory]
+  const args = [...runtime.globalArgs, 'checkpoint', '--leave-running', ...place, container]
+  const said = await run(runtime.binary, args, {
+    ...limits,
+    // By which a dump is known that its engine died over (memory.ts).
+    cwd: directory,
+    env: { PATH: runtime.criu.searchPath },
+  })
+  if (said.exitCode === 0) return
+  const why = said.timedOut ? 'it took too long' : await criuErrors(join(directory, 'dump.log'))
+  throw new Error(`a checkpoint failed: ${why || said.stderr.slice(-300)}`)
+}
+
+/** The last of what CRIU calls an error in its log; runc only says where that is. */
+export async function criuErrors(log: string): Promise<string> {
+  const lines = (await readFile(log, 'utf8').catch(() => '')).split('\n')
+  // One that every call has where the engine may not raise limits.
+  const errors = lines.filter((line) => line.includes(' Error (') && !line.includes('RLIMIT_NOFILE'))
+  return errors
+    .slice(-3)
+    .map((line) => line.replace(/^\(\S+\)\s+/, '').slice(0, 200))
+    .join('; ')
+}
+
+/** Whether commands can be run in a container that was just restored. */
+export async function answers(
+  runtime: Runtime,
+  container: string,
+  command: string[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const args = [...runtime.globalArgs, 'exec', container, ...command]
+  const said = await run(runtime.binary, args, { timeoutMs: ANSWER_TIMEOUT_MS, signal })
+  return said.exitCode === 0
 }
 
 /** Gives the first process of a container SIGTERM. */

@@ -1,37 +1,51 @@
-// Starts a run: namespace and root, boot files, configuration, conmon with the runtime, go. A failure at any
+// Starts a run: namespace and root, boot files, configuration, conmon with the runtime, go. Where memory was kept for
+// it the runtime restores it instead, running; if anything is wrong with that, the run begins anew. A failure at any
 // step takes back what the steps before it did; a crash in between is taken back by recover. Every step is
 // bounded in time, and gives up at once when the machine is to be destroyed.
 
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { allSettled } from '../../lib/all-settled.ts'
-import type { MachineRef, RunSpec } from '../engine.ts'
+import { beginningOf } from '../beginning.ts'
+import type { MachineRef, RunSpec, Started } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import { writeBootFiles } from './boot-files.ts'
 import { buildConfig, cpuQuota, type OciConfig } from './bundle.ts'
 import { cgroupPath, setCpuQuota } from './cgroups.ts'
 import { prepareEtc } from './etc.ts'
 import { settleEnd } from './exits.ts'
+import { prepareForkGeneration } from './fork-generation.ts'
 import { getMachine, getRuntime, type Host, type Machine } from './host.ts'
 import type { StoredImage } from './images/store.ts'
 import { currentLogFile } from './logs.ts'
+import { forgetMemory, takeMemory } from './memory.ts'
 import { startMonitor } from './monitor.ts'
 import type { RunPaths } from './paths.ts'
 import { saveRecord } from './record.ts'
 import { removeRemains, takeBack, untilClean } from './remains.ts'
-import { startContainer } from './runtime.ts'
+import { enterRestored, prepareRestore } from './restore.ts'
+import { criuErrors, type Runtime, startContainer } from './runtime.ts'
 import { explainStartFailure } from './start-failure.ts'
 import { endRun } from './stop.ts'
 import { detachMount, mountOverlay } from './syscalls.ts'
 import { prepareTmp } from './tmp.ts'
 import { resolveUser } from './user.ts'
 
-type Launch = { machine: Machine; generation: number; run: RunSpec; paths: RunPaths; image: StoredImage }
+type Launch = {
+  machine: Machine
+  generation: number
+  run: RunSpec
+  paths: RunPaths
+  image: StoredImage
+  /** Where what it goes on from lies. */
+  memory: string | null
+}
 
-export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise<void> {
+export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise<Started> {
   return host.lock(ref.id, async () => {
     const machine = getMachine(host, ref.id)
-    if (!isDue(machine, ref.generation)) return
+    if (!isDue(machine, ref.generation)) return { resumed: machine.record.resumed ?? false }
     await endRun(host, machine)
     await untilClean(host, machine)
 
@@ -41,18 +55,47 @@ export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise
       throw new EngineError('image_not_found', 'The image of the machine is no longer on this host.')
     const paths = host.paths.run(ref.id, ref.generation)
     const previous = { generation: record.generation, state: record.state, exit: record.exit }
-    try {
-      await launch(host, { machine, generation: ref.generation, run, paths, image })
-    } catch (error) {
+    const undo = async () => {
       Object.assign(machine, { process: null, attachment: null })
       await removeRemains(host, machine, paths)
       Object.assign(record, previous, { monitor: null })
+    }
+    const launched = { machine, generation: ref.generation, run, paths, image }
+    const resumed = await tryToResume(host, launched, undo)
+    try {
+      if (!resumed) await launch(host, { ...launched, memory: null })
+    } catch (error) {
+      await undo()
       await saveRecord(host.paths, record)
       throw error
     }
     // A process that ended at once has left its exit file before we were looking.
     await settleEnd(host, machine)
+    return { resumed }
   })
+}
+
+/** Whether the run goes on from what was kept of the one before. What comes of it or not, it is used up. */
+async function tryToResume(
+  host: Host,
+  launched: Omit<Launch, 'memory'>,
+  undo: () => Promise<void>,
+): Promise<boolean> {
+  const { machine, run } = launched
+  const { id } = machine.record.spec
+  try {
+    const memory = await takeMemory(host, machine, run)
+    if (memory === null) return false
+    await launch(host, { ...launched, memory })
+    return true
+  } catch (error) {
+    const why = await criuErrors(join(launched.paths.dir, 'restore.log'))
+    host.log.warn({ error, why, machine: id }, 'a machine begins anew: its memory could not be restored')
+    await undo()
+    return false
+  } finally {
+    await forgetMemory(host.paths, id)
+  }
 }
 
 /** Whether the run is yet to be started; throws when it never can be. */
@@ -66,14 +109,15 @@ function isDue({ record, doom }: Machine, generation: number): boolean {
 }
 
 async function launch(host: Host, launched: Launch): Promise<void> {
-  const { machine, generation, run, paths } = launched
+  const { machine, generation, run, paths, memory } = launched
   const { record } = machine
   const { spec } = record
   // Left by a failure to remove it: the names of this run must be free.
   if (existsSync(paths.dir)) await takeBack(host, paths)
   // Before the record tells of a first run, so that no crash leaves a machine without them.
-  if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, record, run))
+  if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, launched))
   Object.assign(record, { generation, state: 'starting', monitor: null, exit: null })
+  Object.assign(record, { beginning: beginningOf(run), resumed: memory !== null })
 
   const prepared = machine.attachment
   machine.attachment = null
@@ -87,7 +131,11 @@ async function launch(host: Host, launched: Launch): Promise<void> {
   machine.ending = false
   const { doom } = machine
   const runtime = getRuntime(host, spec.isolation)
-  const go = await host.effect('engine.start.go', () => startContainer(runtime, paths.container, doom.signal))
+  const go = await host.effect('engine.start.go', () =>
+    memory === null
+      ? startContainer(runtime, paths.container, doom.signal)
+      : enterRestored(host.cgroups, runtime, paths.container, doom.signal),
+  )
   if (go.kind === 'failed') throw explainStartFailure(host, config.process.args, go.reason)
   // Before the record says that it runs: what is adopted has the size it is paid for.
   setCpuQuota(host.cgroups, paths.container, cpuQuota(machine.record.spec.size.cpus))
@@ -102,7 +150,7 @@ async function launch(host: Host, launched: Launch): Promise<void> {
 
 /** Mounts the root, has the container made in it, and takes the mount off the host again. */
 async function makeRoot(host: Host, launched: Launch, networkNamespace: string): Promise<OciConfig> {
-  const { machine, generation, run, paths, image } = launched
+  const { machine, generation, run, paths, image, memory } = launched
   const { spec } = machine.record
   const { signal } = machine.doom
   const runtime = getRuntime(host, spec.isolation)
@@ -120,6 +168,7 @@ async function makeRoot(host: Host, launched: Launch, networkNamespace: string):
       rootfs: paths.rootfs,
       tmpDir: spec.isolation === 'gvisor' ? await prepareTmp(paths.rootfs) : null,
       helperDir: host.paths.helper,
+      forkGeneration: await prepareForkGeneration(machine.record, paths),
       volumeDir: spec.volume ? disk.volume : null,
       cgroupPath: cgroupPath(host.cgroups, paths.container),
       networkNamespace,
@@ -128,14 +177,18 @@ async function makeRoot(host: Host, launched: Launch, networkNamespace: string):
       openFiles: host.openFiles,
     })
     await host.effect('engine.start.bundle', () =>
-      writeFile(paths.config, JSON.stringify(config), { mode: 0o600 }),
+      writeFile(paths.config, JSON.stringify(withCriu(runtime, config)), { mode: 0o600 }),
     )
     await host.effect('engine.start.boot-files', async () => {
-      if (run.files.length > 0) await writeBootFiles(paths.rootfs, host.paths.helper, run.files, signal)
+      // They lie there already, as they were or as the process has changed them since.
+      if (memory === null && run.files.length > 0)
+        await writeBootFiles(paths.rootfs, host.paths.helper, run.files, signal)
     })
+    const restored =
+      memory === null ? null : await prepareRestore(runtime, memory, run.hostname, networkNamespace)
     const logFile = currentLogFile(host, spec.id, generation)
     const started = await host.effect('engine.start.monitor', () =>
-      startMonitor(runtime, paths, logFile, host.paths.exits, signal),
+      startMonitor(runtime, paths, logFile, host.paths.exits, signal, restored),
     )
     if (started.kind === 'failed') throw explainStartFailure(host, config.process.args, started.reason)
     machine.record.monitor = started.monitor
@@ -145,6 +198,11 @@ async function makeRoot(host: Host, launched: Launch, networkNamespace: string):
     // mounted cannot be left behind.
     detachMount(paths.rootfs)
   }
+}
+
+/** The runtime looks there for what its command line cannot say (criu.ts). */
+function withCriu({ criu }: Runtime, config: OciConfig): OciConfig {
+  return criu === null ? config : { ...config, annotations: { 'org.criu.config': criu.options } }
 }
 
 async function makeDirectories(paths: RunPaths): Promise<void> {

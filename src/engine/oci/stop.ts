@@ -8,6 +8,7 @@ import { killAll, listCgroups, thawGroup } from './cgroups.ts'
 import { destroyDisk } from './disks.ts'
 import { endedWithin, recordKilled } from './exits.ts'
 import { getMachine, getRuntime, type Host, type Machine } from './host.ts'
+import { forgetMemory } from './memory.ts'
 import { terminateContainer } from './runtime.ts'
 import { takeBack } from './remains.ts'
 
@@ -18,15 +19,19 @@ export function stopMachine(host: Host, ref: MachineRef, graceMs: number): Promi
   return host.lock(ref.id, async () => {
     const machine = getMachine(host, ref.id)
     const { record } = machine
-    if (record.generation !== ref.generation || record.state !== 'running') {
-      await machine.cleanup
-      return
-    }
-    machine.ending = true
-    if (graceMs > 0) await askToEnd(host, machine, graceMs)
-    await endRun(host, machine)
-    await machine.cleanup
+    if (record.generation !== ref.generation || record.state !== 'running') await machine.cleanup
+    else await endGracefully(host, machine, graceMs)
+    // Of a run that was suspended: whoever stops it wants it gone.
+    if (record.generation === ref.generation) await forgetMemory(host.paths, ref.id)
   })
+}
+
+/** Call it with the machine locked, which runs. */
+export async function endGracefully(host: Host, machine: Machine, graceMs: number): Promise<void> {
+  machine.ending = true
+  if (graceMs > 0) await askToEnd(host, machine, graceMs)
+  await endRun(host, machine)
+  await machine.cleanup
 }
 
 /** Asked and timed side by side: a runtime that hangs must not lengthen the grace, nor outlive it. */

@@ -4,13 +4,13 @@ import type { MachineRef } from '../../../src/engine/engine.ts'
 import { eventually, type Suite } from '../suite.ts'
 
 /** Where a unit keeps things: its root, its volume, and where everybody puts what they do not think about. */
-const places = ['/root/kept', '/data/kept', '/tmp/kept']
+export const places = ['/root/kept', '/data/kept', '/tmp/kept']
 
 /** setxattr and getxattr, for which the image has no program. */
 const xattr = process.arch === 'arm64' ? { set: 5, get: 8 } : { set: 188, get: 191 }
 
 /** A tree with one of everything a disk can hold, its times set to the nanosecond. */
-const plant = `
+export const plant = `
 set -eu; umask 022; mkdir -p "$0"; cd "$0"
 mkdir -p 'a dir' deep/er/still; chmod 0700 'a dir'; chmod 1777 deep
 echo plain > plain; : > empty; head -c 3000001 /dev/urandom > large
@@ -23,7 +23,7 @@ perl -e '($f, $n, $v) = qw(plain user.note value); syscall(${xattr.set}, $f, $n,
 find . -depth -exec touch -h -d @1000000000.123456789 {} +`
 
 /** Everything about the tree that must never change, as lines. */
-const survey = `
+export const survey = `
 set -eu; cd "$0"
 find . ! -type d -printf '%y %m %U %G %n %s %T@ %P -> %l\\n' | sort
 find . -type d -printf 'd %m %U %G %T@ %P\\n' | sort

@@ -1,0 +1,109 @@
+// POST /v1/stacks/{id}/fork: copies of all units of a stack, as they are at one instant, in a stack of their own
+// (spec 2.7). What is being made or has failed is left out, and the answer says so.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { conflict, invalidState, notFound } from '../../contract/errors.ts'
+import type { ForkResult, StackFork } from '../../contract/fork.ts'
+import { limits } from '../../contract/limits.ts'
+import { isPassing, type UnitState } from '../../contract/states.ts'
+import type { Database } from '../../store/db.ts'
+import { findStack, findStackByName, type StackRecord } from '../../store/stacks.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { listUnitsOfStacks, lockUnitsOfStack } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import type { Once } from '../idempotency/once.ts'
+import { getLiveStack } from '../stacks/get.ts'
+import { waitForRoom } from '../units/admission.ts'
+import { copyStackSecrets } from '../units/env.ts'
+import { getSettledUnit } from '../units/settled.ts'
+import { freeStackName, makeStack } from '../units/stack-for.ts'
+import { checkCopies, isForkable, type Plan, reserveFork, SourceMoved } from './reserve.ts'
+import { answerFork } from './result.ts'
+
+/** Between finding units settled and locking them, they can go other ways; not many times in a row. */
+const ATTEMPTS = 5
+
+export async function forkStack(
+  app: App,
+  caller: Caller,
+  idOrName: string,
+  body: StackFork,
+  once: Once | null = null,
+): Promise<ForkResult> {
+  const stack = await getLiveStack(app, caller, idOrName)
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const sources = (await settledUnitsOf(app, caller, stack)).filter(isForkable)
+    checkCopies(
+      app,
+      caller,
+      sources.map((source) => ({ source, sleep: body.sleep ?? source.sleep })),
+    )
+    if (sources.some(({ state }) => state === 'running')) await waitForRoom(app, caller.teamId)
+    try {
+      const fork = await reserveFork(app, caller, once, (db) => decide(app, db, stack, body))
+      return await answerFork(app, caller, fork, body)
+    } catch (error) {
+      if (!(error instanceof SourceMoved)) throw error
+    }
+  }
+  throw invalidState('The units of the stack do not come to rest, so it cannot be forked; try again.', null)
+}
+
+async function settledUnitsOf(app: App, caller: Caller, { id, teamId }: StackRecord): Promise<UnitRecord[]> {
+  const units = await listUnitsOfStacks(app.db, { teamId, stackIds: [id], now: app.clock.now() })
+  return await Promise.all(
+    units.map(async (unit) => (isPassing(unit.state) ? await getSettledUnit(app, caller, unit.id) : unit)),
+  )
+}
+
+async function decide(
+  app: App,
+  db: Kysely<Database>,
+  { id, teamId }: StackRecord,
+  { into, sleep }: StackFork,
+): Promise<Plan> {
+  const stack = await findStack(db, { teamId, id })
+  if (!stack || stack.deletedAt !== null) throw notFound('stack', id)
+  await lockUnitsOfStack(db, id)
+  const units = await listUnitsOfStacks(db, { teamId, stackIds: [id], now: app.clock.now() })
+  const { sources, skipped } = sort(units)
+  if (into !== undefined && (await findStackByName(db, { teamId, name: into }))) {
+    throw conflict(`The team already has a stack named "${into}"; choose another name.`)
+  }
+  const target = await makeStack(app, db, {
+    teamId,
+    name: into ?? (await freeStackName(db, { teamId, wanted: stack.name })),
+    sleep: stack.sleep === null ? null : (sleep ?? stack.sleep),
+    isUnnamed: false,
+  })
+  await copyStackSecrets(db, app.secretKey, { teamId, from: id, to: target.id })
+  const copies = sources.map((source) => ({
+    source,
+    name: source.name,
+    sleep: sleep ?? source.sleep,
+    sleepsTogether: source.sleepsTogether,
+  }))
+  return { sourceId: id, stack: target, sharesSecrets: true, copies, skipped }
+}
+
+const leftOut: Partial<Record<UnitState, string>> = {
+  creating: 'it is still being created',
+  error: 'it could not be created',
+  destroying: 'it is being destroyed',
+}
+
+function sort(units: UnitRecord[]): { sources: UnitRecord[]; skipped: string[] } {
+  const sources = units.filter(isForkable)
+  const skipped = units.flatMap(({ name, state }) => {
+    const reason = leftOut[state]
+    return reason === undefined ? [] : [`${name}: ${reason}`]
+  })
+  if (sources.length + skipped.length < units.length) throw new SourceMoved()
+  if (sources.length === 0) throw invalidState('The stack has no unit that can be forked.', { skipped })
+  if (sources.length > limits.forkUnits) {
+    const text = `A fork copies at most ${limits.forkUnits} units at once, and the stack has ${sources.length}`
+    throw invalidState(`${text}; fork its units one by one.`, { skipped })
+  }
+  return { sources, skipped }
+}

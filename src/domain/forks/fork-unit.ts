@@ -1,0 +1,87 @@
+// POST /v1/units/{id}/fork: a copy of one unit, as it is now (spec 2.7). It does not wake its source.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { conflict } from '../../contract/errors.ts'
+import type { ForkResult, UnitFork } from '../../contract/fork.ts'
+import type { Database } from '../../store/db.ts'
+import { findStack, type StackRecord } from '../../store/stacks.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { findUnit, lockUnit, unitNameTaken } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import type { Once } from '../idempotency/once.ts'
+import { waitForRoom } from '../units/admission.ts'
+import { notPossibleNow } from '../units/failures.ts'
+import { getRecord } from '../units/get.ts'
+import { freeName } from '../units/names.ts'
+import { getSettledUnit } from '../units/settled.ts'
+import { stackFor } from '../units/stack-for.ts'
+import { checkCopies, isForkable, type Plan, reserveFork, SourceMoved } from './reserve.ts'
+import { answerFork } from './result.ts'
+
+const REFUSED = 'it cannot be forked'
+
+/** Between finding a unit settled and locking it, it can go another way; not many times in a row. */
+const ATTEMPTS = 5
+
+export async function forkUnit(
+  app: App,
+  caller: Caller,
+  id: string,
+  body: UnitFork,
+  once: Once | null = null,
+): Promise<ForkResult> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const source = await getSettledUnit(app, caller, id)
+    if (!isForkable(source)) throw notPossibleNow(source, REFUSED)
+    checkCopies(app, caller, [{ source, sleep: body.sleep ?? source.sleep }])
+    if (source.state === 'running') await waitForRoom(app, caller.teamId)
+    try {
+      const fork = await reserveFork(app, caller, once, (db) => decide(app, db, source, body))
+      return await answerFork(app, caller, fork, body)
+    } catch (error) {
+      if (!(error instanceof SourceMoved)) throw error
+    }
+  }
+  throw notPossibleNow(await getRecord(app, caller, id), REFUSED)
+}
+
+async function decide(
+  app: App,
+  db: Kysely<Database>,
+  found: UnitRecord,
+  { name, stack: stackName, sleep }: UnitFork,
+): Promise<Plan> {
+  const { id, teamId } = found
+  const stack = await stackOf(app, db, found, stackName)
+  await lockUnit(db, id)
+  const source = await findUnit(db, { teamId, id, now: app.clock.now() })
+  if (source?.revision !== found.revision) throw new SourceMoved()
+
+  const isTaken = (wanted: string) => unitNameTaken(db, { stackId: stack.id, name: wanted })
+  if (name !== undefined && (await isTaken(name))) {
+    throw conflict(`The stack already has a unit named "${name}"; destroy it or choose another name.`)
+  }
+  const isOwnStack = stack.id === source.stackId
+  const copy = {
+    source,
+    name: name ?? (await freeName(source.name, isTaken)),
+    sleep: sleep ?? source.sleep,
+    // With a window of its own it sleeps by itself, as any unit does.
+    sleepsTogether: isOwnStack && sleep === undefined && source.sleepsTogether,
+  }
+  return { sourceId: id, stack, sharesSecrets: isOwnStack, copies: [copy], skipped: [] }
+}
+
+/** That of the source, or the one named, made when absent. */
+async function stackOf(
+  app: App,
+  db: Kysely<Database>,
+  { teamId, stackId, name }: UnitRecord,
+  stack: string | undefined,
+): Promise<StackRecord> {
+  if (stack !== undefined) return await stackFor(app, db, teamId, { stack, unitName: name })
+  const own = await findStack(db, { teamId, id: stackId })
+  if (!own) throw new Error('a unit is in no stack')
+  return own
+}

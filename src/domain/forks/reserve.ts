@@ -1,0 +1,159 @@
+// The part of a fork that is decided in one transaction: whether the caller may, and what rows the copies get. The
+// team is locked meanwhile, as for a create (units/reserve.ts).
+
+import type { Kysely } from 'kysely'
+import { z } from 'zod'
+import type { App } from '../../app.ts'
+import { newId } from '../../lib/ids.ts'
+import type { StoppedReason, UnitState } from '../../contract/states.ts'
+import type { Database } from '../../store/db.ts'
+import { findFork, type ForkRecord, insertFork } from '../../store/forks.ts'
+import { lockTeam, type StackRecord } from '../../store/stacks.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { countLiveUnits, insertUnit } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import type { Once } from '../idempotency/once.ts'
+import { checkConcurrency, checkRegistry, checkSize, checkSleep } from '../policies/check.ts'
+import { copyBootFiles } from '../units/boot-files.ts'
+import { copySecrets } from '../units/env.ts'
+import { boundsOf, registryOf } from '../units/reserve.ts'
+
+/** What one copy will be. */
+export type Copy = { source: UnitRecord; name: string; sleep: string; sleepsTogether: boolean }
+
+export type Plan = {
+  /** A unit or a stack. */
+  sourceId: string
+  /** Where the copies will be. */
+  stack: StackRecord
+  /** It has what was generated for the stack of the source. */
+  sharesSecrets: boolean
+  copies: Copy[]
+  /** Of the source, with the reason for each. */
+  skipped: string[]
+}
+
+/** A source went elsewhere since it was looked at: look again. */
+export class SourceMoved extends Error {}
+
+/** What a fork with a key keeps for its answer. */
+export const keptOfForkSchema = z.object({ forkId: z.string() })
+
+/** Where something is under way with a unit, or left of it, nothing can be copied. */
+export function isForkable({ state }: { state: UnitState }): boolean {
+  return state === 'running' || state === 'sleeping' || state === 'stopped'
+}
+
+/** `decide` looks and names in the transaction, and locks the stack of its source before the source. */
+export async function reserveFork(
+  app: App,
+  caller: Caller,
+  once: Once | null,
+  decide: (db: Kysely<Database>) => Promise<Plan>,
+): Promise<ForkRecord> {
+  const { teamId, credentialId } = caller
+  const reserve = async (db: Kysely<Database>) => {
+    await once?.claim(db)
+    await lockTeam(db, teamId)
+    const plan = await decide(db)
+    checkCopies(app, caller, plan.copies)
+    const starting = plan.copies.filter(({ source }) => source.state === 'running').length
+    checkConcurrency(caller.policy, await countLiveUnits(db, credentialId), starting)
+
+    const id = newId('fork')
+    const { sourceId, stack, copies, skipped } = plan
+    const createdAt = app.clock.now()
+    await insertFork(db, {
+      id,
+      teamId,
+      sourceId,
+      stackId: stack.id,
+      madeBy: credentialId,
+      skipped,
+      createdAt,
+    })
+    for (const copy of copies) await insertCopy(app, db, caller, { ...plan, forkId: id, copy })
+    await once?.keep(db, { forkId: id } satisfies z.infer<typeof keptOfForkSchema>)
+    const fork = await findFork(db, { teamId, id })
+    if (!fork) throw new Error('a fork was not there right after it was inserted')
+    return fork
+  }
+  return await app.teamTurns(teamId, () => app.clock.steadily(() => app.db.transaction().execute(reserve)))
+}
+
+/** What holds for a create holds for copies, also of what somebody else was allowed. */
+export function checkCopies(
+  app: App,
+  caller: Caller,
+  copies: { source: Pick<UnitRecord, 'size' | 'image'>; sleep: string }[],
+): void {
+  const bounds = boundsOf(app, caller)
+  for (const { source, sleep } of copies) {
+    checkSize(bounds, source.size)
+    checkRegistry(bounds, registryOf(source.image))
+    checkSleep(bounds, sleep)
+  }
+}
+
+async function insertCopy(
+  app: App,
+  db: Kysely<Database>,
+  caller: Caller,
+  {
+    forkId,
+    stack,
+    sharesSecrets,
+    copy,
+  }: Pick<Plan, 'stack' | 'sharesSecrets'> & { forkId: string; copy: Copy },
+): Promise<void> {
+  const { source, name, sleep, sleepsTogether } = copy
+  const { teamId } = caller
+  const unitId = newId('unit')
+  const at = app.clock.now()
+  await insertUnit(db, {
+    id: unitId,
+    team_id: teamId,
+    stack_id: stack.id,
+    name,
+    image: source.image,
+    size: source.size,
+    spec: source.spec,
+    isolation: source.isolation,
+    network_group: caller.networkGroup,
+    address: null,
+    held_by: caller.credentialId,
+    state: 'creating',
+    generation: 1,
+    stopped_reason: leadsTo(source),
+    frozen: false,
+    progress: null,
+    sleep,
+    sleeps_together: sleepsTogether,
+    sleeps_at: null,
+    last_used_at: null,
+    created_at: at,
+    changed_at: at,
+    started_at: null,
+    last_exit: null,
+    error: null,
+    destroys_at: null,
+    forked_from: source.id,
+    fork_id: forkId,
+    copied: 'config',
+  })
+  await copyBootFiles(db, app.secretKey, { teamId, from: source.id, to: unitId })
+  await copySecrets(db, app.secretKey, {
+    from: { teamId, stackId: source.stackId, unitId: source.id },
+    to: { teamId, stackId: stack.id, unitId },
+    env: source.spec.env,
+    isShared: sharesSecrets,
+  })
+}
+
+/** Where the copy's way leads (contract/states.ts): it runs, sleeps or is stopped as its source. */
+function leadsTo({ state, stoppedReason }: UnitRecord): StoppedReason | null {
+  if (state === 'running') return null
+  if (state === 'sleeping') return 'idle'
+  // How the source ended is nothing that the copy did.
+  return stoppedReason === 'cap' || stoppedReason === 'credits' ? stoppedReason : 'user'
+}

@@ -1,0 +1,73 @@
+// What a fork answers (spec 2.7): read off its rows, so that it is the same for whoever waited and whoever asks again.
+
+import type { App } from '../../app.ts'
+import { type AppError, notFound, providerError } from '../../contract/errors.ts'
+import type { ForkResult } from '../../contract/fork.ts'
+import { SECOND } from '../../lib/clock.ts'
+import { doneWithin } from '../../lib/done-within.ts'
+import { findFork, type ForkError, type ForkRecord } from '../../store/forks.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { listUnitsOfFork } from '../../store/units.ts'
+import { costLine } from '../billing/cost-line.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { showUnit } from '../units/show.ts'
+import { keptOfForkSchema } from './reserve.ts'
+import { walkFork } from './way.ts'
+
+type Wait = { wait: boolean; waitTimeoutMs: number }
+
+/** Once the copies are where they belong, or still `creating` after `waitTimeoutMs` or without `wait`. */
+export async function answerFork(
+  app: App,
+  caller: Caller,
+  fork: ForkRecord,
+  { wait, waitTimeoutMs }: Wait,
+): Promise<ForkResult> {
+  const made = walkFork(app, fork)
+  if (wait) await doneWithin(app.clock, waitTimeoutMs, made)
+  else made.catch(() => {})
+  return await resultOf(app, caller, fork.id)
+}
+
+/**
+ * Answers for a fork that broke off once its copies were reserved, or that is still under way. Whoever finds one
+ * that nobody drives on does (way.ts), not this.
+ */
+export async function resumeFork(
+  app: App,
+  caller: Caller,
+  { wait, waitTimeoutMs }: Wait,
+  kept: unknown,
+): Promise<ForkResult> {
+  const { forkId } = keptOfForkSchema.parse(kept)
+  const { teamId } = caller
+  const deadlineMs = app.clock.monotonicMs() + (wait ? waitTimeoutMs : 0)
+  while (app.clock.monotonicMs() < deadlineMs) {
+    const fork = await findFork(app.db, { teamId, id: forkId })
+    if (fork === null || fork.endedAt !== null) break
+    await app.clock.sleep(POLL_EVERY_MS)
+  }
+  return await resultOf(app, caller, forkId)
+}
+
+const POLL_EVERY_MS = SECOND / 4
+
+async function resultOf(app: App, { teamId }: Caller, id: string): Promise<ForkResult> {
+  const fork = await findFork(app.db, { teamId, id })
+  if (!fork) throw notFound('fork', id)
+  const units = await listUnitsOfFork(app.db, { teamId, forkId: id, now: app.clock.now() })
+  if (fork.error !== null) throw couldNotBeMade(fork.error, units)
+  const shown = units.map((unit) => showUnit(app, unit))
+  return {
+    units: shown,
+    copied: Object.fromEntries(units.map(({ name, copied }) => [name, copied ?? 'config'])),
+    outputs: {},
+    stack: fork.stackName,
+    skipped: fork.skipped,
+    costLine: costLine(shown),
+  }
+}
+
+function couldNotBeMade({ text, unitId }: ForkError, units: UnitRecord[]): AppError {
+  return providerError(text, { details: { unitId, unitIds: units.map(({ id }) => id) } })
+}

@@ -1,0 +1,40 @@
+// A stack without units yet, which are made in it by its name.
+
+import type { App } from '../../app.ts'
+import { conflict } from '../../contract/errors.ts'
+import type { Stack, StackCreate } from '../../contract/stack.ts'
+import { newId } from '../../lib/ids.ts'
+import { findStackByName, insertStack, lockTeam } from '../../store/stacks.ts'
+import type { Caller } from '../credentials/caller.ts'
+import type { Once } from '../idempotency/once.ts'
+import { showStack } from './show.ts'
+
+export async function createStack(
+  app: App,
+  { teamId }: Caller,
+  { name }: StackCreate,
+  once: Once | null,
+): Promise<Stack> {
+  return await app.db.transaction().execute(async (db) => {
+    await once?.claim(db)
+    await lockTeam(db, teamId)
+    const other = await findStackByName(db, { teamId, name })
+    if (other) {
+      throw conflict(`The team already has a stack named "${name}"; use it or choose another name.`, {
+        stackId: other.id,
+      })
+    }
+    const made = {
+      id: newId('stack'),
+      teamId,
+      name,
+      createdAt: app.clock.now(),
+      sleep: null,
+      isUnnamed: false,
+    }
+    await insertStack(db, made)
+    const shown = showStack(app, { ...made, deletedAt: null }, [])
+    await once?.keep(db, shown)
+    return shown
+  })
+}

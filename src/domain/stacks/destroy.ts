@@ -1,0 +1,50 @@
+// Deleting a stack destroys its units, for good. One transaction frees its name and sends all of them on their way,
+// so that none is left and none comes to be in it; whatever breaks off after that is driven on as with any unit.
+
+import type { App } from '../../app.ts'
+import type { Stack } from '../../contract/stack.ts'
+import { deleteSecrets } from '../../store/secrets.ts'
+import { deleteStack, lockTeam, type StackRecord } from '../../store/stacks.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { listUnitsByIds, listUnitsOfStacks, lockUnitsOfStack } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { destroyWay } from '../units/destroy.ts'
+import { transition } from '../units/transition.ts'
+import { walk } from '../units/way.ts'
+import { getStackRecord } from './get.ts'
+import { showStack } from './show.ts'
+
+/**
+ * Answers the stack with the units that went with it. Deleting a deleted one, by its id, succeeds, so that the
+ * call can be repeated.
+ */
+export async function destroyStack(app: App, caller: Caller, idOrName: string): Promise<Stack> {
+  const stack = await getStackRecord(app, caller, idOrName)
+  const destroying = await app.teamTurns(stack.teamId, () => sendOff(app, stack))
+  await Promise.all(destroying.map((unit) => walk(app, unit, destroyWay)))
+  const ids = destroying.map(({ id }) => id)
+  return showStack(
+    app,
+    stack,
+    await listUnitsByIds(app.db, { teamId: stack.teamId, ids, now: app.clock.now() }),
+  )
+}
+
+async function sendOff(app: App, { id, teamId }: StackRecord): Promise<UnitRecord[]> {
+  return await app.clock.steadily(() =>
+    app.db.transaction().execute(async (db) => {
+      await lockTeam(db, teamId)
+      await deleteStack(db, { teamId, id, at: app.clock.now() })
+      await deleteSecrets(db, id)
+      await lockUnitsOfStack(db, id)
+      const units = await listUnitsOfStacks(db, { teamId, stackIds: [id], now: app.clock.now() })
+      const destroying: UnitRecord[] = []
+      for (const unit of units) {
+        const sent = unit.state === 'destroying' ? unit : await transition(app, unit, 'destroy', { db })
+        if (!sent) throw new Error('a unit changed while it was locked')
+        destroying.push(sent)
+      }
+      return destroying
+    }),
+  )
+}

@@ -1,0 +1,45 @@
+// The stacks of the caller's team, newest first.
+
+import type { App } from '../../app.ts'
+import { validation } from '../../contract/errors.ts'
+import type { StackList, StackListQuery } from '../../contract/stack.ts'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
+import { listStacksOfTeam } from '../../store/stacks.ts'
+import { listUnitsOfStacks } from '../../store/units.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { showStack } from './show.ts'
+
+/** A page ends early rather than hold many more units than this: however few stacks are asked for, they can be large. */
+const MOST_UNITS = 500
+
+export async function listStacks(app: App, { teamId }: Caller, query: StackListQuery): Promise<StackList> {
+  const found = await listStacksOfTeam(app.db, {
+    teamId,
+    before: query.cursor === undefined ? null : idIn(query.cursor),
+    // One more than asked for tells whether there is a next page.
+    limit: query.limit + 1,
+  })
+  const page = found.slice(0, Math.min(query.limit, howManyFit(found)))
+  const last = page.at(-1)
+  const stackIds = page.map(({ id }) => id)
+  const units = await listUnitsOfStacks(app.db, { teamId, stackIds, now: app.clock.now() })
+  return {
+    stacks: page.map((stack) => showStack(app, stack, units)),
+    next: found.length > page.length && last ? encodeCursor(last.id) : null,
+  }
+}
+
+/** One at the least. */
+function howManyFit(stacks: { unitCount: number }[]): number {
+  let units = 0
+  const beyond = stacks.findIndex(({ unitCount }) => (units += unitCount) > MOST_UNITS)
+  return beyond === -1 ? stacks.length : Math.max(1, beyond)
+}
+
+function idIn(cursor: string): string {
+  const id = decodeCursor(cursor, 'stack')
+  if (id === null) {
+    throw validation([{ path: 'cursor', message: 'must be the `next` of an earlier answer' }])
+  }
+  return id
+}

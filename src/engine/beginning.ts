@@ -1,0 +1,14 @@
+// How a run begins, as one word that can be compared: memory kept of a run is good for another one only if that
+// would begin as the first did. The host name and the search domain are not part of it: a copy goes on under
+// another name.
+
+import { createHash } from 'node:crypto'
+import type { RunSpec } from './engine.ts'
+
+export function beginningOf({ entrypoint, cmd, env, files }: RunSpec): string {
+  const variables = Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const contents = files.map(({ path, content }) => [path, content.toString('base64')])
+  return createHash('sha256')
+    .update(JSON.stringify([entrypoint, cmd, variables, contents]))
+    .digest('hex')
+}

@@ -1,0 +1,206 @@
+// Forks that fail, are asked for again, or lose a unit on their way: all of it or nothing (reliability F23).
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { ForkResult } from '../../src/contract/fork.ts'
+import type { Stack } from '../../src/contract/stack.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { createForker, type Forker, only } from '../support/forks.ts'
+import { makeTeam, type TestTeam } from '../support/make.ts'
+import { isReplay, told } from '../support/replay.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+let as: Forker
+
+beforeAll(async () => {
+  service = await startService()
+  as = createForker(service, () => team.key)
+})
+beforeEach(async () => {
+  team = await makeTeam(service)
+  service.engine.setMemory(true)
+})
+afterAll(async () => await service.close())
+
+describe('a fork that fails', () => {
+  async function makePair(): Promise<Unit[]> {
+    return [await as.create('db', {}, { stack: 'shop' }), await as.create('web', {}, { stack: 'shop' })]
+  }
+
+  it.each([
+    ['cannot be copied', 'fork', 'host_full'],
+    ['cannot be started', 'start', 'start_failed'],
+  ] as const)(
+    'since one unit %s leaves none, and is 502 with what was made',
+    async (_name, operation, kind) => {
+      const sources = await makePair()
+      service.engine.fail(operation, kind)
+      const { status, body } = await as.forkStack('shop', { into: 'trial' })
+      expect(status).toBe(502)
+      expect(body.error).toMatchObject({ code: 'provider_error', details: { unitIds: expect.any(Array) } })
+      const { unitId, unitIds } = body.error.details as { unitId: string; unitIds: string[] }
+      expect(unitIds).toContain(unitId)
+      for (const id of unitIds) {
+        const unit = await as.get(id)
+        expect(unit).toMatchObject({ state: 'error', costCentsSoFar: 0, destroysAt: expect.any(String) })
+        expect(unit.error).toBeTruthy()
+        expect(as.machineOf(id)).toBeUndefined()
+      }
+      for (const { id } of sources) expect(await as.exec(id, 'echo', 'well')).toBe('well\n')
+      // The name can be had again.
+      await as.call('DELETE', '/v1/stacks/trial')
+      expect((await as.forkStack('shop', { into: 'trial' })).status).toBe(201)
+    },
+  )
+
+  it('takes back a copy whose process has ended by itself by then', async () => {
+    service.engine.setMemory(false)
+    const healthcheck = { cmd: ['probe'], intervalMs: 500, timeoutMs: 100_000 }
+    await as.create('db', {}, { stack: 'shop' })
+    let areSick = false
+    service.engine.onExec(({ argv: [program] }) =>
+      program === 'probe' ? { exitCode: areSick ? 1 : 0 } : null,
+    )
+    await as.create('web', { healthcheck }, { stack: 'shop' })
+    areSick = true
+    const forking = as.forkStack('shop', { into: 'trial' })
+    const copyOf = async (name: string) =>
+      (await as.units()).find((unit) => unit.name === name && unit.forkedFrom !== null)?.id ?? ''
+    await expect.poll(async () => as.machineOf(await copyOf('db'))?.state).toBe('running')
+    const ended = await copyOf('db')
+    service.engine.endProcess(ended, { code: 1 })
+    await expect.poll(async () => (await as.get(ended)).state).toBe('stopped')
+    service.clock.advance(100_000)
+    const { status, body } = await forking
+    expect(status).toBe(502)
+    expect(body.error.details['unitIds']).toContain(ended)
+    expect(await as.get(ended)).toMatchObject({ state: 'destroyed', costCentsSoFar: 0 })
+    expect(as.machineOf(ended)).toBeUndefined()
+    expect((await as.get(await copyOf('web'))).error).toContain('healthcheck')
+  })
+
+  it('leaves the stack it was to go to as it was', async () => {
+    const source = await as.create('web', {}, { stack: 'shop' })
+    service.engine.fail('fork', 'internal')
+    expect((await as.fork(source.id, { name: 'copy' })).status).toBe(502)
+    const { body } = await as.call<Stack>('GET', '/v1/stacks/shop')
+    expect(body.units).toMatchObject([
+      { name: 'web', state: 'running' },
+      { name: 'copy', state: 'error' },
+    ])
+  })
+})
+
+describe('on the way', () => {
+  it('copies are creating, and say config, for whoever does not wait', async () => {
+    const source = await as.create('web')
+    const release = service.engine.hang('fork')
+    const { status, body } = await as.fork(source.id, { name: 'copy', wait: false })
+    expect(status).toBe(201)
+    expect(body).toMatchObject({ copied: { copy: 'config' }, units: [{ state: 'creating' }] })
+    const late = await as.fork(source.id, { name: 'late', waitTimeoutMs: 0 })
+    expect(late.body.units).toMatchObject([{ name: 'late' }])
+    release()
+    await expect.poll(async () => (await as.get(only(body).id)).state).toBe('running')
+  })
+
+  it('a copy can be destroyed, and the others arrive', async () => {
+    await as.create('db', {}, { stack: 'shop' })
+    await as.create('web', {}, { stack: 'shop' })
+    const release = service.engine.hang('fork')
+    const forking = as.forkStack('shop', { into: 'trial' })
+    await expect.poll(async () => (await as.units()).length).toBe(4)
+    const gone = (await as.units()).find(({ name, forkedFrom }) => name === 'db' && forkedFrom !== null)
+    expect((await as.call('DELETE', `/v1/units/${gone?.id}`)).status).toBe(200)
+    release()
+    const { status, body } = await forking
+    expect(status).toBe(201)
+    expect(body.units).toMatchObject([
+      { name: 'db', state: 'destroyed' },
+      { name: 'web', state: 'running' },
+    ])
+    expect(as.machineOf(gone?.id ?? '')).toBeUndefined()
+  })
+
+  it('the stack it goes to can be deleted, and nothing of it is left', async () => {
+    await as.create('db', {}, { stack: 'shop' })
+    const release = service.engine.hang('fork', { when: 'after' })
+    const forking = as.forkStack('shop', { into: 'trial' })
+    await expect.poll(async () => (await as.units()).length).toBe(2)
+    expect((await as.call('DELETE', '/v1/stacks/trial')).status).toBe(200)
+    release()
+    const { body } = await forking
+    expect(body.units).toMatchObject([{ state: 'destroyed' }])
+    expect(as.machineOf(only(body).id)).toBeUndefined()
+  })
+
+  it('the source can be destroyed, and then nothing comes of it', async () => {
+    const source = await as.create('web', {}, { stack: 'shop' })
+    const release = service.engine.hang('fork')
+    const forking = as.fork(source.id, { name: 'copy' })
+    await expect.poll(async () => (await as.units()).length).toBe(2)
+    await as.call('DELETE', `/v1/units/${source.id}`)
+    release()
+    const { status, body } = await forking
+    expect(status).toBe(502)
+    expect(body.error.message).toBe('What it was to be a copy of is gone.')
+    expect((await as.units()).map(({ state }) => state)).toEqual(['error'])
+  })
+})
+
+describe('a fork that is repeated with its Idempotency-Key', () => {
+  const keyed = async (path: string, body: object, as: string) =>
+    await service.call<ForkResult>('POST', path, {
+      key: team.key,
+      body,
+      headers: { 'idempotency-key': as },
+    })
+
+  it('is answered alike and makes nothing, for a unit and for a stack', async () => {
+    const source = await as.create('web', {}, { stack: 'shop' })
+    for (const path of [`/v1/units/${source.id}/fork`, '/v1/stacks/shop/fork']) {
+      const first = await keyed(path, {}, path)
+      expect(first.status).toBe(201)
+      const count = (await as.units()).length
+      service.clock.advance(1000)
+      const again = await keyed(path, {}, path)
+      expect(told(again)).toBe(told(first))
+      expect([isReplay(first), isReplay(again)]).toEqual([false, true])
+      expect(await as.units()).toHaveLength(count)
+      expect((await keyed(path, { sleep: '5m' }, path)).status).toBe(409)
+    }
+  })
+
+  it('waits for the first while that is under way', async () => {
+    const source = await as.create('web')
+    const path = `/v1/units/${source.id}/fork`
+    const release = service.engine.hang('fork')
+    const first = keyed(path, {}, 'one')
+    await expect.poll(async () => (await as.units()).length).toBe(2)
+    const second = keyed(path, {}, 'one')
+    release()
+    const answers = await Promise.all([first, second])
+    expect(answers.map(({ status }) => status)).toEqual([201, 201])
+    expect(only(answers[1].body).id).toBe(only(answers[0].body).id)
+    expect(await as.units()).toHaveLength(2)
+  })
+
+  it('is told again that it failed', async () => {
+    const source = await as.create('web')
+    const path = `/v1/units/${source.id}/fork`
+    service.engine.fail('fork', 'internal')
+    const first = await keyed(path, {}, 'two')
+    expect(first.status).toBe(502)
+    expect(told(await keyed(path, {}, 'two'))).toBe(told(first))
+    expect(await as.units()).toHaveLength(2)
+  })
+
+  it('is free again after a refusal', async () => {
+    const source = await as.create('web')
+    const path = `/v1/units/${source.id}/fork`
+    expect((await keyed(path, { name: 'web' }, 'three')).status).toBe(409)
+    await as.call('POST', '/v1/stacks', { name: 'other' })
+    expect((await keyed(path, { name: 'web', stack: 'other' }, 'three')).status).toBe(201)
+  })
+})

@@ -1,0 +1,292 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { ForkSpec, MachineRef, RunSpec } from '../../../src/engine/engine.ts'
+import { eventually, type Suite } from '../suite.ts'
+import { places, plant, survey } from './storage.ts'
+
+const pause = async (ms: number) => await new Promise((resolve) => setTimeout(resolve, ms))
+
+/**
+ * Answers each line of a connection with how many lines it has had in all, which it has in memory alone, with what it
+ * reads from the kernel's random numbers, and with how long it has run by a clock that never jumps.
+ */
+const server = [
+  'use IO::Socket::INET; use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);',
+  'my $s = IO::Socket::INET->new(LocalPort => 8080, Listen => 9, ReuseAddr => 1) or die;',
+  '$| = 1; print "listening\\n"; my $n = 0; my $began = clock_gettime(CLOCK_MONOTONIC);',
+  '$SIG{ALRM} = sub { print "the alarm rang\\n" }; alarm($ENV{ALARM}) if $ENV{ALARM};',
+  'my @c = ($s); while (1) { my $r = ""; vec($r, fileno($_), 1) = 1 for @c; next if select($r, undef, undef, undef) < 0;',
+  'for my $c (grep { vec($r, fileno($_), 1) } @c) { if ($c == $s) { push @c, $s->accept; next }',
+  'if (!sysread($c, my $l, 100)) { @c = grep { $_ != $c } @c; close $c; next }',
+  '$n++; open my $f, "<", "/dev/urandom"; read $f, my $x, 8; close $f;',
+  'syswrite $c, join(" ", $n, unpack("H*", $x), clock_gettime(CLOCK_MONOTONIC) - $began) . "\\n" } }',
+].join(' ')
+
+/** One line to the server, and its answer. */
+const ask = (host: string) =>
+  `exec 3<>/dev/tcp/${host}/8080; echo next >&3; read -t 5 answer <&3; echo "$answer"`
+
+const run: RunSpec = {
+  hostname: 'unit',
+  entrypoint: ['perl', '-e', server],
+  cmd: [],
+  env: {},
+  files: [],
+  searchDomain: 'stack.internal',
+}
+
+type Answer = { count: number; random: string; seconds: number }
+
+/** Of engines that keep what runs have in memory. */
+export function memoryClaims(suite: Suite): void {
+  const engine = suite.engine
+  const said = async (ref: MachineRef, script: string) =>
+    (await suite.exec(ref, ['bash', '-c', script])).stdout
+
+  const asked = async (ref: MachineRef, host = '127.0.0.1'): Promise<Answer> => {
+    const [count, random = '', seconds] = (await said(ref, ask(host))).trim().split(' ')
+    return { count: Number(count), random, seconds: Number(seconds) }
+  }
+  const serving = async (changed: Partial<RunSpec> = {}, spec = {}): Promise<MachineRef> => {
+    const ref = await suite.running({ ...run, ...changed }, spec)
+    await suite.logged(ref.id, 1)
+    return ref
+  }
+  const next = async (ref: MachineRef, changed: Partial<RunSpec> = {}) => {
+    const again = { id: ref.id, generation: ref.generation + 1 }
+    const { resumed } = await engine().start(again, { ...run, ...changed })
+    return { ref: again, resumed }
+  }
+  const forkSpec = (source: MachineRef, hostname = 'copy'): ForkSpec => {
+    const { id } = suite.specOf({})
+    onTestFinished(async () => await engine().destroy(id))
+    return { id, source, networkGroup: 1, run: { ...run, hostname } }
+  }
+
+  test('a suspended run goes on where it stood: its memory, log, commands and files, and it is ended as others are', async () => {
+    const ref = await serving()
+    expect((await asked(ref)).count).toBe(1)
+    expect(await engine().suspend(ref, 1000)).toBe(true)
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'exited', frozen: false, generation: 1 })
+    const again = await next(ref, { hostname: 'renamed' })
+    expect(again.resumed).toBe(true)
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'running', frozen: false, exit: null })
+    expect((await asked(again.ref)).count).toBe(2)
+    expect(await said(again.ref, 'hostname; kill -ALRM 1')).toBe('renamed\n')
+    const texts = (await suite.logged(ref.id, 2)).map(({ text }) => text)
+    expect(texts).toEqual(['listening', 'the alarm rang'])
+    const written = Buffer.from('written')
+    expect((await engine().writeFile(again.ref, '/root/file', written)).verified).toBe(true)
+    expect(await engine().readFile(again.ref, '/root/file', 100)).toEqual(written)
+    await engine().stop(again.ref, 0)
+    expect(await suite.exitOf(again.ref)).toMatchObject({ code: 137, oomKilled: false })
+  })
+
+  test('a frozen run is suspended as it stands, and never goes on before', async () => {
+    const ref = await serving()
+    await asked(ref)
+    await engine().freeze(ref)
+    expect(await engine().suspend(ref, 1000)).toBe(true)
+    const again = await next(ref)
+    expect([again.resumed, (await asked(again.ref)).count]).toEqual([true, 2])
+  })
+
+  test('a suspension that is repeated is answered alike; one of another run, or of none, keeps nothing', async () => {
+    const ref = await serving()
+    expect(await engine().suspend({ ...ref, generation: 7 }, 0)).toBe(false)
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    const again = await next(ref)
+    expect(again.resumed).toBe(true)
+    expect(await engine().start(again.ref, run)).toEqual({ resumed: true })
+    await engine().stop(again.ref, 0)
+    expect(await engine().suspend(again.ref, 0)).toBe(false)
+    expect((await next(again.ref)).resumed).toBe(false)
+  })
+
+  test('memory is used once: what is started after it, stopped or not, has nothing of it', async () => {
+    const ref = await serving()
+    await engine().suspend(ref, 0)
+    const resumed = await next(ref)
+    const over = await next(resumed.ref)
+    expect(over.resumed).toBe(false)
+    await suite.logged(ref.id, 2)
+    expect((await asked(over.ref)).count).toBe(1)
+  })
+
+  test('what is stopped once it was suspended begins anew', async () => {
+    const ref = await serving()
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    await engine().stop({ ...ref, generation: 7 }, 0)
+    await engine().stop(ref, 0)
+    expect((await next(ref)).resumed).toBe(false)
+  })
+
+  test.each([
+    ['another command', { cmd: ['more'] }],
+    ['another environment', { env: { WHAT: 'else' } }],
+    ['another boot file', { files: [{ path: '/srv/boot', content: Buffer.from('x') }] }],
+  ])('a run with %s begins anew', async (_what, changed) => {
+    const ref = await serving()
+    await said(ref, 'echo kept > /root/kept')
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    const again = await next(ref, changed)
+    expect([again.resumed, await said(again.ref, 'cat /root/kept')]).toEqual([false, 'kept\n'])
+  })
+
+  test('six suspensions keep every byte of disk and volume, and the count', async () => {
+    const files = [{ path: '/srv/boot', content: Buffer.from('boot') }]
+    let ref = await serving({ files }, { volume: { mount: '/data', gb: 1 } })
+    const surveys = async () => await Promise.all(places.map(async (place) => await in_(place, survey)))
+    const in_ = async (place: string, script: string) => {
+      const { exitCode, stdout, stderr } = await suite.exec(ref, ['sh', '-c', script, place])
+      expect(`${exitCode} ${stderr}`).toBe('0 ')
+      return stdout
+    }
+    for (const place of places) await in_(place, plant)
+    const before = await surveys()
+    for (let cycle = 1; cycle <= 6; cycle += 1) {
+      expect((await asked(ref)).count).toBe(cycle)
+      await said(ref, 'echo x >> /data/log')
+      expect(await engine().suspend(ref, 0)).toBe(true)
+      const again = await next(ref, { files })
+      expect([cycle, again.resumed]).toEqual([cycle, true])
+      ref = again.ref
+      expect(await surveys()).toEqual(before)
+    }
+    expect(await said(ref, 'wc -l < /data/log; cat /srv/boot')).toBe('6\nboot')
+  })
+
+  test('connections are not of the run that goes on; new ones are made both ways', async () => {
+    const ref = await serving()
+    const sibling = await serving()
+    const addressOf = async ({ id }: MachineRef) => (await suite.status(id))?.address ?? ''
+    const hanging = `exec 3<>/dev/tcp/${await addressOf(ref)}/8080; echo a >&3; read -t 5 x <&3; touch /root/up; cat <&3`
+    void suite.exec(sibling, ['bash', '-c', hanging], { timeoutMs: 60_000 }).catch(() => undefined)
+    await eventually(async () => ((await suite.sh(sibling, 'test -e /root/up')).exitCode === 0 ? true : null))
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    const again = await next(ref)
+    expect(again.resumed).toBe(true)
+    expect((await asked(sibling, await addressOf(ref))).count).toBe(2)
+    expect((await asked(again.ref, await addressOf(sibling))).count).toBe(1)
+  })
+
+  test('clocks are right: none goes back, timers go on, and the time of day is that of the host', async () => {
+    const ref = await serving({ env: { ALARM: '3' } })
+    const before = (await asked(ref)).seconds
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    await pause(1500)
+    const again = await next(ref, { env: { ALARM: '3' } })
+    expect(again.resumed).toBe(true)
+    expect((await asked(again.ref)).seconds).toBeGreaterThan(before)
+    const skew = Math.abs(Number(await said(again.ref, 'date +%s')) - Date.now() / 1000)
+    expect(skew).toBeLessThan(5)
+    const log = await suite.logged(ref.id, 2)
+    expect(log.at(-1)?.text).toBe('the alarm rang')
+  })
+
+  test('what holds a machine back holds it after its memory was restored', async () => {
+    const ref = await serving()
+    const script = [
+      'grep -E "^(NoNewPrivs|Seccomp|Cap|Uid|Gid)" /proc/1/status; cat /proc/1/oom_score_adj /proc/1/limits',
+      // Over which /dev/null lies: its flags are nothing.
+      'cut -d" " -f5,6 /proc/1/mountinfo | sed -r "s/,relatime//; s#^(/proc/(keys|timer_list)) .*#\\1#" | sort; cat /proc/sys/net/ipv4/ip_unprivileged_port_start',
+      'cat /proc/sys/net/ipv4/ping_group_range; find /sys/fs/cgroup -maxdepth 2 -name "*limit_in_bytes" | sort | xargs cat',
+      'find /sys/fs/cgroup -maxdepth 2 -name "cpu.cfs_quota_us" -o -name pids.max -o -name cpu.max | sort | xargs cat',
+      'cat /sys/fs/cgroup/devices/devices.list; cat /proc/1/cgroup; readlink /proc/1/ns/time; mount -t tmpfs none /mnt 2>&1; unshare -m true 2>&1',
+    ]
+    const before = await said(ref, script.join('\n'))
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    const again = await next(ref)
+    expect(again.resumed).toBe(true)
+    expect((await said(again.ref, script.join('\n'))).split('\n')).toEqual(before.split('\n'))
+  })
+
+  test('a fork goes on from its source’s memory, which keeps its open connections, and both go their own ways', async () => {
+    const source = await serving({ hostname: 'first' })
+    const visitor = await serving()
+    const address = (await suite.status(source.id))?.address ?? ''
+    const talk = [
+      `exec 3<>/dev/tcp/${address}/8080; until [ -e /root/end ]`,
+      'do echo next >&3; read -t 5 n <&3 || exit 1; last=$n; sleep 0.02; done; echo "$last"',
+    ]
+    const conversation = suite.exec(visitor, ['bash', '-c', talk.join('; ')], { timeoutMs: 60_000 })
+    await eventually(async () => ((await asked(source)).count > 5 ? true : null))
+    const spec = forkSpec(source)
+    const earlier = await asked(source)
+    expect(await engine().fork([spec])).toMatchObject([{ copied: 'memory' }])
+    const copy = { id: spec.id, generation: 1 }
+    expect(await engine().start(copy, { ...run, hostname: 'copy' })).toEqual({ resumed: true })
+    const [of, later] = [await asked(copy), await asked(copy)]
+    expect(of.count).toBeGreaterThan(earlier.count)
+    // Nobody else talks to it: the connection of the source's visitor is not its own.
+    expect(later.count).toBe(of.count + 1)
+    expect(await said(copy, 'hostname; cat /run/berth/fork-generation /etc/hostname')).toBe('copy\n1\ncopy\n')
+    const inside = await said(copy, 'cat /proc/net/tcp | grep -c " 01 "')
+    expect(Number(inside)).toBe(0)
+    await suite.sh(visitor, 'touch /root/end')
+    const { exitCode, stdout } = await conversation
+    expect(exitCode).toBe(0)
+    expect(Number(stdout.split(' ')[0])).toBeGreaterThan(later.count)
+    expect(await said(source, 'hostname')).toBe('first\n')
+  })
+
+  test('two forks of one instant draw other random numbers, and have nothing of each other', async () => {
+    const source = await serving()
+    await asked(source)
+    const specs = [forkSpec(source, 'one'), forkSpec(source, 'two')]
+    expect(await engine().fork(specs)).toMatchObject([{ copied: 'memory' }, { copied: 'memory' }])
+    const answers: Answer[] = []
+    for (const { id, run: given } of specs) {
+      expect(await engine().start({ id, generation: 1 }, given ?? run)).toEqual({ resumed: true })
+      answers.push(await asked({ id, generation: 1 }))
+    }
+    answers.push(await asked(source))
+    expect(answers.map(({ count }) => count)).toEqual([2, 2, 2])
+    expect(new Set(answers.map(({ random }) => random)).size).toBe(3)
+  })
+
+  test('a fork’s fork, suspended, goes on too', async () => {
+    const source = await serving()
+    const child = forkSpec(source)
+    await engine().fork([child])
+    const first = { id: child.id, generation: 1 }
+    await engine().start(first, run)
+    await asked(first)
+    const grandchild = forkSpec(first)
+    expect(await engine().fork([grandchild])).toMatchObject([{ copied: 'memory' }])
+    const second = { id: grandchild.id, generation: 1 }
+    expect(await engine().start(second, run)).toEqual({ resumed: true })
+    expect((await asked(second)).count).toBe(2)
+    expect(await engine().suspend(second, 0)).toBe(true)
+    const again = await next(second)
+    expect([again.resumed, (await asked(again.ref)).count]).toEqual([true, 3])
+    expect(await said(again.ref, 'cat /run/berth/fork-generation')).toBe('2\n')
+  })
+
+  test('what commands left running goes on as well, again and again', async () => {
+    let ref = await serving()
+    for (const name of ['first', 'second', 'third']) {
+      const left = `setsid bash -c 'while :; do echo ${name} >> /root/log; sleep 0.1; done' > /dev/null 2>&1 < /dev/null &`
+      await said(ref, left)
+      expect([name, await engine().suspend(ref, 0)]).toEqual([name, true])
+      const again = await next(ref)
+      expect(again.resumed).toBe(true)
+      ref = again.ref
+      await said(ref, ': > /root/log')
+      await eventually(async () => ((await said(ref, `grep -c ${name} /root/log`)) === '0\n' ? null : true))
+    }
+  })
+
+  test('a command under way ends with the run that is suspended, and leaves nothing in the next', async () => {
+    const ref = await serving()
+    const command = suite.exec(ref, ['bash', '-c', 'echo up > /root/up; sleep 543'], { timeoutMs: 60_000 })
+    await eventually(async () => ((await suite.sh(ref, 'test -s /root/up')).exitCode === 0 ? true : null))
+    const kept = await engine().suspend(ref, 0)
+    expect((await command).exitCode).not.toBe(0)
+    const again = await next(ref)
+    expect(again.resumed).toBe(kept)
+    expect(await said(again.ref, 'cat /proc/[0-9]*/cmdline | tr "\\0" " " | grep -c "sleep 54[3]"')).toBe(
+      '0\n',
+    )
+  })
+}

@@ -1,0 +1,457 @@
+// Memory that outlives a run (reliability F10, F12, F13, I22): that it goes on, and that nothing is lost where it cannot.
+
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { cp, mkdtemp, readdir, readFile, readlink, rm, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Image, MachineRef, RunSpec } from '../../src/engine/engine.ts'
+import { criuPrograms } from '../../src/engine/oci/criu.ts'
+import { openStore } from '../../src/engine/oci/images/store.ts'
+import type { OciEngine, OciOptions } from '../../src/engine/oci/oci-engine.ts'
+import { runtimeDefaults } from '../../src/engine/oci/runtime.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { runOrThrow } from '../../src/lib/process.ts'
+import { memoryClaims } from './claims/memory.ts'
+import { openEngineProcess } from './engine-process.ts'
+import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
+import { createSuite, eventually, kindOf } from './suite.ts'
+
+/** Its count is in memory, its last word on the disk; `MB` of it are to be saved. */
+const counting = {
+  entrypoint: [
+    'perl',
+    '-e',
+    '$| = 1; my $x = "x" x ($ENV{MB} << 20); my $n = 0; while (1) { $n++; print "$n\n"; select undef, undef, undef, 0.05 }',
+  ],
+  cmd: [],
+  env: { MB: '10' },
+}
+
+type Server = { image: string; run?: Partial<RunSpec>; write: string; read: string; kept: string }
+
+/** Answers how often it was asked, each time in a thread of its own. */
+const COUNTING_WEB_SERVER = `
+import http.server, socketserver
+class Handler(http.server.BaseHTTPRequestHandler):
+    asked = 0
+    def do_GET(self):
+        Handler.asked += 1
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(str(Handler.asked).encode())
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+Server(("", 8000), Handler).serve_forever()
+`
+const ASK_WEB_SERVER =
+  'python3 -c "import urllib.request as r; print(r.urlopen(\'http://127.0.0.1:8000\', timeout=5).read().decode())"'
+
+type Manifest = { madeWith: string; boot: string; files: Record<string, { bytes: number; crc: number }> }
+
+/** An engine for a group of tests, which all leave the host as the engine lists it. */
+function withEngine(
+  overrides: () => Partial<OciOptions> = () => ({}),
+  open?: (options: OciOptions) => Promise<OciEngine>,
+) {
+  let host: Awaited<ReturnType<typeof openHostEngine>>
+  const suite = createSuite(
+    async () => ({
+      engine: host.engine(),
+      configuredImage: '',
+      reopen: host.reopen,
+      close: async () => await host.close(),
+    }),
+    { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+  )
+  beforeAll(async () => {
+    host = await openHostEngine({ isolation: 'runc', ...overrides() }, open)
+    await suite.open()
+  })
+  afterEach(async () => await host.expectAsListed())
+  afterAll(async () => await suite.close())
+
+  const helpers = {
+    suite,
+    paths: (id: string) => host.paths.machine(id),
+
+    running: async (env: Record<string, string> = {}): Promise<MachineRef> => {
+      const ref = await suite.running({ ...counting, env: { ...counting.env, ...env } })
+      await suite.sh(ref, 'echo kept > /root/kept')
+      await suite.logged(ref.id, 3)
+      return ref
+    },
+
+    next: async ({ id, generation }: MachineRef, env: Record<string, string> = {}) => {
+      const run = { hostname: 'unit', searchDomain: 'stack.internal', files: [] }
+      const ref = { id, generation: generation + 1 }
+      const given = { ...run, ...counting, env: { ...counting.env, ...env } }
+      const { resumed } = await suite.engine().start(ref, given)
+      return { ref, resumed }
+    },
+
+    counts: async (id: string): Promise<number[]> =>
+      (await suite.engine().logs(id, { after: null, since: null, limit: 500 })).map(({ text }) =>
+        Number(text),
+      ),
+
+    /** The next run begins anew, with a whole disk, and nothing is kept any more. */
+    expectAnew: async (ref: MachineRef, env: Record<string, string> = {}): Promise<void> => {
+      const { ref: again, resumed } = await helpers.next(ref, env)
+      expect(resumed).toBe(false)
+      expect((await suite.sh(again, 'cat /root/kept')).stdout).toBe('kept\n')
+      await eventually(async () =>
+        (await helpers.counts(ref.id)).filter((n) => n === 1).length === 2 ? true : null,
+      )
+      expect((await readdir(helpers.paths(ref.id).dir)).filter((name) => name.startsWith('memory'))).toEqual(
+        [],
+      )
+    },
+  }
+  return helpers
+}
+
+/** A CRIU that dies, once it is asked to, in the middle of its next dump or restoration. */
+async function makeMortalCriu() {
+  const directory = await mkdtemp('/var/tmp/berth-mortal-')
+  const [program, wish] = [join(directory, 'criu'), join(directory, 'wish')]
+  const real = criuPrograms.find((path) => existsSync(path)) ?? 'criu'
+  // It keeps a log of what it does in the directory it is started in.
+  const script = `#!/bin/sh
+[ "$1" = swrk ] && [ -e ${wish} ] || exec ${real} "$@"
+log=$(cat ${wish}).log
+${real} "$@" &
+while kill -0 $! 2>/dev/null; do
+  if [ -s "$log" ]; then sleep 0.03; kill -KILL $! && rm -f ${wish}; break; fi
+  sleep 0.002
+done
+wait $!
+`
+  await writeFile(program, script, { mode: 0o755 })
+  return {
+    program,
+    kill: async (what: 'dump' | 'restore') => await writeFile(wish, what),
+    died: async () => !existsSync(wish),
+    remove: async () => await rm(directory, { recursive: true }),
+  }
+}
+
+async function criuIn(directory: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = pids.map(async (pid) => {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+    if (!/criu(?:\.bin)?\0swrk/.test(command)) return null
+    return (await readlink(`/proc/${pid}/cwd`).catch(() => '')).startsWith(directory) ? Number(pid) : null
+  })
+  return (await Promise.all(found)).filter((pid) => pid !== null)
+}
+
+describe('memory', () => {
+  const { suite } = withEngine()
+  memoryClaims(suite)
+})
+
+describe('what is kept of a machine', () => {
+  const { suite, paths, running, next, counts, expectAnew } = withEngine()
+  const engine = suite.engine
+
+  const suspended = async (): Promise<{ ref: MachineRef; kept: string }> => {
+    const ref = await running()
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    return { ref, kept: paths(ref.id).memory }
+  }
+  const changeManifest = async (kept: string, change: (manifest: Manifest) => void) => {
+    const path = join(kept, 'manifest.json')
+    const manifest = JSON.parse(await readFile(path, 'utf8')) as Manifest
+    change(manifest)
+    await writeFile(path, JSON.stringify(manifest))
+  }
+  const damageOne = async (kept: string, damage: (bytes: Buffer) => Buffer) => {
+    const path = join(kept, 'pages-1.img')
+    await writeFile(path, damage(await readFile(path)))
+  }
+
+  const damages: [string, (kept: string) => Promise<void>][] = [
+    [
+      'a bit of it turned',
+      async (kept) => await damageOne(kept, (bytes) => bytes.fill(bytes[5000] ?? 1, 4000, 4001)),
+    ],
+    ['it was cut short', async (kept) => await truncate(join(kept, 'pages-1.img'), 4096)],
+    ['a part is missing', async (kept) => await rm(join(kept, 'core-1.img'))],
+    ['something was put to it', async (kept) => await writeFile(join(kept, 'more.img'), 'more')],
+    ['it has no manifest', async (kept) => await rm(join(kept, 'manifest.json'))],
+    ['its manifest is half', async (kept) => await truncate(join(kept, 'manifest.json'), 100)],
+    [
+      'nothing of it is there',
+      async (kept) => await rm(kept, { recursive: true }).then(() => writeFile(kept, '')),
+    ],
+    [
+      'another CRIU made it',
+      async (kept) => await changeManifest(kept, (manifest) => (manifest.madeWith += ' old')),
+    ],
+    [
+      'it is of an earlier boot',
+      async (kept) => await changeManifest(kept, (manifest) => (manifest.boot = 'earlier')),
+    ],
+    [
+      'it cannot be restored',
+      async (kept) => {
+        const garbage = Buffer.from('garbage')
+        await writeFile(join(kept, 'core-1.img'), garbage)
+        await changeManifest(kept, ({ files }) => {
+          files['core-1.img'] = { bytes: garbage.length, crc: crc32(garbage) }
+        })
+      },
+    ],
+  ]
+  it.each(damages)(
+    'is not used where %s, and the machine begins anew with all of its disk',
+    async (_what, damage) => {
+      const { ref, kept } = await suspended()
+      await damage(kept)
+      await expectAnew(ref)
+    },
+  )
+
+  it('is used by no other machine', async () => {
+    const [one, other] = [await suspended(), await suspended()]
+    await rm(one.kept, { recursive: true })
+    await cp(other.kept, one.kept, { recursive: true })
+    await expectAnew(one.ref)
+  })
+
+  it('is used by no second run, though it were still there', async () => {
+    const { ref, kept } = await suspended()
+    const copy = await mkdtemp('/var/tmp/berth-memory-')
+    try {
+      await cp(kept, copy, { recursive: true })
+      const again = await next(ref)
+      expect([again.resumed, existsSync(kept)]).toEqual([true, false])
+      await engine().stop(again.ref, 0)
+      await cp(copy, kept, { recursive: true })
+      await expectAnew(again.ref)
+    } finally {
+      await rm(copy, { recursive: true })
+    }
+  })
+
+  it('goes with the machine, and with what the next engine finds torn or of another boot', async () => {
+    const gone = await suspended()
+    await engine().destroy(gone.ref.id)
+    expect(existsSync(gone.kept)).toBe(false)
+    const [good, old] = [await suspended(), await suspended()]
+    await suite.reopen(async () => {
+      await changeManifest(old.kept, (manifest) => (manifest.boot = 'earlier'))
+      await cp(good.kept, paths(good.ref.id).memoryNext, { recursive: true })
+    })
+    expect([good, old].map(({ kept }) => existsSync(kept))).toEqual([true, false])
+    expect(existsSync(paths(good.ref.id).memoryNext)).toBe(false)
+    expect((await next(good.ref)).resumed).toBe(true)
+    await expectAnew(old.ref)
+  })
+
+  it('counts on behind the last number, which a run that begins anew does not', async () => {
+    const { ref } = await suspended()
+    const last = (await counts(ref.id)).at(-1) ?? 0
+    await next(ref)
+    await eventually(async () => (((await counts(ref.id)).at(-1) ?? 0) > last ? true : null))
+    const all = await counts(ref.id)
+    expect(all).toEqual(all.map((_, i) => i + 1))
+  })
+})
+
+describe('the death of CRIU', () => {
+  let mortal: Awaited<ReturnType<typeof makeMortalCriu>>
+  beforeAll(async () => {
+    mortal = await makeMortalCriu()
+  })
+
+  const { suite, paths, running, counts, expectAnew } = withEngine(() => ({
+    runtimes: { ...runtimeDefaults, criu: [mortal.program] },
+  }))
+  afterAll(async () => await mortal.remove())
+  const engine = suite.engine
+  const large = { MB: '150' }
+
+  it('in the middle of a suspension ends the run as a stop does', async () => {
+    const ref = await running(large)
+    await mortal.kill('dump')
+    expect(await engine().suspend(ref, 0)).toBe(false)
+    expect(await mortal.died()).toBe(true)
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'exited', frozen: false })
+    await expectAnew(ref, large)
+  })
+
+  it('in the middle of a fork leaves the source as it was, and the copy with its disk', async () => {
+    const ref = await running(large)
+    const { id } = suite.specOf({})
+    const run = { hostname: 'copy', searchDomain: 's.internal', files: [], ...counting, env: large }
+    await mortal.kill('dump')
+    const forked = await engine().fork([{ id, source: ref, networkGroup: 1, run }])
+    expect([await mortal.died(), forked[0]?.copied]).toEqual([true, 'disk'])
+    expect(await engine().start({ id, generation: 1 }, run)).toEqual({ resumed: false })
+    const last = (await counts(ref.id)).at(-1) ?? 0
+    await eventually(async () => (((await counts(ref.id)).at(-1) ?? 0) > last ? true : null))
+    expect(await suite.sh(ref, 'cat /root/kept')).toMatchObject({ stdout: 'kept\n' })
+    await engine().destroy(id)
+  })
+
+  it('in the middle of a restoration makes the machine begin anew', async () => {
+    const ref = await running(large)
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    await mortal.kill('restore')
+    await expectAnew(ref, large)
+    expect(await mortal.died()).toBe(true)
+  })
+
+  it('is not waited for by a destruction that comes in the middle of a suspension', async () => {
+    const ref = await running(large)
+    const suspension = engine()
+      .suspend(ref, 60_000)
+      .catch(() => false)
+    await eventually(async () => ((await criuIn(paths(ref.id).dir)).length > 0 ? true : null))
+    await engine().destroy(ref.id)
+    await suspension
+    expect(await suite.status(ref.id)).toBeUndefined()
+    expect(existsSync(paths(ref.id).dir)).toBe(false)
+  })
+})
+
+/** The same image, whose processes are root's: where Berth has not CAP_SYS_RESOURCE, CRIU saves no others. */
+async function ofRoot({ digest, config }: Image): Promise<string> {
+  const store = await openStore(IMAGES_DIR, systemClock)
+  const identity = createHash('sha256').update(`${digest} of root`).digest('hex')
+  const { image } = await store.make(
+    `sha256:${identity}`,
+    async ({ rootfs }) => {
+      const source = (await store.find(digest))?.rootfs ?? ''
+      await runOrThrow('cp', ['--archive', '--link', source, rootfs], { timeoutMs: 60_000 })
+      return { reference: 'berth.local/of-root:1', config: { ...config, user: 'root' } }
+    },
+    AbortSignal.timeout(120_000),
+  )
+  return image.digest
+}
+
+describe('real servers', () => {
+  const { suite } = withEngine()
+  const engine = suite.engine
+  const servers: [string, Server][] = [
+    [
+      'redis',
+      {
+        image: 'berth.local/redis:7',
+        run: { entrypoint: ['redis-server'], cmd: [] },
+        write: 'redis-cli set word remembered > /dev/null; redis-cli config set save "" > /dev/null',
+        read: 'redis-cli get word',
+        kept: 'remembered',
+      },
+    ],
+    [
+      'python’s web server',
+      {
+        image: 'berth.local/python:3.11',
+        run: { entrypoint: ['python3', '-u', '-c', COUNTING_WEB_SERVER], cmd: [] },
+        write: ASK_WEB_SERVER,
+        read: ASK_WEB_SERVER,
+        kept: '2',
+      },
+    ],
+  ]
+
+  it.each(servers)('go on after a suspension, and in a fork: %s', async (_name, server) => {
+    const imageDigest = await ofRoot(await engine().pull(server.image))
+    const run = {
+      hostname: 'unit',
+      entrypoint: null,
+      cmd: null,
+      env: {},
+      files: [],
+      searchDomain: 's.internal',
+    }
+    const given = { ...run, ...server.run }
+    const size = { cpus: 1, memoryMb: 512, pids: 256, diskGb: 2 }
+    const ref = await suite.running(given, { imageDigest, size })
+    const said = async (to: MachineRef, script: string) => {
+      const { exitCode, stdout, stderr } = await suite.exec(to, ['bash', '-c', script], { timeoutMs: 60_000 })
+      return exitCode === 0 ? stdout.trim() : `${exitCode} ${stderr}`
+    }
+    await eventually(async () => ((await said(ref, server.write)).match(/^(?:1|)$/) ? true : null), 60_000)
+    const { id } = suite.specOf({})
+    const forked = await engine().fork([{ id, source: ref, networkGroup: 1, run: given }])
+    expect(forked).toMatchObject([{ copied: 'memory' }])
+    const copy = { id, generation: 1 }
+    expect(await engine().start(copy, given)).toEqual({ resumed: true })
+    expect(await said(copy, server.read)).toBe(server.kept)
+    await engine().destroy(id)
+
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    const again = { ...ref, generation: 2 }
+    expect(await engine().start(again, given)).toEqual({ resumed: true })
+    expect(await said(again, server.read)).toBe(server.kept)
+  })
+})
+
+describe('an engine that dies in the middle of a suspension', () => {
+  let wishes: string
+  beforeAll(async () => {
+    wishes = await mkdtemp('/var/tmp/berth-wishes-')
+  })
+  afterAll(async () => await rm(wishes, { recursive: true }))
+  const { suite, paths, running, next, counts } = withEngine(
+    () => ({}),
+    (options) => openEngineProcess(options, wishes),
+  )
+
+  it('leaves a run that can go on, and be suspended again', async () => {
+    const large = { MB: '100' }
+    const [ref, bystander] = [await running(large), await running()]
+    const suspension = kindOf(suite.engine().suspend(ref, 0))
+    await eventually(async () => ((await criuIn(paths(ref.id).dir)).length > 0 ? true : null))
+    await writeFile(join(wishes, 'engine.freeze.before'), 'crash')
+    expect(await kindOf(suite.engine().freeze(bystander))).toBe('engine_away')
+    expect(await suspension).toBe('engine_away')
+    await suite.reopen()
+    expect((await readdir(paths(ref.id).dir)).filter((name) => name.startsWith('memory'))).toEqual([])
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'running', frozen: true })
+    await suite.engine().thaw(ref)
+    const last = (await counts(ref.id)).at(-1) ?? 0
+    await eventually(async () => (((await counts(ref.id)).at(-1) ?? 0) > last ? true : null))
+    expect(await suite.engine().suspend(ref, 0)).toBe(true)
+    expect((await next(ref, large)).resumed).toBe(true)
+  })
+})
+
+describe('without a CRIU that works', () => {
+  const { suite, running, expectAnew } = withEngine(() => ({
+    runtimes: { ...runtimeDefaults, criu: ['/bin/false'] },
+  }))
+  const engine = suite.engine
+
+  it('an engine says so, ends what is to be suspended with grace, and copies disks', async () => {
+    const { classes } = await engine().capabilities()
+    expect(classes.find((one) => one.class === 'runc')?.memory).toMatchObject({ available: false })
+    const polite = await suite.running({
+      entrypoint: ['bash', '-c', 'trap "exit 7" TERM; echo up; while :; do sleep 0.05; done'],
+      cmd: [],
+    })
+    await suite.logged(polite.id, 1)
+    expect(await engine().suspend(polite, 10_000)).toBe(false)
+    expect(await suite.exitOf(polite)).toMatchObject({ code: 7 })
+    const ref = await running()
+    expect(await engine().suspend(ref, 0)).toBe(false)
+    await expectAnew(ref)
+  })
+
+  it('nor does a machine of gVisor keep any, which says why', async () => {
+    const { classes } = await engine().capabilities()
+    expect(classes.find((one) => one.class === 'gvisor')?.memory).toMatchObject({
+      available: false,
+      detail: expect.stringContaining('gVisor saves memory only'),
+    })
+    const ref = await suite.running({}, { isolation: 'gvisor' })
+    expect(await engine().suspend(ref, 0)).toBe(false)
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'exited' })
+  })
+})
