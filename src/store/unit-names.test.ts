@@ -1,7 +1,10 @@
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
+import { stackForkSchema } from '../contract/fork.ts'
 import type { Unit } from '../contract/unit.ts'
+import { forkStack } from '../domain/forks/fork-stack.ts'
+import { destroyStack } from '../domain/stacks/destroy.ts'
 import { destroyUnit } from '../domain/units/destroy.ts'
 import { silentLog } from '../lib/log.ts'
 import { postgresUrl } from '../supervisor/postgres.ts'
@@ -53,6 +56,33 @@ describe('a name, to the unit that asks', () => {
     const gone = await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'shop' })
     await destroyUnit(domain.app, caller, gone.id)
     expect(await ask(asker, 'db')).toBeNull()
+  })
+
+  it('means the copy to copies, and the source to its siblings', async () => {
+    const caller = await domain.makeCaller()
+    const app = await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'shop' })
+    const data = await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'shop' })
+    const body = stackForkSchema.parse({ into: 'trial' })
+    const { units } = await forkStack(domain.app, caller, 'shop', body)
+    const [appCopy, dataCopy] = units
+    if (!appCopy || !dataCopy) throw new Error('a fork made no copies')
+    expect(await ask(appCopy, 'db')).toBe(addressOf(dataCopy))
+    expect(await ask(app, 'db')).toBe(addressOf(data))
+    expect(await ask(app, 'db.trial.internal')).toBe(addressOf(dataCopy))
+    expect(await ask(appCopy, 'db.shop.internal')).toBe(addressOf(data))
+  })
+
+  it('means the unit of the newer stack while an older one of that name is being destroyed', async () => {
+    const caller = await domain.makeCaller()
+    const asker = await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'blog' })
+    await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'shop' })
+    const release = domain.engine.hang('destroy')
+    const deleting = destroyStack(domain.app, caller, 'shop')
+    await expect.poll(() => ask(asker, 'db.shop.internal')).toBeNull()
+    const newer = await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'shop' })
+    expect(await ask(asker, 'db.shop.internal')).toBe(addressOf(newer))
+    release()
+    await deleting
   })
 
   it('means nothing to an address that is no unit', async () => {

@@ -48,8 +48,8 @@ describe('a fork that fails', () => {
         expect(as.machineOf(id)).toBeUndefined()
       }
       for (const { id } of sources) expect(await as.exec(id, 'echo', 'well')).toBe('well\n')
-      // The name can be had again.
-      await as.call('DELETE', '/v1/stacks/trial')
+      // Its name is free again, at once.
+      expect((await as.call('GET', '/v1/stacks/trial')).status).toBe(404)
       expect((await as.forkStack('shop', { into: 'trial' })).status).toBe(201)
     },
   )
@@ -78,6 +78,24 @@ describe('a fork that fails', () => {
     expect(await as.get(ended)).toMatchObject({ state: 'destroyed', costCentsSoFar: 0 })
     expect(as.machineOf(ended)).toBeUndefined()
     expect((await as.get(await copyOf('web'))).error).toContain('healthcheck')
+  })
+
+  it('leaves its new stack to whoever has made something else in it', async () => {
+    await makePair()
+    const release = service.engine.hang('fork')
+    const forking = as.forkStack('shop', { into: 'trial' })
+    await expect.poll(async () => (await as.units()).length).toBe(4)
+    const other = await as.create('other', {}, { stack: 'trial' })
+    service.engine.fail('fork', 'internal', { when: 'after' })
+    release()
+    expect((await forking).status).toBe(502)
+    const { body } = await as.call<Stack>('GET', '/v1/stacks/trial')
+    expect(body.units.map(({ name, state }) => `${name} ${state}`).toSorted()).toEqual([
+      'db error',
+      'other running',
+      'web error',
+    ])
+    expect(body.id).toBe(other.stackId)
   })
 
   it('leaves the stack it was to go to as it was', async () => {

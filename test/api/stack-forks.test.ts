@@ -1,7 +1,9 @@
 // POST /v1/stacks/{id}/fork over HTTP (spec 2.7, 4.3): the copies of a stack find each other.
 
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
+import { limits } from '../../src/contract/limits.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { createForker, type Forker } from '../support/forks.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
@@ -64,6 +66,40 @@ describe('a fork of a stack', () => {
     const before = service.engine.calls.filter(({ operation }) => operation === 'fork').length
     await as.forkStack('shop')
     expect(service.engine.calls.filter(({ operation }) => operation === 'fork')).toHaveLength(before + 1)
+  })
+
+  it('fills in names of its own stack alone, once, and nothing in a secret (reliability S32)', async () => {
+    const env = {
+      OTHER: '{{unit:db}} {{unit:db.other}} {{unit:{{unit:db}}}}',
+      SELF: '{{unit:web}} {{self:host}}',
+      SECRET: { secret: 'own', value: '{{unit:db}}' },
+    }
+    const web = await as.create('web', { env, ports: [80] }, { stack: 'shop', expose: 'public' })
+    expect(await as.exec(web.id, 'printenv', 'SELF')).toMatch(/^web.shop.internal web-/)
+    const { body } = await as.forkStack('shop', { into: 'trial' })
+    const { id } = named(body, 'web')
+    expect(await as.exec(id, 'printenv', 'OTHER')).toBe(
+      'db.trial.internal {{unit:db.other}} {{unit:db.trial.internal}}\n',
+    )
+    expect(await as.exec(id, 'printenv', 'SELF')).toBe('web.trial.internal localhost\n')
+    expect(await as.exec(id, 'printenv', 'SECRET')).toBe('{{unit:db}}\n')
+  })
+
+  it('is not made of more units than may stand still at once', async () => {
+    const { web } = await makeShop()
+    await as.call('POST', `/v1/units/${web.id}/stop`)
+    const more = (from: number, to: number) =>
+      sql`
+      insert into units select (jsonb_populate_record(units, jsonb_build_object(
+        'id', units.id || n, 'name', units.name || n, 'address', null
+      ))).* from units cross join generate_series(${from}::int, ${to}::int) as n where id = ${web.id}
+    `.execute(service.app.db)
+    await more(3, limits.forkUnits + 1)
+    const refused = await as.forkStack('shop', { into: 'trial' })
+    expect(refused).toMatchObject({ status: 409, body: { error: { code: 'invalid_state' } } })
+    expect(refused.body.error.message).toContain(`at most ${limits.forkUnits} units at once`)
+    expect((await as.call('GET', '/v1/stacks/trial')).status).toBe(404)
+    await service.app.db.deleteFrom('units').where('id', 'like', `${web.id}_%`).execute()
   })
 
   it('is published nowhere', async () => {

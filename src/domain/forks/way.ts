@@ -19,13 +19,7 @@ import {
 } from '../../store/forks.ts'
 import { isOutage } from '../../store/outage.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import {
-  findUnitOfAnyTeam,
-  isUnchanged,
-  listUnitsByIds,
-  listUnitsOfFork,
-  lockUnitsOfFork,
-} from '../../store/units.ts'
+import { findUnitOfAnyTeam, isUnchanged, listUnitsByIds, listUnitsOfFork } from '../../store/units.ts'
 import { destroyWay } from '../units/destroy.ts'
 import { failureText } from '../units/failures.ts'
 import { machineRef } from '../units/machine.ts'
@@ -33,6 +27,7 @@ import { readyStep, runSpec, startStep } from '../units/run.ts'
 import { transition } from '../units/transition.ts'
 import { countUse, recordUses } from '../units/use.ts'
 import { forkKey, newWalk, untilEngineIsBack, walk, type Walk } from '../units/way.ts'
+import { takeBack } from './take-back.ts'
 
 export type ForkWalk = {
   app: App
@@ -178,6 +173,7 @@ async function arrive({ app, fork, walks }: ForkWalk): Promise<void> {
 
 async function giveUp(context: ForkWalk, { step, cause, reached }: StepFailed<ForkWalk>): Promise<void> {
   const { app, fork, failed } = context
+  if (cause instanceof Ended) return
   app.log.warn({ err: cause, forkId: fork.id, unitId: failed?.unit.id, step }, 'a fork could not be made')
   const culprit = (failed ?? context.walks[0])?.unit
   if (!culprit) throw cause
@@ -191,34 +187,6 @@ async function giveUp(context: ForkWalk, { step, cause, reached }: StepFailed<Fo
 }
 
 const SOURCE_GONE = 'What it was to be a copy of is gone.'
-
-/**
- * All copies end in `error`; one whose process had ended by itself by then is destroyed. Answers those; null: somebody
- * else has decided what becomes of the fork.
- */
-async function takeBack(
-  app: App,
-  { id, teamId }: ForkRecord,
-  error: { text: string; unitId: string },
-): Promise<UnitRecord[] | null> {
-  return await app.clock.steadily(() =>
-    app.db.transaction().execute(async (db) => {
-      if (!(await endFork(db, { id, at: app.clock.now(), error }))) return null
-      await lockUnitsOfFork(db, id)
-      const units = await listUnitsOfFork(db, { teamId, forkId: id, now: app.clock.now() })
-      const culprit = units.find((unit) => unit.id === error.unitId)?.name
-      const forOthers = `Nothing came of its fork: "${culprit}" could not be copied. ${error.text}`
-      const destroying: UnitRecord[] = []
-      for (const unit of units) {
-        const text = unit.id === error.unitId ? error.text : forOthers
-        if (await transition(app, unit, 'createFailed', { db, set: { error: text } })) continue
-        const sent = await transition(app, unit, 'destroy', { db })
-        if (sent) destroying.push(sent)
-      }
-      return destroying
-    }),
-  )
-}
 
 /** A destroy may have come by before the machine was there. */
 async function removeUnwanted(app: App, walks: Walk[]): Promise<void> {

@@ -7,6 +7,7 @@ import {
   countOomKills,
   killAll,
   listCgroups,
+  memoryInUse,
   openCgroups,
   processesIn,
   setCpuQuota,
@@ -35,6 +36,7 @@ describe('version 2', () => {
       'berth-ab12/unit_1-3/exec-1/cgroup.procs': '103\n',
       'berth-ab12/unit_1-3/cgroup.kill': '',
       'berth-ab12/unit_1-3/exec-1/cgroup.kill': '',
+      'berth-ab12/unit_1-3/memory.stat': 'anon 1000\nfile 70000\nkernel 900\nshmem 200\nfile_mapped 3\n',
       'berth-ab12/unit_1-3/memory.events': 'low 0\nhigh 0\nmax 7\noom 2\noom_kill 1\noom_group_kill 0\n',
     }),
   )
@@ -57,6 +59,10 @@ describe('version 2', () => {
     expect(await killAll(cgroups, 'unit_1-3', 'exec-1')).toBe(false)
     expect(readFileSync(join(root, 'berth-ab12/unit_1-3/exec-1/cgroup.kill'), 'utf8')).toBe('1')
     expect(readFileSync(join(root, 'berth-ab12/unit_1-3/cgroup.kill'), 'utf8')).toBe('')
+  })
+
+  it('counts what is in memory alone, and not what files hold', () => {
+    expect(memoryInUse(openCgroups('ab12', root), 'unit_1-3')).toBe(1200)
   })
 
   it('counts kills for memory', () => {

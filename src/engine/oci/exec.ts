@@ -26,8 +26,8 @@ const NOT_EXECUTABLE = 126
 const RUNSC_FAILED = 128
 const GONE_ROUNDS = 20
 const GONE_PAUSE_MS = 50
-/** Of a command that finds its machine held each time. */
-const ATTEMPTS = 5
+/** How long a command may find its machine held each time it is tried, by forks that follow each other. */
+const HELD_TIMEOUT_MS = 10_000
 /** How long what was killed may take to end before the call ends without it. */
 const LET_GO_AFTER_MS = 3000
 
@@ -39,14 +39,15 @@ export async function execInMachine(
   signal?: AbortSignal,
   options: { asRoot?: boolean } = {},
 ): Promise<ExecExit> {
-  for (let attempt = 1; ; attempt += 1) {
+  const givesUpAt = performance.now() + HELD_TIMEOUT_MS
+  for (;;) {
     await getRunning(host, ref).held
     try {
       return await execNow(host, ref, request, onOutput, signal, options)
     } catch (error) {
       // It was being copied when the runtime looked: it has not begun, and may.
       const isHeld = isEngineError(error, 'frozen') && !getRunning(host, ref).frozen
-      if (!isHeld || attempt === ATTEMPTS) throw error
+      if (!isHeld || performance.now() > givesUpAt) throw error
     }
   }
 }

@@ -10,10 +10,9 @@
 // Files carry checksums, and say what they were made of and with.
 
 import { createReadStream, readFileSync } from 'node:fs'
-import { mkdir, readdir, readFile, readlink, rename, rm, statfs, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises'
 import { release } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
 import { beginningOf } from '../beginning.ts'
 import type { RunSpec } from '../engine.ts'
@@ -38,9 +37,6 @@ type Manifest = {
 
 const MANIFEST = 'manifest.json'
 const GB = 1024 ** 3
-/** A dump that an engine left under way is nearly through, or hangs. */
-const ABANDONED_DUMP_MS = 5000
-const ABANDONED_PAUSE_MS = 50
 
 /**
  * Writes down what a run that stands still has in memory, for the machine `to`: itself, or a copy that is being
@@ -156,20 +152,6 @@ export async function forgetTornMemory(paths: Paths, id: string): Promise<void> 
   await Promise.all(bad.map((path) => rm(path, { recursive: true, force: true })))
 }
 
-/**
- * Waits for dumps that an engine before us left under way, and ends what hangs: they leave a run as they found it,
- * frozen, so nobody may let it go on before. They work in the directory they write to, by which they are known.
- */
-export async function endAbandonedDumps(paths: Paths): Promise<void> {
-  for (let waitedMs = 0; ; waitedMs += ABANDONED_PAUSE_MS) {
-    const dumping = await processesBelow(`${paths.machines}/`)
-    if (dumping.length === 0) return
-    if (waitedMs >= ABANDONED_DUMP_MS) for (const pid of dumping) tryKill(pid)
-    if (waitedMs >= 2 * ABANDONED_DUMP_MS) throw new Error('a dump of memory cannot be ended')
-    await delay(ABANDONED_PAUSE_MS)
-  }
-}
-
 async function findFault(
   host: Host,
   { spec, generation }: MachineRecord,
@@ -234,19 +216,4 @@ function madeWith({ class: name, version, criu }: Runtime): string {
 
 function bootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-}
-
-/** Processes that work in a directory below this one. */
-async function processesBelow(directory: string): Promise<number[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
-  const places = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')))
-  return pids.filter((_, i) => places[i]?.startsWith(directory))
-}
-
-function tryKill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // It has ended by itself.
-  }
 }

@@ -4,6 +4,7 @@
 
 import { readdir } from 'node:fs/promises'
 import type { RecoverReport } from '../engine.ts'
+import { endAbandonedDumps } from './abandoned-dumps.ts'
 import { isFrozen, listCgroups, thawGroup } from './cgroups.ts'
 import { clearStaleQgroups, destroyDisk, listDisks } from './disks.ts'
 import { killAbandonedExecs } from './exec.ts'
@@ -11,7 +12,7 @@ import { settleEnd } from './exits.ts'
 import { newMachine, type Host, type Machine } from './host.ts'
 import { revokeTornForks } from './fork-journal.ts'
 import { releaseAbandoned } from './hold.ts'
-import { endAbandonedDumps, forgetMemory, forgetTornMemory } from './memory.ts'
+import { forgetMemory, forgetTornMemory } from './memory.ts'
 import { isMonitorAlive } from './monitor.ts'
 import { loadRecords, saveRecord } from './record.ts'
 import { removeRemains, takeBack, tryAgain } from './remains.ts'
@@ -26,7 +27,7 @@ export async function adoptMachines(host: Host): Promise<void> {
   for (const id of damaged) host.damaged.add(id)
   if (damaged.length > 0)
     host.log.error({ damaged }, 'records of machines cannot be read: their disks are kept')
-  await endAbandonedDumps(host.paths)
+  await endAbandonedDumps(host)
   const network = await host.network.recover(
     records.map(({ spec, address, state }) => ({
       machineId: spec.id,

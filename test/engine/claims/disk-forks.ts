@@ -85,6 +85,7 @@ export function diskForkClaims(suite: Suite): void {
       while (going) expect(await suite.sh(source, 'echo on')).toMatchObject({ exitCode: 0, stdout: 'on\n' })
     })()
     for (let round = 0; round < 5; round += 1) await fork(source)
+    await Promise.all(Array.from({ length: 10 }, async () => await fork(source)))
     going = false
     await commands
     await suite.sh(visitor, 'touch /tmp/end')

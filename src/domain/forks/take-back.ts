@@ -1,0 +1,55 @@
+// What is left of a fork that cannot be made: rows that tell why, and nothing else.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { isId } from '../../lib/ids.ts'
+import type { Database } from '../../store/db.ts'
+import { endFork, type ForkError, type ForkRecord } from '../../store/forks.ts'
+import { deleteSecrets } from '../../store/secrets.ts'
+import { deleteStack, lockTeam } from '../../store/stacks.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { listUnitsOfFork, listUnitsOfStacks, lockUnitsOfFork } from '../../store/units.ts'
+import { transition } from '../units/transition.ts'
+
+/**
+ * All copies end in `error`; one whose process had ended by itself by then is destroyed. A stack that was made for
+ * them has no name any more. Answers what is to be destroyed; null: somebody else has decided what becomes of the fork.
+ */
+export async function takeBack(
+  app: App,
+  { id, teamId, sourceId, stackId }: ForkRecord,
+  error: ForkError,
+): Promise<UnitRecord[] | null> {
+  return await app.clock.steadily(() =>
+    app.db.transaction().execute(async (db) => {
+      await lockTeam(db, teamId)
+      if (!(await endFork(db, { id, at: app.clock.now(), error }))) return null
+      if (isId('stack', sourceId)) await takeBackStack(app, db, { id, teamId, stackId })
+      await lockUnitsOfFork(db, id)
+      const units = await listUnitsOfFork(db, { teamId, forkId: id, now: app.clock.now() })
+      const culprit = units.find((unit) => unit.id === error.unitId)?.name
+      const forOthers = `Nothing came of its fork: "${culprit}" could not be copied. ${error.text}`
+      const destroying: UnitRecord[] = []
+      for (const unit of units) {
+        const text = unit.id === error.unitId ? error.text : forOthers
+        if (await transition(app, unit, 'createFailed', { db, set: { error: text } })) continue
+        const sent = await transition(app, unit, 'destroy', { db })
+        if (sent) destroying.push(sent)
+      }
+      return destroying
+    }),
+  )
+}
+
+/** Unless somebody has made something else in it meanwhile. */
+async function takeBackStack(
+  app: App,
+  db: Kysely<Database>,
+  { id, teamId, stackId }: Pick<ForkRecord, 'id' | 'teamId' | 'stackId'>,
+): Promise<void> {
+  const now = app.clock.now()
+  const units = await listUnitsOfStacks(db, { teamId, stackIds: [stackId], now })
+  if (units.some(({ forkId }) => forkId !== id)) return
+  await deleteStack(db, { teamId, id: stackId, at: now })
+  await deleteSecrets(db, stackId)
+}
