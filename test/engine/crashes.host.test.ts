@@ -5,7 +5,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest'
-import { engineFailpoints } from '../../src/engine/oci/failpoints.ts'
+import { reachedFailpoints } from '../support/criu.ts'
 import { openEngineProcess } from './engine-process.ts'
 import { after, createWalk, stepOf } from './failpoint-steps.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
@@ -42,7 +42,7 @@ describe('a crash of the engine', () => {
   /** In memory: it would be gone if the machine's processes were. */
   const mark = async () => (await suite.sh(bystander(), 'echo x >> /dev/shm/mark; cat /dev/shm/mark')).stdout
 
-  it.each(engineFailpoints)('before and after %s is made good by the next engine', async (name) => {
+  it.each(reachedFailpoints)('before and after %s is made good by the next engine', async (name) => {
     onTestFailed(async () => await suite.reopen())
     const step = stepOf(name)
     const walk = createWalk(host.engine, suite.specOf({ volume: { mount: '/data', gb: 1 } }), name)

@@ -3,8 +3,9 @@
 // what the engine lists.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { engineFailpoints, type EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
+import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
 import { createFailpoints, FailpointError, type Trouble } from '../../src/lib/failpoints.ts'
+import { reachedFailpoints } from '../support/criu.ts'
 import { after, createWalk, stepOf } from './failpoint-steps.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite } from './suite.ts'
@@ -39,7 +40,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
   })
   afterAll(async () => await suite.close())
 
-  const names = engineFailpoints.filter((name) => isolation === 'runc' || throughRuntime.includes(name))
+  const names = reachedFailpoints.filter((name) => isolation === 'runc' || throughRuntime.includes(name))
 
   it.each(names)('%s may fail and happen twice', async (name: EngineFailpoint) => {
     const step = stepOf(name)

@@ -13,6 +13,7 @@ import type { OciEngine, OciOptions } from '../../src/engine/oci/oci-engine.ts'
 import { runtimeDefaults } from '../../src/engine/oci/runtime.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
+import { hasCriu } from '../support/criu.ts'
 import { memoryClaims } from './claims/memory.ts'
 import { openEngineProcess } from './engine-process.ts'
 import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
@@ -147,12 +148,12 @@ async function criuIn(directory: string): Promise<number[]> {
   return (await Promise.all(found)).filter((pid) => pid !== null)
 }
 
-describe('memory', () => {
+describe.skipIf(!hasCriu)('memory', () => {
   const { suite } = withEngine()
   memoryClaims(suite)
 })
 
-describe('what is kept of a machine', () => {
+describe.skipIf(!hasCriu)('what is kept of a machine', () => {
   const { suite, paths, running, next, counts, expectAnew } = withEngine()
   const engine = suite.engine
 
@@ -261,7 +262,7 @@ describe('what is kept of a machine', () => {
   })
 })
 
-describe('the death of CRIU', () => {
+describe.skipIf(!hasCriu)('the death of CRIU', () => {
   let mortal: Awaited<ReturnType<typeof makeMortalCriu>>
   beforeAll(async () => {
     mortal = await makeMortalCriu()
@@ -334,7 +335,7 @@ async function ofRoot({ digest, config }: Image): Promise<string> {
   return image.digest
 }
 
-describe('real servers', () => {
+describe.skipIf(!hasCriu)('real servers', () => {
   const { suite } = withEngine()
   const engine = suite.engine
   const servers: [string, Server][] = [
@@ -393,7 +394,7 @@ describe('real servers', () => {
   })
 })
 
-describe('an engine that dies in the middle of a suspension', () => {
+describe.skipIf(!hasCriu)('an engine that dies in the middle of a suspension', () => {
   let wishes: string
   beforeAll(async () => {
     wishes = await mkdtemp('/var/tmp/berth-wishes-')

@@ -12,8 +12,8 @@ import { coolWay, sleepWay } from '../../src/domain/units/fall-asleep.ts'
 import { startWay } from '../../src/domain/units/run.ts'
 import { stopWay } from '../../src/domain/units/stop.ts'
 import { thawWay } from '../../src/domain/units/wake.ts'
-import { engineFailpoints } from '../../src/engine/oci/failpoints.ts'
 import { eventually } from '../support/berth.ts'
+import { reachedFailpoints } from '../support/criu.ts'
 import { Drill, WITHIN_MS } from '../support/drill.ts'
 import { arm, disarm, stillArmed } from '../support/failpoints.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
@@ -38,7 +38,7 @@ const everyPlace = [
   ...sagas.flatMap(({ name: saga, steps }) =>
     steps.flatMap(({ name, undo }) => (undo ? around(saga, `${name}.undo`) : [])),
   ),
-  ...engineFailpoints.map((place) => `${place}.after`),
+  ...reachedFailpoints.map((place) => `${place}.after`),
 ]
 
 /** A supervisor waits the longer the oftener a part has died, so each of its lives has a few deaths only. */
@@ -53,11 +53,11 @@ const server = (places: string[], life: Partial<Life> = {}): Life => ({
 
 /** What the engine does after what it has just done is what it does before the next: one of the two will do. */
 const engineLives: Life[] = Array.from(
-  { length: Math.ceil(engineFailpoints.length / DEATHS) },
+  { length: Math.ceil(reachedFailpoints.length / DEATHS) },
   (_, life) => ({
     role: 'engine',
     ...runc,
-    places: engineFailpoints.slice(life * DEATHS, (life + 1) * DEATHS).map((place) => `${place}.after`),
+    places: reachedFailpoints.slice(life * DEATHS, (life + 1) * DEATHS).map((place) => `${place}.after`),
   }),
 )
 

@@ -9,6 +9,7 @@ import { isolationClasses } from '../../src/engine/engine.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
+import { hasCriu } from '../support/criu.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
 import { cleanHost } from '../support/host-state.ts'
 
@@ -30,7 +31,7 @@ describe.each(isolationClasses)('%s', (isolation) => {
   let data: Awaited<ReturnType<typeof makeDataDir>>
   let berth: Berth
   /** Whether what is in memory can be kept: then it must be. */
-  const kept = isolation === 'runc' ? 'memory' : 'disk'
+  const kept = isolation === 'runc' && hasCriu ? 'memory' : 'disk'
 
   beforeAll(async () => {
     data = await makeDataDir()
