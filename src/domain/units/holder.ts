@@ -23,22 +23,18 @@ export type Holder = Pick<Caller, 'credentialId' | 'policy'>
  */
 export async function takeOn(
   app: App,
-  holder: Holder | Promise<Holder>,
+  holder: Holder,
   unit: UnitRecord,
   trigger: 'start' | 'wake' | 'thaw',
   onTaken: (starting: UnitRecord) => void = () => {},
 ): Promise<UnitRecord | null> {
-  const found = Promise.resolve(holder)
-  // Heard where it is waited for, if it ever is.
-  found.catch(() => {})
   if (nextState(unit, trigger) === null) return null
   if (trigger !== 'thaw') refuseCrowd(app, unit)
   const take = () =>
     app.db.transaction().execute(async (db) => {
       await lockTeam(db, unit.teamId)
-      const { policy, credentialId } = await found
-      checkConcurrency(policy, await countLiveUnits(db, credentialId))
-      const starting = await transition(app, unit, trigger, { db, set: { heldBy: credentialId } })
+      checkConcurrency(holder.policy, await countLiveUnits(db, holder.credentialId))
+      const starting = await transition(app, unit, trigger, { db, set: { heldBy: holder.credentialId } })
       if (starting) onTaken(starting)
       return starting
     })

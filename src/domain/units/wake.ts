@@ -101,7 +101,7 @@ async function wakeAlone(
 }
 
 async function startAnew(app: App, holder: Holder | null, unit: UnitRecord): Promise<void> {
-  const starting = await takeOn(app, holder ?? lastHolder(app, unit), unit, 'wake')
+  const starting = await takeOn(app, holder ?? (await lastHolder(app, unit)), unit, 'wake')
   if (starting) await walk(app, starting, startWay)
 }
 
@@ -116,7 +116,7 @@ async function thaw(app: App, holder: Holder | null, unit: UnitRecord, onThawed:
     // A failure is the walk's to tell.
     begun.catch(() => {})
   }
-  const starting = await takeOn(app, holder ?? lastHolder(app, unit), unit, 'thaw', begin)
+  const starting = await takeOn(app, holder ?? (await lastHolder(app, unit)), unit, 'thaw', begin)
   if (!starting) return
   begun.then(
     () => onThawed(starting),
