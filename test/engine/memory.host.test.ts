@@ -113,7 +113,7 @@ function withEngine(
   return helpers
 }
 
-/** A CRIU that dies, once it is asked to, in the middle of its next dump or restoration. */
+/** A CRIU that dies or hangs, once it is asked to, in the middle of its next dump or restoration. */
 async function makeMortalCriu() {
   const directory = await mkdtemp('/var/tmp/berth-mortal-')
   const [program, wish] = [join(directory, 'criu'), join(directory, 'wish')]
@@ -121,10 +121,10 @@ async function makeMortalCriu() {
   // It keeps a log of what it does in the directory it is started in.
   const script = `#!/bin/sh
 [ "$1" = swrk ] && [ -e ${wish} ] || exec ${real} "$@"
-log=$(cat ${wish}).log
+read -r what signal < ${wish}
 ${real} "$@" &
 while kill -0 $! 2>/dev/null; do
-  if [ -s "$log" ]; then sleep 0.03; kill -KILL $! && rm -f ${wish}; break; fi
+  if [ -s "$what.log" ]; then sleep 0.03; kill -$signal $! && rm -f ${wish}; break; fi
   sleep 0.002
 done
 wait $!
@@ -132,7 +132,8 @@ wait $!
   await writeFile(program, script, { mode: 0o755 })
   return {
     program,
-    kill: async (what: 'dump' | 'restore') => await writeFile(wish, what),
+    kill: async (what: 'dump' | 'restore') => await writeFile(wish, `${what} KILL\n`),
+    hang: async (what: 'dump' | 'restore') => await writeFile(wish, `${what} STOP\n`),
     died: async () => !existsSync(wish),
     remove: async () => await rm(directory, { recursive: true }),
   }
@@ -302,6 +303,14 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
     const ref = await running(large)
     expect(await engine().suspend(ref, 0)).toBe(true)
     await mortal.kill('restore')
+    await expectAnew(ref, large)
+    expect(await mortal.died()).toBe(true)
+  })
+
+  it('or its hanging in the middle of a restoration makes the machine begin anew as well', async () => {
+    const ref = await running(large)
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    await mortal.hang('restore')
     await expectAnew(ref, large)
     expect(await mortal.died()).toBe(true)
   })

@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef, MachineStatus } from '../../src/engine/engine.ts'
+import { createChild } from '../../src/engine/oci/cgroups.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { mountOverlay } from '../../src/engine/oci/syscalls.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
@@ -194,6 +195,15 @@ describe('leftovers', () => {
     await suite.reopen()
     await eventually(async () => ((await commandsIn(ref)).includes('sleep 321') ? null : true))
     expect(await commandsIn(ref)).toContain('sleep 654')
+    await host.engine().destroy(ref.id)
+  })
+
+  it('the group of a command that was over when its engine died is removed', async () => {
+    const ref = await suite.running()
+    await suite.reopen(async () => {
+      createChild(host.cgroups, host.paths.run(ref.id, ref.generation).container, 'exec-over')
+    })
+    await host.expectAsListed()
     await host.engine().destroy(ref.id)
   })
 

@@ -77,7 +77,6 @@ export function thawGroup(cgroups: Cgroups, container: string): void {
   setFrozen(cgroups, groupDirectory(cgroups, cgroups.main, container), false)
 }
 
-/** Whether all of a group stands still. */
 /** Processor time in each period from now on; the period is the runtime's (bundle.ts). */
 export function setCpuQuota(cgroups: Cgroups, container: string, quotaUs: number): void {
   if (cgroups.version === 2)
@@ -86,6 +85,7 @@ export function setCpuQuota(cgroups: Cgroups, container: string, quotaUs: number
   if (tree) tryWrite(`${groupDirectory(cgroups, tree, container)}/cpu.cfs_quota_us`, `${quotaUs}`)
 }
 
+/** Whether all of a group stands still. */
 export function isFrozen(cgroups: Cgroups, container: string): boolean {
   const directory = groupDirectory(cgroups, cgroups.main, container)
   if (cgroups.version === 2) return /^frozen 1$/m.test(tryRead(`${directory}/cgroup.events`))
@@ -104,6 +104,11 @@ export function createChild(cgroups: Cgroups, container: string, child: string):
 
 export function removeChild(cgroups: Cgroups, container: string, child: string): void {
   tryRemove(groupDirectory(cgroups, cgroups.main, container, child))
+}
+
+/** Names of the groups below a machine's. */
+export function listChildren(cgroups: Cgroups, container: string): string[] {
+  return subdirectories(groupDirectory(cgroups, cgroups.main, container))
 }
 
 /** Takes what is in groups below a machine's into its own, and them away. */

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import type { ExecExit, ExecRequest, MachineRef, MachineStatus } from '../engine.ts'
 import { EngineError, isEngineError } from '../errors.ts'
 import { execProcess, type OciConfig, type Process } from './bundle.ts'
-import { createChild, killAll, processesIn, removeChild } from './cgroups.ts'
+import { createChild, killAll, listChildren, processesIn, removeChild } from './cgroups.ts'
 import { killInsideGvisor } from './exec-kill.ts'
 import { type Attempt, type ExecFiles, launchExec } from './exec-launch.ts'
 import type { OnOutput } from './exec-pipes.ts'
@@ -85,33 +85,46 @@ async function execNow(
 
 /**
  * Kills the commands that an engine before us was running: nobody takes their output or keeps to their deadline
- * any more. A child that a finished command left behind is none of them.
+ * any more. A child that a finished command left behind is none of them, and keeps its group.
  */
 export async function killAbandonedExecs(host: Host, machine: Machine, paths: RunPaths): Promise<void> {
-  const names = (await readdir(paths.execs).catch(() => [])).map(
-    (file) => /^(exec-.+)\.json$/.exec(file)?.[1],
-  )
-  for (const name of names) {
-    if (name === undefined) continue
-    void killExec(host, machine, paths, name)
-      .then(() => removeChild(host.cgroups, paths.container, name))
-      .then(() => removeFiles(filesOf(paths, name)))
-      .catch((error: unknown) => host.log.warn({ error }, 'an abandoned command was not killed'))
+  const files = await readdir(paths.execs).catch((): string[] => [])
+  const running = files.flatMap((file) => /^(exec-.+)\.json$/.exec(file)?.[1] ?? [])
+  for (const name of running) {
+    const forget = async () => {
+      // Its description last: as long as it is there, the next engine tries again.
+      removeChild(host.cgroups, paths.container, name)
+      await removeFiles(filesOf(paths, name))
+    }
+    killExec(host, machine, paths, name, forget).catch((error: unknown) =>
+      host.log.warn({ error }, 'an abandoned command was not killed'),
+    )
+  }
+  for (const name of listChildren(host.cgroups, paths.container)) {
+    if (!running.includes(name)) removeChild(host.cgroups, paths.container, name)
   }
 }
 
-async function killExec(host: Host, machine: Machine, paths: RunPaths, name: string): Promise<void> {
+/** What cannot be killed because its machine stands still is killed when that goes on. */
+async function killExec(
+  host: Host,
+  machine: Machine,
+  paths: RunPaths,
+  name: string,
+  afterwards: () => Promise<void> = async () => {},
+): Promise<void> {
+  const isKilled = await tryToKill(host, machine, paths, name)
+  if (!isKilled && machine.frozen) machine.onThaw.push(() => killExec(host, machine, paths, name, afterwards))
+  else await afterwards()
+}
+
+async function tryToKill(host: Host, machine: Machine, paths: RunPaths, name: string): Promise<boolean> {
   const runtime = getRuntime(host, machine.record.spec.isolation)
-  if (runtime.execDetaches) {
-    await killAll(host.cgroups, paths.container, name)
-    return
-  }
-  // A sandbox that stands still runs no helper: what was to be killed is killed when it goes on.
-  if (!machine.frozen) {
-    const main = await loadProcess(machine, paths)
-    if (await killInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs)) return
-  }
-  if (machine.frozen) machine.onThaw.push(() => killExec(host, machine, paths, name))
+  if (runtime.execDetaches) return await killAll(host.cgroups, paths.container, name)
+  // A sandbox that stands still runs no helper.
+  if (machine.frozen) return false
+  const main = await loadProcess(machine, paths)
+  return await killInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs)
 }
 
 /** In the environment of a command in gVisor, where the host sees no process: it is found by it. */

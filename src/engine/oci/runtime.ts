@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { run, type RunResult } from '../../lib/process.ts'
 import type { IsolationClass } from '../engine.ts'
 import type { Criu } from './criu.ts'
+import { detachMount } from './syscalls.ts'
 
 export type Runtime = {
   class: IsolationClass
@@ -182,6 +183,8 @@ export function terminateContainer(
  * is a process start, and runsc's waits seconds for a gofer that has already ended.
  */
 export async function forgetContainer(rootOf: (name: string) => string, container: string): Promise<void> {
+  // A runc that is killed while it restores leaves the root mounted where CRIU was to find it.
+  detachMount(join(rootOf('runc'), container, 'criu-root'))
   const files = [
     join(rootOf('runc'), container),
     join(rootOf('runsc'), `runsc-${container}.sock`),
