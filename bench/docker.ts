@@ -6,12 +6,54 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, runOrThrow } from '../src/lib/process.ts'
-import { type Figures, measure } from './figures.ts'
+import { type Figures, measure, timed } from './figures.ts'
 
-const COMMAND_TIMEOUT_MS = 60_000
+const COMMAND_TIMEOUT_MS = 300_000
+
+/** Runs the client; answers what it prints. */
+export type Docker = (...args: string[]) => Promise<string>
+
+// Without network: Docker's bridge would need rules of its own on this host, so the peer's task is easier.
+const FLAGS = ['--detach', '--network', 'none']
 
 /** Null where Docker is not installed. */
 export async function measureDocker(rootfs: string, rounds: number): Promise<Figures | null> {
+  return await withDocker(rootfs, async (docker) =>
+    measure(rounds, {
+      create: async () => (await docker('run', ...FLAGS, 'bench', 'sleep', 'infinity')).trim(),
+      exec: (id) => docker('exec', id, 'echo', 'hello'),
+      destroy: (id) => docker('rm', '--force', id),
+    }),
+  )
+}
+
+/** The nearest that Docker has to a fork: `commit` and `run`, of a disk only. Null where it is not installed. */
+export async function measureDockerForks(
+  rootfs: string,
+  disks: { name: string; megabytes: number; rounds: number }[],
+): Promise<Figures | null> {
+  return await withDocker(rootfs, async (docker) => {
+    const figures: Figures = {}
+    for (const { name, megabytes, rounds } of disks) {
+      const samples: number[] = []
+      figures[name] = samples
+      const source = (await docker('run', ...FLAGS, 'bench', 'sleep', 'infinity')).trim()
+      await docker('exec', source, 'sh', '-c', `head -c ${megabytes}M /dev/zero > /root/filler && sync`)
+      for (let round = 0; round < rounds; round += 1) {
+        const copy = await timed(samples, async () => {
+          await docker('commit', source, 'copy')
+          return (await docker('run', ...FLAGS, 'copy', 'sleep', 'infinity')).trim()
+        })
+        await docker('rm', '--force', copy)
+        await docker('rmi', '--force', 'copy')
+      }
+      await docker('rm', '--force', source)
+    }
+    return figures
+  })
+}
+
+async function withDocker<T>(rootfs: string, work: (docker: Docker) => Promise<T>): Promise<T | null> {
   const found = await run('sh', ['-c', 'command -v dockerd && command -v docker'], { timeoutMs: 5000 })
   if (found.exitCode !== 0) return null
   const directory = await mkdtemp(join(tmpdir(), 'berth-bench-docker-'))
@@ -28,7 +70,7 @@ export async function measureDocker(rootfs: string, rounds: number): Promise<Fig
     stdio: 'ignore',
   })
   const ended = new Promise((resolve) => daemon.once('exit', resolve))
-  const docker = (...args: string[]) =>
+  const docker: Docker = (...args) =>
     runOrThrow('docker', ['--host', socket, ...args], {
       timeoutMs: COMMAND_TIMEOUT_MS,
       env: { PATH: process.env['PATH'] ?? '', HOME: directory },
@@ -36,13 +78,7 @@ export async function measureDocker(rootfs: string, rounds: number): Promise<Fig
   try {
     await waitUntilUp(docker)
     await importImage(socket, rootfs)
-    // Without network: Docker's bridge would need rules of its own on this host, so the peer's task is easier.
-    const flags = ['--detach', '--network', 'none']
-    return await measure(rounds, {
-      create: async () => (await docker('run', ...flags, 'bench', 'sleep', 'infinity')).trim(),
-      exec: (id) => docker('exec', id, 'echo', 'hello'),
-      destroy: (id) => docker('rm', '--force', id),
-    })
+    return await work(docker)
   } finally {
     daemon.kill('SIGTERM')
     await ended
@@ -56,7 +92,7 @@ async function importImage(socket: string, rootfs: string): Promise<void> {
   await runOrThrow('sh', ['-c', script, 'import', rootfs, socket], { timeoutMs: COMMAND_TIMEOUT_MS })
 }
 
-async function waitUntilUp(docker: (...args: string[]) => Promise<string>): Promise<void> {
+async function waitUntilUp(docker: Docker): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     try {
       await docker('version')

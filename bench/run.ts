@@ -6,8 +6,9 @@ import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type Call, clientOf, destroyAll, measureBerth } from './berth.ts'
-import { measureDocker } from './docker.ts'
-import { formatTable, type Results } from './figures.ts'
+import { measureDocker, measureDockerForks } from './docker.ts'
+import { type Figures, formatTable, type Results } from './figures.ts'
+import { disks, measureForks } from './forks.ts'
 import { measureFirstByte, measureGateway, measureWebSockets, missingTools } from './gateway.ts'
 import { type Berth, memoryOf, startBerth } from './service.ts'
 import { measureDue, measureIdleCost, measureWakes } from './sleep.ts'
@@ -19,19 +20,20 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '30' },
     classes: { type: 'string', default: 'runc,gvisor' },
-    only: { type: 'string', default: 'life,wakes,idle,due,visits,gateway' },
+    only: { type: 'string', default: 'life,wakes,idle,due,forks,visits,gateway' },
     json: { type: 'string', default: 'bench-results.json' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (options.help) {
-  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,wakes,idle,due,visits,gateway] [--json bench-results.json]
+  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,wakes,idle,due,forks,visits,gateway] [--json bench-results.json]
 
 life   create to running, first and later execs, destroy and ten creates at once, beside Docker
 wakes  a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
 idle   processor time with 100 units asleep
 due    how soon 500 units that are due are asleep (runc only)
+forks  copies of a unit by the size of its disk and memory, ten at once, and of a stack, beside Docker's commit and run
 visits a visit that wakes its unit, beside one to a running unit
 gateway what the gateway costs, beside nginx and Caddy, and memory of idle WebSockets (runc only)`)
 } else {
@@ -53,6 +55,10 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
         results.push({ column: `${isolation}, frozen`, figures: await measureWakes(call, 'frozen', rounds) })
       }
       if (only.has('idle')) notes.push(`${isolation}: ${await measureIdleCost(call, berth.pid)}`)
+      if (only.has('forks')) {
+        results.push({ column: `forks, ${isolation}`, figures: await measureForks(call, rounds) })
+        if (isolation === classes[0]) results.push(...(await measurePeerForks(berth, rounds)))
+      }
       if (only.has('visits')) {
         const figures = await measureFirstByte(berth, call, rounds)
         results.push({ column: `visits, ${isolation}`, figures })
@@ -99,7 +105,16 @@ async function withBerth(
 }
 
 async function measurePeer(berth: Berth, rounds: number): Promise<Results[]> {
-  const docker = await measureDocker(berth.rootfs(), rounds)
+  return peerOf(await measureDocker(berth.rootfs(), rounds))
+}
+
+async function measurePeerForks(berth: Berth, rounds: number): Promise<Results[]> {
+  // It reads and writes all of a disk each time: large ones are not asked for often.
+  const asked = disks.map((disk) => ({ ...disk, rounds: disk.megabytes > 1000 ? 3 : rounds }))
+  return peerOf(await measureDockerForks(berth.rootfs(), asked))
+}
+
+function peerOf(docker: Figures | null): Results[] {
   if (docker) return [{ column: 'docker', figures: docker }]
   console.log('Docker is not installed here (Debian: docker.io): no peer in this run.')
   return []

@@ -209,6 +209,26 @@ describe('a healthcheck', () => {
     expect(probes).toBe(3)
   })
 
+  it('is tried soon at first, then ever later, up to its interval', async () => {
+    const caller = await domain.makeCaller()
+    const probedAtMs: number[] = []
+    domain.engine.onExec(({ argv }) => {
+      if (argv[0] !== 'last-time') return null
+      probedAtMs.push(domain.clock.monotonicMs())
+      return { exitCode: probedAtMs.length < 8 ? 1 : 0 }
+    })
+    const create = makeUnit(domain.app, caller, { healthcheck: { cmd: ['last-time'], intervalMs: 2000 } })
+    const over = create.finally(() => clearInterval(time))
+    // Several turns of the loop a tick, so that a probe begins in the tick it is due in.
+    const time = setInterval(() => domain.clock.advance(50), 5)
+    expect((await over).state).toBe('running')
+    const pauses = probedAtMs.slice(1).map((at, i) => at - (probedAtMs[i] ?? 0))
+    const due = [100, 200, 400, 800, 1600, 2000, 2000]
+    expect(pauses).toHaveLength(due.length)
+    for (const [i, pause] of pauses.entries()) expect(pause).toBeGreaterThanOrEqual(due[i] ?? 0)
+    expect(pauses[0]).toBeLessThan(2000)
+  })
+
   it('that does not pass in its time ends the create in error', async () => {
     const caller = await domain.makeCaller()
     domain.engine.onExec(({ argv }) => (argv[0] === 'never-up' ? { exitCode: 1 } : null))

@@ -1,5 +1,6 @@
 // When a unit is ready: its healthcheck passed or, without one, its process has started (spec 2.4). One
-// probe at a time, each killed after 10 seconds, all within the healthcheck's `timeoutMs` (design 5).
+// probe at a time, each killed after 10 seconds, all within the healthcheck's `timeoutMs` (design 5). The first
+// follow each other closely, since most starts take less than one `intervalMs` (docs/decisions/0039).
 
 import type { App } from '../../app.ts'
 import { limits } from '../../contract/limits.ts'
@@ -7,19 +8,22 @@ import { EngineError, isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { machineRef } from './machine.ts'
 
+/** The first pause between two probes; each is twice the one before, up to `intervalMs`. */
+const FIRST_PAUSE_MS = 100
+
 /** False: its process ended before it was ready. Throws EngineError `start_failed` when time is up. */
 export async function becomesReady(app: App, unit: UnitRecord, atMostMs = Infinity): Promise<boolean> {
   const { healthcheck } = unit.spec
   if (!healthcheck) return true
   const timeoutMs = Math.min(healthcheck.timeoutMs, atMostMs)
   const deadlineMs = app.clock.monotonicMs() + timeoutMs
-  for (;;) {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
     const leftMs = deadlineMs - app.clock.monotonicMs()
     if (leftMs <= 0) throw notReady(timeoutMs)
     const outcome = await probe(app, unit, healthcheck.cmd, Math.min(leftMs, limits.healthcheckProbeMs))
     if (outcome !== 'failed') return outcome === 'passed'
     const restMs = deadlineMs - app.clock.monotonicMs()
-    await app.clock.sleep(Math.max(0, Math.min(healthcheck.intervalMs, restMs)))
+    await app.clock.sleep(Math.max(0, Math.min(pauseMs, healthcheck.intervalMs, restMs)))
   }
 }
 

@@ -19,10 +19,12 @@ export type Criu = {
 export const criuPrograms = ['/usr/local/lib/berth/criu/criu', '/usr/sbin/criu']
 
 /**
- * tcp-close: connections are neither saved nor restored, so a copy cannot answer on its source's. Nobody's packets
- * are held back for it, either. ghost-limit: files that are open and have no name any more, which no disk has.
+ * tcp-close: connections are neither saved nor restored, so a copy cannot answer on its source's; nor are those that
+ * nobody has accepted yet (skip-in-flight), which a server under load always has. Nobody's packets are held back for
+ * it, either. ghost-limit: files that are open and have no name any more, which no disk has.
  */
 const OPTIONS = `tcp-close
+skip-in-flight
 network-lock skip
 ghost-limit 67108864
 file-locks

@@ -70,7 +70,7 @@ async function writeMerged(
     await runInRoot(rootfs, host.paths.helper, tool, Buffer.alloc(0), doom.signal)
   } catch (error) {
     if (!(error instanceof ProcessFailed)) throw error
-    host.log.warn({ error, machine: record.spec.id }, 'a copy keeps some of its source below /etc')
+    host.log.warn({ err: error, machine: record.spec.id }, 'a copy keeps some of its source below /etc')
   } finally {
     detachMount(rootfs)
   }

@@ -97,7 +97,7 @@ export async function killAbandonedExecs(host: Host, machine: Machine, paths: Ru
       await removeFiles(filesOf(paths, name))
     }
     killExec(host, machine, paths, name, forget).catch((error: unknown) =>
-      host.log.warn({ error }, 'an abandoned command was not killed'),
+      host.log.warn({ err: error }, 'an abandoned command was not killed'),
     )
   }
   for (const name of listChildren(host.cgroups, paths.container)) {
@@ -148,7 +148,7 @@ async function untilEnd(host: Host, ref: MachineRef, attempt: Attempt, call: Cal
   const timers: NodeJS.Timeout[] = []
   const after = (ms: number, work: () => void) => void timers.push(setTimeout(work, ms))
   const kill = () => {
-    call.kill().catch((error: unknown) => host.log.warn({ error }, 'a command was not killed'))
+    call.kill().catch((error: unknown) => host.log.warn({ err: error }, 'a command was not killed'))
   }
   const end = () => {
     attempt.cancel()

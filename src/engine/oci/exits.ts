@@ -26,7 +26,7 @@ const SIGKILL_CODE = 137
 
 export function watchRuns(host: Host): { close(): void } {
   const bury = (work: Promise<void>) =>
-    work.catch((error: unknown) => host.log.error({ error }, 'machine not looked after'))
+    work.catch((error: unknown) => host.log.error({ err: error }, 'machine not looked after'))
   const settle = (container: string | null) => {
     const machine = host.machines.get(container?.replace(/-\d+$/, '') ?? '')
     if (machine) void bury(settleEnd(host, machine))

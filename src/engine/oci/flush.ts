@@ -34,7 +34,7 @@ async function flushInside(host: Host, { record }: Machine): Promise<void> {
   const request = { argv: [HELPER, 'sync'], stdin: null, timeoutMs: INSIDE_TIMEOUT_MS }
   const asRoot = { asRoot: true }
   await execInMachine(host, { id: spec.id, generation }, request, () => {}, undefined, asRoot).catch(
-    (error: unknown) => host.log.warn({ error, machine: spec.id }, 'a machine is copied unflushed'),
+    (error: unknown) => host.log.warn({ err: error, machine: spec.id }, 'a machine is copied unflushed'),
   )
 }
 

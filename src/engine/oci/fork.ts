@@ -60,7 +60,7 @@ async function makeCopies(host: Host, forks: ForkSpec[]): Promise<Map<string, Ma
   } catch (error) {
     const removed = await Promise.allSettled(ids.map((id) => removeTraces(host, id)))
     for (const each of removed)
-      if (each.status === 'rejected') host.log.error({ error: each.reason }, 'a copy was not taken back')
+      if (each.status === 'rejected') host.log.error({ err: each.reason }, 'a copy was not taken back')
     await forgetFork(host.paths, ids)
     throw error
   }

@@ -49,7 +49,9 @@ export function thawMachine(host: Host, ref: MachineRef): Promise<void> {
     }
     machine.frozen = false
     for (const work of machine.onThaw.splice(0)) {
-      work().catch((error: unknown) => host.log.warn({ error }, 'a command was not killed after the thaw'))
+      work().catch((error: unknown) =>
+        host.log.warn({ err: error }, 'a command was not killed after the thaw'),
+      )
     }
     // What was killed while it was frozen dies now.
     await settleEnd(host, machine)

@@ -41,7 +41,7 @@ export async function rotateLog(host: Host, id: string, generation: number): Pro
   if (!part) return
   await rename(current, join(host.paths.machine(id).logs, `${generation}.${part.part}.log`))
   await reopenLog(host.paths.run(id, generation)).catch((error: unknown) => {
-    host.log.warn({ error, machine: id }, 'conmon did not reopen its log')
+    host.log.warn({ err: error, machine: id }, 'conmon did not reopen its log')
   })
   await dropOldest(await listParts(host, id))
 }

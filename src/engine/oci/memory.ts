@@ -64,7 +64,7 @@ export async function dumpMemory(
     })
     return true
   } catch (error) {
-    host.log.warn({ error, machine: spec.id }, 'what a machine has in memory could not be saved')
+    host.log.warn({ err: error, machine: spec.id }, 'what a machine has in memory could not be saved')
     await rm(memoryNext, { recursive: true, force: true })
     return false
   }
@@ -100,7 +100,7 @@ export async function keepMemory(
     })
     return await isKept(host, { id, generation })
   } catch (error) {
-    host.log.warn({ error, machine: id }, 'what a machine has in memory could not be kept')
+    host.log.warn({ err: error, machine: id }, 'what a machine has in memory could not be kept')
     await forgetMemory(host.paths, id)
     return false
   }

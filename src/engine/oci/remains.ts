@@ -58,7 +58,7 @@ export async function tryAgain(host: Host, machine: string, work: () => Promise<
       await work()
       return true
     } catch (error) {
-      host.log.error({ error, machine, attempt }, 'what a run left was not put in order')
+      host.log.error({ err: error, machine, attempt }, 'what a run left was not put in order')
     }
     if (attempt < TRIES) await host.clock.sleep(PAUSE_MS * attempt)
   }

@@ -90,7 +90,7 @@ async function tryToResume(
     return true
   } catch (error) {
     const why = await criuErrors(join(launched.paths.dir, 'restore.log'))
-    host.log.warn({ error, why, machine: id }, 'a machine begins anew: its memory could not be restored')
+    host.log.warn({ err: error, why, machine: id }, 'a machine begins anew: its memory could not be restored')
     await undo()
     return false
   } finally {

@@ -44,7 +44,9 @@ async function askToEnd(host: Host, machine: Machine, graceMs: number): Promise<
   machine.frozen = false
   host
     .effect('engine.stop.signal', () => terminateContainer(runtime, container, over.signal))
-    .catch((error: unknown) => host.log.warn({ error, machine: spec.id }, 'a machine was not asked to end'))
+    .catch((error: unknown) =>
+      host.log.warn({ err: error, machine: spec.id }, 'a machine was not asked to end'),
+    )
   await endedWithin(host, machine, graceMs)
   over.abort()
 }

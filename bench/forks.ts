@@ -1,0 +1,101 @@
+// What a fork takes, by the size of the disk and of the memory, of one unit and of several at once. A fork is timed until
+// its copies run; what it takes over a start shows beside the start of the same unit.
+
+import type { Call } from './berth.ts'
+import { type Figures, timed } from './figures.ts'
+
+const IMAGE = 'berth.local/debian:12'
+const AT_ONCE = 10
+/** What a fork is asked to copy, in MB. */
+export const disks = [
+  { name: 'fork, 10 MB on disk', megabytes: 10 },
+  { name: 'fork, 5 GB on disk', megabytes: 5000 },
+]
+const memories = [
+  { name: 'fork, 1 MB in memory', megabytes: 1 },
+  { name: 'fork, 100 MB in memory', megabytes: 100 },
+]
+
+type Forked = { units: { id: string }[]; copied: Record<string, string> }
+
+export async function measureForks(call: Call, rounds: number): Promise<Figures> {
+  const figures: Figures = {}
+  const told: string[] = []
+  const fork = async (samples: number[], source: string): Promise<string> => {
+    const { units, copied } = await timed(samples, () => forkUnit(call, source))
+    told.push(...Object.values(copied))
+    return units[0]?.id ?? ''
+  }
+  const starts: number[] = []
+  figures['create to running'] = starts
+
+  for (const { name, megabytes } of disks) {
+    const samples: number[] = []
+    figures[name] = samples
+    const source = await createUnit(call, { name: 'source', cmd: ['sleep', 'infinity'] })
+    const fill = `head -c ${megabytes}M /dev/zero > /root/filler && sync`
+    await call('POST', `/v1/units/${source}/exec`, { cmd: ['sh', '-c', fill], timeoutMs: 300_000 })
+    for (let round = 0; round < rounds; round += 1) {
+      await destroy(call, [
+        await timed(starts, () => createUnit(call, { name: 'plain', cmd: ['sleep', 'infinity'] })),
+      ])
+      await destroy(call, [await fork(samples, source)])
+    }
+    await destroy(call, [source])
+  }
+
+  for (const { name, megabytes } of memories) {
+    const samples: number[] = []
+    told.length = 0
+    const hold = `$x = "x" x (${megabytes} << 20); sleep`
+    const source = await createUnit(call, { name: 'source', cmd: ['perl', '-e', hold] })
+    for (let round = 0; round < rounds; round += 1) await destroy(call, [await fork(samples, source)])
+    await destroy(call, [source])
+    figures[told.every((each) => each === 'memory') ? name : `${name}, disk copied`] = samples
+  }
+
+  Object.assign(figures, await measureTogether(call, Math.max(3, Math.ceil(rounds / 5))))
+  return figures
+}
+
+/** Ten copies of one unit, and a stack of three. */
+async function measureTogether(call: Call, rounds: number): Promise<Figures> {
+  const figures = { 'ten forks at once': [] as number[], 'stack of three': [] as number[] }
+  const names = ['web', 'api', 'db']
+  const sources: string[] = []
+  for (const name of names) sources.push(await createUnit(call, { name, cmd: ['sleep', 'infinity'] }, 'trio'))
+  for (let round = 0; round < rounds; round += 1) {
+    const copies = await timed(figures['ten forks at once'], () =>
+      Promise.all(Array.from({ length: AT_ONCE }, () => forkUnit(call, sources[0] ?? ''))),
+    )
+    await destroy(
+      call,
+      copies.flatMap(({ units }) => units.map(({ id }) => id)),
+    )
+    await timed(figures['stack of three'], () => call('POST', '/v1/stacks/trio/fork', { into: 'copies' }))
+    await call('DELETE', '/v1/stacks/copies')
+  }
+  await destroy(call, sources)
+  return figures
+}
+
+async function forkUnit(call: Call, source: string): Promise<Forked> {
+  return (await call('POST', `/v1/units/${source}/fork`, {})) as Forked
+}
+
+async function createUnit(
+  call: Call,
+  { name, cmd }: { name: string; cmd: string[] },
+  stack?: string,
+): Promise<string> {
+  const body = {
+    spec: { name, image: IMAGE, size: 'medium', cmd },
+    ...(stack === undefined ? {} : { stack }),
+  }
+  const { units } = (await call('POST', '/v1/units', body)) as { units: { id: string }[] }
+  return units[0]?.id ?? ''
+}
+
+async function destroy(call: Call, ids: string[]): Promise<void> {
+  await Promise.all(ids.map((id) => call('DELETE', `/v1/units/${id}`)))
+}
