@@ -19,16 +19,16 @@ const memories = [
 type Forked = { units: { id: string }[]; copied: Record<string, string> }
 
 export async function measureForks(call: Call, rounds: number): Promise<Figures> {
-  const figures: Figures = {}
-  const told: string[] = []
-  const fork = async (samples: number[], source: string): Promise<string> => {
-    const { units, copied } = await timed(samples, () => forkUnit(call, source))
-    told.push(...Object.values(copied))
-    return units[0]?.id ?? ''
+  return {
+    ...(await measureDiskForks(call, rounds)),
+    ...(await measureMemoryForks(call, rounds)),
+    ...(await measureTogether(call, Math.max(3, Math.ceil(rounds / 5)))),
   }
-  const starts: number[] = []
-  figures['create to running'] = starts
+}
 
+export async function measureDiskForks(call: Call, rounds: number): Promise<Figures> {
+  const starts: number[] = []
+  const figures: Figures = { 'create to running': starts }
   for (const { name, megabytes } of disks) {
     const samples: number[] = []
     figures[name] = samples
@@ -39,22 +39,28 @@ export async function measureForks(call: Call, rounds: number): Promise<Figures>
       await destroy(call, [
         await timed(starts, () => createUnit(call, { name: 'plain', cmd: ['sleep', 'infinity'] })),
       ])
-      await destroy(call, [await fork(samples, source)])
+      await destroy(call, copiesIn(await timed(samples, () => forkUnit(call, source))))
     }
     await destroy(call, [source])
   }
+  return figures
+}
 
+async function measureMemoryForks(call: Call, rounds: number): Promise<Figures> {
+  const figures: Figures = {}
   for (const { name, megabytes } of memories) {
     const samples: number[] = []
-    told.length = 0
+    const told: string[] = []
     const hold = `$x = "x" x (${megabytes} << 20); sleep`
     const source = await createUnit(call, { name: 'source', cmd: ['perl', '-e', hold] })
-    for (let round = 0; round < rounds; round += 1) await destroy(call, [await fork(samples, source)])
+    for (let round = 0; round < rounds; round += 1) {
+      const forked = await timed(samples, () => forkUnit(call, source))
+      told.push(...Object.values(forked.copied))
+      await destroy(call, copiesIn(forked))
+    }
     await destroy(call, [source])
     figures[told.every((each) => each === 'memory') ? name : `${name}, disk copied`] = samples
   }
-
-  Object.assign(figures, await measureTogether(call, Math.max(3, Math.ceil(rounds / 5))))
   return figures
 }
 
@@ -68,15 +74,16 @@ async function measureTogether(call: Call, rounds: number): Promise<Figures> {
     const copies = await timed(figures['ten forks at once'], () =>
       Promise.all(Array.from({ length: AT_ONCE }, () => forkUnit(call, sources[0] ?? ''))),
     )
-    await destroy(
-      call,
-      copies.flatMap(({ units }) => units.map(({ id }) => id)),
-    )
+    await destroy(call, copies.flatMap(copiesIn))
     await timed(figures['stack of three'], () => call('POST', '/v1/stacks/trio/fork', { into: 'copies' }))
     await call('DELETE', '/v1/stacks/copies')
   }
   await destroy(call, sources)
   return figures
+}
+
+function copiesIn({ units }: Forked): string[] {
+  return units.map(({ id }) => id)
 }
 
 async function forkUnit(call: Call, source: string): Promise<Forked> {

@@ -8,13 +8,16 @@ import { parseArgs } from 'node:util'
 import { type Call, clientOf, destroyAll, measureBerth } from './berth.ts'
 import { measureDocker, measureDockerForks } from './docker.ts'
 import { type Figures, formatTable, type Results } from './figures.ts'
-import { disks, measureForks } from './forks.ts'
+import { disks, measureDiskForks, measureForks } from './forks.ts'
 import { measureFirstByte, measureGateway, measureWebSockets, missingTools } from './gateway.ts'
 import { type Berth, memoryOf, startBerth } from './service.ts'
 import { measureDue, measureIdleCost, measureWakes } from './sleep.ts'
 
 /** The gateway is up a moment after the API; idle is what is asked about. */
 const SETTLE_MS = 5000
+
+/** Berth with no CRIU that works. */
+const withoutMemory: Record<string, string> = { BERTH_CRIU: '/bin/false' }
 
 const { values: options } = parseArgs({
   options: {
@@ -44,7 +47,7 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
   const results: Results[] = []
   const notes: string[] = []
   for (const isolation of classes) {
-    await withBerth(isolation, 'never', async (berth) => {
+    await withBerth(isolation, {}, async (berth) => {
       const call = clientOf(berth)
       if (only.has('life')) {
         notes.push(`Idle memory, ${isolation}: ${memoryOf(berth.pid)}`)
@@ -66,18 +69,36 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
       if (only.has('gateway') && isolation === 'runc') notes.push(...(await measureVisits(berth, call)))
       if (only.has('due') && isolation === 'runc') notes.push(`${isolation}: ${await measureDue(call)}`)
     })
-    if (!only.has('wakes')) continue
-    await withBerth(isolation, '0s', async (berth) => {
-      results.push({
-        column: `${isolation}, stopped`,
-        figures: await measureWakes(clientOf(berth), 'cold', rounds),
-      })
-    })
+    if (only.has('wakes')) results.push(...(await measureStopped(isolation, rounds)))
+    if (only.has('forks') && isolation === 'runc') results.push(...(await measureDisksAlone(rounds)))
   }
   console.log(`\n${formatTable(results)}\n`)
   for (const note of notes) console.log(note)
   await writeFile(options.json, `${JSON.stringify({ at: new Date(), rounds, results, notes }, null, 2)}\n`)
   console.log(`Written to ${options.json}.`)
+}
+
+/** Of units that start from their disks and, where a class has that, of those that go on with their memory. */
+async function measureStopped(isolation: string, rounds: number): Promise<Results[]> {
+  const tiers = [{ column: `${isolation}, stopped`, settings: withoutMemory }]
+  if (isolation === 'runc') tiers.push({ column: 'runc, memory kept', settings: {} })
+  const results: Results[] = []
+  for (const { column, settings } of tiers) {
+    await withBerth(isolation, { BERTH_FROZEN_FOR: '0s', ...settings }, async (berth) => {
+      results.push({ column, figures: await measureWakes(clientOf(berth), 'cold', rounds) })
+    })
+  }
+  return results
+}
+
+/** What a fork of a disk takes where nothing is copied beside it. */
+async function measureDisksAlone(rounds: number): Promise<Results[]> {
+  const results: Results[] = []
+  await withBerth('runc', withoutMemory, async (berth) => {
+    const figures = await measureDiskForks(clientOf(berth), rounds)
+    results.push({ column: 'forks, runc, disks alone', figures })
+  })
+  return results
 }
 
 async function measureVisits(berth: Berth, call: Call): Promise<string[]> {
@@ -89,11 +110,11 @@ async function measureVisits(berth: Berth, call: Call): Promise<string[]> {
 
 async function withBerth(
   isolation: string,
-  frozenFor: string,
+  settings: Record<string, string>,
   work: (berth: Berth) => Promise<void>,
 ): Promise<void> {
   console.log(`Berth, class ${isolation}: starting`)
-  const berth = await startBerth(isolation, frozenFor)
+  const berth = await startBerth(isolation, settings)
   try {
     await delay(SETTLE_MS)
     await work(berth)

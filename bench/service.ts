@@ -25,7 +25,8 @@ const IMAGES_DIR = '/var/lib/berth-test/images'
 const TICKS_PER_SECOND = 100
 const START_TIMEOUT_MS = 10 * 60_000
 
-export async function startBerth(isolation: string, frozenFor: string): Promise<Berth> {
+/** `settings`: beyond those that every measurement has. */
+export async function startBerth(isolation: string, settings: Record<string, string>): Promise<Berth> {
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-bench-'))
   const free = () => freePort('127.0.0.1')
   const [api, http, tls, mysql] = await Promise.all([free(), free(), free(), free()])
@@ -40,13 +41,14 @@ export async function startBerth(isolation: string, frozenFor: string): Promise<
       BERTH_GATEWAY_TLS: `127.0.0.1:${tls}`,
       BERTH_GATEWAY_MYSQL: `127.0.0.1:${mysql}`,
       BERTH_ISOLATION: isolation,
-      BERTH_FROZEN_FOR: frozenFor,
+      BERTH_FROZEN_FOR: 'never',
       BERTH_POOL_GB: '20',
       BERTH_LOG_LEVEL: 'warn',
       // A benchmark asks more of one key than a caller may.
       BERTH_RATE_REQUESTS: '1000000',
       BERTH_RATE_CREATIONS: '1000000',
       BERTH_RATE_EXECS: '1000000',
+      ...settings,
     },
   })
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))

@@ -18,7 +18,7 @@ export type Cgroups = {
 /** Pauses grow by a millisecond each: a second in all. */
 const FREEZE_ROUNDS = 45
 const FREEZE_ANEW_EVERY = 5
-const KILL_ROUNDS = 50
+const KILL_ROUNDS = 60
 /** Who forks meanwhile leaves another one. */
 const DISSOLVE_ROUNDS = 20
 const KILL_PAUSE_MS = 20
@@ -52,7 +52,8 @@ export async function killAll(cgroups: Cgroups, container: string, child?: strin
     if (processesBelow(directory).length === 0) return true
     if (cgroups.version === 2) tryWrite(`${directory}/cgroup.kill`, '1')
     else killFrozen(directory)
-    await delay(KILL_PAUSE_MS)
+    // What is killed is mostly gone within a millisecond or two.
+    await delay(Math.min(round + 1, KILL_PAUSE_MS))
   }
   return processesBelow(directory).length === 0
 }

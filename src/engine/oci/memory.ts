@@ -10,7 +10,7 @@
 // Files carry checksums, and say what they were made of and with.
 
 import { createReadStream, readFileSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { release } from 'node:os'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
@@ -37,6 +37,7 @@ type Manifest = {
 
 const MANIFEST = 'manifest.json'
 const GB = 1024 ** 3
+const AT_ONCE_BYTES = 64 * 1024
 
 /**
  * Writes down what a run that stands still has in memory, for the machine `to`: itself, or a copy that is being
@@ -188,6 +189,12 @@ async function sumFiles(directory: string): Promise<Manifest['files'] | null> {
 }
 
 async function sumFile(path: string): Promise<{ bytes: number; crc: number }> {
+  const { size } = await stat(path)
+  // Most of the images are tiny, and dozens of them: read at once they take a tenth of the time.
+  if (size <= AT_ONCE_BYTES) {
+    const content = readFileSync(path)
+    return { bytes: content.length, crc: crc32(content) }
+  }
   let [bytes, crc] = [0, 0]
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
     bytes += (chunk as Buffer).length
