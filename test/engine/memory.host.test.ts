@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { cp, mkdtemp, readdir, readFile, readlink, rm, truncate, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -113,7 +113,7 @@ function withEngine(
   return helpers
 }
 
-/** A CRIU that dies or hangs, once it is asked to, in the middle of its next dump or restoration. */
+/** A CRIU that dies, hangs or dawdles, once it is asked to, in the middle of its next dump or restoration. */
 async function makeMortalCriu() {
   const directory = await mkdtemp('/var/tmp/berth-mortal-')
   const [program, wish] = [join(directory, 'criu'), join(directory, 'wish')]
@@ -121,10 +121,15 @@ async function makeMortalCriu() {
   // It keeps a log of what it does in the directory it is started in.
   const script = `#!/bin/sh
 [ "$1" = swrk ] && [ -e ${wish} ] || exec ${real} "$@"
-read -r what signal < ${wish}
+read -r what signal pause < ${wish}
 ${real} "$@" &
 while kill -0 $! 2>/dev/null; do
-  if [ -s "$what.log" ]; then sleep 0.03; kill -$signal $! && rm -f ${wish}; break; fi
+  if [ -s "$what.log" ]; then
+    sleep 0.03
+    kill -$signal $! && rm -f ${wish}
+    [ -z "$pause" ] || { sleep $pause; kill -CONT $!; }
+    break
+  fi
   sleep 0.002
 done
 wait $!
@@ -134,19 +139,11 @@ wait $!
     program,
     kill: async (what: 'dump' | 'restore') => await writeFile(wish, `${what} KILL\n`),
     hang: async (what: 'dump' | 'restore') => await writeFile(wish, `${what} STOP\n`),
-    died: async () => !existsSync(wish),
+    dawdle: async (what: 'dump' | 'restore') => await writeFile(wish, `${what} STOP 2\n`),
+    /** Whether it has come to that. */
+    met: async () => !existsSync(wish),
     remove: async () => await rm(directory, { recursive: true }),
   }
-}
-
-async function criuIn(directory: string): Promise<number[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const found = pids.map(async (pid) => {
-    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-    if (!/criu(?:\.bin)?\0swrk/.test(command)) return null
-    return (await readlink(`/proc/${pid}/cwd`).catch(() => '')).startsWith(directory) ? Number(pid) : null
-  })
-  return (await Promise.all(found)).filter((pid) => pid !== null)
 }
 
 describe.skipIf(!hasCriu)('memory', () => {
@@ -280,7 +277,7 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
     const ref = await running(large)
     await mortal.kill('dump')
     expect(await engine().suspend(ref, 0)).toBe(false)
-    expect(await mortal.died()).toBe(true)
+    expect(await mortal.met()).toBe(true)
     expect(await suite.status(ref.id)).toMatchObject({ state: 'exited', frozen: false })
     await expectAnew(ref, large)
   })
@@ -291,7 +288,7 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
     const run = { hostname: 'copy', searchDomain: 's.internal', files: [], ...counting, env: large }
     await mortal.kill('dump')
     const forked = await engine().fork([{ id, source: ref, networkGroup: 1, run }])
-    expect([await mortal.died(), forked[0]?.copied]).toEqual([true, 'disk'])
+    expect([await mortal.met(), forked[0]?.copied]).toEqual([true, 'disk'])
     expect(await engine().start({ id, generation: 1 }, run)).toEqual({ resumed: false })
     const last = (await counts(ref.id)).at(-1) ?? 0
     await eventually(async () => (((await counts(ref.id)).at(-1) ?? 0) > last ? true : null))
@@ -304,7 +301,7 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
     expect(await engine().suspend(ref, 0)).toBe(true)
     await mortal.kill('restore')
     await expectAnew(ref, large)
-    expect(await mortal.died()).toBe(true)
+    expect(await mortal.met()).toBe(true)
   })
 
   it('or its hanging in the middle of a restoration makes the machine begin anew as well', async () => {
@@ -312,15 +309,16 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
     expect(await engine().suspend(ref, 0)).toBe(true)
     await mortal.hang('restore')
     await expectAnew(ref, large)
-    expect(await mortal.died()).toBe(true)
+    expect(await mortal.met()).toBe(true)
   })
 
   it('is not waited for by a destruction that comes in the middle of a suspension', async () => {
     const ref = await running(large)
+    await mortal.dawdle('dump')
     const suspension = engine()
       .suspend(ref, 60_000)
       .catch(() => false)
-    await eventually(async () => ((await criuIn(paths(ref.id).dir)).length > 0 ? true : null))
+    await eventually(async () => ((await mortal.met()) ? true : null))
     await engine().destroy(ref.id)
     await suspension
     expect(await suite.status(ref.id)).toBeUndefined()
@@ -405,20 +403,26 @@ describe.skipIf(!hasCriu)('real servers', () => {
 
 describe.skipIf(!hasCriu)('an engine that dies in the middle of a suspension', () => {
   let wishes: string
+  let mortal: Awaited<ReturnType<typeof makeMortalCriu>>
   beforeAll(async () => {
     wishes = await mkdtemp('/var/tmp/berth-wishes-')
+    mortal = await makeMortalCriu()
   })
-  afterAll(async () => await rm(wishes, { recursive: true }))
   const { suite, paths, running, next, counts } = withEngine(
-    () => ({}),
+    () => ({ runtimes: { ...runtimeDefaults, criu: [mortal.program] } }),
     (options) => openEngineProcess(options, wishes),
   )
+  afterAll(async () => {
+    await mortal.remove()
+    await rm(wishes, { recursive: true })
+  })
 
   it('leaves a run that can go on, and be suspended again', async () => {
     const large = { MB: '100' }
     const [ref, bystander] = [await running(large), await running()]
+    await mortal.dawdle('dump')
     const suspension = kindOf(suite.engine().suspend(ref, 0))
-    await eventually(async () => ((await criuIn(paths(ref.id).dir)).length > 0 ? true : null))
+    await eventually(async () => ((await mortal.met()) ? true : null))
     await writeFile(join(wishes, 'engine.freeze.before'), 'crash')
     expect(await kindOf(suite.engine().freeze(bystander))).toBe('engine_away')
     expect(await suspension).toBe('engine_away')

@@ -80,7 +80,9 @@ describe('leftovers', () => {
     await mkdir(run.rootfs, { recursive: true })
     await writeFile(run.monitorPid, String(monitor))
     await writeFile(run.config, 'a secret')
-    await writeFile(run.exit, '0')
+    // As conmon writes it: under another name first.
+    const exits = [run.exit, `${run.exit}.CRI5Y3`]
+    for (const exit of exits) await writeFile(exit, '0')
     const runc = join(host.paths.runtimeRoot('runc'), run.container)
     await mkdir(runc, { recursive: true })
     await writeFile(join(runc, 'state.json'), '{}')
@@ -108,7 +110,7 @@ describe('leftovers', () => {
       paths: [
         ...groups,
         run.dir,
-        run.exit,
+        ...exits,
         runc,
         runsc,
         machine.disk,

@@ -19,6 +19,7 @@ import type { RunSpec } from '../engine.ts'
 import { memoryInUse } from './cgroups.ts'
 import { getRuntime, type Host, type Machine } from './host.ts'
 import { isDoomed } from './monitor.ts'
+import { removeTree } from './mounts.ts'
 import type { Paths } from './paths.ts'
 import type { MachineRecord } from './record.ts'
 import { checkpointContainer, type Runtime } from './runtime.ts'
@@ -58,7 +59,7 @@ export async function dumpMemory(
   try {
     if (!(await hasRoom(host, memoryInUse(host.cgroups, container)))) return false
     await host.effect('engine.memory.dump', async () => {
-      await rm(memoryNext, { recursive: true, force: true })
+      await removeTree(memoryNext)
       await mkdir(memoryNext, { recursive: true, mode: 0o700 })
       const { signal } = machine.doom
       await checkpointContainer(runtime, container, memoryNext, { timeoutMs, signal })
@@ -66,7 +67,7 @@ export async function dumpMemory(
     return true
   } catch (error) {
     host.log.warn({ err: error, machine: spec.id }, 'what a machine has in memory could not be saved')
-    await rm(memoryNext, { recursive: true, force: true })
+    await removeTree(memoryNext)
     return false
   }
 }
@@ -140,9 +141,7 @@ export async function takeMemory(host: Host, { record }: Machine, run: RunSpec):
 /** Removes whatever there is kept of a machine, being kept or in use. */
 export async function forgetMemory(paths: Paths, id: string): Promise<void> {
   const { memory, memoryNext, memoryUsed } = paths.machine(id)
-  await Promise.all(
-    [memory, memoryNext, memoryUsed].map((path) => rm(path, { recursive: true, force: true })),
-  )
+  await Promise.all([memory, memoryNext, memoryUsed].map(removeTree))
 }
 
 /** What was being kept or taken when an engine died, and what is of an earlier boot. */
@@ -150,7 +149,7 @@ export async function forgetTornMemory(paths: Paths, id: string): Promise<void> 
   const { memory, memoryNext, memoryUsed } = paths.machine(id)
   const isGood = (await readManifest(memory))?.boot === bootId()
   const bad = isGood ? [memoryNext, memoryUsed] : [memory, memoryNext, memoryUsed]
-  await Promise.all(bad.map((path) => rm(path, { recursive: true, force: true })))
+  await Promise.all(bad.map(removeTree))
 }
 
 async function findFault(

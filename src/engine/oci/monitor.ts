@@ -3,8 +3,10 @@
 
 import { spawn } from 'node:child_process'
 import { constants, readFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, readdir, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { killProcessGroup, SAFE_PATH } from '../../lib/process.ts'
 import type { RunPaths } from './paths.ts'
 import type { Runtime } from './runtime.ts'
@@ -19,14 +21,15 @@ export type MonitorStart = { kind: 'started'; monitor: Monitor } | { kind: 'fail
 
 /** Signal n is bit n - 1. */
 const SIGKILL_BIT = 1n << 8n
+const END_ROUNDS = 100
 const MAX_REPORT_BYTES = 64 * 1024
 /** A cold start is to come within seconds where a restoration hangs. */
 const RESTORE_DEADLINE_MS = 10_000
 
 /**
- * Starts conmon, which has the runtime create the container, or restore it, running. A hung runtime is a failure after a deadline, and
- * at once when the start is given up; neither it nor conmon is left over. Repeating a start that came to
- * something finds it done.
+ * Starts conmon, which has the runtime create the container, or restore it, running. A hung runtime is a failure
+ * after a deadline, and at once when the start is given up; neither it nor conmon is left over. Repeating a start
+ * that came to something finds it done.
  */
 export async function startMonitor(
   runtime: Runtime,
@@ -55,7 +58,7 @@ export async function startMonitor(
   const monitor = findMonitor(run)
   if (parsed.kind === 'created' && monitor) return { kind: 'started', monitor }
   if (child.pid !== undefined && child.exitCode === null) killProcessGroup(child.pid)
-  endMonitor(run)
+  await endMonitor(run)
   return parsed.kind === 'failed' ? parsed : { kind: 'failed', reason: 'conmon ended at once' }
 }
 
@@ -80,11 +83,23 @@ export function isDoomed({ pid }: Monitor): boolean {
  * Kills conmon and a runtime that still works for it, which are one process group. By the pid that conmon left,
  * if that is still its own: a run whose start was cut short has it written nowhere else.
  */
-export function endMonitor(run: RunPaths): void {
+export async function endMonitor(run: RunPaths): Promise<void> {
   const pid = readMonitorPid(run)
   if (pid === null) return
   const command = tryRead(`/proc/${pid}/cmdline`)
-  if (command === '' || command.split('\0').includes(run.container)) killProcessGroup(pid)
+  if (command !== '' && !command.split('\0').includes(run.container)) return
+  killProcessGroup(pid)
+  // Until it is gone it may still write down an end.
+  for (let round = 0; round < END_ROUNDS && startTimeOf(pid) !== null; round += 1) await delay(1)
+}
+
+/** What conmon wrote of the end of a run, also under the name it has while it is written. */
+export async function forgetExit({ exit }: RunPaths): Promise<void> {
+  const [directory, container] = [dirname(exit), basename(exit)]
+  const names = (await readdir(directory)).filter(
+    (name) => name === container || name.startsWith(`${container}.`),
+  )
+  await Promise.all(names.map((name) => rm(join(directory, name), { force: true })))
 }
 
 function findMonitor(run: RunPaths): Monitor | null {

@@ -8,7 +8,8 @@ import { run } from '../../lib/process.ts'
 import { cgroupPath, type Cgroups, freezeGroup, killAll, openCgroups } from './cgroups.ts'
 import { removeCgroup, removeParent } from './cgroups.ts'
 import { reapOrphans } from './children.ts'
-import { endMonitor, type Restored, startMonitor } from './monitor.ts'
+import { endMonitor, forgetExit, type Restored, startMonitor } from './monitor.ts'
+import { removeTree } from './mounts.ts'
 import type { Paths, RunPaths } from './paths.ts'
 import { probeConfig, probeNamespace } from './probe-bundle.ts'
 import { checkpointContainer, forgetContainer, type Runtime, startContainer } from './runtime.ts'
@@ -116,15 +117,16 @@ async function countsOf({ log }: Probe): Promise<number[]> {
 
 /** The monitor of the first one must be gone before the second is taken for it. */
 async function forget({ paths, run: runPaths, cgroups }: Probe): Promise<void> {
-  endMonitor(runPaths)
+  await endMonitor(runPaths)
   await forgetContainer(paths.runtimeRoot, runPaths.container)
   removeCgroup(cgroups, runPaths.container)
-  for (const file of [runPaths.monitorPid, runPaths.exit]) await rm(file, { force: true })
+  await forgetExit(runPaths)
+  await rm(runPaths.monitorPid, { force: true })
 }
 
 async function clear(probe: Probe): Promise<void> {
-  endMonitor(probe.run)
+  await endMonitor(probe.run)
   await killAll(probe.cgroups, probe.run.container)
   await forget(probe)
-  await rm(probe.run.dir, { recursive: true, force: true })
+  await removeTree(probe.run.dir)
 }

@@ -109,7 +109,8 @@ async function sweepRuns(host: Host): Promise<number> {
   const found = new Set([
     ...listCgroups(host.cgroups),
     ...(await readdir(host.paths.runs)),
-    ...(await readdir(host.paths.exits)),
+    // A monitor that died while it wrote has left the name of its run with something behind it.
+    ...(await readdir(host.paths.exits)).map((name) => name.replace(/\..*$/, '')),
     ...(await listContainers(host.paths.runtimeRoot)),
   ])
   let swept = 0

@@ -1,13 +1,12 @@
 // What a run leaves on the host, removed in one place: after its end, after a failed start, after a crash.
 
-import { rm } from 'node:fs/promises'
 import { reapOrphans } from './children.ts'
 import { killAll, removeCgroup } from './cgroups.ts'
 import type { Host, Machine } from './host.ts'
-import { endMonitor } from './monitor.ts'
+import { endMonitor, forgetExit } from './monitor.ts'
+import { removeTree } from './mounts.ts'
 import type { RunPaths } from './paths.ts'
 import { forgetContainer } from './runtime.ts'
-import { detachMount } from './syscalls.ts'
 
 const TRIES = 3
 const PAUSE_MS = 200
@@ -16,7 +15,7 @@ const PAUSE_MS = 200
 export async function takeBack(host: Host, paths: RunPaths): Promise<void> {
   await host.effect('engine.remains.processes', async () => {
     // The monitor first: a runtime that is still making the container would put processes into the group.
-    endMonitor(paths)
+    await endMonitor(paths)
     if (!(await killAll(host.cgroups, paths.container)))
       throw new Error('a process of a run cannot be killed')
   })
@@ -25,9 +24,8 @@ export async function takeBack(host: Host, paths: RunPaths): Promise<void> {
   })
   await host.effect('engine.remains.cgroup', async () => removeCgroup(host.cgroups, paths.container))
   await host.effect('engine.remains.files', async () => {
-    detachMount(paths.rootfs)
-    await rm(paths.dir, { recursive: true, force: true })
-    await rm(paths.exit, { force: true })
+    await removeTree(paths.dir)
+    await forgetExit(paths)
   })
   void reapOrphans()
 }

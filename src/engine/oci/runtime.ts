@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { run, type RunResult } from '../../lib/process.ts'
 import type { IsolationClass } from '../engine.ts'
 import type { Criu } from './criu.ts'
-import { detachMount } from './syscalls.ts'
+import { removeTree } from './mounts.ts'
 
 export type Runtime = {
   class: IsolationClass
@@ -183,15 +183,13 @@ export function terminateContainer(
  * is a process start, and runsc's waits seconds for a gofer that has already ended.
  */
 export async function forgetContainer(rootOf: (name: string) => string, container: string): Promise<void> {
-  // A runc that is killed while it restores leaves the root mounted where CRIU was to find it.
-  detachMount(join(rootOf('runc'), container, 'criu-root'))
   const files = [
-    join(rootOf('runc'), container),
     join(rootOf('runsc'), `runsc-${container}.sock`),
     join(rootOf('runsc'), `${container}_sandbox:${container}.state`),
     join(rootOf('runsc'), `${container}_sandbox:${container}.lock`),
   ]
-  await Promise.all(files.map((path) => rm(path, { recursive: true, force: true })))
+  await Promise.all(files.map((path) => rm(path, { force: true })))
+  await removeTree(join(rootOf('runc'), container))
 }
 
 /** Names of the containers of which the runtimes have state. */

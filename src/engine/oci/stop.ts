@@ -1,7 +1,6 @@
 // Ends runs and machines. Both are legal whatever state a machine is in, and neither waits on a runtime
 // that does not answer: what does not end is killed by its cgroup, and what should tell of it is killed too.
 
-import { rm } from 'node:fs/promises'
 import type { MachineRef } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import { killAll, listCgroups, thawGroup } from './cgroups.ts'
@@ -9,6 +8,7 @@ import { destroyDisk } from './disks.ts'
 import { endedWithin, recordKilled } from './exits.ts'
 import { getMachine, getRuntime, type Host, type Machine } from './host.ts'
 import { forgetMemory } from './memory.ts'
+import { removeTree } from './mounts.ts'
 import { terminateContainer } from './runtime.ts'
 import { takeBack } from './remains.ts'
 
@@ -77,9 +77,7 @@ export async function destroyMachine(host: Host, id: string): Promise<void> {
 export async function removeTraces(host: Host, id: string): Promise<void> {
   await host.effect('engine.destroy.network', () => host.network.release(id))
   await host.effect('engine.destroy.disk', () => destroyDisk(host.paths, id))
-  await host.effect('engine.destroy.record', () =>
-    rm(host.paths.machine(id).dir, { recursive: true, force: true }),
-  )
+  await host.effect('engine.destroy.record', () => removeTree(host.paths.machine(id).dir))
 }
 
 /** Kills what still runs of the machine. Call it with the machine locked. */
