@@ -9,8 +9,14 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '10' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     owners: { type: 'string', default: '6' },
+    help: { type: 'boolean', default: false },
   },
 })
+
+if (values.help) {
+  console.log('npm run soak -- [--minutes 10] [--seed N] [--owners 6]')
+  process.exit(0)
+}
 
 const journal = await soak({
   seed: Number(values.seed),
