@@ -1,9 +1,9 @@
 // The one statement that changes a unit's state. A compare-and-set on its revision: of several who try, one
-// succeeds, and none by what was true before. Entering and leaving `running` opens and closes the run that is billed, and a unit
-// that goes for good takes its endpoints along, within the same statement: neither can happen without the
+// succeeds, and none by what was true before. Entering and leaving `running` opens and closes the run that is billed,
+// and a unit that goes for good takes its endpoints along, within the same statement: neither can happen without the
 // other.
 
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type QueryCreator, sql } from 'kysely'
 import type { Copied } from '../contract/fork.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import type { Database } from './db.ts'
@@ -40,32 +40,14 @@ export type StateFields = {
 
 /** True for the one whose change it is. Only domain/units/transition.ts calls this. */
 export async function changeState(db: Kysely<Database>, change: StateChange): Promise<boolean> {
-  const { id, from, to, at, runAt, set, ifSleepsBy, ifUnusedSince } = change
+  const { from, to, at, runAt } = change
   const opens = to.state === 'running' && from.state !== 'running'
   const closes = from.state === 'running' && to.state !== 'running'
   const goes = to.state === 'destroying' || to.state === 'error'
+  // Planned and run in a third of the time, for which whoever wakes a unit waits.
+  if (!opens && !closes && !goes) return (await moveUnit(db, change).execute()).length === 1
   const moved = await db
-    .with('moved', (query) =>
-      query
-        .updateTable('units')
-        .set({
-          state: to.state,
-          revision: from.revision + 1n,
-          generation: to.generation,
-          stopped_reason: to.stoppedReason,
-          frozen: to.frozen,
-          changed_at: at,
-          // What is done of the way there stays known while the unit is still on it.
-          ...(to.state === from.state ? {} : { progress: null }),
-          ...toColumns(set),
-          ...(opens ? { sleeps_at: windowEnd(sql<Date>`${at}::timestamptz`) } : {}),
-        })
-        .where('id', '=', id)
-        .where('revision', '=', from.revision)
-        .$if(ifUnusedSince !== undefined, (update) => update.where('last_used_at', '<=', ifUnusedSince ?? at))
-        .$if(ifSleepsBy !== undefined, (update) => update.where('sleeps_at', '<=', ifSleepsBy ?? at))
-        .returning(['id', 'generation', 'team_id', 'held_by', 'size']),
-    )
+    .with('moved', (query) => moveUnit(query, change))
     .with('opened', (query) =>
       query
         .insertInto('runs')
@@ -115,6 +97,32 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
     .select('id')
     .execute()
   return moved.length === 1
+}
+
+function moveUnit(
+  query: QueryCreator<Database>,
+  { id, from, to, at, set, ifSleepsBy, ifUnusedSince }: StateChange,
+) {
+  const opens = to.state === 'running' && from.state !== 'running'
+  return query
+    .updateTable('units')
+    .set({
+      state: to.state,
+      revision: from.revision + 1n,
+      generation: to.generation,
+      stopped_reason: to.stoppedReason,
+      frozen: to.frozen,
+      changed_at: at,
+      // What is done of the way there stays known while the unit is still on it.
+      ...(to.state === from.state ? {} : { progress: null }),
+      ...toColumns(set),
+      ...(opens ? { sleeps_at: windowEnd(sql<Date>`${at}::timestamptz`) } : {}),
+    })
+    .where('id', '=', id)
+    .where('revision', '=', from.revision)
+    .$if(ifUnusedSince !== undefined, (update) => update.where('last_used_at', '<=', ifUnusedSince ?? at))
+    .$if(ifSleepsBy !== undefined, (update) => update.where('sleeps_at', '<=', ifSleepsBy ?? at))
+    .returning(['id', 'generation', 'team_id', 'held_by', 'size'])
 }
 
 /** Kysely leaves out of an update what is undefined. */

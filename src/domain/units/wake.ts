@@ -8,7 +8,7 @@ import { MINUTE } from '../../lib/clock.ts'
 import type { Step } from '../../lib/saga.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listUnitsTogether } from '../../store/units.ts'
-import { type Holder, lastHolder, takeOn } from './holder.ts'
+import { type Holder, takeOn } from './holder.ts'
 import { machineRef } from './machine.ts'
 import { startWay } from './run.ts'
 import { withOthers } from './settled.ts'
@@ -101,7 +101,7 @@ async function wakeAlone(
 }
 
 async function startAnew(app: App, holder: Holder | null, unit: UnitRecord): Promise<void> {
-  const starting = await takeOn(app, holder ?? (await lastHolder(app, unit)), unit, 'wake')
+  const starting = await takeOn(app, holder, unit, 'wake')
   if (starting) await walk(app, starting, startWay)
 }
 
@@ -116,7 +116,7 @@ async function thaw(app: App, holder: Holder | null, unit: UnitRecord, onThawed:
     // A failure is the walk's to tell.
     begun.catch(() => {})
   }
-  const starting = await takeOn(app, holder ?? (await lastHolder(app, unit)), unit, 'thaw', begin)
+  const starting = await takeOn(app, holder, unit, 'thaw', begin)
   if (!starting) return
   begun.then(
     () => onThawed(starting),
