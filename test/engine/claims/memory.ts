@@ -170,6 +170,21 @@ export function memoryClaims(suite: Suite): void {
     expect((await asked(again.ref, await addressOf(sibling))).count).toBe(1)
   })
 
+  test('connections that nobody has accepted yet, as a busy server always has, keep no memory from being saved', async () => {
+    const ref = await serving()
+    const sibling = await serving()
+    const address = (await suite.status(ref.id))?.address ?? ''
+    await asked(ref)
+    await engine().freeze(ref)
+    const waiting = `exec 3<>/dev/tcp/${address}/8080; touch /root/up; read -t 30 x <&3`
+    void suite.exec(sibling, ['bash', '-c', waiting], { timeoutMs: 60_000 }).catch(() => undefined)
+    await eventually(async () => ((await suite.sh(sibling, 'test -e /root/up')).exitCode === 0 ? true : null))
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    const again = await next(ref)
+    expect(again.resumed).toBe(true)
+    expect((await asked(again.ref)).count).toBe(2)
+  })
+
   test('clocks are right: none goes back, timers go on, and the time of day is that of the host', async () => {
     const ref = await serving({ env: { ALARM: '3' } })
     const before = (await asked(ref)).seconds

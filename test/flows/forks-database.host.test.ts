@@ -1,0 +1,90 @@
+// A real PostgreSQL that is forked while it is written to, in each class: the copy starts clean and holds every row that
+// was acknowledged up to the fork, and whoever writes to the source notices nothing.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ForkResult } from '../../src/contract/fork.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { isolationClasses } from '../../src/engine/engine.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
+import { expectInvariants } from '../support/host-invariants.ts'
+import { cleanHost } from '../support/host-state.ts'
+
+const psql = (sql: string) => ['psql', '-U', 'postgres', '-qAtXc', sql]
+
+/** One session, which inserts row after row; each is noted once it is acknowledged. */
+const WRITE = `
+i=0
+while [ ! -e /root/stop ]; do i=$((i + 1)); echo "insert into words (n) values ($i) returning n;"; done |
+  psql -U postgres -qAtX -v ON_ERROR_STOP=1 | while read -r n; do echo "$n" >> /root/acknowledged; done
+touch /root/stopped`
+
+/** What was acknowledged and is not there; then what a damaged table or index would not survive. */
+const LOOK = `
+sort /root/acknowledged > /root/noted
+psql -U postgres -qAtXc 'select n from words' | sort > /root/rows
+comm -23 /root/noted /root/rows | wc -l
+wc -l < /root/noted
+psql -U postgres -qAtX -v ON_ERROR_STOP=1 -c 'reindex table words' -c 'insert into words (n) values (0) returning n'`
+
+describe.each(isolationClasses)('%s', (isolation) => {
+  let data: Awaited<ReturnType<typeof makeDataDir>>
+  let berth: Berth
+  let source: Unit
+
+  beforeAll(async () => {
+    data = await makeDataDir()
+    berth = await new Berth(data.path, { BERTH_ISOLATION: isolation }).ready()
+    source = await createUnit(berth, {
+      name: 'db',
+      image: 'berth.local/postgres:15',
+      size: 'medium',
+      env: { POSTGRES_PASSWORD: 'correct horse' },
+      healthcheck: { cmd: psql('select 1'), timeoutMs: 60_000 },
+    })
+    await said(source, ...psql('create table words (n bigint primary key, by int default pg_backend_pid())'))
+  })
+  afterAll(async () => {
+    await destroyAll(berth)
+    await expectInvariants(berth)
+    expect(await berth.pressCtrlC()).toBe(0)
+    await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+    await data.remove()
+  })
+
+  const said = async (unit: Unit, ...cmd: string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await exec(berth, unit, cmd)
+    expect([exitCode, stderr]).toEqual([0, ''])
+    return stdout.trim()
+  }
+  const acknowledged = async () => Number(await said(source, 'bash', '-c', 'wc -l < /root/acknowledged'))
+  const untilMore = async (than: number) =>
+    await eventually(async () => expect(await acknowledged()).toBeGreaterThan(than))
+
+  it('copies of a database under load hold every acknowledged row, and its writer goes on', async () => {
+    await said(
+      source,
+      'bash',
+      '-c',
+      `touch /root/acknowledged; setsid bash -c '${WRITE}' > /root/trouble 2>&1 &`,
+    )
+    await untilMore(100)
+    for (const name of ['first', 'second']) {
+      const before = await acknowledged()
+      const fork = await berth.call<ForkResult>('POST', `/v1/units/${source.id}/fork`, { name })
+      expect(fork.status, JSON.stringify(fork.body)).toBe(201)
+      const [copy] = fork.body.units
+      if (!copy) throw new Error('a fork has no unit')
+      expect(copy.state).toBe('running')
+      const [missing, noted, last] = (await said(copy, 'bash', '-c', LOOK)).split('\n').map(Number)
+      expect([missing, last]).toEqual([0, 0])
+      expect(noted).toBeGreaterThanOrEqual(before)
+      expect((await berth.call('DELETE', `/v1/units/${copy.id}`)).status).toBe(200)
+      await untilMore(noted ?? 0)
+    }
+    await said(source, 'touch', '/root/stop')
+    await eventually(async () => await said(source, 'test', '-e', '/root/stopped'), 60_000)
+    expect(await said(source, 'cat', '/root/trouble')).toBe('')
+    expect(await said(source, ...psql('select count(distinct by) from words'))).toBe('1')
+  })
+})
