@@ -4,7 +4,8 @@
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { criuPrograms } from '../src/engine/oci/criu.ts'
 import { run, runOrThrow } from '../src/lib/process.ts'
 import { type Figures, measure, timed } from './figures.ts'
 
@@ -53,6 +54,28 @@ export async function measureDockerForks(
   })
 }
 
+/** The nearest that Docker has to a sleep which keeps memory. Null where it is not installed, or does not work. */
+export async function measureDockerCheckpoint(rootfs: string, rounds: number): Promise<Figures | null> {
+  return await withDocker(rootfs, async (docker) => {
+    const figures = { 'fall asleep, cold': [] as number[], 'start, cold': [] as number[] }
+    const id = (await docker('run', ...FLAGS, 'bench', 'sleep', 'infinity')).trim()
+    try {
+      for (let round = 0; round < rounds; round += 1) {
+        const checkpoint = `checkpoint-${round}`
+        await timed(figures['fall asleep, cold'], () => docker('checkpoint', 'create', id, checkpoint))
+        await timed(figures['start, cold'], () => docker('start', '--checkpoint', checkpoint, id))
+        await docker('checkpoint', 'rm', id, checkpoint)
+      }
+      return figures
+    } catch (error) {
+      console.log(`docker checkpoint does not work here: ${String(error).slice(0, 300)}`)
+      return null
+    } finally {
+      await docker('rm', '--force', id)
+    }
+  })
+}
+
 async function withDocker<T>(rootfs: string, work: (docker: Docker) => Promise<T>): Promise<T | null> {
   const found = await run('sh', ['-c', 'command -v dockerd && command -v docker'], { timeoutMs: 5000 })
   if (found.exitCode !== 0) return null
@@ -66,8 +89,11 @@ async function withDocker<T>(rootfs: string, work: (docker: Docker) => Promise<T
     '--pidfile',
     `${directory}/pid`,
   ]
-  const daemon = spawn('dockerd', ['--host', socket, ...places, '--bridge', 'none', '--iptables=false'], {
+  const options = ['--bridge', 'none', '--iptables=false', '--experimental']
+  const daemon = spawn('dockerd', ['--host', socket, ...places, ...options], {
     stdio: 'ignore',
+    // It finds the CRIU there that Berth uses.
+    env: { ...process.env, PATH: [...criuPrograms.map(dirname), process.env['PATH']].join(':') },
   })
   const ended = new Promise((resolve) => daemon.once('exit', resolve))
   const docker: Docker = (...args) =>

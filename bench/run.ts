@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type Call, clientOf, destroyAll, measureBerth } from './berth.ts'
-import { measureDocker, measureDockerForks } from './docker.ts'
+import { measureDocker, measureDockerCheckpoint, measureDockerForks } from './docker.ts'
 import { type Figures, formatTable, type Results } from './figures.ts'
 import { disks, measureDiskForks, measureForks } from './forks.ts'
 import { measureFirstByte, measureGateway, measureWebSockets, missingTools } from './gateway.ts'
@@ -81,11 +81,14 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
 /** Of units that start from their disks and, where a class has that, of those that go on with their memory. */
 async function measureStopped(isolation: string, rounds: number): Promise<Results[]> {
   const tiers = [{ column: `${isolation}, stopped`, settings: withoutMemory }]
-  if (isolation === 'runc') tiers.push({ column: 'runc, memory kept', settings: {} })
+  const memoryKept = 'runc, memory kept'
+  if (isolation === 'runc') tiers.push({ column: memoryKept, settings: {} })
   const results: Results[] = []
   for (const { column, settings } of tiers) {
     await withBerth(isolation, { BERTH_FROZEN_FOR: '0s', ...settings }, async (berth) => {
       results.push({ column, figures: await measureWakes(clientOf(berth), 'cold', rounds) })
+      if (column !== memoryKept) return
+      results.push(...peerOf(await measureDockerCheckpoint(berth.rootfs(), rounds), 'docker checkpoint'))
     })
   }
   return results
@@ -135,8 +138,8 @@ async function measurePeerForks(berth: Berth, rounds: number): Promise<Results[]
   return peerOf(await measureDockerForks(berth.rootfs(), asked))
 }
 
-function peerOf(docker: Figures | null): Results[] {
-  if (docker) return [{ column: 'docker', figures: docker }]
-  console.log('Docker is not installed here (Debian: docker.io): no peer in this run.')
+function peerOf(docker: Figures | null, column = 'docker'): Results[] {
+  if (docker) return [{ column, figures: docker }]
+  console.log(`${column}: not measured, since Docker (Debian: docker.io) or a part of it is not there.`)
   return []
 }
