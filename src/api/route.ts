@@ -7,6 +7,7 @@ import { notFound, unauthorized } from '../contract/errors.ts'
 import { idempotencyKeySchema } from '../contract/idempotency.ts'
 import { parse } from '../contract/parse.ts'
 import { maskText } from '../domain/audit/mask.ts'
+import { type Action, authorize } from '../domain/authorization/authorize.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
 import type { RateClass } from '../domain/credentials/rate-limit.ts'
 import { type Fingerprint, fingerprint } from '../domain/idempotency/fingerprint.ts'
@@ -74,10 +75,12 @@ type Definition<P, Q, B, R, C> = {
 /**
  * The route makes something and takes `Idempotency-Key`: its transaction claims `once`, and keeps in it what
  * an answer needs. `resume` answers for a call that could not do so itself. `true`: what is kept is the
- * answer, since nothing is left to do after the transaction.
+ * answer, since nothing is left to do after the transaction. `personal`: the same, for whoever asked first alone, since
+ * the answer holds what nobody else may see.
  */
 type Idempotent<P, Q, B, R> =
   | true
+  | 'personal'
   | { resume: (app: App, input: Input<P, Q, B>, context: CallContext, kept: unknown) => Promise<R> }
 
 type Answered = { kind: 'json'; body: unknown; outcome: Outcome } | { kind: 'stream'; stream: EventStream }
@@ -123,24 +126,31 @@ export type Route = Pick<
 
 /** Ties a route's schemas to its functions where it is written, and forgets their types for the list. */
 export function defineRoute<P, Q, B, R>(
-  definition: Definition<P, Q, B, R, CallContext> & { idempotent?: Idempotent<P, Q, B, R> },
+  definition: Definition<P, Q, B, R, CallContext> & {
+    idempotent?: Idempotent<P, Q, B, R>
+    /** What the caller must be allowed within the team, whatever the call is about. */
+    allow?: Action
+  },
 ): Route {
-  const { idempotent, ...plain } = definition
+  const { idempotent, allow, ...plain } = definition
   const takesIdempotencyKey = idempotent !== undefined
   return erase(plain, { auth: 'caller', takesIdempotencyKey }, async (app, input, context, caller, keyed) => {
     if (caller === null) throw unauthorized()
+    // Before an earlier answer is given again, too.
+    if (allow !== undefined) authorize(caller, allow)
     const handle = (once: Once | null) => plain.handle(app, input, { ...context, caller, once })
     if (keyed === null || idempotent === undefined) return { result: await handle(null), replayed: false }
 
     const { key, request } = keyed
-    const name = { teamId: caller.teamId, route: `${plain.method} ${plain.path}`, key }
+    const by = idempotent === 'personal' ? ` ${caller.kind} ${caller.userId ?? caller.credentialId}` : ''
+    const name = { teamId: caller.teamId, route: `${plain.method} ${plain.path}${by}`, key }
     const answer = await answerOnce<R>(
       app,
       { name, request },
       {
         make: async (once) => whole(await handle(once)),
         resume: async (kept) =>
-          idempotent === true
+          idempotent === true || idempotent === 'personal'
             ? plain.response.parse(kept)
             : await idempotent.resume(app, input, { ...context, caller, once: null }, kept),
       },

@@ -2,6 +2,8 @@
 // coverage tests read it.
 
 import { z } from 'zod'
+import { agentRoutes } from './agents.ts'
+import { auditRoutes } from './audit.ts'
 import { noBody } from './body.ts'
 import { forkRoutes } from './forks.ts'
 import { openApiDocument } from './openapi.ts'
@@ -29,4 +31,11 @@ const describeService = defineOpenRoute({
   handle: async () => openApiDocument(routes),
 })
 
-export const routes: readonly Route[] = [...unitRoutes, ...stackRoutes, ...forkRoutes, describeService]
+export const routes: readonly Route[] = [
+  ...unitRoutes,
+  ...stackRoutes,
+  ...forkRoutes,
+  ...agentRoutes,
+  ...auditRoutes,
+  describeService,
+]

@@ -7,16 +7,26 @@ export type Size = (typeof sizes)[number]
 
 export const defaultRegistries = ['docker.io', 'ghcr.io', 'quay.io']
 
-export const policySchema = z.strictObject({
-  maxConcurrentUnits: z.int().min(0).default(5),
-  dailySpendCapCents: z.int().min(0).default(1000),
-  allowedSizes: z.array(z.enum(sizes)).default(['nano', 'small', 'medium']),
-  allowedRegistries: z.array(z.string().min(1).max(255)).default(defaultRegistries),
+const fields = {
+  maxConcurrentUnits: z.int().min(0),
+  dailySpendCapCents: z.int().min(0),
+  allowedSizes: z.array(z.enum(sizes)),
+  allowedRegistries: z.array(z.string().min(1).max(255)),
   maxSleep: z
     .string()
-    .regex(/^(?:never|[1-9][0-9]{0,4}[mhd])$/)
-    .default('never'),
-  expiresAt: z.iso.datetime().nullable().default(null),
-})
+    .regex(/^(?:never|[1-9][0-9]{0,4}[mhd])$/, 'must be a window such as "30m", or "never"'),
+  expiresAt: z.iso.datetime().nullable(),
+}
 
+export const policySchema = z.strictObject({
+  maxConcurrentUnits: fields.maxConcurrentUnits.default(5),
+  dailySpendCapCents: fields.dailySpendCapCents.default(1000),
+  allowedSizes: fields.allowedSizes.default(['nano', 'small', 'medium']),
+  allowedRegistries: fields.allowedRegistries.default(defaultRegistries),
+  maxSleep: fields.maxSleep.default('never'),
+  expiresAt: fields.expiresAt.default(null),
+})
 export type Policy = z.infer<typeof policySchema>
+
+/** What of a policy is to be another; the rest stays as it is. */
+export const policyChangeSchema = z.strictObject(fields).partial()

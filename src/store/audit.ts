@@ -1,8 +1,11 @@
 // The audit trail: one row per authenticated call (spec 2.12). Written in groups, never updated after its
 // closing; a row without a status belongs to a call whose process died under it.
 
-import { type Generated, type Kysely, sql } from 'kysely'
+import { type Generated, type Kysely, type Selectable, sql } from 'kysely'
 import type { Database } from './db.ts'
+
+/** The door a call came through. */
+export type Via = 'api' | 'dashboard' | 'mcp'
 
 export type AuditTable = {
   id: string
@@ -14,9 +17,9 @@ export type AuditTable = {
   action: string
   target: string | null
   /** What was asked, as far as it may be kept: sizes and names in place of contents. */
-  input: unknown
+  input: Record<string, unknown> | null
   request_id: string
-  via: string
+  via: Via
   agent_name: string | null
   agent_version: string | null
   user_agent: string | null
@@ -38,7 +41,7 @@ export type AuditRow = {
   target: string | null
   input: unknown
   requestId: string
-  via: string
+  via: Via
   agentName: string | null
   agentVersion: string | null
   userAgent: string | null
@@ -110,4 +113,30 @@ export async function closeAuditRows(
     )
     where audit.id = ending.id and audit.status is null
   `.execute(db)
+}
+
+export type AuditFilter = {
+  teamId: string
+  credentialId: string | null
+  agentName: string | null
+  /** Only rows begun before the one of this id. */
+  before: string | null
+  limit: number
+}
+
+export type AuditRecord = Selectable<AuditTable>
+
+/** Newest first, by when the calls began. */
+export async function listAuditOfTeam(db: Kysely<Database>, filter: AuditFilter): Promise<AuditRecord[]> {
+  const { teamId, credentialId, agentName, before, limit } = filter
+  return await db
+    .selectFrom('audit')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .$if(credentialId !== null, (query) => query.where('credential_id', '=', credentialId ?? ''))
+    .$if(agentName !== null, (query) => query.where('agent_name', '=', agentName ?? ''))
+    .$if(before !== null, (query) => query.where('id', '<', before ?? ''))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
 }

@@ -1,6 +1,6 @@
 // API keys (and, later, tokens of OAuth clients) of teams. Only prefix and SHA-256 are here.
 
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Policy } from '../contract/policy.ts'
 import type { Database } from './db.ts'
 import type { Plan } from './teams.ts'
@@ -91,6 +91,77 @@ export async function touchCredential(db: Kysely<Database>, id: string, at: Date
   await db.updateTable('credentials').set({ last_used_at: at }).where('id', '=', id).execute()
 }
 
+/** A credential as its team sees it. */
+export type AgentRecord = Omit<Selectable<CredentialsTable>, 'hash'> & {
+  creator_name: string | null
+  creator_email: string | null
+}
+
+/** Newest first; those that were revoked, too. */
+export async function listAgents(db: Kysely<Database>, teamId: string): Promise<AgentRecord[]> {
+  return await selectAgents(db, teamId).orderBy('credentials.id', 'desc').execute()
+}
+
+export async function findAgent(
+  db: Kysely<Database>,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<AgentRecord | null> {
+  return (await selectAgents(db, teamId).where('credentials.id', '=', id).executeTakeFirst()) ?? null
+}
+
+function selectAgents(db: Kysely<Database>, teamId: string) {
+  return db
+    .selectFrom('credentials')
+    .leftJoin('users', 'users.id', 'credentials.created_by')
+    .select([
+      'credentials.id',
+      'credentials.team_id',
+      'credentials.kind',
+      'credentials.name',
+      'credentials.prefix',
+      'credentials.policy',
+      'credentials.created_by',
+      'credentials.created_at',
+      'credentials.last_used_at',
+      'credentials.revoked_at',
+      'users.name as creator_name',
+      'users.email as creator_email',
+    ])
+    .where('credentials.team_id', '=', teamId)
+}
+
+/** How many of a team's credentials can be used now. Call it with the team locked. */
+export async function countLiveCredentials(
+  db: Kysely<Database>,
+  { teamId, now }: { teamId: string; now: Date },
+): Promise<number> {
+  const { count } = await db
+    .selectFrom('credentials')
+    .select((select) => select.fn.countAll<bigint>().as('count'))
+    .where('team_id', '=', teamId)
+    .where('revoked_at', 'is', null)
+    .where(sql<boolean>`coalesce((policy->>'expiresAt')::timestamptz > ${now}, true)`)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Of one that is not revoked. `policy`: its fields replace those of the stored one. */
+export async function changeCredential(
+  db: Kysely<Database>,
+  { teamId, id, name, policy = {} }: { teamId: string; id: string; name?: string; policy?: Partial<Policy> },
+): Promise<void> {
+  await db
+    .updateTable('credentials')
+    .set({
+      ...(name === undefined ? {} : { name }),
+      policy: sql<Policy>`policy || ${JSON.stringify(policy)}::jsonb`,
+    })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
 /** Answers whether a live credential of the team was there to revoke. */
 export async function revokeCredential(
   db: Kysely<Database>,
@@ -104,10 +175,4 @@ export async function revokeCredential(
     .where('revoked_at', 'is', null)
     .executeTakeFirst()
   return result.numUpdatedRows === 1n
-}
-
-/** What a credential may do, or might before it was revoked; null where there is none. */
-export async function findPolicy(db: Kysely<Database>, id: string): Promise<Policy | null> {
-  const row = await db.selectFrom('credentials').select('policy').where('id', '=', id).executeTakeFirst()
-  return row?.policy ?? null
 }

@@ -15,6 +15,7 @@ import { up as frozenRoutes } from './migrations/0008-frozen-routes.ts'
 import { up as gatewayPorts } from './migrations/0009-gateway-ports.ts'
 import { up as stacks } from './migrations/0010-stacks.ts'
 import { up as forks } from './migrations/0011-forks.ts'
+import { up as auditLog } from './migrations/0012-audit-log.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -28,6 +29,7 @@ const migrations: Record<string, Migration> = {
   '0009-gateway-ports': { up: gatewayPorts },
   '0010-stacks': { up: stacks },
   '0011-forks': { up: forks },
+  '0012-audit-log': { up: auditLog },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

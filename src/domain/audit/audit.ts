@@ -6,11 +6,16 @@
 import type { App } from '../../app.ts'
 import { batched } from '../../lib/batch.ts'
 import { newId } from '../../lib/ids.ts'
-import { type AuditOutcome, type AuditRow, closeAuditRows, insertAuditRows } from '../../store/audit.ts'
+import {
+  type AuditOutcome,
+  type AuditRow,
+  closeAuditRows,
+  insertAuditRows,
+  type Via,
+} from '../../store/audit.ts'
 import type { Caller } from '../credentials/caller.ts'
 
-/** The door a call came through. */
-export type Via = 'api' | 'dashboard' | 'mcp'
+export type { Via } from '../../store/audit.ts'
 
 type CallOrigin = {
   requestId: string
@@ -34,7 +39,7 @@ export type AuditedCall = {
 
 export type AuditTrail = { begin(caller: Caller, origin: CallOrigin): AuditedCall }
 
-const NANOCENTS_PER_CENT = 1_000_000_000
+export const NANOCENTS_PER_CENT = 1_000_000_000
 
 export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 'log'>): AuditTrail {
   const insert = batched(async (rows: AuditRow[]) => {

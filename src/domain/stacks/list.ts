@@ -1,9 +1,9 @@
 // The stacks of the caller's team, newest first.
 
 import type { App } from '../../app.ts'
-import { validation } from '../../contract/errors.ts'
+import { parseCursor } from '../../contract/cursor.ts'
 import type { StackList, StackListQuery } from '../../contract/stack.ts'
-import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
+import { encodeCursor } from '../../lib/cursor.ts'
 import { listStacksOfTeam } from '../../store/stacks.ts'
 import { listUnitsOfStacks } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -15,7 +15,7 @@ const MOST_UNITS = 500
 export async function listStacks(app: App, { teamId }: Caller, query: StackListQuery): Promise<StackList> {
   const found = await listStacksOfTeam(app.db, {
     teamId,
-    before: query.cursor === undefined ? null : idIn(query.cursor),
+    before: parseCursor(query.cursor, 'stack'),
     // One more than asked for tells whether there is a next page.
     limit: query.limit + 1,
   })
@@ -34,12 +34,4 @@ function howManyFit(stacks: { unitCount: number }[]): number {
   let units = 0
   const beyond = stacks.findIndex(({ unitCount }) => (units += unitCount) > MOST_UNITS)
   return beyond === -1 ? stacks.length : Math.max(1, beyond)
-}
-
-function idIn(cursor: string): string {
-  const id = decodeCursor(cursor, 'stack')
-  if (id === null) {
-    throw validation([{ path: 'cursor', message: 'must be the `next` of an earlier answer' }])
-  }
-  return id
 }

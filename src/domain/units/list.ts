@@ -1,9 +1,9 @@
 // The units of the caller's team, newest first.
 
 import type { App } from '../../app.ts'
-import { validation } from '../../contract/errors.ts'
+import { parseCursor } from '../../contract/cursor.ts'
 import type { UnitList, UnitListQuery } from '../../contract/unit.ts'
-import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
+import { encodeCursor } from '../../lib/cursor.ts'
 import { listUnitsOfTeam } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { showUnit } from './show.ts'
@@ -13,7 +13,7 @@ export async function listUnits(app: App, caller: Caller, query: UnitListQuery):
     teamId: caller.teamId,
     stack: query.stack ?? null,
     destroyedToo: query.all,
-    before: query.cursor === undefined ? null : idIn(query.cursor),
+    before: parseCursor(query.cursor, 'unit'),
     // One more than asked for tells whether there is a next page.
     limit: query.limit + 1,
     now: app.clock.now(),
@@ -24,12 +24,4 @@ export async function listUnits(app: App, caller: Caller, query: UnitListQuery):
     units: page.map((unit) => showUnit(app, unit)),
     next: found.length > page.length && last ? encodeCursor(last.id) : null,
   }
-}
-
-function idIn(cursor: string): string {
-  const id = decodeCursor(cursor, 'unit')
-  if (id === null) {
-    throw validation([{ path: 'cursor', message: 'must be the `next` of an earlier answer' }])
-  }
-  return id
 }

@@ -1,0 +1,50 @@
+// An audit event as the log shows it (spec 2.12, design 5): one for each authenticated call.
+
+import { z } from 'zod'
+import { cents, queryCursor, queryInteger, strict, text, timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+
+const auditEventSchema = strict({
+  id: z.string(),
+  at: timestamp.describe('When the call came.'),
+  credential: strict({
+    id: z.string(),
+    kind: z.enum(['key', 'oauth', 'session']),
+    name: z.string(),
+  }).describe('What the call was made with, as it was called then.'),
+  userId: z.string().nullable().describe('The person behind the credential.'),
+  action: z.string(),
+  target: z.string().nullable().describe('The id of what the call was about.'),
+  input: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe('What was asked: contents by their size, environment variables by name, passwords masked.'),
+  status: z
+    .int()
+    .nullable()
+    .describe('Of the answer; null where the service ended before it could give one.'),
+  errorCode: z.string().nullable(),
+  durationMs: z.number().nullable(),
+  costDeltaCents: cents,
+  via: z.enum(['api', 'dashboard', 'mcp']),
+  agentName: z.string().nullable(),
+  agentVersion: z.string().nullable(),
+  userAgent: z.string().nullable(),
+  requestId: z.string(),
+}).meta({ id: 'AuditEvent' })
+export type AuditEvent = z.infer<typeof auditEventSchema>
+
+/** GET /v1/audit. */
+export const auditQuerySchema = strict({
+  limit: queryInteger(1, limits.pageSize.max, limits.pageSize.default),
+  cursor: queryCursor,
+  key: text(100).optional().describe('Only calls made with the key of this id.'),
+  agent: text(200).optional().describe('Only calls of the agent of this name.'),
+})
+export type AuditQuery = z.infer<typeof auditQuerySchema>
+
+export const auditListSchema = strict({
+  events: z.array(auditEventSchema),
+  next: z.string().nullable(),
+}).meta({ id: 'AuditList' })
+export type AuditList = z.infer<typeof auditListSchema>

@@ -1,0 +1,35 @@
+// Another name or policy for a key or an OAuth client. It holds from the credential's next call on.
+
+import type { App } from '../../app.ts'
+import type { AgentChange, AgentChanged } from '../../contract/agent.ts'
+import { invalidState } from '../../contract/errors.ts'
+import { changeCredential } from '../../store/credentials.ts'
+import { authorize } from '../authorization/authorize.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { type AgentNoun, getAgent } from './find.ts'
+import { showAgent } from './show.ts'
+
+export async function changeAgent(
+  app: App,
+  caller: Caller,
+  { noun, id, change }: { noun: AgentNoun; id: string; change: AgentChange },
+): Promise<AgentChanged> {
+  const { teamId } = caller
+  const before = await getAgent(app, caller, noun, id)
+  authorize(caller, 'agent.change', { createdBy: before.created_by })
+  const { name, policy } = change
+  await changeCredential(app.db, {
+    teamId,
+    id,
+    ...(name === undefined ? {} : { name }),
+    ...(policy === undefined ? {} : { policy: withoutUndefined(policy) }),
+  })
+  const after = await getAgent(app, caller, noun, id)
+  if (after.revoked_at) throw invalidState('It was revoked, and stays as it is.', null)
+  return { agent: showAgent(after) }
+}
+
+function withoutUndefined<T extends object>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(given).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
+}

@@ -1,0 +1,44 @@
+// A new key for the caller's team, by a person who is signed in (spec 5.3).
+
+import type { App } from '../../app.ts'
+import type { KeyCreate, KeyCreated } from '../../contract/agent.ts'
+import { quotaExceeded } from '../../contract/errors.ts'
+import { countLiveCredentials, findAgent } from '../../store/credentials.ts'
+import { lockTeam } from '../../store/stacks.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { createKey } from '../credentials/keys.ts'
+import type { Once } from '../idempotency/once.ts'
+import { seatsOf } from './seats.ts'
+import { showAgent } from './show.ts'
+
+/** Throws `quota_exceeded` when the plan has no room for another. */
+export async function createKeyOfTeam(
+  app: App,
+  { teamId, userId, plan }: Caller,
+  { name, policy }: KeyCreate,
+  once: Once | null,
+): Promise<KeyCreated> {
+  const now = app.clock.now()
+  return await app.db.transaction().execute(async (db) => {
+    await once?.claim(db)
+    await lockTeam(db, teamId)
+    const used = await countLiveCredentials(db, { teamId, now })
+    const max = seatsOf[plan]
+    if (used >= max) {
+      throw quotaExceeded(
+        `The team's plan has room for ${max} keys and agents, and has ${used}; revoke one first.`,
+        {
+          field: 'seats',
+          used,
+          max,
+        },
+      )
+    }
+    const { id, secret } = await createKey(db, { teamId, name, policy, createdBy: userId, createdAt: now })
+    const record = await findAgent(db, { teamId, id })
+    if (!record) throw new Error('a key that was just made is not there')
+    const created = { key: showAgent(record), secret }
+    await once?.keep(db, created)
+    return created
+  })
+}

@@ -1,0 +1,21 @@
+import type { Agent } from '../../contract/agent.ts'
+import { policySchema } from '../../contract/policy.ts'
+import type { AgentRecord } from '../../store/credentials.ts'
+
+export function showAgent(record: AgentRecord): Agent {
+  const { created_by: creator, creator_name: name, creator_email: email } = record
+  return {
+    id: record.id,
+    kind: record.kind,
+    name: record.name,
+    prefix: record.kind === 'key' ? record.prefix : null,
+    policy: policySchema.parse(record.policy),
+    client: null,
+    agent: null,
+    createdBy: creator === null ? null : { name, email },
+    createdAt: record.created_at.toISOString(),
+    connectedAt: null,
+    lastUsedAt: record.last_used_at?.toISOString() ?? null,
+    revokedAt: record.revoked_at?.toISOString() ?? null,
+  }
+}

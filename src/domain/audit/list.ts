@@ -1,0 +1,47 @@
+// The audit log of the caller's team, newest first (spec 2.12).
+
+import type { App } from '../../app.ts'
+import type { AuditEvent, AuditList, AuditQuery } from '../../contract/audit.ts'
+import { parseCursor } from '../../contract/cursor.ts'
+import { encodeCursor } from '../../lib/cursor.ts'
+import { type AuditRecord, listAuditOfTeam } from '../../store/audit.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { NANOCENTS_PER_CENT } from './audit.ts'
+
+export async function listAudit(app: App, { teamId }: Caller, query: AuditQuery): Promise<AuditList> {
+  const found = await listAuditOfTeam(app.db, {
+    teamId,
+    credentialId: query.key ?? null,
+    agentName: query.agent ?? null,
+    before: parseCursor(query.cursor, 'audit'),
+    // One more than asked for tells whether there is a next page.
+    limit: query.limit + 1,
+  })
+  const page = found.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    events: page.map(showEvent),
+    next: found.length > page.length && last ? encodeCursor(last.id) : null,
+  }
+}
+
+function showEvent(record: AuditRecord): AuditEvent {
+  return {
+    id: record.id,
+    at: record.started_at.toISOString(),
+    credential: { id: record.credential_id, kind: record.credential_kind, name: record.credential_name },
+    userId: record.user_id,
+    action: record.action,
+    target: record.target,
+    input: record.input,
+    status: record.status,
+    errorCode: record.error_code,
+    durationMs: record.duration_ms,
+    costDeltaCents: Number(record.cost_delta_nanocents) / NANOCENTS_PER_CENT,
+    via: record.via,
+    agentName: record.agent_name,
+    agentVersion: record.agent_version,
+    userAgent: record.user_agent,
+    requestId: record.request_id,
+  }
+}

@@ -1,0 +1,49 @@
+// Who may do what within a team, row by row: a change here is a decision.
+
+import { expect, it } from 'vitest'
+import type { Role } from '../../store/teams.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { widePolicy } from '../credentials/wide-policy.ts'
+import { type Action, authorize } from './authorize.ts'
+
+function caller(kind: Caller['kind'], role: Role): Caller {
+  return {
+    kind,
+    credentialId: 'cred_x',
+    credentialName: 'x',
+    userId: 'user_me',
+    teamId: 'team_x',
+    networkGroup: 1,
+    plan: 'team',
+    role,
+    policy: widePolicy,
+  }
+}
+
+const table: [Action, { owner: boolean; admin: boolean; member: boolean; creator: boolean; key: boolean }][] =
+  [
+    ['key.create', { owner: true, admin: true, member: true, creator: true, key: false }],
+    ['agent.change', { owner: true, admin: true, member: false, creator: true, key: false }],
+    ['agent.revoke', { owner: true, admin: true, member: false, creator: true, key: false }],
+  ]
+
+it.each(table)('%s: %j', (action, expected) => {
+  const may = (who: Caller, createdBy: string | null = 'user_other') => {
+    try {
+      authorize(who, action, { createdBy })
+      return true
+    } catch (error) {
+      expect(error).toMatchObject({ status: 403, code: 'forbidden' })
+      return false
+    }
+  }
+  expect({
+    owner: may(caller('session', 'owner')),
+    admin: may(caller('session', 'admin')),
+    member: may(caller('session', 'member')),
+    creator: may(caller('session', 'member'), 'user_me'),
+    key: may(caller('key', 'owner'), 'user_me') || may(caller('oauth', 'owner'), 'user_me'),
+  }).toEqual(expected)
+  // A person who left the team has no key of his own in it.
+  expect(may({ ...caller('session', 'member'), userId: null }, null)).toBe(expected.member)
+})

@@ -1,0 +1,273 @@
+// Keys and agents over HTTP (spec 2.8, 2.9, 4.5, 5.3): made, changed and revoked by people, listed for everybody.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Agent, AgentList, KeyCreated, KeyList } from '../../src/contract/agent.ts'
+import type { AuditList } from '../../src/contract/audit.ts'
+import { newToken } from '../../src/domain/credentials/token.ts'
+import { newId } from '../../src/lib/ids.ts'
+import type { Role } from '../../src/store/teams.ts'
+import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+type By = { key?: string; cookie?: string; team?: string }
+
+let service: Service
+let team: TestTeam
+let cookie: string
+
+beforeAll(async () => {
+  service = await startService({ rates: { requests: 10_000, creations: 1000, execs: 1000 } })
+})
+afterAll(async () => await service.close())
+beforeEach(async () => {
+  team = await makeTeam(service)
+  cookie = await makeSession(service, team)
+})
+
+const post = async (body: unknown, by: By = { cookie }) =>
+  await service.call<KeyCreated>('POST', '/v1/keys', { ...named(by), body })
+const patch = async (id: string, body: unknown, by: By = { cookie }) =>
+  await service.call<{ agent: Agent }>('PATCH', `/v1/keys/${id}`, { ...named(by), body })
+const revoke = async (id: string, by: By = { cookie }) =>
+  await service.call('DELETE', `/v1/keys/${id}`, named(by))
+const keys = async () => (await service.call<KeyList>('GET', '/v1/keys', { key: team.key })).body.keys
+const agents = async () => (await service.call<AgentList>('GET', '/v1/agents', { key: team.key })).body
+
+function named({ team: teamId, ...by }: By) {
+  const headers = { origin: service.baseUrl, ...(teamId === undefined ? {} : { 'x-berth-team': teamId }) }
+  return { ...by, headers }
+}
+
+/** Somebody else, in the team too. */
+async function colleague(role: Role): Promise<{ cookie: string; team: string }> {
+  const other = await makeTeam(service)
+  const row = { team_id: team.teamId, user_id: other.userId, role, joined_at: service.app.clock.now() }
+  await service.app.db.insertInto('memberships').values(row).execute()
+  return { cookie: await makeSession(service, other), team: team.teamId }
+}
+
+async function connectClient(): Promise<string> {
+  const { prefix, hash } = newToken('key')
+  const id = newId('credential')
+  const policy = (await keys())[0]?.policy
+  if (!policy) throw new Error('the team has no key')
+  await service.app.db
+    .insertInto('credentials')
+    .values({
+      id,
+      team_id: team.teamId,
+      kind: 'oauth',
+      name: 'a client',
+      prefix,
+      hash,
+      policy,
+      created_by: team.userId,
+      created_at: service.app.clock.now(),
+      last_used_at: null,
+      revoked_at: null,
+    })
+    .execute()
+  return id
+}
+
+describe('a new key', () => {
+  it('works, is shown once, and is listed without its secret', async () => {
+    const { status, body } = await post({ name: 'for the agent' })
+    expect(status).toBe(201)
+    expect(body.secret).toMatch(/^berth_live_[0-9a-f]{12}_[A-Za-z0-9_-]{43}$/)
+    expect(body.key).toMatchObject({
+      kind: 'key',
+      name: 'for the agent',
+      policy: { maxConcurrentUnits: 5, dailySpendCapCents: 1000, maxSleep: 'never', expiresAt: null },
+      createdBy: { name: 'Person', email: team.email },
+      client: null,
+      agent: null,
+      lastUsedAt: null,
+      revokedAt: null,
+    })
+    expect(body.secret.startsWith(body.key.prefix ?? '-')).toBe(true)
+    expect((await service.call('GET', '/v1/units', { key: body.secret })).status).toBe(200)
+    const [listed] = await keys()
+    expect(listed).toMatchObject({ ...body.key, lastUsedAt: expect.any(String) })
+    const log = await service.call<AuditList>('GET', '/v1/audit', { cookie })
+    expect(log.body.events.find(({ action }) => action === 'key.create')).toMatchObject({
+      target: body.key.id,
+      input: { name: 'for the agent' },
+      credential: { kind: 'session' },
+    })
+    const secret = body.secret.slice((body.key.prefix ?? '').length + 1)
+    expect(JSON.stringify([await keys(), log.body]) + service.logged.join('')).not.toContain(secret)
+  })
+
+  it('has the policy it was given, and what that leaves out by default', async () => {
+    const { body } = await post({ name: 'small', policy: { allowedSizes: ['nano'], maxSleep: '1h' } })
+    expect(body.key.policy).toMatchObject({ allowedSizes: ['nano'], maxSleep: '1h', maxConcurrentUnits: 5 })
+    const spec = { name: 'big', image: 'node:22', size: 'large' }
+    const refused = await service.call('POST', '/v1/units', { key: body.secret, body: { spec } })
+    expect([refused.status, refused.body]).toMatchObject([402, { error: { code: 'policy_violation' } }])
+  })
+
+  it('asked for again with its Idempotency-Key is the same, for who asked and nobody else', async () => {
+    const again = async (by: By) => {
+      const { headers, ...rest } = named(by)
+      const body = { name: 'once' }
+      const given = { ...rest, headers: { ...headers, 'idempotency-key': 'the first' }, body }
+      return await service.call<KeyCreated>('POST', '/v1/keys', given)
+    }
+    const [first, second] = [await again({ cookie }), await again({ cookie })]
+    expect([first.status, second.status]).toEqual([201, 201])
+    expect(second.body).toEqual(first.body)
+    const other = await again(await colleague('owner'))
+    expect(other.status).toBe(201)
+    expect(other.body.secret).not.toBe(first.body.secret)
+    expect((await again({ key: team.key })).status).toBe(403)
+    const stored = await service.app.db.selectFrom('idempotency_keys').selectAll().execute()
+    expect(JSON.stringify(stored)).not.toContain(first.body.secret.slice(-43))
+  })
+
+  it.each([
+    {},
+    { name: '' },
+    { name: 'x'.repeat(81) },
+    { name: 'x', policy: { maxConcurrentUnits: -1 } },
+    { name: 'x', policy: { allowedSizes: ['huge'] } },
+    { name: 'x', policy: { maxSleep: '90' } },
+    { name: 'x', policy: { expiresAt: 'tomorrow' } },
+    { name: 'x', admin: true },
+  ])('of %j is refused', async (body) => {
+    expect(await post(body)).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
+  })
+
+  it('is one of as many as the plan has room for, however many are asked for at once', async () => {
+    const { db } = service.app
+    await db.updateTable('teams').set({ plan: 'hobby' }).where('id', '=', team.teamId).execute()
+    const made = await Promise.all(Array.from({ length: 20 }, (_, i) => post({ name: `key ${i}` })))
+    // The team's first key has a seat, too.
+    expect(made.filter(({ status }) => status === 201)).toHaveLength(4)
+    const refused = made.find(({ status }) => status !== 201)
+    expect(refused).toMatchObject({
+      status: 402,
+      body: { error: { code: 'quota_exceeded', details: { field: 'seats', used: 5, max: 5 } } },
+    })
+    expect((await agents()).seats).toEqual({ used: 5, max: 5 })
+    const one = made.find(({ status }) => status === 201)?.body.key.id ?? ''
+    await revoke(one)
+    expect((await post({ name: 'in its place' })).status).toBe(201)
+    const past = new Date(service.app.clock.now().getTime() - 1000).toISOString()
+    await patch((await keys())[0]?.id ?? '', { policy: { expiresAt: past } })
+    expect((await agents()).seats).toEqual({ used: 4, max: 5 })
+  })
+})
+
+describe('a change', () => {
+  it('of the policy is of the fields it names, and holds from the next call on', async () => {
+    const { body } = await post({ name: 'before', policy: { allowedSizes: ['nano'], maxConcurrentUnits: 1 } })
+    await makeUnit(service, { key: body.secret }, { size: 'nano' })
+    const { id } = body.key
+    const changed = await patch(id, { policy: { maxConcurrentUnits: 0 } })
+    expect(changed).toMatchObject({
+      status: 200,
+      body: { agent: { name: 'before', policy: { allowedSizes: ['nano'], maxConcurrentUnits: 0 } } },
+    })
+    const spec = { name: 'another', image: 'node:22', size: 'nano' }
+    const refused = await service.call('POST', '/v1/units', { key: body.secret, body: { spec } })
+    expect(refused).toMatchObject({ status: 402, body: { error: { code: 'quota_exceeded' } } })
+    expect(await patch(id, { name: 'after' })).toMatchObject({
+      status: 200,
+      body: { agent: { name: 'after' } },
+    })
+    expect(await patch(id, {})).toMatchObject({ status: 200, body: { agent: { name: 'after' } } })
+  })
+
+  it('that lets it expire ends it, and its units live on', async () => {
+    const { body } = await post({ name: 'short-lived' })
+    const unit = await makeUnit(service, { key: body.secret })
+    const now = service.app.clock.now().toISOString()
+    await patch(body.key.id, { policy: { expiresAt: now } })
+    expect((await service.call('GET', '/v1/units', { key: body.secret })).status).toBe(401)
+    const still = await service.call('GET', `/v1/units/${unit.id}`, { key: team.key })
+    expect(still.body).toMatchObject({ state: 'running' })
+  })
+
+  it('of what was revoked is refused', async () => {
+    const { body } = await post({ name: 'gone' })
+    await revoke(body.key.id)
+    expect(await patch(body.key.id, { name: 'back' })).toMatchObject({
+      status: 409,
+      body: { error: { code: 'invalid_state' } },
+    })
+    expect((await keys()).find(({ id }) => id === body.key.id)).toMatchObject({ name: 'gone' })
+  })
+})
+
+describe('a revocation', () => {
+  it('ends the key at once, is told in lists, and may be asked for again', async () => {
+    const { body } = await post({ name: 'lost' })
+    expect(await revoke(body.key.id)).toMatchObject({ status: 200, body: { ok: true } })
+    expect((await service.call('GET', '/v1/units', { key: body.secret })).status).toBe(401)
+    const at = async () => (await keys()).find(({ id }) => id === body.key.id)?.revokedAt
+    const first = await at()
+    expect(first).toEqual(expect.any(String))
+    expect(await revoke(body.key.id)).toMatchObject({ status: 200, body: { ok: true } })
+    expect(await at()).toBe(first)
+  })
+})
+
+describe('who may (spec 5.3, 5.6)', () => {
+  it('no key makes, changes or revokes a key, itself included', async () => {
+    const by = { key: team.key }
+    expect(await post({ name: 'more' }, by)).toMatchObject({
+      status: 403,
+      body: { error: { code: 'forbidden' } },
+    })
+    expect((await patch(team.keyId, { policy: { maxConcurrentUnits: 99 } }, by)).status).toBe(403)
+    expect((await revoke(team.keyId, by)).status).toBe(403)
+    expect((await service.call('GET', '/v1/units', by)).status).toBe(200)
+  })
+
+  it.each([
+    ['owner', 200],
+    ['admin', 200],
+    ['member', 403],
+  ] as const)('an %s who changes or revokes another’s key is answered %d', async (role, status) => {
+    const by = await colleague(role)
+    expect((await patch(team.keyId, { name: 'theirs' }, by)).status).toBe(status)
+    expect((await revoke(team.keyId, by)).status).toBe(status)
+  })
+
+  it('a member has keys of his own, to change and to revoke', async () => {
+    const by = await colleague('member')
+    const { status, body } = await post({ name: 'mine' }, by)
+    expect(status).toBe(201)
+    expect((await patch(body.key.id, { name: 'mine still' }, by)).status).toBe(200)
+    expect((await revoke(body.key.id, by)).status).toBe(200)
+  })
+
+  it('nobody of another team, for whom it does not exist', async () => {
+    const stranger = await makeSession(service, await makeTeam(service))
+    for (const answer of [
+      await patch(team.keyId, { name: 'x' }, { cookie: stranger }),
+      await revoke(team.keyId, { cookie: stranger }),
+    ])
+      expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+    expect(await keys()).toMatchObject([{ name: 'test key', revokedAt: null }])
+  })
+})
+
+it('a connected client is an agent and no key', async () => {
+  const id = await connectClient()
+  expect((await agents()).agents.map(({ kind, prefix }) => [kind, prefix === null])).toEqual([
+    ['oauth', true],
+    ['key', false],
+  ])
+  expect(await keys()).toMatchObject([{ kind: 'key' }])
+  expect((await patch(id, { name: 'x' })).status).toBe(404)
+  expect((await revoke(id)).status).toBe(404)
+  const path = `/v1/agents/${id}`
+  const changed = await service.call('PATCH', path, { ...named({ cookie }), body: { name: 'renamed' } })
+  expect(changed).toMatchObject({ status: 200, body: { agent: { name: 'renamed', kind: 'oauth' } } })
+  expect(await service.call('DELETE', path, named({ cookie }))).toMatchObject({
+    status: 200,
+    body: { ok: true },
+  })
+})
