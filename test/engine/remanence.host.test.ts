@@ -1,0 +1,81 @@
+// What a machine leaves to the next one, and on its host: nothing (reliability I11). It fills its disk, its volume, its
+// shared memory and its own with a pattern, and what it has in memory is kept where the class can; then it is destroyed.
+
+import { randomBytes } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isolationClasses } from '../../src/engine/engine.ts'
+import { run, runOrThrow } from '../../src/lib/process.ts'
+import { hasCriu } from '../support/criu.ts'
+import { IMAGE, openHostEngine } from './host-engine.ts'
+import { createSuite } from './suite.ts'
+
+const TIMEOUT_MS = 60_000
+
+describe.each(isolationClasses)('%s', (isolation) => {
+  let host: Awaited<ReturnType<typeof openHostEngine>>
+  const suite = createSuite(
+    async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
+    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+  )
+  beforeAll(async () => {
+    host = await openHostEngine({ isolation, poolGb: 4 })
+    await suite.open()
+  })
+  afterAll(async () => await suite.close())
+
+  const tool = async (command: string, ...args: string[]) =>
+    await runOrThrow(command, args, { timeoutMs: TIMEOUT_MS })
+  const volume = { mount: '/data', gb: 1 }
+
+  it('leaves nothing of a machine to the next one, nor on the host', async () => {
+    const pattern = randomBytes(16).toString('hex')
+    /** Files of the engine that hold the pattern, the pool left out. */
+    const files = async () => {
+      const { dataDir, runDir } = host.options
+      const args = ['-rlaF', '--exclude=pool.btrfs', '--exclude-dir=pool', pattern, dataDir, runDir]
+      return (await run('grep', args, { timeoutMs: TIMEOUT_MS })).stdout.split('\n').filter(Boolean)
+    }
+    /** Pieces between two NULs of the pool's device that hold it, once what was freed has been given back. */
+    const pieces = async () => {
+      await tool('btrfs', 'filesystem', 'sync', host.paths.pool)
+      await tool('btrfs', 'subvolume', 'sync', host.paths.pool)
+      await tool('btrfs', 'filesystem', 'sync', host.paths.pool)
+      // What the pool does by itself within minutes (mounted with `discard=async`).
+      await tool('fstrim', host.paths.pool)
+      const found = await run('grep', ['-czaF', pattern, host.paths.poolFile], { timeoutMs: TIMEOUT_MS })
+      return Number(found.stdout)
+    }
+
+    const memory = ['perl', '-e', '$x = "$ENV{PATTERN}\\n" x 1e6; $| = 1; print "filled\n"; sleep']
+    const ref = await suite.running({ entrypoint: memory, cmd: [], env: { PATTERN: pattern } }, { volume })
+    await suite.logged(ref.id, 1)
+    const fill =
+      'for f in /root/a:32 /data/a:32 /dev/shm/a:8; do yes "$0" | head -c ${f#*:}M > ${f%:*}; done; sync'
+    await suite.exec(ref, ['bash', '-c', fill, pattern], { timeoutMs: TIMEOUT_MS })
+    const { dir } = host.paths.run(ref.id, ref.generation)
+    const machine = host.paths.machine(ref.id)
+    // A volume's own mode is its machine's to choose: what it lies in is closed.
+    for (const path of [dir, machine.dir, machine.disk, host.paths.volumes])
+      expect([path, (await stat(path)).mode & 0o077]).toEqual([path, 0])
+    expect((await suite.sh(ref, 'ulimit -c')).stdout).toBe('0\n')
+
+    // Else nothing found afterwards would mean nothing.
+    const kept = await host.engine().suspend(ref, 0)
+    expect(kept).toBe(isolation === 'runc' && hasCriu)
+    if (kept) expect((await files()).join()).toContain('/memory/')
+    expect(await pieces()).toBeGreaterThan(0)
+
+    await host.engine().destroy(ref.id)
+    const next = await suite.running({}, { volume, networkGroup: 2 })
+    const look = [
+      'for f in /root /data; do fallocate -l 300M $f/room; grep -czaF "$0" $f/room; rm $f/room; done',
+      'ls -A /dev/shm /tmp; grep -rlaF "$0" /root /data /run /var /etc',
+    ]
+    const seen = await suite.exec(next, ['bash', '-c', look.join('\n'), pattern], { timeoutMs: TIMEOUT_MS })
+    expect(seen.stdout).toBe('0\n0\n/dev/shm:\n\n/tmp:\n')
+    expect(await files()).toEqual([])
+    expect(await pieces()).toBe(0)
+    await host.engine().destroy(next.id)
+  })
+})
