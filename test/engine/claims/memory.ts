@@ -14,8 +14,8 @@ const server = [
   'my $s = IO::Socket::INET->new(LocalPort => 8080, Listen => 9, ReuseAddr => 1) or die;',
   '$| = 1; print "listening\\n"; my $n = 0; my $began = clock_gettime(CLOCK_MONOTONIC);',
   '$SIG{ALRM} = sub { print "the alarm rang\\n" }; alarm($ENV{ALARM}) if $ENV{ALARM};',
-  'my @c = ($s); while (1) { my $r = ""; vec($r, fileno($_), 1) = 1 for @c; next if select($r, undef, undef, undef) < 0;',
-  'for my $c (grep { vec($r, fileno($_), 1) } @c) { if ($c == $s) { push @c, $s->accept; next }',
+  'my @c = ($s); $SIG{PIPE} = "IGNORE"; while (1) { my $r = ""; vec($r, fileno($_), 1) = 1 for @c; next if select($r, undef, undef, undef) < 0;',
+  'for my $c (my @ready = grep { vec($r, fileno($_), 1) } @c) { if ($c == $s) { push @c, scalar $s->accept; next }',
   'if (!sysread($c, my $l, 100)) { @c = grep { $_ != $c } @c; close $c; next }',
   '$n++; open my $f, "<", "/dev/urandom"; read $f, my $x, 8; close $f;',
   'syswrite $c, join(" ", $n, unpack("H*", $x), clock_gettime(CLOCK_MONOTONIC) - $began) . "\\n" } }',
@@ -183,6 +183,25 @@ export function memoryClaims(suite: Suite): void {
     const again = await next(ref)
     expect(again.resumed).toBe(true)
     expect((await asked(again.ref)).count).toBe(2)
+  })
+
+  test('a listener that is suspended under load, with a command open, answers its neighbours afterwards', async () => {
+    const ref = await serving()
+    const sibling = await serving()
+    const address = (await suite.status(ref.id))?.address ?? ''
+    const visit = `(${ask(address)}) > /dev/null 2>&1`
+    const crowd = `for i in 1 2 3 4; do while [ ! -e /root/end ]; do ${visit}; done & done; wait`
+    const visitors = suite.exec(sibling, ['bash', '-c', crowd], { timeoutMs: 60_000 })
+    void suite.exec(ref, ['sleep', '60'], { timeoutMs: 60_000 }).catch(() => undefined)
+    await eventually(async () => ((await asked(ref)).count > 20 ? true : null))
+    const before = (await asked(ref)).count
+    const kept = await engine().suspend(ref, 0)
+    const again = await next(ref)
+    expect(again.resumed).toBe(kept)
+    const { count } = await asked(sibling, address)
+    if (kept) expect(count).toBeGreaterThan(before)
+    await suite.sh(sibling, 'touch /root/end')
+    expect((await visitors).exitCode).toBe(0)
   })
 
   test('clocks are right: none goes back, timers go on, and the time of day is that of the host', async () => {
