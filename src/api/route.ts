@@ -150,9 +150,9 @@ export function defineRoute<P, Q, B, R>(
       {
         make: async (once) => whole(await handle(once)),
         resume: async (kept) =>
-          idempotent === true || idempotent === 'personal'
-            ? plain.response.parse(kept)
-            : await idempotent.resume(app, input, { ...context, caller, once: null }, kept),
+          typeof idempotent === 'object'
+            ? await idempotent.resume(app, input, { ...context, caller, once: null }, kept)
+            : plain.response.parse(kept),
       },
     )
     if (answer.replayed) context.markReplayed()

@@ -130,7 +130,7 @@ function selectAgents(db: Kysely<Database>, teamId: string) {
     .where('credentials.team_id', '=', teamId)
 }
 
-/** How many of a team's credentials can be used now. Call it with the team locked. */
+/** How many of a team's credentials can be used now. Whoever decides by it has the team locked. */
 export async function countLiveCredentials(
   db: Kysely<Database>,
   { teamId, now }: { teamId: string; now: Date },
@@ -145,17 +145,23 @@ export async function countLiveCredentials(
   return Number(count)
 }
 
-/** Of one that is not revoked. `policy`: its fields replace those of the stored one. */
+export type CredentialChange = {
+  teamId: string
+  id: string
+  /** What is undefined stays as it is, of a policy too. */
+  name?: string | undefined
+  policy?: { [Field in keyof Policy]?: Policy[Field] | undefined } | undefined
+}
+
+/** Of one that is not revoked. */
 export async function changeCredential(
   db: Kysely<Database>,
-  { teamId, id, name, policy = {} }: { teamId: string; id: string; name?: string; policy?: Partial<Policy> },
+  { teamId, id, name, policy = {} }: CredentialChange,
 ): Promise<void> {
   await db
     .updateTable('credentials')
-    .set({
-      ...(name === undefined ? {} : { name }),
-      policy: sql<Policy>`policy || ${JSON.stringify(policy)}::jsonb`,
-    })
+    // Neither Kysely nor JSON says anything of what is undefined.
+    .set({ name, policy: sql<Policy>`policy || ${JSON.stringify(policy)}::jsonb` })
     .where('team_id', '=', teamId)
     .where('id', '=', id)
     .where('revoked_at', 'is', null)

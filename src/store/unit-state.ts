@@ -41,7 +41,7 @@ export type StateFields = {
 /** True for the one whose change it is. Only domain/units/transition.ts calls this. */
 export async function changeState(db: Kysely<Database>, change: StateChange): Promise<boolean> {
   const { from, to, at, runAt } = change
-  const opens = to.state === 'running' && from.state !== 'running'
+  const opens = begins(change)
   const closes = from.state === 'running' && to.state !== 'running'
   const goes = to.state === 'destroying' || to.state === 'error'
   // Planned and run in a third of the time, for which whoever wakes a unit waits.
@@ -99,11 +99,13 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
   return moved.length === 1
 }
 
-function moveUnit(
-  query: QueryCreator<Database>,
-  { id, from, to, at, set, ifSleepsBy, ifUnusedSince }: StateChange,
-) {
-  const opens = to.state === 'running' && from.state !== 'running'
+/** Whether a run begins. */
+function begins({ from, to }: StateChange): boolean {
+  return to.state === 'running' && from.state !== 'running'
+}
+
+function moveUnit(query: QueryCreator<Database>, change: StateChange) {
+  const { id, from, to, at, set, ifSleepsBy, ifUnusedSince } = change
   return query
     .updateTable('units')
     .set({
@@ -116,7 +118,7 @@ function moveUnit(
       // What is done of the way there stays known while the unit is still on it.
       ...(to.state === from.state ? {} : { progress: null }),
       ...toColumns(set),
-      ...(opens ? { sleeps_at: windowEnd(sql<Date>`${at}::timestamptz`) } : {}),
+      ...(begins(change) ? { sleeps_at: windowEnd(sql<Date>`${at}::timestamptz`) } : {}),
     })
     .where('id', '=', id)
     .where('revision', '=', from.revision)

@@ -17,19 +17,8 @@ export async function changeAgent(
   const { teamId } = caller
   const before = await getAgent(app, caller, noun, id)
   authorize(caller, 'agent.change', { createdBy: before.created_by })
-  const { name, policy } = change
-  await changeCredential(app.db, {
-    teamId,
-    id,
-    ...(name === undefined ? {} : { name }),
-    ...(policy === undefined ? {} : { policy: withoutUndefined(policy) }),
-  })
+  await changeCredential(app.db, { ...change, teamId, id })
   const after = await getAgent(app, caller, noun, id)
   if (after.revoked_at) throw invalidState('It was revoked, and stays as it is.', null)
   return { agent: showAgent(after) }
-}
-
-function withoutUndefined<T extends object>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const entries = Object.entries(given).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }
