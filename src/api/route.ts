@@ -220,8 +220,8 @@ function whole<R>(result: R | EventStream): R {
 }
 
 function idOf(params: unknown): string {
-  const id = z.object({ id: z.string() }).safeParse(params)
-  return id.success ? id.data.id : ''
+  const given = z.record(z.string(), z.string()).safeParse(params)
+  return (given.success && Object.values(given.data)[0]) || ''
 }
 
 export const noParams = z.strictObject({})

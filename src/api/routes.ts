@@ -8,6 +8,7 @@ import { noBody } from './body.ts'
 import { forkRoutes } from './forks.ts'
 import { openApiDocument } from './openapi.ts'
 import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
+import { recipeRoutes } from './recipes.ts'
 import { stackRoutes } from './stacks.ts'
 import { unitRoutes } from './units.ts'
 
@@ -35,6 +36,7 @@ export const routes: readonly Route[] = [
   ...unitRoutes,
   ...stackRoutes,
   ...forkRoutes,
+  ...recipeRoutes,
   ...agentRoutes,
   ...auditRoutes,
   describeService,

@@ -66,7 +66,7 @@ type Sent = { id: string; query: Record<string, unknown>; body?: unknown }
 async function send({ method, path }: Named, { id, query, body }: Sent): Promise<Response> {
   const fields = Object.entries(query).map<[string, string]>(([key, value]) => [key, text(value)])
   const search = new URLSearchParams(fields).toString()
-  const url = `${path.replace('{id}', encodeURIComponent(id))}${search === '' ? '' : `?${search}`}`
+  const url = `${path.replace(/\{\w+\}/, encodeURIComponent(id))}${search === '' ? '' : `?${search}`}`
   const json = body !== undefined && !(body instanceof Uint8Array)
   // What only people may do they do from the service's own pages.
   const isOfPeople = method !== 'GET' && /^\/v1\/(?:keys|agents)/.test(path)
@@ -115,6 +115,7 @@ const bodySchema = ({ operation }: Named) => operation.requestBody?.content['app
 /** The id of something that is there. */
 function known(path: string): string {
   if (path.startsWith('/v1/stacks/')) return unit.stackId
+  if (path.startsWith('/v1/recipes/')) return 'redis'
   return path.startsWith('/v1/units/') ? unit.id : keyId
 }
 
@@ -162,7 +163,7 @@ function wanted({ name, operation }: Named): number {
 function bounded(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
   if ('cmd' in body) return { ...body, timeoutMs: 50 }
-  return 'spec' in body ? { ...body, wait: false } : body
+  return 'spec' in body || 'recipe' in body ? { ...body, wait: false } : body
 }
 
 describe('a body the document forbids is always 400', () => {

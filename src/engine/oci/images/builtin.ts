@@ -32,12 +32,14 @@ export const builtIns: BuiltIn[] = [
     // The unit is the environment: nothing in it is anybody else's to break.
     env: { PIP_BREAK_SYSTEM_PACKAGES: '1', PIP_ROOT_USER_ACTION: 'ignore', PYTHONUNBUFFERED: '1' },
     cmd: idle,
+    script: 'python.sh',
   },
   {
     name: 'node',
     version: '18',
     packages: ['ca-certificates', 'curl', 'nodejs', 'npm'],
     cmd: idle,
+    script: 'node.sh',
   },
   {
     name: 'postgres',
