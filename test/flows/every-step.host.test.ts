@@ -62,7 +62,7 @@ const engineLives: Life[] = Array.from(
 )
 
 const serverLives: Life[] = [
-  server(around('create', 'image', 'machine')),
+  server(around('create', 'image', 'machine', 'order')),
   server(around('create', 'start', 'ready')),
   server([...around('sleep', 'freeze'), ...around('wake', 'thaw')]),
   server([...around('stop', 'stop'), ...around('destroy', 'machine')]),
