@@ -20,7 +20,7 @@ const elsewhere = ['mongodb', 'neo4j']
 /** The first unit of an image waits for it to be built. */
 const WITH_BUILD_MS = 400_000
 
-const oneByOne = { concurrent: false }
+const patient = { concurrent: false, timeout: WITH_BUILD_MS }
 
 describe.concurrent.each(['runc', 'gvisor'])('in %s', (isolation) => {
   let data: Awaited<ReturnType<typeof makeDataDir>>
@@ -71,7 +71,7 @@ describe.concurrent.each(['runc', 'gvisor'])('in %s', (isolation) => {
     expect(body.recipes.map(({ name }) => name).toSorted()).toEqual(tested.toSorted())
   })
 
-  it.each(Object.entries(clients))('%s', oneByOne, async (recipe, { params, port, use, writes }) => {
+  it.each(Object.entries(clients))('%s', patient, async (recipe, { params, port, use, writes }) => {
     const page = (await berth.call<Recipe>('GET', `/v1/recipes/${recipe}`)).body
     const door = port ?? page.frontDoor?.port ?? 0
     const { units, outputs } = await create(recipe, { params })
@@ -97,7 +97,7 @@ describe.concurrent.each(['runc', 'gvisor'])('in %s', (isolation) => {
     for (const { id } of [...units, ...forked.body.units]) {
       expect((await berth.call('DELETE', `/v1/units/${id}`)).status).toBe(200)
     }
-  }, WITH_BUILD_MS)
+  })
 
   const addressOf = async (unit: Unit | undefined): Promise<string> => {
     if (!unit) throw new Error('there is no unit')
