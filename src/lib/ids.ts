@@ -10,6 +10,7 @@ const idPrefixes = {
   fork: 'fork',
   team: 'team',
   user: 'user',
+  invite: 'inv',
   credential: 'cred',
   endpoint: 'ep',
   audit: 'audit',

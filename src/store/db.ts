@@ -11,6 +11,7 @@ import type { EndpointsTable } from './endpoints.ts'
 import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
+import type { InvitesTable } from './invites.ts'
 import type { RunsTable } from './runs.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
@@ -22,6 +23,7 @@ export type Database = {
   users: UsersTable
   teams: TeamsTable
   memberships: MembershipsTable
+  invites: InvitesTable
   credentials: CredentialsTable
   sessions: SessionsTable
   sign_in_links: SignInLinksTable

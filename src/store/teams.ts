@@ -1,6 +1,6 @@
 // Users, teams and who belongs to which.
 
-import { type Generated, type Kysely, sql } from 'kysely'
+import { type ColumnType, type Generated, type Kysely, type Selectable, sql } from 'kysely'
 import type { Database } from './db.ts'
 
 export type Plan = 'hobby' | 'pro' | 'team'
@@ -27,6 +27,7 @@ export type TeamsTable = {
   /** Unique for the whole service: what the engine tells teams apart by (design 3). */
   network_group: Generated<number>
   created_at: Date
+  deleted_at: ColumnType<Date | null, never, Date>
 }
 
 export type MembershipsTable = {
@@ -122,4 +123,25 @@ export async function listMemberships(db: Kysely<Database>, userId: string): Pro
     .orderBy('teams.personal', 'desc')
     .orderBy('teams.id')
     .execute()
+}
+
+export type TeamRecord = Selectable<TeamsTable>
+
+/** One that was deleted is not there. */
+export async function findTeam(db: Kysely<Database>, id: string): Promise<TeamRecord | null> {
+  const row = await db
+    .selectFrom('teams')
+    .selectAll()
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Its row stays for the audit log and for what its units have cost. Whoever does this has the team locked. */
+export async function deleteTeam(
+  db: Kysely<Database>,
+  { id, at }: { id: string; at: Date },
+): Promise<void> {
+  await db.updateTable('teams').set({ deleted_at: at }).where('id', '=', id).execute()
 }

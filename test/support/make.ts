@@ -5,7 +5,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import { createKey } from '../../src/domain/credentials/keys.ts'
 import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.ts'
 import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
-import { createAccount } from '../../src/domain/teams/accounts.ts'
+import { createAccount } from '../../src/domain/accounts/create.ts'
 import type { Service } from './service.ts'
 
 export type TestTeam = { userId: string; teamId: string; email: string; key: string; keyId: string }
