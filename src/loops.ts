@@ -3,6 +3,7 @@
 import type { App } from './app.ts'
 import { resumeForks } from './domain/forks/way.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
+import { deliverMails } from './domain/mail/deliver.ts'
 import { followWallClock } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
@@ -22,6 +23,7 @@ const loops = [
   { name: 'resume forks', everyMs: 5 * SECOND, round: resumeForks },
   { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },
   { name: 'follow the wall clock', everyMs: SECOND, round: followWallClock },
+  { name: 'deliver mails', everyMs: SECOND, round: deliverMails },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
 ]
 

@@ -16,6 +16,8 @@ const idPrefixes = {
   audit: 'audit',
   session: 'sess',
   request: 'req',
+  mail: 'mail',
+  ticket: 'ticket',
 } as const satisfies Record<string, string>
 
 export type IdKind = keyof typeof idPrefixes

@@ -12,6 +12,7 @@ import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
 import type { InvitesTable } from './invites.ts'
+import type { MailsTable } from './mails.ts'
 import type { RunsTable } from './runs.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
@@ -37,6 +38,7 @@ export type Database = {
   idempotency_keys: IdempotencyKeysTable
   endpoints: EndpointsTable
   forks: ForksTable
+  mails: MailsTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

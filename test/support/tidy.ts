@@ -36,6 +36,7 @@ const engineInterface = ['src/engine/engine.ts', 'src/engine/errors.ts']
 /** Folders of the domain, each importing from those before it alone. */
 const domainOrder = [
   'time',
+  'mail',
   'accounts',
   'credentials',
   'authorization',
