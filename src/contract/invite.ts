@@ -1,8 +1,9 @@
 // Invitations to join a team (spec 2.10, 4.1).
 
 import { z } from 'zod'
-import { emailSchema } from './email.ts'
+import { emailPattern } from '../lib/email.ts'
 import { strict, timestamp } from './fields.ts'
+import { limits } from './limits.ts'
 
 export const inviteSchema = strict({
   id: z.string(),
@@ -16,7 +17,9 @@ export type Invite = z.infer<typeof inviteSchema>
 
 /** POST /v1/teams/{id}/invites. */
 export const inviteCreateSchema = strict({
-  email: emailSchema,
+  email: z
+    .email({ pattern: emailPattern, error: 'must be an email address' })
+    .max(limits.inviteEmailLength, `must be at most ${limits.inviteEmailLength} characters`),
   role: z.enum(['admin', 'member']).default('member'),
 }).meta({ id: 'InviteCreate' })
 export type InviteCreate = z.infer<typeof inviteCreateSchema>

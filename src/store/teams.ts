@@ -60,6 +60,18 @@ export async function findUserByEmail(
   return row ?? null
 }
 
+export async function findUser(
+  db: Kysely<Database>,
+  id: string,
+): Promise<{ id: string; email: string; name: string; emailVerified: boolean } | null> {
+  const row = await db
+    .selectFrom('users')
+    .select(['id', 'email', 'name', 'email_verified as emailVerified'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row ?? null
+}
+
 /** The oldest account: the one the first start made. */
 export async function findFirstUser(db: Kysely<Database>): Promise<{ id: string; email: string } | null> {
   const row = await db.selectFrom('users').select(['id', 'email']).orderBy('id').limit(1).executeTakeFirst()
@@ -136,6 +148,11 @@ export async function findTeam(db: Kysely<Database>, id: string): Promise<TeamRe
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
   return row ?? null
+}
+
+/** Whether the id names a team at all. Answers nothing about it. */
+export async function teamExists(db: Kysely<Database>, id: string): Promise<boolean> {
+  return (await findTeam(db, id)) !== null
 }
 
 /** Its row stays for the audit log and for what its units have cost. Whoever does this has the team locked. */

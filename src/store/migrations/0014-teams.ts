@@ -4,7 +4,7 @@
 import { type Kysely, sql } from 'kysely'
 
 export async function up(db: Kysely<unknown>): Promise<void> {
-  // Addresses are compared by their ASCII letters alone (contract/email.ts), whatever the database's own rules are.
+  // Addresses are compared by their ASCII letters alone (lib/email.ts), whatever the database's own rules are.
   await sql`
     alter table teams add column deleted_at timestamptz;
 
