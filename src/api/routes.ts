@@ -6,6 +6,7 @@ import { agentRoutes } from './agents.ts'
 import { auditRoutes } from './audit.ts'
 import { noBody } from './body.ts'
 import { forkRoutes } from './forks.ts'
+import { meRoutes } from './me.ts'
 import { openApiDocument } from './openapi.ts'
 import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
 import { stackRoutes } from './stacks.ts'
@@ -37,5 +38,6 @@ export const routes: readonly Route[] = [
   ...forkRoutes,
   ...agentRoutes,
   ...auditRoutes,
+  ...meRoutes,
   describeService,
 ]

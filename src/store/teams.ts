@@ -123,3 +123,47 @@ export async function listMemberships(db: Kysely<Database>, userId: string): Pro
     .orderBy('teams.id')
     .execute()
 }
+
+/** A team as one of its members sees it. */
+export type TeamRecord = {
+  id: string
+  slug: string
+  name: string
+  personal: boolean
+  plan: Plan
+  region: TeamsTable['region']
+  currency: TeamsTable['currency']
+  paysAsItGoes: boolean
+  role: Role
+}
+
+/** The teams of a user, their personal one first. */
+export async function listTeams(db: Kysely<Database>, userId: string): Promise<TeamRecord[]> {
+  return await teamsOf(db, userId).orderBy('teams.personal', 'desc').orderBy('teams.id').execute()
+}
+
+/** Null unless the user belongs to it. */
+export async function findTeam(
+  db: Kysely<Database>,
+  { userId, id }: { userId: string; id: string },
+): Promise<TeamRecord | null> {
+  return (await teamsOf(db, userId).where('teams.id', '=', id).executeTakeFirst()) ?? null
+}
+
+function teamsOf(db: Kysely<Database>, userId: string) {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('teams', 'teams.id', 'memberships.team_id')
+    .select([
+      'teams.id',
+      'teams.slug',
+      'teams.name',
+      'teams.personal',
+      'teams.plan',
+      'teams.region',
+      'teams.currency',
+      'teams.pays_as_it_goes as paysAsItGoes',
+      'memberships.role',
+    ])
+    .where('memberships.user_id', '=', userId)
+}

@@ -8,7 +8,7 @@ import { makeSession, makeTeam, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** Every route that anyone may call. A new line here is a decision. */
-const openRoutes = ['GET /v1/openapi.json']
+const openRoutes = ['GET /v1/auth/providers', 'GET /v1/openapi.json']
 
 let service: Service
 let team: TestTeam

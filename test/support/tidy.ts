@@ -45,6 +45,7 @@ const domainOrder = [
   'agents',
   'policies',
   'billing',
+  'me',
   'endpoints',
   'support',
   'units',
