@@ -4,11 +4,12 @@ import { z } from 'zod'
 import { emailPattern } from '../lib/email.ts'
 import { strict, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
+import { roles } from './team.ts'
 
 export const inviteSchema = strict({
   id: z.string(),
   email: z.string(),
-  role: z.enum(['owner', 'admin', 'member']),
+  role: z.enum(roles),
   invitedBy: z.string().nullable().describe('The id of who sent it.'),
   expiresAt: timestamp,
   createdAt: timestamp,
@@ -32,7 +33,7 @@ export const invitationSchema = strict({
   teamId: z.string(),
   teamName: z.string(),
   email: z.string(),
-  role: z.enum(['owner', 'admin', 'member']),
+  role: z.enum(roles),
   inviterName: z.string().nullable(),
   expiresAt: timestamp,
   expired: z.boolean(),

@@ -3,8 +3,7 @@
 import { z } from 'zod'
 import { strict, timestamp } from './fields.ts'
 import { inviteSchema } from './invite.ts'
-
-export const roles = ['owner', 'admin', 'member'] as const
+import { roles } from './team.ts'
 
 const memberSchema = strict({
   userId: z.string(),

@@ -83,11 +83,7 @@ export async function deleteInvitesOf(
   db: Kysely<Database>,
   { teamId, invitedBy }: { teamId: string; invitedBy: string },
 ): Promise<void> {
-  await db
-    .deleteFrom('invites')
-    .where('team_id', '=', teamId)
-    .where('invited_by', '=', invitedBy)
-    .execute()
+  await db.deleteFrom('invites').where('team_id', '=', teamId).where('invited_by', '=', invitedBy).execute()
 }
 
 export async function deleteInvites(db: Kysely<Database>, teamId: string): Promise<void> {

@@ -93,11 +93,7 @@ export async function deleteMember(
   db: Kysely<Database>,
   { teamId, userId }: { teamId: string; userId: string },
 ): Promise<void> {
-  await db
-    .deleteFrom('memberships')
-    .where('team_id', '=', teamId)
-    .where('user_id', '=', userId)
-    .execute()
+  await db.deleteFrom('memberships').where('team_id', '=', teamId).where('user_id', '=', userId).execute()
 }
 
 export async function deleteMembers(db: Kysely<Database>, teamId: string): Promise<void> {

@@ -139,6 +139,18 @@ export async function deleteStack(
     .execute()
 }
 
+export async function deleteStacksOfTeam(
+  db: Kysely<Database>,
+  { teamId, at }: { teamId: string; at: Date },
+): Promise<void> {
+  await db
+    .updateTable('stacks')
+    .set({ deleted_at: at })
+    .where('team_id', '=', teamId)
+    .where('deleted_at', 'is', null)
+    .execute()
+}
+
 /** With the stack locked, once a unit of it went. True: it was the last of a stack that nobody named. */
 export async function deleteStackOfLastUnit(
   db: Kysely<Database>,

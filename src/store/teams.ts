@@ -1,6 +1,6 @@
 // Users, teams and who belongs to which.
 
-import { type ColumnType, type Generated, type Kysely, type Selectable, sql } from 'kysely'
+import { type ColumnType, type Generated, type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
 
 export type Plan = 'hobby' | 'pro' | 'team'
@@ -60,18 +60,6 @@ export async function findUserByEmail(
   return row ?? null
 }
 
-export async function findUser(
-  db: Kysely<Database>,
-  id: string,
-): Promise<{ id: string; email: string; name: string; emailVerified: boolean } | null> {
-  const row = await db
-    .selectFrom('users')
-    .select(['id', 'email', 'name', 'email_verified as emailVerified'])
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return row ?? null
-}
-
 /** The oldest account: the one the first start made. */
 export async function findFirstUser(db: Kysely<Database>): Promise<{ id: string; email: string } | null> {
   const row = await db.selectFrom('users').select(['id', 'email']).orderBy('id').limit(1).executeTakeFirst()
@@ -85,6 +73,8 @@ export type NewTeam = {
   personal: boolean
   plan: Plan
   paysAsItGoes: boolean
+  region?: TeamsTable['region'] | undefined
+  currency?: TeamsTable['currency'] | undefined
   ownerId: string
   createdAt: Date
 }
@@ -99,8 +89,8 @@ export async function insertTeam(db: Kysely<Database>, team: NewTeam): Promise<v
       name: team.name,
       personal: team.personal,
       plan: team.plan,
-      region: 'paris',
-      currency: 'eur',
+      region: team.region ?? 'paris',
+      currency: team.currency ?? 'eur',
       pays_as_it_goes: team.paysAsItGoes,
       created_at: team.createdAt,
     })
@@ -137,28 +127,100 @@ export async function listMemberships(db: Kysely<Database>, userId: string): Pro
     .execute()
 }
 
-export type TeamRecord = Selectable<TeamsTable>
+/** A team as one of its members sees it. */
+export type TeamRecord = {
+  id: string
+  slug: string
+  name: string
+  personal: boolean
+  plan: Plan
+  region: TeamsTable['region']
+  currency: TeamsTable['currency']
+  paysAsItGoes: boolean
+  role: Role
+}
 
-/** One that was deleted is not there. */
-export async function findTeam(db: Kysely<Database>, id: string): Promise<TeamRecord | null> {
+/** The teams of a user, their personal one first. */
+export async function listTeams(db: Kysely<Database>, userId: string): Promise<TeamRecord[]> {
+  return await teamsOf(db, userId).orderBy('teams.personal', 'desc').orderBy('teams.id').execute()
+}
+
+/** Null unless the user belongs to it. */
+export async function findTeam(
+  db: Kysely<Database>,
+  { userId, id }: { userId: string; id: string },
+): Promise<TeamRecord | null> {
+  return (await teamsOf(db, userId).where('teams.id', '=', id).executeTakeFirst()) ?? null
+}
+
+function teamsOf(db: Kysely<Database>, userId: string) {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('teams', 'teams.id', 'memberships.team_id')
+    .select([
+      'teams.id',
+      'teams.slug',
+      'teams.name',
+      'teams.personal',
+      'teams.plan',
+      'teams.region',
+      'teams.currency',
+      'teams.pays_as_it_goes as paysAsItGoes',
+      'memberships.role',
+    ])
+    .where('memberships.user_id', '=', userId)
+}
+
+/** Whether the id names a team that was not deleted. Answers nothing about it. */
+export async function teamExists(db: Kysely<Database>, id: string): Promise<boolean> {
   const row = await db
     .selectFrom('teams')
-    .selectAll()
+    .select('id')
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
-  return row ?? null
+  return row !== undefined
 }
 
-/** Whether the id names a team at all. Answers nothing about it. */
-export async function teamExists(db: Kysely<Database>, id: string): Promise<boolean> {
-  return (await findTeam(db, id)) !== null
+/** What is undefined stays as it is. */
+export type TeamChange = {
+  name?: string | undefined
+  region?: TeamsTable['region'] | undefined
+  currency?: TeamsTable['currency'] | undefined
+  plan?: Plan | undefined
+  paysAsItGoes?: boolean | undefined
+}
+
+export async function changeTeam(
+  db: Kysely<Database>,
+  { id, name, region, currency, plan, paysAsItGoes }: TeamChange & { id: string },
+): Promise<void> {
+  await db
+    .updateTable('teams')
+    .set(({ ref }) => ({
+      name: name ?? ref('name'),
+      region: region ?? ref('region'),
+      currency: currency ?? ref('currency'),
+      plan: plan ?? ref('plan'),
+      pays_as_it_goes: paysAsItGoes ?? ref('pays_as_it_goes'),
+    }))
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .execute()
+}
+
+/** Whatever state they are in, as long as they are there. Whoever decides by it has the team locked. */
+export async function countUnitsOfTeam(db: Kysely<Database>, teamId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('units')
+    .select((select) => select.fn.countAll<bigint>().as('count'))
+    .where('team_id', '=', teamId)
+    .where('state', '<>', 'destroyed')
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }
 
 /** Its row stays for the audit log and for what its units have cost. Whoever does this has the team locked. */
-export async function deleteTeam(
-  db: Kysely<Database>,
-  { id, at }: { id: string; at: Date },
-): Promise<void> {
+export async function deleteTeam(db: Kysely<Database>, { id, at }: { id: string; at: Date }): Promise<void> {
   await db.updateTable('teams').set({ deleted_at: at }).where('id', '=', id).execute()
 }

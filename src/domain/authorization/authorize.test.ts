@@ -22,6 +22,8 @@ function caller(kind: Caller['kind'], role: Role): Caller {
 
 const table: [Action, { owner: boolean; admin: boolean; member: boolean; creator: boolean; key: boolean }][] =
   [
+    ['me.read', { owner: true, admin: true, member: true, creator: true, key: false }],
+    ['me.change', { owner: true, admin: true, member: true, creator: true, key: false }],
     ['key.create', { owner: true, admin: true, member: true, creator: true, key: false }],
     ['agent.change', { owner: true, admin: true, member: false, creator: true, key: false }],
     ['agent.revoke', { owner: true, admin: true, member: false, creator: true, key: false }],

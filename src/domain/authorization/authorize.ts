@@ -18,6 +18,8 @@ const leaders = ['owner', 'admin'] as const
 const owners = ['owner'] as const
 
 const rules = {
+  'me.read': { session: true, roles: everyone, creator: false },
+  'me.change': { session: true, roles: everyone, creator: false },
   'key.create': { session: true, roles: everyone, creator: false },
   'agent.change': { session: true, roles: leaders, creator: true },
   'agent.revoke': { session: true, roles: leaders, creator: true },

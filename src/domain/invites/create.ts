@@ -8,12 +8,12 @@ import { DAY } from '../../lib/clock.ts'
 import { newId } from '../../lib/ids.ts'
 import { countOtherInvites, type InviteRecord, putInvite } from '../../store/invites.ts'
 import { countMembers, isMember } from '../../store/members.ts'
-import { findTeam, findUser } from '../../store/teams.ts'
+import { findUser } from '../../store/users.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { newToken } from '../credentials/token.ts'
 import type { Once } from '../idempotency/once.ts'
 import { postMail } from '../mail/post.ts'
-import { checkMemberSeats } from '../members/seats.ts'
+import { checkMemberSeats } from '../teams/limits.ts'
 import { amongPeople } from '../teams/lock.ts'
 import { showInvite } from './show.ts'
 import { inviteMail } from './mail.ts'
@@ -27,14 +27,14 @@ export async function inviteToTeam(
   { email, role }: InviteCreate,
   once: Once | null,
 ): Promise<InviteCreated> {
-  const { teamId, plan } = caller
-  if (plan === 'hobby') throw forbidden('Inviting people needs the Pro plan or above.')
-  return await amongPeople(app, caller, once, async (db, allowed) => {
+  const { teamId } = caller
+  return await amongPeople(app, caller, once, async (db, { team, allowed }) => {
     allowed('invite.create')
+    if (team.plan === 'hobby') throw forbidden('Inviting people needs the Pro plan or above.')
     if (await isMember(db, { teamId, email })) throw conflict(`${email} is a member of the team already.`)
     const now = app.clock.now()
     const used = (await countMembers(db, teamId)) + (await countOtherInvites(db, { teamId, email, now }))
-    checkMemberSeats(plan, used)
+    checkMemberSeats(team.plan, used)
 
     const { token, prefix, hash } = newToken('invite')
     const record: InviteRecord = {
@@ -49,10 +49,9 @@ export async function inviteToTeam(
       expires_at: new Date(now.getTime() + INVITES_LIVE_MS),
     }
     await putInvite(db, record)
-    const team = await findTeam(db, teamId)
     const inviter = caller.userId === null ? null : await findUser(db, caller.userId)
     const link = `${app.config.publicUrl}/invites/${token}`
-    await postMail(app, db, inviteMail(record, { team: team?.name ?? '', inviter, link }))
+    await postMail(app, db, inviteMail(record, { team: team.name, inviter, link }))
     const created = { invite: showInvite(record) }
     await once?.keep(db, created)
     return created

@@ -9,7 +9,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { amongPeople } from '../teams/lock.ts'
 
 export async function revokeInvite(app: App, caller: Caller, id: string): Promise<Done> {
-  await amongPeople(app, caller, null, async (db, allowed) => {
+  await amongPeople(app, caller, null, async (db, { allowed }) => {
     allowed('invite.revoke')
     const revoked = isId('invite', id) && (await deleteInvite(db, { teamId: caller.teamId, id }))
     if (!revoked) throw notFound('invitation', id)

@@ -6,7 +6,6 @@ import type { Done, RoleChange } from '../../contract/member.ts'
 import { isId } from '../../lib/ids.ts'
 import { deleteInvitesOf } from '../../store/invites.ts'
 import { changeRole, findRole } from '../../store/members.ts'
-import { findTeam } from '../../store/teams.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { amongPeople } from '../teams/lock.ts'
 import { keepAnOwner } from './last-owner.ts'
@@ -18,13 +17,13 @@ export async function changeRoleOfMember(
 ): Promise<Done> {
   const { teamId } = caller
   if (!isId('user', userId)) throw notFound('member', userId)
-  await amongPeople(app, caller, null, async (db, allowed) => {
+  await amongPeople(app, caller, null, async (db, { team, allowed }) => {
     allowed('member.changeRole')
     const before = await findRole(db, { teamId, userId })
     if (before === null) throw notFound('member', userId)
     if (before === role) return
     if (before === 'owner') await keepAnOwner(db, teamId)
-    if (role === 'owner' && (await findTeam(db, teamId))?.personal) {
+    if (role === 'owner' && team.personal) {
       throw forbidden('A personal team has one owner, whose it is; make a team of its own for two.')
     }
     await changeRole(db, { teamId, userId, role })

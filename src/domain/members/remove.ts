@@ -16,7 +16,7 @@ import { keepAnOwner } from './last-owner.ts'
 export async function removeMember(app: App, caller: Caller, userId: string): Promise<MemberRemoved> {
   const { teamId } = caller
   if (!isId('user', userId)) throw notFound('member', userId)
-  return await amongPeople(app, caller, null, async (db, allowed) => {
+  return await amongPeople(app, caller, null, async (db, { allowed }) => {
     const role = await findRole(db, { teamId, userId })
     const removal = role === 'owner' || role === 'admin' ? 'leader.remove' : 'member.remove'
     allowed(userId === caller.userId ? 'member.leave' : removal)

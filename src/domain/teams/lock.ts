@@ -6,8 +6,8 @@ import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import { forbidden } from '../../contract/errors.ts'
 import type { Database } from '../../store/db.ts'
-import { findRole } from '../../store/members.ts'
 import { lockTeam } from '../../store/stacks.ts'
+import { findTeam, type TeamRecord } from '../../store/teams.ts'
 import { type Action, authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
@@ -17,23 +17,28 @@ export async function lockLiveTeam(db: Kysely<Database>, teamId: string): Promis
   if (!(await lockTeam(db, teamId))) throw forbidden('This team has been deleted.')
 }
 
-/**
- * One transaction about the people of the caller's team, in which the team is locked. `allowed` throws unless the
- * caller may do something in the role that he has there by now.
- */
+/** What is known once the team is locked. */
+type Inside = {
+  /** As the caller sees it. */
+  team: TeamRecord
+  /** Throws unless the caller may do this in the role that he has by now. */
+  allowed: (action: Action) => void
+}
+
+/** One transaction about the caller's team and its people, in which the team is locked. */
 export async function amongPeople<T>(
   app: App,
   caller: Caller,
   once: Once | null,
-  work: (db: Kysely<Database>, allowed: (action: Action) => void) => Promise<T>,
+  work: (db: Kysely<Database>, inside: Inside) => Promise<T>,
 ): Promise<T> {
   const { teamId, userId } = caller
   const inTransaction = async (db: Kysely<Database>) => {
     await once?.claim(db)
     await lockLiveTeam(db, teamId)
-    const role = userId === null ? null : await findRole(db, { teamId, userId })
-    if (role === null) throw forbidden('You are not a member of this team any more.')
-    return await work(db, (action) => authorize({ ...caller, role }, action))
+    const team = userId === null ? null : await findTeam(db, { userId, id: teamId })
+    if (team === null) throw forbidden('You are not a member of this team any more.')
+    return await work(db, { team, allowed: (action) => authorize({ ...caller, role: team.role }, action) })
   }
   return await app.teamTurns(teamId, () =>
     app.clock.steadily(() => app.db.transaction().execute(inTransaction)),
