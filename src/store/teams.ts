@@ -125,7 +125,7 @@ export async function listMemberships(db: Kysely<Database>, userId: string): Pro
 }
 
 /** A team as one of its members sees it. */
-export type TeamRecord = {
+export type TeamOfUser = {
   id: string
   slug: string
   name: string
@@ -138,15 +138,15 @@ export type TeamRecord = {
 }
 
 /** The teams of a user, their personal one first. */
-export async function listTeams(db: Kysely<Database>, userId: string): Promise<TeamRecord[]> {
+export async function listTeamsOfUser(db: Kysely<Database>, userId: string): Promise<TeamOfUser[]> {
   return await teamsOf(db, userId).orderBy('teams.personal', 'desc').orderBy('teams.id').execute()
 }
 
 /** Null unless the user belongs to it. */
-export async function findTeam(
+export async function findTeamOfUser(
   db: Kysely<Database>,
   { userId, id }: { userId: string; id: string },
-): Promise<TeamRecord | null> {
+): Promise<TeamOfUser | null> {
   return (await teamsOf(db, userId).where('teams.id', '=', id).executeTakeFirst()) ?? null
 }
 
