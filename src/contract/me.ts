@@ -13,7 +13,6 @@ export type Provider = (typeof providers)[number]
 export const providerListSchema = strict({
   providers: z.array(z.enum(providers)).describe('Those people can sign in with here.'),
 }).meta({ id: 'ProviderList' })
-export type ProviderList = z.infer<typeof providerListSchema>
 
 /** GET /v1/me. */
 export const meSchema = strict({

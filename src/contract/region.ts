@@ -4,7 +4,6 @@ import { z } from 'zod'
 import { strict } from './fields.ts'
 
 export const regionIds = ['paris', 'virginia', 'singapore'] as const
-export type RegionId = (typeof regionIds)[number]
 
 export const regionSchema = strict({
   id: z.enum(regionIds),

@@ -128,7 +128,7 @@ export async function listMemberships(db: Kysely<Database>, userId: string): Pro
 }
 
 /** A team as one of its members sees it. */
-export type TeamRecord = {
+export type TeamOfUser = {
   id: string
   slug: string
   name: string
@@ -141,15 +141,15 @@ export type TeamRecord = {
 }
 
 /** The teams of a user, their personal one first. */
-export async function listTeams(db: Kysely<Database>, userId: string): Promise<TeamRecord[]> {
+export async function listTeamsOfUser(db: Kysely<Database>, userId: string): Promise<TeamOfUser[]> {
   return await teamsOf(db, userId).orderBy('teams.personal', 'desc').orderBy('teams.id').execute()
 }
 
 /** Null unless the user belongs to it. */
-export async function findTeam(
+export async function findTeamOfUser(
   db: Kysely<Database>,
   { userId, id }: { userId: string; id: string },
-): Promise<TeamRecord | null> {
+): Promise<TeamOfUser | null> {
   return (await teamsOf(db, userId).where('teams.id', '=', id).executeTakeFirst()) ?? null
 }
 
@@ -197,12 +197,12 @@ export async function changeTeam(
 ): Promise<void> {
   await db
     .updateTable('teams')
-    .set(({ ref }) => ({
-      name: name ?? ref('name'),
-      region: region ?? ref('region'),
-      currency: currency ?? ref('currency'),
-      plan: plan ?? ref('plan'),
-      pays_as_it_goes: paysAsItGoes ?? ref('pays_as_it_goes'),
+    .set((team) => ({
+      name: name ?? team.ref('name'),
+      region: region ?? team.ref('region'),
+      currency: currency ?? team.ref('currency'),
+      plan: plan ?? team.ref('plan'),
+      pays_as_it_goes: paysAsItGoes ?? team.ref('pays_as_it_goes'),
     }))
     .where('id', '=', id)
     .where('deleted_at', 'is', null)

@@ -9,7 +9,7 @@ import { isSameEmail } from '../../lib/email.ts'
 import type { Database } from '../../store/db.ts'
 import { deleteInvite, type InviteInTeam } from '../../store/invites.ts'
 import { countMembers, insertMember } from '../../store/members.ts'
-import { findTeam } from '../../store/teams.ts'
+import { findTeamOfUser } from '../../store/teams.ts'
 import { findUser } from '../../store/users.ts'
 import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -30,7 +30,7 @@ export async function acceptInvite(app: App, caller: Caller, token: string): Pro
     if (invite.expires_at <= at) throw invalidState('This invitation has expired; ask for another one.', null)
     const used = await countMembers(db, teamId)
     await insertMember(db, { teamId, userId, role, at })
-    const team = await findTeam(db, { userId, id: teamId })
+    const team = await findTeamOfUser(db, { userId, id: teamId })
     if (!team) throw new Error('a team was not there right after somebody joined it')
     checkMemberSeats(team.plan, used)
     return { team: await showWithBalance(db, team) }

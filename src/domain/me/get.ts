@@ -4,7 +4,7 @@ import type { App } from '../../app.ts'
 import { unauthorized } from '../../contract/errors.ts'
 import type { Me } from '../../contract/me.ts'
 import { regions } from '../../contract/region.ts'
-import { listTeams } from '../../store/teams.ts'
+import { listTeamsOfUser } from '../../store/teams.ts'
 import { findUser } from '../../store/users.ts'
 import { creditBalanceCents } from '../billing/balance.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -13,7 +13,7 @@ import { showTeam } from '../teams/show.ts'
 
 export async function getMe({ db, config }: App, { userId, teamId, plan }: Caller): Promise<Me> {
   const [user, teams] =
-    userId === null ? [null, []] : await Promise.all([findUser(db, userId), listTeams(db, userId)])
+    userId === null ? [null, []] : await Promise.all([findUser(db, userId), listTeamsOfUser(db, userId)])
   if (user === null) throw unauthorized()
   const balances = await creditBalanceCents(
     db,

@@ -7,7 +7,7 @@ import { forbidden, quotaExceeded, unauthorized } from '../../contract/errors.ts
 import type { TeamAnswer, TeamCreate } from '../../contract/team.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
-import { findTeam, insertTeam, listTeams, type Plan } from '../../store/teams.ts'
+import { findTeamOfUser, insertTeam, listTeamsOfUser, type Plan } from '../../store/teams.ts'
 import { findUser, lockUser } from '../../store/users.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
@@ -40,7 +40,7 @@ export async function createTeam(
       ownerId: userId,
       createdAt: app.clock.now(),
     })
-    const team = await findTeam(db, { userId, id })
+    const team = await findTeamOfUser(db, { userId, id })
     if (!team) throw new Error('a team was not there right after it was made')
     const answer = { team: await showWithBalance(db, team) }
     await once?.keep(db, answer)
@@ -50,7 +50,7 @@ export async function createTeam(
 }
 
 async function bestPlanWithRoom(db: Kysely<Database>, userId: string): Promise<Plan> {
-  const owned = (await listTeams(db, userId)).filter(({ role }) => role === 'owner')
+  const owned = (await listTeamsOfUser(db, userId)).filter(({ role }) => role === 'owner')
   const plan = planOrder.findLast((each) => owned.some((team) => team.plan === each)) ?? 'hobby'
   if (plan === 'hobby') throw forbidden('Making a team needs the Pro plan or above in a team that you own.')
   const used = owned.filter(({ personal }) => !personal).length

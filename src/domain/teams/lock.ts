@@ -7,7 +7,7 @@ import type { App } from '../../app.ts'
 import { forbidden } from '../../contract/errors.ts'
 import type { Database } from '../../store/db.ts'
 import { lockTeam } from '../../store/stacks.ts'
-import { findTeam, type TeamRecord } from '../../store/teams.ts'
+import { findTeamOfUser, type TeamOfUser } from '../../store/teams.ts'
 import { type Action, authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
@@ -20,7 +20,7 @@ export async function lockLiveTeam(db: Kysely<Database>, teamId: string): Promis
 /** What is known once the team is locked. */
 type Inside = {
   /** As the caller sees it. */
-  team: TeamRecord
+  team: TeamOfUser
   /** Throws unless the caller may do this in the role that he has by now. */
   allowed: (action: Action) => void
 }
@@ -36,7 +36,7 @@ export async function amongPeople<T>(
   const inTransaction = async (db: Kysely<Database>) => {
     await once?.claim(db)
     await lockLiveTeam(db, teamId)
-    const team = userId === null ? null : await findTeam(db, { userId, id: teamId })
+    const team = userId === null ? null : await findTeamOfUser(db, { userId, id: teamId })
     if (team === null) throw forbidden('You are not a member of this team any more.')
     return await work(db, { team, allowed: (action) => authorize({ ...caller, role: team.role }, action) })
   }
