@@ -1,9 +1,11 @@
 // Teams over HTTP (spec 2.10, 4.1, 5.6, 7.4): made, changed and deleted by people, with every refusal.
 
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AuditList } from '../../src/contract/audit.ts'
 import type { Me } from '../../src/contract/me.ts'
 import type { Team, TeamAnswer } from '../../src/contract/team.ts'
+import { lockTeam } from '../../src/store/stacks.ts'
 import {
   makeKey,
   makeMember,
@@ -225,31 +227,28 @@ describe('a deletion', () => {
     expect((await remove()).status).toBe(200)
   })
 
-  it('that races with creates ends with no team or with units, and never with units of no team', async () => {
-    for (let round = 0; round < 5; round += 1) {
-      const shared = await makeSharedTeam(service)
-      const { secret: key } = await makeKey(service, { teamId: shared.id, userId: shared.owner.userId })
-      const made = (number: number) =>
-        service.call('POST', '/v1/units', {
-          key,
-          body: { spec: { name: `unit-${number}`, image: 'node:22' }, wait: false },
-        })
-      const deletion = async () => {
-        await new Promise((resolve) => setTimeout(resolve, round * 3))
-        return await remove(shared.owner, shared.id)
-      }
-      const [deleted, ...creates] = await Promise.all([deletion(), made(1), made(2), made(3)])
-      const rows = await service.app.db
-        .selectFrom('units')
-        .select('id')
-        .where('team_id', '=', shared.id)
-        .where('state', '<>', 'destroyed')
-        .execute()
-      expect([200, 409]).toContain(deleted.status)
-      expect(rows).toHaveLength(creates.filter(({ status }) => status === 201).length)
-      if (deleted.status === 200) expect(rows).toEqual([])
-      for (const { status } of creates) expect([201, 401, 403]).toContain(status)
+  it.each([
+    ['a unit', '/v1/units', { spec: { name: 'late', image: 'node:22' } }],
+    ['a stack', '/v1/stacks', { name: 'late' }],
+    ['a key', '/v1/keys', { name: 'late' }],
+  ])('that comes before %s, whose caller was let in already, leaves it unmade', async (_what, path, body) => {
+    const by = { ...owner, headers: { 'x-berth-team': id } }
+    const answers = await inTurn([() => remove(), () => send('POST', path, by, body)])
+    expect(answers.map(refusal)).toEqual([
+      [200, undefined],
+      [403, 'forbidden'],
+    ])
+    const { db } = service.app
+    for (const table of ['units', 'stacks', 'credentials'] as const) {
+      expect(await db.selectFrom(table).select('id').where('team_id', '=', id).execute()).toEqual([])
     }
+  })
+
+  it('that comes after a create finds its unit', async () => {
+    const by = { ...owner, headers: { 'x-berth-team': id } }
+    const spec = { name: 'early', image: 'node:22' }
+    const answers = await inTurn([() => send('POST', '/v1/units', by, { spec }), () => remove()])
+    expect(answers.map(({ status }) => status)).toEqual([201, 409])
   })
 
   it.each([
@@ -308,3 +307,24 @@ describe('x-berth-team', () => {
     expect((await me(owner)).currentTeamId).toBe((await personal(owner)).id)
   })
 })
+
+/** Calls that wait for the team's lock in this order, once all of them have been let in. */
+async function inTurn(calls: (() => Promise<Answer>)[]): Promise<Answer[]> {
+  const { db } = service.app
+  const waiting = async () => {
+    const { rows } = await sql<{ count: number }>`
+      select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'
+    `.execute(db)
+    return rows[0]?.count
+  }
+  const answers: Promise<Answer>[] = []
+  await db.transaction().execute(async (holder) => {
+    await lockTeam(holder, id)
+    for (const call of calls) {
+      answers.push(call())
+      await expect.poll(waiting).toBe(answers.length)
+    }
+  })
+  return await Promise.all(answers)
+}
