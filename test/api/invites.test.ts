@@ -9,7 +9,14 @@ import { FAILURES_PER_MINUTE } from '../../src/domain/credentials/rate-limit.ts'
 import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { DAY, MINUTE } from '../../src/lib/clock.ts'
-import { makeMember, makeSession, makeSharedTeam, makeTeam, type TestMember } from '../support/make.ts'
+import {
+  inviteTokenFor,
+  makeMember,
+  makeSession,
+  makeSharedTeam,
+  makeTeam,
+  type TestMember,
+} from '../support/make.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -38,11 +45,7 @@ const accept = async (token: string, by: By) =>
 const list = async () => (await send<MemberList>('GET', `/v1/teams/${id}/members`, owner)).body
 const refusal = ({ status, body }: Answer) => [status, (body as { error?: { code: string } }).error?.code]
 
-/** The token of the newest mail to an address. */
-async function tokenFor(email: string): Promise<string> {
-  const mail = (await service.mailTo(email)).at(-1)
-  return /\/invites\/(\S+)/.exec(mail?.text ?? '')?.[1] ?? ''
-}
+const tokenFor = async (email: string) => await inviteTokenFor(service, email)
 
 async function signInAs(email: string): Promise<{ cookie: string }> {
   const { token } = await createSignInLink(service.app, email)
