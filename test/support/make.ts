@@ -126,8 +126,8 @@ export async function makeUnit(
   spec: Record<string, unknown> = {},
 ): Promise<Unit> {
   const body = { spec: { name: `unit-${count++}`, image: 'node:22', ...spec } }
-  const answer = await service.call<{ units: Unit[] }>('POST', '/v1/units', { key, body })
-  const [unit] = answer.body.units
+  const answer = await service.call<{ units?: Unit[] }>('POST', '/v1/units', { key, body })
+  const unit = answer.body.units?.[0]
   if (answer.status !== 201 || !unit) throw new Error(`no unit was made: ${JSON.stringify(answer.body)}`)
   return unit
 }
