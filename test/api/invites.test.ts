@@ -45,6 +45,12 @@ const accept = async (token: string, by: By) =>
 const list = async () => (await send<MemberList>('GET', `/v1/teams/${id}/members`, owner)).body
 const refusal = ({ status, body }: Answer) => [status, (body as { error?: { code: string } }).error?.code]
 
+/** How many answers have each status. */
+function counted(answers: Answer[]): Record<string, number> {
+  const byStatus = Map.groupBy(answers, ({ status }) => status)
+  return Object.fromEntries([...byStatus].map(([status, some]) => [status, some.length]))
+}
+
 const tokenFor = async (email: string) => await inviteTokenFor(service, email)
 
 async function signInAs(email: string): Promise<{ cookie: string }> {
@@ -264,7 +270,7 @@ describe('an invitation is accepted', () => {
     const token = await tokenFor(email)
     const sessions = [await signInAs(email), await signInAs(email)]
     const answers = await Promise.all([...sessions, ...sessions, ...sessions].map((by) => accept(token, by)))
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array<number>(5).fill(404)])
+    expect(counted(answers)).toEqual({ 200: 1, 404: 5 })
     expect((await list()).members.filter((member) => member.email === email)).toHaveLength(1)
   })
 
@@ -275,7 +281,7 @@ describe('an invitation is accepted', () => {
       const token = await tokenFor(email)
       const guest = await signInAs(email)
       const [accepted, revoked] = await Promise.all([accept(token, guest), revoke(body.invite.id)])
-      expect([accepted.status, revoked.status].toSorted()).toEqual([200, 404])
+      expect(counted([accepted, revoked])).toEqual({ 200: 1, 404: 1 })
       const isMember = (await list()).members.some((member) => member.email === email)
       expect(isMember).toBe(accepted.status === 200)
     }
