@@ -3,7 +3,9 @@
 import type { App } from './app.ts'
 import { resumeForks } from './domain/forks/way.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
+import { forgetAllowances } from './domain/allowances/spend.ts'
 import { deliverMails } from './domain/mail/deliver.ts'
+import { forgetSignIns } from './domain/providers/forget.ts'
 import { followWallClock } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
@@ -24,6 +26,8 @@ const loops = [
   { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },
   { name: 'follow the wall clock', everyMs: SECOND, round: followWallClock },
   { name: 'deliver mails', everyMs: SECOND, round: deliverMails },
+  { name: 'forget old sign-ins', everyMs: MINUTE, round: forgetSignIns },
+  { name: 'forget old allowances', everyMs: MINUTE, round: forgetAllowances },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
 ]
 

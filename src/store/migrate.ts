@@ -17,6 +17,7 @@ import { up as stacks } from './migrations/0010-stacks.ts'
 import { up as forks } from './migrations/0011-forks.ts'
 import { up as auditLog } from './migrations/0012-audit-log.ts'
 import { up as people } from './migrations/0013-people.ts'
+import { up as allowances } from './migrations/0017-allowances.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -32,6 +33,7 @@ const migrations: Record<string, Migration> = {
   '0011-forks': { up: forks },
   '0012-audit-log': { up: auditLog },
   '0013-people': { up: people },
+  '0017-allowances': { up: allowances },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

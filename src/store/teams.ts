@@ -1,6 +1,6 @@
 // Users, teams and who belongs to which.
 
-import { type Generated, type Kysely, sql } from 'kysely'
+import type { Generated, Kysely } from 'kysely'
 import type { Database } from './db.ts'
 
 export type Plan = 'hobby' | 'pro' | 'team'
@@ -45,18 +45,6 @@ export async function insertUser(db: Kysely<Database>, user: NewUser): Promise<v
     .insertInto('users')
     .values({ ...fields, email_verified: true, created_at: createdAt })
     .execute()
-}
-
-export async function findUserByEmail(
-  db: Kysely<Database>,
-  email: string,
-): Promise<{ id: string; email: string; name: string } | null> {
-  const row = await db
-    .selectFrom('users')
-    .select(['id', 'email', 'name'])
-    .where(sql`lower(email)`, '=', email.toLowerCase())
-    .executeTakeFirst()
-  return row ?? null
 }
 
 /** The oldest account: the one the first start made. */

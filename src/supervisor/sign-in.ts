@@ -10,7 +10,7 @@ import { readCredentials } from './credentials-file.ts'
 import { findInstance, postgresSocketDir, runDirOf } from './instance.ts'
 import { postgresUrl } from './postgres.ts'
 import { say } from '../lib/terminal.ts'
-import { signInUrl } from '../roles/sign-in-url.ts'
+import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 
 /** Without an address, the link is the first account's. */
 export async function printSignInLink(config: Config, args: string[]): Promise<number> {

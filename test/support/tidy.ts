@@ -37,8 +37,10 @@ const engineInterface = ['src/engine/engine.ts', 'src/engine/errors.ts']
 const domainOrder = [
   'time',
   'mail',
+  'allowances',
   'teams',
   'credentials',
+  'providers',
   'authorization',
   'audit',
   'idempotency',
