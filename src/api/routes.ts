@@ -10,6 +10,7 @@ import { meRoutes } from './me.ts'
 import { openApiDocument } from './openapi.ts'
 import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
 import { stackRoutes } from './stacks.ts'
+import { supportRoutes } from './support.ts'
 import { unitRoutes } from './units.ts'
 
 const describeService = defineOpenRoute({
@@ -39,5 +40,6 @@ export const routes: readonly Route[] = [
   ...agentRoutes,
   ...auditRoutes,
   ...meRoutes,
+  ...supportRoutes,
   describeService,
 ]
