@@ -1,6 +1,8 @@
 // The work nobody asks for: it takes no input, reads the store, and may run twice and in two processes.
 
 import type { App } from './app.ts'
+import { chargeMeters } from './domain/billing/charge.ts'
+import { recountLedger } from './domain/billing/recount.ts'
 import { resumeForks } from './domain/forks/way.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
 import { followWallClock } from './domain/time/clock-jumps.ts'
@@ -22,6 +24,8 @@ const loops = [
   { name: 'resume forks', everyMs: 5 * SECOND, round: resumeForks },
   { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },
   { name: 'follow the wall clock', everyMs: SECOND, round: followWallClock },
+  { name: 'charge meters', everyMs: MINUTE, round: chargeMeters },
+  { name: 'recount the ledger', everyMs: 5 * MINUTE, round: recountLedger },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
 ]
 

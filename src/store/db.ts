@@ -6,12 +6,13 @@ import { SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { AuditTable } from './audit.ts'
 import type { BootFilesTable } from './boot-files.ts'
+import type { BalancesTable, ChargesTable, UsageDaysTable } from './charges.ts'
 import type { CredentialsTable } from './credentials.ts'
 import type { EndpointsTable } from './endpoints.ts'
 import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
-import type { RunsTable } from './runs.ts'
+import type { MetersTable } from './meters.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
 import type { StacksTable } from './stacks.ts'
@@ -28,7 +29,10 @@ export type Database = {
   audit: AuditTable
   stacks: StacksTable
   units: UnitsTable
-  runs: RunsTable
+  meters: MetersTable
+  charges: ChargesTable
+  usage_days: UsageDaysTable
+  balances: BalancesTable
   secrets: SecretsTable
   boot_files: BootFilesTable
   heartbeats: HeartbeatsTable
