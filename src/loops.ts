@@ -5,6 +5,7 @@ import { chargeMeters } from './domain/billing/charge.ts'
 import { recountLedger } from './domain/billing/recount.ts'
 import { resumeForks } from './domain/forks/way.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
+import { deliverMails } from './domain/mail/deliver.ts'
 import { followWallClock } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
@@ -26,6 +27,7 @@ const loops = [
   { name: 'follow the wall clock', everyMs: SECOND, round: followWallClock },
   { name: 'charge meters', everyMs: MINUTE, round: chargeMeters },
   { name: 'recount the ledger', everyMs: 5 * MINUTE, round: recountLedger },
+  { name: 'deliver mails', everyMs: SECOND, round: deliverMails },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
 ]
 

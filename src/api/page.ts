@@ -1,14 +1,22 @@
 // What a page is: a path, and the HTML it answers with.
 
 import type { App } from '../app.ts'
+import type { Route } from './route.ts'
 
 export type PageRequest = {
+  /** What stands in the braces of the path. */
+  params: Record<string, string>
   query: URLSearchParams
   /** The fields of a form; empty unless it was posted. */
   form: URLSearchParams
   sessionToken: string | null
   fromOwnPages: boolean
   wantsHtml: boolean
+  /**
+   * Does what a route does, as whoever sent this request and by the same wrapper: with its checks and its audit row.
+   * Answers what the route would; throws what its caller would be told.
+   */
+  perform: (route: Route, params: Record<string, string>) => Promise<unknown>
 }
 
 export type PageAnswer =
@@ -17,6 +25,7 @@ export type PageAnswer =
 
 export type Page = {
   method: 'GET' | 'POST'
+  /** With parameters in braces. */
   path: string
   answer: (app: App, request: PageRequest) => Promise<PageAnswer>
 }

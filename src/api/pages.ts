@@ -9,7 +9,8 @@ import { logError, payloadTooLarge, toAppError } from './errors.ts'
 import { escapeHtml, htmlPage, pageHeaders } from './html.ts'
 import { send, sendError, sendJson } from './http-answer.ts'
 import { isFromOwnPages } from './http-request.ts'
-import type { Page } from './page.ts'
+import { invitePages } from './invite-pages.ts'
+import type { Page, PageRequest } from './page.ts'
 import { readSessionCookie } from './session-cookie.ts'
 import { signInPages } from './sign-in.ts'
 
@@ -28,7 +29,7 @@ const front: Page = {
   },
 }
 
-export const pages: readonly Page[] = [front, ...signInPages]
+export const pages: readonly Page[] = [front, ...signInPages, ...invitePages]
 
 const formBody: Omit<Body<unknown>, 'parse'> = {
   kind: 'bytes',
@@ -42,7 +43,7 @@ export async function answerPage(
   page: Page,
   request: IncomingMessage,
   response: ServerResponse,
-  requestId: string,
+  { requestId, params, perform }: { requestId: string } & Pick<PageRequest, 'params' | 'perform'>,
 ): Promise<void> {
   try {
     const body = page.method === 'POST' ? await readBody(request, formBody) : ''
@@ -53,6 +54,8 @@ export async function answerPage(
       sessionToken: readSessionCookie(request.headers.cookie, app.config.publicUrl),
       fromOwnPages: isFromOwnPages(request, app.config.publicUrl),
       wantsHtml: (request.headers.accept ?? '').includes('text/html'),
+      params,
+      perform,
     })
     if ('json' in answer) sendJson(response, answer.status, answer.json)
     else send(response, answer.status, answer.html, { ...pageHeaders, ...answer.headers })

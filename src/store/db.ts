@@ -13,6 +13,8 @@ import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
 import type { MetersTable } from './meters.ts'
+import type { InvitesTable } from './invites.ts'
+import type { MailsTable } from './mails.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
 import type { StacksTable } from './stacks.ts'
@@ -23,6 +25,7 @@ export type Database = {
   users: UsersTable
   teams: TeamsTable
   memberships: MembershipsTable
+  invites: InvitesTable
   credentials: CredentialsTable
   sessions: SessionsTable
   sign_in_links: SignInLinksTable
@@ -39,6 +42,7 @@ export type Database = {
   idempotency_keys: IdempotencyKeysTable
   endpoints: EndpointsTable
   forks: ForksTable
+  mails: MailsTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

@@ -24,5 +24,8 @@ export async function moveOpenTimes(
   `.execute(db)
   await sql`update sessions set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
   await sql`update sign_in_links set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
+  await sql`update invites set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
   await sql`update idempotency_keys set claimed_at = claimed_at + ${by}`.execute(db)
+  await sql`update mails set due_at = due_at + ${by}, created_at = created_at + ${by}`.execute(db)
+  await sql`update provider_sign_ins set expires_at = expires_at + ${by}`.execute(db)
 }

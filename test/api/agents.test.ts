@@ -6,7 +6,7 @@ import type { AuditList } from '../../src/contract/audit.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Role } from '../../src/store/teams.ts'
-import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { makeMember, makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 type By = { key?: string; cookie?: string; team?: string }
@@ -40,10 +40,7 @@ function named({ team: teamId, ...by }: By) {
 
 /** Somebody else, in the team too. */
 async function colleague(role: Role): Promise<{ cookie: string; team: string }> {
-  const other = await makeTeam(service)
-  const row = { team_id: team.teamId, user_id: other.userId, role, joined_at: service.app.clock.now() }
-  await service.app.db.insertInto('memberships').values(row).execute()
-  return { cookie: await makeSession(service, other), team: team.teamId }
+  return { cookie: (await makeMember(service, team.teamId, role)).cookie, team: team.teamId }
 }
 
 async function connectClient(): Promise<string> {

@@ -131,6 +131,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
       log,
       secretKey,
       failpoints: noFailpoints,
+      deliverMail: async () => {},
     })
     recover(started).then(
       () => {

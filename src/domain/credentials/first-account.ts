@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Clock } from '../../lib/clock.ts'
 import type { Database } from '../../store/db.ts'
 import { findFirstUser } from '../../store/teams.ts'
-import { createAccount } from '../teams/accounts.ts'
+import { createAccount } from '../accounts/create.ts'
 import { createKey } from './keys.ts'
 import { widePolicy } from './wide-policy.ts'
 

@@ -8,7 +8,7 @@ import { newId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { findSignInLink, insertSession, insertSignInLink, useSignInLink } from '../../store/sessions.ts'
 import { findFirstUser, findUserByEmail } from '../../store/teams.ts'
-import { createAccount } from '../teams/accounts.ts'
+import { createAccount } from '../accounts/create.ts'
 import { newToken, tokenMatches, tokenPrefix } from './token.ts'
 
 const LINK_LIVES_MS = DAY
