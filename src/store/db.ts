@@ -8,6 +8,7 @@ import type { AuditTable } from './audit.ts'
 import type { BootFilesTable } from './boot-files.ts'
 import type { BalancesTable, ChargesTable, UsageDaysTable } from './charges.ts'
 import type { CredentialsTable } from './credentials.ts'
+import type { CreditsTable } from './credits.ts'
 import type { EndpointsTable } from './endpoints.ts'
 import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
@@ -36,6 +37,7 @@ export type Database = {
   charges: ChargesTable
   usage_days: UsageDaysTable
   balances: BalancesTable
+  credits: CreditsTable
   secrets: SecretsTable
   boot_files: BootFilesTable
   heartbeats: HeartbeatsTable

@@ -37,6 +37,7 @@ const engineInterface = ['src/engine/engine.ts', 'src/engine/errors.ts']
 const domainOrder = [
   'time',
   'mail',
+  'credits',
   'accounts',
   'credentials',
   'authorization',

@@ -1,7 +1,8 @@
 // The sentence about money and sleep that a create answers with (spec 2.5), for people.
 
 import type { Size } from '../../contract/policy.ts'
-import { HOURS_OF_A_MONTH, sizeNanoCentsPerHour, toCents } from './prices.ts'
+import { toCents } from '../../lib/money.ts'
+import { HOURS_OF_A_MONTH, sizeNanoCentsPerHour } from './prices.ts'
 
 export function costLine(units: { size: Size; sleep: string }[]): string {
   const perHour = units.reduce((sum, unit) => sum + toCents(sizeNanoCentsPerHour[unit.size]), 0)

@@ -2,7 +2,6 @@
 
 import type { Size } from '../../contract/policy.ts'
 
-export const NANO_CENTS_PER_CENT = 1_000_000_000n
 export const HOURS_OF_A_MONTH = 24 * 30
 
 export const sizeNanoCentsPerHour = {
@@ -14,8 +13,3 @@ export const sizeNanoCentsPerHour = {
 
 /** 7.2 cents for 30 days. */
 export const volumeNanoCentsPerGbHour = 10_000_000n
-
-/** Euro cents, fractions included, as answers show money. */
-export function toCents(nanoCents: bigint): number {
-  return Number(nanoCents) / Number(NANO_CENTS_PER_CENT)
-}

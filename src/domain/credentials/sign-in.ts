@@ -2,13 +2,14 @@
 // the operator's own command. The link is used up once, and what it gives is a session.
 
 import type { Kysely } from 'kysely'
+import type { Config } from '../../config.ts'
 import { unauthorized } from '../../contract/errors.ts'
 import { type Clock, DAY, HOUR } from '../../lib/clock.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { findSignInLink, insertSession, insertSignInLink, useSignInLink } from '../../store/sessions.ts'
 import { findFirstUser, findUserByEmail } from '../../store/teams.ts'
-import { createAccount } from '../accounts/create.ts'
+import { createAccount, type NewAccount } from '../accounts/create.ts'
 import { newToken, tokenMatches, tokenPrefix } from './token.ts'
 
 const LINK_LIVES_MS = DAY
@@ -41,7 +42,7 @@ export async function readSignInLink({ db, clock }: Needs, token: string): Promi
 
 /** Uses a link up. Answers the session's token; an address nobody has yet gets an account. */
 export async function signIn(
-  { db, clock }: Needs,
+  { db, clock, config }: Needs & { config: Pick<Config, 'freeCreditsCents'> },
   linkToken: string,
 ): Promise<{ token: string; expiresAt: Date }> {
   const email = await readSignInLink({ db, clock }, linkToken)
@@ -52,7 +53,7 @@ export async function signIn(
   return await db.transaction().execute(async (transaction) => {
     const createdAt = clock.now()
     if (!(await useSignInLink(transaction, prefix, createdAt))) throw refused
-    const userId = await findOrCreateUser(transaction, email, createdAt)
+    const userId = await findOrCreateUser(transaction, email, { createdAt, ...config })
     const { token, prefix: sessionPrefix, hash } = newToken('session')
     const expiresAt = new Date(createdAt.getTime() + SESSION_LIVES_MS)
     await insertSession(transaction, {
@@ -67,7 +68,11 @@ export async function signIn(
   })
 }
 
-async function findOrCreateUser(db: Kysely<Database>, email: string, createdAt: Date): Promise<string> {
+async function findOrCreateUser(
+  db: Kysely<Database>,
+  email: string,
+  { createdAt, freeCreditsCents }: Pick<NewAccount, 'createdAt' | 'freeCreditsCents'>,
+): Promise<string> {
   const user = await findUserByEmail(db, email)
   if (user) return user.id
   const { userId } = await createAccount(db, {
@@ -76,6 +81,7 @@ async function findOrCreateUser(db: Kysely<Database>, email: string, createdAt: 
     admin: false,
     plan: 'hobby',
     paysAsItGoes: false,
+    freeCreditsCents,
     createdAt,
   })
   return userId

@@ -23,6 +23,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     create index meters_open_of_team on meters (team_id) where ended_at is null;
     create index meters_open_of_credential on meters (held_by) where ended_at is null;
 
+    create index units_limited on units (team_id) where stopped_reason in ('cap', 'credits');
+
     create table charges (
       meter_id bigint not null,
       -- Where in the meter's time it begins and ends.
