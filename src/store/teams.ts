@@ -224,3 +224,38 @@ export async function countUnitsOfTeam(db: Kysely<Database>, teamId: string): Pr
 export async function deleteTeam(db: Kysely<Database>, { id, at }: { id: string; at: Date }): Promise<void> {
   await db.updateTable('teams').set({ deleted_at: at }).where('id', '=', id).execute()
 }
+
+/** All there are, for whoever operates the service; oldest first. */
+export async function listTeams(
+  db: Kysely<Database>,
+): Promise<
+  (Pick<TeamOfUser, 'id' | 'name' | 'plan' | 'paysAsItGoes'> & { members: number; owners: string[] })[]
+> {
+  return await db
+    .selectFrom('teams')
+    .leftJoin('memberships', 'memberships.team_id', 'teams.id')
+    .leftJoin('users', 'users.id', 'memberships.user_id')
+    .select(['teams.id', 'teams.name', 'teams.plan', 'teams.pays_as_it_goes as paysAsItGoes'])
+    .select([
+      sql<number>`count(users.id)::int`.as('members'),
+      sql<
+        string[]
+      >`coalesce(array_agg(users.email order by users.id) filter (where memberships.role = 'owner'), '{}')`.as(
+        'owners',
+      ),
+    ])
+    .where('teams.deleted_at', 'is', null)
+    .groupBy('teams.id')
+    .orderBy('teams.id')
+    .execute()
+}
+
+export async function findTeamByIdOrSlug(db: Kysely<Database>, text: string): Promise<{ id: string } | null> {
+  const row = await db
+    .selectFrom('teams')
+    .select('id')
+    .where((where) => where.or([where('id', '=', text), where('slug', '=', text)]))
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row ?? null
+}

@@ -34,6 +34,13 @@ export async function renameUser(
   await db.updateTable('users').set({ name }).where('id', '=', id).execute()
 }
 
+export async function setAdmin(
+  db: Kysely<Database>,
+  { id, admin }: { id: string; admin: boolean },
+): Promise<void> {
+  await db.updateTable('users').set({ admin }).where('id', '=', id).execute()
+}
+
 function users(db: Kysely<Database>) {
   return db.selectFrom('users').select(['id', 'email', 'name', 'email_verified as emailVerified', 'admin'])
 }

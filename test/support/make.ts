@@ -5,8 +5,10 @@ import type { TeamAnswer } from '../../src/contract/team.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { createKey } from '../../src/domain/credentials/keys.ts'
 import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.ts'
+import { newToken } from '../../src/domain/credentials/token.ts'
 import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
 import { createAccount } from '../../src/domain/accounts/create.ts'
+import { newId } from '../../src/lib/ids.ts'
 import { insertMember } from '../../src/store/members.ts'
 import type { Role } from '../../src/store/teams.ts'
 import type { Service } from './service.ts'
@@ -52,6 +54,31 @@ export async function makeSession({ app }: Service, { email }: { email: string }
   const link = await createSignInLink(app, email)
   const { token } = await signIn(app, link.token)
   return `berth_session=${token}`
+}
+
+/** An OAuth client that somebody has connected; answers its token. */
+export async function insertConnectedClient(
+  { app }: Service,
+  { teamId, userId }: { teamId: string; userId: string },
+): Promise<string> {
+  const { token, prefix, hash } = newToken('key')
+  await app.db
+    .insertInto('credentials')
+    .values({
+      id: newId('credential'),
+      team_id: teamId,
+      kind: 'oauth',
+      name: 'a client',
+      prefix,
+      hash,
+      policy: widePolicy,
+      created_by: userId,
+      created_at: app.clock.now(),
+      last_used_at: null,
+      revoked_at: null,
+    })
+    .execute()
+  return token
 }
 
 export type TestMember = { userId: string; email: string; cookie: string }
