@@ -11,7 +11,21 @@ export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
   return typeof own === 'string' && /^[\x21-\x7e]{1,128}$/.test(own) ? own : newId('request')
 }
 
-export function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented {
+/** Who sends a request and how, as far as an operation asks. */
+export function senderOf(request: IncomingMessage, publicUrl: string) {
+  const { headers } = request
+  return {
+    presented: presentedBy(headers, publicUrl),
+    peer: request.socket.remoteAddress ?? '',
+    userAgent: userAgentOf(headers),
+    fromOwnPages: isFromOwnPages(request, publicUrl),
+    wantsStream: acceptsStream(headers),
+    lastEventId: lastEventIdOf(headers),
+    idempotencyKey: idempotencyKeyOf(request),
+  }
+}
+
+function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented {
   const team = headers['x-berth-team']
   return {
     authorization: headers.authorization ?? null,
@@ -36,23 +50,23 @@ export function isFromOwnPages({ method, headers }: IncomingMessage, publicUrl: 
   return origin.origin === new URL(publicUrl).origin || origin.host === headers.host
 }
 
-export function acceptsStream(headers: IncomingHttpHeaders): boolean {
+function acceptsStream(headers: IncomingHttpHeaders): boolean {
   return (headers.accept ?? '').toLowerCase().includes('text/event-stream')
 }
 
 /** Printable and bounded: it is shown to people and kept. */
-export function userAgentOf(headers: IncomingHttpHeaders): string | null {
+function userAgentOf(headers: IncomingHttpHeaders): string | null {
   const kept = (headers['user-agent'] ?? '').replace(/[^\x20-\x7e]/g, '').slice(0, 300)
   return kept === '' ? null : kept
 }
 
-export function lastEventIdOf(headers: IncomingHttpHeaders): string | null {
+function lastEventIdOf(headers: IncomingHttpHeaders): string | null {
   const id = headers['last-event-id']
   return typeof id === 'string' && id !== '' ? id : null
 }
 
 /** Where it is sent twice its schema gets both and refuses them. */
-export function idempotencyKeyOf({ headersDistinct }: IncomingMessage): unknown {
+function idempotencyKeyOf({ headersDistinct }: IncomingMessage): unknown {
   const values = headersDistinct['idempotency-key'] ?? []
   return values.length > 1 ? values : (values[0] ?? null)
 }

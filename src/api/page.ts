@@ -2,8 +2,11 @@
 
 import type { App } from '../app.ts'
 import { forbidden } from '../contract/errors.ts'
+import type { Route } from './route.ts'
 
 export type PageRequest = {
+  /** What stands in the braces of the path. */
+  params: Record<string, string>
   query: URLSearchParams
   /** The fields of a form; empty unless it was posted. */
   form: URLSearchParams
@@ -14,6 +17,11 @@ export type PageRequest = {
   peer: string
   fromOwnPages: boolean
   wantsHtml: boolean
+  /**
+   * Does what a route does, as whoever sent this request and by the same wrapper: with its checks and its audit row.
+   * Answers what the route would; throws what its caller would be told.
+   */
+  perform: (route: Route, params: Record<string, string>) => Promise<unknown>
 }
 
 export type PageAnswer =
@@ -22,6 +30,7 @@ export type PageAnswer =
 
 export type Page = {
   method: 'GET' | 'POST'
+  /** With parameters in braces. */
   path: string
   answer: (app: App, request: PageRequest) => Promise<PageAnswer>
 }

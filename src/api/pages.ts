@@ -10,9 +10,10 @@ import { logError, payloadTooLarge, toAppError } from './errors.ts'
 import { escapeHtml, htmlPage, pageHeaders } from './html.ts'
 import { send, sendError, sendJson } from './http-answer.ts'
 import { isFromOwnPages } from './http-request.ts'
-import type { Page } from './page.ts'
 import { readCookie } from './cookies.ts'
 import { providerPages } from './sign-in-providers.ts'
+import { invitePages } from './invite-pages.ts'
+import type { Page, PageRequest } from './page.ts'
 import { signInPages } from './sign-in.ts'
 
 /** Says what this is to whoever opens the bare address. */
@@ -30,7 +31,7 @@ const front: Page = {
   },
 }
 
-export const pages: readonly Page[] = [front, ...signInPages, ...providerPages]
+export const pages: readonly Page[] = [front, ...signInPages, ...providerPages, ...invitePages]
 
 const formBody: Omit<Body<unknown>, 'parse'> = {
   kind: 'bytes',
@@ -44,7 +45,7 @@ export async function answerPage(
   page: Page,
   request: IncomingMessage,
   response: ServerResponse,
-  requestId: string,
+  { requestId, params, perform }: { requestId: string } & Pick<PageRequest, 'params' | 'perform'>,
 ): Promise<void> {
   try {
     const body = page.method === 'POST' ? await readBody(request, formBody) : ''
@@ -57,6 +58,8 @@ export async function answerPage(
       peer: request.socket.remoteAddress ?? '',
       fromOwnPages: isFromOwnPages(request, app.config.publicUrl),
       wantsHtml: acceptsHtml(request),
+      params,
+      perform,
     })
     if ('json' in answer) sendJson(response, answer.status, answer.json)
     else send(response, answer.status, answer.html, { ...pageHeaders, ...answer.headers })

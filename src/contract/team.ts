@@ -1,7 +1,8 @@
 // A team as its members see it (spec 2.10).
 
 import { z } from 'zod'
-import { cents, strict } from './fields.ts'
+import { cents, strict, text } from './fields.ts'
+import { limits } from './limits.ts'
 import { regionIds } from './region.ts'
 
 export const plans = ['hobby', 'pro', 'team'] as const
@@ -21,3 +22,32 @@ export const teamSchema = strict({
   paysAsItGoes: z.boolean(),
 }).meta({ id: 'Team' })
 export type Team = z.infer<typeof teamSchema>
+
+/** Of one team: what creating, changing and joining answer. */
+export const teamAnswerSchema = strict({ team: teamSchema }).meta({ id: 'TeamAnswer' })
+export type TeamAnswer = z.infer<typeof teamAnswerSchema>
+
+const { min, max } = limits.teamNameLength
+
+/** Mailed to people who are invited: one line, without what turns text around or cannot be seen. */
+const teamName = text(max)
+  .min(min, `must be at least ${min} characters`)
+  .refine((name) => name === name.trim() && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name), {
+    error: 'must be one line of visible characters that begins and ends with no space',
+  })
+
+/** POST /v1/teams. */
+export const teamCreateSchema = strict({
+  name: teamName,
+  region: z.enum(regionIds).optional(),
+  currency: z.enum(currencies).optional(),
+}).meta({ id: 'TeamCreate' })
+export type TeamCreate = z.infer<typeof teamCreateSchema>
+
+/** PATCH /v1/teams/{id}. */
+export const teamChangeSchema = strict({
+  name: teamName.optional(),
+  region: z.enum(regionIds).optional(),
+  currency: z.enum(currencies).optional(),
+}).meta({ id: 'TeamChange' })
+export type TeamChange = z.infer<typeof teamChangeSchema>

@@ -3,3 +3,13 @@
 
 export const emailPattern =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*$/
+
+/** In any case it is the same address; with another tag behind a plus it is another's. */
+export function isSameEmail(one: string, other: string): boolean {
+  return foldCase(one) === foldCase(other)
+}
+
+/** Not `toLowerCase()`, which makes a k of a Kelvin sign. */
+function foldCase(email: string): string {
+  return email.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+}

@@ -10,6 +10,11 @@ export async function findUser(db: Kysely<Database>, id: string): Promise<UserRe
   return row ?? null
 }
 
+/** Until the transaction ends nobody else makes anything that is counted for this person. */
+export async function lockUser(db: Kysely<Database>, id: string): Promise<void> {
+  await sql`select 1 from users where id = ${id} for no key update`.execute(db)
+}
+
 /** An account whose address nobody may have proven. */
 export async function findUserOfAddress(db: Kysely<Database>, email: string): Promise<UserRecord | null> {
   const row = await users(db).where(sql`lower(email)`, '=', email.toLowerCase()).executeTakeFirst()
@@ -27,6 +32,13 @@ export async function renameUser(
   { id, name }: { id: string; name: string },
 ): Promise<void> {
   await db.updateTable('users').set({ name }).where('id', '=', id).execute()
+}
+
+export async function setAdmin(
+  db: Kysely<Database>,
+  { id, admin }: { id: string; admin: boolean },
+): Promise<void> {
+  await db.updateTable('users').set({ admin }).where('id', '=', id).execute()
 }
 
 function users(db: Kysely<Database>) {

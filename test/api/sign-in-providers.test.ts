@@ -51,6 +51,12 @@ const whoIs = async (browser: Browser) => {
   const { status, body } = await service.call<Me>('GET', '/v1/me', { cookie: browser.cookies() })
   return status === 200 ? body.user : null
 }
+/** Of each of the person's teams. */
+const creditsOf = async (browser?: Browser) => {
+  const cookie = browser?.cookies() ?? ''
+  const { body } = await service.call<Me>('GET', '/v1/me', { cookie })
+  return body.teams.map(({ creditBalanceCents }) => creditBalanceCents)
+}
 async function signIn(provider: Provider, browser = openBrowser(service, person)) {
   const answer = await browser.get(await goToProvider(browser, provider))
   return { browser, status: answer.status, answer }
@@ -119,6 +125,7 @@ describe.each(providers)('with %s', (provider) => {
     const ids = await Promise.all(sessions.map(async ({ browser }) => (await whoIs(browser))?.id))
     expect(new Set(ids).size).toBe(1)
     expect(await usersOf(email)).toHaveLength(1)
+    expect(await creditsOf(sessions[0]?.browser)).toEqual([500])
     const tokens = sessions.map(({ browser }) => browser.cookie('berth_session'))
     expect(new Set(tokens).size).toBe(30)
   })
@@ -225,6 +232,7 @@ it('one address with two providers that have verified it is one account', async 
   const [one, other] = [await signIn('google'), await signIn('github')]
   expect((await whoIs(one.browser))?.id).toBe((await whoIs(other.browser))?.id)
   expect(await usersOf(email)).toHaveLength(1)
+  expect(await creditsOf(other.browser)).toEqual([500])
 })
 
 it('the number of a person at one provider is nobody at the other', async () => {

@@ -2,6 +2,7 @@
 // the operator's own command. The link is used up once, and what it gives is a session.
 
 import type { Kysely } from 'kysely'
+import type { Config } from '../../config.ts'
 import { unauthorized } from '../../contract/errors.ts'
 import { type Clock, DAY } from '../../lib/clock.ts'
 import type { Database } from '../../store/db.ts'
@@ -42,7 +43,10 @@ export async function readSignInLink({ db, clock }: Needs, token: string): Promi
 }
 
 /** Uses a link up. Answers the session's token; an address nobody has yet gets an account. */
-export async function signIn({ db, clock }: Needs, linkToken: string): Promise<BegunSession> {
+export async function signIn(
+  { db, clock, config }: Needs & { config: Pick<Config, 'freeCreditsCents'> },
+  linkToken: string,
+): Promise<BegunSession> {
   const email = await readSignInLink({ db, clock }, linkToken)
   const prefix = tokenPrefix('signIn', linkToken)
   const refused = unauthorized('This sign-in link has been used or has expired; ask for a new one.')
@@ -51,7 +55,12 @@ export async function signIn({ db, clock }: Needs, linkToken: string): Promise<B
   return await db.transaction().execute(async (transaction) => {
     const at = clock.now()
     if (!(await useSignInLink(transaction, prefix, at))) throw refused
-    const { userId, isProven } = await accountOf(transaction, { email, name: nameFrom(email), at })
+    const { userId, isProven } = await accountOf(transaction, {
+      email,
+      name: nameFrom(email),
+      at,
+      freeCreditsCents: config.freeCreditsCents,
+    })
     if (!isProven) await verifyAddress(transaction, userId)
     return await beginSession(transaction, { userId, at })
   })

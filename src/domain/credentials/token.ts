@@ -8,6 +8,7 @@ const marks = {
   session: 'berth_session_',
   signIn: 'berth_signin_',
   providerSignIn: 'berth_provider_',
+  invite: 'berth_invite_',
 } as const satisfies Record<string, string>
 
 export type TokenKind = keyof typeof marks

@@ -34,7 +34,7 @@ export async function finishProviderSignIn(
   const person = await identify(app, provider, { attempt, state, answer })
   const at = app.clock.now()
   return await app.db.transaction().execute(async (db) => {
-    const userId = await userOf(db, provider, person, at)
+    const userId = await userOf(app, db, { provider, person, at })
     return await beginSession(db, { userId, at })
   })
 }
@@ -76,7 +76,11 @@ const misfits = [
   'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
 ]
 
-async function userOf(db: Kysely<Database>, provider: Provider, person: Person, at: Date): Promise<string> {
+async function userOf(
+  { config }: App,
+  db: Kysely<Database>,
+  { provider, person, at }: { provider: Provider; person: Person; at: Date },
+): Promise<string> {
   const { subject, verifiedEmail: email } = person
   const known = await findUserOfIdentity(db, { provider, subject })
   if (known !== null) return known
@@ -86,7 +90,12 @@ async function userOf(db: Kysely<Database>, provider: Provider, person: Person, 
     )
   }
   const name = (person.name ?? '').trim().slice(0, limits.userNameLength) || nameFrom(email)
-  const { userId, isProven } = await accountOf(db, { email, name, at })
+  const { userId, isProven } = await accountOf(db, {
+    email,
+    name,
+    at,
+    freeCreditsCents: config.freeCreditsCents,
+  })
   // Whoever made that account may be somebody else, who would be in it together with its owner.
   if (!isProven)
     throw forbidden('An account has this address and has not proven it; sign in by a link first.')

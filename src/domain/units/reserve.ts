@@ -10,9 +10,9 @@ import type { UnitSpec } from '../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../engine/engine.ts'
 import { newId } from '../../lib/ids.ts'
 import { insertEndpoint } from '../../store/endpoints.ts'
-import { lockTeam } from '../../store/stacks.ts'
 import type { StoredSpec, UnitRecord } from '../../store/unit-record.ts'
 import { countLiveUnits, findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
+import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { urlOf } from '../endpoints/address.ts'
 import { frontDoor } from '../endpoints/choose.ts'
@@ -26,6 +26,7 @@ import {
   checkSleep,
   defaultSleep,
 } from '../policies/check.ts'
+import { lockLiveTeam } from '../teams/lock.ts'
 import { waitForRoom } from './admission.ts'
 import { declaredFiles, keepBootFiles } from './boot-files.ts'
 import { declaredEnv, keepSecrets } from './env.ts'
@@ -54,8 +55,9 @@ export async function reserveUnit(
   await waitForRoom(app, caller.teamId)
   return await app.db.transaction().execute(async (db) => {
     await once?.claim(db)
-    await lockTeam(db, caller.teamId)
+    await lockLiveTeam(db, caller.teamId)
     checkConcurrency(caller.policy, await countLiveUnits(db, caller.credentialId))
+    await checkAffordable(app, db, caller, [spec.size])
     const { id: stackId, sleep: stackSleep } = await stackFor(app, db, caller.teamId, {
       stack,
       unitName: spec.name,
