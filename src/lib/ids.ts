@@ -14,6 +14,7 @@ const idPrefixes = {
   credential: 'cred',
   endpoint: 'ep',
   audit: 'audit',
+  credit: 'credit',
   session: 'sess',
   request: 'req',
   mail: 'mail',

@@ -37,7 +37,7 @@ let unit: Unit
 let known: Record<string, Record<string, string>>
 
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ supportEmail: 'support@operator.test' })
   team = await makeTeam(service)
   cookie = await makeSession(service, team)
 })

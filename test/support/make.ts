@@ -29,6 +29,7 @@ export async function makeTeam({ app }: Service, policy: Partial<Policy> = {}): 
       admin: false,
       plan: 'team',
       paysAsItGoes: true,
+      freeCreditsCents: 0,
       createdAt,
     }),
   )

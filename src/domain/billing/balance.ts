@@ -1,11 +1,15 @@
-import type { Kysely } from 'kysely'
-import type { Database } from '../../store/db.ts'
+// What teams have left of their credits, less what was charged and what their units have cost since.
 
-/** Of teams by id. */
+import type { Kysely } from 'kysely'
+import { toCents } from '../../lib/money.ts'
+import type { Database } from '../../store/db.ts'
+import { findBalances } from '../../store/credits.ts'
+
+/** Of teams by id, as of the last heartbeat. */
 export async function creditBalanceCents(
-  _db: Kysely<Database>,
+  db: Kysely<Database>,
   teamIds: readonly string[],
 ): Promise<Map<string, number>> {
-  // Until there is a ledger to sum up, nobody has credits.
-  return new Map(teamIds.map((id) => [id, 0]))
+  const balances = await findBalances(db, teamIds)
+  return new Map([...balances].map(([id, nanoCents]) => [id, toCents(nanoCents)]))
 }

@@ -33,6 +33,7 @@ export async function ensureFirstAccount({
       admin: true,
       plan: 'team',
       paysAsItGoes: true,
+      freeCreditsCents: 0,
       createdAt,
     })
     const { secret } = await createKey(transaction, {

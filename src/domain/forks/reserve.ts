@@ -11,6 +11,7 @@ import { findFork, type ForkRecord, insertFork } from '../../store/forks.ts'
 import type { StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { countLiveUnits, insertUnit } from '../../store/units.ts'
+import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { lockLiveTeam } from '../teams/lock.ts'
@@ -58,8 +59,10 @@ export async function reserveFork(
     await lockLiveTeam(db, teamId)
     const plan = await decide(db)
     checkCopies(app, caller, plan.copies)
-    const starting = plan.copies.filter(({ source }) => source.state === 'running').length
-    checkConcurrency(caller.policy, await countLiveUnits(db, credentialId), starting)
+    const starting = plan.copies.filter(({ source }) => source.state === 'running')
+    checkConcurrency(caller.policy, await countLiveUnits(db, credentialId), starting.length)
+    const sizes = starting.map(({ source }) => source.size)
+    await checkAffordable(app, db, caller, sizes)
 
     const id = newId('fork')
     const { sourceId, stack, copies, skipped } = plan

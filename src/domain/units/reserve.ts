@@ -12,6 +12,7 @@ import { newId } from '../../lib/ids.ts'
 import { insertEndpoint } from '../../store/endpoints.ts'
 import type { StoredSpec, UnitRecord } from '../../store/unit-record.ts'
 import { countLiveUnits, findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
+import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { urlOf } from '../endpoints/address.ts'
 import { frontDoor } from '../endpoints/choose.ts'
@@ -56,6 +57,7 @@ export async function reserveUnit(
     await once?.claim(db)
     await lockLiveTeam(db, caller.teamId)
     checkConcurrency(caller.policy, await countLiveUnits(db, caller.credentialId))
+    await checkAffordable(app, db, caller, [spec.size])
     const { id: stackId, sleep: stackSleep } = await stackFor(app, db, caller.teamId, {
       stack,
       unitName: spec.name,
