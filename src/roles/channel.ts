@@ -42,6 +42,9 @@ export const serverDirOf = (runDir: string) => `${runDir}/server`
 /** Where the gateway asks the server for units to be awake (gateway/wake-protocol.ts). */
 export const wakeSocketOf = (runDir: string) => `${serverDirOf(runDir)}/wake.sock`
 
+/** Where the server finds the folder for mails, `mail` of the data directory. */
+export const mailDirOf = (runDir: string) => `${runDir}/mail`
+
 /** Within the gateway's own directory: chain and key (supervisor/certificates.ts, gateway/certificates.ts). */
 export const certificateFileIn = (stateDir: string) => `${stateDir}/tls.pem`
 

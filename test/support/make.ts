@@ -1,11 +1,17 @@
 // Things a test needs and does not test: teams, keys, sessions, units.
 
 import type { Policy } from '../../src/contract/policy.ts'
+import type { InviteCreated } from '../../src/contract/invite.ts'
+import type { TeamAnswer } from '../../src/contract/team.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { createKey } from '../../src/domain/credentials/keys.ts'
 import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.ts'
+import { newToken } from '../../src/domain/credentials/token.ts'
 import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
-import { createAccount } from '../../src/domain/teams/accounts.ts'
+import { createAccount } from '../../src/domain/accounts/create.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { insertMember } from '../../src/store/members.ts'
+import type { Role } from '../../src/store/teams.ts'
 import type { Service } from './service.ts'
 
 export type TestTeam = { userId: string; teamId: string; email: string; key: string; keyId: string }
@@ -23,6 +29,7 @@ export async function makeTeam({ app }: Service, policy: Partial<Policy> = {}): 
       admin: false,
       plan: 'team',
       paysAsItGoes: true,
+      freeCreditsCents: 0,
       createdAt,
     }),
   )
@@ -50,6 +57,69 @@ export async function makeSession({ app }: Service, { email }: { email: string }
   return `berth_session=${token}`
 }
 
+/** An OAuth client that somebody has connected; answers its token. */
+export async function insertConnectedClient(
+  { app }: Service,
+  { teamId, userId }: { teamId: string; userId: string },
+): Promise<string> {
+  const { token, prefix, hash } = newToken('key')
+  await app.db
+    .insertInto('credentials')
+    .values({
+      id: newId('credential'),
+      team_id: teamId,
+      kind: 'oauth',
+      name: 'a client',
+      prefix,
+      hash,
+      policy: widePolicy,
+      created_by: userId,
+      created_at: app.clock.now(),
+      last_used_at: null,
+      revoked_at: null,
+    })
+    .execute()
+  return token
+}
+
+export type TestMember = { userId: string; email: string; cookie: string }
+
+/** Somebody else with an account of his own, who belongs to the team too and is signed in. */
+export async function makeMember(service: Service, teamId: string, role: Role): Promise<TestMember> {
+  const { userId, email } = await makeTeam(service)
+  const at = service.app.clock.now()
+  await insertMember(service.app.db, { teamId, userId, role, at })
+  return { userId, email, cookie: await makeSession(service, { email }) }
+}
+
+/** A team that is no one's personal one, with its owner signed in; on plan `team`. */
+export async function makeSharedTeam(service: Service): Promise<{ id: string; owner: TestMember }> {
+  const { userId, email } = await makeTeam(service)
+  const cookie = await makeSession(service, { email })
+  const made = await service.call<TeamAnswer>('POST', '/v1/teams', {
+    cookie,
+    headers: { origin: service.baseUrl },
+    body: { name: 'Shared' },
+  })
+  return { id: made.body.team.id, owner: { userId, email, cookie } }
+}
+
+/** An invitation somebody sends, with the token of its mail. */
+export async function makeInvite(
+  service: Service,
+  { teamId, cookie, email }: { teamId: string; cookie: string; email: string },
+): Promise<{ id: string; token: string }> {
+  const sent = { cookie, headers: { origin: service.baseUrl }, body: { email } }
+  const made = await service.call<InviteCreated>('POST', `/v1/teams/${teamId}/invites`, sent)
+  return { id: made.body.invite.id, token: await inviteTokenFor(service, email) }
+}
+
+/** The token in the newest mail to an address. */
+export async function inviteTokenFor(service: Service, email: string): Promise<string> {
+  const mail = (await service.mailTo(email)).at(-1)
+  return /\/invites\/(\S+)/.exec(mail?.text ?? '')?.[1] ?? ''
+}
+
 /** A running unit, made over the API. */
 export async function makeUnit(
   service: Service,
@@ -57,8 +127,8 @@ export async function makeUnit(
   spec: Record<string, unknown> = {},
 ): Promise<Unit> {
   const body = { spec: { name: `unit-${count++}`, image: 'node:22', ...spec } }
-  const answer = await service.call<{ units: Unit[] }>('POST', '/v1/units', { key, body })
-  const [unit] = answer.body.units
+  const answer = await service.call<{ units?: Unit[] }>('POST', '/v1/units', { key, body })
+  const unit = answer.body.units?.[0]
   if (answer.status !== 201 || !unit) throw new Error(`no unit was made: ${JSON.stringify(answer.body)}`)
   return unit
 }

@@ -26,16 +26,17 @@ export type Presented = {
   team: string | null
 }
 
-export type Authenticate = (presented: Presented) => Promise<Caller>
+/** `remember`: the team a session names is the one it acts in from then on. */
+export type Authenticate = (presented: Presented, options?: { remember: boolean }) => Promise<Caller>
 
 /** `lastUsedAt` of a credential is true to the minute, which spares a write on most calls. */
 const TOUCH_EVERY_MS = MINUTE
 
 export function createAuthenticate(app: App): Authenticate {
   const findCredential = batchedFind(app.db)
-  return async ({ authorization, sessionToken, team }) => {
+  return async ({ authorization, sessionToken, team }, { remember } = { remember: true }) => {
     if (authorization !== null) return await byKey(app, findCredential, authorization, team)
-    if (sessionToken !== null) return await bySession(app, sessionToken, team)
+    if (sessionToken !== null) return await bySession(app, sessionToken, { team, remember })
     throw unauthorized()
   }
 }
@@ -94,7 +95,11 @@ function isLive(credential: Credential, now: Date): boolean {
   return expiresAt === null || new Date(expiresAt) > now
 }
 
-async function bySession(app: App, token: string, team: string | null): Promise<Caller> {
+async function bySession(
+  app: App,
+  token: string,
+  { team, remember }: { team: string | null; remember: boolean },
+): Promise<Caller> {
   const session = await findLiveSession(app, token)
   if (!session) throw unauthorized('This session has ended; sign in again.')
 
@@ -104,7 +109,7 @@ async function bySession(app: App, token: string, team: string | null): Promise<
   if (!membership && team !== null) throw forbidden('You are not a member of the team x-berth-team names.')
   const acting = membership ?? memberships[0]
   if (!acting) throw forbidden('You are not a member of any team.')
-  if (acting.teamId !== session.currentTeamId) {
+  if (remember && acting.teamId !== session.currentTeamId) {
     await setSessionTeam(app.db, { id: session.id, teamId: acting.teamId })
   }
   return {

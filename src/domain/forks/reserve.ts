@@ -8,11 +8,13 @@ import { newId } from '../../lib/ids.ts'
 import type { StoppedReason, UnitState } from '../../contract/states.ts'
 import type { Database } from '../../store/db.ts'
 import { findFork, type ForkRecord, insertFork } from '../../store/forks.ts'
-import { lockTeam, type StackRecord } from '../../store/stacks.ts'
+import type { StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { countLiveUnits, insertUnit } from '../../store/units.ts'
+import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
+import { lockLiveTeam } from '../teams/lock.ts'
 import { checkConcurrency, checkRegistry, checkSize, checkSleep } from '../policies/check.ts'
 import { copyBootFiles } from '../units/boot-files.ts'
 import { copySecrets } from '../units/env.ts'
@@ -54,11 +56,13 @@ export async function reserveFork(
   const { teamId, credentialId } = caller
   const reserve = async (db: Kysely<Database>) => {
     await once?.claim(db)
-    await lockTeam(db, teamId)
+    await lockLiveTeam(db, teamId)
     const plan = await decide(db)
     checkCopies(app, caller, plan.copies)
-    const starting = plan.copies.filter(({ source }) => source.state === 'running').length
-    checkConcurrency(caller.policy, await countLiveUnits(db, credentialId), starting)
+    const starting = plan.copies.filter(({ source }) => source.state === 'running')
+    checkConcurrency(caller.policy, await countLiveUnits(db, credentialId), starting.length)
+    const sizes = starting.map(({ source }) => source.size)
+    await checkAffordable(app, db, caller, sizes)
 
     const id = newId('fork')
     const { sourceId, stack, copies, skipped } = plan

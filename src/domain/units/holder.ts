@@ -8,6 +8,7 @@ import { isId } from '../../lib/ids.ts'
 import { lockTeam } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findHolding } from '../../store/units.ts'
+import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { widePolicy } from '../credentials/wide-policy.ts'
 import { checkConcurrency } from '../policies/check.ts'
@@ -17,7 +18,7 @@ import { transition } from './transition.ts'
 export type Holder = Pick<Caller, 'credentialId' | 'policy'>
 
 /**
- * The `starting` unit, or null: it is not where the trigger can take it from. Throws `quota_exceeded`. Without a holder,
+ * The `starting` unit, or null: it is not where the trigger can take it from. Throws `quota_exceeded` or `payment_required`. Without a holder,
  * because nobody called, on whose account it ran last: a credential that has expired or was revoked can call nothing
  * any more, but its units live on (design 4). `onTaken`: the unit is, as soon as the transaction is committed, which
  * nothing but an outage is in the way of.
@@ -37,6 +38,7 @@ export async function takeOn(
       await lockTeam(db, unit.teamId)
       const { live, policy } = await findHolding(db, heldBy)
       checkConcurrency(holder?.policy ?? policyOf(heldBy, policy), live)
+      await checkAffordable(app, db, { teamId: unit.teamId, credentialId: heldBy }, [unit.size])
       const starting = await transition(app, unit, trigger, { db, set: { heldBy } })
       if (starting) onTaken(starting)
       return starting

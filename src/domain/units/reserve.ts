@@ -11,9 +11,10 @@ import type { IsolationClass } from '../../engine/engine.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { insertEndpoint } from '../../store/endpoints.ts'
-import { lockTeam, type StackRecord } from '../../store/stacks.ts'
+import type { StackRecord } from '../../store/stacks.ts'
 import type { StoredSpec, UnitRecord } from '../../store/unit-record.ts'
 import { countLiveUnits, findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
+import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { urlOf } from '../endpoints/address.ts'
 import { newEndpoint } from '../endpoints/name.ts'
@@ -26,6 +27,7 @@ import {
   checkSleep,
   defaultSleep,
 } from '../policies/check.ts'
+import { lockLiveTeam } from '../teams/lock.ts'
 import { waitForRoom } from './admission.ts'
 import { declaredFiles, keepBootFiles } from './boot-files.ts'
 import { declaredEnv, keepSecrets } from './env.ts'
@@ -56,17 +58,22 @@ export async function reserveUnits(
   once: Once | null,
 ): Promise<Reservation> {
   const { teamId, credentialId, policy } = caller
-  for (const { spec } of plan.make({ name: plan.name, stackName: plan.stack ?? plan.name }).units) {
-    checkSpec(app, caller, spec)
-  }
+  const { units: wanted } = plan.make({ name: plan.name, stackName: plan.stack ?? plan.name })
+  for (const { spec } of wanted) checkSpec(app, caller, spec)
   const isolation = await defaultClass(app)
   await waitForRoom(app, teamId)
   return await app.db.transaction().execute(async (db) => {
     await once?.claim(db)
-    await lockTeam(db, teamId)
+    await lockLiveTeam(db, teamId)
+    checkConcurrency(policy, await countLiveUnits(db, credentialId), wanted.length)
+    await checkAffordable(
+      app,
+      db,
+      caller,
+      wanted.map(({ spec }) => spec.size),
+    )
     const stack = await stackFor(app, db, teamId, { stack: plan.stack, unitName: plan.name })
     const made = await nameAll(db, plan, stack)
-    checkConcurrency(policy, await countLiveUnits(db, credentialId), made.units.length)
 
     const ids: string[] = []
     const outputs = { ...made.outputs }
