@@ -204,7 +204,7 @@ describe('a deletion', () => {
       .orderBy('id')
       .execute()
     expect(rows.map(({ action }) => action)).toEqual(['unit.create', 'unit.destroy', 'team.delete'])
-    const runs = await db.selectFrom('runs').select('team_id').where('unit_id', '=', unit.id).execute()
+    const runs = await db.selectFrom('meters').select('team_id').where('unit_id', '=', unit.id).execute()
     expect(runs).toEqual([{ team_id: id }])
   })
 
