@@ -5,7 +5,9 @@ import { chargeMeters } from './domain/billing/charge.ts'
 import { recountLedger } from './domain/billing/recount.ts'
 import { resumeForks } from './domain/forks/way.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
+import { forgetAllowances } from './domain/allowances/spend.ts'
 import { deliverMails } from './domain/mail/deliver.ts'
+import { forgetSignIns } from './domain/providers/forget.ts'
 import { followWallClock } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
@@ -30,6 +32,8 @@ const loops = [
   { name: 'charge meters', everyMs: MINUTE, round: chargeMeters },
   { name: 'recount the ledger', everyMs: 5 * MINUTE, round: recountLedger },
   { name: 'deliver mails', everyMs: SECOND, round: deliverMails },
+  { name: 'forget old sign-ins', everyMs: MINUTE, round: forgetSignIns },
+  { name: 'forget old allowances', everyMs: MINUTE, round: forgetAllowances },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
 ]
 

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Presented } from '../domain/credentials/authenticate.ts'
 import { newId } from '../lib/ids.ts'
-import { readSessionCookie } from './session-cookie.ts'
+import { readCookie } from './cookies.ts'
 
 /** A caller's own id is kept where it cannot break a header or a log line (spec 7), else we give one. */
 export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
@@ -29,18 +29,21 @@ function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented
   const team = headers['x-berth-team']
   return {
     authorization: headers.authorization ?? null,
-    sessionToken: readSessionCookie(headers.cookie, publicUrl),
+    sessionToken: readCookie(headers.cookie, 'session', publicUrl),
     team: typeof team === 'string' ? team : null,
   }
 }
 
 /**
  * Whether a browser sends this from a page of ours. Browsers name the page's origin on every request that
- * is unsafe or crosses origins, and no page can forge it; cookies alone say nothing about who asks.
+ * is unsafe or crosses origins, and no page can forge it; cookies alone say nothing about who asks. What units
+ * serve can be of our site and is not ours.
  */
 export function isFromOwnPages({ method, headers }: IncomingMessage, publicUrl: string): boolean {
-  if (headers['sec-fetch-site'] === 'cross-site')
+  const site = headers['sec-fetch-site']
+  if (site === 'cross-site' || site === 'same-site') {
     return method === 'GET' && headers['sec-fetch-mode'] === 'navigate'
+  }
   if (headers.origin === undefined) return method === 'GET'
   if (!URL.canParse(headers.origin)) return false
   const origin = new URL(headers.origin)

@@ -1,7 +1,7 @@
 // The account of whoever is signed in (spec 4.1).
 
 import { meChangedSchema, meChangeSchema, meSchema, providerListSchema } from '../contract/me.ts'
-import { listProviders } from '../domain/credentials/providers.ts'
+import { listProviders } from '../domain/providers/list.ts'
 import { changeMe } from '../domain/me/change.ts'
 import { getMe } from '../domain/me/get.ts'
 import { jsonBody, noBody } from './body.ts'

@@ -1,6 +1,7 @@
 // What a page is: a path, and the HTML it answers with.
 
 import type { App } from '../app.ts'
+import { forbidden } from '../contract/errors.ts'
 import type { Route } from './route.ts'
 
 export type PageRequest = {
@@ -10,6 +11,10 @@ export type PageRequest = {
   /** The fields of a form; empty unless it was posted. */
   form: URLSearchParams
   sessionToken: string | null
+  /** Of a sign-in with a provider that this browser has begun. */
+  providerToken: string | null
+  /** Address of the other end of the connection. */
+  peer: string
   fromOwnPages: boolean
   wantsHtml: boolean
   /**
@@ -20,7 +25,7 @@ export type PageRequest = {
 }
 
 export type PageAnswer =
-  | { status: number; html: string; headers?: Record<string, string> }
+  | { status: number; html: string; headers?: Record<string, string | string[]> }
   | { status: number; json: unknown }
 
 export type Page = {
@@ -28,4 +33,9 @@ export type Page = {
   /** With parameters in braces. */
   path: string
   answer: (app: App, request: PageRequest) => Promise<PageAnswer>
+}
+
+/** For every page that changes something. Without this another site could sign a visitor in to an account of its choice. */
+export function refuseForeignPages({ fromOwnPages }: PageRequest): void {
+  if (!fromOwnPages) throw forbidden('This form was sent from another site.')
 }

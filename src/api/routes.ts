@@ -13,6 +13,7 @@ import { memberRoutes } from './members.ts'
 import { openApiDocument } from './openapi.ts'
 import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
 import { stackRoutes } from './stacks.ts'
+import { supportRoutes } from './support.ts'
 import { teamRoutes } from './teams.ts'
 import { unitRoutes } from './units.ts'
 
@@ -47,5 +48,6 @@ export const routes: readonly Route[] = [
   ...memberRoutes,
   ...inviteRoutes,
   ...meRoutes,
+  ...supportRoutes,
   describeService,
 ]

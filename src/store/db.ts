@@ -4,6 +4,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import type { AllowancesTable } from './allowances.ts'
 import type { AuditTable } from './audit.ts'
 import type { BootFilesTable } from './boot-files.ts'
 import type { BalancesTable, ChargesTable, UsageDaysTable } from './charges.ts'
@@ -13,6 +14,7 @@ import type { EndpointsTable } from './endpoints.ts'
 import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
+import type { IdentitiesTable, ProviderSignInsTable } from './identities.ts'
 import type { MetersTable } from './meters.ts'
 import type { InvitesTable } from './invites.ts'
 import type { MailsTable } from './mails.ts'
@@ -45,6 +47,9 @@ export type Database = {
   endpoints: EndpointsTable
   forks: ForksTable
   mails: MailsTable
+  allowances: AllowancesTable
+  identities: IdentitiesTable
+  provider_sign_ins: ProviderSignInsTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

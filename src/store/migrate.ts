@@ -19,6 +19,7 @@ import { up as auditLog } from './migrations/0012-audit-log.ts'
 import { up as people } from './migrations/0013-people.ts'
 import { up as teams } from './migrations/0014-teams.ts'
 import { up as ledger } from './migrations/0016-ledger.ts'
+import { up as allowances } from './migrations/0017-allowances.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -36,6 +37,7 @@ const migrations: Record<string, Migration> = {
   '0013-people': { up: people },
   '0014-teams': { up: teams },
   '0016-ledger': { up: ledger },
+  '0017-allowances': { up: allowances },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

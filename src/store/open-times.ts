@@ -27,5 +27,10 @@ export async function moveOpenTimes(
   await sql`update invites set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
   await sql`update idempotency_keys set claimed_at = claimed_at + ${by}`.execute(db)
   await sql`update mails set due_at = due_at + ${by}, created_at = created_at + ${by}`.execute(db)
+  await sql`
+    update allowances set
+      spent = array(select at + ${by} from unnest(spent) at order by at),
+      last_spent_at = last_spent_at + ${by}
+  `.execute(db)
   await sql`update provider_sign_ins set expires_at = expires_at + ${by}`.execute(db)
 }

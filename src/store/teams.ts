@@ -48,18 +48,6 @@ export async function insertUser(db: Kysely<Database>, user: NewUser): Promise<v
     .execute()
 }
 
-export async function findUserByEmail(
-  db: Kysely<Database>,
-  email: string,
-): Promise<{ id: string; email: string; name: string } | null> {
-  const row = await db
-    .selectFrom('users')
-    .select(['id', 'email', 'name'])
-    .where(sql`lower(email)`, '=', email.toLowerCase())
-    .executeTakeFirst()
-  return row ?? null
-}
-
 /** The oldest account: the one the first start made. */
 export async function findFirstUser(db: Kysely<Database>): Promise<{ id: string; email: string } | null> {
   const row = await db.selectFrom('users').select(['id', 'email']).orderBy('id').limit(1).executeTakeFirst()

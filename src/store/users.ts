@@ -44,3 +44,12 @@ export async function setAdmin(
 function users(db: Kysely<Database>) {
   return db.selectFrom('users').select(['id', 'email', 'name', 'email_verified as emailVerified', 'admin'])
 }
+
+/** Until the transaction ends whoever else is about the account of this address waits. */
+export async function lockAddress(db: Kysely<Database>, email: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${email.toLowerCase()}, 0))`.execute(db)
+}
+
+export async function verifyAddress(db: Kysely<Database>, id: string): Promise<void> {
+  await db.updateTable('users').set({ email_verified: true }).where('id', '=', id).execute()
+}

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { createSignInLink } from '../domain/credentials/sign-in.ts'
 import { systemClock } from '../lib/clock.ts'
 import { say } from '../lib/terminal.ts'
-import { signInUrl } from '../roles/sign-in-url.ts'
+import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { runBesideBerth } from './operator-command.ts'
 
 /** Without an address, the link is the first account's. */

@@ -15,7 +15,7 @@ import {
   type RoleName,
   roleNames,
 } from '../roles/channel.ts'
-import { signInUrl } from '../roles/sign-in-url.ts'
+import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/must-haves.ts'
 import { type Credentials, credentialsPath, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'

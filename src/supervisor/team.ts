@@ -8,8 +8,8 @@ import { planOrder as plans } from '../domain/teams/limits.ts'
 import type { Log } from '../lib/log.ts'
 import { say } from '../lib/terminal.ts'
 import type { Database } from '../store/db.ts'
-import { changeTeam, findTeamByIdOrSlug, findUserByEmail, listTeams, type Plan } from '../store/teams.ts'
-import { setAdmin } from '../store/users.ts'
+import { changeTeam, findTeamByIdOrSlug, listTeams, type Plan } from '../store/teams.ts'
+import { findUserOfAddress, setAdmin } from '../store/users.ts'
 import { runBesideBerth } from './operator-command.ts'
 
 const help = `What the operator decides about teams and people.
@@ -93,7 +93,7 @@ export async function perform(
   if (command.kind === 'list') return await tableOfTeams(db)
   if (command.kind === 'set-user') {
     const { email, admin } = command
-    const user = await findUserByEmail(db, email)
+    const user = await findUserOfAddress(db, email)
     if (user === null) throw new Error(`Nobody has an account with the address "${email}".`)
     await setAdmin(db, { id: user.id, admin })
     log.info({ userId: user.id, admin }, 'the operator said whether a person is an admin')

@@ -51,7 +51,7 @@ let unit: Unit
 let keyId: string
 
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ supportEmail: 'support@operator.test' })
   team = await makeTeam(service)
   cookie = await makeSession(service, team)
 })

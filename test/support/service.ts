@@ -96,7 +96,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     port,
     logged,
     mailTo: async (address) => {
-      await deliverMails(app)
+      const posted = app.db.selectFrom('mails').select('id').limit(1)
+      while (await posted.executeTakeFirst()) await deliverMails(app)
       return letters.filter(({ to }) => to === address)
     },
     fetch: request,

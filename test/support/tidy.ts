@@ -37,9 +37,11 @@ const engineInterface = ['src/engine/engine.ts', 'src/engine/errors.ts']
 const domainOrder = [
   'time',
   'mail',
+  'allowances',
   'credits',
   'accounts',
   'credentials',
+  'providers',
   'authorization',
   'audit',
   'idempotency',
