@@ -11,7 +11,7 @@ import type { Provider } from '../../contract/me.ts'
 import { spendAllowance } from '../allowances/spend.ts'
 import { peerKey } from '../credentials/rate-limit.ts'
 import { keepAttempt } from './attempt.ts'
-import { connect } from './connect.ts'
+import { clientOf, connect } from './connect.ts'
 import { callbackUrl, providerKinds } from './list.ts'
 
 /** `url`: where to go on. `token`: for a cookie of this very browser. */
@@ -20,12 +20,13 @@ export async function beginProviderSignIn(
   { provider, peer }: { provider: Provider; peer: string },
 ): Promise<{ url: string; token: string }> {
   const { scope, isOpenId } = providerKinds[provider]
+  const client = clientOf(app, provider)
   const attempt = { nonce: randomNonce(), codeVerifier: randomPKCECodeVerifier() }
   const { token, state } = await app.db.transaction().execute(async (db) => {
     await spendAllowance(app, db, 'provider-by-peer', peerKey(peer))
     return await keepAttempt(app, db, provider, attempt)
   })
-  const { configuration } = await connect(app, provider)
+  const configuration = await connect(provider, client)
   const url = buildAuthorizationUrl(configuration, {
     redirect_uri: callbackUrl(app.config, provider),
     scope,

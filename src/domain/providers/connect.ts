@@ -5,15 +5,17 @@ import { notFound, providerError } from '../../contract/errors.ts'
 import type { Provider } from '../../contract/me.ts'
 import { providerKinds } from './list.ts'
 
-/** Throws `not_found` for a provider this service is not registered at, and `provider_error` for one that is away. */
-export async function connect(
-  { config }: App,
-  provider: Provider,
-): Promise<{ client: ProviderClient; configuration: Configuration }> {
+/** Throws `not_found` for a provider this service is not registered at. */
+export function clientOf({ config }: App, provider: Provider): ProviderClient {
   const client = config.signIn[provider]
   if (client === null) throw notFound('provider', provider)
+  return client
+}
+
+/** Throws `provider_error` for one that is away. */
+export async function connect(provider: Provider, client: ProviderClient): Promise<Configuration> {
   try {
-    return { client, configuration: await providerKinds[provider].connect(client) }
+    return await providerKinds[provider].connect(client)
   } catch (cause) {
     throw providerError('The provider does not answer; try again, or sign in by a link.', { cause })
   }

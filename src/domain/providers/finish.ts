@@ -18,7 +18,7 @@ import { findUserOfIdentity, insertIdentity } from '../../store/identities.ts'
 import { accountOf, nameFrom } from '../credentials/account-of.ts'
 import { beginSession, type BegunSession } from '../credentials/begin-session.ts'
 import { type Attempt, takeAttempt } from './attempt.ts'
-import { connect } from './connect.ts'
+import { clientOf, connect } from './connect.ts'
 import { callbackUrl, providerKinds } from './list.ts'
 import type { Person } from './provider.ts'
 
@@ -45,7 +45,8 @@ async function identify(
   { attempt, state, answer }: { attempt: Attempt; state: string; answer: URLSearchParams },
 ): Promise<Person> {
   const kind = providerKinds[provider]
-  const { client, configuration } = await connect(app, provider)
+  const client = clientOf(app, provider)
+  const configuration = await connect(provider, client)
   try {
     const tokens = await authorizationCodeGrant(
       configuration,
