@@ -4,6 +4,7 @@
 import { z } from 'zod'
 import { agentRoutes } from './agents.ts'
 import { auditRoutes } from './audit.ts'
+import { billingRoutes } from './billing.ts'
 import { noBody } from './body.ts'
 import { forkRoutes } from './forks.ts'
 import { inviteRoutes } from './invites.ts'
@@ -44,6 +45,7 @@ export const routes: readonly Route[] = [
   ...recipeRoutes,
   ...agentRoutes,
   ...auditRoutes,
+  ...billingRoutes,
   ...teamRoutes,
   ...memberRoutes,
   ...inviteRoutes,

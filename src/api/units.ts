@@ -66,10 +66,7 @@ const create = defineRoute({
   errors: [402, 404, 409, 413, 415, 502],
   target: () => null,
   record: ({ body }) => recordCreate(body),
-  outcome: ({ units }) => ({
-    ...(units[0] && { target: units[0].id }),
-    costCents: units.reduce((sum, unit) => sum + unit.costCentsSoFar, 0),
-  }),
+  outcome: ({ units: [unit] }) => (unit ? { target: unit.id } : {}),
   handle: (app, { body }, { caller, once }) =>
     'recipe' in body ? createFromRecipe(app, caller, body, once) : createUnits(app, caller, body, once),
   idempotent: { resume: (app, { body }, { caller }, kept) => resumeCreate(app, caller, body, kept) },

@@ -42,6 +42,8 @@ describe('npm run team', () => {
     expect(await create('two')).toBe(403)
     const [, row] = await run('set', teamId.replace('_', '-'), '--plan=pro', '--pays-as-it-goes', 'no')
     expect(row?.split(/ {2,}/).slice(0, 3)).toEqual([teamId, 'pro', 'no'])
+    expect(await create('two')).toBe(402)
+    await run('set', teamId, '--pays-as-it-goes', 'yes')
     expect(await create('two')).toBe(201)
     expect(service.logged.join('')).toMatch(`"teamId":"${teamId}","plan":"hobby"`)
   })

@@ -9,6 +9,7 @@ import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.t
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
 import { createAccount } from '../../src/domain/accounts/create.ts'
+import { grantCredits } from '../../src/domain/credits/grant.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { insertMember } from '../../src/store/members.ts'
 import type { Role } from '../../src/store/teams.ts'
@@ -101,7 +102,10 @@ export async function makeSharedTeam(service: Service): Promise<{ id: string; ow
     headers: { origin: service.baseUrl },
     body: { name: 'Shared' },
   })
-  return { id: made.body.team.id, owner: { userId, email, cookie } }
+  const { id } = made.body.team
+  const { db, clock } = service.app
+  await grantCredits(db, { teamId: id, cents: 100_000, note: 'test', at: clock.now() })
+  return { id, owner: { userId, email, cookie } }
 }
 
 /** An invitation somebody sends, with the token of its mail. */

@@ -130,8 +130,7 @@ export async function resumeCreate(
 }
 
 function resultOf(app: App, units: UnitRecord[], told: Pick<RunResult, 'outputs' | 'recipe'>): RunResult {
-  const shown = units.map((unit) => showUnit(app, unit))
-  return { units: shown, ...told, costLine: costLine(shown) }
+  return { units: units.map((unit) => showUnit(app, unit)), ...told, costLine: costLine(units) }
 }
 
 function couldNotBeMade(unitId: string, error: string, cause?: unknown): AppError {
