@@ -93,7 +93,7 @@ export async function makeMember(service: Service, teamId: string, role: Role): 
   return { userId, email, cookie: await makeSession(service, { email }) }
 }
 
-/** A team that is no one's personal one, with its owner signed in; on plan `team`. */
+/** A team that is no one's personal one, with its owner signed in; on plan `team`, and paying as it goes. */
 export async function makeSharedTeam(service: Service): Promise<{ id: string; owner: TestMember }> {
   const { userId, email } = await makeTeam(service)
   const cookie = await makeSession(service, { email })
