@@ -4,6 +4,7 @@
 import { z } from 'zod'
 import { agentRoutes } from './agents.ts'
 import { auditRoutes } from './audit.ts'
+import { billingRoutes } from './billing.ts'
 import { noBody } from './body.ts'
 import { forkRoutes } from './forks.ts'
 import { inviteRoutes } from './invites.ts'
@@ -42,6 +43,7 @@ export const routes: readonly Route[] = [
   ...forkRoutes,
   ...agentRoutes,
   ...auditRoutes,
+  ...billingRoutes,
   ...teamRoutes,
   ...memberRoutes,
   ...inviteRoutes,

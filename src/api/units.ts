@@ -65,7 +65,7 @@ const create = defineRoute({
   errors: [402, 409, 413, 415, 502],
   target: () => null,
   record: ({ body }) => recordCreate(body),
-  outcome: ({ units: [unit] }) => (unit ? { target: unit.id, costCents: unit.costCentsSoFar } : {}),
+  outcome: ({ units: [unit] }) => (unit ? { target: unit.id } : {}),
   handle: (app, { body }, { caller, once }) => createUnits(app, caller, body, once),
   idempotent: { resume: (app, { body }, { caller }, kept) => resumeCreate(app, caller, body, kept) },
 })

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
+import type { App } from '../../app.ts'
 import { rateLimited } from '../../contract/errors.ts'
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
 import { slidingWindow, type SlidingWindow } from '../../lib/sliding-window.ts'
@@ -22,6 +23,27 @@ export type RateLimits = {
   peerSucceeded(presented: string): void
 }
 
+type Windows = Record<RateClass, SlidingWindow>
+/** Of this process, by what limits them. */
+const counted = new WeakMap<Record<RateClass, number>, Windows>()
+
+/** What is left of each rate, and from when on it is whole again. */
+export async function readRates(
+  { clock, config }: Pick<App, 'clock' | 'config'>,
+  credentialId: string,
+): Promise<{ name: RateClass; limit: number; remaining: number; resetsAt: string }[]> {
+  const nowMs = clock.monotonicMs()
+  return (['requests', 'creations', 'execs'] as const).map((name) => {
+    const limit = config.rates[name]
+    const { times, untilMs } = counted.get(config.rates)?.[name].spent(credentialId, nowMs) ?? {
+      times: 0,
+      untilMs: 0,
+    }
+    const resetsAt = new Date(clock.now().getTime() + Math.max(0, untilMs - nowMs)).toISOString()
+    return { name, limit, remaining: Math.max(0, limit - times), resetsAt }
+  })
+}
+
 export const FAILURES_PER_MINUTE = 120
 const MAX_KNOWN = 10_000
 
@@ -31,6 +53,7 @@ export function createRateLimits(rates: Record<RateClass, number>, clock: Clock)
     creations: slidingWindow(rates.creations, MINUTE),
     execs: slidingWindow(rates.execs, MINUTE),
   } satisfies Record<RateClass, SlidingWindow>
+  counted.set(rates, windows)
   const failures = slidingWindow(FAILURES_PER_MINUTE, MINUTE)
   const known = new Set<string>()
 

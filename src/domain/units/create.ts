@@ -105,8 +105,7 @@ export async function resumeCreate(
 }
 
 function resultOf(app: App, unit: UnitRecord, outputs: Record<string, string>): RunResult {
-  const shown = showUnit(app, unit)
-  return { units: [shown], outputs, recipe: null, costLine: costLine([shown]) }
+  return { units: [showUnit(app, unit)], outputs, recipe: null, costLine: costLine([unit]) }
 }
 
 function couldNotBeMade(unitId: string, error: string, cause?: unknown): AppError {
