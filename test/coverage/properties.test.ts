@@ -41,7 +41,7 @@ let service: Service
 let world: Awaited<ReturnType<typeof makeWorld>>
 
 beforeAll(async () => {
-  service = await startService({ loops: false })
+  service = await startService({ loops: false, supportEmail: 'support@operator.test' })
   world = await makeWorld()
 })
 afterAll(async () => await service.close())

@@ -63,6 +63,7 @@ DELETE /v1/teams/{id}/members/{userId}        200    200    403    403   403    
 POST   /v1/teams/{id}/invites                 201    201    403    403   403    401
 DELETE /v1/teams/{id}/invites/{inviteId}      200    200    403    403   403    401
 POST   /v1/invites/{token}/accept             200    200    200    403   403    401
+POST   /v1/support                            201    201    201    201   201    401
 GET    /v1/invites/{token}                    200    200    200    200   200    200
 GET    /v1/auth/providers                     200    200    200    200   200    200
 GET    /v1/openapi.json                       200    200    200    200   200    200
@@ -82,6 +83,7 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/keys': () => ({ name: 'another' }),
   'PATCH /v1/keys/{id}': () => ({ name: 'renamed' }),
   'PATCH /v1/me': () => ({ name: 'Renamed' }),
+  'POST /v1/support': () => ({ topic: 'idea', message: 'more' }),
   'POST /v1/teams': () => ({ name: 'Another' }),
   'PATCH /v1/teams/{id}': () => ({ name: 'Renamed' }),
   'PATCH /v1/teams/{id}/members/{userId}': () => ({ role: 'admin' }),
@@ -142,7 +144,7 @@ type World = {
 let service: Service
 
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ supportEmail: 'support@operator.test' })
 })
 afterAll(async () => await service.close())
 

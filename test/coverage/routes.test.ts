@@ -17,8 +17,13 @@ const openPages = [
   'GET /account',
   'GET /invites/{token}',
   'GET /sign-in',
+  'GET /sign-in/github',
+  'GET /sign-in/google',
   'POST /invites/{token}',
   'POST /sign-in',
+  'POST /sign-in/github',
+  'POST /sign-in/google',
+  'POST /sign-in/link',
   'POST /sign-out',
 ]
 

@@ -148,7 +148,7 @@ const unauthenticated = ['no credential', 'a revoked key', 'an expired key']
 async function rowsOfVictim(): Promise<unknown> {
   const { db } = service.app
   const { teamId } = victim
-  const ofTeam = async (table: 'units' | 'stacks' | 'endpoints' | 'memberships' | 'invites' | 'runs') =>
+  const ofTeam = async (table: 'units' | 'stacks' | 'endpoints' | 'memberships' | 'invites') =>
     await db.selectFrom(table).selectAll().where('team_id', '=', teamId).orderBy(sqlOrder(table)).execute()
   return {
     teams: await db.selectFrom('teams').selectAll().where('id', '=', teamId).execute(),
@@ -163,7 +163,12 @@ async function rowsOfVictim(): Promise<unknown> {
     endpoints: await ofTeam('endpoints'),
     memberships: await ofTeam('memberships'),
     invites: await ofTeam('invites'),
-    runs: await ofTeam('runs'),
+    charges: await db
+      .selectFrom('charges')
+      .selectAll()
+      .where('team_id', '=', teamId)
+      .orderBy('meter_id')
+      .execute(),
     audited: await db.selectFrom('audit').select('id').where('team_id', '=', teamId).orderBy('id').execute(),
   }
 }

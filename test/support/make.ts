@@ -11,7 +11,7 @@ import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
 import { createAccount } from '../../src/domain/accounts/create.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { insertMember } from '../../src/store/members.ts'
-import type { Role } from '../../src/store/teams.ts'
+import { changeTeam, type Role } from '../../src/store/teams.ts'
 import type { Service } from './service.ts'
 
 export type TestTeam = { userId: string; teamId: string; email: string; key: string; keyId: string }
@@ -92,7 +92,7 @@ export async function makeMember(service: Service, teamId: string, role: Role): 
   return { userId, email, cookie: await makeSession(service, { email }) }
 }
 
-/** A team that is no one's personal one, with its owner signed in; on plan `team`. */
+/** A team that is no one's personal one, with its owner signed in; on plan `team`, and paying as it goes. */
 export async function makeSharedTeam(service: Service): Promise<{ id: string; owner: TestMember }> {
   const { userId, email } = await makeTeam(service)
   const cookie = await makeSession(service, { email })
@@ -101,7 +101,9 @@ export async function makeSharedTeam(service: Service): Promise<{ id: string; ow
     headers: { origin: service.baseUrl },
     body: { name: 'Shared' },
   })
-  return { id: made.body.team.id, owner: { userId, email, cookie } }
+  const { id } = made.body.team
+  await changeTeam(service.app.db, { id, paysAsItGoes: true })
+  return { id, owner: { userId, email, cookie } }
 }
 
 /** An invitation somebody sends, with the token of its mail. */
