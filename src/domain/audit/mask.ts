@@ -16,7 +16,7 @@ const quotedOrWord = `(?:"[^"]*"|'[^']*'|[^\\s"';|&]+)`
 
 const patterns: { find: RegExp; replace: string }[] = [
   // Our own tokens, wherever they stand.
-  { find: /berth_(live|session|signin|provider)_\w[\w-]*/g, replace: `berth_$1_${MASK}` },
+  { find: /berth_(live|session|signin|provider|invite)_\w[\w-]*/g, replace: `berth_$1_${MASK}` },
   // Authorization: Bearer x
   { find: /\b(bearer|basic|token)\s+[\w.~+/=-]+/gi, replace: `$1 ${MASK}` },
   // PGPASSWORD=x, --password=x, api_key: x, "token":"x"
