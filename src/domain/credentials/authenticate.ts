@@ -88,9 +88,9 @@ async function byKey(
   }
 }
 
-function isLive(credential: Credential, now: Date): boolean {
-  const { expiresAt } = credential.policy
-  if (credential.revokedAt !== null) return false
+export function isLive({ policy, revokedAt }: Pick<Credential, 'policy' | 'revokedAt'>, now: Date): boolean {
+  const { expiresAt } = policy
+  if (revokedAt !== null) return false
   return expiresAt === null || new Date(expiresAt) > now
 }
 

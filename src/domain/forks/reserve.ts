@@ -10,13 +10,13 @@ import type { Database } from '../../store/db.ts'
 import { findFork, type ForkRecord, insertFork } from '../../store/forks.ts'
 import { lockTeam, type StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { countLiveUnits, insertUnit } from '../../store/units.ts'
+import { insertUnit } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
-import { checkConcurrency, checkRegistry, checkSize, checkSleep } from '../policies/check.ts'
+import { type Bounds, checkConcurrency } from '../policies/check.ts'
 import { copyBootFiles } from '../units/boot-files.ts'
+import { checkExisting, currentBounds } from '../units/bounds.ts'
 import { copySecrets } from '../units/env.ts'
-import { boundsOf, registryOf } from '../units/reserve.ts'
 
 /** What one copy will be. */
 export type Copy = { source: UnitRecord; name: string; sleep: string; sleepsTogether: boolean }
@@ -56,9 +56,10 @@ export async function reserveFork(
     await once?.claim(db)
     await lockTeam(db, teamId)
     const plan = await decide(db)
-    checkCopies(app, caller, plan.copies)
+    const { bounds, live } = await currentBounds(app, db, caller)
+    checkCopies(bounds, plan.copies)
     const starting = plan.copies.filter(({ source }) => source.state === 'running').length
-    checkConcurrency(caller.policy, await countLiveUnits(db, credentialId), starting)
+    checkConcurrency(bounds.policy, live, starting)
 
     const id = newId('fork')
     const { sourceId, stack, copies, skipped } = plan
@@ -83,16 +84,10 @@ export async function reserveFork(
 
 /** What holds for a create holds for copies, also of what somebody else was allowed. */
 export function checkCopies(
-  app: App,
-  caller: Caller,
+  bounds: Bounds,
   copies: { source: Pick<UnitRecord, 'size' | 'image'>; sleep: string }[],
 ): void {
-  const bounds = boundsOf(app, caller)
-  for (const { source, sleep } of copies) {
-    checkSize(bounds, source.size)
-    checkRegistry(bounds, registryOf(source.image))
-    checkSleep(bounds, sleep)
-  }
+  for (const { source, sleep } of copies) checkExisting(bounds, { ...source, sleep })
 }
 
 async function insertCopy(

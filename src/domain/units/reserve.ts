@@ -5,29 +5,22 @@ import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Create } from '../../contract/create.ts'
 import { conflict, validation } from '../../contract/errors.ts'
-import { InvalidImageReference, parseImageReference } from '../../contract/image-reference.ts'
 import type { UnitSpec } from '../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../engine/engine.ts'
 import { newId } from '../../lib/ids.ts'
 import { insertEndpoint } from '../../store/endpoints.ts'
 import { lockTeam } from '../../store/stacks.ts'
 import type { StoredSpec, UnitRecord } from '../../store/unit-record.ts'
-import { countLiveUnits, findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
+import { findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { urlOf } from '../endpoints/address.ts'
 import { frontDoor } from '../endpoints/choose.ts'
 import { newEndpoint } from '../endpoints/name.ts'
 import type { Once } from '../idempotency/once.ts'
-import {
-  type Bounds,
-  checkConcurrency,
-  checkRegistry,
-  checkSize,
-  checkSleep,
-  defaultSleep,
-} from '../policies/check.ts'
+import { type Bounds, checkConcurrency, checkSleep, checkUnit, defaultSleep } from '../policies/check.ts'
 import { waitForRoom } from './admission.ts'
 import { declaredFiles, keepBootFiles } from './boot-files.ts'
+import { boundsOf, currentBounds, registryOf } from './bounds.ts'
 import { declaredEnv, keepSecrets } from './env.ts'
 import { engineAway } from './failures.ts'
 import { stackFor } from './stack-for.ts'
@@ -48,14 +41,16 @@ export async function reserveUnit(
   { spec, stack, expose }: Create,
   once: Once | null,
 ): Promise<Reservation> {
-  const sleep = checkedSleep(app, caller, spec)
+  checkedSleep(app, boundsOf(app, caller), spec)
   const published = expose && { mode: expose, port: frontDoor(spec), protocol: 'http' as const }
   const isolation = await defaultClass(app)
   await waitForRoom(app, caller.teamId)
   return await app.db.transaction().execute(async (db) => {
     await once?.claim(db)
     await lockTeam(db, caller.teamId)
-    checkConcurrency(caller.policy, await countLiveUnits(db, caller.credentialId))
+    const { bounds, live } = await currentBounds(app, db, caller)
+    const sleep = checkedSleep(app, bounds, spec)
+    checkConcurrency(bounds.policy, live)
     const { id: stackId, sleep: stackSleep } = await stackFor(app, db, caller.teamId, {
       stack,
       unitName: spec.name,
@@ -64,7 +59,7 @@ export async function reserveUnit(
       throw conflict(`The stack already has a unit named "${spec.name}"; destroy it or choose another name.`)
     }
     const together = spec.sleep === undefined ? stackSleep : null
-    if (together !== null) checkSleep(boundsOf(app, caller), together)
+    if (together !== null) checkSleep(bounds, together)
     const unitId = newId('unit')
     const { teamId } = caller
     await insertUnit(db, {
@@ -130,26 +125,10 @@ async function defaultClass(app: App): Promise<IsolationClass> {
   }
 }
 
-function checkedSleep(app: App, caller: Caller, spec: UnitSpec): string {
-  const bounds = boundsOf(app, caller)
-  checkSize(bounds, spec.size)
-  checkRegistry(bounds, registryOf(spec.image))
-  const sleep = spec.sleep ?? defaultSleep(bounds, app.config.sleepDefault)
-  checkSleep(bounds, sleep)
+function checkedSleep(app: App, bounds: Bounds, { size, image, sleep: asked }: UnitSpec): string {
+  const sleep = asked ?? defaultSleep(bounds, app.config.sleepDefault)
+  checkUnit(bounds, { size, registry: registryOf(image), sleep })
   return sleep
-}
-
-export function boundsOf(app: App, { policy, plan }: Caller): Bounds {
-  return { policy, plan, sleepMax: app.config.sleepMax }
-}
-
-export function registryOf(image: string): string {
-  try {
-    return parseImageReference(image).registry
-  } catch (error) {
-    if (!(error instanceof InvalidImageReference)) throw error
-    throw validation([{ path: 'spec.image', message: error.message }])
-  }
 }
 
 function storedSpec(spec: UnitSpec): StoredSpec {
