@@ -58,6 +58,8 @@ export type Config = {
   /** Trouble on request (lib/failpoints.ts), for tests alone. */
   failpoints: boolean
   rates: { requests: number; creations: number; execs: number }
+  /** How long calls stay in the audit log; 0: for ever. */
+  auditDays: number
 }
 
 type Env = Record<string, string | undefined>
@@ -104,6 +106,7 @@ export function loadConfig(env: Env = process.env): Config {
       creations: wholeNumber(env, 'BERTH_RATE_CREATIONS', 30),
       execs: wholeNumber(env, 'BERTH_RATE_EXECS', 120),
     },
+    auditDays: wholeNumber(env, 'BERTH_AUDIT_DAYS', 90),
   }
 }
 

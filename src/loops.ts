@@ -2,6 +2,7 @@
 
 import type { App } from './app.ts'
 import { resumeForks } from './domain/forks/way.ts'
+import { forgetOldAuditRows } from './domain/audit/forget.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
 import { followWallClock } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
@@ -23,6 +24,7 @@ const loops = [
   { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },
   { name: 'follow the wall clock', everyMs: SECOND, round: followWallClock },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
+  { name: 'forget old audit rows', everyMs: 10 * SECOND, round: forgetOldAuditRows },
 ]
 
 /** Of any round: statements and calls of the engine have shorter deadlines, and no round makes many in a row. */

@@ -17,6 +17,7 @@ export function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Pr
     authorization: headers.authorization ?? null,
     sessionToken: readSessionCookie(headers.cookie, publicUrl),
     team: typeof team === 'string' ? team : null,
+    userAgent: userAgentOf(headers),
   }
 }
 
@@ -38,7 +39,7 @@ export function acceptsStream(headers: IncomingHttpHeaders): boolean {
 }
 
 /** Printable and bounded: it is shown to people and kept. */
-export function userAgentOf(headers: IncomingHttpHeaders): string | null {
+function userAgentOf(headers: IncomingHttpHeaders): string | null {
   const kept = (headers['user-agent'] ?? '').replace(/[^\x20-\x7e]/g, '').slice(0, 300)
   return kept === '' ? null : kept
 }

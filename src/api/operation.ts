@@ -4,7 +4,14 @@
 
 import type { App } from '../app.ts'
 import { type AppError, forbidden } from '../contract/errors.ts'
-import { type AuditedCall, type AuditTrail, createAuditTrail, type Via } from '../domain/audit/audit.ts'
+import { agentOf } from '../contract/known-agents.ts'
+import {
+  type AuditedCall,
+  type AuditTrail,
+  type CallOrigin,
+  createAuditTrail,
+  type Via,
+} from '../domain/audit/audit.ts'
 import { type Authenticate, createAuthenticate, type Presented } from '../domain/credentials/authenticate.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
 import { createRateLimits, type RateLimits } from '../domain/credentials/rate-limit.ts'
@@ -23,7 +30,6 @@ type Request = {
   presented: Presented
   /** Address of the other end of the connection. */
   peer: string
-  userAgent: string | null
   /** Whether a session may ask for this: a key need not say where it is used. */
   fromOwnPages: boolean
   wantsStream: boolean
@@ -63,9 +69,7 @@ export function createOperations(app: App): Operations {
         requestId: request.requestId,
         action: request.route.action,
         via: viaOf(caller),
-        agentName: null,
-        agentVersion: null,
-        userAgent: request.userAgent,
+        ...agentBehind(request.presented.userAgent),
       })
       await runAudited(gate, caller, call, request, reply)
     },
@@ -177,6 +181,11 @@ async function closeRefused(
   } catch (error) {
     app.log.error({ err: error, requestId, status }, 'an audit row could not be written')
   }
+}
+
+function agentBehind(userAgent: string | null): Pick<CallOrigin, 'agentName' | 'agentVersion' | 'userAgent'> {
+  const agent = agentOf(userAgent)
+  return { agentName: agent?.name ?? null, agentVersion: agent?.version ?? null, userAgent }
 }
 
 function viaOf(caller: Caller): Via {

@@ -107,7 +107,6 @@ async function serveRoute(
         readBody: () => readBody(request, route.body),
         presented: http.presentedBy(headers, app.config.publicUrl),
         peer: request.socket.remoteAddress ?? '',
-        userAgent: http.userAgentOf(headers),
         fromOwnPages: http.isFromOwnPages(request, app.config.publicUrl),
         wantsStream: http.acceptsStream(headers),
         lastEventId: http.lastEventIdOf(headers),

@@ -16,6 +16,7 @@ import { up as gatewayPorts } from './migrations/0009-gateway-ports.ts'
 import { up as stacks } from './migrations/0010-stacks.ts'
 import { up as forks } from './migrations/0011-forks.ts'
 import { up as auditLog } from './migrations/0012-audit-log.ts'
+import { up as limits } from './migrations/0015-limits.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -30,6 +31,7 @@ const migrations: Record<string, Migration> = {
   '0010-stacks': { up: stacks },
   '0011-forks': { up: forks },
   '0012-audit-log': { up: auditLog },
+  '0015-limits': { up: limits },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */
