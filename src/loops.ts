@@ -1,6 +1,7 @@
 // The work nobody asks for: it takes no input, reads the store, and may run twice and in two processes.
 
 import type { App } from './app.ts'
+import { forgetOldRates } from './domain/credentials/rate-limit.ts'
 import { resumeForks } from './domain/forks/way.ts'
 import { forgetOldAuditRows } from './domain/audit/forget.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
@@ -24,6 +25,7 @@ const loops = [
   { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },
   { name: 'follow the wall clock', everyMs: SECOND, round: followWallClock },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
+  { name: 'forget old rates', everyMs: 10 * SECOND, round: forgetOldRates },
   { name: 'forget old audit rows', everyMs: 10 * SECOND, round: forgetOldAuditRows },
 ]
 

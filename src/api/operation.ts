@@ -14,6 +14,7 @@ import {
 } from '../domain/audit/audit.ts'
 import { type Authenticate, createAuthenticate, type Presented } from '../domain/credentials/authenticate.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
+import { createFailedAttempts, type FailedAttempts } from '../domain/credentials/failed-attempts.ts'
 import { createRateLimits, type RateLimits } from '../domain/credentials/rate-limit.ts'
 import { SECOND } from '../lib/clock.ts'
 import { callerGone, toAppError } from './errors.ts'
@@ -52,13 +53,20 @@ export type Operations = { run(request: Request, reply: Reply): Promise<void> }
 
 const RECHECK_EVERY_MS = 4 * SECOND
 
-type Gate = { app: App; authenticate: Authenticate; rates: RateLimits; audit: AuditTrail }
+type Gate = {
+  app: App
+  authenticate: Authenticate
+  attempts: FailedAttempts
+  rates: RateLimits
+  audit: AuditTrail
+}
 
 export function createOperations(app: App): Operations {
   const gate: Gate = {
     app,
     authenticate: createAuthenticate(app),
-    rates: createRateLimits(app.config.rates, app.clock),
+    attempts: createFailedAttempts(app.clock),
+    rates: createRateLimits(app),
     audit: createAuditTrail(app),
   }
   return {
@@ -85,15 +93,15 @@ async function runOpen(app: App, request: Request, reply: Reply): Promise<void> 
   else reply.json(route.status, answered.body)
 }
 
-async function authenticate({ authenticate, rates }: Gate, request: Request): Promise<Caller> {
+async function authenticate({ authenticate, attempts }: Gate, request: Request): Promise<Caller> {
   const shown = request.presented.authorization ?? request.presented.sessionToken ?? ''
-  rates.checkPeer(request.peer, shown)
+  attempts.check(request.peer, shown)
   try {
     const caller = await authenticate(request.presented)
-    rates.peerSucceeded(shown)
+    attempts.succeeded(shown)
     return caller
   } catch (error) {
-    if (toAppError(error).status === 401) rates.peerFailed(request.peer)
+    if (toAppError(error).status === 401) attempts.failed(request.peer)
     throw error
   }
 }
@@ -134,7 +142,7 @@ async function accept(gate: Gate, caller: Caller, call: AuditedCall, request: Re
   if (caller.kind === 'session' && !request.fromOwnPages) {
     throw forbidden('A session can be used from the pages of this service only; elsewhere use an API key.')
   }
-  gate.rates.spend(caller.credentialId, route.rate)
+  await gate.rates.spend(caller.credentialId, route.rate)
   const prepared = route.prepare(await readInput(request))
   call.describe({ target: prepared.target, input: prepared.record })
   return prepared

@@ -11,6 +11,7 @@ import type { EndpointsTable } from './endpoints.ts'
 import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
+import type { RateWindowsTable } from './rate-windows.ts'
 import type { RunsTable } from './runs.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
@@ -35,6 +36,7 @@ export type Database = {
   idempotency_keys: IdempotencyKeysTable
   endpoints: EndpointsTable
   forks: ForksTable
+  rate_windows: RateWindowsTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

@@ -21,6 +21,7 @@ export async function moveOpenTimes(
   await splitOpenRuns(db, { from, to })
   await sql`update sessions set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
   await sql`update sign_in_links set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
+  await sql`update rate_windows set spent_at = spent_at + ${by}, revision = revision + 1`.execute(db)
   await sql`update idempotency_keys set claimed_at = claimed_at + ${by}`.execute(db)
 }
 

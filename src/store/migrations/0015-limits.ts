@@ -9,7 +9,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 
     create unlogged table rate_windows (
       credential_id text primary key,
-      since timestamptz not null,
+      spent_at timestamptz not null,
       spent jsonb not null,
       revision bigint not null
     ) with (fillfactor = 50);
