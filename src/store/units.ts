@@ -23,6 +23,24 @@ export async function findUnit(
   return row ? toRecord(row) : null
 }
 
+/** Each of the units, if it is that team's, in order. */
+export async function findUnits(
+  db: Kysely<Database>,
+  { wanted, now }: { wanted: { teamId: string; id: string }[]; now: Date },
+): Promise<(UnitRecord | null)[]> {
+  const [ids, teamIds] = [wanted.map(({ id }) => id), wanted.map(({ teamId }) => teamId)]
+  const rows = await selectUnits(db, now)
+    .where(
+      sql<boolean>`(units.id, units.team_id) in (select * from unnest(${ids}::text[], ${teamIds}::text[]))`,
+    )
+    .execute()
+  const found = new Map(rows.map((row) => [`${row.team_id} ${row.id}`, row]))
+  return wanted.map(({ teamId, id }) => {
+    const row = found.get(`${teamId} ${id}`)
+    return row ? toRecord(row) : null
+  })
+}
+
 /**
  * Until the transaction ends nobody else changes or publishes the unit. Read it in a statement of its own then:
  * the one that waits for a lock sees other tables as they were before.
