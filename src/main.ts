@@ -1,4 +1,4 @@
-// Berth's one program. `all` supervises the roles; `doctor` and `sign-in` are commands of the operator.
+// Berth's one program. `all` supervises the roles; `doctor`, `sign-in` and `rotate-key` are commands of the operator.
 // Each loads only what it needs.
 
 import { loadConfig } from './config.ts'
@@ -9,6 +9,7 @@ import { complain } from './lib/terminal.ts'
 const commands: Record<string, (args: string[]) => Promise<number>> = {
   all: async () => (await import('./supervisor/supervisor.ts')).supervise(loadConfig()),
   doctor: async () => (await import('./doctor/doctor.ts')).runDoctor(loadConfig()),
+  'rotate-key': async () => (await import('./supervisor/rotate-key.ts')).rotateKey(loadConfig()),
   'sign-in': async (args) => (await import('./supervisor/sign-in.ts')).printSignInLink(loadConfig(), args),
 
   // Started by the supervisor, which tells them their settings.

@@ -9,10 +9,10 @@ import { serveWakes } from '../gateway/wake-server.ts'
 import { getAccount } from '../lib/accounts.ts'
 import { systemClock } from '../lib/clock.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
-import { loadSecretKey } from '../lib/crypto.ts'
 import { startLoops } from '../loops.ts'
 import { openDatabase } from '../store/db.ts'
-import { engineSocketOf, wakeSocketOf } from './channel.ts'
+import { engineSocketOf, keyFileIn, wakeSocketOf } from './channel.ts'
+import { openDataKey } from './data-key.ts'
 import type { Role } from './role.ts'
 
 export const serverRole: Role = async ({ config, runDir, stateDir, databaseUrl, log }) => {
@@ -23,7 +23,7 @@ export const serverRole: Role = async ({ config, runDir, stateDir, databaseUrl, 
     engine: connectEngine({ socketPath: engineSocketOf(runDir) }),
     clock: systemClock,
     log,
-    secretKey: await loadSecretKey(join(stateDir, 'secret.key')),
+    secretKey: await openDataKey({ db, keyFile: keyFileIn(stateDir) }),
     failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
   })
   // Before anyone can ask for a unit, the engine's machines and the database's units must agree.

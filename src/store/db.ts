@@ -7,6 +7,7 @@ import type { Log } from '../lib/log.ts'
 import type { AuditTable } from './audit.ts'
 import type { BootFilesTable } from './boot-files.ts'
 import type { CredentialsTable } from './credentials.ts'
+import type { DataKeysTable } from './data-keys.ts'
 import type { EndpointsTable } from './endpoints.ts'
 import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
@@ -37,6 +38,7 @@ export type Database = {
   endpoints: EndpointsTable
   forks: ForksTable
   rate_windows: RateWindowsTable
+  data_keys: DataKeysTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

@@ -1,5 +1,5 @@
-// What the client that used a credential last said of itself, and how much of its rates each has spent lately. Rates are
-// not worth a log of their own: a crash of Postgres forgets them.
+// What the client that used a credential last said of itself, how much of its rates each has spent lately, and the key
+// that secrets are sealed with. Rates are not worth a log of their own: a crash of Postgres forgets them.
 
 import { type Kysely, sql } from 'kysely'
 
@@ -13,5 +13,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       spent jsonb not null,
       revision bigint not null
     ) with (fillfactor = 50);
+
+    create table data_keys (
+      id text primary key,
+      sealed bytea not null,
+      sealed_by text not null
+    );
   `.execute(db)
 }
