@@ -49,7 +49,11 @@ type Reply = {
   stream: (stream: EventStream) => Promise<void>
 }
 
-export type Operations = { run(request: Request, reply: Reply): Promise<void> }
+export type Operations = {
+  run(request: Request, reply: Reply): Promise<void>
+  /** Resolves when those that have begun have ended, also such as nobody waits for any more. */
+  ended(): Promise<void>
+}
 
 const RECHECK_EVERY_MS = 4 * SECOND
 
@@ -69,19 +73,31 @@ export function createOperations(app: App): Operations {
     rates: createRateLimits(app),
     audit: createAuditTrail(app),
   }
+  const underWay = new Set<Promise<void>>()
   return {
     run: async (request, reply) => {
-      if (request.route.auth === 'none') return await runOpen(app, request, reply)
-      const caller = await authenticate(gate, request)
-      const call = gate.audit.begin(caller, {
-        requestId: request.requestId,
-        action: request.route.action,
-        via: viaOf(caller),
-        ...agentBehind(request.presented.userAgent),
-      })
-      await runAudited(gate, caller, call, request, reply)
+      const running =
+        request.route.auth === 'none' ? runOpen(app, request, reply) : runFor(gate, request, reply)
+      underWay.add(running)
+      try {
+        await running
+      } finally {
+        underWay.delete(running)
+      }
     },
+    ended: async () => void (await Promise.allSettled(underWay)),
   }
+}
+
+async function runFor(gate: Gate, request: Request, reply: Reply): Promise<void> {
+  const caller = await authenticate(gate, request)
+  const call = gate.audit.begin(caller, {
+    requestId: request.requestId,
+    action: request.route.action,
+    via: viaOf(caller),
+    ...agentBehind(request.presented.userAgent),
+  })
+  await runAudited(gate, caller, call, request, reply)
 }
 
 /** Without a caller there is nobody to limit and no row to write. */
