@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util'
 import Fastify from 'fastify'
 import { createKey } from '../src/domain/credentials/keys.ts'
 import { widePolicy } from '../src/domain/credentials/wide-policy.ts'
-import { createAccount } from '../src/domain/teams/accounts.ts'
+import { createAccount } from '../src/domain/accounts/create.ts'
 import { silentLog } from '../src/lib/log.ts'
 import { runOrThrow } from '../src/lib/process.ts'
 import { openDatabase } from '../src/store/db.ts'
@@ -119,6 +119,7 @@ async function runBenchmark(): Promise<void> {
       admin: false,
       plan: 'team',
       paysAsItGoes: true,
+      freeCreditsCents: 0,
       createdAt: new Date(),
     })
   }

@@ -9,6 +9,7 @@ import { type Clock, SECOND } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
 import type { Failpoints } from './lib/failpoints.ts'
 import type { Log } from './lib/log.ts'
+import type { DeliverMail } from './lib/mail-transport.ts'
 import { createFreshFlight, type FreshFlight } from './lib/fresh-flight.ts'
 import { createKeyedLock, type KeyedLock } from './lib/keyed-lock.ts'
 import { recent } from './lib/recent.ts'
@@ -28,6 +29,8 @@ export type AppParts = {
   /** Seals secrets and boot files at rest. */
   secretKey: SecretKey
   failpoints: Failpoints
+  /** For domain/mail/deliver.ts: what is to be told is posted (domain/mail/post.ts). */
+  deliverMail: DeliverMail
 }
 
 export type App = AppParts & {

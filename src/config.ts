@@ -3,6 +3,7 @@
 
 import { resolve } from 'node:path'
 import { durationMs } from './lib/duration.ts'
+import { emailPattern } from './lib/email.ts'
 
 export type Address = { host: string; port: number }
 
@@ -14,6 +15,15 @@ export type AcmeSettings = {
   caFile: string | null
   /** A program that sets records of DNS: with it there is one certificate for all names below the domain. */
   dnsHook: string | null
+}
+
+/** This service at a provider that people sign in with. */
+export type ProviderClient = {
+  clientId: string
+  clientSecret: string
+  /** Where the provider is; GitHub's API has an address of its own. */
+  url: string
+  apiUrl: string
 }
 
 export type Config = {
@@ -60,6 +70,12 @@ export type Config = {
   rates: { requests: number; creations: number; execs: number }
   /** How long calls stay in the audit log; 0: for ever. */
   auditDays: number
+  /** Without a server mails are written into a folder. */
+  mail: { smtpUrl: string | null; from: string }
+  /** Who answers questions; null: the first account that is an admin's. */
+  supportEmail: string | null
+  signIn: { github: ProviderClient | null; google: ProviderClient | null }
+  freeCreditsCents: number
 }
 
 type Env = Record<string, string | undefined>
@@ -107,7 +123,50 @@ export function loadConfig(env: Env = process.env): Config {
       execs: wholeNumber(env, 'BERTH_RATE_EXECS', 120),
     },
     auditDays: wholeNumber(env, 'BERTH_AUDIT_DAYS', 90),
+    mail: {
+      smtpUrl: urlOf(env, 'BERTH_SMTP_URL', ['smtp:', 'smtps:']),
+      from: emailAddress(env, 'BERTH_MAIL_FROM') ?? `berth@${domain}`,
+    },
+    supportEmail: emailAddress(env, 'BERTH_SUPPORT_EMAIL'),
+    signIn: signInClients(env),
+    freeCreditsCents: wholeNumber(env, 'BERTH_FREE_CREDITS_CENTS', 500),
   }
+}
+
+/** For roles that mail nothing and sign nobody in. */
+export function withoutSecrets(config: Config): Config {
+  return {
+    ...config,
+    mail: { ...config.mail, smtpUrl: null },
+    signIn: { github: null, google: null },
+  }
+}
+
+function signInClients(env: Env): Config['signIn'] {
+  const githubUrl = urlOf(env, 'BERTH_GITHUB_URL', ['https:', 'http:']) ?? 'https://github.com'
+  const githubApi = urlOf(env, 'BERTH_GITHUB_API_URL', ['https:', 'http:']) ?? 'https://api.github.com'
+  const googleUrl = urlOf(env, 'BERTH_GOOGLE_URL', ['https:', 'http:']) ?? 'https://accounts.google.com'
+  return {
+    github: providerClient(env, ['BERTH_GITHUB_CLIENT_ID', 'BERTH_GITHUB_CLIENT_SECRET'], {
+      url: githubUrl,
+      apiUrl: githubApi,
+    }),
+    google: providerClient(env, ['BERTH_GOOGLE_CLIENT_ID', 'BERTH_GOOGLE_CLIENT_SECRET'], {
+      url: googleUrl,
+      apiUrl: googleUrl,
+    }),
+  }
+}
+
+function providerClient(
+  env: Env,
+  [idName, secretName]: readonly [string, string],
+  urls: { url: string; apiUrl: string },
+): ProviderClient | null {
+  const [clientId, clientSecret] = [env[idName], env[secretName]]
+  if (!clientId && !clientSecret) return null
+  if (clientId && clientSecret) return { clientId, clientSecret, ...urls }
+  throw new Error(`${idName} and ${secretName} must be set together`)
 }
 
 function tlsFiles(env: Env): Config['tlsFiles'] {
@@ -164,6 +223,21 @@ function urlBelow(env: Env, name: string, domain: string): string | null {
   throw new Error(
     `${name} must be http or https, BERTH_DOMAIN and a port, as "https://${domain}:443", not "${text}"`,
   )
+}
+
+/** Such a URL may hold a password, so the refusal does not repeat it. */
+function urlOf(env: Env, name: string, protocols: readonly string[]): string | null {
+  const text = env[name]
+  if (text === undefined) return null
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url && protocols.includes(url.protocol) && url.hostname !== '') return text.replace(/\/$/, '')
+  throw new Error(`${name} must be a URL that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`)
+}
+
+function emailAddress(env: Env, name: string): string | null {
+  const text = env[name]
+  if (text === undefined || emailPattern.test(text)) return text ?? null
+  throw new Error(`${name} must be an email address, not "${text}"`)
 }
 
 function port(env: Env, name: string): number | null {

@@ -1,15 +1,21 @@
 // The work nobody asks for: it takes no input, reads the store, and may run twice and in two processes.
 
 import type { App } from './app.ts'
+import { chargeMeters } from './domain/billing/charge.ts'
+import { recountLedger } from './domain/billing/recount.ts'
 import { forgetOldRates } from './domain/credentials/rate-limit.ts'
 import { resumeForks } from './domain/forks/way.ts'
 import { forgetOldAuditRows } from './domain/audit/forget.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
+import { forgetAllowances } from './domain/allowances/spend.ts'
+import { deliverMails } from './domain/mail/deliver.ts'
+import { forgetSignIns } from './domain/providers/forget.ts'
 import { followWallClock } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
 import { watchExits } from './domain/units/exits.ts'
 import { reconcileMachines, resumePassingUnits } from './domain/units/reconcile.ts'
+import { enforceLimits } from './domain/units/limits.ts'
 import { coolFrozenUnits, giveMemoryBack, sleepIdleUnits } from './domain/units/idle.ts'
 import { watchTraffic } from './domain/units/traffic.ts'
 import { MINUTE, SECOND } from './lib/clock.ts'
@@ -24,6 +30,12 @@ const loops = [
   { name: 'resume forks', everyMs: 5 * SECOND, round: resumeForks },
   { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },
   { name: 'follow the wall clock', everyMs: SECOND, round: followWallClock },
+  { name: 'enforce limits', everyMs: 5 * SECOND, round: enforceLimits },
+  { name: 'charge meters', everyMs: MINUTE, round: chargeMeters },
+  { name: 'recount the ledger', everyMs: 5 * MINUTE, round: recountLedger },
+  { name: 'deliver mails', everyMs: SECOND, round: deliverMails },
+  { name: 'forget old sign-ins', everyMs: MINUTE, round: forgetSignIns },
+  { name: 'forget old allowances', everyMs: MINUTE, round: forgetAllowances },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
   { name: 'forget old rates', everyMs: 10 * SECOND, round: forgetOldRates },
   { name: 'forget old audit rows', everyMs: 10 * SECOND, round: forgetOldAuditRows },

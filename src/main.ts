@@ -1,4 +1,5 @@
-// Berth's one program. `all` supervises the roles; `doctor`, `sign-in` and `rotate-key` are commands of the operator.
+// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `rotate-key`, `team` and `credits` are commands
+// of the operator.
 // Each loads only what it needs.
 
 import { loadConfig } from './config.ts'
@@ -11,6 +12,8 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
   doctor: async () => (await import('./doctor/doctor.ts')).runDoctor(loadConfig()),
   'rotate-key': async () => (await import('./supervisor/rotate-key.ts')).rotateKey(loadConfig()),
   'sign-in': async (args) => (await import('./supervisor/sign-in.ts')).printSignInLink(loadConfig(), args),
+  team: async (args) => (await import('./supervisor/team.ts')).runTeamCommand(loadConfig(), args),
+  credits: async (args) => (await import('./supervisor/credits.ts')).runCreditsCommand(loadConfig(), args),
 
   // Started by the supervisor, which tells them their settings.
   engine: async () => runRole('engine', (await import('./roles/engine.ts')).engineRole),

@@ -24,11 +24,18 @@ export const pageHeaders = {
   'referrer-policy': 'strict-origin',
 }
 
-/** A whole page around trusted markup; whatever comes from outside goes through `escapeHtml` first. */
-export function htmlPage(title: string, markup: string): string {
+/**
+ * A whole page around trusted markup; whatever comes from outside goes through `escapeHtml` first. `goTo`: where the
+ * browser goes on by itself.
+ */
+export function htmlPage(
+  title: string,
+  markup: string,
+  { goTo = null }: { goTo?: string | null } = {},
+): string {
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title><style>${style}</style></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${goTo === null ? '' : `<meta http-equiv="refresh" content="0; url=${escapeHtml(goTo)}">`}<title>${escapeHtml(title)}</title><style>${style}</style></head>
 <body><h1>${escapeHtml(title)}</h1>
 ${markup}
 </body></html>

@@ -6,7 +6,7 @@ import { AppError } from '../contract/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { errorEnvelope } from './errors.ts'
 
-type Headers = Record<string, string>
+type Headers = Record<string, string | string[]>
 
 export function sendJson(
   response: ServerResponse,

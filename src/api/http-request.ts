@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Presented } from '../domain/credentials/authenticate.ts'
 import { newId } from '../lib/ids.ts'
-import { readSessionCookie } from './session-cookie.ts'
+import { readCookie } from './cookies.ts'
 
 /** A caller's own id is kept where it cannot break a header or a log line (spec 7), else we give one. */
 export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
@@ -11,11 +11,25 @@ export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
   return typeof own === 'string' && /^[\x21-\x7e]{1,128}$/.test(own) ? own : newId('request')
 }
 
-export function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented {
+/** Who sends a request and how, as far as an operation asks. */
+export function senderOf(request: IncomingMessage, publicUrl: string) {
+  const { headers } = request
+  return {
+    presented: presentedBy(headers, publicUrl),
+    peer: request.socket.remoteAddress ?? '',
+    userAgent: userAgentOf(headers),
+    fromOwnPages: isFromOwnPages(request, publicUrl),
+    wantsStream: acceptsStream(headers),
+    lastEventId: lastEventIdOf(headers),
+    idempotencyKey: idempotencyKeyOf(request),
+  }
+}
+
+function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented {
   const team = headers['x-berth-team']
   return {
     authorization: headers.authorization ?? null,
-    sessionToken: readSessionCookie(headers.cookie, publicUrl),
+    sessionToken: readCookie(headers.cookie, 'session', publicUrl),
     team: typeof team === 'string' ? team : null,
     userAgent: userAgentOf(headers),
   }
@@ -23,18 +37,21 @@ export function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Pr
 
 /**
  * Whether a browser sends this from a page of ours. Browsers name the page's origin on every request that
- * is unsafe or crosses origins, and no page can forge it; cookies alone say nothing about who asks.
+ * is unsafe or crosses origins, and no page can forge it; cookies alone say nothing about who asks. What units
+ * serve can be of our site and is not ours.
  */
 export function isFromOwnPages({ method, headers }: IncomingMessage, publicUrl: string): boolean {
-  if (headers['sec-fetch-site'] === 'cross-site')
+  const site = headers['sec-fetch-site']
+  if (site === 'cross-site' || site === 'same-site') {
     return method === 'GET' && headers['sec-fetch-mode'] === 'navigate'
+  }
   if (headers.origin === undefined) return method === 'GET'
   if (!URL.canParse(headers.origin)) return false
   const origin = new URL(headers.origin)
   return origin.origin === new URL(publicUrl).origin || origin.host === headers.host
 }
 
-export function acceptsStream(headers: IncomingHttpHeaders): boolean {
+function acceptsStream(headers: IncomingHttpHeaders): boolean {
   return (headers.accept ?? '').toLowerCase().includes('text/event-stream')
 }
 
@@ -44,13 +61,13 @@ function userAgentOf(headers: IncomingHttpHeaders): string | null {
   return kept === '' ? null : kept
 }
 
-export function lastEventIdOf(headers: IncomingHttpHeaders): string | null {
+function lastEventIdOf(headers: IncomingHttpHeaders): string | null {
   const id = headers['last-event-id']
   return typeof id === 'string' && id !== '' ? id : null
 }
 
 /** Where it is sent twice its schema gets both and refuses them. */
-export function idempotencyKeyOf({ headersDistinct }: IncomingMessage): unknown {
+function idempotencyKeyOf({ headersDistinct }: IncomingMessage): unknown {
   const values = headersDistinct['idempotency-key'] ?? []
   return values.length > 1 ? values : (values[0] ?? null)
 }

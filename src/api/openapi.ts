@@ -76,7 +76,7 @@ const lowerCase = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE
 
 /** Without credentials and input there is little that can go wrong. */
 function commonErrorsOf({ auth }: Route): readonly ErrorStatus[] {
-  return auth === 'caller' ? commonErrors : [400, 500]
+  return auth === 'caller' ? commonErrors : [400, 429, 500, 503]
 }
 
 /** `unit.file.write` by PUT and by POST are one action, so the method is part of the id. */

@@ -12,6 +12,7 @@ import {
   createAuditTrail,
   type Via,
 } from '../domain/audit/audit.ts'
+import { actIn } from '../domain/credentials/act-in.ts'
 import { type Authenticate, createAuthenticate, type Presented } from '../domain/credentials/authenticate.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
 import { createFailedAttempts, type FailedAttempts } from '../domain/credentials/failed-attempts.ts'
@@ -76,8 +77,7 @@ export function createOperations(app: App): Operations {
   const underWay = new Set<Promise<void>>()
   return {
     run: async (request, reply) => {
-      const running =
-        request.route.auth === 'none' ? runOpen(app, request, reply) : runFor(gate, request, reply)
+      const running = (request.route.auth === 'none' ? runOpen : runFor)(gate, request, reply)
       underWay.add(running)
       try {
         await running
@@ -100,13 +100,19 @@ async function runFor(gate: Gate, request: Request, reply: Reply): Promise<void>
   await runAudited(gate, caller, call, request, reply)
 }
 
-/** Without a caller there is nobody to limit and no row to write. */
-async function runOpen(app: App, request: Request, reply: Reply): Promise<void> {
-  const { route } = request
-  const prepared = route.prepare(await readInput(request))
-  const answered = await prepared.run(app, request, null)
-  if (answered.kind === 'stream') await reply.stream(answered.stream)
-  else reply.json(route.status, answered.body)
+/** Without a caller there is no row to write; whoever asks for what is not there is limited as one who guesses keys. */
+async function runOpen({ app, attempts }: Gate, request: Request, reply: Reply): Promise<void> {
+  const { route, peer } = request
+  attempts.check(peer, '')
+  try {
+    const prepared = route.prepare(await readInput(request))
+    const answered = await prepared.run(app, request, null)
+    if (answered.kind === 'stream') await reply.stream(answered.stream)
+    else reply.json(route.status, answered.body)
+  } catch (error) {
+    if (toAppError(error).status === 404) attempts.failed(peer)
+    throw error
+  }
 }
 
 async function authenticate({ authenticate, attempts }: Gate, request: Request): Promise<Caller> {
@@ -133,11 +139,11 @@ async function runAudited(
   const { route } = request
   let answer: () => void = () => {}
   try {
-    const prepared = await accept(gate, caller, call, request)
+    const { prepared, acting } = await accept(gate, caller, call, request)
     if (route.kind === 'change') await call.open()
-    const answered = await prepared.run(gate.app, request, caller)
+    const answered = await prepared.run(gate.app, request, acting)
     if (answered.kind === 'stream') {
-      await whileAllowed(gate, request, () => reply.stream(answered.stream))
+      await whileAllowed(gate, acting, request, () => reply.stream(answered.stream))
     } else {
       call.result(answered.outcome)
       answer = () => reply.json(route.status, answered.body)
@@ -153,25 +159,39 @@ async function runAudited(
 }
 
 /** The checks that come before anything happens. */
-async function accept(gate: Gate, caller: Caller, call: AuditedCall, request: Request): Promise<Prepared> {
+async function accept(
+  gate: Gate,
+  caller: Caller,
+  call: AuditedCall,
+  request: Request,
+): Promise<{ prepared: Prepared; acting: Caller }> {
   const { route } = request
   if (caller.kind === 'session' && !request.fromOwnPages) {
     throw forbidden('A session can be used from the pages of this service only; elsewhere use an API key.')
   }
   await gate.rates.spend(caller.credentialId, route.rate)
   const prepared = route.prepare(await readInput(request))
-  call.describe({ target: prepared.target, input: prepared.record })
-  return prepared
+  const { target, record: input, team } = prepared
+  call.describe({ target, input, teamId: caller.teamId })
+  if (team === null) return { prepared, acting: caller }
+  const acting = await actIn(gate.app, caller, team)
+  call.describe({ target, input, teamId: acting.teamId })
+  return { prepared, acting }
 }
 
 async function readInput({ params, query, idempotencyKey, readBody }: Request): Promise<RawInput> {
   return { params, query, idempotencyKey, body: await readBody() }
 }
 
-/** A stream can outlive its credential: it ends within seconds of it (reliability S5). */
-async function whileAllowed(gate: Gate, request: Request, work: () => Promise<void>): Promise<void> {
+/** A stream can outlive its credential, or a membership: it ends within seconds of it (reliability S5, S26). */
+async function whileAllowed(
+  gate: Gate,
+  caller: Caller,
+  request: Request,
+  work: () => Promise<void>,
+): Promise<void> {
   const done = new AbortController()
-  const watching = endWithCredential(gate, request, done.signal)
+  const watching = endWithCredential(gate, caller, request, done.signal)
   try {
     await work()
   } finally {
@@ -180,11 +200,18 @@ async function whileAllowed(gate: Gate, request: Request, work: () => Promise<vo
   }
 }
 
-async function endWithCredential(gate: Gate, request: Request, done: AbortSignal): Promise<void> {
+async function endWithCredential(
+  gate: Gate,
+  { teamId }: Caller,
+  request: Request,
+  done: AbortSignal,
+): Promise<void> {
+  // The team the stream began in, not the one the session acts in by now.
+  const presented = { ...request.presented, team: teamId }
   while (!done.aborted && !request.signal.aborted) {
     try {
       await gate.app.clock.sleep(RECHECK_EVERY_MS, done)
-      await gate.authenticate(request.presented)
+      await gate.authenticate(presented, { remember: false })
     } catch (error) {
       const known = toAppError(error)
       if (!done.aborted && (known.status === 401 || known.status === 403)) request.abort(known)

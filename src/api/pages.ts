@@ -4,13 +4,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
 import type { App } from '../app.ts'
+import type { AppError } from '../contract/errors.ts'
 import { type Body, readBody } from './body.ts'
 import { logError, payloadTooLarge, toAppError } from './errors.ts'
 import { escapeHtml, htmlPage, pageHeaders } from './html.ts'
 import { send, sendError, sendJson } from './http-answer.ts'
 import { isFromOwnPages } from './http-request.ts'
-import type { Page } from './page.ts'
-import { readSessionCookie } from './session-cookie.ts'
+import { readCookie } from './cookies.ts'
+import { providerPages } from './sign-in-providers.ts'
+import { invitePages } from './invite-pages.ts'
+import type { Page, PageRequest } from './page.ts'
 import { signInPages } from './sign-in.ts'
 
 /** Says what this is to whoever opens the bare address. */
@@ -28,7 +31,7 @@ const front: Page = {
   },
 }
 
-export const pages: readonly Page[] = [front, ...signInPages]
+export const pages: readonly Page[] = [front, ...signInPages, ...providerPages, ...invitePages]
 
 const formBody: Omit<Body<unknown>, 'parse'> = {
   kind: 'bytes',
@@ -42,7 +45,7 @@ export async function answerPage(
   page: Page,
   request: IncomingMessage,
   response: ServerResponse,
-  requestId: string,
+  { requestId, params, perform }: { requestId: string } & Pick<PageRequest, 'params' | 'perform'>,
 ): Promise<void> {
   try {
     const body = page.method === 'POST' ? await readBody(request, formBody) : ''
@@ -50,14 +53,36 @@ export async function answerPage(
     const answer = await page.answer(app, {
       query: new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?')) : ''),
       form: new URLSearchParams(body.toString()),
-      sessionToken: readSessionCookie(request.headers.cookie, app.config.publicUrl),
+      sessionToken: readCookie(request.headers.cookie, 'session', app.config.publicUrl),
+      providerToken: readCookie(request.headers.cookie, 'provider', app.config.publicUrl),
+      peer: request.socket.remoteAddress ?? '',
       fromOwnPages: isFromOwnPages(request, app.config.publicUrl),
-      wantsHtml: (request.headers.accept ?? '').includes('text/html'),
+      wantsHtml: acceptsHtml(request),
+      params,
+      perform,
     })
     if ('json' in answer) sendJson(response, answer.status, answer.json)
     else send(response, answer.status, answer.html, { ...pageHeaders, ...answer.headers })
   } catch (error) {
     logError(app.log, error, requestId)
-    sendError(response, toAppError(error), requestId)
+    const known = toAppError(error)
+    if (acceptsHtml(request)) sendErrorPage(response, known, requestId)
+    else sendError(response, known, requestId)
   }
+}
+
+function acceptsHtml({ headers }: IncomingMessage): boolean {
+  return (headers.accept ?? '').includes('text/html')
+}
+
+function sendErrorPage(response: ServerResponse, error: AppError, requestId: string): void {
+  const { status, message, retryAfterS } = error
+  const markup = `
+<p>${escapeHtml(message)}</p>
+<p><a href="/sign-in">Sign in</a> · <a href="/account">Your account</a></p>
+<p><small>${escapeHtml(requestId)}</small></p>`
+  send(response, status, htmlPage('This did not work', markup), {
+    ...pageHeaders,
+    ...(retryAfterS === null ? {} : { 'retry-after': String(retryAfterS) }),
+  })
 }

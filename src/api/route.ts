@@ -64,6 +64,8 @@ type Definition<P, Q, B, R, C> = {
   events: Record<string, z.ZodType>
   /** Statuses beyond those every route may answer. */
   errors: readonly ErrorStatus[]
+  /** The team a call is about, where its path names one: the caller acts there (credentials/act-in.ts). */
+  team?: (input: Input<P, Q, B>) => string
   /** The id a call is about. */
   target: (input: Input<P, Q, B>) => string | null
   /** What of the input the audit row keeps: never contents or secrets (spec 2.12). */
@@ -87,6 +89,7 @@ type Answered = { kind: 'json'; body: unknown; outcome: Outcome } | { kind: 'str
 
 /** A call whose input has been accepted. */
 export type Prepared = {
+  team: string | null
   target: string | null
   record: Record<string, unknown> | null
   run: (app: App, context: OpenContext, caller: Caller | null) => Promise<Answered>
@@ -182,7 +185,7 @@ function erase<P, Q, B, R, C>(
   kind: Pick<Route, 'auth' | 'takesIdempotencyKey'>,
   handle: Handle<P, Q, B, R>,
 ): Route {
-  const { outcome, record, target, handle: _typed, ...described } = definition
+  const { outcome, record, target, team, handle: _typed, ...described } = definition
   return {
     ...described,
     ...kind,
@@ -194,6 +197,7 @@ function erase<P, Q, B, R, C>(
       const key = kind.takesIdempotencyKey ? readKey(raw) : null
       const keyed = key === null ? null : { key, request: fingerprint(input, raw) }
       return {
+        team: team?.(input) ?? null,
         target: target(input),
         record: key === null ? record(input) : { ...record(input), idempotencyKey: maskText(key) },
         run: async (app, context, caller) => {
@@ -221,10 +225,12 @@ function whole<R>(result: R | EventStream): R {
 
 function idOf(params: unknown): string {
   const id = z.object({ id: z.string() }).safeParse(params)
+  // A token in a path is nobody's to read again, in an answer neither.
   return id.success ? id.data.id : ''
 }
 
 export const noParams = z.strictObject({})
 export const noQuery = z.strictObject({})
 /** No id has other characters; what has is unknown, and never reaches a query. */
-export const idParams = z.strictObject({ id: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/) })
+export const pathId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
+export const idParams = z.strictObject({ id: pathId })

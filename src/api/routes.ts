@@ -6,9 +6,14 @@ import { agentRoutes } from './agents.ts'
 import { auditRoutes } from './audit.ts'
 import { noBody } from './body.ts'
 import { forkRoutes } from './forks.ts'
+import { inviteRoutes } from './invites.ts'
+import { meRoutes } from './me.ts'
+import { memberRoutes } from './members.ts'
 import { openApiDocument } from './openapi.ts'
 import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
 import { stackRoutes } from './stacks.ts'
+import { supportRoutes } from './support.ts'
+import { teamRoutes } from './teams.ts'
 import { unitRoutes } from './units.ts'
 
 const describeService = defineOpenRoute({
@@ -37,5 +42,10 @@ export const routes: readonly Route[] = [
   ...forkRoutes,
   ...agentRoutes,
   ...auditRoutes,
+  ...teamRoutes,
+  ...memberRoutes,
+  ...inviteRoutes,
+  ...meRoutes,
+  ...supportRoutes,
   describeService,
 ]

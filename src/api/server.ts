@@ -3,6 +3,7 @@
 // once their sender is known.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { App } from '../app.ts'
 import { AppError } from '../contract/errors.ts'
@@ -13,6 +14,7 @@ import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
 import { refuseMalformed, sendError, sendJson } from './http-answer.ts'
 import * as http from './http-request.ts'
 import { createOperations, type Operations } from './operation.ts'
+import type { Page, PageRequest } from './page.ts'
 import { answerPage, pages } from './pages.ts'
 import { methodsOfPath } from './paths.ts'
 import type { Route } from './route.ts'
@@ -61,7 +63,7 @@ export function createServer(app: App): FastifyInstance {
       serveRoute(app, operations, route, stopping.signal, begin(request, reply))
     server.route({
       method: route.method,
-      url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+      url: framePath(route.path),
       handler: serve,
       // All it can mean is a media type the framework cannot parse: the operation refuses that itself.
       errorHandler: (_error, request, reply) => void serve(request, reply),
@@ -70,11 +72,9 @@ export function createServer(app: App): FastifyInstance {
   for (const page of pages) {
     server.route({
       method: page.method,
-      url: page.path,
-      handler: async (request, reply) => {
-        const { id, request: incoming, response } = begin(request, reply)
-        await answerPage(app, page, incoming, response, id)
-      },
+      url: framePath(page.path),
+      handler: async (request, reply) =>
+        await servePage(app, operations, page, stopping.signal, begin(request, reply)),
     })
   }
   server.setNotFoundHandler((request, reply) => sendUnknownPath(begin(request, reply)))
@@ -90,6 +90,11 @@ function begin(request: FastifyRequest, reply: FastifyReply): Exchange {
   return { id: request.id, request: request.raw, response: reply.raw, params: request.params }
 }
 
+/** Parameters as the framework writes them. */
+function framePath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1')
+}
+
 async function serveRoute(
   app: App,
   operations: Operations,
@@ -97,26 +102,17 @@ async function serveRoute(
   stopping: AbortSignal,
   { id, request, response, params }: Exchange,
 ): Promise<void> {
-  const { headers } = request
-  const gone = new AbortController()
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort(callerGone())
-  })
+  const gone = goneWith(response)
   const signal = AbortSignal.any([gone.signal, stopping])
   try {
     await operations.run(
       {
+        ...http.senderOf(request, app.config.publicUrl),
         requestId: id,
         route,
         params,
         query: http.queryOf(request.url ?? ''),
         readBody: () => readBody(request, route.body),
-        presented: http.presentedBy(headers, app.config.publicUrl),
-        peer: request.socket.remoteAddress ?? '',
-        fromOwnPages: http.isFromOwnPages(request, app.config.publicUrl),
-        wantsStream: http.acceptsStream(headers),
-        lastEventId: http.lastEventIdOf(headers),
-        idempotencyKey: http.idempotencyKeyOf(request),
         signal,
         abort: (reason) => gone.abort(reason),
         markReplayed: () => response.setHeader('idempotent-replayed', 'true'),
@@ -130,6 +126,55 @@ async function serveRoute(
     logError(app.log, error, id)
     sendError(response, toAppError(error), id)
   }
+}
+
+async function servePage(
+  app: App,
+  operations: Operations,
+  page: Page,
+  stopping: AbortSignal,
+  { id, request, response, params }: Exchange,
+): Promise<void> {
+  const gone = goneWith(response)
+  const perform: PageRequest['perform'] = async (route, routeParams) => {
+    let answered: unknown = null
+    await operations.run(
+      {
+        ...http.senderOf(request, app.config.publicUrl),
+        requestId: id,
+        route,
+        params: routeParams,
+        query: {},
+        // The form's fields are the page's.
+        readBody: async () => Buffer.alloc(0),
+        signal: AbortSignal.any([gone.signal, stopping]),
+        abort: (reason) => gone.abort(reason),
+        markReplayed: () => {},
+      },
+      {
+        json: (_status, body) => {
+          answered = body
+        },
+        stream: async () => {
+          throw new TypeError('a page shows no streams')
+        },
+      },
+    )
+    return answered
+  }
+  await answerPage(app, page, request, response, {
+    requestId: id,
+    params: z.record(z.string(), z.string()).parse(params),
+    perform,
+  })
+}
+
+function goneWith(response: ServerResponse): AbortController {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(callerGone())
+  })
+  return gone
 }
 
 function sendUnknownPath({ id, request, response }: Exchange): void {

@@ -68,6 +68,11 @@ export function quotaExceeded(message: string, details: unknown): AppError {
   return new AppError('quota_exceeded', 402, message, { details })
 }
 
+/** The team is out of credits. */
+export function paymentRequired(message: string, details: unknown): AppError {
+  return new AppError('payment_required', 402, message, { details })
+}
+
 export function rateLimited(message: string, retryAfterS: number): AppError {
   return new AppError('quota_exceeded', 429, message, { retryAfterS })
 }

@@ -45,4 +45,5 @@ export const limits = {
   userNameLength: 80,
   teamNameLength: { min: 2, max: 60 },
   inviteEmailLength: 254,
+  supportMessageLength: 10_000,
 } as const

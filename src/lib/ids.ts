@@ -10,11 +10,15 @@ const idPrefixes = {
   fork: 'fork',
   team: 'team',
   user: 'user',
+  invite: 'inv',
   credential: 'cred',
   endpoint: 'ep',
   audit: 'audit',
+  credit: 'credit',
   session: 'sess',
   request: 'req',
+  mail: 'mail',
+  ticket: 'ticket',
 } as const satisfies Record<string, string>
 
 export type IdKind = keyof typeof idPrefixes

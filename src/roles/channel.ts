@@ -45,6 +45,9 @@ export const wakeSocketOf = (runDir: string) => `${serverDirOf(runDir)}/wake.soc
 /** Within the server's own directory: what opens the key that secrets are sealed with (data-key.ts). */
 export const keyFileIn = (stateDir: string) => `${stateDir}/secret.key`
 
+/** Where the server finds the folder for mails, `mail` of the data directory. */
+export const mailDirOf = (runDir: string) => `${runDir}/mail`
+
 /** Within the gateway's own directory: chain and key (supervisor/certificates.ts, gateway/certificates.ts). */
 export const certificateFileIn = (stateDir: string) => `${stateDir}/tls.pem`
 

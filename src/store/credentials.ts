@@ -150,8 +150,7 @@ export async function countLiveCredentials(
     .selectFrom('credentials')
     .select((select) => select.fn.countAll<bigint>().as('count'))
     .where('team_id', '=', teamId)
-    .where('revoked_at', 'is', null)
-    .where(sql<boolean>`coalesce((policy->>'expiresAt')::timestamptz > ${now}, true)`)
+    .where(isLive(now))
     .executeTakeFirstOrThrow()
   return Number(count)
 }
@@ -192,4 +191,52 @@ export async function revokeCredential(
     .where('revoked_at', 'is', null)
     .executeTakeFirst()
   return result.numUpdatedRows === 1n
+}
+
+/** Keys of the team that this person made and that can be used now. */
+export async function listLiveKeysOf(
+  db: Kysely<Database>,
+  { teamId, createdBy, now }: { teamId: string; createdBy: string; now: Date },
+): Promise<{ id: string; name: string; prefix: string }[]> {
+  return await db
+    .selectFrom('credentials')
+    .select(['id', 'name', 'prefix'])
+    .where('team_id', '=', teamId)
+    .where('created_by', '=', createdBy)
+    .where('kind', '=', 'key')
+    .where(isLive(now))
+    .orderBy('id')
+    .execute()
+}
+
+/** The OAuth clients that this person connected: they act in his place. */
+export async function revokeClientsOf(
+  db: Kysely<Database>,
+  { teamId, createdBy, at }: { teamId: string; createdBy: string; at: Date },
+): Promise<void> {
+  await db
+    .updateTable('credentials')
+    .set({ revoked_at: at })
+    .where('team_id', '=', teamId)
+    .where('created_by', '=', createdBy)
+    .where('kind', '=', 'oauth')
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+/** Whatever kind they are. */
+export async function revokeCredentials(
+  db: Kysely<Database>,
+  { teamId, at }: { teamId: string; at: Date },
+): Promise<void> {
+  await db
+    .updateTable('credentials')
+    .set({ revoked_at: at })
+    .where('team_id', '=', teamId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+function isLive(now: Date) {
+  return sql<boolean>`revoked_at is null and coalesce((policy->>'expiresAt')::timestamptz > ${now}, true)`
 }

@@ -4,16 +4,22 @@ import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import type { AllowancesTable } from './allowances.ts'
 import type { AuditTable } from './audit.ts'
 import type { BootFilesTable } from './boot-files.ts'
+import type { BalancesTable, ChargesTable, UsageDaysTable } from './charges.ts'
 import type { CredentialsTable } from './credentials.ts'
+import type { CreditsTable } from './credits.ts'
 import type { DataKeysTable } from './data-keys.ts'
 import type { EndpointsTable } from './endpoints.ts'
 import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
+import type { IdentitiesTable, ProviderSignInsTable } from './identities.ts'
+import type { MetersTable } from './meters.ts'
+import type { InvitesTable } from './invites.ts'
+import type { MailsTable } from './mails.ts'
 import type { RateWindowsTable } from './rate-windows.ts'
-import type { RunsTable } from './runs.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
 import type { StacksTable } from './stacks.ts'
@@ -24,19 +30,28 @@ export type Database = {
   users: UsersTable
   teams: TeamsTable
   memberships: MembershipsTable
+  invites: InvitesTable
   credentials: CredentialsTable
   sessions: SessionsTable
   sign_in_links: SignInLinksTable
   audit: AuditTable
   stacks: StacksTable
   units: UnitsTable
-  runs: RunsTable
+  meters: MetersTable
+  charges: ChargesTable
+  usage_days: UsageDaysTable
+  balances: BalancesTable
+  credits: CreditsTable
   secrets: SecretsTable
   boot_files: BootFilesTable
   heartbeats: HeartbeatsTable
   idempotency_keys: IdempotencyKeysTable
   endpoints: EndpointsTable
   forks: ForksTable
+  mails: MailsTable
+  allowances: AllowancesTable
+  identities: IdentitiesTable
+  provider_sign_ins: ProviderSignInsTable
   rate_windows: RateWindowsTable
   data_keys: DataKeysTable
 }

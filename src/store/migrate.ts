@@ -16,7 +16,11 @@ import { up as gatewayPorts } from './migrations/0009-gateway-ports.ts'
 import { up as stacks } from './migrations/0010-stacks.ts'
 import { up as forks } from './migrations/0011-forks.ts'
 import { up as auditLog } from './migrations/0012-audit-log.ts'
+import { up as people } from './migrations/0013-people.ts'
+import { up as teams } from './migrations/0014-teams.ts'
 import { up as limits } from './migrations/0015-limits.ts'
+import { up as ledger } from './migrations/0016-ledger.ts'
+import { up as allowances } from './migrations/0017-allowances.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -31,7 +35,11 @@ const migrations: Record<string, Migration> = {
   '0010-stacks': { up: stacks },
   '0011-forks': { up: forks },
   '0012-audit-log': { up: auditLog },
+  '0013-people': { up: people },
+  '0014-teams': { up: teams },
   '0015-limits': { up: limits },
+  '0016-ledger': { up: ledger },
+  '0017-allowances': { up: allowances },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

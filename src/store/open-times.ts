@@ -18,21 +18,20 @@ export async function moveOpenTimes(
       changed_at = changed_at + ${by}
     where state <> 'destroyed'
   `.execute(db)
-  await splitOpenRuns(db, { from, to })
+  // As much has been counted, and as much of it charged, as before.
+  await sql`
+    update meters set started_at = started_at + ${by}, billed_to = billed_to + ${by} where ended_at is null
+  `.execute(db)
   await sql`update sessions set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
   await sql`update sign_in_links set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
+  await sql`update invites set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
   await sql`update rate_windows set spent_at = spent_at + ${by}, revision = revision + 1`.execute(db)
   await sql`update idempotency_keys set claimed_at = claimed_at + ${by}`.execute(db)
-}
-
-/** A run ends by the old time and another begins by the new one: what was billed is never written anew. */
-async function splitOpenRuns(db: Kysely<Database>, { from, to }: { from: Date; to: Date }): Promise<void> {
+  await sql`update mails set due_at = due_at + ${by}, created_at = created_at + ${by}`.execute(db)
   await sql`
-    with ended as (
-      update runs set ended_at = greatest(started_at, ${from}) where ended_at is null returning *
-    )
-    insert into runs
-      (unit_id, generation, team_id, held_by, size, price_nano_cents_per_hour, started_at)
-    select unit_id, generation, team_id, held_by, size, price_nano_cents_per_hour, ${to} from ended
+    update allowances set
+      spent = array(select at + ${by} from unnest(spent) at order by at),
+      last_spent_at = last_spent_at + ${by}
   `.execute(db)
+  await sql`update provider_sign_ins set expires_at = expires_at + ${by}`.execute(db)
 }

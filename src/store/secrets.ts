@@ -27,3 +27,11 @@ export async function listSecrets(db: Kysely<Database>, ownerIds: string[]): Pro
 export async function deleteSecrets(db: Kysely<Database>, ownerId: string): Promise<void> {
   await db.deleteFrom('secrets').where('owner_id', '=', ownerId).execute()
 }
+
+/** What was generated for any stack of the team. */
+export async function deleteSecretsOfStacks(db: Kysely<Database>, teamId: string): Promise<void> {
+  await db
+    .deleteFrom('secrets')
+    .where('owner_id', 'in', (query) => query.selectFrom('stacks').select('id').where('team_id', '=', teamId))
+    .execute()
+}

@@ -139,3 +139,10 @@ export async function useSignInLink(db: Kysely<Database>, prefix: string, at: Da
     .executeTakeFirst()
   return result.numUpdatedRows === 1n
 }
+
+export async function deleteSignInLinks(
+  db: Kysely<Database>,
+  { expiredBefore }: { expiredBefore: Date },
+): Promise<void> {
+  await db.deleteFrom('sign_in_links').where('expires_at', '<', expiredBefore).execute()
+}

@@ -25,9 +25,15 @@ export type StackRecord = {
   deletedAt: Date | null
 }
 
-/** Until the transaction ends nobody else admits, names or counts anything of this team. */
-export async function lockTeam(db: Kysely<Database>, teamId: string): Promise<void> {
-  await sql`select 1 from teams where id = ${teamId} for no key update`.execute(db)
+/**
+ * Until the transaction ends nobody else admits, names or counts anything of this team. False: the team was deleted;
+ * whoever waited here while it was, sees that too.
+ */
+export async function lockTeam(db: Kysely<Database>, teamId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from teams where id = ${teamId} and deleted_at is null for no key update
+  `.execute(db)
+  return rows.length === 1
 }
 
 /** Until the transaction ends nobody else names or deletes it. Whoever locks its units, too, locks them afterwards. */
@@ -128,6 +134,18 @@ export async function deleteStack(
     .updateTable('stacks')
     .set({ deleted_at: at })
     .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .where('deleted_at', 'is', null)
+    .execute()
+}
+
+export async function deleteStacksOfTeam(
+  db: Kysely<Database>,
+  { teamId, at }: { teamId: string; at: Date },
+): Promise<void> {
+  await db
+    .updateTable('stacks')
+    .set({ deleted_at: at })
     .where('team_id', '=', teamId)
     .where('deleted_at', 'is', null)
     .execute()

@@ -1,6 +1,6 @@
 // Users, teams and who belongs to which.
 
-import { type Generated, type Kysely, sql } from 'kysely'
+import { type ColumnType, type Generated, type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
 
 export type Plan = 'hobby' | 'pro' | 'team'
@@ -27,6 +27,7 @@ export type TeamsTable = {
   /** Unique for the whole service: what the engine tells teams apart by (design 3). */
   network_group: Generated<number>
   created_at: Date
+  deleted_at: ColumnType<Date | null, never, Date>
 }
 
 export type MembershipsTable = {
@@ -47,18 +48,6 @@ export async function insertUser(db: Kysely<Database>, user: NewUser): Promise<v
     .execute()
 }
 
-export async function findUserByEmail(
-  db: Kysely<Database>,
-  email: string,
-): Promise<{ id: string; email: string; name: string } | null> {
-  const row = await db
-    .selectFrom('users')
-    .select(['id', 'email', 'name'])
-    .where(sql`lower(email)`, '=', email.toLowerCase())
-    .executeTakeFirst()
-  return row ?? null
-}
-
 /** The oldest account: the one the first start made. */
 export async function findFirstUser(db: Kysely<Database>): Promise<{ id: string; email: string } | null> {
   const row = await db.selectFrom('users').select(['id', 'email']).orderBy('id').limit(1).executeTakeFirst()
@@ -72,6 +61,8 @@ export type NewTeam = {
   personal: boolean
   plan: Plan
   paysAsItGoes: boolean
+  region?: TeamsTable['region'] | undefined
+  currency?: TeamsTable['currency'] | undefined
   ownerId: string
   createdAt: Date
 }
@@ -86,8 +77,8 @@ export async function insertTeam(db: Kysely<Database>, team: NewTeam): Promise<v
       name: team.name,
       personal: team.personal,
       plan: team.plan,
-      region: 'paris',
-      currency: 'eur',
+      region: team.region ?? 'paris',
+      currency: team.currency ?? 'eur',
       pays_as_it_goes: team.paysAsItGoes,
       created_at: team.createdAt,
     })
@@ -122,4 +113,137 @@ export async function listMemberships(db: Kysely<Database>, userId: string): Pro
     .orderBy('teams.personal', 'desc')
     .orderBy('teams.id')
     .execute()
+}
+
+/** A team as one of its members sees it. */
+export type TeamOfUser = {
+  id: string
+  slug: string
+  name: string
+  personal: boolean
+  plan: Plan
+  region: TeamsTable['region']
+  currency: TeamsTable['currency']
+  paysAsItGoes: boolean
+  role: Role
+}
+
+/** The teams of a user, their personal one first. */
+export async function listTeamsOfUser(db: Kysely<Database>, userId: string): Promise<TeamOfUser[]> {
+  return await teamsOf(db, userId).orderBy('teams.personal', 'desc').orderBy('teams.id').execute()
+}
+
+/** Null unless the user belongs to it. */
+export async function findTeamOfUser(
+  db: Kysely<Database>,
+  { userId, id }: { userId: string; id: string },
+): Promise<TeamOfUser | null> {
+  return (await teamsOf(db, userId).where('teams.id', '=', id).executeTakeFirst()) ?? null
+}
+
+function teamsOf(db: Kysely<Database>, userId: string) {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('teams', 'teams.id', 'memberships.team_id')
+    .select([
+      'teams.id',
+      'teams.slug',
+      'teams.name',
+      'teams.personal',
+      'teams.plan',
+      'teams.region',
+      'teams.currency',
+      'teams.pays_as_it_goes as paysAsItGoes',
+      'memberships.role',
+    ])
+    .where('memberships.user_id', '=', userId)
+}
+
+/** Whether the id names a team that was not deleted. Answers nothing about it. */
+export async function teamExists(db: Kysely<Database>, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('teams')
+    .select('id')
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** What is undefined stays as it is. */
+export type TeamChange = {
+  name?: string | undefined
+  region?: TeamsTable['region'] | undefined
+  currency?: TeamsTable['currency'] | undefined
+  plan?: Plan | undefined
+  paysAsItGoes?: boolean | undefined
+}
+
+export async function changeTeam(
+  db: Kysely<Database>,
+  { id, name, region, currency, plan, paysAsItGoes }: TeamChange & { id: string },
+): Promise<void> {
+  await db
+    .updateTable('teams')
+    .set((team) => ({
+      name: name ?? team.ref('name'),
+      region: region ?? team.ref('region'),
+      currency: currency ?? team.ref('currency'),
+      plan: plan ?? team.ref('plan'),
+      pays_as_it_goes: paysAsItGoes ?? team.ref('pays_as_it_goes'),
+    }))
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .execute()
+}
+
+/** Whatever state they are in, as long as they are there. Whoever decides by it has the team locked. */
+export async function countUnitsOfTeam(db: Kysely<Database>, teamId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('units')
+    .select((select) => select.fn.countAll<bigint>().as('count'))
+    .where('team_id', '=', teamId)
+    .where('state', '<>', 'destroyed')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Its row stays for the audit log and for what its units have cost. Whoever does this has the team locked. */
+export async function deleteTeam(db: Kysely<Database>, { id, at }: { id: string; at: Date }): Promise<void> {
+  await db.updateTable('teams').set({ deleted_at: at }).where('id', '=', id).execute()
+}
+
+/** All there are, for whoever operates the service; oldest first. */
+export async function listTeams(
+  db: Kysely<Database>,
+): Promise<
+  (Pick<TeamOfUser, 'id' | 'name' | 'plan' | 'paysAsItGoes'> & { members: number; owners: string[] })[]
+> {
+  return await db
+    .selectFrom('teams')
+    .leftJoin('memberships', 'memberships.team_id', 'teams.id')
+    .leftJoin('users', 'users.id', 'memberships.user_id')
+    .select(['teams.id', 'teams.name', 'teams.plan', 'teams.pays_as_it_goes as paysAsItGoes'])
+    .select([
+      sql<number>`count(users.id)::int`.as('members'),
+      sql<
+        string[]
+      >`coalesce(array_agg(users.email order by users.id) filter (where memberships.role = 'owner'), '{}')`.as(
+        'owners',
+      ),
+    ])
+    .where('teams.deleted_at', 'is', null)
+    .groupBy('teams.id')
+    .orderBy('teams.id')
+    .execute()
+}
+
+export async function findTeamByIdOrSlug(db: Kysely<Database>, text: string): Promise<{ id: string } | null> {
+  const row = await db
+    .selectFrom('teams')
+    .select('id')
+    .where((where) => where.or([where('id', '=', text), where('slug', '=', text)]))
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row ?? null
 }

@@ -9,7 +9,7 @@ import type { StoppedReason, UnitState } from '../contract/states.ts'
 import type { Healthcheck } from '../contract/unit-spec.ts'
 import type { Database } from './db.ts'
 import { type EndpointJson, type EndpointRecord, liveEndpoints, toEndpoint } from './endpoints.ts'
-import { costNanoCents } from './runs.ts'
+import { costNanoCents } from './meters.ts'
 
 /** What of a spec is read back whole. Contents of files and values of secrets have tables of their own. */
 export type StoredSpec = {
@@ -108,7 +108,7 @@ export type UnitRecord = {
   costNanoCents: bigint
 }
 
-/** Every read of units begins here. `now` is what open runs are billed up to. */
+/** Every read of units begins here. `now`: how late it is for meters that are open. */
 export function selectUnits(db: Kysely<Database>, now: Date) {
   return db
     .selectFrom('units')

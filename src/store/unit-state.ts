@@ -1,13 +1,14 @@
 // The one statement that changes a unit's state. A compare-and-set on its revision: of several who try, one
-// succeeds, and none by what was true before. Entering and leaving `running` opens and closes the run that is billed,
+// succeeds, and none by what was true before. What begins and ceases to cost with the state opens and closes its meter,
 // and a unit that goes for good takes its endpoints along, within the same statement: neither can happen without the
 // other.
 
-import { type Kysely, type QueryCreator, sql } from 'kysely'
+import { type Kysely, type QueryCreator, type Selectable, sql } from 'kysely'
 import type { Copied } from '../contract/fork.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import type { Database } from './db.ts'
-import type { StoredExit } from './unit-record.ts'
+import type { StoredExit, UnitsTable } from './unit-record.ts'
+import { countedBefore, type MeterKind } from './meters.ts'
 import { windowEnd } from './windows.ts'
 
 export type StateChange = {
@@ -15,13 +16,15 @@ export type StateChange = {
   from: { state: UnitState; revision: bigint }
   to: { state: UnitState; generation: number; stoppedReason: StoppedReason | null; frozen: boolean }
   at: Date
-  /** Where the billed run begins or ends. */
-  runAt: Date
+  /** What costs from now on. */
+  opens: { kind: MeterKind; nanoCentsPerHour: bigint }[]
+  /** What cost until now, or until it was found to have ended before. */
+  closes: MeterKind[]
+  endedAt: Date
   /** Refuse if the unit is due to sleep only later than this: somebody used it meanwhile. */
   ifSleepsBy?: Date
   /** Refuse if the unit was used later than this. */
   ifUnusedSince?: Date
-  priceNanoCentsPerHour: bigint
   set: StateFields
 }
 
@@ -40,49 +43,23 @@ export type StateFields = {
 
 /** True for the one whose change it is. Only domain/units/transition.ts calls this. */
 export async function changeState(db: Kysely<Database>, change: StateChange): Promise<boolean> {
-  const { from, to, at, runAt } = change
-  const opens = begins(change)
-  const closes = from.state === 'running' && to.state !== 'running'
+  const { to, at, opens, closes, endedAt } = change
   const goes = to.state === 'destroying' || to.state === 'error'
+  // What was charged stays charged.
+  const end = sql<Date>`greatest(meters.billed_to, ${endedAt}::timestamptz)`
   // Planned and run in a third of the time, for which whoever wakes a unit waits.
-  if (!opens && !closes && !goes) return (await moveUnit(db, change).execute()).length === 1
+  if (opens.length + closes.length === 0 && !goes) return (await moveUnit(db, change).execute()).length === 1
   const moved = await db
     .with('moved', (query) => moveUnit(query, change))
-    .with('opened', (query) =>
-      query
-        .insertInto('runs')
-        .columns([
-          'unit_id',
-          'generation',
-          'team_id',
-          'held_by',
-          'size',
-          'price_nano_cents_per_hour',
-          'started_at',
-        ])
-        .expression((from) =>
-          from
-            .selectFrom('moved')
-            .select([
-              'id',
-              'generation',
-              'team_id',
-              'held_by',
-              'size',
-              sql<bigint>`${change.priceNanoCentsPerHour}::bigint`.as('price'),
-              sql<Date>`${runAt}::timestamptz`.as('started_at'),
-            ])
-            .where(sql<boolean>`${opens}`),
-        ),
-    )
+    .with('opened', (query) => openMeters(query, change))
     .with('closed', (query) =>
       query
-        .updateTable('runs')
+        .updateTable('meters')
         .from('moved')
-        .set({ ended_at: sql<Date>`greatest(runs.started_at, ${runAt}::timestamptz)` })
-        .whereRef('runs.unit_id', '=', 'moved.id')
-        .where('runs.ended_at', 'is', null)
-        .where(sql<boolean>`${closes}`),
+        .set({ ended_at: end, billed_to: end })
+        .whereRef('meters.unit_id', '=', 'moved.id')
+        .where('meters.ended_at', 'is', null)
+        .where('meters.kind', '=', sql<MeterKind>`any(${closes})`),
     )
     .with('retired', (query) =>
       query
@@ -97,6 +74,49 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
     .select('id')
     .execute()
   return moved.length === 1
+}
+
+type Moved = Pick<Selectable<UnitsTable>, 'id' | 'generation' | 'team_id' | 'held_by' | 'size'>
+
+function openMeters(query: QueryCreator<Database & { moved: Moved }>, { at, opens }: StateChange) {
+  const kinds = opens.map(({ kind }) => kind)
+  const prices = opens.map(({ nanoCentsPerHour }) => `${nanoCentsPerHour}`)
+  const began = sql<Date>`${at}::timestamptz`
+  return query
+    .insertInto('meters')
+    .columns([
+      'unit_id',
+      'kind',
+      'generation',
+      'team_id',
+      'held_by',
+      'size',
+      'price_nano_cents_per_hour',
+      'counted_before',
+      'started_at',
+      'billed_to',
+    ])
+    .expression((from) =>
+      from
+        .selectFrom([
+          'moved',
+          sql<{ kind: MeterKind; price: bigint }>`unnest(${kinds}::text[], ${prices}::bigint[])`.as<'rate'>(
+            sql`rate(kind, price)`,
+          ),
+        ])
+        .select([
+          'moved.id',
+          'rate.kind',
+          'moved.generation',
+          'moved.team_id',
+          'moved.held_by',
+          'moved.size',
+          'rate.price',
+          countedBefore('moved.id', 'rate.kind').as('counted_before'),
+          began.as('started_at'),
+          began.as('billed_to'),
+        ]),
+    )
 }
 
 /** Whether a run begins. */

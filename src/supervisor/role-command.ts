@@ -5,7 +5,7 @@ import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SAFE_PATH } from '../lib/process.ts'
-import { type RoleInput, type RoleName, roleNames, serverDirOf } from '../roles/channel.ts'
+import { mailDirOf, type RoleInput, type RoleName, roleNames, serverDirOf } from '../roles/channel.ts'
 import { type AccountName, getAccount } from '../lib/accounts.ts'
 import { type Confinement, confined } from './confine.ts'
 
@@ -25,6 +25,8 @@ const project = fileURLToPath(new URL('../..', import.meta.url))
 /** What a role keeps lies below the data directory, in a directory that its user alone can enter. */
 export const keptStateOf = (dataDir: string, name: RoleName) => join(dataDir, 'roles', name)
 
+const mailFolderOf = (dataDir: string) => join(dataDir, 'mail')
+
 /** A role's compiled code as kept on disk. */
 export const compiledDirOf = (name: RoleName, dataDir: string) => join(keptStateOf(dataDir, name), COMPILED)
 
@@ -43,10 +45,11 @@ export function stateDirOf(name: RoleName, dataDir: string, runDir: string): str
 /** The directories and mount points roles are started with. */
 export async function prepareRoleDirectories(dataDir: string, runDir: string): Promise<void> {
   const seen = seenIn(runDir)
-  for (const path of [seen.program, seen.state]) await mkdir(path, { recursive: true })
+  for (const path of [seen.program, seen.state, mailDirOf(runDir)]) await mkdir(path, { recursive: true })
   await writeFile(seen.node, '')
   await chmod(runDir, 0o711)
   await prepareServerDirectory(serverDirOf(runDir))
+  await prepareMailDirectory(mailFolderOf(dataDir))
 
   for (const name of roleNames) {
     const path = keptStateOf(dataDir, name)
@@ -65,6 +68,14 @@ async function prepareServerDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true })
   await chown(path, server.uid, gateway.gid)
   await chmod(path, 0o2710)
+}
+
+/** Mails carry tokens: what is in it is for the server and for root. */
+async function prepareMailDirectory(path: string): Promise<void> {
+  const { uid, gid } = await getAccount('berth')
+  await mkdir(path, { recursive: true })
+  await chown(path, uid, gid)
+  await chmod(path, 0o700)
 }
 
 export function roleEnvironment({ stateDir }: RoleInput): Record<string, string> {
@@ -98,6 +109,9 @@ function confinementOf(name: RoleName, user: AccountName, { config, runDir }: Ro
       { mode: 'ro', from: process.execPath, to: seen.node },
       { mode: 'ro', from: project, to: seen.program },
       { mode: 'rw', from: keptStateOf(config.dataDir, name), to: seen.state },
+      ...(name === 'server'
+        ? [{ mode: 'rw' as const, from: mailFolderOf(config.dataDir), to: mailDirOf(runDir) }]
+        : []),
     ],
   }
 }

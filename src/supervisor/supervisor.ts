@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../config.ts'
+import { type Config, withoutSecrets } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log } from '../lib/log.ts'
 import {
@@ -15,7 +15,7 @@ import {
   type RoleName,
   roleNames,
 } from '../roles/channel.ts'
-import { signInUrl } from '../roles/sign-in-url.ts'
+import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/must-haves.ts'
 import { type Credentials, credentialsPath, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'
@@ -182,6 +182,7 @@ function inputOf({ input, databaseUrls }: Context, name: RoleName): RoleInput {
   const { config, runDir } = input
   return {
     ...input,
+    config: name === 'server' ? config : withoutSecrets(config),
     databaseUrl: databaseUrls[name === 'gateway' ? 'berth_gateway' : 'berth'],
     stateDir: stateDirOf(name, config.dataDir, runDir),
     warmUp: false,

@@ -4,10 +4,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Agent, AgentList, KeyCreated, KeyList } from '../../src/contract/agent.ts'
 import type { AuditList } from '../../src/contract/audit.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
-import { newToken } from '../../src/domain/credentials/token.ts'
-import { newId } from '../../src/lib/ids.ts'
 import type { Role } from '../../src/store/teams.ts'
-import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import {
+  insertConnectedClient,
+  makeMember,
+  makeSession,
+  makeTeam,
+  makeUnit,
+  type TestTeam,
+} from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 type By = { key?: string; cookie?: string; team?: string }
@@ -41,35 +46,7 @@ function named({ team: teamId, ...by }: By) {
 
 /** Somebody else, in the team too. */
 async function colleague(role: Role): Promise<{ cookie: string; team: string }> {
-  const other = await makeTeam(service)
-  const row = { team_id: team.teamId, user_id: other.userId, role, joined_at: service.app.clock.now() }
-  await service.app.db.insertInto('memberships').values(row).execute()
-  return { cookie: await makeSession(service, other), team: team.teamId }
-}
-
-async function connectClient(): Promise<string> {
-  const { prefix, hash } = newToken('key')
-  const id = newId('credential')
-  const policy = (await keys())[0]?.policy
-  if (!policy) throw new Error('the team has no key')
-  await service.app.db
-    .insertInto('credentials')
-    .values({
-      id,
-      team_id: team.teamId,
-      kind: 'oauth',
-      name: 'a client',
-      prefix,
-      hash,
-      policy,
-      created_by: team.userId,
-      created_at: service.app.clock.now(),
-      last_used_at: null,
-      user_agent: null,
-      revoked_at: null,
-    })
-    .execute()
-  return id
+  return { cookie: (await makeMember(service, team.teamId, role)).cookie, team: team.teamId }
 }
 
 describe('a new key', () => {
@@ -275,7 +252,8 @@ it('a key says what agent used it last, and the log what agent called', async ()
 })
 
 it('a connected client is an agent and no key', async () => {
-  const id = await connectClient()
+  await insertConnectedClient(service, team)
+  const id = (await agents()).agents.find(({ kind }) => kind === 'oauth')?.id ?? ''
   expect((await agents()).agents.map(({ kind, prefix }) => [kind, prefix === null])).toEqual([
     ['oauth', true],
     ['key', false],

@@ -255,7 +255,7 @@ test('S22: secrets are nowhere but in encrypted columns and in the unit', async 
   const stored = [
     await db.selectFrom('audit').selectAll().execute(),
     await db.selectFrom('stacks').selectAll().execute(),
-    await db.selectFrom('runs').selectAll().execute(),
+    await db.selectFrom('meters').selectAll().execute(),
   ]
   const text = stringify(stored) + service.logged.join('')
   expect(text).toContain('unit.exec')

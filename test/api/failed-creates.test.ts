@@ -51,7 +51,7 @@ describe('a unit that could not be made', () => {
       error: expect.any(String),
     })
     expect(Date.parse(body.destroysAt ?? '') - Date.parse(body.createdAt)).toBeGreaterThanOrEqual(HOUR)
-    const runs = await service.app.db.selectFrom('runs').selectAll().where('unit_id', '=', id).execute()
+    const runs = await service.app.db.selectFrom('meters').selectAll().where('unit_id', '=', id).execute()
     expect(runs).toEqual([])
   })
 

@@ -51,7 +51,7 @@ let unit: Unit
 let keyId: string
 
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ supportEmail: 'support@operator.test' })
   team = await makeTeam(service)
   cookie = await makeSession(service, team)
 })
@@ -69,7 +69,7 @@ async function send({ method, path }: Named, { id, query, body }: Sent): Promise
   const url = `${path.replace('{id}', encodeURIComponent(id))}${search === '' ? '' : `?${search}`}`
   const json = body !== undefined && !(body instanceof Uint8Array)
   // What only people may do they do from the service's own pages.
-  const isOfPeople = method !== 'GET' && /^\/v1\/(?:keys|agents)/.test(path)
+  const isOfPeople = path === '/v1/me' || (method !== 'GET' && /^\/v1\/(?:keys|agents)/.test(path))
   return await service.fetch(method, url, {
     ...(isOfPeople ? { cookie } : { key: team.key }),
     body: json ? JSON.stringify(body) : body,

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createKey } from '../../src/domain/credentials/keys.ts'
 import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
-import { createAccount } from '../../src/domain/teams/accounts.ts'
+import { createAccount } from '../../src/domain/accounts/create.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { type ApiProcess, startApiProcess } from '../support/api-process.ts'
@@ -45,6 +45,7 @@ test('a call has one row, and no more, whenever its server dies', { timeout: 120
       admin: false,
       plan: 'team',
       paysAsItGoes: true,
+      freeCreditsCents: 0,
       createdAt,
     })
     const policy = widePolicy

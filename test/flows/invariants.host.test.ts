@@ -64,7 +64,8 @@ const group = () => {
 const freezer = (state: string) => writeFile(join(group(), `${unit.id}-1`, 'freezer.state'), state)
 const setRun = async (endedAt: Date | null) =>
   await withDatabase(instance, async (db) => {
-    await db.updateTable('runs').set({ ended_at: endedAt }).where('unit_id', '=', unit.id).execute()
+    const set = { ended_at: endedAt, ...(endedAt ? { billed_to: endedAt } : {}) }
+    await db.updateTable('meters').set(set).where('unit_id', '=', unit.id).execute()
   })
 const setUnit = async (set: { state: 'running' | 'sleeping' | 'starting'; frozen?: boolean }) =>
   await withDatabase(instance, async (db) => {

@@ -149,9 +149,9 @@ describe('after a power cut', () => {
     const ran = ['gvisor-running', 'busy']
     const rows = await withDatabase(await berth.instance(), (db) =>
       db
-        .selectFrom('runs')
-        .innerJoin('units', 'units.id', 'runs.unit_id')
-        .select(['units.name', 'runs.ended_at'])
+        .selectFrom('meters')
+        .innerJoin('units', 'units.id', 'meters.unit_id')
+        .select(['units.name', 'meters.ended_at'])
         .where('units.name', 'in', ran)
         .execute(),
     )

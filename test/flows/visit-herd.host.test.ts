@@ -95,7 +95,7 @@ const spread = <T>(count: number, one: () => Promise<T>) =>
 
 async function runsBegun(): Promise<number[]> {
   const rows = await withDatabase(await berth.instance(), (store) =>
-    store.selectFrom('runs').select('unit_id').execute(),
+    store.selectFrom('meters').select('unit_id').execute(),
   )
   return units.map(({ id }) => rows.filter((row) => row.unit_id === id).length)
 }

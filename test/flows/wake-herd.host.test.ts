@@ -47,7 +47,7 @@ async function herd(): Promise<void> {
 /** How often each unit has begun to run, by its id. */
 async function runsBegun(): Promise<Map<string, number>> {
   const rows = await withDatabase(await berth.instance(), (db) =>
-    db.selectFrom('runs').select('unit_id').execute(),
+    db.selectFrom('meters').select('unit_id').execute(),
   )
   return new Map(units.map(({ id }) => [id, rows.filter((row) => row.unit_id === id).length]))
 }

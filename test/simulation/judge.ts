@@ -31,6 +31,7 @@ export function judgeBeginning({ state }: Seen): string[] {
 export function judgeChange(before: Seen, now: Seen): string[] {
   const faults: string[] = []
   if (now.generation < before.generation) faults.push(`went back to run ${now.generation}`)
+  if (now.charged < before.charged) faults.push('was charged, and got it back')
   if (now.state === before.state) return faults
   if (!allowed.has(`${before.state}>${now.state}`)) faults.push(`went from ${before.state} to ${now.state}`)
   const isFor = reasons[now.state]
@@ -46,7 +47,7 @@ export function judgeFork(forkId: string, copies: { states: string[] }[]): strin
   return isHalf ? [`only some copies of ${forkId} have arrived: ${arrivals.join(', ')}`] : []
 }
 
-/** A run begins no earlier than its unit was on the way to it, and ends when the unit stops running. */
+/** A run begins when its unit runs, and ends when the unit stops running. */
 export function judgeTimes(before: Seen, now: Seen, nowMs: number): string[] {
   const atMs = now.changedAt.getTime()
   const beforeMs = before.changedAt.getTime()
@@ -54,8 +55,7 @@ export function judgeTimes(before: Seen, now: Seen, nowMs: number): string[] {
   if (atMs < beforeMs || atMs > nowMs) faults.push('changes out of time')
   const run = now.runs.at(-1)
   if (now.state === 'running' && before.state !== 'running' && run) {
-    const fromMs = run.from.getTime()
-    if (fromMs < beforeMs || fromMs > atMs) faults.push('is billed before it was on its way')
+    if (run.from.getTime() !== atMs) faults.push('is not billed from when it runs')
   }
   if (before.state === 'running' && now.state !== 'running' && run?.to) {
     // What ended by itself ended before that was noticed.

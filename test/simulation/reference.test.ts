@@ -48,6 +48,7 @@ function seeRunning(): void {
     isSick: false,
     changedAt: new Date(nowMs),
     runs: [],
+    charged: 0n,
   }
   reference.seen([unit])
   see({ state: 'running', runs: [{ from: new Date(nowMs + SECOND), to: null }] })
@@ -158,7 +159,12 @@ describe('the reference finds', () => {
       seeRunning()
       see({ state: 'stopping', reason: 'user' })
     },
-    'a run that is billed from before it was wanted': () => {
+    'a charge that is taken back': () => {
+      seeRunning()
+      see({ charged: 2n })
+      see({ charged: 1n })
+    },
+    'a run that is billed from before it ran': () => {
       seeRunning()
       stopping()
       see({ state: 'stopped' })

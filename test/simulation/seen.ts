@@ -18,13 +18,16 @@ export type Seen = {
   isSick: boolean
   changedAt: Date
   runs: { from: Date; to: Date | null }[]
+  /** Nano-cents on the ledger. */
+  charged: bigint
 }
 
 const UNITS = `
   select id, state, generation, fork_id as "forkId", forked_from as "forkedFrom", stopped_reason as reason, frozen, held_by as "heldBy", sleep, sleeps_at as "sleepsAt",
     coalesce(spec #>> '{healthcheck,cmd,0}' = 'false', false) as "isSick", changed_at as "changedAt",
-    array(select started_at from runs where unit_id = units.id order by runs.id) as "from",
-    array(select ended_at from runs where unit_id = units.id order by runs.id) as "to"
+    array(select started_at from meters where unit_id = units.id and kind = 'compute' order by meters.id) as "from",
+    array(select ended_at from meters where unit_id = units.id and kind = 'compute' order by meters.id) as "to",
+    (select coalesce(sum(nano_cents), 0)::bigint from charges where unit_id = units.id) as charged
   from units order by id`
 
 type Row = Omit<Seen, 'runs'> & { from: Date[]; to: (Date | null)[] }

@@ -1,9 +1,10 @@
 // One schedule from its beginning to its end: its steps, then peace, and by then everything must be as the
 // reference says, every call answered, and every unit able to sleep, wake and go.
 
-import { priceNanoCentsPerHour } from '../../src/domain/billing/prices.ts'
+import { sizeNanoCentsPerHour } from '../../src/domain/billing/prices.ts'
 import type { FakeEngine } from '../../src/engine/fake-engine.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
+import { recountTeam } from '../../src/store/recount.ts'
 import type { UnitRecord } from '../../src/store/unit-record.ts'
 import { listUnitsOfTeam } from '../../src/store/units.ts'
 import { findUnsettled } from '../support/invariants.ts'
@@ -171,18 +172,23 @@ async function comeBack(world: World): Promise<void> {
   }
 }
 
-/** Everything goes for good, and has cost what it ran. */
+/** Everything goes for good, and has cost what it ran: so says the unit, and so does the ledger. */
 async function end(world: World): Promise<void> {
-  const { reference, fake, database, clock } = world
+  const { reference, fake, database, clock, bench } = world
   if (reference.units().some(({ state }) => state === 'error')) await passTime(world, HOUR, HOUR)
   for (const { id } of reference.units()) await mustAnswer(world, { call: 'destroy', unit: 0 }, id)
   const unsettled = await findUnsettled({ db: database.direct }, fake, { isClockSet: clock.hasJumped() })
   const left = fake.machines().map(({ id }) => `${id}: it is destroyed, and its machine is there`)
   if (unsettled.length + left.length > 0) refuse(world, ...unsettled, ...left)
+  const charged = new Map(reference.units().map((unit) => [unit.id, unit.charged]))
   for (const { id, size, costNanoCents } of await listCosts(world)) {
-    const owed = (BigInt(reference.ranMs(id)) * priceNanoCentsPerHour[size]) / BigInt(HOUR)
+    const owed = (BigInt(reference.ranMs(id)) * sizeNanoCentsPerHour[size]) / BigInt(HOUR)
     if (owed !== costNanoCents) reference.faults.push(`${id}: costs ${costNanoCents}, and should ${owed}`)
+    if (owed !== charged.get(id))
+      reference.faults.push(`${id}: is charged ${charged.get(id)}, and not ${owed}`)
   }
+  const differences = await recountTeam(database.direct, bench.roomy.teamId)
+  for (const { what, of } of differences) reference.faults.push(`${of}: the ${what} does not add up`)
   check(world)
 }
 

@@ -131,6 +131,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
       log,
       secretKey,
       failpoints: noFailpoints,
+      deliverMail: async () => {},
     })
     recover(started).then(
       () => {
@@ -244,7 +245,8 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
 /** Turns of the event loop without any news, after which there will be none. */
 const QUIET_TURNS = 4
 
-const EMPTY = 'truncate forks, units, stacks, runs, secrets, boot_files, heartbeats cascade'
+const EMPTY =
+  'truncate forks, units, stacks, meters, charges, usage_days, balances, secrets, boot_files, heartbeats cascade'
 
 export function isReady({ clock }: World, gate: Gate): boolean {
   return gate.dueMs <= clock.elapsedMs() && gate.isFree()

@@ -28,6 +28,7 @@ const app = createApp({
   log,
   secretKey: new SecretKey(Buffer.from(secretKey, 'hex')),
   failpoints: noFailpoints,
+  deliverMail: async () => {},
 })
 await recover(app)
 const loops = startLoops(app)

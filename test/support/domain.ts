@@ -16,6 +16,7 @@ import { SecretKey } from '../../src/lib/crypto.ts'
 import { createFailpoints, type Failpoints, type Trouble } from '../../src/lib/failpoints.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
+import type { Letter } from '../../src/lib/mail-transport.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { insertTeam, insertUser } from '../../src/store/teams.ts'
 import { createTestClock, type TestClock } from './clock.ts'
@@ -28,6 +29,8 @@ export type TestDomain = {
   databaseUrl: string
   /** Trouble to come, by the place it comes at (lib/failpoints.ts). A crash is a call that never returns. */
   troubles: Map<string, Trouble>
+  /** What was mailed (domain/mail/deliver.ts). */
+  letters: Letter[]
   makeCaller(policy?: Partial<Policy>, plan?: Caller['plan']): Promise<Caller>
   /** The service as it is after its process died and came back: same database, same engine, nothing under way. */
   restarted(): App
@@ -42,6 +45,7 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
   const engine = createFakeEngine({ clock })
   const db = openDatabase(database.url, silentLog)
   const troubles = new Map<string, Trouble>()
+  const letters: Letter[] = []
   const parts = {
     config: loadConfig(env),
     db,
@@ -50,6 +54,7 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
     log: silentLog,
     secretKey,
     failpoints: scriptedFailpoints(troubles),
+    deliverMail: async (letter: Letter) => void letters.push(letter),
   }
   const app = createApp(parts)
   return {
@@ -58,6 +63,7 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
     clock,
     databaseUrl: database.url,
     troubles,
+    letters,
     makeCaller: (policy = {}, plan = 'team') => makeCaller(app, policy, plan),
     restarted: () => createApp(parts),
     close: async () => {

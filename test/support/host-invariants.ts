@@ -56,7 +56,7 @@ export async function withDatabase<T>(
 async function databaseFacts(instance: Instance, dataDir: string): Promise<string[]> {
   const { units, runs } = await withDatabase(instance, async (db) => ({
     units: await db.selectFrom('units').selectAll().orderBy('id').execute(),
-    runs: await db.selectFrom('runs').selectAll().orderBy('id').execute(),
+    runs: await db.selectFrom('meters').selectAll().where('kind', '=', 'compute').orderBy('id').execute(),
   }))
   const kept = units.filter(({ state }) => state !== 'destroyed' && state !== 'error')
   const runsOf = ({ id }: UnitRow) => runs.filter((run) => run.unit_id === id)

@@ -4,14 +4,14 @@ import type { Selectable } from 'kysely'
 import type { App } from '../../src/app.ts'
 import type { MachineStatus } from '../../src/engine/engine.ts'
 import type { FakeEngine } from '../../src/engine/fake-engine.ts'
-import type { RunsTable } from '../../src/store/runs.ts'
+import type { MetersTable } from '../../src/store/meters.ts'
 import type { UnitsTable } from '../../src/store/unit-record.ts'
 
 type UnitRow = Pick<
   Selectable<UnitsTable>,
   'id' | 'state' | 'generation' | 'frozen' | 'address' | 'progress' | 'sleeps_at' | 'destroys_at'
 >
-type RunRow = Pick<Selectable<RunsTable>, 'unit_id' | 'generation' | 'started_at' | 'ended_at'>
+type RunRow = Pick<Selectable<MetersTable>, 'unit_id' | 'generation' | 'started_at' | 'ended_at'>
 
 /**
  * Of every unit and machine there is, a sentence for each thing that is not as it must be. Where somebody has set
@@ -23,7 +23,7 @@ export async function findUnsettled(
   { isClockSet = false } = {},
 ): Promise<string[]> {
   const units = await db.selectFrom('units').selectAll().orderBy('id').execute()
-  const runs = await db.selectFrom('runs').selectAll().orderBy('id').execute()
+  const runs = await db.selectFrom('meters').selectAll().where('kind', '=', 'compute').orderBy('id').execute()
   const forks = await db.selectFrom('forks').select('id').where('ended_at', 'is', null).execute()
   const machines = new Map(engine.machines().map((machine) => [machine.id, machine]))
   const orphans = [...machines.keys()].filter((id) => !units.some((unit) => unit.id === id))

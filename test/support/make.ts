@@ -1,11 +1,16 @@
 // Things a test needs and does not test: teams, keys, sessions, units.
 
 import type { Policy } from '../../src/contract/policy.ts'
+import type { TeamAnswer } from '../../src/contract/team.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { createKey } from '../../src/domain/credentials/keys.ts'
 import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.ts'
+import { newToken } from '../../src/domain/credentials/token.ts'
 import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
-import { createAccount } from '../../src/domain/teams/accounts.ts'
+import { createAccount } from '../../src/domain/accounts/create.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { insertMember } from '../../src/store/members.ts'
+import type { Role } from '../../src/store/teams.ts'
 import type { Service } from './service.ts'
 
 export type TestTeam = { userId: string; teamId: string; email: string; key: string; keyId: string }
@@ -23,6 +28,7 @@ export async function makeTeam({ app }: Service, policy: Partial<Policy> = {}): 
       admin: false,
       plan: 'team',
       paysAsItGoes: true,
+      freeCreditsCents: 0,
       createdAt,
     }),
   )
@@ -48,6 +54,54 @@ export async function makeSession({ app }: Service, { email }: { email: string }
   const link = await createSignInLink(app, email)
   const { token } = await signIn(app, link.token)
   return `berth_session=${token}`
+}
+
+/** An OAuth client that somebody has connected; answers its token. */
+export async function insertConnectedClient(
+  { app }: Service,
+  { teamId, userId }: { teamId: string; userId: string },
+): Promise<string> {
+  const { token, prefix, hash } = newToken('key')
+  await app.db
+    .insertInto('credentials')
+    .values({
+      id: newId('credential'),
+      team_id: teamId,
+      kind: 'oauth',
+      name: 'a client',
+      prefix,
+      hash,
+      policy: widePolicy,
+      created_by: userId,
+      created_at: app.clock.now(),
+      last_used_at: null,
+      user_agent: null,
+      revoked_at: null,
+    })
+    .execute()
+  return token
+}
+
+export type TestMember = { userId: string; email: string; cookie: string }
+
+/** Somebody else with an account of his own, who belongs to the team too and is signed in. */
+export async function makeMember(service: Service, teamId: string, role: Role): Promise<TestMember> {
+  const { userId, email } = await makeTeam(service)
+  const at = service.app.clock.now()
+  await insertMember(service.app.db, { teamId, userId, role, at })
+  return { userId, email, cookie: await makeSession(service, { email }) }
+}
+
+/** A team that is no one's personal one, with its owner signed in; on plan `team`. */
+export async function makeSharedTeam(service: Service): Promise<{ id: string; owner: TestMember }> {
+  const { userId, email } = await makeTeam(service)
+  const cookie = await makeSession(service, { email })
+  const made = await service.call<TeamAnswer>('POST', '/v1/teams', {
+    cookie,
+    headers: { origin: service.baseUrl },
+    body: { name: 'Shared' },
+  })
+  return { id: made.body.team.id, owner: { userId, email, cookie } }
 }
 
 /** A running unit, made over the API. */

@@ -7,9 +7,11 @@ import { pino } from 'pino'
 import { createServer } from '../../src/api/server.ts'
 import { type App, createApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
+import { deliverMails } from '../../src/domain/mail/deliver.ts'
 import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
 import { noFailpoints } from '../../src/lib/failpoints.ts'
+import type { Letter } from '../../src/lib/mail-transport.ts'
 import { startLoops } from '../../src/loops.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { createTestClock, type TestClock } from './clock.ts'
@@ -34,13 +36,17 @@ export type Service = {
   port: number
   /** Every line the service logged. */
   logged: string[]
+  /** What has been mailed to an address, oldest first. */
+  mailTo(address: string): Promise<Letter[]>
   fetch(method: string, path: string, options?: CallOptions): Promise<Response>
   /** A call with its JSON answer. */
   call<T = unknown>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
   close(): Promise<void>
 }
 
-export type ServiceOptions = Partial<Pick<Config, 'rates' | 'publicUrl' | 'frozenForMs' | 'gatewayPorts'>> & {
+export type ServiceOptions = Partial<
+  Pick<Config, 'rates' | 'publicUrl' | 'frozenForMs' | 'gatewayPorts' | 'signIn' | 'supportEmail'>
+> & {
   loops?: boolean
 }
 
@@ -50,6 +56,7 @@ const wideRates = { requests: 100_000, creations: 100_000, execs: 100_000 }
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const database = await createTestDatabase()
   const logged: string[] = []
+  const letters: Letter[] = []
   const log = pino({ level: 'debug' }, lineSink(logged))
   const clock = createTestClock()
   const engine = createFakeEngine({ clock })
@@ -59,6 +66,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     publicUrl: options.publicUrl ?? 'http://berth.test',
     rates: options.rates ?? wideRates,
     gatewayPorts: options.gatewayPorts ?? null,
+    signIn: options.signIn ?? { github: null, google: null },
+    supportEmail: options.supportEmail ?? null,
     ...(options.frozenForMs === undefined ? {} : { frozenForMs: options.frozenForMs }),
   }
   const app = createApp({
@@ -69,6 +78,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     log,
     secretKey: new SecretKey(randomBytes(32)),
     failpoints: noFailpoints,
+    deliverMail: async (letter) => void letters.push(letter),
   })
   const loops = options.loops === false ? null : startLoops(app)
   const server = createServer(app)
@@ -85,6 +95,11 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     baseUrl,
     port,
     logged,
+    mailTo: async (address) => {
+      const posted = app.db.selectFrom('mails').select('id').limit(1)
+      while (await posted.executeTakeFirst()) await deliverMails(app)
+      return letters.filter(({ to }) => to === address)
+    },
     fetch: request,
     call: async <T>(method: string, path: string, sent?: CallOptions) => {
       const response = await request(method, path, sent)

@@ -4,10 +4,10 @@ import type { App } from '../../app.ts'
 import type { KeyCreate, KeyCreated } from '../../contract/agent.ts'
 import { quotaExceeded } from '../../contract/errors.ts'
 import { countLiveCredentials, findAgent } from '../../store/credentials.ts'
-import { lockTeam } from '../../store/stacks.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { createKey } from '../credentials/keys.ts'
 import type { Once } from '../idempotency/once.ts'
+import { lockLiveTeam } from '../teams/lock.ts'
 import { seatsOf } from './seats.ts'
 import { showAgent } from './show.ts'
 
@@ -21,7 +21,7 @@ export async function createKeyOfTeam(
   const now = app.clock.now()
   return await app.db.transaction().execute(async (db) => {
     await once?.claim(db)
-    await lockTeam(db, teamId)
+    await lockLiveTeam(db, teamId)
     const used = await countLiveCredentials(db, { teamId, now })
     const max = seatsOf[plan]
     if (used >= max) {

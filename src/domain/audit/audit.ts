@@ -27,8 +27,8 @@ export type CallOrigin = {
 }
 
 export type AuditedCall = {
-  /** What the call is about and what of its input may be kept (mask.ts), once that is known. */
-  describe(about: { target: string | null; input: unknown }): void
+  /** Whose log the call belongs in, what it is about and what of its input may be kept (mask.ts), once that is known. */
+  describe(about: { target: string | null; input: unknown; teamId: string }): void
   /** What a call made and cost: known when it is done. */
   result(about: { target?: string; costCents?: number }): void
   /** Writes the row of a call that is about to change something. Throws when it cannot. */
@@ -58,9 +58,10 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
       let costDeltaNanocents = 0n
       let opened = false
       return {
-        describe: ({ target, input }) => {
+        describe: ({ target, input, teamId }) => {
           row.target = target
           row.input = input
+          row.teamId = teamId
         },
         result: ({ target, costCents }) => {
           if (target !== undefined) row.target = target

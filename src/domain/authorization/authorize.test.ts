@@ -22,9 +22,22 @@ function caller(kind: Caller['kind'], role: Role): Caller {
 
 const table: [Action, { owner: boolean; admin: boolean; member: boolean; creator: boolean; key: boolean }][] =
   [
+    ['me.read', { owner: true, admin: true, member: true, creator: true, key: false }],
+    ['me.change', { owner: true, admin: true, member: true, creator: true, key: false }],
     ['key.create', { owner: true, admin: true, member: true, creator: true, key: false }],
     ['agent.change', { owner: true, admin: true, member: false, creator: true, key: false }],
     ['agent.revoke', { owner: true, admin: true, member: false, creator: true, key: false }],
+    ['team.create', { owner: true, admin: true, member: true, creator: true, key: false }],
+    ['team.change', { owner: true, admin: true, member: false, creator: false, key: false }],
+    ['team.delete', { owner: true, admin: false, member: false, creator: false, key: false }],
+    ['member.list', { owner: true, admin: true, member: true, creator: true, key: false }],
+    ['member.changeRole', { owner: true, admin: false, member: false, creator: false, key: false }],
+    ['member.leave', { owner: true, admin: true, member: true, creator: true, key: false }],
+    ['member.remove', { owner: true, admin: true, member: false, creator: false, key: false }],
+    ['leader.remove', { owner: true, admin: false, member: false, creator: false, key: false }],
+    ['invite.create', { owner: true, admin: true, member: false, creator: false, key: false }],
+    ['invite.revoke', { owner: true, admin: true, member: false, creator: false, key: false }],
+    ['invite.accept', { owner: true, admin: true, member: true, creator: true, key: false }],
   ]
 
 it.each(table)('%s: %j', (action, expected) => {

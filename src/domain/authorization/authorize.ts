@@ -15,11 +15,26 @@ type Rule = {
 
 const everyone = ['owner', 'admin', 'member'] as const
 const leaders = ['owner', 'admin'] as const
+const owners = ['owner'] as const
 
 const rules = {
+  'me.read': { session: true, roles: everyone, creator: false },
+  'me.change': { session: true, roles: everyone, creator: false },
   'key.create': { session: true, roles: everyone, creator: false },
   'agent.change': { session: true, roles: leaders, creator: true },
   'agent.revoke': { session: true, roles: leaders, creator: true },
+  'team.create': { session: true, roles: everyone, creator: false },
+  'team.change': { session: true, roles: leaders, creator: false },
+  'team.delete': { session: true, roles: owners, creator: false },
+  'member.list': { session: true, roles: everyone, creator: false },
+  'member.changeRole': { session: true, roles: owners, creator: false },
+  'member.leave': { session: true, roles: everyone, creator: false },
+  'member.remove': { session: true, roles: leaders, creator: false },
+  /** An owner or an admin: else one admin could undo what only an owner decides. */
+  'leader.remove': { session: true, roles: owners, creator: false },
+  'invite.create': { session: true, roles: leaders, creator: false },
+  'invite.revoke': { session: true, roles: leaders, creator: false },
+  'invite.accept': { session: true, roles: everyone, creator: false },
 } as const satisfies Record<string, Rule>
 
 export type Action = keyof typeof rules

@@ -1,12 +1,11 @@
 // The sentence about money and sleep that a create answers with (spec 2.5), for people.
 
 import type { Size } from '../../contract/policy.ts'
-import { priceNanoCentsPerHour, toCents } from './prices.ts'
-
-const HOURS_OF_A_MONTH = 24 * 30
+import { toCents } from '../../lib/money.ts'
+import { HOURS_OF_A_MONTH, sizeNanoCentsPerHour } from './prices.ts'
 
 export function costLine(units: { size: Size; sleep: string }[]): string {
-  const perHour = units.reduce((sum, unit) => sum + toCents(priceNanoCentsPerHour[unit.size]), 0)
+  const perHour = units.reduce((sum, unit) => sum + toCents(sizeNanoCentsPerHour[unit.size]), 0)
   const sizes = units.map((unit) => unit.size).join(', ')
   const price = `${perHour} euro ${perHour === 1 ? 'cent' : 'cents'} an hour while running (${sizes})`
   const windows = [...new Set(units.map((unit) => unit.sleep))]

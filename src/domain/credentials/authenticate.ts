@@ -28,20 +28,21 @@ export type Presented = {
   userAgent: string | null
 }
 
-export type Authenticate = (presented: Presented) => Promise<Caller>
+/** `remember`: the team a session names is the one it acts in from then on. */
+export type Authenticate = (presented: Presented, options?: { remember: boolean }) => Promise<Caller>
 
 /** `lastUsedAt` of a credential, and by what client, is true to the minute, which spares a write on most calls. */
 const TOUCH_EVERY_MS = MINUTE
 
 export function createAuthenticate(app: App): Authenticate {
   const findCredential = batchedFind(app.db)
-  return async ({ authorization, sessionToken, team, userAgent }) => {
+  return async ({ authorization, sessionToken, team, userAgent }, { remember } = { remember: true }) => {
     if (authorization !== null) {
       const credential = await byKey(app, findCredential, authorization, team)
       await touch(app, credential, userAgent)
       return toCaller(credential)
     }
-    if (sessionToken !== null) return await bySession(app, sessionToken, team)
+    if (sessionToken !== null) return await bySession(app, sessionToken, { team, remember })
     throw unauthorized()
   }
 }
@@ -105,7 +106,11 @@ export function isLive({ policy, revokedAt }: Pick<Credential, 'policy' | 'revok
   return expiresAt === null || new Date(expiresAt) > now
 }
 
-async function bySession(app: App, token: string, team: string | null): Promise<Caller> {
+async function bySession(
+  app: App,
+  token: string,
+  { team, remember }: { team: string | null; remember: boolean },
+): Promise<Caller> {
   const session = await findLiveSession(app, token)
   if (!session) throw unauthorized('This session has ended; sign in again.')
 
@@ -115,7 +120,7 @@ async function bySession(app: App, token: string, team: string | null): Promise<
   if (!membership && team !== null) throw forbidden('You are not a member of the team x-berth-team names.')
   const acting = membership ?? memberships[0]
   if (!acting) throw forbidden('You are not a member of any team.')
-  if (acting.teamId !== session.currentTeamId) {
+  if (remember && acting.teamId !== session.currentTeamId) {
     await setSessionTeam(app.db, { id: session.id, teamId: acting.teamId })
   }
   return {

@@ -42,7 +42,7 @@ export function createFailedAttempts(clock: Clock): FailedAttempts {
 }
 
 /** A network of IPv6 (/64) is one peer: whoever has one address of it has all of them. */
-function peerKey(address: string): string {
+export function peerKey(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail = ''] = address.split('::')
   const groups = head.split(':')

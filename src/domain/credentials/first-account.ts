@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Clock } from '../../lib/clock.ts'
 import type { Database } from '../../store/db.ts'
 import { findFirstUser } from '../../store/teams.ts'
-import { createAccount } from '../teams/accounts.ts'
+import { createAccount } from '../accounts/create.ts'
 import { createKey } from './keys.ts'
 import { widePolicy } from './wide-policy.ts'
 
@@ -33,6 +33,7 @@ export async function ensureFirstAccount({
       admin: true,
       plan: 'team',
       paysAsItGoes: true,
+      freeCreditsCents: 0,
       createdAt,
     })
     const { secret } = await createKey(transaction, {

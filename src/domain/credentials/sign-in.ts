@@ -2,30 +2,33 @@
 // the operator's own command. The link is used up once, and what it gives is a session.
 
 import type { Kysely } from 'kysely'
+import type { Config } from '../../config.ts'
 import { unauthorized } from '../../contract/errors.ts'
-import { type Clock, DAY, HOUR } from '../../lib/clock.ts'
-import { newId } from '../../lib/ids.ts'
+import { type Clock, DAY } from '../../lib/clock.ts'
 import type { Database } from '../../store/db.ts'
-import { findSignInLink, insertSession, insertSignInLink, useSignInLink } from '../../store/sessions.ts'
-import { findFirstUser, findUserByEmail } from '../../store/teams.ts'
-import { createAccount } from '../teams/accounts.ts'
+import { findSignInLink, insertSignInLink, useSignInLink } from '../../store/sessions.ts'
+import { findFirstUser } from '../../store/teams.ts'
+import { verifyAddress } from '../../store/users.ts'
+import { accountOf, nameFrom } from './account-of.ts'
+import { beginSession, type BegunSession } from './begin-session.ts'
 import { newToken, tokenMatches, tokenPrefix } from './token.ts'
 
+/** Of a link the operator makes: whoever it is for may not be there right now. */
 const LINK_LIVES_MS = DAY
-export const SESSION_LIVES_MS = 30 * 24 * HOUR
 
-type Needs = { db: Kysely<Database>; clock: Clock }
+type Needs = { db: Kysely<Database>; clock: Pick<Clock, 'now'> }
 
-/** A link for this address, or for the first account when none is given. It works once, for a day. */
+/** A link for this address, or for the first account when none is given. It works once. */
 export async function createSignInLink(
   { db, clock }: Needs,
   email: string | null,
+  livesMs = LINK_LIVES_MS,
 ): Promise<{ token: string; email: string; expiresAt: Date }> {
   const address = email ?? (await findFirstUser(db))?.email
   if (address === undefined) throw new Error('There is no account yet; start Berth once to make the first.')
   const { token, prefix, hash } = newToken('signIn')
   const createdAt = clock.now()
-  const expiresAt = new Date(createdAt.getTime() + LINK_LIVES_MS)
+  const expiresAt = new Date(createdAt.getTime() + livesMs)
   await insertSignInLink(db, { prefix, hash, email: address, createdAt, expiresAt })
   return { token, email: address, expiresAt }
 }
@@ -41,42 +44,24 @@ export async function readSignInLink({ db, clock }: Needs, token: string): Promi
 
 /** Uses a link up. Answers the session's token; an address nobody has yet gets an account. */
 export async function signIn(
-  { db, clock }: Needs,
+  { db, clock, config }: Needs & { config: Pick<Config, 'freeCreditsCents'> },
   linkToken: string,
-): Promise<{ token: string; expiresAt: Date }> {
+): Promise<BegunSession> {
   const email = await readSignInLink({ db, clock }, linkToken)
   const prefix = tokenPrefix('signIn', linkToken)
   const refused = unauthorized('This sign-in link has been used or has expired; ask for a new one.')
   if (email === null || prefix === null) throw refused
 
   return await db.transaction().execute(async (transaction) => {
-    const createdAt = clock.now()
-    if (!(await useSignInLink(transaction, prefix, createdAt))) throw refused
-    const userId = await findOrCreateUser(transaction, email, createdAt)
-    const { token, prefix: sessionPrefix, hash } = newToken('session')
-    const expiresAt = new Date(createdAt.getTime() + SESSION_LIVES_MS)
-    await insertSession(transaction, {
-      id: newId('session'),
-      userId,
-      prefix: sessionPrefix,
-      hash,
-      createdAt,
-      expiresAt,
+    const at = clock.now()
+    if (!(await useSignInLink(transaction, prefix, at))) throw refused
+    const { userId, isProven } = await accountOf(transaction, {
+      email,
+      name: nameFrom(email),
+      at,
+      freeCreditsCents: config.freeCreditsCents,
     })
-    return { token, expiresAt }
+    if (!isProven) await verifyAddress(transaction, userId)
+    return await beginSession(transaction, { userId, at })
   })
-}
-
-async function findOrCreateUser(db: Kysely<Database>, email: string, createdAt: Date): Promise<string> {
-  const user = await findUserByEmail(db, email)
-  if (user) return user.id
-  const { userId } = await createAccount(db, {
-    email,
-    name: email.split('@')[0] ?? email,
-    admin: false,
-    plan: 'hobby',
-    paysAsItGoes: false,
-    createdAt,
-  })
-  return userId
 }

@@ -24,3 +24,44 @@ test('the prefix is read off a whole token of the kind asked for only', () => {
     expect(tokenPrefix('session', bad)).toBeNull()
   }
 })
+
+// S4. A difference that is there shows each time; what a busy machine adds does not.
+test('a wrong secret takes as long where its prefix is known as where it is not', () => {
+  const { hash } = newToken('key')
+  const wrong = newToken('key').token
+  const distances = Array.from({ length: 5 }, () =>
+    Math.abs(
+      welch(
+        () => tokenMatches(wrong, hash),
+        () => tokenMatches(wrong, null),
+      ),
+    ),
+  )
+  expect(Math.min(...distances)).toBeLessThan(4.5)
+})
+
+/** Welch's t of the times of two works, taken in turns, without the slowest tenth of each. */
+function welch(one: () => unknown, other: () => unknown): number {
+  const works = [one, other]
+  const times: number[][] = [[], []]
+  for (let round = 0; round < 22_000; round++) {
+    const index = round % 2
+    const startedAt = process.hrtime.bigint()
+    works[index]?.()
+    times[index]?.push(Number(process.hrtime.bigint() - startedAt))
+  }
+  const [a, b] = times.map((all) =>
+    all
+      .slice(1000)
+      .toSorted((x, y) => x - y)
+      .slice(0, 9000),
+  )
+  const [first, second] = [momentsOf(a), momentsOf(b)]
+  return (first.mean - second.mean) / Math.sqrt((first.variance + second.variance) / 9000)
+}
+
+function momentsOf(values: number[] = []): { mean: number; variance: number } {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1)
+  return { mean, variance }
+}

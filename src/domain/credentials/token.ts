@@ -7,6 +7,8 @@ const marks = {
   key: 'berth_live_',
   session: 'berth_session_',
   signIn: 'berth_signin_',
+  providerSignIn: 'berth_provider_',
+  invite: 'berth_invite_',
 } as const satisfies Record<string, string>
 
 export type TokenKind = keyof typeof marks

@@ -8,12 +8,14 @@ import { newId } from '../../lib/ids.ts'
 import type { StoppedReason, UnitState } from '../../contract/states.ts'
 import type { Database } from '../../store/db.ts'
 import { findFork, type ForkRecord, insertFork } from '../../store/forks.ts'
-import { lockTeam, type StackRecord } from '../../store/stacks.ts'
+import type { StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { insertUnit } from '../../store/units.ts'
+import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { type Bounds, checkConcurrency } from '../policies/check.ts'
+import { lockLiveTeam } from '../teams/lock.ts'
 import { copyBootFiles } from '../units/boot-files.ts'
 import { checkExisting, currentBounds } from '../units/bounds.ts'
 import { copySecrets } from '../units/env.ts'
@@ -54,12 +56,14 @@ export async function reserveFork(
   const { teamId, credentialId } = caller
   const reserve = async (db: Kysely<Database>) => {
     await once?.claim(db)
-    await lockTeam(db, teamId)
+    await lockLiveTeam(db, teamId)
     const plan = await decide(db)
     const { bounds, live } = await currentBounds(app, db, caller)
     checkCopies(bounds, plan.copies)
-    const starting = plan.copies.filter(({ source }) => source.state === 'running').length
-    checkConcurrency(bounds.policy, live, starting)
+    const starting = plan.copies.filter(({ source }) => source.state === 'running')
+    checkConcurrency(bounds.policy, live, starting.length)
+    const sizes = starting.map(({ source }) => source.size)
+    await checkAffordable(app, db, caller, sizes)
 
     const id = newId('fork')
     const { sourceId, stack, copies, skipped } = plan

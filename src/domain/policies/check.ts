@@ -15,6 +15,9 @@ export type Bounds = {
 /** The window of a unit that asks for none on a plan that has no `never`. */
 const FINITE_DEFAULT = '30m'
 
+/** Spec 8: at most five digits. */
+const LONGEST_FINITE = '99999d'
+
 export function checkSize({ policy }: Bounds, size: Size): void {
   if (policy.allowedSizes.includes(size)) return
   throw policyViolation(
@@ -60,6 +63,11 @@ export function checkUnit(
 export function defaultSleep({ policy, plan, sleepMax }: Bounds, sleepDefault: string): string {
   const window = shortestWindow(sleepDefault, policy.maxSleep, sleepMax)
   return window === 'never' && plan === 'hobby' ? FINITE_DEFAULT : window
+}
+
+/** What `checkSleep` lets somebody have whom no credential's policy bounds. */
+export function longestSleep({ plan, sleepMax }: Omit<Bounds, 'policy'>): string {
+  return sleepMax === 'never' && plan === 'hobby' ? LONGEST_FINITE : sleepMax
 }
 
 /** Whether so many more may run beside those that do. Ask with the team locked. */

@@ -4,9 +4,10 @@ import type { App } from '../../app.ts'
 import { conflict } from '../../contract/errors.ts'
 import type { Stack, StackCreate } from '../../contract/stack.ts'
 import { newId } from '../../lib/ids.ts'
-import { findStackByName, insertStack, lockTeam } from '../../store/stacks.ts'
+import { findStackByName, insertStack } from '../../store/stacks.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
+import { lockLiveTeam } from '../teams/lock.ts'
 import { showStack } from './show.ts'
 
 export async function createStack(
@@ -17,7 +18,7 @@ export async function createStack(
 ): Promise<Stack> {
   return await app.db.transaction().execute(async (db) => {
     await once?.claim(db)
-    await lockTeam(db, teamId)
+    await lockLiveTeam(db, teamId)
     const other = await findStackByName(db, { teamId, name })
     if (other) {
       throw conflict(`The team already has a stack named "${name}"; use it or choose another name.`, {

@@ -52,13 +52,24 @@ export function engineAway(error: unknown): unknown {
 /** Spec 3: `{ lastExit }` once stopped, else what its machine does and what the host said. */
 export function notPossibleNow(unit: UnitRecord, what: string): AppError {
   if (unit.state === 'stopped') {
-    return invalidState(`The unit is stopped, so ${what}. Start it first: POST /v1/units/${unit.id}/start.`, {
-      lastExit: unit.lastExit,
-    })
+    const message = `The unit is stopped, so ${what}. ${wayBack(unit)}`
+    return invalidState(message, { lastExit: unit.lastExit })
   }
   return invalidState(`The unit is ${unit.state}, so ${what}.`, {
     machineState: unit.state,
     lastExit: unit.lastExit,
     providerSaid: unit.error,
   })
+}
+
+/** What it takes to have it running again (spec 3). */
+function wayBack({ id, stoppedReason }: UnitRecord): string {
+  switch (stoppedReason) {
+    case 'cap':
+      return 'The daily spend cap or the concurrency of its credential stopped it: it wakes on its next use once that has cleared, see GET /v1/quota.'
+    case 'credits':
+      return 'It was stopped because its team is out of credits: it wakes on its next use once there are some.'
+    default:
+      return `Start it first: POST /v1/units/${id}/start.`
+  }
 }

@@ -11,6 +11,7 @@ import type { Database } from '../../store/db.ts'
 import { findHolding } from '../../store/holdings.ts'
 import { lockTeam } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
+import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { widePolicy } from '../credentials/wide-policy.ts'
 import { checkConcurrency } from '../policies/check.ts'
@@ -19,9 +20,10 @@ import { checkExisting, currentBounds } from './bounds.ts'
 import { transition } from './transition.ts'
 
 /**
- * The `starting` unit, or null: it is not where the trigger can take it from. Throws what the policy says. Without a
- * caller the unit goes by the account it ran on last, and its number alone is looked at: a credential that has expired
- * or was revoked can call nothing any more, but its units live on (design 4), as do those it may not make any more. `onTaken`: the unit is, as soon as the transaction is committed, which
+ * The `starting` unit, or null: it is not where the trigger can take it from. Throws what the policy says, and
+ * `payment_required`. Without a caller the unit goes by the account it ran on last, of which its number and money alone
+ * are looked at: a credential that has expired or was revoked can call nothing any more, but its units live on (design
+ * 4), as do those it may not make any more. `onTaken`: the unit is, as soon as the transaction is committed, which
  * nothing but an outage is in the way of.
  */
 export async function takeOn(
@@ -39,6 +41,7 @@ export async function takeOn(
       await lockTeam(db, unit.teamId)
       if (caller) await checkCaller(app, db, caller, unit)
       else await checkLastHolder(db, unit)
+      await checkAffordable(app, db, { teamId: unit.teamId, credentialId: heldBy }, [unit.size])
       const starting = await transition(app, unit, trigger, { db, set: { heldBy } })
       if (starting) onTaken(starting)
       return starting

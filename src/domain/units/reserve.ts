@@ -9,15 +9,16 @@ import type { UnitSpec } from '../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../engine/engine.ts'
 import { newId } from '../../lib/ids.ts'
 import { insertEndpoint } from '../../store/endpoints.ts'
-import { lockTeam } from '../../store/stacks.ts'
 import type { StoredSpec, UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
+import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { urlOf } from '../endpoints/address.ts'
 import { frontDoor } from '../endpoints/choose.ts'
 import { newEndpoint } from '../endpoints/name.ts'
 import type { Once } from '../idempotency/once.ts'
 import { type Bounds, checkConcurrency, checkSleep, checkUnit, defaultSleep } from '../policies/check.ts'
+import { lockLiveTeam } from '../teams/lock.ts'
 import { waitForRoom } from './admission.ts'
 import { declaredFiles, keepBootFiles } from './boot-files.ts'
 import { boundsOf, currentBounds, registryOf } from './bounds.ts'
@@ -47,10 +48,11 @@ export async function reserveUnit(
   await waitForRoom(app, caller.teamId)
   return await app.db.transaction().execute(async (db) => {
     await once?.claim(db)
-    await lockTeam(db, caller.teamId)
+    await lockLiveTeam(db, caller.teamId)
     const { bounds, live } = await currentBounds(app, db, caller)
     const sleep = checkedSleep(app, bounds, spec)
     checkConcurrency(bounds.policy, live)
+    await checkAffordable(app, db, caller, [spec.size])
     const { id: stackId, sleep: stackSleep } = await stackFor(app, db, caller.teamId, {
       stack,
       unitName: spec.name,

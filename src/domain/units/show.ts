@@ -2,8 +2,8 @@
 
 import type { App } from '../../app.ts'
 import type { Unit } from '../../contract/unit.ts'
+import { toCents } from '../../lib/money.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { toCents } from '../billing/prices.ts'
 import { portWithoutSni, urlOf } from '../endpoints/address.ts'
 import { internalHost } from './names.ts'
 

@@ -8,16 +8,16 @@ import { HOUR } from '../../lib/clock.ts'
 import { changeState, type StateFields } from '../../store/unit-state.ts'
 import type { Database } from '../../store/db.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { priceNanoCentsPerHour } from '../billing/prices.ts'
+import { ratesOf } from '../billing/rates.ts'
 
 /** How long a unit in `error` is kept for its owner to read why. */
 const KEEP_ERRORS_MS = HOUR
 
 export type TransitionOptions = {
   set?: StateFields
-  /** When the machine was started, by the monotonic clock: the billed run begins there. */
+  /** When the machine was started, by the monotonic clock. */
   startedMs?: number
-  /** When the billed run ended, where that was earlier than now. */
+  /** When the run ended, where that was earlier than now: it is billed up to there. */
   endedAt?: Date
   /** Only if it is due to sleep: nobody has used it meanwhile. */
   ifDue?: boolean
@@ -52,18 +52,19 @@ async function move(
   { set = {}, startedMs, endedAt, ifDue = false, ifUnusedSince, db = app.db }: TransitionOptions,
 ): Promise<UnitRecord | null> {
   const at = app.clock.now()
-  const startedAt = startedMs === undefined ? null : before(at, app.clock.monotonicMs() - startedMs)
-  const runAt = startedAt ?? (endedAt && endedAt < at ? endedAt : at)
+  const startedAt = startedMs === undefined ? null : earlier(at, app.clock.monotonicMs() - startedMs)
+  const [before, after] = [ratesOf(unit), ratesOf({ ...unit, state: to.state })]
   const fields: StateFields = { ...impliedBy(to.state, at), ...(startedAt ? { startedAt } : {}), ...set }
   const changed = await changeState(db, {
     id: unit.id,
     from: { state: unit.state, revision: unit.revision },
     to,
     at,
-    runAt,
+    opens: after.filter(({ kind }) => before.every((rate) => rate.kind !== kind)),
+    closes: before.map(({ kind }) => kind).filter((kind) => after.every((rate) => rate.kind !== kind)),
+    endedAt: endedAt && endedAt < at ? endedAt : at,
     ...(ifDue ? { ifSleepsBy: at } : {}),
     ...(ifUnusedSince === undefined ? {} : { ifUnusedSince }),
-    priceNanoCentsPerHour: priceNanoCentsPerHour[unit.size],
     set: fields,
   })
   if (!changed) return null
@@ -71,7 +72,7 @@ async function move(
   return { ...unit, ...fields, ...to, revision: unit.revision + 1n, changedAt: at }
 }
 
-function before(at: Date, ms: number): Date {
+function earlier(at: Date, ms: number): Date {
   return new Date(at.getTime() - Math.round(ms))
 }
 

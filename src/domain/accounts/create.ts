@@ -4,6 +4,7 @@ import type { Kysely } from 'kysely'
 import { newId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { insertTeam, insertUser, type Plan } from '../../store/teams.ts'
+import { grantFreeCredits } from '../credits/grant.ts'
 
 export type NewAccount = {
   email: string
@@ -11,6 +12,8 @@ export type NewAccount = {
   admin: boolean
   plan: Plan
   paysAsItGoes: boolean
+  /** What its address is worth when it comes for the first time. */
+  freeCreditsCents: number
   createdAt: Date
 }
 
@@ -39,6 +42,12 @@ export async function createAccount(
     paysAsItGoes: account.paysAsItGoes,
     ownerId: userId,
     createdAt,
+  })
+  await grantFreeCredits(db, {
+    teamId,
+    email: account.email,
+    cents: account.freeCreditsCents,
+    at: createdAt,
   })
   return { userId, teamId }
 }

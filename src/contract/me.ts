@@ -1,0 +1,43 @@
+// The account of whoever is signed in (spec 2.10, 4.1).
+
+import { z } from 'zod'
+import { cents, strict, text } from './fields.ts'
+import { limits } from './limits.ts'
+import { regionSchema } from './region.ts'
+import { teamSchema } from './team.ts'
+
+export const providers = ['github', 'google'] as const
+export type Provider = (typeof providers)[number]
+
+/** GET /v1/auth/providers. */
+export const providerListSchema = strict({
+  providers: z.array(z.enum(providers)).describe('Those people can sign in with here.'),
+}).meta({ id: 'ProviderList' })
+
+/** GET /v1/me. */
+export const meSchema = strict({
+  user: strict({
+    id: z.string(),
+    email: z.string(),
+    name: z.string(),
+    emailVerified: z.boolean(),
+    admin: z.boolean().describe('Whether this person operates the service.'),
+  }).meta({ id: 'User' }),
+  teams: z.array(teamSchema),
+  currentTeamId: z.string().describe('The team calls without `x-berth-team` act in.'),
+  regions: z.array(regionSchema),
+  freeCreditsOnVerifyCents: cents,
+  apiUrl: z.string(),
+  payments: z.boolean().describe('Whether credits can be bought.'),
+  maxSleep: z.string().describe('The longest window a unit of the current team may have.'),
+}).meta({ id: 'Me' })
+export type Me = z.infer<typeof meSchema>
+
+/** PATCH /v1/me. */
+export const meChangeSchema = strict({
+  name: text(limits.userNameLength).min(1, 'must not be empty'),
+}).meta({ id: 'MeChange' })
+export type MeChange = z.infer<typeof meChangeSchema>
+
+export const meChangedSchema = strict({ id: z.string(), name: z.string() }).meta({ id: 'MeChanged' })
+export type MeChanged = z.infer<typeof meChangedSchema>

@@ -1,0 +1,53 @@
+// A team as its members see it (spec 2.10).
+
+import { z } from 'zod'
+import { cents, strict, text } from './fields.ts'
+import { limits } from './limits.ts'
+import { regionIds } from './region.ts'
+
+export const plans = ['hobby', 'pro', 'team'] as const
+export const currencies = ['eur', 'usd'] as const
+export const roles = ['owner', 'admin', 'member'] as const
+
+export const teamSchema = strict({
+  id: z.string(),
+  slug: z.string(),
+  name: z.string(),
+  personal: z.boolean(),
+  plan: z.enum(plans),
+  region: z.enum(regionIds).describe('Where new units run.'),
+  currency: z.enum(currencies).describe('What money is shown in; amounts are in euro cents all the same.'),
+  role: z.enum(roles).describe("The caller's own."),
+  creditBalanceCents: cents,
+  paysAsItGoes: z.boolean(),
+}).meta({ id: 'Team' })
+export type Team = z.infer<typeof teamSchema>
+
+/** Of one team: what creating, changing and joining answer. */
+export const teamAnswerSchema = strict({ team: teamSchema }).meta({ id: 'TeamAnswer' })
+export type TeamAnswer = z.infer<typeof teamAnswerSchema>
+
+const { min, max } = limits.teamNameLength
+
+/** Mailed to people who are invited: one line, without what turns text around or cannot be seen. */
+const teamName = text(max)
+  .min(min, `must be at least ${min} characters`)
+  .refine((name) => name === name.trim() && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name), {
+    error: 'must be one line of visible characters that begins and ends with no space',
+  })
+
+/** POST /v1/teams. */
+export const teamCreateSchema = strict({
+  name: teamName,
+  region: z.enum(regionIds).optional(),
+  currency: z.enum(currencies).optional(),
+}).meta({ id: 'TeamCreate' })
+export type TeamCreate = z.infer<typeof teamCreateSchema>
+
+/** PATCH /v1/teams/{id}. */
+export const teamChangeSchema = strict({
+  name: teamName.optional(),
+  region: z.enum(regionIds).optional(),
+  currency: z.enum(currencies).optional(),
+}).meta({ id: 'TeamChange' })
+export type TeamChange = z.infer<typeof teamChangeSchema>

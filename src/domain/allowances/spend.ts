@@ -1,0 +1,45 @@
+// What costs somebody else something, a mail, say, may be done only so often: counted in the database, so that it holds
+// for all processes together and over restarts. Calls of the API have limits of their own (credentials/rate-limit.ts).
+
+import { createHash } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { rateLimited } from '../../contract/errors.ts'
+import { HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
+import { deleteAllowances, findFirstSpent, spendOnce } from '../../store/allowances.ts'
+import type { Database } from '../../store/db.ts'
+
+type Allowance = { times: number; withinMs: number; what: string }
+
+export const allowances = {
+  support: { times: 5, withinMs: 10 * MINUTE, what: 'messages to support in ten minutes' },
+  'link-by-address': { times: 5, withinMs: 15 * MINUTE, what: 'sign-in links to an address in 15 minutes' },
+  'link-by-peer': { times: 60, withinMs: 15 * MINUTE, what: 'sign-in links from one place in 15 minutes' },
+  'provider-by-peer': { times: 300, withinMs: 15 * MINUTE, what: 'sign-ins from one place in 15 minutes' },
+} as const satisfies Record<string, Allowance>
+
+/** Longer than any of them. */
+const FORGOTTEN_AFTER_MS = HOUR
+
+/** Call it in the transaction that does it. Throws `rateLimited`; what is rolled back was not spent. */
+export async function spendAllowance(
+  { clock }: { clock: Pick<App['clock'], 'now'> },
+  db: Kysely<Database>,
+  name: keyof typeof allowances,
+  whose: string,
+): Promise<void> {
+  const { times, withinMs, what } = allowances[name]
+  const now = clock.now()
+  const since = new Date(now.getTime() - withinMs)
+  const of = createHash('sha256').update(whose).digest()
+  if (await spendOnce(db, { name, of, since, now, times })) return
+  const first = (await findFirstSpent(db, { name, of, since })) ?? now
+  const waitMs = first.getTime() + withinMs - now.getTime()
+  const retryAfterS = Math.max(1, Math.ceil(waitMs / SECOND))
+  throw rateLimited(`The limit is ${times} ${what}. Try again in ${retryAfterS} s.`, retryAfterS)
+}
+
+/** A loop's round. */
+export async function forgetAllowances({ db, clock }: App): Promise<void> {
+  await deleteAllowances(db, { spentBefore: new Date(clock.now().getTime() - FORGOTTEN_AFTER_MS) })
+}

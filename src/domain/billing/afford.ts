@@ -1,0 +1,25 @@
+// Whether what is about to run can be paid for: the one question of every create, fork, start and wake.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import type { Size } from '../../contract/policy.ts'
+import type { Database } from '../../store/db.ts'
+import { findSpending } from '../../store/spending.ts'
+import { checkSpending } from './limits.ts'
+import { sizeNanoCentsPerHour } from './prices.ts'
+
+type Account = { teamId: string; credentialId: string }
+
+/** Throws `payment_required` or `quota_exceeded`. Call it in the transaction that has the team locked. */
+export async function checkAffordable(
+  app: Pick<App, 'clock'>,
+  db: Kysely<Database>,
+  account: Account,
+  sizes: Size[],
+): Promise<void> {
+  if (sizes.length === 0) return
+  const now = app.clock.now()
+  const spending = await findSpending(db, { ...account, now, sizePrices: sizeNanoCentsPerHour })
+  const perHour = sizes.reduce((sum, size) => sum + sizeNanoCentsPerHour[size], 0n)
+  checkSpending(spending, perHour, now)
+}

@@ -1,0 +1,19 @@
+// What costs at a moment (spec 1, decision 0051): a machine while its unit runs, and a volume from when its unit has
+// been made until it goes. A unit that is being made, starts, sleeps, is stopped or has failed pays for no machine.
+
+import type { MeterKind } from '../../store/meters.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { sizeNanoCentsPerHour, volumeNanoCentsPerGbHour } from './prices.ts'
+
+export type Rate = { kind: MeterKind; nanoCentsPerHour: bigint }
+
+const withoutVolume: UnitRecord['state'][] = ['creating', 'error', 'destroying', 'destroyed']
+
+export function ratesOf({ state, size, spec }: Pick<UnitRecord, 'state' | 'size' | 'spec'>): Rate[] {
+  const rates: Rate[] = []
+  if (state === 'running') rates.push({ kind: 'compute', nanoCentsPerHour: sizeNanoCentsPerHour[size] })
+  if (spec.volume && !withoutVolume.includes(state)) {
+    rates.push({ kind: 'volume', nanoCentsPerHour: BigInt(spec.volume.gb) * volumeNanoCentsPerGbHour })
+  }
+  return rates
+}

@@ -1,0 +1,41 @@
+// A sign-in link by mail, for whoever asks. The answer, and the work behind it, is the same whether the address has an
+// account or not: nobody learns by it who has one.
+
+import type { App } from '../../app.ts'
+import { MINUTE } from '../../lib/clock.ts'
+import { spendAllowance } from '../allowances/spend.ts'
+import { postMail } from '../mail/post.ts'
+import { peerKey } from './failed-attempts.ts'
+import { createSignInLink } from './sign-in.ts'
+import { signInUrl } from './sign-in-url.ts'
+
+const MAILED_LINK_LIVES_MINUTES = 15
+
+/** Throws `rateLimited`. `peer`: who asks, by the address of the connection. */
+export async function mailSignInLink(
+  app: App,
+  { email, peer }: { email: string; peer: string },
+): Promise<void> {
+  const { publicUrl } = app.config
+  await app.db.transaction().execute(async (db) => {
+    await spendAllowance(app, db, 'link-by-peer', peerKey(peer))
+    await spendAllowance(app, db, 'link-by-address', email.toLowerCase())
+    const needs = { db, clock: app.clock }
+    const { token } = await createSignInLink(needs, email, MAILED_LINK_LIVES_MINUTES * MINUTE)
+    await postMail(app, db, {
+      to: email,
+      subject: 'Your link to sign in to Berth',
+      text: textOf({ publicUrl, url: signInUrl(publicUrl, token) }),
+    })
+  })
+}
+
+const textOf = ({ publicUrl, url }: { publicUrl: string; url: string }) => `\
+Somebody, you we hope, asked to sign in to Berth at ${publicUrl} with this address.
+
+Open this link within ${MAILED_LINK_LIVES_MINUTES} minutes. It works once:
+
+${url}
+
+If it was not you, there is nothing to do: without the link nobody can sign in.
+`

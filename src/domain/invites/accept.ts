@@ -1,0 +1,50 @@
+// Joining a team by an invitation: for whoever is signed in with the very address it was sent to. Its row goes in the
+// transaction that makes the membership, so that of several who accept at once one does.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { forbidden, invalidState, notFound } from '../../contract/errors.ts'
+import type { TeamAnswer } from '../../contract/team.ts'
+import { isSameEmail } from '../../lib/email.ts'
+import type { Database } from '../../store/db.ts'
+import { deleteInvite, type InviteInTeam } from '../../store/invites.ts'
+import { countMembers, insertMember } from '../../store/members.ts'
+import { findTeamOfUser } from '../../store/teams.ts'
+import { findUser } from '../../store/users.ts'
+import { authorize } from '../authorization/authorize.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { checkMemberSeats } from '../teams/limits.ts'
+import { lockLiveTeam } from '../teams/lock.ts'
+import { showWithBalance } from '../teams/show.ts'
+import { getInviteByToken } from './find.ts'
+
+export async function acceptInvite(app: App, caller: Caller, token: string): Promise<TeamAnswer> {
+  authorize(caller, 'invite.accept')
+  const invite = await getInviteByToken(app, token)
+  const userId = await invitedUser(app, caller, invite)
+  const { team_id: teamId, role } = invite
+  const join = async (db: Kysely<Database>) => {
+    const at = app.clock.now()
+    await lockLiveTeam(db, teamId)
+    if (!(await deleteInvite(db, { teamId, id: invite.id }))) throw notFound('invitation', invite.prefix)
+    if (invite.expires_at <= at) throw invalidState('This invitation has expired; ask for another one.', null)
+    const used = await countMembers(db, teamId)
+    await insertMember(db, { teamId, userId, role, at })
+    const team = await findTeamOfUser(db, { userId, id: teamId })
+    if (!team) throw new Error('a team was not there right after somebody joined it')
+    checkMemberSeats(team.plan, used)
+    return { team: await showWithBalance(db, team) }
+  }
+  return await app.teamTurns(teamId, () => app.clock.steadily(() => app.db.transaction().execute(join)))
+}
+
+/** Throws `forbidden` for anybody but the owner of the address, who has proven that it is his. */
+async function invitedUser(app: App, { userId }: Caller, { email }: InviteInTeam): Promise<string> {
+  const user = userId === null ? null : await findUser(app.db, userId)
+  if (!user || !isSameEmail(user.email, email)) {
+    throw forbidden('This invitation is for another address: sign in as the one it was sent to.')
+  }
+  if (!user.emailVerified)
+    throw forbidden('Prove first that your address is yours: sign in by a link by mail.')
+  return user.id
+}

@@ -1,0 +1,59 @@
+// Inviting somebody to the caller's team, by a link that is mailed and good for a week. Another invitation to the same
+// address takes the place of the one before, so that a lost mail can be sent again.
+
+import type { App } from '../../app.ts'
+import { conflict, forbidden } from '../../contract/errors.ts'
+import type { InviteCreate, InviteCreated } from '../../contract/invite.ts'
+import { DAY } from '../../lib/clock.ts'
+import { newId } from '../../lib/ids.ts'
+import { countOtherInvites, type InviteRecord, putInvite } from '../../store/invites.ts'
+import { countMembers, isMember } from '../../store/members.ts'
+import { findUser } from '../../store/users.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { newToken } from '../credentials/token.ts'
+import type { Once } from '../idempotency/once.ts'
+import { postMail } from '../mail/post.ts'
+import { checkMemberSeats } from '../teams/limits.ts'
+import { amongPeople } from '../teams/lock.ts'
+import { showInvite } from './show.ts'
+import { inviteMail } from './mail.ts'
+
+const INVITES_LIVE_MS = 7 * DAY
+
+/** Throws `forbidden` for a plan without members, and `quota_exceeded` when there is no room for another. */
+export async function inviteToTeam(
+  app: App,
+  caller: Caller,
+  { email, role }: InviteCreate,
+  once: Once | null,
+): Promise<InviteCreated> {
+  const { teamId } = caller
+  return await amongPeople(app, caller, once, async (db, { team, allowed }) => {
+    allowed('invite.create')
+    if (team.plan === 'hobby') throw forbidden('Inviting people needs the Pro plan or above.')
+    if (await isMember(db, { teamId, email })) throw conflict(`${email} is a member of the team already.`)
+    const now = app.clock.now()
+    const used = (await countMembers(db, teamId)) + (await countOtherInvites(db, { teamId, email, now }))
+    checkMemberSeats(team.plan, used)
+
+    const { token, prefix, hash } = newToken('invite')
+    const record: InviteRecord = {
+      id: newId('invite'),
+      team_id: teamId,
+      email,
+      role,
+      prefix,
+      hash,
+      invited_by: caller.userId,
+      created_at: now,
+      expires_at: new Date(now.getTime() + INVITES_LIVE_MS),
+    }
+    await putInvite(db, record)
+    const inviter = caller.userId === null ? null : await findUser(db, caller.userId)
+    const link = `${app.config.publicUrl}/invites/${token}`
+    await postMail(app, db, inviteMail(record, { team: team.name, inviter, link }))
+    const created = { invite: showInvite(record) }
+    await once?.keep(db, created)
+    return created
+  })
+}

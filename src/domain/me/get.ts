@@ -1,0 +1,32 @@
+// Who is signed in, and what the dashboard asks first (spec 4.1).
+
+import type { App } from '../../app.ts'
+import { unauthorized } from '../../contract/errors.ts'
+import type { Me } from '../../contract/me.ts'
+import { regions } from '../../contract/region.ts'
+import { listTeamsOfUser } from '../../store/teams.ts'
+import { findUser } from '../../store/users.ts'
+import { creditBalanceCents } from '../billing/balance.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { longestSleep } from '../policies/check.ts'
+import { showTeam } from '../teams/show.ts'
+
+export async function getMe({ db, config }: App, { userId, teamId, plan }: Caller): Promise<Me> {
+  const [user, teams] =
+    userId === null ? [null, []] : await Promise.all([findUser(db, userId), listTeamsOfUser(db, userId)])
+  if (user === null) throw unauthorized()
+  const balances = await creditBalanceCents(
+    db,
+    teams.map(({ id }) => id),
+  )
+  return {
+    user,
+    teams: teams.map((team) => showTeam(team, balances.get(team.id) ?? 0)),
+    currentTeamId: teamId,
+    regions,
+    freeCreditsOnVerifyCents: config.freeCreditsCents,
+    apiUrl: `${config.publicUrl}/v1`,
+    payments: false,
+    maxSleep: longestSleep({ plan, sleepMax: config.sleepMax }),
+  }
+}

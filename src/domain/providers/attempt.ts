@@ -1,0 +1,57 @@
+// A sign-in with a provider that is under way. Its token is in a cookie of the browser that began it, and `state`, which
+// travels by way of the provider, follows from the token: an answer that another browser asked for is not
+// taken. The row has what the provider's answer must fit; it is used up by the first answer.
+
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { App } from '../../app.ts'
+import type { Provider } from '../../contract/me.ts'
+import { MINUTE } from '../../lib/clock.ts'
+import { insertProviderSignIn, takeProviderSignIn } from '../../store/identities.ts'
+import type { Database } from '../../store/db.ts'
+import type { Kysely } from 'kysely'
+import { newToken, tokenMatches, tokenPrefix } from '../credentials/token.ts'
+
+export const ATTEMPT_LIVES_MS = 10 * MINUTE
+
+/** `codeVerifier`: PKCE's, which the provider sees last. */
+export type Attempt = { nonce: string; codeVerifier: string }
+
+export async function keepAttempt(
+  { clock, secretKey }: Pick<App, 'clock' | 'secretKey'>,
+  db: Kysely<Database>,
+  provider: Provider,
+  attempt: Attempt,
+): Promise<{ token: string; state: string }> {
+  const { token, prefix, hash } = newToken('providerSignIn')
+  const sealed = secretKey.seal(Buffer.from(JSON.stringify(attempt)), context(provider, prefix))
+  const expiresAt = new Date(clock.now().getTime() + ATTEMPT_LIVES_MS)
+  await insertProviderSignIn(db, { prefix, hash, provider, sealed, expiresAt })
+  return { token, state: stateOf(token) }
+}
+
+/** Null: there is none, it was answered before, or the answer belongs to another. */
+export async function takeAttempt(
+  { db, clock, secretKey }: App,
+  provider: Provider,
+  { token, state }: { token: string; state: string },
+): Promise<Attempt | null> {
+  const prefix = tokenPrefix('providerSignIn', token)
+  // Before the row is used up: whoever sends a browser here with some answer must not spoil the one it waits for.
+  if (prefix === null || !isSame(state, stateOf(token))) return null
+  const row = await takeProviderSignIn(db, { prefix, provider, now: clock.now() })
+  if (!tokenMatches(token, row?.hash ?? null) || row === null) return null
+  return JSON.parse(secretKey.open(row.sealed, context(provider, prefix)).toString())
+}
+
+function stateOf(token: string): string {
+  return createHash('sha256').update(`state of ${token}`).digest('base64url')
+}
+
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+function context(provider: Provider, prefix: string): string[] {
+  return ['provider sign-in', provider, prefix]
+}

@@ -1,0 +1,22 @@
+import type { Configuration } from 'openid-client'
+import type { App } from '../../app.ts'
+import type { ProviderClient } from '../../config.ts'
+import { notFound, providerError } from '../../contract/errors.ts'
+import type { Provider } from '../../contract/me.ts'
+import { providerKinds } from './list.ts'
+
+/** Throws `not_found` for a provider this service is not registered at. */
+export function clientOf({ config }: App, provider: Provider): ProviderClient {
+  const client = config.signIn[provider]
+  if (client === null) throw notFound('provider', provider)
+  return client
+}
+
+/** Throws `provider_error` for one that is away. */
+export async function connect(provider: Provider, client: ProviderClient): Promise<Configuration> {
+  try {
+    return await providerKinds[provider].connect(client)
+  } catch (cause) {
+    throw providerError('The provider does not answer; try again, or sign in by a link.', { cause })
+  }
+}

@@ -1,0 +1,105 @@
+// Somebody comes back from a provider. Whom it vouches for is known by the provider's own name for them; a first time is
+// joined to the account of their address only where the provider has verified that it is theirs.
+
+import type { Kysely } from 'kysely'
+import {
+  authorizationCodeGrant,
+  AuthorizationResponseError,
+  ClientError,
+  ResponseBodyError,
+} from 'openid-client'
+import type { App } from '../../app.ts'
+import { forbidden, providerError, unauthorized } from '../../contract/errors.ts'
+import { limits } from '../../contract/limits.ts'
+import type { Provider } from '../../contract/me.ts'
+import { emailPattern } from '../../lib/email.ts'
+import type { Database } from '../../store/db.ts'
+import { findUserOfIdentity, insertIdentity } from '../../store/identities.ts'
+import { accountOf, nameFrom } from '../credentials/account-of.ts'
+import { beginSession, type BegunSession } from '../credentials/begin-session.ts'
+import { type Attempt, takeAttempt } from './attempt.ts'
+import { clientOf, connect } from './connect.ts'
+import { callbackUrl, providerKinds } from './list.ts'
+import type { Person } from './provider.ts'
+
+/** `token`: of the browser's cookie. `answer`: the query it came back with. */
+export async function finishProviderSignIn(
+  app: App,
+  { provider, token, answer }: { provider: Provider; token: string; answer: URLSearchParams },
+): Promise<BegunSession> {
+  const state = answer.get('state') ?? ''
+  const attempt = await takeAttempt(app, provider, { token, state })
+  if (!attempt)
+    throw unauthorized('This sign-in was not begun in this browser, or took too long; begin again.')
+  const person = await identify(app, provider, { attempt, state, answer })
+  const at = app.clock.now()
+  return await app.db.transaction().execute(async (db) => {
+    const userId = await userOf(app, db, { provider, person, at })
+    return await beginSession(db, { userId, at })
+  })
+}
+
+async function identify(
+  app: App,
+  provider: Provider,
+  { attempt, state, answer }: { attempt: Attempt; state: string; answer: URLSearchParams },
+): Promise<Person> {
+  const kind = providerKinds[provider]
+  const client = clientOf(app, provider)
+  const configuration = await connect(provider, client)
+  try {
+    const tokens = await authorizationCodeGrant(
+      configuration,
+      new URL(`${callbackUrl(app.config, provider)}?${answer.toString()}`),
+      {
+        pkceCodeVerifier: attempt.codeVerifier,
+        expectedState: state,
+        ...(kind.isOpenId ? { expectedNonce: attempt.nonce } : {}),
+      },
+    )
+    return await kind.identify(tokens, configuration, client)
+  } catch (error) {
+    if (isRefusal(error)) throw unauthorized('The provider has not let you in; begin again.')
+    throw providerError('The provider does not answer; try again, or sign in by a link.', { cause: error })
+  }
+}
+
+/** Of the person, by the provider or by its answer, which is replayed or forged; all else is the operator's matter. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof AuthorizationResponseError) return true
+  if (error instanceof ResponseBodyError) return error.error === 'invalid_grant'
+  return error instanceof ClientError && misfits.includes(error.code ?? '')
+}
+
+const misfits = [
+  'OAUTH_INVALID_RESPONSE',
+  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+  'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
+]
+
+async function userOf(
+  { config }: App,
+  db: Kysely<Database>,
+  { provider, person, at }: { provider: Provider; person: Person; at: Date },
+): Promise<string> {
+  const { subject, verifiedEmail: email } = person
+  const known = await findUserOfIdentity(db, { provider, subject })
+  if (known !== null) return known
+  if (email === null || email.length > limits.inviteEmailLength || !emailPattern.test(email)) {
+    throw forbidden(
+      'The provider has not verified an address of yours that can be used here; verify it there first.',
+    )
+  }
+  const name = (person.name ?? '').trim().slice(0, limits.userNameLength) || nameFrom(email)
+  const { userId, isProven } = await accountOf(db, {
+    email,
+    name,
+    at,
+    freeCreditsCents: config.freeCreditsCents,
+  })
+  // Whoever made that account may be somebody else, who would be in it together with its owner.
+  if (!isProven)
+    throw forbidden('An account has this address and has not proven it; sign in by a link first.')
+  await insertIdentity(db, { provider, subject, userId, createdAt: at })
+  return userId
+}

@@ -1,0 +1,76 @@
+// A new team, whose first owner is whoever makes it. It takes the Pro plan or above, in any team that he owns: the new
+// one is on the best of those plans, so that people can be invited at once (decision 0044).
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { forbidden, quotaExceeded, unauthorized } from '../../contract/errors.ts'
+import type { TeamAnswer, TeamCreate } from '../../contract/team.ts'
+import { newId } from '../../lib/ids.ts'
+import type { Database } from '../../store/db.ts'
+import { findTeamOfUser, insertTeam, listTeamsOfUser, type Plan } from '../../store/teams.ts'
+import { findUser, lockUser } from '../../store/users.ts'
+import type { Caller } from '../credentials/caller.ts'
+import type { Once } from '../idempotency/once.ts'
+import { planOrder, teamsOf } from './limits.ts'
+import { showWithBalance } from './show.ts'
+
+/** Throws `forbidden` without such a plan, and `quota_exceeded` when it has no room for another team. */
+export async function createTeam(
+  app: App,
+  { userId }: Caller,
+  { name, region, currency }: TeamCreate,
+  once: Once | null,
+): Promise<TeamAnswer> {
+  if (userId === null) throw unauthorized()
+  const make = async (db: Kysely<Database>) => {
+    await once?.claim(db)
+    await lockUser(db, userId)
+    const plan = await bestPlanWithRoom(db, userId)
+    const id = newId('team')
+    await insertTeam(db, {
+      id,
+      slug: slugFor(name, id),
+      name,
+      personal: false,
+      plan,
+      // Whoever operates the service is billed by nobody; everybody else starts with what he has paid.
+      paysAsItGoes: (await findUser(db, userId))?.admin ?? false,
+      region,
+      currency,
+      ownerId: userId,
+      createdAt: app.clock.now(),
+    })
+    const team = await findTeamOfUser(db, { userId, id })
+    if (!team) throw new Error('a team was not there right after it was made')
+    const answer = { team: await showWithBalance(db, team) }
+    await once?.keep(db, answer)
+    return answer
+  }
+  return await app.clock.steadily(() => app.db.transaction().execute(make))
+}
+
+async function bestPlanWithRoom(db: Kysely<Database>, userId: string): Promise<Plan> {
+  const owned = (await listTeamsOfUser(db, userId)).filter(({ role }) => role === 'owner')
+  const plan = planOrder.findLast((each) => owned.some((team) => team.plan === each)) ?? 'hobby'
+  if (plan === 'hobby') throw forbidden('Making a team needs the Pro plan or above in a team that you own.')
+  const used = owned.filter(({ personal }) => !personal).length
+  const max = teamsOf[plan]
+  if (used >= max) {
+    throw quotaExceeded(`Your plan has room for ${max} teams, and you own ${used}; delete one first.`, {
+      field: 'teams',
+      used,
+      max,
+    })
+  }
+  return plan
+}
+
+/** Readable, and never taken: the end of the id is random. */
+function slugFor(name: string, id: string): string {
+  const words = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 40)
+  return `${words}-${id.slice(-12)}`.replace(/^-+/, '').replace(/-{2,}/g, '-')
+}

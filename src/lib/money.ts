@@ -1,0 +1,12 @@
+// Money is whole nano-cents of the euro inside, and euro cents with their fractions in answers.
+
+const NANO_CENTS_PER_CENT = 1_000_000_000
+
+export function toCents(nanoCents: bigint): number {
+  return Number(nanoCents) / NANO_CENTS_PER_CENT
+}
+
+/** Of whole cents. */
+export function toNanoCents(cents: number | bigint): bigint {
+  return BigInt(cents) * BigInt(NANO_CENTS_PER_CENT)
+}

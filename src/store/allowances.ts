@@ -1,0 +1,49 @@
+// What may be done only so often, and when it was done: one row for each thing and whoever does it.
+
+import { type Kysely, sql } from 'kysely'
+import type { Database } from './db.ts'
+
+export type AllowancesTable = {
+  name: string
+  of: Buffer
+  /** Oldest first; those that no longer count are dropped with the next one. */
+  spent: Date[]
+  last_spent_at: Date
+}
+
+type Allowance = { name: string; of: Buffer; since: Date }
+
+/** However many try at once, so many are let through: the row decides. False: it was done too often since then. */
+export async function spendOnce(
+  db: Kysely<Database>,
+  { name, of, since, now, times }: Allowance & { now: Date; times: number },
+): Promise<boolean> {
+  const result = await sql`
+    insert into allowances as allowance (name, of, spent, last_spent_at)
+    values (${name}, ${of}, array[${now}::timestamptz], ${now})
+    on conflict (name, of) do update set
+      spent = array(select at from unnest(allowance.spent) at where at > ${since} order by at) || ${now}::timestamptz,
+      last_spent_at = ${now}
+    where (select count(*) from unnest(allowance.spent) at where at > ${since}) < ${times}
+  `.execute(db)
+  return result.numAffectedRows === 1n
+}
+
+/** The first of those that count. */
+export async function findFirstSpent(
+  db: Kysely<Database>,
+  { name, of, since }: Allowance,
+): Promise<Date | null> {
+  const { rows } = await sql<{ first: Date | null }>`
+    select min(at) as first from allowances, unnest(spent) at
+    where name = ${name} and of = ${of} and at > ${since}
+  `.execute(db)
+  return rows[0]?.first ?? null
+}
+
+export async function deleteAllowances(
+  db: Kysely<Database>,
+  { spentBefore }: { spentBefore: Date },
+): Promise<void> {
+  await db.deleteFrom('allowances').where('last_spent_at', '<', spentBefore).execute()
+}

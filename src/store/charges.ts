@@ -1,0 +1,38 @@
+// The ledger's charges: added by the database as meters move (migrations/0016-ledger.ts), and never changed. Their
+// sums by day, credential and size are kept beside them.
+
+import type { ColumnType } from 'kysely'
+import type { Size } from '../contract/policy.ts'
+import type { MeterKind } from './meters.ts'
+
+/** What only the database writes. */
+type Written<T> = ColumnType<T, never, T>
+
+export type ChargesTable = {
+  meter_id: Written<bigint>
+  from_ms: Written<bigint>
+  to_ms: Written<bigint>
+  unit_id: Written<string>
+  team_id: Written<string>
+  credential_id: Written<string>
+  kind: Written<MeterKind>
+  size: Written<Size>
+  day: Written<Date>
+  nano_cents: Written<bigint>
+}
+
+export type UsageDaysTable = {
+  team_id: Written<string>
+  credential_id: Written<string>
+  day: Written<Date>
+  kind: Written<MeterKind>
+  size: Written<Size>
+  ms: Written<bigint>
+  nano_cents: Written<bigint>
+}
+
+export type BalancesTable = {
+  team_id: Written<string>
+  nano_cents: Written<bigint>
+  recounted_at: Written<Date | null>
+}

@@ -1,0 +1,85 @@
+// Whom providers vouch for, and sign-ins with a provider that are under way. What such a sign-in has to remember is
+// sealed before it gets here.
+
+import type { Kysely } from 'kysely'
+import type { Provider } from '../contract/me.ts'
+import type { Database } from './db.ts'
+
+export type IdentitiesTable = {
+  provider: Provider
+  /** What the provider calls the person; it stays when the address or the name changes. */
+  subject: string
+  user_id: string
+  created_at: Date
+}
+
+export type ProviderSignInsTable = {
+  prefix: string
+  hash: Buffer
+  provider: Provider
+  sealed: Buffer
+  expires_at: Date
+}
+
+type Identity = { provider: Provider; subject: string }
+
+export async function findUserOfIdentity(
+  db: Kysely<Database>,
+  { provider, subject }: Identity,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom('identities')
+    .select('user_id')
+    .where('provider', '=', provider)
+    .where('subject', '=', subject)
+    .executeTakeFirst()
+  return row?.user_id ?? null
+}
+
+/** Of several at once the first one's stays. Answers whether it was this one's. */
+export async function insertIdentity(
+  db: Kysely<Database>,
+  { provider, subject, userId, createdAt }: Identity & { userId: string; createdAt: Date },
+): Promise<boolean> {
+  const result = await db
+    .insertInto('identities')
+    .values({ provider, subject, user_id: userId, created_at: createdAt })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return result.numInsertedOrUpdatedRows === 1n
+}
+
+export async function insertProviderSignIn(
+  db: Kysely<Database>,
+  signIn: Pick<ProviderSignInsTable, 'prefix' | 'hash' | 'provider' | 'sealed'> & { expiresAt: Date },
+): Promise<void> {
+  const { expiresAt, ...fields } = signIn
+  await db
+    .insertInto('provider_sign_ins')
+    .values({ ...fields, expires_at: expiresAt })
+    .execute()
+}
+
+export type ProviderSignIn = { hash: Buffer; sealed: Buffer }
+
+/** Finds it once: whoever comes with it again, or later than it may be used, finds nothing. */
+export async function takeProviderSignIn(
+  db: Kysely<Database>,
+  { prefix, provider, now }: { prefix: string; provider: Provider; now: Date },
+): Promise<ProviderSignIn | null> {
+  const row = await db
+    .deleteFrom('provider_sign_ins')
+    .where('prefix', '=', prefix)
+    .where('provider', '=', provider)
+    .where('expires_at', '>', now)
+    .returning(['hash', 'sealed'])
+    .executeTakeFirst()
+  return row ?? null
+}
+
+export async function deleteProviderSignIns(
+  db: Kysely<Database>,
+  { expiredBefore }: { expiredBefore: Date },
+): Promise<void> {
+  await db.deleteFrom('provider_sign_ins').where('expires_at', '<', expiredBefore).execute()
+}

@@ -1,0 +1,226 @@
+// What credentials spend today (of UTC) and what teams have left, as of a moment: what was charged, and what open meters
+// have counted since.
+
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Size } from '../contract/policy.ts'
+import type { StoppedReason } from '../contract/states.ts'
+import type { Database } from './db.ts'
+import { provenBy } from './meters.ts'
+import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
+
+export type Moment = {
+  now: Date
+  /** What a unit costs that is about to run. */
+  sizePrices: Record<Size, bigint>
+}
+
+export type Spending = {
+  paysAsItGoes: boolean
+  balanceNanoCents: bigint
+  /** An hour, of all that costs the team now or is about to. */
+  teamPerHour: bigint
+  /** Null: of a session, which no policy bounds. */
+  capCents: bigint | null
+  spentToday: bigint
+  credentialPerHour: bigint
+}
+
+/** Of one credential and its team. Call it with the team locked to decide by it. */
+export async function findSpending(
+  db: Kysely<Database>,
+  { teamId, credentialId, ...moment }: Moment & { teamId: string; credentialId: string },
+): Promise<Spending> {
+  const { rows } = await sql<Spending>`
+    with counting as (${counting(moment, sql`team_id = ${teamId}`)})
+    select
+      teams.pays_as_it_goes as "paysAsItGoes",
+      (coalesce(balances.nano_cents, 0) - of_team.uncharged)::bigint as "balanceNanoCents",
+      of_team.per_hour as "teamPerHour",
+      (select ${cap(sql`credentials`)} from credentials where id = ${credentialId}) as "capCents",
+      (of_credential.today + ${chargedToday(moment, sql`${credentialId}::text`)})::bigint as "spentToday",
+      of_credential.per_hour as "credentialPerHour"
+    from teams
+    left join balances on balances.team_id = teams.id
+    cross join (${sumsOf(sql`true`)}) as of_team
+    cross join (${sumsOf(sql`held_by = ${credentialId}`)}) as of_credential
+    where teams.id = ${teamId}
+  `.execute(db)
+  const [found] = rows
+  if (!found) throw new Error('there is no such team')
+  return found
+}
+
+/** The limit that a unit is beyond, or was stopped by. */
+export type LimitReason = Extract<StoppedReason, 'cap' | 'credits'>
+
+type Limited = { unit: UnitRecord; reason: LimitReason }
+
+/**
+ * Of any team: running units that a limit stops. What is left must last for `reservedMs`; above
+ * `maxConcurrentUnits` the newest go.
+ */
+export async function listUnitsBeyondLimits(
+  db: Kysely<Database>,
+  { reservedMs, ...moment }: Moment & { reservedMs: number },
+): Promise<Limited[]> {
+  const rows = await selectUnits(db, moment.now)
+    .innerJoin(
+      sql<{ id: string; reason: LimitReason }>`(
+        with counting as (${counting(moment, sql`true`)})
+        select units.id, case when broke.team_id is null then 'cap' else 'credits' end as reason
+        from units
+        left join (${teamsWithout(reservedMs)}) as broke on broke.team_id = units.team_id
+        left join (${credentialsBeyond(moment, reservedMs)}) as capped on capped.held_by = units.held_by
+        left join (${unitsTooMany()}) as crowd on crowd.id = units.id
+        where units.state = 'running'
+          and (broke.team_id is not null or capped.held_by is not null or crowd.id is not null)
+      )`.as<'beyond'>(sql`beyond`),
+      'beyond.id',
+      'units.id',
+    )
+    .select('beyond.reason')
+    .execute()
+  return rows.map((row) => ({ unit: toRecord(row), reason: row.reason }))
+}
+
+/**
+ * Of any team: units that were stopped by a limit under which they could run again, all that it stopped together. One of
+ * many could run a little longer as soon as the others stand, and would be stopped and let go without end.
+ */
+export async function listUnitsWithinLimits(
+  db: Kysely<Database>,
+  { reservedMs, ...moment }: Moment & { reservedMs: number },
+): Promise<UnitRecord[]> {
+  const rows = await selectUnits(db, moment.now)
+    .innerJoin(
+      sql<{ id: string }>`(
+        with counting as (${counting(moment, sql`true`)}),
+        of_team as (
+          select team_id, sum(uncharged) as uncharged, sum(per_hour) as per_hour from counting group by team_id
+        ),
+        of_credential as (
+          select held_by, sum(today) as today, sum(per_hour) as per_hour, sum(live) as live
+          from counting group by held_by
+        )
+        select units.id
+        from (
+          select *, sum((${JSON.stringify(pricesOf(moment))}::jsonb ->> size)::bigint) over (
+            partition by stopped_reason, case stopped_reason when 'cap' then held_by else team_id end
+          ) as together
+          from units where state in ('stopping', 'stopped') and stopped_reason in ('cap', 'credits')
+        ) as units
+        join teams on teams.id = units.team_id
+        left join balances on balances.team_id = units.team_id
+        left join credentials on credentials.id = units.held_by
+        left join of_team on of_team.team_id = units.team_id
+        left join of_credential on of_credential.held_by = units.held_by
+        where units.state = 'stopped' and case units.stopped_reason
+          when 'credits' then teams.pays_as_it_goes
+            or coalesce(balances.nano_cents, 0) - coalesce(of_team.uncharged, 0)
+              >= ${reserve(sql`coalesce(of_team.per_hour, 0) + together`, reservedMs)}
+          when 'cap' then credentials.id is null or (
+            ${chargedToday(moment, sql`units.held_by`)} + coalesce(of_credential.today, 0)
+              + ${reserve(sql`coalesce(of_credential.per_hour, 0) + together`, reservedMs)}
+              <= ${cap(sql`credentials`)} * 1000000000
+            and coalesce(of_credential.live, 0) < (credentials.policy ->> 'maxConcurrentUnits')::bigint
+          )
+          else false end
+      )`.as<'within'>(sql`within`),
+      'within.id',
+      'units.id',
+    )
+    .execute()
+  return rows.map(toRecord)
+}
+
+/** A row for each open meter, and one for each unit that is about to open one. */
+function counting(moment: Moment, which: RawBuilder<unknown>): RawBuilder<unknown> {
+  const { now } = moment
+  return sql`
+    select team_id, held_by, price_nano_cents_per_hour as per_hour, (kind = 'compute')::int as live,
+      ${countedBetween(sql`billed_to`)} as uncharged,
+      ${countedBetween(sql`greatest(billed_to, ${midnight(now)})`)} as today
+    from meters
+    cross join lateral (
+      select greatest(billed_to, ${provenBy(now)}) as until
+    ) as moment
+    where ended_at is null and ${which}
+    union all
+    select team_id, held_by, (${JSON.stringify(pricesOf(moment))}::jsonb ->> size)::bigint, 1, 0, 0
+    from units
+    where (state = 'starting' or (state = 'creating' and stopped_reason is null)) and ${which}
+  `
+}
+
+/** Nothing, where it would begin only later. */
+function countedBetween(from: RawBuilder<unknown>): RawBuilder<unknown> {
+  const at = (moment: RawBuilder<unknown>) =>
+    sql`counted(counted_before, price_nano_cents_per_hour, ms_between(started_at, ${moment}))`
+  return sql`(${at(sql`greatest(until, ${from})`)} - ${at(from)})`
+}
+
+function sumsOf(which: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    select coalesce(sum(uncharged), 0)::bigint as uncharged, coalesce(sum(today), 0)::bigint as today,
+      coalesce(sum(per_hour), 0)::bigint as per_hour
+    from counting where ${which}
+  `
+}
+
+function teamsWithout(reservedMs: number): RawBuilder<unknown> {
+  return sql`
+    select counting.team_id
+    from counting
+    join teams on teams.id = counting.team_id and not teams.pays_as_it_goes
+    left join balances on balances.team_id = counting.team_id
+    group by counting.team_id, balances.nano_cents
+    having coalesce(balances.nano_cents, 0) - sum(uncharged) < ${reserve(sql`sum(per_hour)`, reservedMs)}
+  `
+}
+
+function credentialsBeyond(moment: Moment, reservedMs: number): RawBuilder<unknown> {
+  return sql`
+    select counting.held_by
+    from counting join credentials on credentials.id = counting.held_by
+    group by counting.held_by, credentials.policy
+    having ${chargedToday(moment, sql`counting.held_by`)} + sum(today) + ${reserve(sql`sum(per_hour)`, reservedMs)}
+      > ${cap(sql`credentials`)} * 1000000000
+  `
+}
+
+/** Those that run nothing yet are counted, too, and stopped once they do. */
+function unitsTooMany(): RawBuilder<unknown> {
+  return sql`
+    select ranked.id
+    from (
+      select id, held_by, row_number() over (partition by held_by order by id) as place
+      from units
+      where state in ('starting', 'running') or (state = 'creating' and stopped_reason is null)
+    ) as ranked
+    join credentials on credentials.id = ranked.held_by
+    where ranked.place > (credentials.policy ->> 'maxConcurrentUnits')::bigint
+  `
+}
+
+function chargedToday({ now }: Moment, credentialId: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`(
+    select coalesce(sum(nano_cents), 0) from usage_days
+    where usage_days.credential_id = ${credentialId} and usage_days.day = (${midnight(now)} at time zone 'UTC')::date
+  )`
+}
+
+function cap(credentials: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`(${credentials}.policy ->> 'dailySpendCapCents')::bigint`
+}
+
+function reserve(perHour: RawBuilder<unknown>, reservedMs: number): RawBuilder<unknown> {
+  return sql`(${perHour}) * ${reservedMs}::numeric / 3600000`
+}
+
+function midnight(now: Date): RawBuilder<Date> {
+  return sql<Date>`${new Date(new Date(now).setUTCHours(0, 0, 0, 0))}::timestamptz`
+}
+
+function pricesOf({ sizePrices }: Moment): Record<string, string> {
+  return Object.fromEntries(Object.entries(sizePrices).map(([size, price]) => [size, `${price}`]))
+}

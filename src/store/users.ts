@@ -1,0 +1,55 @@
+// People, beside their teams (teams.ts).
+
+import { type Kysely, sql } from 'kysely'
+import type { Database } from './db.ts'
+
+export type UserRecord = { id: string; email: string; name: string; emailVerified: boolean; admin: boolean }
+
+export async function findUser(db: Kysely<Database>, id: string): Promise<UserRecord | null> {
+  const row = await users(db).where('id', '=', id).executeTakeFirst()
+  return row ?? null
+}
+
+/** Until the transaction ends nobody else makes anything that is counted for this person. */
+export async function lockUser(db: Kysely<Database>, id: string): Promise<void> {
+  await sql`select 1 from users where id = ${id} for no key update`.execute(db)
+}
+
+/** An account whose address nobody may have proven. */
+export async function findUserOfAddress(db: Kysely<Database>, email: string): Promise<UserRecord | null> {
+  const row = await users(db).where(sql`lower(email)`, '=', email.toLowerCase()).executeTakeFirst()
+  return row ?? null
+}
+
+/** The admin whose account is the oldest. */
+export async function findFirstAdmin(db: Kysely<Database>): Promise<UserRecord | null> {
+  const row = await users(db).where('admin', '=', true).orderBy('id').limit(1).executeTakeFirst()
+  return row ?? null
+}
+
+export async function renameUser(
+  db: Kysely<Database>,
+  { id, name }: { id: string; name: string },
+): Promise<void> {
+  await db.updateTable('users').set({ name }).where('id', '=', id).execute()
+}
+
+export async function setAdmin(
+  db: Kysely<Database>,
+  { id, admin }: { id: string; admin: boolean },
+): Promise<void> {
+  await db.updateTable('users').set({ admin }).where('id', '=', id).execute()
+}
+
+function users(db: Kysely<Database>) {
+  return db.selectFrom('users').select(['id', 'email', 'name', 'email_verified as emailVerified', 'admin'])
+}
+
+/** Until the transaction ends whoever else is about the account of this address waits. */
+export async function lockAddress(db: Kysely<Database>, email: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${email.toLowerCase()}, 0))`.execute(db)
+}
+
+export async function verifyAddress(db: Kysely<Database>, id: string): Promise<void> {
+  await db.updateTable('users').set({ email_verified: true }).where('id', '=', id).execute()
+}

@@ -1,0 +1,88 @@
+// The operator's command about teams and people: what it changes, what it refuses, and what it leaves in the log.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeKey, makeSession, makeSharedTeam, makeTeam } from '../../test/support/make.ts'
+import { type Service, startService } from '../../test/support/service.ts'
+import { parseCommand, perform } from './team.ts'
+
+let service: Service
+
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(async () => await service.close())
+
+async function run(...args: string[]): Promise<string[]> {
+  const command = parseCommand(args)
+  if (command.kind === 'help') return ['help']
+  return await perform({ db: service.app.db, log: service.app.log }, command)
+}
+
+describe('npm run team', () => {
+  it('lists every team that is there, with its owners', async () => {
+    const kept = await makeSharedTeam(service)
+    const deleted = await makeSharedTeam(service)
+    const headers = { origin: service.baseUrl }
+    await service.call('DELETE', `/v1/teams/${deleted.id}`, { cookie: deleted.owner.cookie, headers })
+    const [head, ...rows] = await run('list')
+    expect(head).toMatch(/^team +plan +pays as it goes +members +owners +name$/)
+    const row = rows.find((each) => each.startsWith(kept.id))
+    expect(row?.split(/ {2,}/)).toEqual([kept.id, 'team', 'no', '1', kept.owner.email, 'Shared'])
+    expect(rows.join('\n')).not.toContain(deleted.id)
+  })
+
+  it('sets plan and payment of a team by id or slug, which holds from the next call on', async () => {
+    const { teamId, userId } = await makeTeam(service)
+    const { secret: key } = await makeKey(service, { teamId, userId })
+    const forever = (name: string) => ({ spec: { name, image: 'node:22', sleep: 'never' } })
+    const create = async (name: string) =>
+      (await service.call('POST', '/v1/units', { key, body: forever(name) })).status
+    expect(await create('one')).toBe(201)
+    await run('set', teamId, '--plan', 'hobby')
+    expect(await create('two')).toBe(403)
+    const [, row] = await run('set', teamId.replace('_', '-'), '--plan=pro', '--pays-as-it-goes', 'no')
+    expect(row?.split(/ {2,}/).slice(0, 3)).toEqual([teamId, 'pro', 'no'])
+    expect(await create('two')).toBe(201)
+    expect(service.logged.join('')).toMatch(`"teamId":"${teamId}","plan":"hobby"`)
+  })
+
+  it('says who is an admin, by an address in any case', async () => {
+    const person = await makeTeam(service)
+    const cookie = await makeSession(service, person)
+    const isAdmin = async () => (await service.call('GET', '/v1/me', { cookie })).body
+    await run('set-user', person.email.toUpperCase(), '--admin', 'yes')
+    expect(await isAdmin()).toMatchObject({ user: { admin: true } })
+    await run('set-user', person.email, '--admin', 'no')
+    expect(await isAdmin()).toMatchObject({ user: { admin: false } })
+  })
+
+  it('prints nothing a terminal would obey', async () => {
+    const { teamId } = await makeTeam(service)
+    const { db } = service.app
+    await db.updateTable('teams').set({ name: 'a\u001b[2Jb' }).where('id', '=', teamId).execute()
+    expect((await run('list')).find((row) => row.startsWith(teamId))).toMatch(/a\?\[2Jb$/)
+  })
+
+  it.each([[[]], [['--help']], [['set', '-h']]])('answers %j with its help', async (args) => {
+    expect(await run(...args)).toEqual(['help'])
+  })
+
+  it.each([
+    [['remove', 'x'], /there is no "remove"/],
+    [['list', 'x'], /list takes nothing else/],
+    [['set'], /which team/],
+    [['set', 'x'], /--plan or --pays-as-it-goes/],
+    [['set', 'x', 'y', '--plan', 'pro'], /"y" is too much/],
+    [['set', 'x', '--plan', 'gold'], /hobby, pro, team, not "gold"/],
+    [['set', 'x', '--pays-as-it-goes', 'maybe'], /yes or no, not "maybe"/],
+    [['set', 'x', '--admin', 'yes'], /use set-user/],
+    [['set', 'nothing', '--plan', 'pro'], /There is no team "nothing"/],
+    [['set-user'], /say whom/],
+    [['set-user', 'a@example.test'], /--admin yes or --admin no/],
+    [['set-user', 'a@example.test', '--plan', 'pro'], /use set/],
+    [['set-user', 'nobody@example.test', '--admin', 'yes'], /Nobody has an account/],
+    [['set', 'x', '--colour', 'red'], /--colour/],
+  ])('refuses %j with what to type instead', async (args, message) => {
+    await expect(run(...args)).rejects.toThrow(message)
+  })
+})

@@ -1,0 +1,130 @@
+// S6: what pages of other sites make a browser send, with the cookie of whoever sits before it, does nothing. Over every
+// route of the API and every page, so that a new one is in it without being named.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { pages } from '../../src/api/pages.ts'
+import { routes } from '../../src/api/routes.ts'
+import { createSignInLink } from '../../src/domain/credentials/sign-in.ts'
+import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+let cookie: string
+let unitId: string
+
+beforeAll(async () => {
+  service = await startService({ loops: false })
+  team = await makeTeam(service)
+  unitId = (await makeUnit(service, team)).id
+})
+afterAll(async () => await service.close())
+beforeEach(async () => {
+  cookie = await makeSession(service, team)
+})
+
+/** How a browser says where a request comes from, which no page can change. */
+const foreign = {
+  'a form of another site': {
+    origin: 'https://evil.test',
+    'sec-fetch-site': 'cross-site',
+    'sec-fetch-mode': 'navigate',
+  },
+  'a form of another site, in a browser that says no more': { origin: 'https://evil.test' },
+  'a frame without an origin': { origin: 'null', 'sec-fetch-site': 'cross-site' },
+  'a fetch of another site that reads nothing': { origin: 'https://evil.test', 'sec-fetch-mode': 'no-cors' },
+  'a page that a unit serves on a sibling name': {
+    origin: 'http://unit.berth.test',
+    'sec-fetch-site': 'same-site',
+  },
+  'a page on another port of this host': { origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' },
+  'nobody can say where': {},
+} satisfies Record<string, Record<string, string>>
+
+const contents = [
+  ['application/x-www-form-urlencoded', 'name=x&email=eve%40example.test'],
+  ['text/plain', '{"name":"x","email":"eve@example.test"}'],
+  ['application/json', '{"name":"x","email":"eve@example.test"}'],
+] as const
+
+/** All that a call could have changed. */
+async function everything(): Promise<unknown> {
+  const { db } = service.app
+  return [
+    await db.selectFrom('users').selectAll().orderBy('id').execute(),
+    await db.selectFrom('teams').selectAll().orderBy('id').execute(),
+    await db.selectFrom('memberships').selectAll().execute(),
+    await db.selectFrom('credentials').select(['id', 'name', 'revoked_at']).orderBy('id').execute(),
+    await db.selectFrom('sessions').select(['id', 'revoked_at']).orderBy('id').execute(),
+    await db.selectFrom('sign_in_links').select(['prefix', 'used_at']).orderBy('prefix').execute(),
+    await db.selectFrom('provider_sign_ins').select('prefix').execute(),
+    await db.selectFrom('mails').select('id').execute(),
+    await db.selectFrom('stacks').select(['id', 'name']).orderBy('id').execute(),
+    await db.selectFrom('units').selectAll().orderBy('id').execute(),
+  ]
+}
+
+const pathOf = (path: string) => path.replace('{id}', unitId).replace(/\{\w+\}/g, 'x')
+const unsafe = [
+  ...routes.filter(({ auth, kind }) => auth === 'caller' && kind === 'change'),
+  ...pages.filter(({ method }) => method === 'POST'),
+].map(({ method, path }) => [`${method} ${path}`, method, pathOf(path)] as const)
+
+describe.each(unsafe)('%s', (_name, method, path) => {
+  it('is refused from anywhere but our own pages, and nothing comes of it', async () => {
+    const before = await everything()
+    for (const [where, headers] of Object.entries(foreign)) {
+      for (const [type, body] of contents) {
+        const answer = await service.fetch(method, path, {
+          cookie,
+          ...(method === 'DELETE' ? {} : { body }),
+          headers: { ...headers, 'content-type': type },
+        })
+        expect(answer.status, `${where}, ${type}`).toBe(403)
+        expect(answer.headers.get('set-cookie')).toBeNull()
+        expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+      }
+    }
+    expect(await everything()).toEqual(before)
+  })
+})
+
+it('JSON that pretends to be text is refused to our own pages too', async () => {
+  const headers = { origin: service.baseUrl, 'content-type': 'text/plain' }
+  const answer = await service.fetch('PATCH', '/v1/me', { cookie, body: '{"name":"x"}', headers })
+  expect(answer.status).toBe(415)
+})
+
+const reads = [
+  ...routes.filter(({ method, auth }) => method === 'GET' && auth === 'caller'),
+  ...pages.filter(({ method }) => method === 'GET'),
+].map(({ path }) => pathOf(path))
+
+describe.each(reads)('GET %s', (path) => {
+  it('changes nothing when another site sends a browser to it, and cannot be read from there', async () => {
+    const before = await everything()
+    for (const mode of ['navigate', 'no-cors', 'cors']) {
+      const headers = { accept: 'text/html', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': mode }
+      const answer = await service.fetch('GET', path, { cookie, headers })
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+      if (path.startsWith('/v1/') && mode !== 'navigate') expect(answer.status).toBe(403)
+      await answer.body?.cancel()
+    }
+    expect(await everything()).toEqual(before)
+  })
+})
+
+it('another site signs nobody in: neither with a link of its own nor by sending a browser to one', async () => {
+  const link = await createSignInLink(service.app, 'eve@example.test')
+  const looked = await service.fetch('GET', `/sign-in?token=${link.token}`, {
+    headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
+  })
+  expect([looked.status, looked.headers.get('set-cookie')]).toEqual([200, null])
+  for (const headers of Object.values(foreign)) {
+    const used = await service.fetch('POST', '/sign-in', {
+      body: `token=${link.token}`,
+      headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    expect([used.status, used.headers.get('set-cookie')]).toEqual([403, null])
+  }
+})

@@ -1,0 +1,59 @@
+// A fresh install has no mail server: what it mails is a file for whoever operates it, and nobody else on the host.
+
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { getAccount } from '../../src/lib/accounts.ts'
+import { logPathOf } from '../../src/supervisor/log-file.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { cleanHost } from '../support/host-state.ts'
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  berth = await new Berth(data.path, {}).ready()
+})
+afterAll(async () => {
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+})
+
+it('a sign-in link that somebody asks for is in a file of the server, and it signs them in', async () => {
+  const { baseUrl } = berth.credentials
+  const post = async (path: string, fields: Record<string, string>) =>
+    await fetch(baseUrl + path, {
+      method: 'POST',
+      body: new URLSearchParams(fields),
+      headers: { origin: baseUrl },
+      redirect: 'manual',
+    })
+  expect((await post('/sign-in/link', { email: 'ann@example.test' })).status).toBe(200)
+
+  const folder = join(data.path, 'mail')
+  const [file = ''] = await eventually(async () => {
+    const files = await readdir(folder)
+    expect(files).toEqual([expect.stringMatching(/^mail_[0-9a-f]{32}\.eml$/)])
+    return files
+  })
+  const { uid } = await getAccount('berth')
+  const [ofFolder, ofFile] = [await stat(folder), await stat(join(folder, file))]
+  expect([ofFolder.uid, ofFolder.mode & 0o777, ofFile.uid, ofFile.mode & 0o777]).toEqual([
+    uid,
+    0o700,
+    uid,
+    0o600,
+  ])
+
+  const mail = (await readFile(join(folder, file), 'utf8')).replace(/=\r?\n/g, '').replaceAll('=3D', '=')
+  const token = /sign-in\?token=(\S+)/.exec(mail)?.[1] ?? ''
+  const signedIn = await post('/sign-in', { token })
+  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/account'])
+
+  const log = await readFile(logPathOf(data.path), 'utf8')
+  expect(log).toContain(join(folder, file))
+  expect(log).not.toContain(token)
+  expect(log).not.toContain('ann@example.test')
+})
