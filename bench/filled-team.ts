@@ -36,8 +36,9 @@ export async function fillTeam(
   `.execute(db)
   await sql`
     insert into meters
-      (kind, unit_id, generation, team_id, held_by, size, price_nano_cents_per_hour, started_at, ended_at)
-    select 'compute', id, 1, team_id, held_by, size, 500000000, now() - interval '1 day', now() from units
+      (kind, unit_id, generation, team_id, held_by, size, price_nano_cents_per_hour, started_at,
+       ended_at, billed_to)
+    select 'compute', id, 1, team_id, held_by, size, 500000000, now() - interval '1 day', now(), now() from units
   `.execute(db)
   for (let from = 1; from <= audit; from += 50_000) {
     await sql`
