@@ -14,6 +14,7 @@ import { followWallClock } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
 import { watchExits } from './domain/units/exits.ts'
+import { destroyBrokenCreates } from './domain/units/made-with.ts'
 import { reconcileMachines, resumePassingUnits } from './domain/units/reconcile.ts'
 import { enforceLimits } from './domain/units/limits.ts'
 import { coolFrozenUnits, giveMemoryBack, sleepIdleUnits } from './domain/units/idle.ts'
@@ -26,6 +27,7 @@ const loops = [
   { name: 'cool frozen units', everyMs: 5 * SECOND, round: coolFrozenUnits },
   { name: 'give memory back', everyMs: SECOND, round: giveMemoryBack },
   { name: 'destroy errored units', everyMs: 5 * SECOND, round: destroyErroredUnits },
+  { name: 'destroy what broke off', everyMs: 5 * SECOND, round: destroyBrokenCreates },
   { name: 'resume passing units', everyMs: 5 * SECOND, round: resumePassingUnits },
   { name: 'resume forks', everyMs: 5 * SECOND, round: resumeForks },
   { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },

@@ -23,14 +23,24 @@ const JSON_BYTES = 2 * limits.fileBytes
 
 export function jsonBody<S extends z.ZodType>(
   schema: S,
-  tooLarge: () => AppError = () => payloadTooLarge(JSON_BYTES),
+  {
+    tooLarge = () => payloadTooLarge(JSON_BYTES),
+    formOf,
+  }: {
+    tooLarge?: () => AppError
+    /** Of a schema with several forms, the one that a body is to be judged by. */
+    formOf?: (body: unknown) => z.ZodType<z.output<S>>
+  } = {},
 ): Body<z.output<S>> {
   return {
     kind: 'json',
     schema,
     maxBytes: JSON_BYTES,
     tooLarge,
-    parse: (bytes) => parse(schema, bytes.length === 0 ? undefined : parseJson(bytes)),
+    parse: (bytes) => {
+      const body = bytes.length === 0 ? undefined : parseJson(bytes)
+      return parse(formOf?.(body) ?? schema, body) as z.output<S>
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 // The endpoints of forks (spec 4.2, 4.3).
 
-import { type ForkResult, forkResultSchema, stackForkSchema, unitForkSchema } from '../contract/fork.ts'
+import { forkResultSchema, stackForkSchema, unitForkSchema } from '../contract/fork.ts'
 import { forkStack } from '../domain/forks/fork-stack.ts'
 import { forkUnit } from '../domain/forks/fork-unit.ts'
 import { resumeFork } from '../domain/forks/result.ts'
@@ -20,9 +20,6 @@ const forking = {
   errors: [402, 404, 409, 413, 415, 502],
   target: ({ params }: { params: { id: string } }) => params.id,
   record: ({ body }: { body: Record<string, unknown> }) => body,
-  outcome: ({ units }: ForkResult) => ({
-    costCents: units.reduce((sum, unit) => sum + unit.costCentsSoFar, 0),
-  }),
 } as const
 
 const ofUnit = defineRoute({

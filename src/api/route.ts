@@ -40,7 +40,7 @@ export type CallContext = OpenContext & {
 }
 
 /** What a finished call adds to its audit row. */
-type Outcome = { target?: string; costCents?: number }
+type Outcome = { target?: string }
 
 type Definition<P, Q, B, R, C> = {
   method: Method
@@ -142,7 +142,7 @@ export function defineRoute<P, Q, B, R>(
     // Before an earlier answer is given again, too.
     if (allow !== undefined) authorize(caller, allow)
     const handle = (once: Once | null) => plain.handle(app, input, { ...context, caller, once })
-    if (keyed === null || idempotent === undefined) return { result: await handle(null), replayed: false }
+    if (keyed === null || idempotent === undefined) return await handle(null)
 
     const { key, request } = keyed
     const by = idempotent === 'personal' ? ` ${caller.kind} ${caller.userId ?? caller.credentialId}` : ''
@@ -160,16 +160,15 @@ export function defineRoute<P, Q, B, R>(
     )
     if (answer.replayed) context.markReplayed()
     if (answer.kind === 'refused') throw answer.error
-    return { result: answer.value, replayed: answer.replayed }
+    return answer.value
   })
 }
 
 /** A route that anyone may call, without credentials. */
 export function defineOpenRoute<P, Q, B, R>(definition: Definition<P, Q, B, R, OpenContext>): Route {
-  return erase(definition, { auth: 'none', takesIdempotencyKey: false }, async (app, input, context) => ({
-    result: await definition.handle(app, input, context),
-    replayed: false,
-  }))
+  return erase(definition, { auth: 'none', takesIdempotencyKey: false }, (app, input, context) =>
+    definition.handle(app, input, context),
+  )
 }
 
 type Handle<P, Q, B, R> = (
@@ -178,7 +177,7 @@ type Handle<P, Q, B, R> = (
   context: OpenContext,
   caller: Caller | null,
   keyed: { key: string; request: Fingerprint } | null,
-) => Promise<{ result: R | EventStream; replayed: boolean }>
+) => Promise<R | EventStream>
 
 function erase<P, Q, B, R, C>(
   definition: Definition<P, Q, B, R, C>,
@@ -201,12 +200,9 @@ function erase<P, Q, B, R, C>(
         target: target(input),
         record: key === null ? record(input) : { ...record(input), idempotencyKey: maskText(key) },
         run: async (app, context, caller) => {
-          const { result, replayed } = await handle(app, input, context, caller, keyed)
+          const result = await handle(app, input, context, caller, keyed)
           if (isEventStream(result)) return { kind: 'stream', stream: result }
-          const { costCents, ...about } = outcome?.(result) ?? {}
-          // What it cost is on the row of the call that made it.
-          const cost = replayed || costCents === undefined ? {} : { costCents }
-          return { kind: 'json', body: result, outcome: { ...about, ...cost } }
+          return { kind: 'json', body: result, outcome: outcome?.(result) ?? {} }
         },
       }
     },
@@ -224,9 +220,12 @@ function whole<R>(result: R | EventStream): R {
 }
 
 function idOf(params: unknown): string {
-  const id = z.object({ id: z.string() }).safeParse(params)
+  const given = z
+    .object({ id: z.string() })
+    .or(z.object({ name: z.string() }).transform(({ name }) => ({ id: name })))
+  const known = given.safeParse(params)
   // A token in a path is nobody's to read again, in an answer neither.
-  return id.success ? id.data.id : ''
+  return known.success ? known.data.id : ''
 }
 
 export const noParams = z.strictObject({})

@@ -4,6 +4,7 @@
 import { z } from 'zod'
 import { agentRoutes } from './agents.ts'
 import { auditRoutes } from './audit.ts'
+import { billingRoutes } from './billing.ts'
 import { noBody } from './body.ts'
 import { forkRoutes } from './forks.ts'
 import { inviteRoutes } from './invites.ts'
@@ -11,6 +12,7 @@ import { meRoutes } from './me.ts'
 import { memberRoutes } from './members.ts'
 import { openApiDocument } from './openapi.ts'
 import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
+import { recipeRoutes } from './recipes.ts'
 import { stackRoutes } from './stacks.ts'
 import { supportRoutes } from './support.ts'
 import { teamRoutes } from './teams.ts'
@@ -40,8 +42,10 @@ export const routes: readonly Route[] = [
   ...unitRoutes,
   ...stackRoutes,
   ...forkRoutes,
+  ...recipeRoutes,
   ...agentRoutes,
   ...auditRoutes,
+  ...billingRoutes,
   ...teamRoutes,
   ...memberRoutes,
   ...inviteRoutes,

@@ -1,7 +1,7 @@
 // The endpoints of units (spec 4.2).
 
 import { z } from 'zod'
-import { createSchema } from '../contract/create.ts'
+import { createFormOf, createSchema } from '../contract/create.ts'
 import { exposedSchema, exposeSchema } from '../contract/endpoint.ts'
 import { execExitEventSchema, execOutputEventSchema, execResultSchema, execSchema } from '../contract/exec.ts'
 import {
@@ -16,6 +16,7 @@ import { logLineSchema, logPageSchema, logQuerySchema } from '../contract/logs.t
 import { runResultSchema } from '../contract/run-result.ts'
 import { sleepBodySchema } from '../contract/sleep.ts'
 import { unitListQuerySchema, unitListSchema, unitSchema } from '../contract/unit.ts'
+import { createFromRecipe } from '../domain/recipes/create.ts'
 import { createUnits, resumeCreate } from '../domain/units/create.ts'
 import { destroyUnit } from '../domain/units/destroy.ts'
 import { execInUnit } from '../domain/units/exec.ts'
@@ -51,22 +52,23 @@ const create = defineRoute({
   method: 'POST',
   path: '/v1/units',
   noun: 'unit',
-  summary: 'Create a unit',
+  summary: 'Create a unit, or the units of a recipe',
   description: 'Answers once the unit is ready, up to `waitTimeoutMs`, unless `wait` is false.',
   action: 'unit.create',
   kind: 'change',
   rate: 'creations',
   params: noParams,
   query: noQuery,
-  body: jsonBody(createSchema),
+  body: jsonBody(createSchema, { formOf: createFormOf }),
   status: 201,
   response: runResultSchema,
   events: {},
-  errors: [402, 409, 413, 415, 502],
+  errors: [402, 404, 409, 413, 415, 502],
   target: () => null,
   record: ({ body }) => recordCreate(body),
-  outcome: ({ units: [unit] }) => (unit ? { target: unit.id, costCents: unit.costCentsSoFar } : {}),
-  handle: (app, { body }, { caller, once }) => createUnits(app, caller, body, once),
+  outcome: ({ units: [unit] }) => (unit ? { target: unit.id } : {}),
+  handle: (app, { body }, { caller, once }) =>
+    'recipe' in body ? createFromRecipe(app, caller, body, once) : createUnits(app, caller, body, once),
   idempotent: { resume: (app, { body }, { caller }, kept) => resumeCreate(app, caller, body, kept) },
 })
 
@@ -154,7 +156,7 @@ const writeFileJson = defineRoute({
   summary: 'Write a file, from base64',
   action: 'unit.file.write',
   kind: 'change',
-  body: jsonBody(fileWriteSchema, fileTooLarge),
+  body: jsonBody(fileWriteSchema, { tooLarge: fileTooLarge }),
   response: fileWrittenSchema,
   errors: [402, 404, 409, 415, 502],
   record: ({ body }) => ({ path: body.path, bytes: decodeFile(body.contentBase64).length }),

@@ -1,9 +1,10 @@
-// POST /v1/units, form A: from a spec (spec 2.4).
+// POST /v1/units: form A from a spec, form B from a recipe (spec 2.4).
 
 import { z } from 'zod'
 import { endpointModes } from './endpoint.ts'
-import { strict } from './fields.ts'
+import { strict, text } from './fields.ts'
 import { limits } from './limits.ts'
+import { sleepSchema } from './sleep.ts'
 import { nameSchema, unitSpecSchema } from './unit-spec.ts'
 
 /** What makes units answers once they are ready, or after a while (spec 2.4, 2.7). */
@@ -17,9 +18,11 @@ export const waitFields = {
     .describe('A unit still creating after this is on its way.'),
 }
 
-export const createSchema = strict({
+const stackField = nameSchema.optional().describe('Name of a stack; created if absent.')
+
+export const createFromSpecSchema = strict({
   spec: unitSpecSchema,
-  stack: nameSchema.optional().describe('Name of a stack; created if absent.'),
+  stack: stackField,
   expose: z
     .enum(endpointModes)
     .optional()
@@ -27,6 +30,36 @@ export const createSchema = strict({
       'Publish as it is created: `spec.expose`, or the only one of `spec.ports`. Answered as `outputs.URL`.',
     ),
   ...waitFields,
-}).meta({ id: 'Create' })
+}).meta({ id: 'CreateFromSpec' })
+export type CreateFromSpec = z.infer<typeof createFromSpecSchema>
 
-export type Create = z.infer<typeof createSchema>
+export const createFromRecipeSchema = strict({
+  recipe: text(64).describe('Its name, as `GET /v1/recipes` lists it.'),
+  params: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('As `GET /v1/recipes/{name}` describes them; null means the default.'),
+  name: nameSchema
+    .optional()
+    .describe(
+      "What its unit is called, and what the names of its other units begin with; the recipe's name.",
+    ),
+  stack: stackField,
+  expose: z
+    .enum(endpointModes)
+    .optional()
+    .describe('Publish its front door as it is created. Answered as `outputs.URL`.'),
+  sleep: sleepSchema.optional().describe('One window for every unit it makes.'),
+  ...waitFields,
+}).meta({ id: 'CreateFromRecipe' })
+export type CreateFromRecipe = z.infer<typeof createFromRecipeSchema>
+
+export type Create = CreateFromSpec | CreateFromRecipe
+
+export const createSchema = z.union([createFromSpecSchema, createFromRecipeSchema])
+
+/** The form a body means, so that what is wrong with it is told in that form's words. */
+export function createFormOf(body: unknown): typeof createFromSpecSchema | typeof createFromRecipeSchema {
+  const isRecipe = typeof body === 'object' && body !== null && Object.hasOwn(body, 'recipe')
+  return isRecipe ? createFromRecipeSchema : createFromSpecSchema
+}

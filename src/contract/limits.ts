@@ -41,6 +41,7 @@ export const limits = {
   /** A path the kernel takes, with room for its own prefix. */
   pathLength: 1024,
   logBytes: 16 * MB,
+  usageDays: { max: 366, default: 14 },
   pageSize: { max: 500, default: 100 },
   userNameLength: 80,
   teamNameLength: { min: 2, max: 60 },

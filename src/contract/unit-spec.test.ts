@@ -1,7 +1,7 @@
 // Every limit of spec 8 at its bound and one beyond, and what a refusal says.
 
 import { describe, expect, it } from 'vitest'
-import { createSchema } from './create.ts'
+import { createFromSpecSchema } from './create.ts'
 import { AppError } from './errors.ts'
 import { execSchema } from './exec.ts'
 import { decodeFile, fileWriteSchema } from './files.ts'
@@ -13,7 +13,7 @@ const valid = { name: 'web', image: 'node:22' }
 
 function refusal(
   body: unknown,
-  schema: Parameters<typeof parse>[0] = createSchema,
+  schema: Parameters<typeof parse>[0] = createFromSpecSchema,
 ): { path: string; message: string }[] {
   try {
     parse(schema, body)
@@ -148,7 +148,9 @@ describe('limits', () => {
 describe('defaults', () => {
   it('are those of the spec', () => {
     expect(
-      parse(createSchema, { spec: { ...valid, volume: { mount: '/data' }, healthcheck: { cmd: ['up'] } } }),
+      parse(createFromSpecSchema, {
+        spec: { ...valid, volume: { mount: '/data' }, healthcheck: { cmd: ['up'] } },
+      }),
     ).toEqual({
       spec: {
         ...valid,

@@ -57,6 +57,12 @@ describe('by SMTP a mail', () => {
     },
   )
 
+  it('waits for a server with TLS where there is a password to tell it', async () => {
+    const url = server.url.replace('//', '//berth:password@')
+    await expect(smtpTransport({ url, from, silentForMs: 300 })(letter)).rejects.toThrow('ETLS')
+    expect(server.received).toEqual([])
+  })
+
   it('is not delivered where nobody listens', async () => {
     const nowhere = smtpTransport({ url: 'smtp://127.0.0.1:1', from, silentForMs: 300 })
     await expect(nowhere(letter)).rejects.toThrow('ECONNREFUSED')

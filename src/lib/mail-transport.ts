@@ -34,7 +34,9 @@ export function smtpTransport({
   silentForMs?: number
 }): DeliverMail {
   const silence = { connectionTimeout: silentForMs, greetingTimeout: silentForMs, socketTimeout: silentForMs }
-  const transport = createTransport({ url, ...silence })
+  // Whoever stands between could hide that the server offers TLS, and would be told the password.
+  const requireTLS = new URL(url).password !== ''
+  const transport = createTransport({ url, requireTLS, ...silence })
   return async (letter) => {
     try {
       const signal = AbortSignal.timeout(LONGEST_TALK_MS)

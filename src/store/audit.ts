@@ -1,7 +1,7 @@
 // The audit trail: one row per authenticated call (spec 2.12). Written in groups, never updated after its
 // closing; a row without a status belongs to a call whose process died under it.
 
-import { type Generated, type Kysely, type Selectable, sql } from 'kysely'
+import { type Generated, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
 import { firstIdSince } from '../lib/ids.ts'
 import type { Database } from './db.ts'
 
@@ -55,7 +55,6 @@ export type AuditOutcome = {
   durationMs: number
   status: number
   errorCode: string | null
-  costDeltaNanocents: bigint
 }
 
 /** One statement of one parameter, whatever the number of rows: nothing to compile or prepare anew. */
@@ -79,7 +78,7 @@ export async function insertAuditRows(db: Kysely<Database>, rows: AuditRow[]): P
     duration_ms: row.outcome?.durationMs ?? null,
     status: row.outcome?.status ?? null,
     error_code: row.outcome?.errorCode ?? null,
-    cost_delta_nanocents: (row.outcome?.costDeltaNanocents ?? 0n).toString(),
+    cost_delta_nanocents: 0,
   }))
   await sql`
     insert into audit select * from jsonb_populate_recordset(null::audit, ${JSON.stringify(records, storable)}::jsonb)
@@ -91,7 +90,7 @@ function storable(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '') : value
 }
 
-/** Fills in how calls ended whose rows were written when they began. */
+/** Fills in how calls ended whose rows were written when they began, and what their units cost meanwhile. */
 export async function closeAuditRows(
   db: Kysely<Database>,
   endings: { id: string; outcome: AuditOutcome }[],
@@ -102,18 +101,32 @@ export async function closeAuditRows(
     duration_ms: outcome.durationMs,
     status: outcome.status,
     error_code: outcome.errorCode,
-    cost_delta_nanocents: outcome.costDeltaNanocents.toString(),
   }))
   await sql`
     update audit
     set target = ending.target, duration_ms = ending.duration_ms, status = ending.status,
-        error_code = ending.error_code, cost_delta_nanocents = ending.cost_delta_nanocents
+        error_code = ending.error_code, cost_delta_nanocents = ${costMeanwhile()}
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as ending (
-      id text, target text, duration_ms double precision, status integer, error_code text,
-      cost_delta_nanocents bigint
+      id text, target text, duration_ms double precision, status integer, error_code text
     )
     where audit.id = ending.id and audit.status is null
   `.execute(db)
+}
+
+/**
+ * Of the unit that a call is about, from when the call began to its end: that it was answered proves as much, whatever
+ * the last heartbeat.
+ */
+function costMeanwhile(): RawBuilder<bigint> {
+  const countedBy = (moment: RawBuilder<unknown>) =>
+    sql`counted(counted_before, price_nano_cents_per_hour, ms_between(meters.started_at, ${moment}))`
+  const ended = sql`audit.started_at + ending.duration_ms * interval '1 millisecond'`
+  return sql<bigint>`coalesce((
+    select sum(greatest(0, ${countedBy(sql`least(meters.ended_at, ${ended})`)} - ${countedBy(sql`audit.started_at`)}))
+    from meters
+    where meters.unit_id = ending.target and meters.team_id = audit.team_id
+      and (meters.ended_at is null or meters.ended_at > audit.started_at)
+  ), 0)`
 }
 
 /** Of any team: those begun before, oldest first, as far as nobody else is deleting them. Answers how many went. */

@@ -16,7 +16,7 @@ export type Holding = {
   plan: Plan
 }
 
-/** Also of a credential that was revoked. Call it with the team locked. */
+/** Also of a credential that was revoked. Whoever admits units by it has the team locked. */
 export async function findHolding(
   db: Kysely<Database>,
   { teamId, heldBy }: { teamId: string; heldBy: string },

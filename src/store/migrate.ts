@@ -21,6 +21,7 @@ import { up as teams } from './migrations/0014-teams.ts'
 import { up as limits } from './migrations/0015-limits.ts'
 import { up as ledger } from './migrations/0016-ledger.ts'
 import { up as allowances } from './migrations/0017-allowances.ts'
+import { up as recipes } from './migrations/0019-recipes.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -40,6 +41,7 @@ const migrations: Record<string, Migration> = {
   '0015-limits': { up: limits },
   '0016-ledger': { up: ledger },
   '0017-allowances': { up: allowances },
+  '0019-recipes': { up: recipes },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

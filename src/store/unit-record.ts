@@ -67,6 +67,8 @@ export type UnitsTable = {
   forked_from: string | null
   /** The fork that made it, which takes it along until it has arrived. */
   fork_id: ColumnType<string | null, string | null | undefined, never>
+  /** The first of the units that one create made together; null for one that was made by itself. */
+  made_with: ColumnType<string | null, string | null | undefined, never>
   /** What it has of that unit; null for one that is no copy. */
   copied: ColumnType<Copied | null, Copied | null | undefined, Copied>
 }
@@ -103,6 +105,7 @@ export type UnitRecord = {
   destroysAt: Date | null
   forkedFrom: string | null
   forkId: string | null
+  madeWith: string | null
   copied: Copied | null
   endpoints: EndpointRecord[]
   costNanoCents: bigint
@@ -153,6 +156,7 @@ export function toRecord(
     destroysAt: row.destroys_at,
     forkedFrom: row.forked_from,
     forkId: row.fork_id,
+    madeWith: row.made_with,
     copied: row.copied,
     endpoints: row.endpoints.map(toEndpoint),
     costNanoCents: row.cost_nano_cents,

@@ -27,7 +27,7 @@ describe('npm run team', () => {
     const [head, ...rows] = await run('list')
     expect(head).toMatch(/^team +plan +pays as it goes +members +owners +name$/)
     const row = rows.find((each) => each.startsWith(kept.id))
-    expect(row?.split(/ {2,}/)).toEqual([kept.id, 'team', 'no', '1', kept.owner.email, 'Shared'])
+    expect(row?.split(/ {2,}/)).toEqual([kept.id, 'team', 'yes', '1', kept.owner.email, 'Shared'])
     expect(rows.join('\n')).not.toContain(deleted.id)
   })
 
@@ -40,9 +40,11 @@ describe('npm run team', () => {
     expect(await create('one')).toBe(201)
     await run('set', teamId, '--plan', 'hobby')
     expect(await create('two')).toBe(403)
-    const [, row] = await run('set', teamId.replace('_', '-'), '--plan=pro', '--pays-as-it-goes', 'no')
-    expect(row?.split(/ {2,}/).slice(0, 3)).toEqual([teamId, 'pro', 'no'])
+    await run('set', teamId.replace('_', '-'), '--plan=pro')
     expect(await create('two')).toBe(201)
+    const [, row] = await run('set', teamId, '--pays-as-it-goes', 'no')
+    expect(row?.split(/ {2,}/).slice(0, 3)).toEqual([teamId, 'pro', 'no'])
+    expect(await create('three')).toBe(402)
     expect(service.logged.join('')).toMatch(`"teamId":"${teamId}","plan":"hobby"`)
   })
 

@@ -1,45 +1,30 @@
 // Z1: input generated from openapi.json. Nothing may answer with a fault, every answer is what the
 // document says, and what the document forbids is always refused with 400.
 
-import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
+import { insertMember } from '../../src/store/members.ts'
 import {
-  arbitraryOf,
-  type Components,
-  conforms,
-  fieldOf,
-  invalidOf,
-  type JsonSchema,
-} from '../support/json-schema.ts'
-import { makeKey, makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+  components,
+  fill,
+  jsonBodyOf as bodySchema,
+  type Named,
+  operations,
+  paramsOf,
+} from '../support/document.ts'
+import { arbitraryOf, conforms, fieldOf, invalidOf } from '../support/json-schema.ts'
+import {
+  makeInvite,
+  makeKey,
+  makeMember,
+  makeSession,
+  makeSharedTeam,
+  makeTeam,
+  makeUnit,
+  type TestTeam,
+} from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
-
-type Parameter = { name: string; in: 'path' | 'query'; required: boolean; schema: JsonSchema }
-type Content = Record<string, { schema: JsonSchema }>
-type Operation = {
-  parameters?: Parameter[]
-  requestBody?: { content: Content }
-  responses: Record<string, { headers?: Record<string, unknown>; content: Content }>
-}
-
-type Named = { name: string; method: string; path: string; operation: Operation }
-
-const document = JSON.parse(await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')) as {
-  paths: Record<string, Record<string, Operation>>
-  components: { schemas: Components }
-}
-const components = document.components.schemas
-
-const operations: Named[] = Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({
-    name: `${method.toUpperCase()} ${path}`,
-    method: method.toUpperCase(),
-    path,
-    operation,
-  })),
-)
 
 const RUNS = { numRuns: 60 }
 const TIMEOUT_MS = 60_000
@@ -48,7 +33,8 @@ let service: Service
 let team: TestTeam
 let cookie: string
 let unit: Unit
-let keyId: string
+/** What the names in a path stand for, by the beginning of the path. */
+let known: Record<string, Record<string, string>>
 
 beforeAll(async () => {
   service = await startService({ supportEmail: 'support@operator.test' })
@@ -56,20 +42,39 @@ beforeAll(async () => {
   cookie = await makeSession(service, team)
 })
 beforeEach(async () => {
-  keyId = (await makeKey(service, team)).id
+  const { id: keyId } = await makeKey(service, team)
   unit = await makeUnit(service, team, { cmd: ['sh', '-c', 'echo a line; sleep infinity'] })
+  const { id: sharedId } = await makeSharedTeam(service)
+  const { db } = service.app
+  const at = service.app.clock.now()
+  await insertMember(db, { teamId: sharedId, userId: team.userId, role: 'owner', at })
+  const { userId } = await makeMember(service, sharedId, 'member')
+  const invited = await makeInvite(service, { teamId: sharedId, cookie, email: 'guest@example.test' })
+  const elsewhere = await makeSharedTeam(service)
+  const own = { teamId: elsewhere.id, cookie: elsewhere.owner.cookie, email: team.email }
+  const { token } = await makeInvite(service, own)
+  known = {
+    units: { id: unit.id },
+    stacks: { id: unit.stackId },
+    keys: { id: keyId },
+    agents: { id: keyId },
+    teams: { id: sharedId, userId, inviteId: invited.id },
+    invites: { token },
+    recipes: { name: 'redis' },
+  }
 })
 afterAll(async () => await service.close())
 
-type Sent = { id: string; query: Record<string, unknown>; body?: unknown }
+type Sent = { params: Record<string, string>; query: Record<string, unknown>; body?: unknown }
 
-async function send({ method, path }: Named, { id, query, body }: Sent): Promise<Response> {
+async function send({ method, path }: Named, { params, query, body }: Sent): Promise<Response> {
   const fields = Object.entries(query).map<[string, string]>(([key, value]) => [key, text(value)])
   const search = new URLSearchParams(fields).toString()
-  const url = `${path.replace('{id}', encodeURIComponent(id))}${search === '' ? '' : `?${search}`}`
+  const url = `${fill(path, params)}${search === '' ? '' : `?${search}`}`
   const json = body !== undefined && !(body instanceof Uint8Array)
   // What only people may do they do from the service's own pages.
-  const isOfPeople = path === '/v1/me' || (method !== 'GET' && /^\/v1\/(?:keys|agents)/.test(path))
+  const isOfPeople =
+    /^\/v1\/(?:me|teams|invites)/.test(path) || (method !== 'GET' && /^\/v1\/(?:keys|agents)/.test(path))
   return await service.fetch(method, url, {
     ...(isOfPeople ? { cookie } : { key: team.key }),
     body: json ? JSON.stringify(body) : body,
@@ -110,22 +115,29 @@ function queryOf({ operation }: Named): fc.Arbitrary<Record<string, unknown>> {
   })
 }
 
-const bodySchema = ({ operation }: Named) => operation.requestBody?.content['application/json']?.schema
-
-/** The id of something that is there. */
-function known(path: string): string {
-  if (path.startsWith('/v1/stacks/')) return unit.stackId
-  return path.startsWith('/v1/units/') ? unit.id : keyId
-}
-
-const idOf = ({ path }: Named) =>
-  fc.oneof(
-    { weight: 5, arbitrary: fc.constant(known(path)) },
-    fc.constantFrom('unit_00000000000000000000000000000000', 'a/b', '\0', '%', '..', ' ', 'ä'),
-    fc
-      .string({ unit: 'binary', minLength: 1, maxLength: 80 })
-      .filter((id) => id.isWellFormed() && !/^\.+$/.test(id)),
+/** Names of something that is there, and now and then of nothing. */
+const paramsFor = ({ path }: Named) =>
+  fc.record(
+    Object.fromEntries(
+      paramsOf(path).map((name) => [
+        name,
+        fc.oneof(
+          { weight: 5, arbitrary: fc.constant(knownFor(path)[name] ?? '') },
+          fc.constantFrom('unit_00000000000000000000000000000000', 'a/b', '\0', '%', ' ', 'ä'),
+          fc
+            .string({ unit: 'binary', minLength: 1, maxLength: 80 })
+            .filter((id) => id.isWellFormed() && !/^\.+$/.test(id)),
+        ),
+      ]),
+    ),
   )
+
+function knownFor(path: string): Record<string, string> {
+  const params = known[path.split('/')[2] ?? ''] ?? {}
+  const missing = paramsOf(path).filter((name) => params[name] === undefined)
+  expect(missing, `say what these are in ${path}`).toEqual([])
+  return params
+}
 
 describe('input the document allows never ends in a fault, and the answer is as described', () => {
   test.each(operations.map((named) => [named.name, named] as const))(
@@ -140,8 +152,8 @@ describe('input the document allows never ends in a fault, and the answer is as 
           : fc.constant(undefined)
       const statuses = new Set<number>()
       await fc.assert(
-        fc.asyncProperty(idOf(named), queryOf(named), body, async (id, query, sent) => {
-          statuses.add(await checked(named, await send(named, { id, query, body: bounded(sent) })))
+        fc.asyncProperty(paramsFor(named), queryOf(named), body, async (params, query, sent) => {
+          statuses.add(await checked(named, await send(named, { params, query, body: bounded(sent) })))
         }),
         RUNS,
       )
@@ -162,7 +174,7 @@ function wanted({ name, operation }: Named): number {
 function bounded(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
   if ('cmd' in body) return { ...body, timeoutMs: 50 }
-  return 'spec' in body ? { ...body, wait: false } : body
+  return 'spec' in body || 'recipe' in body ? { ...body, wait: false } : body
 }
 
 describe('a body the document forbids is always 400', () => {
@@ -172,9 +184,9 @@ describe('a body the document forbids is always 400', () => {
       const schema = bodySchema(named) ?? {}
       await fc.assert(
         fc.asyncProperty(invalidOf(schema, components), async (body) => {
-          expect(await checked(named, await send(named, { id: known(named.path), query: {}, body }))).toBe(
-            400,
-          )
+          expect(
+            await checked(named, await send(named, { params: knownFor(named.path), query: {}, body })),
+          ).toBe(400)
         }),
         { numRuns: 150 },
       )
@@ -187,7 +199,7 @@ describe('a query the document does not have is always 400', () => {
   test.each(operations.map((named) => [named.name, named] as const))('%s', async (_name, named) => {
     await fc.assert(
       fc.asyncProperty(queryOf(named), fc.string({ minLength: 1 }), async (query, value) => {
-        const sent = { id: unit.id, query: { ...query, [`x-${value}`]: value } }
+        const sent = { params: knownFor(named.path), query: { ...query, [`x-${value}`]: value } }
         expect(await checked(named, await send(named, sent))).toBe(400)
       }),
       { numRuns: 10 },

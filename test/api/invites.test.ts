@@ -9,7 +9,14 @@ import { FAILURES_PER_MINUTE } from '../../src/domain/credentials/failed-attempt
 import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { DAY, MINUTE } from '../../src/lib/clock.ts'
-import { makeMember, makeSession, makeSharedTeam, makeTeam, type TestMember } from '../support/make.ts'
+import {
+  inviteTokenFor,
+  makeMember,
+  makeSession,
+  makeSharedTeam,
+  makeTeam,
+  type TestMember,
+} from '../support/make.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -38,11 +45,13 @@ const accept = async (token: string, by: By) =>
 const list = async () => (await send<MemberList>('GET', `/v1/teams/${id}/members`, owner)).body
 const refusal = ({ status, body }: Answer) => [status, (body as { error?: { code: string } }).error?.code]
 
-/** The token of the newest mail to an address. */
-async function tokenFor(email: string): Promise<string> {
-  const mail = (await service.mailTo(email)).at(-1)
-  return /\/invites\/(\S+)/.exec(mail?.text ?? '')?.[1] ?? ''
+/** How many answers have each status. */
+function counted(answers: Answer[]): Record<string, number> {
+  const byStatus = Map.groupBy(answers, ({ status }) => status)
+  return Object.fromEntries([...byStatus].map(([status, some]) => [status, some.length]))
 }
+
+const tokenFor = async (email: string) => await inviteTokenFor(service, email)
 
 async function signInAs(email: string): Promise<{ cookie: string }> {
   const { token } = await createSignInLink(service.app, email)
@@ -261,7 +270,7 @@ describe('an invitation is accepted', () => {
     const token = await tokenFor(email)
     const sessions = [await signInAs(email), await signInAs(email)]
     const answers = await Promise.all([...sessions, ...sessions, ...sessions].map((by) => accept(token, by)))
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array<number>(5).fill(404)])
+    expect(counted(answers)).toEqual({ 200: 1, 404: 5 })
     expect((await list()).members.filter((member) => member.email === email)).toHaveLength(1)
   })
 
@@ -272,7 +281,7 @@ describe('an invitation is accepted', () => {
       const token = await tokenFor(email)
       const guest = await signInAs(email)
       const [accepted, revoked] = await Promise.all([accept(token, guest), revoke(body.invite.id)])
-      expect([accepted.status, revoked.status].toSorted()).toEqual([200, 404])
+      expect(counted([accepted, revoked])).toEqual({ 200: 1, 404: 1 })
       const isMember = (await list()).members.some((member) => member.email === email)
       expect(isMember).toBe(accepted.status === 200)
     }

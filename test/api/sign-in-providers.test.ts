@@ -279,6 +279,22 @@ it('tokens, codes and secrets of a sign-in are neither in the log nor in the dat
   expect(kept).not.toMatch(/nonce|codeVerifier/)
 })
 
+it('over HTTPS the cookie of a sign-in under way is bound to this very host', async () => {
+  const signIn = { google: openId.client, github: null }
+  const secure = await startService({ publicUrl: 'https://berth.example', signIn, loops: false })
+  try {
+    const headers = { origin: 'https://berth.example' }
+    const answer = await secure.fetch('POST', '/sign-in/google', { headers })
+    const [cookie, ...others] = answer.headers.getSetCookie()
+    expect(others).toEqual([])
+    expect(cookie).toMatch(
+      /^__Host-berth_provider=berth_provider_\S+; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+    )
+  } finally {
+    await secure.close()
+  }
+})
+
 it('a provider that is away is said to be, and one that is not configured is not there', async () => {
   const away = { ...openId.client, url: 'http://127.0.0.1:1', apiUrl: 'http://127.0.0.1:1' }
   const other = await startService({ signIn: { google: away, github: null }, loops: false })

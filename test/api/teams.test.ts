@@ -191,7 +191,7 @@ describe('a deletion', () => {
     expect(refusal(await change({ name: 'Back' }))).toEqual([404, 'not_found'])
   })
 
-  it('keeps what was done in the team, and the runs of its units', async () => {
+  it('keeps what was done in the team, and what its units have cost', async () => {
     const key = await makeKey(service, { teamId: id, userId: owner.userId })
     const unit = await makeUnit(service, { key: key.secret })
     await service.call('DELETE', `/v1/units/${unit.id}`, { key: key.secret })

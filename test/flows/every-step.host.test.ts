@@ -62,7 +62,7 @@ const engineLives: Life[] = Array.from(
 )
 
 const serverLives: Life[] = [
-  server(around('create', 'image', 'machine')),
+  server(around('create', 'image', 'machine', 'order')),
   server(around('create', 'start', 'ready')),
   server([...around('sleep', 'freeze'), ...around('wake', 'thaw')]),
   server([...around('stop', 'stop'), ...around('destroy', 'machine')]),
@@ -147,8 +147,11 @@ async function expectUnharmed(drill: Drill, life: Life, place: string, units: Un
   if (verb === 'create') await expectOneEach(drill, [drill.newName(), drill.newName()])
   else if (verb === 'destroy')
     await drill.expectDestroys(await Promise.all([drill.makeUnit(), drill.makeUnit()]))
-  else if (verb === 'fork') await Promise.all(units.map((unit) => expectForks(drill, unit)))
-  else await expectArrives(drill, verb, units)
+  else if (verb === 'fork') {
+    // What a source wrote may have reached the pool before there was anything to flush.
+    for (let time = 0; time < 5 && (time === 0 || (await stillArmed(berth)).length > 0); time += 1)
+      await Promise.all(units.map((unit) => expectForks(drill, unit)))
+  } else await expectArrives(drill, verb, units)
   await eventually(async () => expect(await stillArmed(berth)).toEqual([]), WITHIN_MS)
   await eventually(async () => expect(await berth.pidOf(life.role)).not.toBe(before))
   await expectInvariants(berth, WITHIN_MS)

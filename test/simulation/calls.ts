@@ -20,6 +20,8 @@ import type { Life } from './gates.ts'
 /** What a unit is made of. */
 export const specs = {
   plain: {},
+  /** What it keeps costs, awake or asleep. */
+  keeping: { volume: { mount: '/keep', gb: 3 } },
   /** Ready a while after its process has started. */
   checked: { healthcheck: { cmd: ['true'], intervalMs: 500, timeoutMs: 5_000 } },
   /** Never ready. */

@@ -34,6 +34,8 @@ export type Reference = {
   file: (id: string, path: string) => Register
   /** Milliseconds the unit was seen to run. */
   ranMs: (id: string) => number
+  /** Milliseconds it was there, from when it had been made until it was to go. Only while nobody sets the clock. */
+  keptMs: (id: string) => number
 }
 
 /** What the reference is told of the world. */
@@ -59,6 +61,9 @@ type Known = {
   /** The states it was in, one after the other. */
   states: string[]
   files: Map<string, Register>
+  /** From when to when it was there, by its own record. */
+  made: Date | null
+  left: Date | null
   /** Of a copy that is being made: what it is copied from, and where the histories of its files were before. */
   copyOf: { source: Known; moments: ReadonlyMap<string, number> } | null
 }
@@ -187,6 +192,8 @@ export function createReference(around: Surroundings): Reference {
       staysDown: false,
       states: [unit.state],
       files: new Map(),
+      made: null,
+      left: null,
       copyOf,
     })
     return judgeBeginning(unit)
@@ -211,6 +218,8 @@ export function createReference(around: Surroundings): Reference {
     unit.seen = now
     if (now.state === before.state) return judgeChange(before, now)
     unit.states.push(now.state)
+    if (before.state === 'creating' && !gone.includes(now.state)) unit.made = now.changedAt
+    if (now.state === 'destroying') unit.left = now.changedAt
     endCopy(unit)
     if (now.state === 'running') unit.usedMs = Math.max(unit.usedMs, now.changedAt.getTime())
     const fellAsleep = before.state === 'running' && now.state === 'stopping' && now.reason === 'idle'
@@ -275,6 +284,10 @@ export function createReference(around: Surroundings): Reference {
     file: (id, path) => {
       const unit = known.get(id)
       return unit ? fileOf(unit, path) : createRegister()
+    },
+    keptMs: (id) => {
+      const { made = null, left = null } = known.get(id) ?? {}
+      return made && left ? left.getTime() - made.getTime() : 0
     },
     ranMs: (id) => {
       const runs = known.get(id)?.seen.runs ?? []

@@ -37,7 +37,8 @@ export type Schedule = {
 const unit = fc.nat(5)
 const window = fc.constantFrom('1m', '1m', '2m', 'never')
 const spec: fc.Arbitrary<keyof typeof specs> = weighted({
-  plain: 6,
+  plain: 5,
+  keeping: 2,
   checked: 6,
   brief: 1,
   sick: 1,

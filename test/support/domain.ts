@@ -4,8 +4,7 @@
 import { policySchema, type Policy } from '../../src/contract/policy.ts'
 import { type App, createApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
-import type { Create } from '../../src/contract/create.ts'
-import { createSchema } from '../../src/contract/create.ts'
+import { type CreateFromSpec, createFromSpecSchema } from '../../src/contract/create.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import type { Caller } from '../../src/domain/credentials/caller.ts'
 import { createKey } from '../../src/domain/credentials/keys.ts'
@@ -139,8 +138,14 @@ export async function addKey(
 }
 
 /** A create body with every default filled in. */
-export function createBody(spec: Record<string, unknown> = {}, rest: Record<string, unknown> = {}): Create {
-  return createSchema.parse({ spec: { name: 'web', image: 'berth.local/debian:12', ...spec }, ...rest })
+export function createBody(
+  spec: Record<string, unknown> = {},
+  rest: Record<string, unknown> = {},
+): CreateFromSpec {
+  return createFromSpecSchema.parse({
+    spec: { name: 'web', image: 'berth.local/debian:12', ...spec },
+    ...rest,
+  })
 }
 
 export async function makeUnit(

@@ -15,6 +15,7 @@ export type JsonSchema = {
   additionalProperties?: boolean | JsonSchema
   items?: JsonSchema
   pattern?: string
+  format?: string
   minLength?: number
   maxLength?: number
   minItems?: number
@@ -81,8 +82,9 @@ function ofType(type: string, schema: JsonSchema, components: Components): fc.Ar
   }
 }
 
-function stringOf({ pattern, minLength = 0, maxLength = 40 }: JsonSchema): fc.Arbitrary<string> {
+function stringOf({ pattern, format, minLength = 0, maxLength = 40 }: JsonSchema): fc.Arbitrary<string> {
   const bounds = { minLength, maxLength: Math.min(maxLength, minLength + 40) }
+  if (format === 'email') return fc.stringMatching(/^[A-Za-z0-9+._-]{1,20}@[a-z0-9]{1,20}\.test$/)
   if (pattern === undefined) return fc.string({ unit: 'grapheme', ...bounds })
   return fc
     .stringMatching(new RegExp(pattern))

@@ -1,6 +1,7 @@
 // Things a test needs and does not test: teams, keys, sessions, units.
 
 import type { Policy } from '../../src/contract/policy.ts'
+import type { InviteCreated } from '../../src/contract/invite.ts'
 import type { TeamAnswer } from '../../src/contract/team.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { createKey } from '../../src/domain/credentials/keys.ts'
@@ -8,6 +9,7 @@ import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.t
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
 import { createAccount } from '../../src/domain/accounts/create.ts'
+import { grantCredits } from '../../src/domain/credits/grant.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { insertMember } from '../../src/store/members.ts'
 import type { Role } from '../../src/store/teams.ts'
@@ -92,7 +94,7 @@ export async function makeMember(service: Service, teamId: string, role: Role): 
   return { userId, email, cookie: await makeSession(service, { email }) }
 }
 
-/** A team that is no one's personal one, with its owner signed in; on plan `team`. */
+/** A team that is no one's personal one, with its owner signed in; on plan `team`, and paying as it goes. */
 export async function makeSharedTeam(service: Service): Promise<{ id: string; owner: TestMember }> {
   const { userId, email } = await makeTeam(service)
   const cookie = await makeSession(service, { email })
@@ -101,7 +103,26 @@ export async function makeSharedTeam(service: Service): Promise<{ id: string; ow
     headers: { origin: service.baseUrl },
     body: { name: 'Shared' },
   })
-  return { id: made.body.team.id, owner: { userId, email, cookie } }
+  const { id } = made.body.team
+  const { db, clock } = service.app
+  await grantCredits(db, { teamId: id, cents: 100_000, note: 'test', at: clock.now() })
+  return { id, owner: { userId, email, cookie } }
+}
+
+/** An invitation somebody sends, with the token of its mail. */
+export async function makeInvite(
+  service: Service,
+  { teamId, cookie, email }: { teamId: string; cookie: string; email: string },
+): Promise<{ id: string; token: string }> {
+  const sent = { cookie, headers: { origin: service.baseUrl }, body: { email } }
+  const made = await service.call<InviteCreated>('POST', `/v1/teams/${teamId}/invites`, sent)
+  return { id: made.body.invite.id, token: await inviteTokenFor(service, email) }
+}
+
+/** The token in the newest mail to an address. */
+export async function inviteTokenFor(service: Service, email: string): Promise<string> {
+  const mail = (await service.mailTo(email)).at(-1)
+  return /\/invites\/(\S+)/.exec(mail?.text ?? '')?.[1] ?? ''
 }
 
 /** A running unit, made over the API. */
@@ -111,8 +132,8 @@ export async function makeUnit(
   spec: Record<string, unknown> = {},
 ): Promise<Unit> {
   const body = { spec: { name: `unit-${count++}`, image: 'node:22', ...spec } }
-  const answer = await service.call<{ units: Unit[] }>('POST', '/v1/units', { key, body })
-  const [unit] = answer.body.units
+  const answer = await service.call<{ units?: Unit[] }>('POST', '/v1/units', { key, body })
+  const unit = answer.body.units?.[0]
   if (answer.status !== 201 || !unit) throw new Error(`no unit was made: ${JSON.stringify(answer.body)}`)
   return unit
 }

@@ -29,8 +29,8 @@ export type CallOrigin = {
 export type AuditedCall = {
   /** Whose log the call belongs in, what it is about and what of its input may be kept (mask.ts), once that is known. */
   describe(about: { target: string | null; input: unknown; teamId: string }): void
-  /** What a call made and cost: known when it is done. */
-  result(about: { target?: string; costCents?: number }): void
+  /** What a call made: known when it is done. */
+  result(about: { target?: string }): void
   /** Writes the row of a call that is about to change something. Throws when it cannot. */
   open(): Promise<void>
   /** Writes how it ended. Throws only when the row was not opened and could not be written. */
@@ -38,8 +38,6 @@ export type AuditedCall = {
 }
 
 export type AuditTrail = { begin(caller: Caller, origin: CallOrigin): AuditedCall }
-
-export const NANOCENTS_PER_CENT = 1_000_000_000
 
 export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 'log'>): AuditTrail {
   const insert = batched(async (rows: AuditRow[]) => {
@@ -55,7 +53,6 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
     begin: (caller, origin) => {
       const startedMs = clock.monotonicMs()
       const row = newRow(caller, origin, clock.now())
-      let costDeltaNanocents = 0n
       let opened = false
       return {
         describe: ({ target, input, teamId }) => {
@@ -63,9 +60,8 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
           row.input = input
           row.teamId = teamId
         },
-        result: ({ target, costCents }) => {
+        result: ({ target }) => {
           if (target !== undefined) row.target = target
-          if (costCents !== undefined) costDeltaNanocents = BigInt(Math.round(costCents * NANOCENTS_PER_CENT))
         },
         open: async () => {
           await insert(row)
@@ -73,7 +69,7 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
         },
         close: async ({ status, errorCode }) => {
           const durationMs = clock.monotonicMs() - startedMs
-          const outcome = { target: row.target, durationMs, status, errorCode, costDeltaNanocents }
+          const outcome = { target: row.target, durationMs, status, errorCode }
           if (!opened) return await insert({ ...row, outcome })
           try {
             await complete({ id: row.id, outcome })

@@ -4,9 +4,9 @@ import type { App } from '../../app.ts'
 import type { AuditEvent, AuditList, AuditQuery } from '../../contract/audit.ts'
 import { parseCursor } from '../../contract/cursor.ts'
 import { encodeCursor } from '../../lib/cursor.ts'
+import { toCents } from '../../lib/money.ts'
 import { type AuditRecord, listAuditOfTeam } from '../../store/audit.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { NANOCENTS_PER_CENT } from './audit.ts'
 
 export async function listAudit(app: App, { teamId }: Caller, query: AuditQuery): Promise<AuditList> {
   const found = await listAuditOfTeam(app.db, {
@@ -37,7 +37,7 @@ function showEvent(record: AuditRecord): AuditEvent {
     status: record.status,
     errorCode: record.error_code,
     durationMs: record.duration_ms,
-    costDeltaCents: Number(record.cost_delta_nanocents) / NANOCENTS_PER_CENT,
+    costDeltaCents: toCents(record.cost_delta_nanocents),
     via: record.via,
     agentName: record.agent_name,
     agentVersion: record.agent_version,

@@ -4,7 +4,8 @@
 import type { App } from '../../app.ts'
 import { chargeOpenMeters } from '../../store/meters.ts'
 
-const BATCH = 10_000
+/** Whoever stops one of them meanwhile waits for all. */
+const BATCH = 1_000
 
 /** A loop's round. */
 export async function chargeMeters({ db, clock }: App): Promise<void> {

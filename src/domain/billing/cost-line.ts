@@ -1,20 +1,39 @@
 // The sentence about money and sleep that a create answers with (spec 2.5), for people.
 
-import type { Size } from '../../contract/policy.ts'
 import { toCents } from '../../lib/money.ts'
-import { HOURS_OF_A_MONTH, sizeNanoCentsPerHour } from './prices.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { HOURS_OF_A_MONTH, sizeNanoCentsPerHour, volumeNanoCentsPerGbHour } from './prices.ts'
 
-export function costLine(units: { size: Size; sleep: string }[]): string {
-  const perHour = units.reduce((sum, unit) => sum + toCents(sizeNanoCentsPerHour[unit.size]), 0)
+type Priced = Pick<UnitRecord, 'size' | 'sleep' | 'spec'>
+
+export function costLine(units: Priced[]): string {
+  const perHour = toCents(perHourOf(units))
   const sizes = units.map((unit) => unit.size).join(', ')
   const price = `${perHour} euro ${perHour === 1 ? 'cent' : 'cents'} an hour while running (${sizes})`
   const windows = [...new Set(units.map((unit) => unit.sleep))]
-  return `${price}. ${windows.map((window) => sleepSentence(window, perHour)).join(' ')}`
+  const sleeps = windows.map((window) =>
+    sleepSentence(
+      window,
+      units.filter((unit) => unit.sleep === window),
+    ),
+  )
+  return [`${price}.`, ...volumeSentence(units), ...sleeps].join(' ')
 }
 
-function sleepSentence(window: string, centsPerHour: number): string {
+function perHourOf(units: Priced[]): bigint {
+  return units.reduce((sum, unit) => sum + sizeNanoCentsPerHour[unit.size], 0n)
+}
+
+function volumeSentence(units: Priced[]): string[] {
+  const gb = units.reduce((sum, { spec }) => sum + (spec.volume?.gb ?? 0), 0)
+  if (gb === 0) return []
+  const perMonth = toCents(volumeNanoCentsPerGbHour * BigInt(gb * HOURS_OF_A_MONTH))
+  return [`Volumes of ${gb} GB: ${perMonth} euro cents for 30 days, awake or asleep, until destroyed.`]
+}
+
+function sleepSentence(window: string, units: Priced[]): string {
   if (window === 'never') {
-    const perMonth = (centsPerHour * HOURS_OF_A_MONTH) / 100
+    const perMonth = toCents(perHourOf(units) * BigInt(HOURS_OF_A_MONTH)) / 100
     return `Never sleeps: about ${perMonth.toFixed(2)} euros for 30 days.`
   }
   return `Sleeps after ${inWords(window)} without use; asleep it costs nothing for compute, keeps its disk and wakes on its next use.`

@@ -57,14 +57,13 @@ async function resultOf(app: App, { teamId }: Caller, id: string): Promise<ForkR
   if (!fork) throw notFound('fork', id)
   const units = await listUnitsOfFork(app.db, { teamId, forkId: id, now: app.clock.now() })
   if (fork.error !== null) throw couldNotBeMade(fork.error, units)
-  const shown = units.map((unit) => showUnit(app, unit))
   return {
-    units: shown,
+    units: units.map((unit) => showUnit(app, unit)),
     copied: Object.fromEntries(units.map(({ name, copied }) => [name, copied ?? 'config'])),
     outputs: {},
     stack: fork.stackName,
     skipped: fork.skipped,
-    costLine: costLine(shown),
+    costLine: costLine(units),
   }
 }
 

@@ -1,9 +1,10 @@
-// POST /v1/units, form A: check, reserve in one transaction, then bring the machine up in idempotent steps
+// POST /v1/units: check, reserve in one transaction, then bring the machines up in idempotent steps
 // (design 4). Only a first create can end in `error`: everything of it on the host is undone and the row
-// kept for an hour, so that its owner can read why.
+// kept for an hour, so that its owner can read why. Of several that one create makes together, one that
+// cannot be made takes the others with it (made-with.ts).
 
 import type { App } from '../../app.ts'
-import type { Create } from '../../contract/create.ts'
+import type { Create, CreateFromSpec } from '../../contract/create.ts'
 import { type AppError, providerError } from '../../contract/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
@@ -17,7 +18,9 @@ import type { Once } from '../idempotency/once.ts'
 import { failureText } from './failures.ts'
 import { getRecord } from './get.ts'
 import { machineSizes } from './machine.ts'
-import { keptOfCreateSchema, reserveUnit } from './reserve.ts'
+import { destroyOthers, waitForOthers } from './made-with.ts'
+import { type CreatePlan, planOfSpec } from './plan.ts'
+import { keptOfCreateSchema, reserveUnits } from './reserve.ts'
 import { becomeRunning, readyStep, startStep } from './run.ts'
 import { getSettledUnit } from './settled.ts'
 import { showUnit } from './show.ts'
@@ -52,9 +55,15 @@ const machineStep: Step<Walk> = {
   checkpoint: true,
 }
 
+// Last before the start: what takes longest, the image, is there by then.
+const orderStep: Step<Walk> = {
+  name: 'order',
+  run: async ({ app, unit }) => await waitForOthers(app, unit),
+}
+
 /** A `creating` unit to `running`, or to `error`, which throws. */
 export const createWay: Way = {
-  saga: { name: 'create', steps: [imageStep, machineStep, startStep, readyStep] },
+  saga: { name: 'create', steps: [imageStep, machineStep, orderStep, startStep, readyStep] },
   arrive: async (context) => {
     await becomeRunning(context)
     await removeIfUnwanted(context)
@@ -67,46 +76,61 @@ export const createWay: Way = {
     const given = await transition(app, unit, 'createFailed', { set: { error } })
     if (!given) return await removeIfUnwanted(context)
     await undo(createWay, context, failed.reached)
+    await destroyOthers(app, unit)
     throw couldNotBeMade(unit.id, error, failed.cause)
   },
 }
 
-/** Answers once the unit is ready, or still `creating` after `waitTimeoutMs` or without `wait`. */
+/** Form A. Answers once the unit is ready, or still `creating` after `waitTimeoutMs` or without `wait`. */
 export async function createUnits(
   app: App,
   caller: Caller,
-  body: Create,
+  body: CreateFromSpec,
   once: Once | null = null,
 ): Promise<RunResult> {
-  const { unit, outputs } = await reserveUnit(app, caller, body, once)
-  const made = walk(app, unit, createWay)
+  return await createPlanned(app, caller, { plan: planOfSpec(body), wait: body }, once)
+}
+
+type Wait = Pick<Create, 'wait' | 'waitTimeoutMs'>
+
+/** The same for whatever one create makes. */
+export async function createPlanned(
+  app: App,
+  caller: Caller,
+  { plan, wait }: { plan: CreatePlan; wait: Wait },
+  once: Once | null,
+): Promise<RunResult> {
+  const { units, outputs } = await reserveUnits(app, caller, plan, once)
+  const made = Promise.all(units.map((unit) => walk(app, unit, createWay)))
   // A failure after the wait is the unit's `error`; here nobody listens any more.
-  if (body.wait) await doneWithin(app.clock, body.waitTimeoutMs, made)
+  if (wait.wait) await doneWithin(app.clock, wait.waitTimeoutMs, made)
   else made.catch(() => {})
-  return resultOf(app, await getRecord(app, caller, unit.id), outputs)
+  const records = await Promise.all(units.map(({ id }) => getRecord(app, caller, id)))
+  return resultOf(app, records, { outputs, recipe: plan.recipe })
 }
 
 /**
- * Answers for a create that broke off once its unit was reserved, or that is still under way: the unit as it
- * is by now, after a wait of its own. Whoever finds a unit in a passing state drives it on, not this.
+ * Answers for a create that broke off once its units were reserved, or that is still under way: the units as they
+ * are by now, after a wait of its own. Whoever finds a unit in a passing state drives it on, not this.
  */
 export async function resumeCreate(
   app: App,
   caller: Caller,
-  { wait, waitTimeoutMs }: Create,
+  { wait, waitTimeoutMs }: Wait,
   kept: unknown,
 ): Promise<RunResult> {
-  const { unitId, outputs } = keptOfCreateSchema.parse(kept)
-  if (!wait) return resultOf(app, await getRecord(app, caller, unitId), outputs)
-  const unit = await getSettledUnit(app, caller, unitId, waitTimeoutMs)
+  const { unitIds, ...told } = keptOfCreateSchema.parse(kept)
+  const get = async (id: string) =>
+    wait ? await getSettledUnit(app, caller, id, waitTimeoutMs) : await getRecord(app, caller, id)
+  const units = await Promise.all(unitIds.map(get))
   // Only a unit that could not be made has an error and never ran.
-  if (unit.error !== null && unit.startedAt === null) throw couldNotBeMade(unit.id, unit.error)
-  return resultOf(app, unit, outputs)
+  const failed = wait ? units.find(({ error, startedAt }) => error !== null && startedAt === null) : undefined
+  if (failed) throw couldNotBeMade(failed.id, failed.error ?? '')
+  return resultOf(app, units, told)
 }
 
-function resultOf(app: App, unit: UnitRecord, outputs: Record<string, string>): RunResult {
-  const shown = showUnit(app, unit)
-  return { units: [shown], outputs, recipe: null, costLine: costLine([shown]) }
+function resultOf(app: App, units: UnitRecord[], told: Pick<RunResult, 'outputs' | 'recipe'>): RunResult {
+  return { units: units.map((unit) => showUnit(app, unit)), ...told, costLine: costLine(units) }
 }
 
 function couldNotBeMade(unitId: string, error: string, cause?: unknown): AppError {

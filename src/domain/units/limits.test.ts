@@ -261,6 +261,6 @@ describe('credits', () => {
     )
     expect(given.filter(Boolean)).toHaveLength(1)
     const balances = await Promise.all(callers.map(balance))
-    expect(balances.toSorted()).toEqual([0, 0, 0, 0, 500])
+    expect(balances.filter((cents) => cents !== 0)).toEqual([500])
   })
 })

@@ -70,6 +70,7 @@ function buildCommand(
     `--include=${['dumb-init', ...definition.packages].join(',')}`,
     ...dpkgOptions.map((option) => `--dpkgopt=${option}`),
     ...aptOptions.map((option) => `--aptopt=${option}`),
+    ...(definition.prepare ? [`--customize-hook=chroot "$1" sh -c '${definition.prepare}'`] : []),
     SUITE,
     rootfs,
     ...sources,

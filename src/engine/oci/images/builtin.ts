@@ -9,6 +9,11 @@ export type BuiltIn = {
   name: string
   version: string
   packages: string[]
+  /**
+   * A command within the image, as root, once it is installed: data that every unit begins with, so that no start has
+   * to make it.
+   */
+  prepare?: string
   /** Paths that installing left behind and the image is better without. */
   remove?: string[]
   env?: Record<string, string>
@@ -32,17 +37,24 @@ export const builtIns: BuiltIn[] = [
     // The unit is the environment: nothing in it is anybody else's to break.
     env: { PIP_BREAK_SYSTEM_PACKAGES: '1', PIP_ROOT_USER_ACTION: 'ignore', PYTHONUNBUFFERED: '1' },
     cmd: idle,
+    script: 'python.sh',
   },
   {
     name: 'node',
     version: '18',
     packages: ['ca-certificates', 'curl', 'nodejs', 'npm'],
     cmd: idle,
+    script: 'node.sh',
   },
   {
     name: 'postgres',
     version: '15',
     packages: ['postgresql-15'],
+    // With one locale for all: a cluster keeps the one that it was made with.
+    prepare:
+      'install -d -o postgres -g postgres /usr/share/berth && setpriv --reuid=postgres --regid=postgres --init-groups ' +
+      '/usr/lib/postgresql/15/bin/initdb --pgdata=/usr/share/berth/cluster --username=postgres --encoding=UTF8 ' +
+      '--locale=C.UTF-8 --auth-local=trust --auth-host=scram-sha-256 --no-sync',
     remove: ['/var/lib/postgresql/15', '/etc/postgresql/15', '/etc/ssl/private/ssl-cert-snakeoil.key'],
     env: { PGDATA: '/var/lib/postgresql/data/15', PATH: searchPath('/usr/lib/postgresql/15/bin') },
     cmd: ['postgres'],
@@ -55,6 +67,9 @@ export const builtIns: BuiltIn[] = [
     name: 'mariadb',
     version: '10.11',
     packages: ['mariadb-server'],
+    prepare:
+      'install -d -o mysql -g mysql /usr/share/berth && ' +
+      'mariadb-install-db --user=mysql --datadir=/usr/share/berth/data --skip-test-db --cross-bootstrap',
     remove: ['/var/lib/mysql'],
     cmd: ['mariadbd'],
     ports: [3306],

@@ -1,7 +1,7 @@
 #!/bin/sh
-# MariaDB. Makes a data directory when there is none: MARIADB_ROOT_PASSWORD, and MARIADB_USER with
-# MARIADB_PASSWORD and MARIADB_DATABASE. Within the unit root needs no password; without one, root does not
-# get in from outside.
+# MariaDB. Makes a data directory when there is none, from the one that the image was built with:
+# MARIADB_ROOT_PASSWORD, and MARIADB_USER with MARIADB_PASSWORD and MARIADB_DATABASE. Within the unit root needs no
+# password; without one, root does not get in from outside.
 set -eu
 [ "${1:-}" = mariadbd ] || exec "$@"
 shift
@@ -15,7 +15,7 @@ install -d -o mysql -g mysql /run/mysqld /var/lib/mysql
 if [ ! -d "$data" ]; then
   # Made under another name and then renamed: half a database is never taken for one.
   rm -rf "$data.new"
-  mariadb-install-db --user=mysql --datadir="$data.new" --skip-test-db
+  cp -a --sparse=always /usr/share/berth/data "$data.new"
   {
     say 'FLUSH PRIVILEGES;'
     [ -z "${MARIADB_DATABASE:-}" ] || say "CREATE DATABASE $(name_of "$MARIADB_DATABASE");"
@@ -29,7 +29,7 @@ if [ ! -d "$data" ]; then
         say "GRANT ALL ON $(name_of "$MARIADB_DATABASE").* TO $(quoted "$MARIADB_USER")@'%';"
     fi
   } | mariadbd --user=mysql --datadir="$data.new" --bootstrap
-  sync
+  sync -f "$data.new"
   mv -T "$data.new" "$data"
 fi
 exec mariadbd --user=mysql --datadir="$data" --bind-address='*' "$@"

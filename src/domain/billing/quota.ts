@@ -1,0 +1,37 @@
+// GET /v1/quota: what the credential that asks may still spend and run.
+
+import type { App } from '../../app.ts'
+import type { Quota } from '../../contract/quota.ts'
+import { shortestWindow } from '../../lib/duration.ts'
+import { toCents } from '../../lib/money.ts'
+import { findHolding } from '../../store/holdings.ts'
+import { findSpending } from '../../store/spending.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { readRates } from '../credentials/rate-limit.ts'
+import { longestSleep } from '../policies/check.ts'
+import { nextMidnight } from './limits.ts'
+import { sizeNanoCentsPerHour } from './prices.ts'
+
+export async function getQuota(app: App, caller: Caller): Promise<Quota> {
+  const { teamId, credentialId, policy, plan } = caller
+  const now = app.clock.now()
+  const [spending, { live }, rates] = await Promise.all([
+    findSpending(app.db, { teamId, credentialId, now, sizePrices: sizeNanoCentsPerHour }),
+    findHolding(app.db, { teamId, heldBy: credentialId }),
+    readRates(app, credentialId),
+  ])
+  return {
+    units: { live, max: policy.maxConcurrentUnits },
+    spendToday: {
+      cents: toCents(spending.spentToday),
+      capCents: spending.capCents === null ? null : Number(spending.capCents),
+      resetsAt: nextMidnight(now).toISOString(),
+    },
+    creditBalanceCents: toCents(spending.balanceNanoCents),
+    allowedSizes: policy.allowedSizes,
+    allowedRegistries: policy.allowedRegistries,
+    maxSleep: shortestWindow(policy.maxSleep, longestSleep({ plan, sleepMax: app.config.sleepMax })),
+    expiresAt: policy.expiresAt,
+    rates,
+  }
+}

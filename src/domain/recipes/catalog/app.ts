@@ -1,0 +1,23 @@
+// What the recipes for programs have in common: the caller's files below /app, in an image that knows how to install
+// what they ask for and how to start them (engine/oci/images/builtin).
+
+import { env, files, size } from '../params.ts'
+import { listensAt } from './listens-at.ts'
+
+export const APP_PORT = 8080
+
+export function appParams(description: string, example: Record<string, string>) {
+  return { files: files('/app', { description, example }), env: env(), size: size('small') }
+}
+
+/** It may have to install a lot before it listens. */
+const INSTALLS_WITHIN_MS = 300_000
+
+export const appUnit = {
+  cmd: ['app'],
+  ports: [APP_PORT],
+  healthcheck: { cmd: listensAt(APP_PORT), timeoutMs: INSTALLS_WITHIN_MS },
+}
+
+/** The caller's own come last, so that they may say otherwise. */
+export const appEnv = { PORT: String(APP_PORT) }

@@ -1,0 +1,35 @@
+import { defineRecipe } from '../define.ts'
+import { size, volumeGb } from '../params.ts'
+import { listensAt } from './listens-at.ts'
+
+export const neo4j = defineRecipe({
+  name: 'neo4j',
+  title: 'Neo4j 5',
+  description:
+    'A Neo4j graph database (Bolt) with a volume of its own. Its image comes from Docker Hub: Debian has none.',
+  tags: ['database', 'graph'],
+  params: { size: size('medium'), volumeGb: volumeGb(2) },
+  secrets: ['password'],
+  units: {
+    main: ({ params, secret }) => ({
+      image: 'docker.io/library/neo4j:5',
+      size: params.size,
+      env: { NEO4J_AUTH: { secret: 'NEO4J_AUTH', value: `neo4j/${secret.password}` } },
+      ports: [7687],
+      databasePorts: [{ port: 7687, protocol: 'bolt' }],
+      volume: { mount: '/data', gb: params.volumeGb },
+      healthcheck: { cmd: listensAt(7687), timeoutMs: 120_000 },
+    }),
+  },
+  frontDoor: null,
+  outputs: {
+    NEO4J_URL: {
+      description: 'Where units of the team reach it, as the user neo4j.',
+      value: ({ host }) => `bolt://${host.main}:7687`,
+    },
+    NEO4J_PASSWORD: {
+      description: 'The password of the user neo4j.',
+      value: ({ secret }) => secret.password,
+    },
+  },
+})

@@ -1,0 +1,27 @@
+import { defineRecipe } from '../define.ts'
+import { APP_PORT, appEnv, appParams, appUnit } from './app.ts'
+
+export const node = defineRecipe({
+  name: 'node',
+  title: 'Node.js 18',
+  description:
+    'A web application in Node.js. It installs what package.json asks for, by its lock file where there is one, and runs ' +
+    'the script "start", else "main" of package.json, server.js, index.js or app.js. It has to listen at the port in PORT.',
+  tags: ['runtime', 'web', 'javascript'],
+  params: appParams('The application, and package.json where it has one.', {
+    'server.js':
+      "require('http').createServer((_, answer) => answer.end('hello')).listen(require('process').env.PORT)",
+  }),
+  secrets: [],
+  units: {
+    main: ({ params }) => ({
+      ...appUnit,
+      image: 'berth.local/node:18',
+      size: params.size,
+      env: { ...appEnv, ...params.env },
+      files: params.files,
+    }),
+  },
+  frontDoor: { unit: 'main', port: APP_PORT },
+  outputs: {},
+})

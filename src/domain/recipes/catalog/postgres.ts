@@ -1,0 +1,40 @@
+import { defineRecipe } from '../define.ts'
+import { identifier, size, volumeGb } from '../params.ts'
+
+export const postgres = defineRecipe({
+  name: 'postgres',
+  title: 'PostgreSQL 15',
+  description: 'A PostgreSQL database with a user, a password and a volume of its own.',
+  tags: ['database', 'sql'],
+  params: {
+    database: identifier('The database to make.', 'app'),
+    user: identifier('Who owns it, with all rights.', 'app'),
+    size: size('small'),
+    volumeGb: volumeGb(2),
+  },
+  secrets: ['password'],
+  units: {
+    main: ({ params, secret }) => ({
+      image: 'berth.local/postgres:15',
+      size: params.size,
+      env: {
+        POSTGRES_DB: params.database,
+        POSTGRES_USER: params.user,
+        POSTGRES_PASSWORD: { secret: 'POSTGRES_PASSWORD', value: secret.password },
+      },
+      ports: [5432],
+      databasePorts: [{ port: 5432, protocol: 'postgres' }],
+      volume: { mount: '/var/lib/postgresql/data', gb: params.volumeGb },
+      healthcheck: { cmd: ['pg_isready', '--quiet', '--host=127.0.0.1'] },
+    }),
+  },
+  frontDoor: null,
+  outputs: {
+    DATABASE_URL: {
+      description: 'Where units of the team reach it.',
+      value: ({ params, secret, host }) =>
+        `postgres://${params.user}:${secret.password}@${host.main}:5432/${params.database}`,
+    },
+    POSTGRES_PASSWORD: { description: 'The password of the user.', value: ({ secret }) => secret.password },
+  },
+})

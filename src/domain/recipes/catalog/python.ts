@@ -1,0 +1,26 @@
+import { defineRecipe } from '../define.ts'
+import { APP_PORT, appEnv, appParams, appUnit } from './app.ts'
+
+export const python = defineRecipe({
+  name: 'python',
+  title: 'Python 3.11',
+  description:
+    'A web application in Python. It installs what requirements.txt or pyproject.toml asks for and runs main.py, app.py ' +
+    'or server.py. It has to listen at the port in PORT.',
+  tags: ['runtime', 'web'],
+  params: appParams('The application, and requirements.txt where it has one.', {
+    'main.py': "import http.server, os\nhttp.server.test(port=int(os.environ['PORT']))",
+  }),
+  secrets: [],
+  units: {
+    main: ({ params }) => ({
+      ...appUnit,
+      image: 'berth.local/python:3.11',
+      size: params.size,
+      env: { ...appEnv, ...params.env },
+      files: params.files,
+    }),
+  },
+  frontDoor: { unit: 'main', port: APP_PORT },
+  outputs: {},
+})

@@ -1,0 +1,38 @@
+import { defineRecipe } from '../define.ts'
+import { identifier, size, volumeGb } from '../params.ts'
+import { listensAt } from './listens-at.ts'
+
+export const rabbitmq = defineRecipe({
+  name: 'rabbitmq',
+  title: 'RabbitMQ 3',
+  description: 'A RabbitMQ broker (AMQP 0-9-1) with a user and a volume of its own.',
+  tags: ['queue', 'broker'],
+  params: {
+    user: identifier('Who has all rights.', 'app'),
+    size: size('medium'),
+    volumeGb: volumeGb(2),
+  },
+  secrets: ['password'],
+  units: {
+    main: ({ params, secret }) => ({
+      image: 'berth.local/rabbitmq:3',
+      size: params.size,
+      env: {
+        RABBITMQ_DEFAULT_USER: params.user,
+        RABBITMQ_DEFAULT_PASS: { secret: 'RABBITMQ_PASSWORD', value: secret.password },
+      },
+      ports: [5672],
+      databasePorts: [{ port: 5672, protocol: 'amqp' }],
+      volume: { mount: '/var/lib/rabbitmq', gb: params.volumeGb },
+      healthcheck: { cmd: listensAt(5672), timeoutMs: 120_000 },
+    }),
+  },
+  frontDoor: null,
+  outputs: {
+    AMQP_URL: {
+      description: 'Where units of the team reach it.',
+      value: ({ params, secret, host }) => `amqp://${params.user}:${secret.password}@${host.main}:5672`,
+    },
+    RABBITMQ_PASSWORD: { description: 'The password of the user.', value: ({ secret }) => secret.password },
+  },
+})

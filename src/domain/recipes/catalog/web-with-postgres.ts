@@ -1,0 +1,61 @@
+import { defineRecipe } from '../define.ts'
+import { size, volumeGb } from '../params.ts'
+import { APP_PORT, appEnv, appParams, appUnit } from './app.ts'
+
+export const webWithPostgres = defineRecipe({
+  name: 'web-with-postgres',
+  title: 'Node.js with PostgreSQL',
+  description:
+    'A web application in Node.js, as of the recipe node, beside a PostgreSQL of its own, whose address it finds in ' +
+    'DATABASE_URL. They share a stack, so they can sleep and be forked together.',
+  tags: ['web', 'database', 'javascript', 'stack'],
+  params: {
+    ...appParams('The application, and package.json where it has one.', {
+      'server.js': `require('http').createServer((_, answer) => answer.end(new URL(require('process').env.DATABASE_URL).hostname)).listen(require('process').env.PORT)`,
+    }),
+    databaseSize: size('small', 'How much processor and memory the database has.'),
+    volumeGb: volumeGb(2),
+  },
+  secrets: ['password'],
+  units: {
+    db: ({ params, secret }) => ({
+      image: 'berth.local/postgres:15',
+      size: params.databaseSize,
+      env: {
+        POSTGRES_DB: 'app',
+        POSTGRES_USER: 'app',
+        POSTGRES_PASSWORD: { secret: 'POSTGRES_PASSWORD', value: secret.password },
+      },
+      ports: [5432],
+      databasePorts: [{ port: 5432, protocol: 'postgres' }],
+      volume: { mount: '/var/lib/postgresql/data', gb: params.volumeGb },
+      healthcheck: { cmd: ['pg_isready', '--quiet', '--host=127.0.0.1'] },
+    }),
+    main: ({ params, secret, unit }) => ({
+      ...appUnit,
+      image: 'berth.local/node:18',
+      size: params.size,
+      env: {
+        ...appEnv,
+        // By its bare name, which in a fork of the stack is the fork's own database.
+        DATABASE_URL: {
+          secret: 'DATABASE_URL',
+          value: `postgres://app:${secret.password}@${unit.db}:5432/app`,
+        },
+        ...params.env,
+      },
+      files: params.files,
+    }),
+  },
+  frontDoor: { unit: 'main', port: APP_PORT },
+  outputs: {
+    DATABASE_URL: {
+      description: 'Where units of the team reach the database.',
+      value: ({ secret, host }) => `postgres://app:${secret.password}@${host.db}:5432/app`,
+    },
+    POSTGRES_PASSWORD: {
+      description: 'The password of the user app.',
+      value: ({ secret }) => secret.password,
+    },
+  },
+})

@@ -1,0 +1,148 @@
+// What a recipe is. Each is a short file in catalog/ (docs/adding-a-recipe.md), checked when the service starts.
+
+import type { z } from 'zod'
+import { validation } from '../../contract/errors.ts'
+import type { Protocol } from '../../contract/endpoint.ts'
+import { limits } from '../../contract/limits.ts'
+import { parse } from '../../contract/parse.ts'
+import { nameSchema, unitSpecSchema } from '../../contract/unit-spec.ts'
+import { searchDomain } from '../units/names.ts'
+import type { PlannedUnits } from '../units/plan.ts'
+import type { Param } from './params.ts'
+
+type Params = Record<string, Param<unknown>>
+type Values<P extends Params> = { [K in keyof P]: P[K] extends Param<infer T> ? T : never }
+
+/** A unit's spec without its name, which comes from its role: `main` has the name the caller gave. */
+export type RecipeUnit = Omit<z.input<typeof unitSpecSchema>, 'name' | 'sleep' | 'expose'> & {
+  databasePorts?: { port: number; protocol: Protocol }[]
+}
+
+export type Surroundings<P extends Params, Role extends string, Secret extends string> = {
+  params: Values<P>
+  /** A password made for this create alone: letters, digits, - and _. */
+  secret: Record<Secret, string>
+  /** What the unit is called within its stack, also in a fork of it. */
+  unit: Record<Role, string>
+  /** What the unit is called within the team. */
+  host: Record<Role, string>
+}
+
+export type Definition<P extends Params, Role extends string, Secret extends string> = {
+  name: string
+  title: string
+  description: string
+  tags: readonly string[]
+  params: P
+  secrets: readonly Secret[]
+  /** In the order in which they start. */
+  units: Record<Role, (at: Surroundings<P, Role, Secret>) => RecipeUnit>
+  /** Where a URL leads; null: it is no web server. */
+  frontDoor: { unit: NoInfer<Role>; port: number } | null
+  outputs: Record<string, { description: string; value: (at: Surroundings<P, Role, Secret>) => string }>
+}
+
+/** A recipe whose types are forgotten, for the list. */
+export type Recipe = Pick<
+  Definition<Params, string, string>,
+  'name' | 'title' | 'description' | 'tags' | 'params' | 'secrets'
+> & {
+  hasFrontDoor: boolean
+  outputs: { name: string; description: string }[]
+  /** Values as the parameters have them after their schemas. Throws `validation` for others. */
+  parse(given: Record<string, unknown>): Record<string, unknown>
+  /** Pure: the same for the same values and secrets. */
+  make(at: {
+    name: string
+    stackName: string
+    params: Record<string, unknown>
+    secrets: Record<string, string>
+    sleep: string | undefined
+  }): PlannedUnits
+}
+
+export function defineRecipe<P extends Params, Role extends string, Secret extends string>(
+  definition: Definition<P, Role, Secret>,
+): Recipe {
+  const { units, outputs, frontDoor, ...described } = definition
+  const roles = Object.keys(units) as Role[]
+  const recipe: Recipe = {
+    ...described,
+    hasFrontDoor: frontDoor !== null,
+    outputs: Object.entries<{ description: string }>(outputs).map(([name, { description }]) => ({
+      name,
+      description,
+    })),
+    parse: (given) => parseParams(definition.params, given),
+    make: ({ name, stackName, params, secrets, sleep }) => {
+      const named = (suffix: string) =>
+        Object.fromEntries(roles.map((role) => [role, unitName(name, role) + suffix])) as Record<Role, string>
+      const at = {
+        params: params as Values<P>,
+        secret: secrets as Record<Secret, string>,
+        unit: named(''),
+        host: named(`.${searchDomain(stackName)}`),
+      }
+      return {
+        units: roles.map((role) => {
+          const { databasePorts = [], ...spec } = units[role](at)
+          const door = frontDoor?.unit === role ? { expose: frontDoor.port } : {}
+          const whole = { ...spec, ...door, name: at.unit[role], ...(sleep === undefined ? {} : { sleep }) }
+          // What can be wrong with it came with the parameters.
+          return { spec: parse(unitSpecSchema, whole, 'params'), databasePorts }
+        }),
+        frontDoor: frontDoor && { unit: at.unit[frontDoor.unit], port: frontDoor.port },
+        outputs: Object.fromEntries(
+          Object.entries<{ value: (of: typeof at) => string }>(outputs).map(([key, { value }]) => [
+            key,
+            value(at),
+          ]),
+        ),
+      }
+    },
+  }
+  check(recipe)
+  return recipe
+}
+
+const MAIN = 'main'
+
+/** Cut where it would be too long, and so that no two dashes meet. */
+function unitName(name: string, role: string): string {
+  if (role === MAIN) return name
+  return `${name.slice(0, limits.nameLength - role.length - 1).replace(/-$/, '')}-${role}`
+}
+
+/** Null is the default, like a parameter that is left out. */
+function parseParams(params: Params, given: Record<string, unknown>): Record<string, unknown> {
+  const known = Object.keys(params).join(', ')
+  const issues = Object.keys(given)
+    .filter((name) => !Object.hasOwn(params, name))
+    .map((name) => ({
+      path: `params.${name}`,
+      message: `unknown parameter; those of this recipe are ${known}`,
+    }))
+  if (issues.length > 0) throw validation(issues)
+  return Object.fromEntries(
+    Object.entries(params).map(([name, param]) => {
+      const value = given[name] ?? undefined
+      if (value !== undefined) return [name, parse(param.schema, value, `params.${name}`)]
+      if ('fallback' in param) return [name, param.fallback]
+      throw validation([{ path: `params.${name}`, message: `is required: ${param.shown.format}` }])
+    }),
+  )
+}
+
+/** Values for whoever gives as little as possible. */
+export function exampleOf({ params }: Pick<Recipe, 'params'>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(params).flatMap(([name, param]) => ('example' in param ? [[name, param.example]] : [])),
+  )
+}
+
+/** What it makes by default is what a caller could have asked for. Throws when the service starts. */
+function check(recipe: Recipe): void {
+  const name = nameSchema.parse(recipe.name)
+  const secrets = Object.fromEntries(recipe.secrets.map((secret) => [secret, 'x'.repeat(32)]))
+  recipe.make({ name, stackName: name, params: recipe.parse(exampleOf(recipe)), secrets, sleep: undefined })
+}

@@ -1,0 +1,83 @@
+// What a recipe may ask for: a schema that judges values, and what its page says of them (spec 2.11).
+
+import { z } from 'zod'
+import { type EnvInput, envInputSchema } from '../../contract/env.ts'
+import { text } from '../../contract/fields.ts'
+import { type BootFiles, bootFilesSchema, isPlainPath } from '../../contract/files.ts'
+import { limits } from '../../contract/limits.ts'
+import { type Size, sizes } from '../../contract/policy.ts'
+import type { RecipeParameter } from '../../contract/recipe.ts'
+
+export type Param<T> = {
+  schema: z.ZodType<T>
+  shown: Omit<RecipeParameter, 'name' | 'defaultValue' | 'required'>
+} & (
+  | { fallback: T }
+  /** The caller has to say; as in this example. */
+  | { example: unknown }
+)
+
+/** Text of a pattern, which is told in words. */
+export function word(
+  description: string,
+  { pattern, format, fallback }: { pattern: RegExp; format: string; fallback: string },
+): Param<string> {
+  const schema = text(200).regex(pattern, `must be ${format}`)
+  return { schema, shown: { type: 'string', options: null, description, format }, fallback }
+}
+
+/** What the databases at hand all take unquoted. */
+export function identifier(description: string, fallback: string): Param<string> {
+  const format = '1 to 63 lower-case letters, digits and _, beginning with a letter'
+  return word(description, { pattern: /^[a-z][a-z0-9_]{0,62}$/, format, fallback })
+}
+
+export function whole(
+  description: string,
+  { min, max, fallback }: { min: number; max: number; fallback: number },
+): Param<number> {
+  const format = `a whole number from ${min} to ${max}`
+  const schema = z.int(`must be ${format}`).min(min, `must be ${format}`).max(max, `must be ${format}`)
+  return { schema, shown: { type: 'integer', options: null, description, format }, fallback }
+}
+
+export function size(fallback: Size, description = 'How much processor and memory it has.'): Param<Size> {
+  const schema = z.enum(sizes, `must be one of ${sizes.join(', ')}`)
+  return { schema, shown: { type: 'enum', options: [...sizes], description, format: null }, fallback }
+}
+
+export function volumeGb(fallback: number): Param<number> {
+  return whole('How much its data may take, in GB.', { ...limits.volumeGb, fallback })
+}
+
+/** The caller's code, below one directory. */
+export function files(
+  directory: string,
+  { description, example }: { description: string; example: Record<string, string> },
+): Param<BootFiles> {
+  const schema = z
+    .record(
+      z.string().refine((path) => isPlainPath(`/${path}`), {
+        error: `must be a path below ${directory}, such as "src/index.js", without a leading slash, "." or ".."`,
+      }),
+      z.unknown(),
+    )
+    .transform((given) =>
+      Object.fromEntries(Object.entries(given).map(([path, content]) => [`${directory}/${path}`, content])),
+    )
+    .pipe(bootFilesSchema)
+    .refine((given) => Object.keys(given).length > 0, { error: 'must hold at least one file' })
+  const format = `an object: a path below ${directory} to its text, or to { "base64": CONTENT }; at most ${limits.bootFiles} files and 256 KB in all`
+  return { schema, shown: { type: 'record', options: null, description, format }, example }
+}
+
+export function env(): Param<EnvInput> {
+  const format =
+    'an object: a name to its text, to { "secret": NAME }, or to { "secret": NAME, "value": TEXT }'
+  const description = 'Its environment, as in the spec of a unit.'
+  return {
+    schema: envInputSchema,
+    shown: { type: 'record', options: null, description, format },
+    fallback: {},
+  }
+}

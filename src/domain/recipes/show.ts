@@ -1,0 +1,40 @@
+// Recipes as answers show them (spec 2.11, 4.4).
+
+import type { Recipe as ShownRecipe, RecipeItem, RecipeList } from '../../contract/recipe.ts'
+import { findRecipe, recipes } from './catalog.ts'
+import { exampleOf, type Recipe } from './define.ts'
+
+export function listRecipes(): RecipeList {
+  return { recipes: recipes.map(showItem) }
+}
+
+/** Throws `not_found`. */
+export function getRecipe(name: string): ShownRecipe {
+  const recipe = findRecipe(name)
+  const secrets = Object.fromEntries(recipe.secrets.map((secret) => [secret, 'generated']))
+  const params = recipe.parse(exampleOf(recipe))
+  const made = recipe.make({ name, stackName: name, params, secrets, sleep: undefined })
+  return {
+    ...showItem(recipe),
+    params: Object.entries(recipe.params).map(([key, param]) => ({
+      name: key,
+      ...param.shown,
+      defaultValue: 'fallback' in param ? JSON.stringify(param.fallback) : null,
+      required: !('fallback' in param),
+    })),
+    outputs: recipe.outputs,
+    units: made.units.map(({ spec, databasePorts }) => ({
+      name: spec.name,
+      image: spec.image,
+      size: spec.size,
+      ports: spec.ports,
+      databasePorts,
+      volume: spec.volume ?? null,
+    })),
+    frontDoor: made.frontDoor,
+  }
+}
+
+function showItem({ name, title, description, tags }: Recipe): RecipeItem {
+  return { name, title, description, tags: [...tags] }
+}

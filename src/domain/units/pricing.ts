@@ -1,0 +1,22 @@
+// GET /v1/pricing: what each size has, and what it costs.
+
+import type { Config } from '../../config.ts'
+import { sizes } from '../../contract/policy.ts'
+import type { Pricing } from '../../contract/pricing.ts'
+import { toCents } from '../../lib/money.ts'
+import { HOURS_OF_A_MONTH, sizeNanoCentsPerHour, volumeNanoCentsPerGbHour } from '../billing/prices.ts'
+import { machineSizes } from './machine.ts'
+
+export function getPricing({ freeCreditsCents }: Pick<Config, 'freeCreditsCents'>): Pricing {
+  return {
+    currency: 'eur',
+    sizes: sizes.map((size) => ({
+      size,
+      vcpu: machineSizes[size].cpus,
+      memoryMb: machineSizes[size].memoryMb,
+      centsPerHour: toCents(sizeNanoCentsPerHour[size]),
+    })),
+    volumeCentsPerGbMonth: toCents(volumeNanoCentsPerGbHour * BigInt(HOURS_OF_A_MONTH)),
+    freeCreditsOnVerifyCents: freeCreditsCents,
+  }
+}

@@ -1,0 +1,32 @@
+// Units that one create made together (domain/units/made-with.ts).
+
+import type { Kysely } from 'kysely'
+import type { Database } from './db.ts'
+import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
+
+/** Those that one create made together, in the order in which they start. */
+export async function listUnitsMadeWith(
+  db: Kysely<Database>,
+  { teamId, madeWith, now }: { teamId: string; madeWith: string; now: Date },
+): Promise<UnitRecord[]> {
+  const rows = await selectUnits(db, now)
+    .where('units.team_id', '=', teamId)
+    .where('units.made_with', '=', madeWith)
+    .orderBy('units.id')
+    .execute()
+  return rows.map(toRecord)
+}
+
+/** Of any team: what was made together with a unit that could not be made, and is still there. */
+export async function listUnitsOfBrokenCreates(
+  db: Kysely<Database>,
+  { now, limit }: { now: Date; limit: number },
+): Promise<UnitRecord[]> {
+  const broken = db.selectFrom('units').select('made_with').where('state', '=', 'error')
+  const rows = await selectUnits(db, now)
+    .where('units.made_with', 'in', broken.where('made_with', 'is not', null))
+    .where('units.state', 'not in', ['error', 'destroying', 'destroyed'])
+    .limit(limit)
+    .execute()
+  return rows.map(toRecord)
+}

@@ -1,0 +1,33 @@
+// What a team has used, by day of UTC: what was charged, and what open meters have counted since.
+
+import { type Kysely, sql } from 'kysely'
+import type { Size } from '../contract/policy.ts'
+import type { Database } from './db.ts'
+import { type MeterKind, provenBy } from './meters.ts'
+
+/** `day` as 2027-03-01. */
+export type UsageOfDay = { day: string; kind: MeterKind; size: Size; ms: bigint; nanoCents: bigint }
+
+/** From that day on. */
+export async function listUsage(
+  db: Kysely<Database>,
+  { teamId, firstDay, now }: { teamId: string; firstDay: string; now: Date },
+): Promise<UsageOfDay[]> {
+  const { rows } = await sql<UsageOfDay>`
+    select day::text, kind, size, sum(ms)::bigint as ms, sum(nano_cents)::bigint as "nanoCents"
+    from (
+      select day, kind, size, ms, nano_cents from usage_days where team_id = ${teamId}
+      union all
+      select charge.day, kind, size, charge.to_ms - charge.from_ms, charge.nano_cents
+      from meters
+      cross join lateral charges_between(
+        started_at, counted_before, price_nano_cents_per_hour,
+        ms_between(started_at, billed_to), ms_between(started_at, greatest(billed_to, ${provenBy(now)}))
+      ) as charge
+      where team_id = ${teamId} and ended_at is null
+    ) as used
+    where day >= ${firstDay}::date
+    group by day, kind, size
+  `.execute(db)
+  return rows
+}

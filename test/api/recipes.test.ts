@@ -1,0 +1,231 @@
+// Recipes over HTTP (spec 2.4, 2.11, 4.4), on the engine in memory. Each one is used for real in
+// test/flows/recipes.host.test.ts.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { ExecResult } from '../../src/contract/exec.ts'
+import type { Recipe, RecipeList } from '../../src/contract/recipe.ts'
+import type { RunResult } from '../../src/contract/run-result.ts'
+import type { Stack } from '../../src/contract/stack.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { makeTeam, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+
+beforeAll(async () => {
+  service = await startService()
+  service.engine.onExec(({ argv: [program = ''] }) => {
+    if (program === 'printenv') return null
+    onHealthcheck(program)
+    return { exitCode: 0 }
+  })
+})
+beforeEach(async () => {
+  onHealthcheck = () => {}
+  team = await makeTeam(service)
+})
+afterAll(async () => await service.close())
+
+type Refused = { error: { code: string; message: string; details: unknown } }
+
+const call = async <T>(method: string, path: string, body?: unknown) =>
+  await service.call<T & Refused>(method, path, { key: team.key, body })
+const create = async (recipe: string, more: object = {}) =>
+  await call<RunResult>('POST', '/v1/units', { recipe, ...more })
+const listUnits = async () => (await call<{ units: Unit[] }>('GET', '/v1/units')).body.units
+const all =
+  'postgres mariadb redis mongodb neo4j rabbitmq etcd node python static debian web-with-postgres'.split(' ')
+const app = { files: { 'server.js': 'listen()' } }
+
+/** What a command within the unit sees of a variable. */
+const variable = async (unit: Unit | undefined, name: string) => {
+  const { body } = await call<ExecResult>('POST', `/v1/units/${unit?.id}/exec`, { cmd: ['printenv', name] })
+  return body.stdout.slice(0, -1)
+}
+
+/** Told of each healthcheck by the first word of its command; all of them pass. */
+let onHealthcheck: (program: string) => void = () => {}
+
+describe('the list of recipes', () => {
+  it('names each with its page, which says what it takes, tells and makes', async () => {
+    const { body } = await call<RecipeList>('GET', '/v1/recipes')
+    expect(body.recipes.map(({ name }) => name)).toEqual(all)
+    for (const { name, title, description, tags } of body.recipes) {
+      const page = await call<Recipe>('GET', `/v1/recipes/${name}`)
+      expect(page).toMatchObject({ status: 200, body: { name, title, description, tags } })
+      expect(page.body.units.length).toBeGreaterThan(0)
+    }
+  })
+
+  it('has pages that show types, options, defaults and formats of parameters', async () => {
+    const { body } = await call<Recipe>('GET', '/v1/recipes/postgres')
+    expect(body.params).toContainEqual({
+      name: 'database',
+      type: 'string',
+      options: null,
+      defaultValue: '"app"',
+      required: false,
+      description: 'The database to make.',
+      format: '1 to 63 lower-case letters, digits and _, beginning with a letter',
+    })
+    expect(body.params).toContainEqual(
+      expect.objectContaining({ name: 'size', type: 'enum', options: ['nano', 'small', 'medium', 'large'] }),
+    )
+    expect(body).toMatchObject({
+      frontDoor: null,
+      outputs: [{ name: 'DATABASE_URL' }, { name: 'POSTGRES_PASSWORD' }],
+    })
+    expect(body.units).toMatchObject([
+      { name: 'postgres', databasePorts: [{ port: 5432, protocol: 'postgres' }] },
+    ])
+  })
+
+  it('does not know what there is not', async () => {
+    for (const path of ['/v1/recipes/oracle', '/v1/recipes/__proto__', '/v1/recipes/..']) {
+      expect((await call('GET', path)).status).toBe(404)
+    }
+    const refused = await create('oracle')
+    expect(refused).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+  })
+})
+
+describe('a create from a recipe', () => {
+  it('makes a database with a password of its own, and tells how to reach it', async () => {
+    const { status, body } = await create('postgres', { params: { database: 'shop', size: null } })
+    expect(status).toBe(201)
+    expect(body).toMatchObject({
+      recipe: 'postgres',
+      units: [{ name: 'postgres', state: 'running', size: 'small' }],
+    })
+    const [unit] = body.units
+    expect(unit?.databasePorts).toEqual([{ port: 5432, protocol: 'postgres' }])
+    expect(unit?.env['POSTGRES_PASSWORD']).toEqual({ secret: 'POSTGRES_PASSWORD' })
+    const { DATABASE_URL = '', POSTGRES_PASSWORD = '' } = body.outputs
+    expect(POSTGRES_PASSWORD).toMatch(/^[\w-]{32}$/)
+    expect(DATABASE_URL).toBe(`postgres://app:${POSTGRES_PASSWORD}@postgres.postgres.internal:5432/shop`)
+    expect(await variable(unit, 'POSTGRES_DB')).toBe('shop')
+    expect(await variable(unit, 'POSTGRES_PASSWORD')).toBe(POSTGRES_PASSWORD)
+    expect(JSON.stringify(await listUnits())).not.toContain(POSTGRES_PASSWORD)
+  })
+
+  it('names its units after the name it is given, in the stack it is told', async () => {
+    const { body } = await create('web-with-postgres', { name: 'shop', stack: 'live', params: app })
+    expect(body.units.map(({ name, internalHost }) => [name, internalHost])).toEqual([
+      ['shop-db', 'shop-db.live.internal'],
+      ['shop', 'shop.live.internal'],
+    ])
+    const [, web] = body.units
+    const password = body.outputs['POSTGRES_PASSWORD'] ?? ''
+    // Its bare name leads to the fork's own database in a fork.
+    expect(await variable(web, 'DATABASE_URL')).toBe(`postgres://app:${password}@shop-db:5432/app`)
+    expect(await variable(web, 'PORT')).toBe('8080')
+    expect((await call<Stack>('GET', '/v1/stacks/live')).body.units).toHaveLength(2)
+    const again = await create('redis', { name: 'shop', stack: 'live' })
+    expect(again).toMatchObject({ status: 409, body: { error: { code: 'conflict' } } })
+  })
+
+  it('finds a free name where it is given none', async () => {
+    const made = [await create('redis', { stack: 'live' }), await create('redis', { stack: 'live' })]
+    const names = made.map(({ body }) => body.units[0]?.name ?? '')
+    expect(names).toEqual(['redis', expect.stringMatching(/^redis-[0-9a-f]{6}$/)])
+    expect(made[1]?.body.outputs['REDIS_URL']).toContain(`@${names[1]}.live.internal:6379`)
+    expect(made[0]?.body.outputs['REDIS_PASSWORD']).not.toBe(made[1]?.body.outputs['REDIS_PASSWORD'])
+  })
+
+  it('publishes a front door, and refuses where there is none', async () => {
+    const { body } = await create('static', {
+      expose: 'public',
+      params: { files: { 'index.html': 'hello' } },
+    })
+    expect(body.units[0]).toMatchObject({
+      endpoints: [{ port: 80, protocol: 'http', mode: 'public', url: body.outputs['URL'] }],
+      files: [{ path: '/var/www/html/index.html', bytes: 5 }],
+    })
+    const refused = await create('postgres', { expose: 'public' })
+    expect(refused).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
+    expect(refused.body.error.message).toContain('/expose')
+  })
+
+  it('gives one window to every unit it makes', async () => {
+    const { body } = await create('web-with-postgres', { sleep: '7m', params: app })
+    expect(body.units.map(({ sleep }) => sleep)).toEqual(['7m', '7m'])
+  })
+
+  it.each<[string, object, string, string]>([
+    ['postgres', { databse: 'shop' }, 'params.databse', 'database, user, size, volumeGb'],
+    ['postgres', { database: 'x; drop table' }, 'params.database', 'lower-case letters'],
+    ['postgres', { size: 'huge' }, 'params.size', 'nano, small, medium, large'],
+    ['postgres', { volumeGb: 0 }, 'params.volumeGb', '1 to 500'],
+    ['postgres', { volumeGb: '2' }, 'params.volumeGb', '1 to 500'],
+    ['node', {}, 'params.files', 'is required'],
+    ['node', { files: {} }, 'params.files', 'at least one file'],
+    ['node', { files: { '../etc/passwd': 'x' } }, 'params.files.../etc/passwd', 'below /app'],
+    ['node', { files: { '/app/server.js': 'x' } }, 'params.files./app/server.js', 'without a leading slash'],
+    ['node', { ...app, env: { 'A=B': 'x' } }, 'params.env.A=B', 'a name must begin'],
+  ])('of %s with %j is refused by name', async (recipe, params, path, words) => {
+    const refused = await create(recipe, { params })
+    expect(refused).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
+    expect(refused.body.error.details).toEqual([{ path, message: expect.stringContaining(words) as string }])
+    expect(await listUnits()).toEqual([])
+  })
+
+  it('takes what anybody writes into a parameter as it is', async () => {
+    const odd = `$(touch /x) \`id\` '"; -- \\ %s {{unit:db}} \n é`
+    const { status, body } = await create('node', { params: { ...app, env: { ODD: odd } } })
+    expect(status).toBe(201)
+    expect(await variable(body.units[0], 'ODD')).toBe(odd.replace('{{unit:db}}', 'db.node.internal'))
+  })
+
+  it('holds every unit against the policy, or makes none', async () => {
+    const narrow = await makeTeam(service, { maxConcurrentUnits: 1 })
+    const body = { recipe: 'web-with-postgres', params: app }
+    const refused = await service.call<Refused>('POST', '/v1/units', { key: narrow.key, body })
+    expect(refused).toMatchObject({ status: 402, body: { error: { code: 'quota_exceeded' } } })
+    const small = await makeTeam(service, { allowedSizes: ['small'] })
+    const tall = { ...body, params: { ...app, databaseSize: 'medium' } }
+    const forbidden = await service.call<Refused>('POST', '/v1/units', { key: small.key, body: tall })
+    expect(forbidden).toMatchObject({ status: 402, body: { error: { code: 'policy_violation' } } })
+    for (const { key } of [narrow, small]) {
+      expect((await service.call<{ units: Unit[] }>('GET', '/v1/units', { key })).body.units).toEqual([])
+    }
+  })
+
+  it('makes it once for each Idempotency-Key, and answers alike', async () => {
+    const sent = { key: team.key, body: { recipe: 'redis' }, headers: { 'idempotency-key': 'one' } }
+    const first = await service.call<RunResult>('POST', '/v1/units', sent)
+    const second = await service.call<RunResult>('POST', '/v1/units', sent)
+    expect(second.body).toEqual(first.body)
+    expect(await listUnits()).toHaveLength(1)
+  })
+})
+
+describe('of several units', () => {
+  it('the second starts when the first is ready', async () => {
+    const { body } = await create('web-with-postgres', { params: app })
+    const [db, web] = body.units
+    const order = service.engine.calls.flatMap(({ operation, id }) => (operation === 'start' ? [id] : []))
+    expect(order.indexOf(db?.id ?? '')).toBeLessThan(order.indexOf(web?.id ?? ''))
+    expect(Date.parse(db?.startedAt ?? '')).toBeLessThanOrEqual(Date.parse(web?.startedAt ?? ''))
+  })
+
+  it('the first that cannot be made takes the others with it', async () => {
+    service.engine.fail('pull', 'image_unavailable')
+    await expectUndone()
+  })
+
+  it('the second that cannot be made takes the first with it, which runs by then', async () => {
+    onHealthcheck = (program) => {
+      if (program === 'pg_isready') service.engine.fail('start', 'start_failed')
+    }
+    await expectUndone()
+  })
+
+  async function expectUndone(): Promise<void> {
+    const before = service.engine.machines().length
+    const refused = await create('web-with-postgres', { params: app })
+    expect(refused).toMatchObject({ status: 502, body: { error: { code: 'provider_error' } } })
+    await expect.poll(async () => (await listUnits()).map(({ state }) => state)).toEqual(['error'])
+    expect(service.engine.machines()).toHaveLength(before)
+  }
+})

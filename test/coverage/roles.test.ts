@@ -1,0 +1,254 @@
+// S2: who may do what, as a table of every operation. A route without a line fails, and so does a line without a route;
+// what each line says is a decision. Every call is one that goes well for whoever is allowed it.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import {
+  fill,
+  isClosed,
+  jsonBodyOf,
+  type Named,
+  operations,
+  paramsOf,
+  requiredQuery,
+} from '../support/document.ts'
+import {
+  insertConnectedClient,
+  makeInvite,
+  makeKey,
+  makeMember,
+  makeSharedTeam,
+  makeUnit,
+  type TestMember,
+} from '../support/make.ts'
+import { type CallOptions, type Service, startService } from '../support/service.ts'
+
+const table = `
+                                             owner  admin  member  key  client  none
+POST   /v1/units                              201    201    201    201   201    401
+GET    /v1/units                              200    200    200    200   200    401
+GET    /v1/units/{id}                         200    200    200    200   200    401
+DELETE /v1/units/{id}                         200    200    200    200   200    401
+POST   /v1/units/{id}/exec                    200    200    200    200   200    401
+GET    /v1/units/{id}/logs                    200    200    200    200   200    401
+POST   /v1/units/{id}/files                   200    200    200    200   200    401
+PUT    /v1/units/{id}/files                   200    200    200    200   200    401
+GET    /v1/units/{id}/files                   200    200    200    200   200    401
+POST   /v1/units/{id}/expose                  200    200    200    200   200    401
+POST   /v1/units/{id}/fork                    201    201    201    201   201    401
+POST   /v1/units/{id}/stop                    200    200    200    200   200    401
+POST   /v1/units/{id}/start                   200    200    200    200   200    401
+POST   /v1/units/{id}/sleep                   200    200    200    200   200    401
+POST   /v1/stacks                             201    201    201    201   201    401
+GET    /v1/stacks                             200    200    200    200   200    401
+GET    /v1/stacks/{id}                        200    200    200    200   200    401
+DELETE /v1/stacks/{id}                        200    200    200    200   200    401
+POST   /v1/stacks/{id}/fork                   201    201    201    201   201    401
+GET    /v1/recipes                            200    200    200    200   200    401
+GET    /v1/recipes/{name}                     200    200    200    200   200    401
+GET    /v1/audit                              200    200    200    200   200    401
+GET    /v1/agents                             200    200    200    200   200    401
+PATCH  /v1/agents/{id}                        200    200    403    403   403    401
+DELETE /v1/agents/{id}                        200    200    403    403   403    401
+GET    /v1/keys                               200    200    200    200   200    401
+POST   /v1/keys                               201    201    201    403   403    401
+PATCH  /v1/keys/{id}                          200    200    403    403   403    401
+DELETE /v1/keys/{id}                          200    200    403    403   403    401
+GET    /v1/me                                 200    200    200    403   403    401
+PATCH  /v1/me                                 200    200    200    403   403    401
+POST   /v1/teams                              201    201    201    403   403    401
+PATCH  /v1/teams/{id}                         200    200    403    403   403    401
+DELETE /v1/teams/{id}                         200    403    403    403   403    401
+GET    /v1/teams/{id}/members                 200    200    200    403   403    401
+PATCH  /v1/teams/{id}/members/{userId}        200    403    403    403   403    401
+DELETE /v1/teams/{id}/members/{userId}        200    200    403    403   403    401
+POST   /v1/teams/{id}/invites                 201    201    403    403   403    401
+DELETE /v1/teams/{id}/invites/{inviteId}      200    200    403    403   403    401
+POST   /v1/invites/{token}/accept             200    200    200    403   403    401
+POST   /v1/support                            201    201    201    201   201    401
+GET    /v1/invites/{token}                    200    200    200    200   200    200
+GET    /v1/auth/providers                     200    200    200    200   200    200
+GET    /v1/openapi.json                       200    200    200    200   200    200
+`
+
+/** What is sent where a body is needed. */
+const bodies: Record<string, (world: World) => unknown> = {
+  'POST /v1/units': () => ({ spec: { name: unique(), image: 'node:22' } }),
+  'POST /v1/units/{id}/exec': () => ({ cmd: ['true'] }),
+  'POST /v1/units/{id}/files': () => ({ path: '/a', contentBase64: '' }),
+  'POST /v1/units/{id}/expose': () => ({ port: 8080 }),
+  'POST /v1/units/{id}/fork': () => ({ name: unique() }),
+  'POST /v1/units/{id}/sleep': () => ({ sleep: '1h' }),
+  'POST /v1/stacks': () => ({ name: unique() }),
+  'POST /v1/stacks/{id}/fork': () => ({ into: unique() }),
+  'PATCH /v1/agents/{id}': () => ({ name: 'renamed' }),
+  'POST /v1/keys': () => ({ name: 'another' }),
+  'PATCH /v1/keys/{id}': () => ({ name: 'renamed' }),
+  'PATCH /v1/me': () => ({ name: 'Renamed' }),
+  'POST /v1/support': () => ({ topic: 'idea', message: 'more' }),
+  'POST /v1/teams': () => ({ name: 'Another' }),
+  'PATCH /v1/teams/{id}': () => ({ name: 'Renamed' }),
+  'PATCH /v1/teams/{id}/members/{userId}': () => ({ role: 'admin' }),
+  'POST /v1/teams/{id}/invites': () => ({ email: `${unique()}@example.test` }),
+}
+
+/** What the names in a path stand for, made anew for each call; by the beginning of the path. */
+const things: Record<string, Record<string, (world: World) => Promise<string>>> = {
+  units: { id: async (world) => (await newUnit(world)).id },
+  stacks: { id: async (world) => (await newUnit(world)).stackId },
+  keys: { id: async ({ teamId, owner }) => (await makeKey(service, { teamId, ...owner })).id },
+  agents: { id: async ({ teamId, owner }) => (await makeKey(service, { teamId, ...owner })).id },
+  teams: {
+    id: async ({ teamId }) => teamId,
+    userId: async ({ teamId }) => (await makeMember(service, teamId, 'member')).userId,
+    inviteId: async (world) => (await newInvite(world, `${unique()}@example.test`)).id,
+  },
+  invites: { token: async (world) => await invitationElsewhere(world) },
+  recipes: { name: async () => 'redis' },
+}
+
+const newUnit = async ({ key }: World): Promise<Unit> => {
+  const unit = await makeUnit(service, { key }, { ports: [8080] })
+  await service.fetch('PUT', `/v1/units/${unit.id}/files?path=/a`, { key, body: 'x' })
+  return unit
+}
+const newInvite = async ({ teamId, owner }: World, email: string) =>
+  await makeInvite(service, { teamId, cookie: owner.cookie, email })
+
+/** Of another team, for the address of whoever calls. */
+async function invitationElsewhere({ caller }: World): Promise<string> {
+  const { id: teamId, owner } = await makeSharedTeam(service)
+  const email = caller?.email ?? `${unique()}@example.test`
+  return (await makeInvite(service, { teamId, cookie: owner.cookie, email })).token
+}
+
+const roles = ['owner', 'admin', 'member', 'key', 'client', 'none'] as const
+type Who = (typeof roles)[number]
+
+const lines = table.trim().split('\n').slice(1)
+const decided = new Map<string, number[]>(
+  lines.map((line) => {
+    const [method = '', path = '', ...statuses] = line.trim().split(/\s+/)
+    return [`${method} ${path}`, statuses.map(Number)] as const
+  }),
+)
+
+type World = {
+  teamId: string
+  owner: TestMember
+  admin: TestMember
+  member: TestMember
+  key: string
+  client: string
+  /** The person who calls; null without one. */
+  caller: TestMember | null
+}
+
+let service: Service
+
+beforeAll(async () => {
+  service = await startService({ supportEmail: 'support@operator.test' })
+})
+afterAll(async () => await service.close())
+
+let count = 0
+const unique = () => `thing-${count++}`
+
+async function makeWorld(): Promise<World> {
+  const { id: teamId, owner } = await makeSharedTeam(service)
+  const [admin, member] = [
+    await makeMember(service, teamId, 'admin'),
+    await makeMember(service, teamId, 'member'),
+  ]
+  const { userId } = owner
+  const { secret: key } = await makeKey(service, { teamId, userId })
+  const client = await insertConnectedClient(service, { teamId, userId })
+  return { teamId, owner, admin, member, key, client, caller: null }
+}
+
+function credentialOf(world: World, who: Who): { caller: TestMember | null; sent: CallOptions } {
+  if (who === 'none') return { caller: null, sent: {} }
+  if (who === 'key' || who === 'client') return { caller: null, sent: { key: world[who] } }
+  const headers = { origin: service.baseUrl, 'x-berth-team': world.teamId }
+  return { caller: world[who], sent: { cookie: world[who].cookie, headers } }
+}
+
+async function statusFor(named: Named, world: World, who: Who): Promise<number> {
+  const { caller, sent } = credentialOf(world, who)
+  const made = things[named.path.split('/')[2] ?? ''] ?? {}
+  const params: Record<string, string> = {}
+  for (const name of paramsOf(named.path)) {
+    const make = made[name]
+    if (!make) throw new Error(`say in \`things\` what {${name}} is in ${named.path}`)
+    params[name] = await make({ ...world, caller })
+  }
+  const body = bodies[named.name]?.(world)
+  if (jsonBodyOf(named) && body === undefined) throw new Error(`say in \`bodies\` what ${named.name} is sent`)
+  const bytes = named.operation.requestBody !== undefined && !jsonBodyOf(named)
+  const url = fill(named.path, params) + requiredQuery(named)
+  const answer = await service.fetch(named.method, url, { ...sent, body: bytes ? 'some bytes' : body })
+  await answer.body?.cancel()
+  return answer.status
+}
+
+test('the table has every operation, and no other', () => {
+  expect([...decided.keys()].toSorted()).toEqual(operations.map(({ name }) => name).toSorted())
+  for (const [name, statuses] of decided)
+    expect([name, statuses]).toEqual([name, Array(6).fill(expect.any(Number))])
+})
+
+test('what takes a credential is refused without one, and the rest is not', () => {
+  for (const named of operations) {
+    expect([named.name, decided.get(named.name)?.at(-1) === 401]).toEqual([named.name, isClosed(named)])
+  }
+})
+
+describe('whoever calls is answered as the table says', () => {
+  test.each(operations.map((named) => [named.name, named] as const))('%s', async (name, named) => {
+    const world = await makeWorld()
+    const statuses = new Map<Who, number>()
+    // Who may do least comes first: what is allowed could be the end of the team.
+    for (const who of roles.toReversed()) statuses.set(who, await statusFor(named, world, who))
+    expect(roles.map((who) => statuses.get(who))).toEqual(decided.get(name))
+  })
+})
+
+describe('beyond the table', () => {
+  const act = async (by: TestMember, method: string, path: string, body?: unknown) =>
+    (await service.call(method, path, { cookie: by.cookie, headers: { origin: service.baseUrl }, body }))
+      .status
+
+  test('whoever made a key changes and revokes it, in any role', async () => {
+    const { teamId, member } = await makeWorld()
+    const { id } = await makeKey(service, { teamId, userId: member.userId })
+    const headers = { origin: service.baseUrl, 'x-berth-team': teamId }
+    const by = { cookie: member.cookie, headers }
+    expect((await service.call('PATCH', `/v1/keys/${id}`, { ...by, body: { name: 'mine' } })).status).toBe(
+      200,
+    )
+    expect((await service.call('DELETE', `/v1/keys/${id}`, by)).status).toBe(200)
+  })
+
+  test('everybody may leave but the last owner, and no admin removes owners and admins', async () => {
+    const { teamId, owner, admin, member } = await makeWorld()
+    const other = await makeMember(service, teamId, 'admin')
+    const members = `/v1/teams/${teamId}/members`
+    expect(await act(admin, 'DELETE', `${members}/${other.userId}`)).toBe(403)
+    expect(await act(admin, 'DELETE', `${members}/${owner.userId}`)).toBe(403)
+    expect(await act(admin, 'PATCH', `${members}/${admin.userId}`, { role: 'owner' })).toBe(403)
+    expect(await act(owner, 'DELETE', `${members}/${owner.userId}`)).toBe(409)
+    expect(await act(owner, 'PATCH', `${members}/${owner.userId}`, { role: 'admin' })).toBe(409)
+    for (const person of [member, admin]) {
+      expect(await act(person, 'DELETE', `${members}/${person.userId}`)).toBe(200)
+    }
+  })
+
+  test('nobody invites somebody above himself', async () => {
+    const { teamId, owner, admin } = await makeWorld()
+    for (const by of [owner, admin]) {
+      const invite = async (role: string) =>
+        await act(by, 'POST', `/v1/teams/${teamId}/invites`, { email: `${unique()}@example.test`, role })
+      expect([await invite('owner'), await invite('admin'), await invite('member')]).toEqual([400, 201, 201])
+    }
+  })
+})

@@ -1,0 +1,336 @@
+// S1: whoever does not belong to a team gets at nothing of it, by any operation of openapi.json that takes a credential,
+// and by any name of anything. Whatever is added to the document is tried here too.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { MINUTE, SECOND } from '../../src/lib/clock.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { revokeCredential } from '../../src/store/credentials.ts'
+import { insertMember } from '../../src/store/members.ts'
+import {
+  components,
+  fill,
+  isClosed,
+  jsonBodyOf,
+  type Named,
+  operations,
+  paramsOf,
+  requiredQuery,
+  sampleBodies,
+} from '../support/document.ts'
+import {
+  makeInvite,
+  makeKey,
+  makeMember,
+  makeSession,
+  makeSharedTeam,
+  makeTeam,
+  makeUnit,
+  type TestTeam,
+} from '../support/make.ts'
+import { type CallOptions, type Service, startService } from '../support/service.ts'
+
+let service: Service
+let victim: Awaited<ReturnType<typeof makeVictim>>
+let stranger: TestTeam & { cookie: string; unit: Unit; shared: string }
+let callers: Record<string, CallOptions>
+
+beforeAll(async () => {
+  service = await startService({ loops: false })
+  victim = await makeVictim()
+  stranger = await makeStranger()
+  callers = await makeCallers()
+})
+afterAll(async () => await service.close())
+
+const headers = () => ({ origin: service.baseUrl })
+
+/** A team with one of everything, in which every word that somebody chose has the canary in it. */
+async function makeVictim() {
+  const { id: teamId, owner } = await makeSharedTeam(service)
+  const by = { cookie: owner.cookie, headers: headers() }
+  const { db } = service.app
+  await service.call('PATCH', `/v1/teams/${teamId}`, { ...by, body: { name: 'Canary team' } })
+  await db.updateTable('users').set({ name: 'Canary' }).where('id', '=', owner.userId).execute()
+  const key = await makeKey(service, { teamId, userId: owner.userId })
+  await db.updateTable('credentials').set({ name: 'canary key' }).where('id', '=', key.id).execute()
+  const member = await makeMember(service, teamId, 'member')
+  const as = { key: key.secret }
+  const make = async (name: string) =>
+    await makeUnit(service, as, {
+      name: `canary-${name}`,
+      image: 'canary/image:1',
+      env: { VALUE: 'canary value' },
+    })
+  const [running, sleeping, destroyed] = [await make('running'), await make('sleeping'), await make('gone')]
+  const sleep = { ...as, body: { sleep: '1m', now: true } }
+  await service.call('POST', `/v1/units/${sleeping.id}/sleep`, sleep)
+  await service.call('DELETE', `/v1/units/${destroyed.id}`, as)
+  await service.call('POST', `/v1/units/${running.id}/expose`, { ...as, body: { port: 8080 } })
+  const invite = await makeInvite(service, { teamId, cookie: owner.cookie, email: 'canary@example.test' })
+  const endpoint = await db
+    .selectFrom('endpoints')
+    .select('id')
+    .where('team_id', '=', teamId)
+    .executeTakeFirst()
+  const audited = await db.selectFrom('audit').select('id').where('team_id', '=', teamId).executeTakeFirst()
+  return {
+    teamId,
+    userId: owner.userId,
+    member,
+    key,
+    units: { running, sleeping, destroyed },
+    /** Everything that has a name: ids of each kind, a name, a token. */
+    names: {
+      'a running unit': running.id,
+      'a sleeping unit': sleeping.id,
+      'a destroyed unit': destroyed.id,
+      'a stack': running.stackId,
+      'the stack of a destroyed unit': destroyed.stackId,
+      'the name of a stack': running.name,
+      'a key': key.id,
+      'a team': teamId,
+      'an owner': owner.userId,
+      'a member': member.userId,
+      'an invitation': invite.id,
+      'the token of an invitation': invite.token,
+      'an endpoint': endpoint?.id ?? '',
+      'an audit event': audited?.id ?? '',
+    } satisfies Record<string, string>,
+  }
+}
+
+/** Somebody with a team and units of his own. */
+async function makeStranger() {
+  const team = await makeTeam(service)
+  const cookie = await makeSession(service, team)
+  const shared = await service.call<{ team: { id: string } }>('POST', '/v1/teams', {
+    cookie,
+    headers: headers(),
+    body: { name: 'Elsewhere' },
+  })
+  return { ...team, cookie, shared: shared.body.team.id, unit: await makeUnit(service, team) }
+}
+
+/** None of them has anything to do with the victim's team any more. */
+async function makeCallers(): Promise<Record<string, CallOptions>> {
+  const { teamId, userId } = victim
+  const { db, clock } = service.app
+  const past = new Date(clock.now().getTime() - MINUTE)
+  const revoked = await makeKey(service, victim)
+  await revokeCredential(db, { teamId, id: revoked.id, at: past })
+  const expired = await makeKey(service, { teamId, userId, policy: { expiresAt: past.toISOString() } })
+  const removed = await makeTeam(service)
+  await insertMember(db, { teamId, userId: removed.userId, role: 'owner', at: past })
+  const cookie = await makeSession(service, removed)
+  const named = { ...headers(), 'x-berth-team': teamId }
+  expect((await service.call('GET', '/v1/units', { cookie, headers: named })).status).toBe(200)
+  await db
+    .deleteFrom('memberships')
+    .where('user_id', '=', removed.userId)
+    .where('team_id', '=', teamId)
+    .execute()
+  return {
+    'no credential': {},
+    'a revoked key': { key: revoked.secret },
+    'an expired key': { key: expired.secret },
+    'a key of another team': { key: stranger.key },
+    'a session of another team': { cookie: stranger.cookie, headers: headers() },
+    'a session of another team that names this one': { cookie: stranger.cookie, headers: named },
+    'a session of a member who was removed': { cookie, headers: headers() },
+    'a session of a member who was removed, which names the team': { cookie, headers: named },
+  }
+}
+
+const unauthenticated = ['no credential', 'a revoked key', 'an expired key']
+
+/** Every row that is the victim's, times of use and all. */
+async function rowsOfVictim(): Promise<unknown> {
+  const { db } = service.app
+  const { teamId } = victim
+  const ofTeam = async (table: 'units' | 'stacks' | 'endpoints' | 'memberships' | 'invites') =>
+    await db.selectFrom(table).selectAll().where('team_id', '=', teamId).orderBy(sqlOrder(table)).execute()
+  return {
+    teams: await db.selectFrom('teams').selectAll().where('id', '=', teamId).execute(),
+    credentials: await db
+      .selectFrom('credentials')
+      .selectAll()
+      .where('team_id', '=', teamId)
+      .orderBy('id')
+      .execute(),
+    units: await ofTeam('units'),
+    stacks: await ofTeam('stacks'),
+    endpoints: await ofTeam('endpoints'),
+    memberships: await ofTeam('memberships'),
+    invites: await ofTeam('invites'),
+    charges: await db
+      .selectFrom('charges')
+      .selectAll()
+      .where('team_id', '=', teamId)
+      .orderBy('meter_id')
+      .execute(),
+    audited: await db.selectFrom('audit').select('id').where('team_id', '=', teamId).orderBy('id').execute(),
+  }
+}
+
+const sqlOrder = (table: string) => (table === 'memberships' ? 'user_id' : 'id') as 'team_id'
+
+let before: unknown
+let engineCalls: number
+beforeEach(async () => {
+  before = await rowsOfVictim()
+  engineCalls = service.engine.calls.length
+})
+
+async function expectUntouched(): Promise<void> {
+  expect(await rowsOfVictim()).toEqual(before)
+  const ids = Object.values(victim.units).map(({ id }) => id)
+  const asked = service.engine.calls.slice(engineCalls).filter(({ id }) => id !== null && ids.includes(id))
+  expect(asked).toEqual([])
+}
+
+/** The status, once the answer is known to hold nothing of the victim's beside what was sent. */
+async function ask(named: Named, url: string, sent: CallOptions, body: unknown): Promise<number> {
+  const requestId = newId('request')
+  // Slowly enough for the limit on guesses from one address.
+  service.clock.advance(SECOND)
+  const answer = await service.call(named.method, url, {
+    ...sent,
+    body,
+    headers: { ...sent.headers, 'x-request-id': requestId },
+  })
+  let text = JSON.stringify(answer.body)
+  for (const name of Object.values(victim.names)) if (url.includes(name)) text = text.replaceAll(name, '')
+  expect(text).not.toMatch(/canary/i)
+  for (const name of Object.values(victim.names)) expect(text).not.toContain(name)
+  const rows = await service.app.db
+    .selectFrom('audit')
+    .select(['team_id', 'status'])
+    .where('request_id', '=', requestId)
+    .execute()
+  if (answer.status === 401) expect(rows).toEqual([])
+  for (const row of rows) {
+    expect(row.team_id).not.toBe(victim.teamId)
+    expect(row.status).toBe(answer.status)
+  }
+  expect(rows.length).toBeLessThanOrEqual(1)
+  return answer.status
+}
+
+const closed = operations.filter(isClosed)
+const withParams = closed.filter(({ path }) => paramsOf(path).length > 0)
+
+describe('nobody from outside the team reaches what is the team’s', () => {
+  test.each(withParams.map((named) => [named.name, named] as const))(
+    '%s',
+    async (_name, named) => {
+      const names: string[] = [
+        ...Object.values(victim.names),
+        `unit_${'0'.repeat(32)}`,
+        `team_${'0'.repeat(32)}`,
+      ]
+      const bodies = sampleBodies(named, 12)
+      for (const [who, sent] of Object.entries(callers)) {
+        for (const params of pathsTo(named, names)) {
+          const url = fill(named.path, params) + requiredQuery(named)
+          const seen: number[] = []
+          // What no schema can say makes some of the bodies invalid: one at least gets past that.
+          for (const body of bodies) {
+            seen.push(await ask(named, url, sent, body))
+            if (seen.at(-1) !== 400) break
+          }
+          const allowed = unauthenticated.includes(who) ? [401] : [403, 404]
+          expect(allowed, `${who}, ${url}: ${seen.join(', ')}`).toContain(seen.at(-1))
+        }
+      }
+      await expectUntouched()
+    },
+    120_000,
+  )
+})
+
+/** Each name in the first braces, and behind a team of the caller's own in the others. */
+function pathsTo({ path }: Named, names: string[]): Record<string, string>[] {
+  const [first = '', ...others] = paramsOf(path)
+  if (others.length === 0) return names.map((name) => ({ [first]: name }))
+  return [victim.teamId, stranger.shared].flatMap((team) =>
+    names.map((name) => ({ [first]: team, ...Object.fromEntries(others.map((other) => [other, name])) })),
+  )
+}
+
+describe('the name of a foreign stack is another stack of one’s own', () => {
+  const fieldsOf = (named: Named) => {
+    const schema = JSON.stringify(jsonBodyOf(named) ?? {})
+    return ['stack', 'into'].filter((field) => new RegExp(`"${field}"`).test(resolved(schema)))
+  }
+  const taking = closed.flatMap((named) =>
+    fieldsOf(named).map((field) => [named.name, field, named] as const),
+  )
+
+  test('some operations take one', () => {
+    expect(taking.map(([name, field]) => `${name} ${field}`)).toEqual(
+      expect.arrayContaining([
+        'POST /v1/units stack',
+        'POST /v1/units/{id}/fork stack',
+        'POST /v1/stacks/{id}/fork into',
+      ]),
+    )
+  })
+
+  test.each(taking)('%s: %s', async (_name, field, named) => {
+    const own = { id: named.path.startsWith('/v1/stacks') ? stranger.unit.stackId : stranger.unit.id }
+    const url = fill(named.path, own)
+    const spec = { spec: { name: 'visitor', image: 'node:22' } }
+    const body = {
+      ...(named.path === '/v1/units' ? spec : {}),
+      [field]: named.name.endsWith('/sleep') ? true : victim.units.running.name,
+      ...(named.name.endsWith('/sleep') ? { sleep: '1h' } : {}),
+    }
+    const answer = await service.call(named.method, url, { key: stranger.key, body })
+    expect(answer.status).toBeLessThan(500)
+    const text = JSON.stringify(answer.body)
+    for (const name of [victim.teamId, victim.units.running.id, victim.units.running.stackId]) {
+      expect(text).not.toContain(name)
+    }
+    await expectUntouched()
+    // An id of the victim's stack is no name at all, or nobody's.
+    const byId = { ...body, [field]: victim.units.running.stackId }
+    if (!named.name.endsWith('/sleep')) {
+      const refused = await service.call(named.method, url, { key: stranger.key, body: byId })
+      expect([400, 403, 404]).toContain(refused.status)
+      await expectUntouched()
+    }
+  })
+
+  test.each(['id', 'name'])('a list filtered by its %s has nothing in it', async (kind) => {
+    const stack = kind === 'id' ? victim.units.sleeping.stackId : victim.units.sleeping.name
+    const list = await service.call('GET', `/v1/units?all=true&stack=${stack}`, { key: stranger.key })
+    expect(list.body).toMatchObject({ units: [] })
+    await expectUntouched()
+  })
+})
+
+/** With what a schema refers to in its place. */
+function resolved(schema: string): string {
+  return schema.replace(/"#\/components\/schemas\/(\w+)"/g, (_all, name: string) =>
+    resolved(JSON.stringify(components[name] ?? {})),
+  )
+}
+
+describe('a list shows nobody from outside anything', () => {
+  // Others than those above, in whose logs stands what they have asked for.
+  beforeAll(async () => {
+    stranger = await makeStranger()
+    callers = await makeCallers()
+  })
+
+  const lists = closed.filter(({ method, path }) => method === 'GET' && paramsOf(path).length === 0)
+  test.each(lists.map((named) => [named.name, named] as const))('%s', async (_name, named) => {
+    for (const [who, sent] of Object.entries(callers)) {
+      const status = await ask(named, named.path + requiredQuery(named), sent, undefined)
+      if (unauthenticated.includes(who)) expect([who, status]).toEqual([who, 401])
+      else expect([200, 403]).toContain(status)
+    }
+    await expectUntouched()
+  })
+})

@@ -1,0 +1,119 @@
+// Every recipe as an agent uses it, over the API alone, in both classes: made from what its page says, used by its real
+// client through its published endpoint, put to sleep, woken by that client, forked, and the fork used alike.
+
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Exposed } from '../../src/contract/endpoint.ts'
+import type { ForkResult } from '../../src/contract/fork.ts'
+import type { Recipe, RecipeList } from '../../src/contract/recipe.ts'
+import type { RunResult } from '../../src/contract/run-result.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { destroyAll, exec } from '../support/berth-units.ts'
+import { cleanHost } from '../support/host-state.ts'
+import { freeze } from '../support/published.ts'
+import { type At, clients } from '../support/recipe-clients.ts'
+
+/** Their images are on Docker Hub alone. */
+const elsewhere = ['mongodb', 'neo4j']
+
+/** The first unit of an image waits for it to be built. */
+const WITH_BUILD_MS = 400_000
+
+const patient = { concurrent: false, timeout: WITH_BUILD_MS }
+
+describe.concurrent.each(['runc', 'gvisor'])('in %s', (isolation) => {
+  let data: Awaited<ReturnType<typeof makeDataDir>>
+  let berth: Berth
+  let ca: string
+
+  beforeAll(async () => {
+    data = await makeDataDir()
+    // Without a first tier of sleep: whoever sleeps has stopped.
+    berth = await new Berth(data.path, { BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: '0s' }).ready()
+    ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
+  })
+  afterAll(async () => {
+    await destroyAll(berth)
+    expect(await berth.pressCtrlC()).toBe(0)
+    await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+    await data.remove()
+  })
+
+  const create = async (recipe: string, more: object = {}) => {
+    const answer = await berth.call<RunResult>('POST', '/v1/units', {
+      recipe,
+      waitTimeoutMs: 300_000,
+      ...more,
+    })
+    expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+    return answer.body
+  }
+
+  const expose = async ({ id }: Unit, port: number): Promise<Pick<At, 'url' | 'host' | 'port'>> => {
+    const answer = await berth.call<Exposed>('POST', `/v1/units/${id}/expose`, { port, mode: 'public' })
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+    const { url } = answer.body
+    const { hostname, port: at } = new URL(url.replace(/^[a-z+]+:/, 'https:'))
+    return { url, host: hostname, port: Number(at) }
+  }
+
+  /** The unit with the front door, or with the database. */
+  const mainOf = (units: Unit[]): Unit => {
+    const main = units.at(-1)
+    if (!main) throw new Error('there is no unit')
+    return main
+  }
+
+  it('each is listed, and none is without a test', async () => {
+    const { body } = await berth.call<RecipeList>('GET', '/v1/recipes')
+    const tested = [...Object.keys(clients), ...elsewhere, 'debian']
+    expect(body.recipes.map(({ name }) => name).toSorted()).toEqual(tested.toSorted())
+  })
+
+  it.each(Object.entries(clients))('%s', patient, async (recipe, { params, port, use, writes }) => {
+    const page = (await berth.call<Recipe>('GET', `/v1/recipes/${recipe}`)).body
+    const door = port ?? page.frontDoor?.port ?? 0
+    const { units, outputs } = await create(recipe, { params })
+    expect(Object.keys(outputs)).toEqual(page.outputs.map(({ name }) => name))
+    const unit = mainOf(units)
+    const at = { ...(await expose(unit, door)), ca, outputs }
+    const word = writes ? `word-${isolation}` : await use(at, null)
+    expect(await use(at, writes ? word : null)).toBe(word)
+
+    for (const each of units) await freeze(berth, each)
+    expect(await use(at, null)).toBe(word)
+
+    const into = `fork-of-${recipe}`
+    const forked = await berth.call<ForkResult>('POST', `/v1/stacks/${unit.stackId}/fork`, { into })
+    expect(forked.status, JSON.stringify(forked.body)).toBe(201)
+    const copy = mainOf(forked.body.units)
+    const atCopy = { ...(await expose(copy, door)), ca, outputs }
+    if (recipe !== 'web-with-postgres') expect(await use(atCopy, null)).toBe(word)
+    else expect(await use(atCopy, null)).toBe(await addressOf(forked.body.units[0]))
+    // The source goes on beside it.
+    if (recipe !== 'web-with-postgres') expect(await use(at, null)).toBe(word)
+    else expect(await use(at, null)).toBe(await addressOf(units[0]))
+    for (const { id } of [...units, ...forked.body.units]) {
+      expect((await berth.call('DELETE', `/v1/units/${id}`)).status).toBe(200)
+    }
+  })
+
+  const addressOf = async (unit: Unit | undefined): Promise<string> => {
+    if (!unit) throw new Error('there is no unit')
+    return (await exec(berth, unit, ['hostname', '-i'])).stdout.trim()
+  }
+
+  it('debian runs what it is told', async () => {
+    const unit = mainOf((await create('debian')).units)
+    expect((await exec(berth, unit, ['cat', '/etc/debian_version'])).stdout).toMatch(/^12/)
+  })
+
+  it.each(elsewhere)('%s says plainly that its image cannot be had', async (recipe) => {
+    const answer = await berth.call<{ error: { code: string; message: string } }>('POST', '/v1/units', {
+      recipe,
+    })
+    expect(answer).toMatchObject({ status: 502, body: { error: { code: 'provider_error' } } })
+    expect(answer.body.error.message).toContain('docker.io/library/')
+  })
+})

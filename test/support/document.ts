@@ -1,0 +1,84 @@
+// The committed OpenAPI document as tests read it: its operations, calls it allows, and whether an answer is what it says.
+
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { methodsOfPath } from '../../src/api/paths.ts'
+import { arbitraryOf, type Components, conforms, type JsonSchema } from './json-schema.ts'
+
+export type Parameter = {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required?: boolean
+  schema: JsonSchema
+}
+type Content = Record<string, { schema: JsonSchema }>
+export type Operation = {
+  operationId: string
+  security: object[]
+  parameters?: Parameter[]
+  requestBody?: { content: Content }
+  responses: Record<string, { headers?: Record<string, unknown>; content: Content }>
+}
+
+/** `name` is how tables and failures call it: `GET /v1/units/{id}`. */
+export type Named = { name: string; method: string; path: string; operation: Operation }
+
+const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')) as {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Components }
+}
+export const components = document.components.schemas
+
+export const operations: readonly Named[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    name: `${method.toUpperCase()} ${path}`,
+    method: method.toUpperCase(),
+    path,
+    operation,
+  })),
+)
+
+/** Whether it takes a credential. */
+export const isClosed = ({ operation }: Named) => operation.security.length > 0
+
+/** What stands in the braces of a path, in order. */
+export function paramsOf(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+}
+
+export function fill(path: string, params: Record<string, string>): string {
+  return path.replace(/\{(\w+)\}/g, (_brace, name: string) => encodeURIComponent(params[name] ?? ''))
+}
+
+export function jsonBodyOf({ operation }: Named): JsonSchema | undefined {
+  return operation.requestBody?.content['application/json']?.schema
+}
+
+/** A few bodies the document allows, always the same ones; bytes where it takes bytes, nothing where it takes nothing. */
+export function sampleBodies(named: Named, count: number): unknown[] {
+  const schema = jsonBodyOf(named)
+  if (schema) return fc.sample(arbitraryOf(schema, components), { numRuns: count, seed: 1 })
+  return [named.operation.requestBody === undefined ? undefined : 'some bytes']
+}
+
+/** The values a query must have, as the document says. */
+export function requiredQuery({ operation }: Named): string {
+  const required = (operation.parameters ?? []).filter((each) => each.in === 'query' && each.required)
+  const fields = required.map(({ name }): [string, string] => [name, '/a'])
+  return fields.length === 0 ? '' : `?${new URLSearchParams(fields).toString()}`
+}
+
+const checks = new Map<string, (value: unknown) => string | null>()
+
+/** What of a JSON answer is not as the document says: a field it does not have, say. Null for what it does not know. */
+export function faultOf(method: string, url: string, status: number, body: unknown): string | null {
+  const path = url.split('?')[0] ?? ''
+  const named = operations.find((each) => each.method === method && methodsOfPath([each], path).length > 0)
+  const schema = named?.operation.responses[String(status)]?.content['application/json']?.schema
+  if (!named || !schema) return null
+  const key = `${named.name} ${status}`
+  const check = checks.get(key) ?? conforms(schema, components)
+  checks.set(key, check)
+  const wrong = check(body)
+  return wrong === null ? null : `${key} is not what openapi.json says: ${wrong}`
+}
