@@ -102,9 +102,9 @@ export function cpuSecondsOf(supervisor: number): number {
   const ticks = [supervisor, ...descendants(supervisor)].map((pid) => {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      // Fields 14 and 15 of the line: its own time in user and kernel mode.
+      // Fields 14 to 17 of the line: its own time in user and kernel mode, and that of children that have ended.
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-      return Number(fields[11]) + Number(fields[12])
+      return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
     } catch {
       return 0
     }

@@ -4,6 +4,7 @@ import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
 import type { Engine } from './engine/engine.ts'
+import { batched } from './lib/batch.ts'
 import { type Clock, SECOND } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
 import type { Failpoints } from './lib/failpoints.ts'
@@ -17,6 +18,7 @@ import { createSingleFlight, type SingleFlight } from './lib/single-flight.ts'
 import { createTurnstile, type Turnstile } from './lib/turnstile.ts'
 import type { Database } from './store/db.ts'
 import type { UnitRecord } from './store/unit-record.ts'
+import { findUnits } from './store/units.ts'
 
 export type AppParts = {
   config: Config
@@ -43,6 +45,8 @@ export type App = AppParts & {
   ways: SingleFlight<void>
   /** Units looked at by calls that wait for them, by team and id: one look for all who come together. */
   looks: FreshFlight<UnitRecord>
+  /** A unit as a call shows it; null where the team has none of that id. Those asked for together are read together. */
+  unitReads: (named: { teamId: string; id: string }) => Promise<UnitRecord | null>
   /** Uses being recorded, by the unit's id; the outcome is whether it runs. */
   touches: FreshFlight<boolean>
   /** How many calls and visits use a unit just now, by its id. */
@@ -67,6 +71,7 @@ export function createApp(parts: AppParts): App {
     outage: { isOn: false },
     ways: createSingleFlight<void>(clock),
     looks: createFreshFlight<UnitRecord>(),
+    unitReads: batched((wanted) => findUnits(parts.db, { wanted, now: clock.now() })),
     touches: createFreshFlight<boolean>(),
     uses: new Map(),
     departures: new EventEmitter(),

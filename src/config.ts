@@ -68,6 +68,8 @@ export type Config = {
   /** Trouble on request (lib/failpoints.ts), for tests alone. */
   failpoints: boolean
   rates: { requests: number; creations: number; execs: number }
+  /** How long calls stay in the audit log; 0: for ever. */
+  auditDays: number
   /** Without a server mails are written into a folder. */
   mail: { smtpUrl: string | null; from: string }
   /** Who answers questions; null: the first account that is an admin's. */
@@ -120,6 +122,7 @@ export function loadConfig(env: Env = process.env): Config {
       creations: wholeNumber(env, 'BERTH_RATE_CREATIONS', 30),
       execs: wholeNumber(env, 'BERTH_RATE_EXECS', 120),
     },
+    auditDays: wholeNumber(env, 'BERTH_AUDIT_DAYS', 90),
     mail: {
       smtpUrl: urlOf(env, 'BERTH_SMTP_URL', ['smtp:', 'smtps:']),
       from: emailAddress(env, 'BERTH_MAIL_FROM') ?? `berth@${domain}`,

@@ -3,7 +3,9 @@
 import type { App } from './app.ts'
 import { chargeMeters } from './domain/billing/charge.ts'
 import { recountLedger } from './domain/billing/recount.ts'
+import { forgetOldRates } from './domain/credentials/rate-limit.ts'
 import { resumeForks } from './domain/forks/way.ts'
+import { forgetOldAuditRows } from './domain/audit/forget.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
 import { forgetAllowances } from './domain/allowances/spend.ts'
 import { deliverMails } from './domain/mail/deliver.ts'
@@ -37,6 +39,8 @@ const loops = [
   { name: 'forget old sign-ins', everyMs: MINUTE, round: forgetSignIns },
   { name: 'forget old allowances', everyMs: MINUTE, round: forgetAllowances },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
+  { name: 'forget old rates', everyMs: 10 * SECOND, round: forgetOldRates },
+  { name: 'forget old audit rows', everyMs: 10 * SECOND, round: forgetOldAuditRows },
 ]
 
 /** Of any round: statements and calls of the engine have shorter deadlines, and no round makes many in a row. */

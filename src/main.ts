@@ -1,4 +1,5 @@
-// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `team` and `credits` are commands of the operator.
+// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `rotate-key`, `team` and `credits` are commands
+// of the operator.
 // Each loads only what it needs.
 
 import { loadConfig } from './config.ts'
@@ -9,6 +10,7 @@ import { complain } from './lib/terminal.ts'
 const commands: Record<string, (args: string[]) => Promise<number>> = {
   all: async () => (await import('./supervisor/supervisor.ts')).supervise(loadConfig()),
   doctor: async () => (await import('./doctor/doctor.ts')).runDoctor(loadConfig()),
+  'rotate-key': async () => (await import('./supervisor/rotate-key.ts')).rotateKey(loadConfig()),
   'sign-in': async (args) => (await import('./supervisor/sign-in.ts')).printSignInLink(loadConfig(), args),
   team: async (args) => (await import('./supervisor/team.ts')).runTeamCommand(loadConfig(), args),
   credits: async (args) => (await import('./supervisor/credits.ts')).runCreditsCommand(loadConfig(), args),

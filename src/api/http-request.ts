@@ -31,6 +31,7 @@ function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented
     authorization: headers.authorization ?? null,
     sessionToken: readCookie(headers.cookie, 'session', publicUrl),
     team: typeof team === 'string' ? team : null,
+    userAgent: userAgentOf(headers),
   }
 }
 

@@ -4,10 +4,18 @@
 
 import type { App } from '../app.ts'
 import { type AppError, forbidden } from '../contract/errors.ts'
-import { type AuditedCall, type AuditTrail, createAuditTrail, type Via } from '../domain/audit/audit.ts'
+import { agentOf } from '../contract/known-agents.ts'
+import {
+  type AuditedCall,
+  type AuditTrail,
+  type CallOrigin,
+  createAuditTrail,
+  type Via,
+} from '../domain/audit/audit.ts'
 import { actIn } from '../domain/credentials/act-in.ts'
 import { type Authenticate, createAuthenticate, type Presented } from '../domain/credentials/authenticate.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
+import { createFailedAttempts, type FailedAttempts } from '../domain/credentials/failed-attempts.ts'
 import { createRateLimits, type RateLimits } from '../domain/credentials/rate-limit.ts'
 import { SECOND } from '../lib/clock.ts'
 import { callerGone, toAppError } from './errors.ts'
@@ -24,7 +32,6 @@ type Request = {
   presented: Presented
   /** Address of the other end of the connection. */
   peer: string
-  userAgent: string | null
   /** Whether a session may ask for this: a key need not say where it is used. */
   fromOwnPages: boolean
   wantsStream: boolean
@@ -43,60 +50,80 @@ type Reply = {
   stream: (stream: EventStream) => Promise<void>
 }
 
-export type Operations = { run(request: Request, reply: Reply): Promise<void> }
+export type Operations = {
+  run(request: Request, reply: Reply): Promise<void>
+  /** Resolves when those that have begun have ended, also such as nobody waits for any more. */
+  ended(): Promise<void>
+}
 
 const RECHECK_EVERY_MS = 4 * SECOND
 
-type Gate = { app: App; authenticate: Authenticate; rates: RateLimits; audit: AuditTrail }
+type Gate = {
+  app: App
+  authenticate: Authenticate
+  attempts: FailedAttempts
+  rates: RateLimits
+  audit: AuditTrail
+}
 
 export function createOperations(app: App): Operations {
   const gate: Gate = {
     app,
     authenticate: createAuthenticate(app),
-    rates: createRateLimits(app.config.rates, app.clock),
+    attempts: createFailedAttempts(app.clock),
+    rates: createRateLimits(app),
     audit: createAuditTrail(app),
   }
+  const underWay = new Set<Promise<void>>()
   return {
     run: async (request, reply) => {
-      if (request.route.auth === 'none') return await runOpen(gate, request, reply)
-      const caller = await authenticate(gate, request)
-      const call = gate.audit.begin(caller, {
-        requestId: request.requestId,
-        action: request.route.action,
-        via: viaOf(caller),
-        agentName: null,
-        agentVersion: null,
-        userAgent: request.userAgent,
-      })
-      await runAudited(gate, caller, call, request, reply)
+      const running = (request.route.auth === 'none' ? runOpen : runFor)(gate, request, reply)
+      underWay.add(running)
+      try {
+        await running
+      } finally {
+        underWay.delete(running)
+      }
     },
+    ended: async () => void (await Promise.allSettled(underWay)),
   }
 }
 
+async function runFor(gate: Gate, request: Request, reply: Reply): Promise<void> {
+  const caller = await authenticate(gate, request)
+  const call = gate.audit.begin(caller, {
+    requestId: request.requestId,
+    action: request.route.action,
+    via: viaOf(caller),
+    ...agentBehind(request.presented.userAgent),
+  })
+  await runAudited(gate, caller, call, request, reply)
+}
+
 /** Without a caller there is no row to write; whoever asks for what is not there is limited as one who guesses keys. */
-async function runOpen({ app, rates }: Gate, request: Request, reply: Reply): Promise<void> {
+async function runOpen({ app, attempts }: Gate, request: Request, reply: Reply): Promise<void> {
   const { route, peer } = request
-  rates.checkPeer(peer, '')
+  attempts.check(peer, '')
   try {
     const prepared = route.prepare(await readInput(request))
     const answered = await prepared.run(app, request, null)
     if (answered.kind === 'stream') await reply.stream(answered.stream)
     else reply.json(route.status, answered.body)
   } catch (error) {
-    if (toAppError(error).status === 404) rates.peerFailed(peer)
+    if (toAppError(error).status === 404) attempts.failed(peer)
     throw error
   }
 }
 
-async function authenticate({ authenticate, rates }: Gate, request: Request): Promise<Caller> {
+async function authenticate({ authenticate, attempts }: Gate, request: Request): Promise<Caller> {
   const shown = request.presented.authorization ?? request.presented.sessionToken ?? ''
-  rates.checkPeer(request.peer, shown)
+  attempts.check(request.peer, shown)
   try {
     const caller = await authenticate(request.presented)
-    rates.peerSucceeded(shown)
+    attempts.succeeded(shown)
     return caller
   } catch (error) {
-    if (toAppError(error).status === 401) rates.peerFailed(request.peer)
+    if (toAppError(error).status === 401) attempts.failed(request.peer)
     throw error
   }
 }
@@ -142,7 +169,7 @@ async function accept(
   if (caller.kind === 'session' && !request.fromOwnPages) {
     throw forbidden('A session can be used from the pages of this service only; elsewhere use an API key.')
   }
-  gate.rates.spend(caller.credentialId, route.rate)
+  await gate.rates.spend(caller.credentialId, route.rate)
   const prepared = route.prepare(await readInput(request))
   const { target, record: input, team } = prepared
   call.describe({ target, input, teamId: caller.teamId })
@@ -205,6 +232,11 @@ async function closeRefused(
   } catch (error) {
     app.log.error({ err: error, requestId, status }, 'an audit row could not be written')
   }
+}
+
+function agentBehind(userAgent: string | null): Pick<CallOrigin, 'agentName' | 'agentVersion' | 'userAgent'> {
+  const agent = agentOf(userAgent)
+  return { agentName: agent?.name ?? null, agentVersion: agent?.version ?? null, userAgent }
 }
 
 function viaOf(caller: Caller): Via {

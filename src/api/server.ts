@@ -8,6 +8,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { App } from '../app.ts'
 import { AppError } from '../contract/errors.ts'
 import { SECOND } from '../lib/clock.ts'
+import { doneWithin } from '../lib/done-within.ts'
 import { readBody } from './body.ts'
 import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
 import { refuseMalformed, sendError, sendJson } from './http-answer.ts'
@@ -47,6 +48,11 @@ export function createServer(app: App): FastifyInstance {
     // Connections that fall idle while the last calls finish would be kept for callers that may not come.
     const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
     server.server.once('close', () => clearInterval(sweep))
+  })
+
+  // Calls whose callers have gone keep no connection open, and still have a row to write.
+  server.addHook('onClose', async () => {
+    await doneWithin(app.clock, CLOSE_GRACE_MS, operations.ended())
   })
 
   // Bodies stay unread here: who sends one is not known yet.

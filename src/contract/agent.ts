@@ -26,7 +26,9 @@ const agentSchema = strict({
     userAgent: z.string().nullable(),
   })
     .nullable()
-    .describe('What the agent that used it last says it is.'),
+    .describe(
+      'What the agent that used it last says it is, true to the minute; null for what is no known agent.',
+    ),
   createdBy: strict({ name: z.string().nullable(), email: z.string().nullable() }).nullable(),
   createdAt: timestamp,
   connectedAt: timestamp.nullable(),

@@ -1,9 +1,9 @@
-// Encryption at rest: AES-256-GCM under one key of the instance. Every sealed value is bound to a context
-// (team, owner, name), so that a value moved to another row, unit or team does not open.
+// Encryption at rest: AES-256-GCM. Every sealed value is bound to a context (team, owner, name), so that a value moved
+// to another row, unit or team does not open. A key can itself be sealed by another one.
 //
 // A sealed value is: format (1 byte), nonce (12), tag (16), ciphertext.
 
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -39,8 +39,37 @@ export class SecretKey {
     return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()])
   }
 
+  /** A key as a sealed value of this one. */
+  sealKey(key: SecretKey, context: readonly string[]): Buffer {
+    return this.seal(key.#bytes, context)
+  }
+
+  openKey(sealed: Buffer, context: readonly string[]): SecretKey {
+    return new SecretKey(this.open(sealed, context))
+  }
+
+  /** Tells keys apart, and nothing of them. */
+  get id(): string {
+    return createHmac('sha256', this.#bytes).update('the id of this key').digest('hex').slice(0, 12)
+  }
+
   toJSON(): string {
     return '[redacted]'
+  }
+}
+
+export function newSecretKey(): SecretKey {
+  return new SecretKey(randomBytes(KEY_BYTES))
+}
+
+/** Whole and on disk once it resolves, for its owner alone. Fails where the file is there. */
+export async function writeKeyFile(path: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    await file.writeFile(randomBytes(KEY_BYTES))
+    await file.sync()
+  } finally {
+    await file.close()
   }
 }
 
@@ -49,27 +78,22 @@ export class SecretKey {
  * winner's: it appears under its name only when it is whole and on disk.
  */
 export async function loadSecretKey(path: string): Promise<SecretKey> {
-  const existing = await readKey(path)
+  const existing = await readKeyFile(path)
   if (existing) return existing
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
-  const file = await open(draft, 'wx', 0o600)
-  try {
-    await file.writeFile(randomBytes(KEY_BYTES))
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+  await writeKeyFile(draft)
   await link(draft, path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error
   })
   await unlink(draft)
-  const made = await readKey(path)
+  const made = await readKeyFile(path)
   if (!made) throw new Error(`the key file ${path} vanished while it was being made`)
   return made
 }
 
-async function readKey(path: string): Promise<SecretKey | null> {
+/** Null where there is none. */
+export async function readKeyFile(path: string): Promise<SecretKey | null> {
   try {
     return new SecretKey(await readFile(path))
   } catch (error) {

@@ -27,6 +27,11 @@ export function newId(kind: IdKind): string {
   return `${idPrefixes[kind]}_${uuidv7obj().toHex()}`
 }
 
+/** No id of this kind that is made from then on comes before it. */
+export function firstIdSince(kind: IdKind, at: Date): string {
+  return `${idPrefixes[kind]}_${Math.max(0, at.getTime()).toString(16).padStart(12, '0')}${'0'.repeat(20)}`
+}
+
 /** Whether a text has the form of an id of this kind; what has not, names nothing and reaches no query. */
 export function isId(kind: IdKind, text: string): boolean {
   const [prefix, hex, ...rest] = text.split('_')

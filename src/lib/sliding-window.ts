@@ -6,8 +6,6 @@ export type SlidingWindow = {
   /** Milliseconds until the key may do it once more; 0 when it may now. */
   waitMs(key: string, nowMs: number): number
   record(key: string, nowMs: number): void
-  /** How often it did, and when the newest of them is too old to count; 0 where none counts. */
-  spent(key: string, nowMs: number): { times: number; untilMs: number }
 }
 
 /** Beyond this many keys the one that was quiet longest is forgotten. */
@@ -35,10 +33,6 @@ export function slidingWindow(limit: number, windowMs: number): SlidingWindow {
       timesOf.set(key, times)
       const [quietest] = timesOf.keys()
       if (timesOf.size > MAX_KEYS && quietest !== undefined) timesOf.delete(quietest)
-    },
-    spent: (key, nowMs) => {
-      const counted = (timesOf.get(key)?.ring ?? []).filter((ms) => ms + windowMs > nowMs)
-      return { times: counted.length, untilMs: counted.length === 0 ? 0 : Math.max(...counted) + windowMs }
     },
   }
 }

@@ -42,6 +42,9 @@ export const serverDirOf = (runDir: string) => `${runDir}/server`
 /** Where the gateway asks the server for units to be awake (gateway/wake-protocol.ts). */
 export const wakeSocketOf = (runDir: string) => `${serverDirOf(runDir)}/wake.sock`
 
+/** Within the server's own directory: what opens the key that secrets are sealed with (data-key.ts). */
+export const keyFileIn = (stateDir: string) => `${stateDir}/secret.key`
+
 /** Where the server finds the folder for mails, `mail` of the data directory. */
 export const mailDirOf = (runDir: string) => `${runDir}/mail`
 

@@ -10,12 +10,12 @@ import { serveWakes } from '../gateway/wake-server.ts'
 import { getAccount } from '../lib/accounts.ts'
 import { systemClock } from '../lib/clock.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
-import { loadSecretKey } from '../lib/crypto.ts'
 import type { Log } from '../lib/log.ts'
 import { type DeliverMail, folderTransport, smtpTransport } from '../lib/mail-transport.ts'
 import { startLoops } from '../loops.ts'
 import { openDatabase } from '../store/db.ts'
-import { engineSocketOf, mailDirOf, wakeSocketOf } from './channel.ts'
+import { engineSocketOf, keyFileIn, mailDirOf, wakeSocketOf } from './channel.ts'
+import { openDataKey } from './data-key.ts'
 import type { Role } from './role.ts'
 
 export const serverRole: Role = async ({ config, runDir, stateDir, databaseUrl, log }) => {
@@ -26,7 +26,7 @@ export const serverRole: Role = async ({ config, runDir, stateDir, databaseUrl, 
     engine: connectEngine({ socketPath: engineSocketOf(runDir) }),
     clock: systemClock,
     log,
-    secretKey: await loadSecretKey(join(stateDir, 'secret.key')),
+    secretKey: await openDataKey({ db, keyFile: keyFileIn(stateDir) }),
     failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
     deliverMail: mailTransport(config, { runDir, log }),
   })

@@ -2,6 +2,7 @@
 // closing; a row without a status belongs to a call whose process died under it.
 
 import { type Generated, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
+import { firstIdSince } from '../lib/ids.ts'
 import type { Database } from './db.ts'
 
 /** The door a call came through. */
@@ -126,6 +127,21 @@ function costMeanwhile(): RawBuilder<bigint> {
     where meters.unit_id = ending.target and meters.team_id = audit.team_id
       and (meters.ended_at is null or meters.ended_at > audit.started_at)
   ), 0)`
+}
+
+/** Of any team: those begun before, oldest first, as far as nobody else is deleting them. Answers how many went. */
+export async function deleteAuditRows(
+  db: Kysely<Database>,
+  { begunBefore, limit }: { begunBefore: Date; limit: number },
+): Promise<number> {
+  // Ids are in the order of time, so the oldest lie together at the beginning of the primary key.
+  const { numAffectedRows = 0n } = await sql`
+    delete from audit where id in (
+      select id from audit where started_at < ${begunBefore} and id < ${firstIdSince('audit', begunBefore)}
+      order by id limit ${limit} for update skip locked
+    )
+  `.execute(db)
+  return Number(numAffectedRows)
 }
 
 export type AuditFilter = {

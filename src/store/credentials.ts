@@ -16,6 +16,8 @@ export type CredentialsTable = {
   created_by: string | null
   created_at: Date
   last_used_at: Date | null
+  /** Of the client that used it then. */
+  user_agent: string | null
   revoked_at: Date | null
 }
 
@@ -82,13 +84,21 @@ export async function insertKey(db: Kysely<Database>, key: NewCredential): Promi
       created_by: key.createdBy,
       created_at: key.createdAt,
       last_used_at: null,
+      user_agent: null,
       revoked_at: null,
     })
     .execute()
 }
 
-export async function touchCredential(db: Kysely<Database>, id: string, at: Date): Promise<void> {
-  await db.updateTable('credentials').set({ last_used_at: at }).where('id', '=', id).execute()
+export async function touchCredential(
+  db: Kysely<Database>,
+  { id, at, userAgent }: { id: string; at: Date; userAgent: string | null },
+): Promise<void> {
+  await db
+    .updateTable('credentials')
+    .set({ last_used_at: at, user_agent: userAgent })
+    .where('id', '=', id)
+    .execute()
 }
 
 /** A credential as its team sees it. */
@@ -123,6 +133,7 @@ function selectAgents(db: Kysely<Database>, teamId: string) {
       'credentials.created_by',
       'credentials.created_at',
       'credentials.last_used_at',
+      'credentials.user_agent',
       'credentials.revoked_at',
       'users.name as creator_name',
       'users.email as creator_email',

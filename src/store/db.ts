@@ -10,6 +10,7 @@ import type { BootFilesTable } from './boot-files.ts'
 import type { BalancesTable, ChargesTable, UsageDaysTable } from './charges.ts'
 import type { CredentialsTable } from './credentials.ts'
 import type { CreditsTable } from './credits.ts'
+import type { DataKeysTable } from './data-keys.ts'
 import type { EndpointsTable } from './endpoints.ts'
 import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
@@ -18,6 +19,7 @@ import type { IdentitiesTable, ProviderSignInsTable } from './identities.ts'
 import type { MetersTable } from './meters.ts'
 import type { InvitesTable } from './invites.ts'
 import type { MailsTable } from './mails.ts'
+import type { RateWindowsTable } from './rate-windows.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
 import type { StacksTable } from './stacks.ts'
@@ -50,6 +52,8 @@ export type Database = {
   allowances: AllowancesTable
   identities: IdentitiesTable
   provider_sign_ins: ProviderSignInsTable
+  rate_windows: RateWindowsTable
+  data_keys: DataKeysTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

@@ -18,6 +18,7 @@ import { up as forks } from './migrations/0011-forks.ts'
 import { up as auditLog } from './migrations/0012-audit-log.ts'
 import { up as people } from './migrations/0013-people.ts'
 import { up as teams } from './migrations/0014-teams.ts'
+import { up as limits } from './migrations/0015-limits.ts'
 import { up as ledger } from './migrations/0016-ledger.ts'
 import { up as allowances } from './migrations/0017-allowances.ts'
 import { up as recipes } from './migrations/0019-recipes.ts'
@@ -37,6 +38,7 @@ const migrations: Record<string, Migration> = {
   '0012-audit-log': { up: auditLog },
   '0013-people': { up: people },
   '0014-teams': { up: teams },
+  '0015-limits': { up: limits },
   '0016-ledger': { up: ledger },
   '0017-allowances': { up: allowances },
   '0019-recipes': { up: recipes },

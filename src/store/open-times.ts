@@ -25,6 +25,7 @@ export async function moveOpenTimes(
   await sql`update sessions set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
   await sql`update sign_in_links set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
   await sql`update invites set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
+  await sql`update rate_windows set spent_at = spent_at + ${by}, revision = revision + 1`.execute(db)
   await sql`update idempotency_keys set claimed_at = claimed_at + ${by}`.execute(db)
   await sql`update mails set due_at = due_at + ${by}, created_at = created_at + ${by}`.execute(db)
   await sql`

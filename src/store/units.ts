@@ -2,8 +2,7 @@
 // their name or comment.
 
 import { type Insertable, type Kysely, sql } from 'kysely'
-import type { Policy } from '../contract/policy.ts'
-import { liveStates, passingStates } from '../contract/states.ts'
+import { passingStates } from '../contract/states.ts'
 import type { Database } from './db.ts'
 import { windowEnd } from './windows.ts'
 import { selectUnits, toRecord, type UnitRecord, type UnitsTable } from './unit-record.ts'
@@ -22,6 +21,24 @@ export async function findUnit(
     .where('units.team_id', '=', teamId)
     .executeTakeFirst()
   return row ? toRecord(row) : null
+}
+
+/** Each of the units, if it is that team's, in order. */
+export async function findUnits(
+  db: Kysely<Database>,
+  { wanted, now }: { wanted: { teamId: string; id: string }[]; now: Date },
+): Promise<(UnitRecord | null)[]> {
+  const [ids, teamIds] = [wanted.map(({ id }) => id), wanted.map(({ teamId }) => teamId)]
+  const rows = await selectUnits(db, now)
+    .where(
+      sql<boolean>`(units.id, units.team_id) in (select * from unnest(${ids}::text[], ${teamIds}::text[]))`,
+    )
+    .execute()
+  const found = new Map(rows.map((row) => [`${row.team_id} ${row.id}`, row]))
+  return wanted.map(({ teamId, id }) => {
+    const row = found.get(`${teamId} ${id}`)
+    return row ? toRecord(row) : null
+  })
 }
 
 /**
@@ -139,38 +156,6 @@ export async function listUnitsOfFork(
     .orderBy('units.id')
     .execute()
   return rows.map(toRecord)
-}
-
-/**
- * Units that use up this credential's concurrency now. What is being made to be asleep or stopped does not. Call it
- * with the team locked.
- */
-export async function countLiveUnits(db: Kysely<Database>, heldBy: string): Promise<number> {
-  const { count } = await countLive(db, heldBy).executeTakeFirstOrThrow()
-  return Number(count)
-}
-
-/** The same with the policy it goes by, also of a credential that was revoked; null for who has none of its own. */
-export async function findHolding(
-  db: Kysely<Database>,
-  heldBy: string,
-): Promise<{ live: number; policy: Policy | null }> {
-  const { live, policy } = await db
-    .selectNoFrom((select) => [
-      countLive(select, heldBy).as('live'),
-      select.selectFrom('credentials').select('policy').where('id', '=', heldBy).as('policy'),
-    ])
-    .executeTakeFirstOrThrow()
-  return { live: Number(live), policy }
-}
-
-function countLive(db: Pick<Kysely<Database>, 'selectFrom'>, heldBy: string) {
-  return db
-    .selectFrom('units')
-    .select((select) => select.fn.countAll<bigint>().as('count'))
-    .where('held_by', '=', heldBy)
-    .where('state', 'in', liveStates)
-    .where((where) => where.or([where('state', '<>', 'creating'), where('stopped_reason', 'is', null)]))
 }
 
 /**

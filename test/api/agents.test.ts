@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Agent, AgentList, KeyCreated, KeyList } from '../../src/contract/agent.ts'
 import type { AuditList } from '../../src/contract/audit.ts'
+import { MINUTE } from '../../src/lib/clock.ts'
 import type { Role } from '../../src/store/teams.ts'
 import {
   insertConnectedClient,
@@ -230,6 +231,24 @@ describe('who may (spec 5.3, 5.6)', () => {
       expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
     expect(await keys()).toMatchObject([{ name: 'test key', revokedAt: null }])
   })
+})
+
+it('a key says what agent used it last, and the log what agent called', async () => {
+  const { body } = await post({ name: 'of an agent' })
+  const agentOfKey = async () => (await keys()).find(({ id }) => id === body.key.id)?.agent
+  expect(await agentOfKey()).toBeNull()
+  const use = async (userAgent: string) =>
+    await service.call('GET', '/v1/units', { key: body.secret, headers: { 'user-agent': userAgent } })
+  await use('claude-code/2.1 (external, cli)')
+  const told = { name: 'claude-code', title: 'Claude Code', version: '2.1' }
+  expect(await agentOfKey()).toEqual({ ...told, userAgent: 'claude-code/2.1 (external, cli)' })
+  service.clock.advance(2 * MINUTE)
+  await use('curl/8.5.0')
+  expect(await agentOfKey()).toBeNull()
+  const log = await service.call<AuditList>('GET', '/v1/audit?agent=claude-code', { key: team.key })
+  expect(log.body.events).toMatchObject([
+    { agentName: 'claude-code', agentVersion: '2.1', userAgent: 'claude-code/2.1 (external, cli)' },
+  ])
 })
 
 it('a connected client is an agent and no key', async () => {

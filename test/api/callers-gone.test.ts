@@ -2,7 +2,10 @@
 // read later; what only the caller wanted ends; and nothing is kept for somebody who is gone.
 
 import { connect } from 'node:net'
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createServer } from '../../src/api/server.ts'
+import { createApp } from '../../src/app.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import type { Operation } from '../../src/engine/fake/faults.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
@@ -174,4 +177,32 @@ describe('a caller that leaves', () => {
       contentBase64: Buffer.from('as it was').toString('base64'),
     })
   })
+})
+
+test('a server that stops has written the rows of calls whose callers have gone', async () => {
+  const { app } = service
+  const server = createServer(createApp({ ...app, clock: service.clock }))
+  const baseUrl = await server.listen({ host: '127.0.0.1', port: 0 })
+  const gone = new AbortController()
+  const headers = { authorization: `Bearer ${team.key}`, 'x-request-id': 'gone-before-the-end' }
+  let closed = false
+  const closing = await app.db.transaction().execute(async (db) => {
+    await sql`lock table audit in exclusive mode`.execute(db)
+    const call = fetch(`${baseUrl}/v1/units`, { headers, signal: gone.signal })
+    const waiting = sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await expect.poll(async () => (await waiting.execute(app.db)).rows.length).toBe(1)
+    gone.abort()
+    await expect(call).rejects.toThrow('abort')
+    const ending = server.close().then(() => (closed = true))
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    return { closedEarly: closed, ending }
+  })
+  expect(closing.closedEarly).toBe(false)
+  await closing.ending
+  const rows = await app.db
+    .selectFrom('audit')
+    .select('status')
+    .where('request_id', '=', 'gone-before-the-end')
+    .execute()
+  expect(rows).toHaveLength(1)
 })

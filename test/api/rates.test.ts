@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
-import { FAILURES_PER_MINUTE } from '../../src/domain/credentials/rate-limit.ts'
+import { FAILURES_PER_MINUTE } from '../../src/domain/credentials/failed-attempts.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { makeKey, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'

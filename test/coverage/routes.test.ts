@@ -1,11 +1,12 @@
 // What must hold for every route there is: a new one that forgets something fails here, by name.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { openApiDocument } from '../../src/api/openapi.ts'
 import type { Route } from '../../src/api/route.ts'
 import { routes } from '../../src/api/routes.ts'
 import { createServer } from '../../src/api/server.ts'
-import { makeSession, makeTeam, type TestTeam } from '../support/make.ts'
+import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** Every route that anyone may call. A new line here is a decision. */
@@ -37,7 +38,8 @@ beforeAll(async () => {
 afterAll(async () => await service.close())
 
 const named = routes.map((route) => [`${route.method} ${route.path}`, route] as const)
-const pathOf = ({ path }: Route) => path.replace(/\{\w+\}/g, 'unit_00000000000000000000000000000000')
+const pathOf = ({ path }: Pick<Route, 'path'>) =>
+  path.replace(/\{\w+\}/g, 'unit_00000000000000000000000000000000')
 
 type Documented = {
   operationId: string
@@ -89,6 +91,71 @@ function served(server: ReturnType<typeof createServer>): string[] {
       return methods === '' ? [] : methods.split(', ').map((method) => `${method} ${path}`)
     })
 }
+
+describe('reliability Z3: a path has the methods that are documented, and no other', () => {
+  const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+  test.each([...new Set(routes.map(({ path }) => path))])('%s', async (path) => {
+    const known = routes.filter((route) => route.path === path)
+    const allowed = known.map(({ method }) => method as string)
+    for (const method of methods.filter((each) => !allowed.includes(each))) {
+      for (const key of [team.key, undefined]) {
+        const response = await service.fetch(method, pathOf({ path }), key === undefined ? {} : { key })
+        await response.arrayBuffer()
+        expect([method, response.status]).toEqual([method, 405])
+        expect(response.headers.get('allow')?.split(', ').toSorted()).toEqual(allowed.toSorted())
+      }
+    }
+  })
+})
+
+describe('reliability Z6: every list', () => {
+  const lists = routes.filter((route) => route.query instanceof z.ZodObject && 'limit' in route.query.shape)
+  const idOf: Record<string, string> = {}
+  let stranger: TestTeam
+
+  beforeAll(async () => {
+    stranger = await makeTeam(service)
+    idOf['unit'] = (await makeUnit(service, stranger)).id
+  })
+
+  test.each(lists.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    '%s refuses limits and cursors that it never gave',
+    async (_name, route) => {
+      const path = route.path.replace('{id}', idOf['unit'] ?? '')
+      for (const query of [
+        'limit=0',
+        'limit=-1',
+        'limit=1000000000',
+        'limit=1e1',
+        'limit=',
+        'limit=1&limit=2',
+      ]) {
+        const { status } = await service.call('GET', `${path}?${query}`, { key: stranger.key })
+        expect([query, status]).toEqual([query, 400])
+      }
+      if (!(route.query instanceof z.ZodObject) || !('cursor' in route.query.shape)) return
+      for (const cursor of ['x', '%00', btoa('unit_1'), btoa("' or 1=1"), '😀', 'a'.repeat(10_000)]) {
+        const { status } = await service.call('GET', `${path}?cursor=${encodeURIComponent(cursor)}`, {
+          key: stranger.key,
+        })
+        expect([cursor, status]).toEqual([cursor, 400])
+      }
+    },
+  )
+
+  test("a cursor of another team's list shows nothing of it", async () => {
+    for (let made = 0; made < 2; made += 1) await makeUnit(service, stranger)
+    for (const path of ['/v1/units', '/v1/stacks', '/v1/audit']) {
+      const theirs = await service.call<{ next: string | null }>('GET', `${path}?limit=1`, {
+        key: stranger.key,
+      })
+      expect(theirs.body.next).not.toBeNull()
+      const mine = await service.call('GET', `${path}?cursor=${theirs.body.next}`, { key: team.key })
+      expect(mine.status).toBe(200)
+      expect(JSON.stringify(mine.body)).not.toMatch(new RegExp(`${stranger.teamId}|${stranger.keyId}`))
+    }
+  })
+})
 
 describe('every route', () => {
   test.each(named)('%s says its security, errors and rate limit', (_name, route) => {

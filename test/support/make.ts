@@ -77,6 +77,7 @@ export async function insertConnectedClient(
       created_by: userId,
       created_at: app.clock.now(),
       last_used_at: null,
+      user_agent: null,
       revoked_at: null,
     })
     .execute()

@@ -1,9 +1,11 @@
 import type { Agent } from '../../contract/agent.ts'
+import { agentOf } from '../../contract/known-agents.ts'
 import { policySchema } from '../../contract/policy.ts'
 import type { AgentRecord } from '../../store/credentials.ts'
 
 export function showAgent(record: AgentRecord): Agent {
   const { created_by: creator, creator_name: name, creator_email: email } = record
+  const agent = agentOf(record.user_agent)
   return {
     id: record.id,
     kind: record.kind,
@@ -11,7 +13,7 @@ export function showAgent(record: AgentRecord): Agent {
     prefix: record.kind === 'key' ? record.prefix : null,
     policy: policySchema.parse(record.policy),
     client: null,
-    agent: null,
+    agent: agent && { ...agent, userAgent: record.user_agent },
     createdBy: creator === null ? null : { name, email },
     createdAt: record.created_at.toISOString(),
     connectedAt: null,

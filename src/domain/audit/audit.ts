@@ -17,7 +17,7 @@ import type { Caller } from '../credentials/caller.ts'
 
 export type { Via } from '../../store/audit.ts'
 
-type CallOrigin = {
+export type CallOrigin = {
   requestId: string
   action: string
   via: Via

@@ -14,10 +14,34 @@ const secretOption = new RegExp(`^--?[\\w-]{0,60}${secretWord}[\\w-]{0,60}$`, 'i
 
 const quotedOrWord = `(?:"[^"]*"|'[^']*'|[^\\s"';|&]+)`
 
+/** Options of common tools that take a password as their next argument, without saying so in their name. */
+const quietOptions = new Map<string, readonly string[]>([
+  ['redis-cli', ['-a']],
+  ['sshpass', ['-p']],
+  ['curl', ['-u', '--user']],
+  ['wget', ['--user']],
+  ['http', ['-a', '--auth']],
+  ['https', ['-a', '--auth']],
+  ['mongosh', ['-p']],
+  ['mongo', ['-p']],
+  ['mongodump', ['-p']],
+  ['mongorestore', ['-p']],
+  ['cqlsh', ['-p']],
+  ['sqlcmd', ['-P']],
+  ['ldapsearch', ['-w']],
+  ['ldapmodify', ['-w']],
+  ['docker', ['-p']],
+])
+
 const patterns: { find: RegExp; replace: string }[] = [
   // Our own tokens, wherever they stand.
   { find: /berth_(live|session|signin|provider|invite)_\w[\w-]*/g, replace: `berth_$1_${MASK}` },
-  // Authorization: Bearer x
+  // Authorization: x y, Cookie: a=b; c=d
+  {
+    find: /\b(authorization|cookie)(["']?\s{0,3}[:=]\s{0,3}["']?)[^\r\n"']+/gi,
+    replace: `$1$2${MASK}`,
+  },
+  // Bearer x
   { find: /\b(bearer|basic|token)\s+[\w.~+/=-]+/gi, replace: `$1 ${MASK}` },
   // PGPASSWORD=x, --password=x, api_key: x, "token":"x"
   {
@@ -31,32 +55,31 @@ const patterns: { find: RegExp; replace: string }[] = [
   },
   // mysql -pSECRET
   { find: /(^|\s)-p(?:"[^"]*"|'[^']*'|\S+)/g, replace: `$1-p${MASK}` },
+  // redis-cli -a x within a shell line
+  {
+    find: new RegExp(
+      `\\b(${[...quietOptions.keys()].join('|')})\\b([^|;&\\n]{0,200}?\\s-[apPw])\\s+${quotedOrWord}`,
+      'g',
+    ),
+    replace: `$1$2 ${MASK}`,
+  },
   // curl -u user:password
   { find: /(^|\s)(-u|--user)(\s+|=)([^\s:'"]{0,200}):\S+/g, replace: `$1$2$3$4:${MASK}` },
   // SQL: password 'x', identified by 'x'
   { find: /\b(password|identified\s+by)\s+(?:"[^"]*"|'[^']*')/gi, replace: `$1 '${MASK}'` },
 ]
 
-/** Options of common tools that take a password as their next argument, without saying so in their name. */
-const quietOptions = new Map<string, readonly string[]>([
-  ['redis-cli', ['-a']],
-  ['sshpass', ['-p']],
-  ['curl', ['-u', '--user']],
-  ['wget', ['--user']],
-  ['mongosh', ['-p']],
-  ['mongo', ['-p']],
-  ['docker', ['-p']],
-])
-
 /** An argument vector as it may be kept. */
 export function maskCommand(argv: string[]): string[] {
-  const quiet = quietOptions.get(argv[0]?.split('/').at(-1) ?? '') ?? []
+  const quiet = new Set<string>()
   let room = COMMAND_LENGTH
   const kept: string[] = []
   for (const [index, argument] of argv.entries()) {
     const before = index === 0 ? '' : (argv[index - 1] ?? '')
-    const hidden = quiet.includes(before) || (secretOption.test(before) && !argument.startsWith('--'))
+    const hidden = quiet.has(before) || (secretOption.test(before) && !argument.startsWith('--'))
     const masked = hidden ? MASK : maskText(argument)
+    // The tool can come after others, as after sudo.
+    for (const option of quietOptions.get(argument.split('/').at(-1) ?? '') ?? []) quiet.add(option)
     kept.push(masked.length > room ? `${masked.slice(0, room)}…` : masked)
     room -= masked.length
     if (room <= 0) break

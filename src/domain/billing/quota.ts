@@ -4,8 +4,8 @@ import type { App } from '../../app.ts'
 import type { Quota } from '../../contract/quota.ts'
 import { shortestWindow } from '../../lib/duration.ts'
 import { toCents } from '../../lib/money.ts'
+import { findHolding } from '../../store/holdings.ts'
 import { findSpending } from '../../store/spending.ts'
-import { countLiveUnits } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { readRates } from '../credentials/rate-limit.ts'
 import { longestSleep } from '../policies/check.ts'
@@ -15,9 +15,9 @@ import { sizeNanoCentsPerHour } from './prices.ts'
 export async function getQuota(app: App, caller: Caller): Promise<Quota> {
   const { teamId, credentialId, policy, plan } = caller
   const now = app.clock.now()
-  const [spending, live, rates] = await Promise.all([
+  const [spending, { live }, rates] = await Promise.all([
     findSpending(app.db, { teamId, credentialId, now, sizePrices: sizeNanoCentsPerHour }),
-    countLiveUnits(app.db, credentialId),
+    findHolding(app.db, { teamId, heldBy: credentialId }),
     readRates(app, credentialId),
   ])
   return {

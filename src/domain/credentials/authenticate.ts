@@ -24,18 +24,24 @@ export type Presented = {
   sessionToken: string | null
   /** The header `x-berth-team`. */
   team: string | null
+  /** What the client says it is. */
+  userAgent: string | null
 }
 
 /** `remember`: the team a session names is the one it acts in from then on. */
 export type Authenticate = (presented: Presented, options?: { remember: boolean }) => Promise<Caller>
 
-/** `lastUsedAt` of a credential is true to the minute, which spares a write on most calls. */
+/** `lastUsedAt` of a credential, and by what client, is true to the minute, which spares a write on most calls. */
 const TOUCH_EVERY_MS = MINUTE
 
 export function createAuthenticate(app: App): Authenticate {
   const findCredential = batchedFind(app.db)
-  return async ({ authorization, sessionToken, team }, { remember } = { remember: true }) => {
-    if (authorization !== null) return await byKey(app, findCredential, authorization, team)
+  return async ({ authorization, sessionToken, team, userAgent }, { remember } = { remember: true }) => {
+    if (authorization !== null) {
+      const credential = await byKey(app, findCredential, authorization, team)
+      await touch(app, credential, userAgent)
+      return toCaller(credential)
+    }
     if (sessionToken !== null) return await bySession(app, sessionToken, { team, remember })
     throw unauthorized()
   }
@@ -57,7 +63,7 @@ async function byKey(
   findCredential: FindCredential,
   authorization: string,
   team: string | null,
-): Promise<Caller> {
+): Promise<Credential> {
   const token = /^bearer +(\S+)$/i.exec(authorization)?.[1]
   const prefix = token === undefined ? null : tokenPrefix('key', token)
   if (token === undefined || prefix === null) throw unauthorized()
@@ -69,12 +75,17 @@ async function byKey(
   if (team !== null && team !== credential.teamId) {
     throw forbidden('This key belongs to another team than x-berth-team names.')
   }
+  return credential
+}
 
-  const { lastUsedAt } = credential
+async function touch(app: App, { id, lastUsedAt }: Credential, userAgent: string | null): Promise<void> {
+  const at = app.clock.now()
   // In the future it lies when the host's clock was set back.
-  if (lastUsedAt === null || Math.abs(now.getTime() - lastUsedAt.getTime()) > TOUCH_EVERY_MS) {
-    await touchCredential(app.db, credential.id, now)
-  }
+  if (lastUsedAt !== null && Math.abs(at.getTime() - lastUsedAt.getTime()) <= TOUCH_EVERY_MS) return
+  await touchCredential(app.db, { id, at, userAgent })
+}
+
+function toCaller(credential: Credential): Caller {
   return {
     kind: credential.kind,
     credentialId: credential.id,
@@ -89,9 +100,9 @@ async function byKey(
   }
 }
 
-function isLive(credential: Credential, now: Date): boolean {
-  const { expiresAt } = credential.policy
-  if (credential.revokedAt !== null) return false
+export function isLive({ policy, revokedAt }: Pick<Credential, 'policy' | 'revokedAt'>, now: Date): boolean {
+  const { expiresAt } = policy
+  if (revokedAt !== null) return false
   return expiresAt === null || new Date(expiresAt) > now
 }
 

@@ -5,7 +5,7 @@ import type { App } from '../../app.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { spendAllowance } from '../allowances/spend.ts'
 import { postMail } from '../mail/post.ts'
-import { peerKey } from './rate-limit.ts'
+import { peerKey } from './failed-attempts.ts'
 import { createSignInLink } from './sign-in.ts'
 import { signInUrl } from './sign-in-url.ts'
 

@@ -1,101 +1,176 @@
-// Rate limits (spec 8): per credential for what is asked, and per peer address for failed attempts to
-// authenticate, so that guessing is slow and costs us little. Kept in the memory of this process.
+// Rate limits of a credential (spec 8), exact over all server processes: each call is counted in the database before it
+// does anything, in one statement with all that came meanwhile. Every process remembers what it wrote or was told last.
+// Calls are only ever added, so what is used up by that is used up, and a flood costs no statement.
 
-import { createHash } from 'node:crypto'
-import { isIPv6 } from 'node:net'
 import type { App } from '../../app.ts'
 import { rateLimited } from '../../contract/errors.ts'
-import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
-import { slidingWindow, type SlidingWindow } from '../../lib/sliding-window.ts'
+import { batched } from '../../lib/batch.ts'
+import { MINUTE, SECOND } from '../../lib/clock.ts'
+import {
+  deleteRateWindows,
+  findRateWindow,
+  type RateWindowChange,
+  type RateWindowRow,
+  revisionAfter,
+  saveRateWindows,
+} from '../../store/rate-windows.ts'
+import { type RateWindow, spentOf, waitMs, withCall } from './rate-window.ts'
 
+const rateClasses = ['requests', 'creations', 'execs'] as const
 /** What a call counts as. Every call also counts as a request. */
-export type RateClass = 'requests' | 'creations' | 'execs'
+export type RateClass = (typeof rateClasses)[number]
 
 export type RateLimits = {
   /** Counts a call, or throws `rateLimited`; a refused call counts for nothing. */
-  spend(credentialId: string, rateClass: RateClass): void
-  /**
-   * Throws `rateLimited` for an address with too many failures. A credential that worked before passes
-   * all the same: whoever guesses behind a shared address must not lock its honest users out.
-   */
-  checkPeer(address: string, presented: string): void
-  peerFailed(address: string): void
-  peerSucceeded(presented: string): void
+  spend(credentialId: string, rateClass: RateClass): Promise<void>
 }
 
-type Windows = Record<RateClass, SlidingWindow>
-/** Of this process, by what limits them. */
-const counted = new WeakMap<Record<RateClass, number>, Windows>()
+type Needs = Pick<App, 'db' | 'clock' | 'config'>
+type Rates = Record<RateClass, number>
+type Call = { credentialId: string; rateClass: RateClass }
+type Refusal = { rateClass: RateClass; waitMs: number }
+type Windows = Record<RateClass, RateWindow>
+/** By the monotonic clock, as the database has them by this revision; null: it has none. */
+type Known = { windows: Windows; revision: number | null }
+/** One instant by both clocks. Rows go by the wall clock, and move along when that jumps. */
+type Moment = { at: Date; ms: number }
 
-/** What is left of each rate, and from when on it is whole again. */
-export async function readRates(
-  { clock, config }: Pick<App, 'clock' | 'config'>,
-  credentialId: string,
-): Promise<{ name: RateClass; limit: number; remaining: number; resetsAt: string }[]> {
-  const nowMs = clock.monotonicMs()
-  return (['requests', 'creations', 'execs'] as const).map((name) => {
-    const limit = config.rates[name]
-    const { times, untilMs } = counted.get(config.rates)?.[name].spent(credentialId, nowMs) ?? {
-      times: 0,
-      untilMs: 0,
-    }
-    const resetsAt = new Date(clock.now().getTime() + Math.max(0, untilMs - nowMs)).toISOString()
-    return { name, limit, remaining: Math.max(0, limit - times), resetsAt }
-  })
-}
+const nothing: Known = { windows: { requests: [], creations: [], execs: [] }, revision: null }
 
-export const FAILURES_PER_MINUTE = 120
+/** Beyond this many credentials the one that was quiet longest is asked for anew. */
 const MAX_KNOWN = 10_000
+/** Longer than anything counts. */
+const FORGET_AFTER_MS = 10 * MINUTE
 
-export function createRateLimits(rates: Record<RateClass, number>, clock: Clock): RateLimits {
-  const windows = {
-    requests: slidingWindow(rates.requests, MINUTE),
-    creations: slidingWindow(rates.creations, MINUTE),
-    execs: slidingWindow(rates.execs, MINUTE),
-  } satisfies Record<RateClass, SlidingWindow>
-  counted.set(rates, windows)
-  const failures = slidingWindow(FAILURES_PER_MINUTE, MINUTE)
-  const known = new Set<string>()
-
+export function createRateLimits(needs: Needs): RateLimits {
+  const known = new Map<string, Known>()
+  const count = batched((calls: Call[]) => countTogether(needs, known, calls))
   return {
-    spend: (credentialId, rateClass) => {
-      const now = clock.monotonicMs()
-      const counted = new Set<RateClass>(['requests', rateClass])
-      for (const name of counted) {
-        refuseWhile(windows[name].waitMs(credentialId, now), `${rates[name]} ${name} a minute`)
-      }
-      for (const name of counted) windows[name].record(credentialId, now)
-    },
-    checkPeer: (address, presented) => {
-      const waitMs = failures.waitMs(peerKey(address), clock.monotonicMs())
-      if (waitMs > 0 && !known.has(fingerprint(presented))) {
-        refuseWhile(waitMs, `${FAILURES_PER_MINUTE} failed attempts a minute from one address`)
-      }
-    },
-    peerFailed: (address) => failures.record(peerKey(address), clock.monotonicMs()),
-    peerSucceeded: (presented) => {
-      known.add(fingerprint(presented))
-      const [oldest] = known
-      if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest)
+    spend: async (credentialId, rateClass) => {
+      const refusal = await count({ credentialId, rateClass })
+      if (refusal) refuse(needs.config.rates, refusal)
     },
   }
 }
 
-function refuseWhile(waitMs: number, limit: string): void {
-  if (waitMs <= 0) return
-  const retryAfterS = Math.ceil(waitMs / SECOND)
+/** What is left of each rate, and from when on it is whole again. */
+export async function readRates(
+  { db, clock, config }: Needs,
+  credentialId: string,
+): Promise<{ name: RateClass; limit: number; remaining: number; resetsAt: string }[]> {
+  const row = await findRateWindow(db, credentialId)
+  const now = momentOf(clock)
+  const windows = row ? windowsOf(row, now) : nothing.windows
+  return rateClasses.map((name) => {
+    const { calls, untilMs } = spentOf(windows[name], now.ms)
+    const limit = config.rates[name]
+    const resetsAt = new Date(now.at.getTime() + untilMs - now.ms).toISOString()
+    return { name, limit, remaining: Math.max(0, limit - calls), resetsAt }
+  })
+}
+
+/** A loop's round. */
+export async function forgetOldRates({ db, clock }: Pick<App, 'db' | 'clock'>): Promise<void> {
+  const unusedSince = new Date(clock.now().getTime() - FORGET_AFTER_MS)
+  await deleteRateWindows(db, { unusedSince, limit: 1000 })
+}
+
+const momentOf = (clock: Needs['clock']): Moment => ({ at: clock.now(), ms: clock.monotonicMs() })
+
+function refuse(rates: Rates, { rateClass, waitMs: wait }: Refusal): never {
+  const retryAfterS = Math.ceil(wait / SECOND)
+  const limit = `${rates[rateClass]} ${rateClass} a minute`
   throw rateLimited(`The limit is ${limit}. Try again in ${retryAfterS} s.`, retryAfterS)
 }
 
-/** A network of IPv6 (/64) is one peer: whoever has one address of it has all of them. */
-export function peerKey(address: string): string {
-  if (!isIPv6(address) || address.includes('.')) return address
-  const [head = '', tail = ''] = address.split('::')
-  const groups = head.split(':')
-  const missing = 8 - groups.length - (tail === '' ? 0 : tail.split(':').length)
-  return [...groups, ...Array<string>(Math.max(0, missing)).fill('0')].slice(0, 4).join(':')
+/**
+ * What becomes of each call, in order: null when it is counted. A process does one of these at a time, so what it knows
+ * changes under nobody.
+ */
+async function countTogether(
+  { db, clock, config }: Needs,
+  known: Map<string, Known>,
+  calls: Call[],
+): Promise<(Refusal | null)[]> {
+  const outcomes = new Map<Call, Refusal | null>()
+  let open = Map.groupBy(calls, ({ credentialId }) => credentialId)
+  while (open.size > 0) {
+    const now = momentOf(clock)
+    const changes = [...open].flatMap(([credentialId, asked]) => {
+      const before = known.get(credentialId) ?? nothing
+      let { windows } = before
+      for (const call of asked) {
+        const refusal = refusalOf(windows, config.rates, call.rateClass, now.ms)
+        outcomes.set(call, refusal)
+        if (!refusal) windows = withCallOf(windows, call.rateClass, now.ms)
+      }
+      return windows === before.windows ? [] : [{ credentialId, windows, revision: before.revision }]
+    })
+    const lost = await save(db, known, changes, now)
+    open = new Map([...open].filter(([credentialId]) => lost.has(credentialId)))
+  }
+  return calls.map((call) => outcomes.get(call) ?? null)
 }
 
-function fingerprint(presented: string): string {
-  return createHash('sha256').update(presented).digest('base64')
+/** Answers the credentials that another process has counted for meanwhile: their calls are to be judged anew. */
+async function save(
+  db: Needs['db'],
+  known: Map<string, Known>,
+  changed: ({ credentialId: string } & Known)[],
+  now: Moment,
+): Promise<Set<string>> {
+  if (changed.length === 0) return new Set()
+  const changes = changed.map((change) => toChange(change, now))
+  const lost = await saveRateWindows(db, changes)
+  for (const [index, change] of changes.entries()) {
+    const { credentialId } = change
+    const windows = changed[index]?.windows ?? nothing.windows
+    const current = lost.get(credentialId)
+    // Taken out and put back, the map is in order of last use.
+    known.delete(credentialId)
+    if (current) known.set(credentialId, { windows: windowsOf(current, now), revision: current.revision })
+    if (current === undefined) known.set(credentialId, { windows, revision: revisionAfter(change) })
+  }
+  for (const quietest of known.keys()) {
+    if (known.size <= MAX_KNOWN) break
+    known.delete(quietest)
+  }
+  return new Set(lost.keys())
+}
+
+function classesOf(rateClass: RateClass): RateClass[] {
+  return rateClass === 'requests' ? ['requests'] : ['requests', rateClass]
+}
+
+/** Of several limits that are used up the one that takes longest: before it no retry succeeds. */
+function refusalOf(windows: Windows, rates: Rates, asked: RateClass, nowMs: number): Refusal | null {
+  const waits = classesOf(asked).map((rateClass) => {
+    return { rateClass, waitMs: waitMs(windows[rateClass], rates[rateClass], nowMs) }
+  })
+  const longest = waits.reduce((one, other) => (other.waitMs > one.waitMs ? other : one))
+  return longest.waitMs > 0 ? longest : null
+}
+
+function withCallOf(windows: Windows, asked: RateClass, nowMs: number): Windows {
+  const counted = classesOf(asked).map((rateClass) => [rateClass, withCall(windows[rateClass], nowMs)])
+  return { ...windows, ...(Object.fromEntries(counted) as Partial<Windows>) }
+}
+
+function toChange(
+  { credentialId, windows, revision }: { credentialId: string } & Known,
+  now: Moment,
+): RateWindowChange {
+  const spent = rateClasses.flatMap((rateClass) => {
+    const bursts = windows[rateClass].map(([endsMs, calls]) => [endsMs - now.ms, calls] as const)
+    return bursts.length === 0 ? [] : [[rateClass, bursts] as const]
+  })
+  return { credentialId, spentAt: now.at, spent: Object.fromEntries(spent), revision }
+}
+
+function windowsOf({ spentAt, spent }: RateWindowRow, now: Moment): Windows {
+  // A process that has not followed a jump of the wall clock yet may find it ahead: nobody is held up for that.
+  const spentMs = now.ms + Math.min(0, spentAt.getTime() - now.at.getTime())
+  const read = (rateClass: RateClass): RateWindow =>
+    (spent[rateClass] ?? []).map(([lastsMs, calls]) => [spentMs + lastsMs, calls] as const)
+  return { requests: read('requests'), creations: read('creations'), execs: read('execs') }
 }

@@ -15,6 +15,7 @@ import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { getLiveStack } from '../stacks/get.ts'
 import { waitForRoom } from '../units/admission.ts'
+import { boundsOf } from '../units/bounds.ts'
 import { copyStackSecrets } from '../units/env.ts'
 import { getSettledUnit } from '../units/settled.ts'
 import { freeStackName, makeStack } from '../units/stack-for.ts'
@@ -35,8 +36,7 @@ export async function forkStack(
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const sources = (await settledUnitsOf(app, caller, stack)).filter(isForkable)
     checkCopies(
-      app,
-      caller,
+      boundsOf(app, caller),
       sources.map((source) => ({ source, sleep: body.sleep ?? source.sleep })),
     )
     if (sources.some(({ state }) => state === 'running')) await waitForRoom(app, caller.teamId)

@@ -11,6 +11,7 @@ import { findUnit, lockUnit, unitNameTaken } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { waitForRoom } from '../units/admission.ts'
+import { boundsOf } from '../units/bounds.ts'
 import { notPossibleNow } from '../units/failures.ts'
 import { getRecord } from '../units/get.ts'
 import { freeName } from '../units/names.ts'
@@ -34,7 +35,7 @@ export async function forkUnit(
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const source = await getSettledUnit(app, caller, id)
     if (!isForkable(source)) throw notPossibleNow(source, REFUSED)
-    checkCopies(app, caller, [{ source, sleep: body.sleep ?? source.sleep }])
+    checkCopies(boundsOf(app, caller), [{ source, sleep: body.sleep ?? source.sleep }])
     if (source.state === 'running') await waitForRoom(app, caller.teamId)
     try {
       const fork = await reserveFork(app, caller, once, (db) => decide(app, db, source, body))

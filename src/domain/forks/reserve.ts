@@ -10,15 +10,15 @@ import type { Database } from '../../store/db.ts'
 import { findFork, type ForkRecord, insertFork } from '../../store/forks.ts'
 import type { StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { countLiveUnits, insertUnit } from '../../store/units.ts'
+import { insertUnit } from '../../store/units.ts'
 import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
+import { type Bounds, checkConcurrency } from '../policies/check.ts'
 import { lockLiveTeam } from '../teams/lock.ts'
-import { checkConcurrency, checkRegistry, checkSize, checkSleep } from '../policies/check.ts'
 import { copyBootFiles } from '../units/boot-files.ts'
+import { checkExisting, currentBounds } from '../units/bounds.ts'
 import { copySecrets } from '../units/env.ts'
-import { boundsOf, registryOf } from '../units/reserve.ts'
 
 /** What one copy will be. */
 export type Copy = { source: UnitRecord; name: string; sleep: string; sleepsTogether: boolean }
@@ -58,9 +58,10 @@ export async function reserveFork(
     await once?.claim(db)
     await lockLiveTeam(db, teamId)
     const plan = await decide(db)
-    checkCopies(app, caller, plan.copies)
+    const { bounds, live } = await currentBounds(app, db, caller)
+    checkCopies(bounds, plan.copies)
     const starting = plan.copies.filter(({ source }) => source.state === 'running')
-    checkConcurrency(caller.policy, await countLiveUnits(db, credentialId), starting.length)
+    checkConcurrency(bounds.policy, live, starting.length)
     const sizes = starting.map(({ source }) => source.size)
     await checkAffordable(app, db, caller, sizes)
 
@@ -87,16 +88,10 @@ export async function reserveFork(
 
 /** What holds for a create holds for copies, also of what somebody else was allowed. */
 export function checkCopies(
-  app: App,
-  caller: Caller,
+  bounds: Bounds,
   copies: { source: Pick<UnitRecord, 'size' | 'image'>; sleep: string }[],
 ): void {
-  const bounds = boundsOf(app, caller)
-  for (const { source, sleep } of copies) {
-    checkSize(bounds, source.size)
-    checkRegistry(bounds, registryOf(source.image))
-    checkSleep(bounds, sleep)
-  }
+  for (const { source, sleep } of copies) checkExisting(bounds, { ...source, sleep })
 }
 
 async function insertCopy(

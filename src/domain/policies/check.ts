@@ -37,15 +37,26 @@ export function checkRegistry({ policy }: Bounds, registry: string): void {
 
 export function checkSleep({ policy, plan, sleepMax }: Bounds, sleep: string): void {
   if (sleep === 'never' && plan === 'hobby') {
-    throw forbidden('A unit that never sleeps needs the Pro plan or above; send a window such as "30m".')
+    throw forbidden(
+      'A unit that never sleeps needs the Pro plan or above; send a window such as "30m", for a unit that is there with POST /v1/units/{id}/sleep.',
+    )
   }
   const allowed = shortestWindow(policy.maxSleep, sleepMax)
   if (sleepWindowMs(sleep) <= sleepWindowMs(allowed)) return
-  throw policyViolation(`The longest sleep allowed here is "${allowed}"; "${sleep}" is longer.`, {
-    field: 'sleep',
-    asked: sleep,
-    allowed,
-  })
+  throw policyViolation(
+    `The longest sleep allowed here is "${allowed}", and "${sleep}" is longer: send a shorter one, for a unit that is there with POST /v1/units/{id}/sleep.`,
+    { field: 'sleep', asked: sleep, allowed },
+  )
+}
+
+/** What holds for a unit however it comes to run for a credential: made, copied, started or woken. */
+export function checkUnit(
+  bounds: Bounds,
+  { size, registry, sleep }: { size: Size; registry: string; sleep: string },
+): void {
+  checkSize(bounds, size)
+  checkRegistry(bounds, registry)
+  checkSleep(bounds, sleep)
 }
 
 /** The environment's default window, made as short as the bounds ask for. */

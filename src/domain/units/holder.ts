@@ -1,43 +1,46 @@
 // On whose account a unit runs. A credential takes one more on in one transaction with the team locked, so
-// that at no instant more run for it than its policy allows; from there on the unit counts against it.
+// that at no instant more run for it than its policy allows; from there on the unit counts against it. Who calls
+// takes on no unit that he could not make himself (decision 0047).
 
+import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import { nextState } from '../../contract/states.ts'
 import { type Policy, policySchema } from '../../contract/policy.ts'
 import { isId } from '../../lib/ids.ts'
+import type { Database } from '../../store/db.ts'
+import { findHolding } from '../../store/holdings.ts'
 import { lockTeam } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { findHolding } from '../../store/units.ts'
 import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { widePolicy } from '../credentials/wide-policy.ts'
 import { checkConcurrency } from '../policies/check.ts'
 import { refuseCrowd } from './admission.ts'
+import { checkExisting, currentBounds } from './bounds.ts'
 import { transition } from './transition.ts'
 
-export type Holder = Pick<Caller, 'credentialId' | 'policy'>
-
 /**
- * The `starting` unit, or null: it is not where the trigger can take it from. Throws `quota_exceeded` or `payment_required`. Without a holder,
- * because nobody called, on whose account it ran last: a credential that has expired or was revoked can call nothing
- * any more, but its units live on (design 4). `onTaken`: the unit is, as soon as the transaction is committed, which
+ * The `starting` unit, or null: it is not where the trigger can take it from. Throws what the policy says, and
+ * `payment_required`. Without a caller the unit goes by the account it ran on last, of which its number and money alone
+ * are looked at: a credential that has expired or was revoked can call nothing any more, but its units live on (design
+ * 4), as do those it may not make any more. `onTaken`: the unit is, as soon as the transaction is committed, which
  * nothing but an outage is in the way of.
  */
 export async function takeOn(
   app: App,
-  holder: Holder | null,
+  caller: Caller | null,
   unit: UnitRecord,
   trigger: 'start' | 'wake' | 'thaw',
   onTaken: (starting: UnitRecord) => void = () => {},
 ): Promise<UnitRecord | null> {
   if (nextState(unit, trigger) === null) return null
   if (trigger !== 'thaw') refuseCrowd(app, unit)
-  const heldBy = holder?.credentialId ?? unit.heldBy
+  const heldBy = caller?.credentialId ?? unit.heldBy
   const take = () =>
     app.db.transaction().execute(async (db) => {
       await lockTeam(db, unit.teamId)
-      const { live, policy } = await findHolding(db, heldBy)
-      checkConcurrency(holder?.policy ?? policyOf(heldBy, policy), live)
+      if (caller) await checkCaller(app, db, caller, unit)
+      else await checkLastHolder(db, unit)
       await checkAffordable(app, db, { teamId: unit.teamId, credentialId: heldBy }, [unit.size])
       const starting = await transition(app, unit, trigger, { db, set: { heldBy } })
       if (starting) onTaken(starting)
@@ -45,6 +48,20 @@ export async function takeOn(
     })
   // Of one team one at a time: its units could else hold every connection to wait for its lock.
   return await app.teamTurns(unit.teamId, take)
+}
+
+async function checkCaller(app: App, db: Kysely<Database>, caller: Caller, unit: UnitRecord): Promise<void> {
+  const { bounds, live } = await currentBounds(app, db, caller)
+  checkExisting(bounds, unit)
+  checkConcurrency(bounds.policy, live)
+}
+
+async function checkLastHolder(
+  db: Kysely<Database>,
+  { teamId, heldBy }: Pick<UnitRecord, 'teamId' | 'heldBy'>,
+): Promise<void> {
+  const { live, policy } = await findHolding(db, { teamId, heldBy })
+  checkConcurrency(policyOf(heldBy, policy), live)
 }
 
 function policyOf(heldBy: string, stored: unknown): Policy {

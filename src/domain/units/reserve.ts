@@ -5,7 +5,6 @@ import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import { conflict, validation } from '../../contract/errors.ts'
-import { InvalidImageReference, parseImageReference } from '../../contract/image-reference.ts'
 import type { UnitSpec } from '../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../engine/engine.ts'
 import { newId } from '../../lib/ids.ts'
@@ -13,23 +12,17 @@ import type { Database } from '../../store/db.ts'
 import { insertEndpoint } from '../../store/endpoints.ts'
 import type { StackRecord } from '../../store/stacks.ts'
 import type { StoredSpec, UnitRecord } from '../../store/unit-record.ts'
-import { countLiveUnits, findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
+import { findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../store/units.ts'
 import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { urlOf } from '../endpoints/address.ts'
 import { newEndpoint } from '../endpoints/name.ts'
 import type { Once } from '../idempotency/once.ts'
-import {
-  type Bounds,
-  checkConcurrency,
-  checkRegistry,
-  checkSize,
-  checkSleep,
-  defaultSleep,
-} from '../policies/check.ts'
+import { type Bounds, checkConcurrency, checkSleep, checkUnit, defaultSleep } from '../policies/check.ts'
 import { lockLiveTeam } from '../teams/lock.ts'
 import { waitForRoom } from './admission.ts'
 import { declaredFiles, keepBootFiles } from './boot-files.ts'
+import { boundsOf, currentBounds, registryOf } from './bounds.ts'
 import { declaredEnv, keepSecrets } from './env.ts'
 import { engineAway } from './failures.ts'
 import { freeName } from './names.ts'
@@ -57,15 +50,17 @@ export async function reserveUnits(
   plan: CreatePlan,
   once: Once | null,
 ): Promise<Reservation> {
-  const { teamId, credentialId, policy } = caller
+  const { teamId } = caller
   const { units: wanted } = plan.make({ name: plan.name, stackName: plan.stack ?? plan.name })
-  for (const { spec } of wanted) checkSpec(app, caller, spec)
+  checkPlanned(app, boundsOf(app, caller), wanted)
   const isolation = await defaultClass(app)
   await waitForRoom(app, teamId)
   return await app.db.transaction().execute(async (db) => {
     await once?.claim(db)
     await lockLiveTeam(db, teamId)
-    checkConcurrency(policy, await countLiveUnits(db, credentialId), wanted.length)
+    const { bounds, live } = await currentBounds(app, db, caller)
+    checkPlanned(app, bounds, wanted)
+    checkConcurrency(bounds.policy, live, wanted.length)
     await checkAffordable(
       app,
       db,
@@ -81,7 +76,7 @@ export async function reserveUnits(
       const id = newId('unit')
       ids.push(id)
       const madeWith = made.units.length === 1 ? null : (ids[0] ?? id)
-      await insertPlanned(app, db, caller, { id, planned, stack, isolation, madeWith })
+      await insertPlanned(app, db, caller, { id, planned, stack, isolation, madeWith, bounds })
       const owner = { teamId, stackId: stack.id, unitId: id }
       Object.assign(outputs, await keepSecrets(db, app.secretKey, owner, planned.spec.env))
       if (plan.expose && made.frontDoor?.unit === planned.spec.name) {
@@ -122,17 +117,17 @@ type Insertion = {
   stack: StackRecord
   isolation: IsolationClass
   madeWith: string | null
+  bounds: Bounds
 }
 
 async function insertPlanned(
   app: App,
   db: Kysely<Database>,
   caller: Caller,
-  { id, planned, stack, isolation, madeWith }: Insertion,
+  { id, planned, stack, isolation, madeWith, bounds }: Insertion,
 ): Promise<void> {
   const { spec } = planned
   const { teamId } = caller
-  const bounds = boundsOf(app, caller)
   const together = spec.sleep === undefined ? stack.sleep : null
   if (together !== null) checkSleep(bounds, together)
   const at = app.clock.now()
@@ -196,28 +191,15 @@ async function defaultClass(app: App): Promise<IsolationClass> {
   }
 }
 
-function checkSpec(app: App, caller: Caller, spec: UnitSpec): void {
-  const bounds = boundsOf(app, caller)
-  checkSize(bounds, spec.size)
-  checkRegistry(bounds, registryOf(spec.image))
-  checkSleep(bounds, sleepOf(app, bounds, spec))
+function checkPlanned(app: App, bounds: Bounds, planned: PlannedUnit[]): void {
+  for (const { spec } of planned) {
+    const registry = registryOf(spec.image)
+    checkUnit(bounds, { size: spec.size, registry, sleep: sleepOf(app, bounds, spec) })
+  }
 }
 
 function sleepOf(app: App, bounds: Bounds, spec: UnitSpec): string {
   return spec.sleep ?? defaultSleep(bounds, app.config.sleepDefault)
-}
-
-export function boundsOf(app: App, { policy, plan }: Caller): Bounds {
-  return { policy, plan, sleepMax: app.config.sleepMax }
-}
-
-export function registryOf(image: string): string {
-  try {
-    return parseImageReference(image).registry
-  } catch (error) {
-    if (!(error instanceof InvalidImageReference)) throw error
-    throw validation([{ path: 'spec.image', message: error.message }])
-  }
 }
 
 function storedSpec({ spec, databasePorts }: PlannedUnit): StoredSpec {

@@ -8,7 +8,8 @@ import { MINUTE } from '../../lib/clock.ts'
 import type { Step } from '../../lib/saga.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listUnitsTogether } from '../../store/units.ts'
-import { type Holder, takeOn } from './holder.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { takeOn } from './holder.ts'
 import { machineRef } from './machine.ts'
 import { startWay } from './run.ts'
 import { withOthers } from './settled.ts'
@@ -40,48 +41,48 @@ export const thawWay: Way = {
 /**
  * Resolves when the unit runs, or somebody else has taken it elsewhere; read it anew then. Where its stack
  * sleeps together the others wake too, those made before it first: an application finds its database there.
- * Without a holder, because nobody called, each runs on the account that it last ran on.
+ * Without a caller each runs on the account that it last ran on.
  *
  * `onThawed`: whoever does not go by the unit's row need not wait until that says `running`.
  */
 export async function wakeUnit(
   app: App,
-  holder: Holder | null,
+  caller: Caller | null,
   unit: UnitRecord,
   onThawed: OnThawed = () => {},
 ): Promise<void> {
   const wake = unit.sleepsTogether ? wakeWithStack : wakeAlone
-  await withOthers(app, unit, () => wake(app, holder, unit, onThawed))
+  await withOthers(app, unit, () => wake(app, caller, unit, onThawed))
 }
 
 type OnThawed = (starting: UnitRecord) => void
 
 async function wakeWithStack(
   app: App,
-  holder: Holder | null,
+  caller: Caller | null,
   unit: UnitRecord,
   onThawed: OnThawed,
 ): Promise<void> {
-  await once(app, 'wake the stack of', holder, unit, async () => {
+  await once(app, 'wake the stack of', caller, unit, async () => {
     const { teamId, stackId } = unit
     const stack = await listUnitsTogether(app.db, { teamId, stackId, now: app.clock.now() })
     const others = stack.filter(({ id, state }) => state === 'sleeping' && id !== unit.id)
     // Where order does not matter the one that was called comes first: there may not be room for all.
     const comesBefore = (other: UnitRecord) => !unit.frozen && other.id < unit.id
-    await wakeNeighbours(app, holder, others.filter(comesBefore))
-    await wakeAlone(app, holder, unit, onThawed)
+    await wakeNeighbours(app, caller, others.filter(comesBefore))
+    await wakeAlone(app, caller, unit, onThawed)
     void wakeNeighbours(
       app,
-      holder,
+      caller,
       others.filter((other) => !comesBefore(other)),
     )
   })
 }
 
 /** A neighbour that cannot wake, for want of a place under the policy say, keeps nobody else asleep. */
-async function wakeNeighbours(app: App, holder: Holder | null, units: UnitRecord[]): Promise<void> {
+async function wakeNeighbours(app: App, caller: Caller | null, units: UnitRecord[]): Promise<void> {
   const wake = async (unit: UnitRecord) => {
-    await wakeAlone(app, holder, unit).catch((error: unknown) => {
+    await wakeAlone(app, caller, unit).catch((error: unknown) => {
       app.log.warn({ err: error, unitId: unit.id }, 'a unit did not wake with its stack')
     })
   }
@@ -91,17 +92,17 @@ async function wakeNeighbours(app: App, holder: Holder | null, units: UnitRecord
 
 async function wakeAlone(
   app: App,
-  holder: Holder | null,
+  caller: Caller | null,
   unit: UnitRecord,
   onThawed: OnThawed = () => {},
 ): Promise<void> {
-  await once(app, 'wake', holder, unit, () =>
-    unit.frozen ? thaw(app, holder, unit, onThawed) : startAnew(app, holder, unit),
+  await once(app, 'wake', caller, unit, () =>
+    unit.frozen ? thaw(app, caller, unit, onThawed) : startAnew(app, caller, unit),
   )
 }
 
-async function startAnew(app: App, holder: Holder | null, unit: UnitRecord): Promise<void> {
-  const starting = await takeOn(app, holder, unit, 'wake')
+async function startAnew(app: App, caller: Caller | null, unit: UnitRecord): Promise<void> {
+  const starting = await takeOn(app, caller, unit, 'wake')
   if (starting) await walk(app, starting, startWay)
 }
 
@@ -109,14 +110,14 @@ async function startAnew(app: App, holder: Holder | null, unit: UnitRecord): Pro
  * The machine is thawed beside the commit that lets it: a unit that sleeps on because that failed has a machine that
  * goes on, which the reconciler freezes again.
  */
-async function thaw(app: App, holder: Holder | null, unit: UnitRecord, onThawed: OnThawed): Promise<void> {
+async function thaw(app: App, caller: Caller | null, unit: UnitRecord, onThawed: OnThawed): Promise<void> {
   let begun: Promise<void> = Promise.resolve()
   const begin = (taken: UnitRecord) => {
     begun = app.engine.thaw(machineRef(taken))
     // A failure is the walk's to tell.
     begun.catch(() => {})
   }
-  const starting = await takeOn(app, holder, unit, 'thaw', begin)
+  const starting = await takeOn(app, caller, unit, 'thaw', begin)
   if (!starting) return
   begun.then(
     () => onThawed(starting),
@@ -129,11 +130,11 @@ async function thaw(app: App, holder: Holder | null, unit: UnitRecord, onThawed:
 async function once(
   app: App,
   what: string,
-  holder: Holder | null,
+  caller: Caller | null,
   { id, revision, heldBy }: UnitRecord,
   work: () => Promise<void>,
 ): Promise<void> {
-  const key = `${what} ${id} ${revision} for ${holder?.credentialId ?? heldBy}`
+  const key = `${what} ${id} ${revision} for ${caller?.credentialId ?? heldBy}`
   await app.ways.run(key, LONGEST_WAKE_MS, work)
 }
 

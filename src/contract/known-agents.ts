@@ -1,0 +1,59 @@
+// Which agent a User-Agent header names (spec 2.9, 2.12). Of all that comes in such headers only what is known to be an
+// agent counts as one: browsers, curl and HTTP libraries say nothing about who uses them.
+
+export type KnownAgent = { name: string; title: string; version: string | null }
+
+/** By the product they send (RFC 9110, 10.1.5), in lower case. Several products can be of one agent. */
+const agents: Record<string, { name: string; title: string }> = {
+  aider: { name: 'aider', title: 'Aider' },
+  amp: { name: 'amp', title: 'Amp' },
+  'berth-cli': { name: 'berth-cli', title: 'Berth CLI' },
+  'berth-sdk': { name: 'berth-sdk', title: 'Berth SDK' },
+  'chatgpt-user': { name: 'chatgpt', title: 'ChatGPT' },
+  'claude-cli': { name: 'claude-code', title: 'Claude Code' },
+  'claude-code': { name: 'claude-code', title: 'Claude Code' },
+  'claude-user': { name: 'claude', title: 'Claude' },
+  cline: { name: 'cline', title: 'Cline' },
+  codex: { name: 'codex', title: 'Codex' },
+  'codex-cli': { name: 'codex', title: 'Codex' },
+  codex_cli_rs: { name: 'codex', title: 'Codex' },
+  continue: { name: 'continue', title: 'Continue' },
+  cursor: { name: 'cursor', title: 'Cursor' },
+  devin: { name: 'devin', title: 'Devin' },
+  'gemini-cli': { name: 'gemini-cli', title: 'Gemini CLI' },
+  geminicli: { name: 'gemini-cli', title: 'Gemini CLI' },
+  'github-copilot': { name: 'github-copilot', title: 'GitHub Copilot' },
+  githubcopilotchat: { name: 'github-copilot', title: 'GitHub Copilot' },
+  goose: { name: 'goose', title: 'Goose' },
+  kiro: { name: 'kiro', title: 'Kiro' },
+  opencode: { name: 'opencode', title: 'opencode' },
+  'qwen-code': { name: 'qwen-code', title: 'Qwen Code' },
+  'roo-code': { name: 'roo-code', title: 'Roo Code' },
+  windsurf: { name: 'windsurf', title: 'Windsurf' },
+  zed: { name: 'zed', title: 'Zed' },
+}
+
+const PRODUCT = /^([\w!#$%&'*+.^`|~-]{1,80})(?:\/([\w!#$%&'*+.^`|~-]{1,80}))?$/
+
+/** The first agent it names, null where it names none. What stands in parentheses is a comment and names nothing. */
+export function agentOf(userAgent: string | null): KnownAgent | null {
+  for (const word of withoutComments(userAgent ?? '').split(' ')) {
+    const [, product = '', version = null] = PRODUCT.exec(word) ?? []
+    const key = product.toLowerCase()
+    const agent = Object.hasOwn(agents, key) ? agents[key] : undefined
+    if (agent) return { ...agent, version }
+  }
+  return null
+}
+
+/** They can stand in each other, and need not end. */
+function withoutComments(text: string): string {
+  let depth = 0
+  let kept = ''
+  for (const character of text) {
+    if (character === '(') depth += 1
+    if (depth === 0) kept += character
+    if (character === ')' && depth > 0) depth -= 1
+  }
+  return kept
+}

@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { MINUTE, SECOND } from '../../lib/clock.ts'
+import { type RateWindow, spentOf, waitMs, withCall } from './rate-window.ts'
+
+const LIMIT = 20
+
+/** Lets pass what may, at these times; answers when calls passed, and what was left at the end. */
+function play(times: number[]): { passed: number[]; window: RateWindow } {
+  const passed: number[] = []
+  let window: RateWindow = []
+  for (const time of times) {
+    if (waitMs(window, LIMIT, time) > 0) continue
+    passed.push(time)
+    window = withCall(window, time)
+  }
+  return { passed, window }
+}
+
+const times = fc
+  .array(fc.oneof(fc.integer({ min: 0, max: 400 }), fc.integer({ min: 0, max: 20 * SECOND })), {
+    maxLength: 400,
+  })
+  .map((pauses) => {
+    let time = 1_000_000
+    return pauses.map((pause) => (time += pause))
+  })
+
+test('never do more pass in any minute than the limit', () => {
+  fc.assert(
+    fc.property(times, (asked) => {
+      const { passed } = play(asked)
+      for (const [index, first] of passed.entries()) {
+        const within = passed.slice(index).filter((time) => time < first + MINUTE)
+        expect(within.length).toBeLessThanOrEqual(LIMIT)
+      }
+    }),
+  )
+})
+
+test('who is refused has used the limit up within little more than a minute, and passes once the wait is over', () => {
+  fc.assert(
+    fc.property(times, (asked) => {
+      const { passed, window } = play(asked)
+      const now = asked.at(-1) ?? 0
+      const wait = waitMs(window, LIMIT, now)
+      if (wait === 0) return
+      expect(passed.filter((time) => time > now - MINUTE - 250).length).toBeGreaterThanOrEqual(LIMIT)
+      expect(wait).toBeLessThanOrEqual(MINUTE + 250)
+      expect(waitMs(window, LIMIT, now + wait - 1)).toBeGreaterThan(0)
+      expect(waitMs(window, LIMIT, now + wait)).toBe(0)
+    }),
+  )
+})
+
+test('what is remembered is bounded, whatever the limit', () => {
+  let window: RateWindow = []
+  for (let now = 0; now < 3 * MINUTE; now += 10) window = withCall(window, now)
+  expect(window.length).toBeLessThanOrEqual(242)
+  expect(spentOf(window, 3 * MINUTE).calls).toBeGreaterThanOrEqual(6000)
+  expect(spentOf(window, 5 * MINUTE)).toEqual({ calls: 0, untilMs: 5 * MINUTE })
+})
+
+test('a limit of none lets nobody pass', () => {
+  expect(waitMs([], 0, 0)).toBe(MINUTE)
+})

@@ -1,0 +1,92 @@
+// The key that secrets are sealed with at rest. It lies in the database, sealed by the key of a file that is in no backup
+// of the database: neither is worth anything without the other. So the file's key can be another one at any time, while
+// everything goes on: only the data key is sealed anew.
+//
+// A rotation writes `<file>.next`, then the database, then renames. Whoever dies in between leaves one of both files that
+// opens the data key, and readers try both; nobody but a rotation, of which there is one at a time, touches either.
+
+import { chown, rename, rm, stat } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Kysely } from 'kysely'
+import { loadSecretKey, newSecretKey, readKeyFile, type SecretKey, writeKeyFile } from '../lib/crypto.ts'
+import {
+  findDataKey,
+  holdsSealed,
+  insertDataKey,
+  type SealedDataKey,
+  updateDataKey,
+  whileRotating,
+} from '../store/data-keys.ts'
+import type { Database } from '../store/db.ts'
+
+type Where = { db: Kysely<Database>; keyFile: string }
+
+const CONTEXT = ['data key']
+
+/** A rotation may be between the file and the database just then. */
+const ATTEMPTS = 10
+const PAUSE_MS = 50
+
+/** Makes it at the first start. Throws a sentence where there is none that opens what the database holds. */
+export async function openDataKey({ db, keyFile }: Where): Promise<SecretKey> {
+  if ((await findDataKey(db)) === null) await makeDataKey({ db, keyFile })
+  for (let attempt = 1; ; attempt += 1) {
+    const sealed = await findDataKey(db)
+    if (!sealed) throw new Error('The key of the secrets in the database is gone: restore it from a backup.')
+    for (const file of [keyFile, nextOf(keyFile)]) {
+      const opened = openWith(await readKeyFile(file), sealed)
+      if (opened) return opened
+    }
+    if (attempt === ATTEMPTS) throw await refusal(keyFile, sealed)
+    await delay(PAUSE_MS)
+  }
+}
+
+/** From here on the file has another key, and what was in it opens nothing in the database any more. */
+export async function rotateKeyFile({ db, keyFile }: Where): Promise<{ from: string; to: string }> {
+  return await whileRotating(db, async (connection) => {
+    const next = nextOf(keyFile)
+    const sealed = await findDataKey(connection)
+    if (!sealed) throw new Error('Nothing is sealed yet: start Berth once before you rotate its key.')
+    // What a rotation that died had come to.
+    if (openWith(await readKeyFile(next), sealed)) await rename(next, keyFile)
+    const before = await readKeyFile(keyFile)
+    const dataKey = openWith(before, sealed)
+    if (!before || !dataKey) throw await refusal(keyFile, sealed)
+
+    const { uid, gid } = await stat(keyFile)
+    await rm(next, { force: true })
+    await writeKeyFile(next)
+    await chown(next, uid, gid)
+    const after = await readKeyFile(next)
+    if (!after) throw new Error(`${next} vanished while it was being made`)
+    await updateDataKey(connection, sealWith(after, dataKey))
+    await rename(next, keyFile)
+    return { from: before.id, to: after.id }
+  })
+}
+
+const nextOf = (keyFile: string) => `${keyFile}.next`
+
+/** Of several who make it at once one wins. */
+async function makeDataKey({ db, keyFile }: Where): Promise<void> {
+  const fileKey = await loadSecretKey(keyFile)
+  const dataKey = (await holdsSealed(db)) ? fileKey : newSecretKey()
+  await insertDataKey(db, sealWith(fileKey, dataKey))
+}
+
+function sealWith(fileKey: SecretKey, dataKey: SecretKey): SealedDataKey {
+  return { sealed: fileKey.sealKey(dataKey, CONTEXT), sealedBy: fileKey.id }
+}
+
+function openWith(fileKey: SecretKey | null, { sealed, sealedBy }: SealedDataKey): SecretKey | null {
+  return fileKey?.id === sealedBy ? fileKey.openKey(sealed, CONTEXT) : null
+}
+
+async function refusal(keyFile: string, { sealedBy }: SealedDataKey): Promise<Error> {
+  const found = await readKeyFile(keyFile)
+  const what = found ? `holds the key ${found.id}` : 'is missing'
+  return new Error(
+    `${keyFile} ${what}, and the secrets in the database open with the key ${sealedBy} alone: put that file back from the backup that the database is of.`,
+  )
+}

@@ -1,0 +1,43 @@
+// Which units run on the account of a credential, beside what it may.
+
+import type { Kysely } from 'kysely'
+import type { Policy } from '../contract/policy.ts'
+import { liveStates } from '../contract/states.ts'
+import type { Database } from './db.ts'
+import type { Plan } from './teams.ts'
+
+/** What a credential holds and may hold. */
+export type Holding = {
+  /** Units that use up its concurrency now. What is being made to be asleep or stopped does not. */
+  live: number
+  /** Null for a session, which has none of its own. */
+  policy: Policy | null
+  revokedAt: Date | null
+  plan: Plan
+}
+
+/** Also of a credential that was revoked. Whoever admits units by it has the team locked. */
+export async function findHolding(
+  db: Kysely<Database>,
+  { teamId, heldBy }: { teamId: string; heldBy: string },
+): Promise<Holding> {
+  const row = await db
+    .selectFrom('teams')
+    .leftJoin('credentials', (join) =>
+      join.onRef('credentials.team_id', '=', 'teams.id').on('credentials.id', '=', heldBy),
+    )
+    .select(['credentials.policy', 'credentials.revoked_at as revokedAt', 'teams.plan'])
+    .select(countLive(db, heldBy).as('live'))
+    .where('teams.id', '=', teamId)
+    .executeTakeFirstOrThrow()
+  return { ...row, live: Number(row.live) }
+}
+
+function countLive(db: Pick<Kysely<Database>, 'selectFrom'>, heldBy: string) {
+  return db
+    .selectFrom('units')
+    .select((select) => select.fn.countAll<bigint>().as('count'))
+    .where('held_by', '=', heldBy)
+    .where('state', 'in', liveStates)
+    .where((where) => where.or([where('state', '<>', 'creating'), where('stopped_reason', 'is', null)]))
+}

@@ -1,0 +1,105 @@
+// What each credential has spent of its rates lately, for all server processes together. A compare-and-set on the row's
+// revision: of several who count at once one succeeds, and the others are told what it wrote.
+
+import { type Kysely, sql } from 'kysely'
+import type { Database } from './db.ts'
+
+/** By the rate: for how many milliseconds from then on calls count, and how many they are. Oldest first. */
+export type Spent = Partial<Record<string, (readonly [lastsMs: number, calls: number])[]>>
+
+export type RateWindowsTable = {
+  credential_id: string
+  /** When the newest call was. */
+  spent_at: Date
+  spent: Spent
+  revision: bigint
+}
+
+export type RateWindowRow = { credentialId: string; spentAt: Date; spent: Spent; revision: number }
+
+/** `revision`: of the row it goes over, null where there is none. */
+export type RateWindowChange = Omit<RateWindowRow, 'revision'> & { revision: number | null }
+
+/**
+ * No two lives of a row, which goes when it has not been used for long, have a revision in common: it begins with the
+ * time, and nobody changes a row a thousand times a second.
+ */
+export function revisionAfter({ revision, spentAt }: RateWindowChange): number {
+  return revision === null ? spentAt.getTime() : revision + 1
+}
+
+/** Answers the rows that somebody else had changed, as they are now: null where one has only just come or gone. */
+export async function saveRateWindows(
+  db: Kysely<Database>,
+  changes: RateWindowChange[],
+): Promise<Map<string, RateWindowRow | null>> {
+  const wanted = changes.map((change) => ({
+    credential_id: change.credentialId,
+    spent_at: change.spentAt,
+    spent: change.spent,
+    before: change.revision,
+    revision: revisionAfter(change),
+  }))
+  // Locked in order, so that no two who write the same rows wait for each other.
+  const { rows: lost } = await sql<{ credential_id: string } & Nullable<RateWindowsTable>>`
+    with wanted as materialized (
+      select * from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb)
+        as wanted (credential_id text, spent_at timestamptz, spent jsonb, before bigint, revision bigint)
+      order by credential_id
+    ), locked as materialized (
+      select * from rate_windows where credential_id in (select credential_id from wanted)
+      order by credential_id for update
+    ), updated as (
+      update rate_windows
+      set spent_at = wanted.spent_at, spent = wanted.spent, revision = wanted.revision
+      from wanted join locked on locked.credential_id = wanted.credential_id and locked.revision = wanted.before
+      where rate_windows.credential_id = wanted.credential_id
+      returning rate_windows.credential_id
+    ), inserted as (
+      insert into rate_windows (credential_id, spent_at, spent, revision)
+      select credential_id, spent_at, spent, revision from wanted
+      where before is null and credential_id not in (select credential_id from locked)
+      on conflict do nothing
+      returning credential_id
+    )
+    select wanted.credential_id, locked.spent_at, locked.spent, locked.revision
+    from wanted left join locked using (credential_id)
+    where wanted.credential_id not in (
+      select credential_id from updated union all select credential_id from inserted
+    )
+  `.execute(db)
+  return new Map(lost.map((row) => [row.credential_id, toRow(row)]))
+}
+
+export async function findRateWindow(
+  db: Kysely<Database>,
+  credentialId: string,
+): Promise<RateWindowRow | null> {
+  const row = await db
+    .selectFrom('rate_windows')
+    .selectAll()
+    .where('credential_id', '=', credentialId)
+    .executeTakeFirst()
+  return row ? toRow(row) : null
+}
+
+/** Of any team: those that nobody has used since. */
+export async function deleteRateWindows(
+  db: Kysely<Database>,
+  { unusedSince, limit }: { unusedSince: Date; limit: number },
+): Promise<void> {
+  await sql`
+    delete from rate_windows where credential_id in (
+      select credential_id from rate_windows where spent_at < ${unusedSince}
+      order by credential_id limit ${limit} for update skip locked
+    )
+  `.execute(db)
+}
+
+type Nullable<Row> = { [Column in keyof Row]: Row[Column] | null }
+
+function toRow(row: { credential_id: string } & Nullable<RateWindowsTable>): RateWindowRow | null {
+  const { credential_id: credentialId, spent_at: spentAt, spent, revision } = row
+  if (spentAt === null || spent === null) return null
+  return { credentialId, spentAt, spent, revision: Number(revision) }
+}

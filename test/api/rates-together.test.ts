@@ -1,0 +1,145 @@
+// Spec 8 and reliability S25: the limits hold over all server processes of a service together.
+
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createServer } from '../../src/api/server.ts'
+import { type App, createApp } from '../../src/app.ts'
+import { limits } from '../../src/contract/limits.ts'
+import { createRateLimits, forgetOldRates, readRates } from '../../src/domain/credentials/rate-limit.ts'
+import { newToken } from '../../src/domain/credentials/token.ts'
+import { followWallClock } from '../../src/domain/time/clock-jumps.ts'
+import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
+import { makeTeam, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let other: { app: App; baseUrl: string; close: () => Promise<void> }
+let team: TestTeam
+
+const rates = {
+  requests: limits.requestsPerMinute,
+  creations: limits.creationsPerMinute,
+  execs: limits.execsPerMinute,
+}
+
+beforeEach(async () => {
+  service = await startService({ rates, loops: false })
+  other = await startBeside()
+  team = await makeTeam(service)
+})
+afterEach(async () => {
+  await other.close()
+  await service.close()
+})
+
+/** Another server of the service, which shares the database with the first, and nothing of its memory. */
+async function startBeside(): Promise<typeof other> {
+  const app = createApp({ ...service.app, clock: service.clock })
+  const server = createServer(app)
+  await server.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = server.server.address() as AddressInfo
+  return { app, baseUrl: `http://127.0.0.1:${port}`, close: async () => await server.close() }
+}
+
+type Asked = { status: number; retryAfterS: number }
+
+/** `count` calls, taking turns between both servers, some forty at once. */
+async function ask(count: number, method = 'GET', key = team.key): Promise<Asked[]> {
+  const answers: Asked[] = []
+  let asked = 0
+  const one = async () => {
+    while (asked < count) {
+      const server = [service, other][asked % 2] ?? service
+      asked += 1
+      const response = await fetch(`${server.baseUrl}/v1/units`, {
+        method,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        ...(method === 'POST' ? { body: '{}' } : {}),
+      })
+      await response.text()
+      answers.push({ status: response.status, retryAfterS: Number(response.headers.get('retry-after')) })
+    }
+  }
+  await Promise.all(Array.from({ length: 40 }, one))
+  return answers
+}
+
+const passedOf = (answers: Asked[]) => answers.filter(({ status }) => status !== 429).length
+
+describe('two servers together', () => {
+  test('let 300 requests a minute of a key pass, and each says truly when the next one will', async () => {
+    const answers = await ask(400)
+    expect(passedOf(answers)).toBe(300)
+    const latest = Math.max(...answers.map(({ retryAfterS }) => retryAfterS))
+    expect(latest).toBeLessThanOrEqual(61)
+    service.clock.advance((latest - 2) * SECOND)
+    const early = await ask(2)
+    for (const { status, retryAfterS } of early.filter((answer) => answer.status === 429)) {
+      expect([status, retryAfterS <= 3]).toEqual([429, true])
+    }
+    service.clock.advance(3 * SECOND)
+    expect(passedOf(await ask(2))).toBe(2)
+  })
+
+  test('let 30 creations a minute pass, and reads beside them', async () => {
+    expect(passedOf(await ask(50, 'POST'))).toBe(30)
+    expect(passedOf(await ask(10))).toBe(10)
+  })
+
+  test('let no more pass around the edge of a minute', async () => {
+    service.clock.advance(59 * SECOND)
+    expect(passedOf(await ask(300))).toBe(300)
+    service.clock.advance(2 * SECOND)
+    expect(passedOf(await ask(20))).toBe(0)
+  })
+
+  test('a server that has just started knows what was spent', async () => {
+    await ask(300)
+    const late = await startBeside()
+    const headers = { authorization: `Bearer ${team.key}` }
+    expect((await fetch(`${late.baseUrl}/v1/units`, { headers })).status).toBe(429)
+    await late.close()
+  })
+
+  test.each([
+    ['ahead', HOUR],
+    ['back', -HOUR],
+  ])('a wall clock that is set %s frees nobody and locks nobody out', async (_where, ms) => {
+    expect(passedOf(await ask(310))).toBe(300)
+    service.clock.jump(ms)
+    for (const { app } of [service, other]) await followWallClock(app)
+    expect(passedOf(await ask(10))).toBe(0)
+    const late = await startBeside()
+    const fresh = createRateLimits(service.app)
+    await expect(fresh.spend(team.keyId, 'requests')).rejects.toMatchObject({ status: 429 })
+    await late.close()
+    service.clock.advance(62 * SECOND)
+    expect(passedOf(await ask(10))).toBe(10)
+  })
+})
+
+test('who knows how a key begins, and not the rest, spends nothing of it', async () => {
+  const forged = team.key.slice(0, -43) + newToken('key').token.slice(-43)
+  expect((await ask(100, 'GET', forged)).every(({ status }) => status === 401)).toBe(true)
+  expect(passedOf(await ask(310))).toBe(300)
+})
+
+test('what is left of each rate can be read, and is forgotten once nothing counts', async () => {
+  await ask(10)
+  await ask(5, 'POST')
+  const left = await readRates(service.app, team.keyId)
+  expect(left).toMatchObject([
+    { name: 'requests', limit: 300, remaining: 285 },
+    { name: 'creations', limit: 30, remaining: 25 },
+    { name: 'execs', limit: 120, remaining: 120 },
+  ])
+  const resetsAt = Date.parse(left[0]?.resetsAt ?? '')
+  expect(resetsAt - service.app.clock.now().getTime()).toBeGreaterThan(MINUTE - 20 * SECOND)
+  const rows = async () => await service.app.db.selectFrom('rate_windows').selectAll().execute()
+  await forgetOldRates(service.app)
+  expect(await rows()).toHaveLength(1)
+  service.clock.advance(11 * MINUTE)
+  await forgetOldRates(service.app)
+  expect(await rows()).toEqual([])
+  expect(passedOf(await ask(310))).toBe(300)
+})

@@ -1,0 +1,42 @@
+// A server in a process of its own, over the engine in memory: see api-process.ts, which starts it.
+
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
+import { createServer } from '../../src/api/server.ts'
+import { createApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import { recover } from '../../src/domain/units/reconcile.ts'
+import { createFakeEngine } from '../../src/engine/fake-engine.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { SecretKey } from '../../src/lib/crypto.ts'
+import { noFailpoints } from '../../src/lib/failpoints.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { startLoops } from '../../src/loops.ts'
+import { openDatabase } from '../../src/store/db.ts'
+import type { ApiProcessInput } from './api-process.ts'
+
+const [line] = (await once(createInterface({ input: process.stdin }), 'line')) as [string]
+const { databaseUrl, settings, secretKey } = JSON.parse(line) as ApiProcessInput
+const log = createLog('server', 'error')
+const db = openDatabase(databaseUrl, log)
+const app = createApp({
+  config: loadConfig(settings),
+  db,
+  engine: createFakeEngine({ clock: systemClock }),
+  clock: systemClock,
+  log,
+  secretKey: new SecretKey(Buffer.from(secretKey, 'hex')),
+  failpoints: noFailpoints,
+  deliverMail: async () => {},
+})
+await recover(app)
+const loops = startLoops(app)
+const server = createServer(app)
+await server.listen({ host: '127.0.0.1', port: 0 })
+process.stdout.write(`${(server.server.address() as AddressInfo).port}\n`)
+await once(process, 'SIGTERM')
+await server.close()
+await loops.stop()
+await db.destroy()
+process.exit(0)
