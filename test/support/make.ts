@@ -9,10 +9,9 @@ import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.t
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { widePolicy } from '../../src/domain/credentials/wide-policy.ts'
 import { createAccount } from '../../src/domain/accounts/create.ts'
-import { grantCredits } from '../../src/domain/credits/grant.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { insertMember } from '../../src/store/members.ts'
-import type { Role } from '../../src/store/teams.ts'
+import { changeTeam, type Role } from '../../src/store/teams.ts'
 import type { Service } from './service.ts'
 
 export type TestTeam = { userId: string; teamId: string; email: string; key: string; keyId: string }
@@ -104,8 +103,7 @@ export async function makeSharedTeam(service: Service): Promise<{ id: string; ow
     body: { name: 'Shared' },
   })
   const { id } = made.body.team
-  const { db, clock } = service.app
-  await grantCredits(db, { teamId: id, cents: 100_000, note: 'test', at: clock.now() })
+  await changeTeam(service.app.db, { id, paysAsItGoes: true })
   return { id, owner: { userId, email, cookie } }
 }
 
