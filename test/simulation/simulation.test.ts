@@ -107,6 +107,6 @@ describe('the simulation', () => {
       }
       expect(faults.join()).not.toBe('')
     },
-    60_000,
+    180_000,
   )
 })

@@ -11,8 +11,9 @@ import { walk } from './way.ts'
 
 /** A loop's round. Reads what is due from the store, so it may run twice and in two processes. */
 export async function enforceLimits(app: App): Promise<void> {
-  const moment = { now: app.clock.now(), sizePrices: sizeNanoCentsPerHour, reservedMs: RESERVED_MS }
-  const beyond = await listUnitsBeyondLimits(app.db, moment)
+  const moment = () => ({ now: app.clock.now(), sizePrices: sizeNanoCentsPerHour, reservedMs: RESERVED_MS })
+  // The time must not change over between what it is and what it is compared with.
+  const beyond = await app.clock.steadily(() => listUnitsBeyondLimits(app.db, moment()))
   await Promise.all(
     beyond.map(async ({ unit, reason }) => {
       const stopping = await transition(app, unit, reason)
@@ -20,7 +21,7 @@ export async function enforceLimits(app: App): Promise<void> {
       if (stopping) void walk(app, stopping, stopWay).catch(logFailure(app, unit.id))
     }),
   )
-  const within = await listUnitsWithinLimits(app.db, moment)
+  const within = await app.clock.steadily(() => listUnitsWithinLimits(app.db, moment()))
   await Promise.all(within.map((unit) => transition(app, unit, 'limitCleared')))
 }
 
