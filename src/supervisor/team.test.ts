@@ -27,7 +27,7 @@ describe('npm run team', () => {
     const [head, ...rows] = await run('list')
     expect(head).toMatch(/^team +plan +pays as it goes +members +owners +name$/)
     const row = rows.find((each) => each.startsWith(kept.id))
-    expect(row?.split(/ {2,}/)).toEqual([kept.id, 'team', 'yes', '1', kept.owner.email, 'Shared'])
+    expect(row?.split(/ {2,}/)).toEqual([kept.id, 'team', 'no', '1', kept.owner.email, 'Shared'])
     expect(rows.join('\n')).not.toContain(deleted.id)
   })
 

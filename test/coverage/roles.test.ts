@@ -44,6 +44,9 @@ GET    /v1/stacks                             200    200    200    200   200    
 GET    /v1/stacks/{id}                        200    200    200    200   200    401
 DELETE /v1/stacks/{id}                        200    200    200    200   200    401
 POST   /v1/stacks/{id}/fork                   201    201    201    201   201    401
+GET    /v1/pricing                            200    200    200    200   200    401
+GET    /v1/quota                              200    200    200    200   200    401
+GET    /v1/usage                              200    200    200    200   200    401
 GET    /v1/recipes                            200    200    200    200   200    401
 GET    /v1/recipes/{name}                     200    200    200    200   200    401
 GET    /v1/audit                              200    200    200    200   200    401
