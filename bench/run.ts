@@ -10,6 +10,7 @@ import { measureDocker, measureDockerCheckpoint, measureDockerForks } from './do
 import { type Figures, formatTable, type Results } from './figures.ts'
 import { disks, measureDiskForks, measureForks } from './forks.ts'
 import { measureFirstByte, measureGateway, measureWebSockets, missingTools } from './gateway.ts'
+import { measureRecipes } from './recipes.ts'
 import { type Berth, memoryOf, startBerth } from './service.ts'
 import { measureDue, measureIdleCost, measureWakes } from './sleep.ts'
 
@@ -23,22 +24,23 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '30' },
     classes: { type: 'string', default: 'runc,gvisor' },
-    only: { type: 'string', default: 'life,wakes,idle,due,forks,visits,gateway' },
+    only: { type: 'string', default: 'life,wakes,idle,due,forks,recipes,visits,gateway' },
     json: { type: 'string', default: 'bench-results.json' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (options.help) {
-  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,wakes,idle,due,forks,visits,gateway] [--json bench-results.json]
+  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,wakes,idle,due,forks,recipes,visits,gateway] [--json bench-results.json]
 
-life   create to running, first and later execs, destroy and ten creates at once, beside Docker
-wakes  a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
-idle   processor time with 100 units asleep
-due    how soon 500 units that are due are asleep (runc only)
-forks  copies of a unit by the size of its disk and memory, ten at once, and of a stack, beside Docker's commit and run
-visits a visit that wakes its unit, beside one to a running unit
-gateway what the gateway costs, beside nginx and Caddy, and memory of idle WebSockets (runc only)`)
+life     create to running, first and later execs, destroy and ten creates at once, beside Docker
+wakes    a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
+idle     processor time with 100 units asleep
+due      how soon 500 units that are due are asleep (runc only)
+forks    copies of a unit by the size of its disk and memory, ten at once, and of a stack, beside Docker's commit and run
+recipes  what a recipe makes, until it is ready
+visits   a visit that wakes its unit, beside one to a running unit
+gateway  what the gateway costs, beside nginx and Caddy, and memory of idle WebSockets (runc only)`)
 } else {
   await runBenchmarks(options.classes.split(','), new Set(options.only.split(',')), Number(options.rounds))
 }
@@ -61,6 +63,10 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
       if (only.has('forks')) {
         results.push({ column: `forks, ${isolation}`, figures: await measureForks(call, rounds) })
         if (isolation === classes[0]) results.push(...(await measurePeerForks(berth, rounds)))
+      }
+      if (only.has('recipes')) {
+        const figures = await measureRecipes(call, Math.ceil(rounds / 3))
+        results.push({ column: `recipes, ${isolation}`, figures })
       }
       if (only.has('visits')) {
         const figures = await measureFirstByte(berth, call, rounds)
