@@ -10,7 +10,7 @@ import { type Config, loadConfig } from '../../src/config.ts'
 import { deliverMails } from '../../src/domain/mail/deliver.ts'
 import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
-import { noFailpoints } from '../../src/lib/failpoints.ts'
+import { type Failpoints, noFailpoints } from '../../src/lib/failpoints.ts'
 import type { Letter } from '../../src/lib/mail-transport.ts'
 import { startLoops } from '../../src/loops.ts'
 import { openDatabase } from '../../src/store/db.ts'
@@ -49,6 +49,7 @@ export type ServiceOptions = Partial<
   Pick<Config, 'rates' | 'publicUrl' | 'frozenForMs' | 'gatewayPorts' | 'signIn' | 'supportEmail'>
 > & {
   loops?: boolean
+  failpoints?: Failpoints
 }
 
 /** Rates are wide here, so that only tests of rates meet them. */
@@ -78,7 +79,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     clock,
     log,
     secretKey: new SecretKey(randomBytes(32)),
-    failpoints: noFailpoints,
+    failpoints: options.failpoints ?? noFailpoints,
     deliverMail: async (letter) => void letters.push(letter),
   })
   const loops = options.loops === false ? null : startLoops(app)
