@@ -109,7 +109,7 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
           ...(before === undefined || before === group ? [] : deleteMember(names, address, before)),
           ...(before === group ? [] : addMember(names, address, group)),
           addMachine(names, port, address),
-          addStarting(names, address),
+          ...addStarting(names, address),
         ]
       }),
 

@@ -79,9 +79,10 @@ export function addMachine({ table }: Names, port: string, address: string): str
   return `add element inet ${table} machines { "${port}" . ${address} }`
 }
 
-/** The machine behind it is about to start. */
-export function addStarting({ table }: Names, address: string): string {
-  return `add element inet ${table} starting { ${address} }`
+/** The machine behind it is about to start. One that is in the set would keep its time: it is taken out first. */
+export function addStarting({ table }: Names, address: string): string[] {
+  const element = `element inet ${table} starting { ${address} }`
+  return [`add ${element}`, `delete ${element}`, `add ${element}`]
 }
 
 export function deleteMachine({ table }: Names, port: string, address: string): string {

@@ -218,6 +218,24 @@ describe('a member that does not run', () => {
     expect(await connect('a1', address, PORT + 1)).toBe('ECONNREFUSED')
   })
 
+  test('may start for as long as ever, however often it has started before', async () => {
+    const { table } = tableOf()
+    const startingForS = async () => {
+      const listing = await lab.inside(lab.host, 'nft', `list set inet ${table} starting`)
+      const { address } = machines.a3
+      return Number(new RegExp(`${address.replaceAll('.', '\\.')} expires (\\d+)s`).exec(listing)?.[1])
+    }
+    const again = async () => {
+      await network.detach('a3')
+      machines.a3 = await network.attach({ machineId: 'a3', group: 1, address: machines.a3.address })
+    }
+    await again()
+    await delay(3000)
+    const before = await startingForS()
+    await again()
+    expect(await startingForS()).toBeGreaterThan(before)
+  })
+
   test('ends connections from before at once, also while it starts', async () => {
     const held = await hold('a1', 'a3')
     await network.detach('a3')
