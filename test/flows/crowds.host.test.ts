@@ -136,7 +136,11 @@ describe('two thousand visitors', () => {
       expect(await get('/')).toBe(200)
       await delay(1000)
     }
-    expect(all.filter((socket) => !socket.closed)).toHaveLength(0)
+    const left = crowd.map(({ said, opened }) => [
+      said.slice(0, 24),
+      opened.filter(({ closed }) => !closed).length,
+    ])
+    expect(left).toEqual(crowd.map(({ said }) => [said.slice(0, 24), 0]))
     await expect.poll(openFiles).toBeLessThan(filesBefore + 50)
     expect(await berth.pidOf('gateway')).toBe(gatewayPid)
   }, 300_000)
