@@ -10,7 +10,7 @@ import { complain } from './lib/terminal.ts'
 const commands: Record<string, (args: string[]) => Promise<number>> = {
   all: async () => (await import('./supervisor/supervisor.ts')).supervise(loadConfig()),
   doctor: async () => (await import('./doctor/doctor.ts')).runDoctor(loadConfig()),
-  'rotate-key': async () => (await import('./supervisor/rotate-key.ts')).rotateKey(loadConfig()),
+  'rotate-key': async (args) => (await import('./supervisor/rotate-key.ts')).rotateKey(loadConfig(), args),
   'sign-in': async (args) => (await import('./supervisor/sign-in.ts')).printSignInLink(loadConfig(), args),
   team: async (args) => (await import('./supervisor/team.ts')).runTeamCommand(loadConfig(), args),
   credits: async (args) => (await import('./supervisor/credits.ts')).runCreditsCommand(loadConfig(), args),

@@ -1,31 +1,29 @@
 // `npm run rotate-key`: another key for the file that opens the secrets in the database, beside a running Berth, as root.
 
 import type { Config } from '../config.ts'
-import { silentLog } from '../lib/log.ts'
 import { say } from '../lib/terminal.ts'
 import { keyFileIn } from '../roles/channel.ts'
 import { rotateKeyFile } from '../roles/data-key.ts'
-import { openDatabase } from '../store/db.ts'
-import { isOutage } from '../store/outage.ts'
-import { findInstance, postgresSocketDir, runDirOf } from './instance.ts'
-import { postgresUrl } from './postgres.ts'
+import { runBesideBerth } from './operator-command.ts'
 import { keptStateOf } from './role-command.ts'
 
-export async function rotateKey(config: Config): Promise<number> {
-  const instance = await findInstance(config.dataDir)
-  if (!instance) throw new Error(`Berth has not been started on ${config.dataDir} yet: there is no key.`)
-  const embedded = postgresUrl(postgresSocketDir(runDirOf(instance)), 'berth')
-  const db = openDatabase(config.databaseUrl ?? embedded, silentLog)
+const usage = `npm run rotate-key
+
+Puts another key into the file that opens the secrets in the database. Units and calls go on as before.`
+
+export async function rotateKey(config: Config, args: string[]): Promise<number> {
+  const [argument] = args
+  if (argument === '--help') {
+    say(usage)
+    return 0
+  }
+  if (argument !== undefined) throw new Error(`rotate-key takes nothing, and "${argument}" is something.`)
   const keyFile = keyFileIn(keptStateOf(config.dataDir, 'server'))
-  try {
+  return await runBesideBerth(config, async ({ db, log }) => {
     const { from, to } = await rotateKeyFile({ db, keyFile })
+    log.info({ from, to }, 'the key of secrets was rotated')
     say(`${keyFile} holds the key ${to} in place of ${from}, and units and calls go on as before.`)
     say('Back it up. Keep the one before as long as you keep backups of the database from before.')
     return 0
-  } catch (error) {
-    if (!isOutage(error)) throw error
-    throw new Error('The database of Berth does not answer: is Berth running?', { cause: error })
-  } finally {
-    await db.destroy()
-  }
+  })
 }
