@@ -25,6 +25,14 @@ describe('a sealed value', () => {
     expect(() => otherKey.open(sealed, otherContext)).toThrow()
   })
 
+  it('has a nonce that no other has, of a hundred thousand (reliability S28)', () => {
+    // Eight of its bytes tell them apart well enough: two alike would be one chance in 10^9.
+    const nonces = new BigUint64Array(100_000)
+    for (const index of nonces.keys()) nonces[index] = key.seal(Buffer.alloc(0), ['x']).readBigUInt64BE(1)
+    nonces.sort()
+    expect(nonces.some((nonce, index) => index > 0 && nonce === nonces[index - 1])).toBe(false)
+  }, 60_000)
+
   it('does not open when any byte of it was changed or it was cut', () => {
     const sealed = key.seal(Buffer.from('hidden'), context)
     for (let index = 0; index < sealed.length; index++) {
