@@ -220,12 +220,9 @@ function whole<R>(result: R | EventStream): R {
 }
 
 function idOf(params: unknown): string {
-  const given = z
-    .object({ id: z.string() })
-    .or(z.object({ name: z.string() }).transform(({ name }) => ({ id: name })))
-  const known = given.safeParse(params)
+  const named = z.object({ id: z.string().optional(), name: z.string().optional() }).safeParse(params)
   // A token in a path is nobody's to read again, in an answer neither.
-  return known.success ? known.data.id : ''
+  return named.data?.id ?? named.data?.name ?? ''
 }
 
 export const noParams = z.strictObject({})

@@ -19,6 +19,7 @@ import { lockLiveTeam } from '../teams/lock.ts'
 import { copyBootFiles } from '../units/boot-files.ts'
 import { checkExisting, currentBounds } from '../units/bounds.ts'
 import { copySecrets } from '../units/env.ts'
+import { newUnitRow } from '../units/new-row.ts'
 
 /** What one copy will be. */
 export type Copy = { source: UnitRecord; name: string; sleep: string; sleepsTogether: boolean }
@@ -108,38 +109,19 @@ async function insertCopy(
   const { source, name, sleep, sleepsTogether } = copy
   const { teamId } = caller
   const unitId = newId('unit')
-  const at = app.clock.now()
-  await insertUnit(db, {
+  const row = newUnitRow(app, caller, {
     id: unitId,
-    team_id: teamId,
     stack_id: stack.id,
     name,
     image: source.image,
     size: source.size,
     spec: source.spec,
     isolation: source.isolation,
-    network_group: caller.networkGroup,
-    address: null,
-    held_by: caller.credentialId,
-    state: 'creating',
-    generation: 1,
-    stopped_reason: leadsTo(source),
-    frozen: false,
-    progress: null,
     sleep,
     sleeps_together: sleepsTogether,
-    sleeps_at: null,
-    last_used_at: null,
-    created_at: at,
-    changed_at: at,
-    started_at: null,
-    last_exit: null,
-    error: null,
-    destroys_at: null,
-    forked_from: source.id,
-    fork_id: forkId,
-    copied: 'config',
   })
+  const copied = { forked_from: source.id, fork_id: forkId, copied: 'config' } as const
+  await insertUnit(db, { ...row, ...copied, stopped_reason: leadsTo(source) })
   await copyBootFiles(db, app.secretKey, { teamId, from: source.id, to: unitId })
   await copySecrets(db, app.secretKey, {
     from: { teamId, stackId: source.stackId, unitId: source.id },

@@ -1,6 +1,5 @@
 // POST /v1/units, form B: what a recipe makes (spec 2.4).
 
-import { randomBytes } from 'node:crypto'
 import type { App } from '../../app.ts'
 import type { CreateFromRecipe } from '../../contract/create.ts'
 import { validation } from '../../contract/errors.ts'
@@ -8,6 +7,7 @@ import type { RunResult } from '../../contract/run-result.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { createPlanned } from '../units/create.ts'
+import { generateSecret } from '../units/env.ts'
 import { findRecipe } from './catalog.ts'
 
 export async function createFromRecipe(
@@ -26,7 +26,7 @@ export async function createFromRecipe(
     ])
   }
   const params = recipe.parse(body.params)
-  const secrets = Object.fromEntries(recipe.secrets.map((name) => [name, newSecret()]))
+  const secrets = Object.fromEntries(recipe.secrets.map((name) => [name, generateSecret()]))
   const { sleep, stack, expose } = body
   const plan = {
     recipe: recipe.name,
@@ -37,9 +37,4 @@ export async function createFromRecipe(
     make: (at: { name: string; stackName: string }) => recipe.make({ ...at, params, secrets, sleep }),
   }
   return await createPlanned(app, caller, { plan, wait: body }, once)
-}
-
-/** It stands in connection strings as it is. */
-function newSecret(): string {
-  return randomBytes(24).toString('base64url')
 }

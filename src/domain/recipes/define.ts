@@ -3,10 +3,9 @@
 import type { z } from 'zod'
 import { validation } from '../../contract/errors.ts'
 import type { Protocol } from '../../contract/endpoint.ts'
-import { limits } from '../../contract/limits.ts'
 import { parse } from '../../contract/parse.ts'
 import { nameSchema, unitSpecSchema } from '../../contract/unit-spec.ts'
-import { searchDomain } from '../units/names.ts'
+import { searchDomain, withSuffix } from '../units/names.ts'
 import type { PlannedUnits } from '../units/plan.ts'
 import type { Param } from './params.ts'
 
@@ -76,7 +75,9 @@ export function defineRecipe<P extends Params, Role extends string, Secret exten
     parse: (given) => parseParams(definition.params, given),
     make: ({ name, stackName, params, secrets, sleep }) => {
       const named = (suffix: string) =>
-        Object.fromEntries(roles.map((role) => [role, unitName(name, role) + suffix])) as Record<Role, string>
+        Object.fromEntries(
+          roles.map((role) => [role, (role === MAIN ? name : withSuffix(name, role)) + suffix]),
+        ) as Record<Role, string>
       const at = {
         params: params as Values<P>,
         secret: secrets as Record<Secret, string>,
@@ -106,12 +107,6 @@ export function defineRecipe<P extends Params, Role extends string, Secret exten
 }
 
 const MAIN = 'main'
-
-/** Cut where it would be too long, and so that no two dashes meet. */
-function unitName(name: string, role: string): string {
-  if (role === MAIN) return name
-  return `${name.slice(0, limits.nameLength - role.length - 1).replace(/-$/, '')}-${role}`
-}
 
 /** Null is the default, like a parameter that is left out. */
 function parseParams(params: Params, given: Record<string, unknown>): Record<string, unknown> {

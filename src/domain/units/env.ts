@@ -156,6 +156,6 @@ function context(teamId: string, ownerId: string, name: string): string[] {
 }
 
 /** Letters, digits, - and _ only, so that it can stand in a URL. */
-function generateSecret(): string {
+export function generateSecret(): string {
   return randomBytes(24).toString('base64url')
 }

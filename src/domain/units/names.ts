@@ -20,6 +20,6 @@ export async function freeName(wanted: string, isTaken: (name: string) => Promis
 }
 
 /** Cut where it would be too long, and so that no two dashes meet. */
-function withSuffix(name: string, suffix: string): string {
+export function withSuffix(name: string, suffix: string): string {
   return `${name.slice(0, limits.nameLength - suffix.length - 1).replace(/-$/, '')}-${suffix}`
 }

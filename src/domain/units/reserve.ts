@@ -26,6 +26,7 @@ import { boundsOf, currentBounds, registryOf } from './bounds.ts'
 import { declaredEnv, keepSecrets } from './env.ts'
 import { engineAway } from './failures.ts'
 import { freeName } from './names.ts'
+import { newUnitRow } from './new-row.ts'
 import type { CreatePlan, PlannedUnit, PlannedUnits } from './plan.ts'
 import { stackFor } from './stack-for.ts'
 
@@ -75,7 +76,7 @@ export async function reserveUnits(
     for (const planned of made.units) {
       const id = newId('unit')
       ids.push(id)
-      const madeWith = made.units.length === 1 ? null : (ids[0] ?? id)
+      const madeWith = made.units.length === 1 ? null : (ids[0] ?? null)
       await insertPlanned(app, db, caller, { id, planned, stack, isolation, madeWith, bounds })
       const owner = { teamId, stackId: stack.id, unitId: id }
       Object.assign(outputs, await keepSecrets(db, app.secretKey, owner, planned.spec.env))
@@ -130,37 +131,18 @@ async function insertPlanned(
   const { teamId } = caller
   const together = spec.sleep === undefined ? stack.sleep : null
   if (together !== null) checkSleep(bounds, together)
-  const at = app.clock.now()
-  await insertUnit(db, {
+  const row = newUnitRow(app, caller, {
     id,
-    team_id: teamId,
     stack_id: stack.id,
     name: spec.name,
     image: spec.image,
     size: spec.size,
     spec: storedSpec(planned),
     isolation,
-    network_group: caller.networkGroup,
-    address: null,
-    held_by: caller.credentialId,
-    state: 'creating',
-    generation: 1,
-    stopped_reason: null,
-    frozen: false,
-    progress: null,
     sleep: together ?? sleepOf(app, bounds, spec),
     sleeps_together: together !== null,
-    sleeps_at: null,
-    last_used_at: null,
-    created_at: at,
-    changed_at: at,
-    started_at: null,
-    last_exit: null,
-    error: null,
-    destroys_at: null,
-    forked_from: null,
-    made_with: madeWith,
   })
+  await insertUnit(db, { ...row, made_with: madeWith })
   await keepBootFiles(db, app.secretKey, { teamId, unitId: id }, spec.files)
 }
 

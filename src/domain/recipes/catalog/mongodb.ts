@@ -1,5 +1,6 @@
 import { defineRecipe } from '../define.ts'
 import { identifier, size, volumeGb } from '../params.ts'
+import { listensAt } from './listens-at.ts'
 
 export const mongodb = defineRecipe({
   name: 'mongodb',
@@ -25,7 +26,7 @@ export const mongodb = defineRecipe({
       databasePorts: [{ port: 27017, protocol: 'mongodb' }],
       volume: { mount: '/data/db', gb: params.volumeGb },
       // The first start runs a server for itself alone, which listens within the unit.
-      healthcheck: { cmd: ['sh', '-c', 'bash -c ": </dev/tcp/$(hostname)/27017"'], timeoutMs: 120_000 },
+      healthcheck: { cmd: listensAt(27017, '$(hostname)'), timeoutMs: 120_000 },
     }),
   },
   frontDoor: null,

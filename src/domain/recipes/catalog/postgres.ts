@@ -1,5 +1,6 @@
 import { defineRecipe } from '../define.ts'
 import { identifier, size, volumeGb } from '../params.ts'
+import { postgresUnit } from './postgres-unit.ts'
 
 export const postgres = defineRecipe({
   name: 'postgres',
@@ -14,19 +15,7 @@ export const postgres = defineRecipe({
   },
   secrets: ['password'],
   units: {
-    main: ({ params, secret }) => ({
-      image: 'berth.local/postgres:15',
-      size: params.size,
-      env: {
-        POSTGRES_DB: params.database,
-        POSTGRES_USER: params.user,
-        POSTGRES_PASSWORD: { secret: 'POSTGRES_PASSWORD', value: secret.password },
-      },
-      ports: [5432],
-      databasePorts: [{ port: 5432, protocol: 'postgres' }],
-      volume: { mount: '/var/lib/postgresql/data', gb: params.volumeGb },
-      healthcheck: { cmd: ['pg_isready', '--quiet', '--host=127.0.0.1'] },
-    }),
+    main: ({ params, secret }) => postgresUnit({ ...params, password: secret.password }),
   },
   frontDoor: null,
   outputs: {

@@ -1,6 +1,7 @@
 import { defineRecipe } from '../define.ts'
 import { size, volumeGb } from '../params.ts'
 import { APP_PORT, appEnv, appParams, appUnit } from './app.ts'
+import { postgresUnit } from './postgres-unit.ts'
 
 export const webWithPostgres = defineRecipe({
   name: 'web-with-postgres',
@@ -18,19 +19,14 @@ export const webWithPostgres = defineRecipe({
   },
   secrets: ['password'],
   units: {
-    db: ({ params, secret }) => ({
-      image: 'berth.local/postgres:15',
-      size: params.databaseSize,
-      env: {
-        POSTGRES_DB: 'app',
-        POSTGRES_USER: 'app',
-        POSTGRES_PASSWORD: { secret: 'POSTGRES_PASSWORD', value: secret.password },
-      },
-      ports: [5432],
-      databasePorts: [{ port: 5432, protocol: 'postgres' }],
-      volume: { mount: '/var/lib/postgresql/data', gb: params.volumeGb },
-      healthcheck: { cmd: ['pg_isready', '--quiet', '--host=127.0.0.1'] },
-    }),
+    db: ({ params, secret }) =>
+      postgresUnit({
+        database: 'app',
+        user: 'app',
+        password: secret.password,
+        size: params.databaseSize,
+        volumeGb: params.volumeGb,
+      }),
     main: ({ params, secret, unit }) => ({
       ...appUnit,
       image: 'berth.local/node:18',
