@@ -17,6 +17,7 @@ import {
   makeTeam,
   type TestMember,
 } from '../support/make.ts'
+import { type By, refusal, sendBy } from '../support/people.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -31,10 +32,8 @@ beforeEach(async () => {
   ;({ id, owner } = await makeSharedTeam(service))
 })
 
-type By = { cookie?: string; key?: string; headers?: Record<string, string> }
-
 const send = async <T>(method: string, path: string, by: By = {}, body?: unknown) =>
-  await service.call<T>(method, path, { ...by, body, headers: { origin: service.baseUrl, ...by.headers } })
+  await sendBy<T>(service, method, path, by, body)
 const invite = async (body: unknown, by: By = owner) =>
   await send<InviteCreated>('POST', `/v1/teams/${id}/invites`, by, body)
 const revoke = async (inviteId: string, by: By = owner, team = id) =>
@@ -43,7 +42,6 @@ const lookUp = async (token: string) => await send<Invitation>('GET', `/v1/invit
 const accept = async (token: string, by: By) =>
   await send<TeamAnswer>('POST', `/v1/invites/${token}/accept`, by)
 const list = async () => (await send<MemberList>('GET', `/v1/teams/${id}/members`, owner)).body
-const refusal = ({ status, body }: Answer) => [status, (body as { error?: { code: string } }).error?.code]
 
 /** How many answers have each status. */
 function counted(answers: Answer[]): Record<string, number> {

@@ -17,7 +17,8 @@ import {
   makeUnit,
   type TestMember,
 } from '../support/make.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { type By, refusal, sendBy } from '../support/people.ts'
+import { type Service, startService } from '../support/service.ts'
 
 let service: Service
 let id: string
@@ -31,10 +32,8 @@ beforeEach(async () => {
   ;({ id, owner } = await makeSharedTeam(service))
 })
 
-type By = { cookie?: string; key?: string; headers?: Record<string, string> }
-
 const send = async <T>(method: string, path: string, by: By, body?: unknown) =>
-  await service.call<T>(method, path, { ...by, body, headers: { origin: service.baseUrl, ...by.headers } })
+  await sendBy<T>(service, method, path, by, body)
 const list = async (by: By = owner) => (await send<MemberList>('GET', `/v1/teams/${id}/members`, by)).body
 const roles = async () => Object.fromEntries((await list()).members.map(({ userId, role }) => [userId, role]))
 const setRole = async (userId: string, role: unknown, by: By = owner) =>
@@ -42,7 +41,6 @@ const setRole = async (userId: string, role: unknown, by: By = owner) =>
 const remove = async (userId: string, by: By = owner) =>
   await send<MemberRemoved>('DELETE', `/v1/teams/${id}/members/${userId}`, by)
 const join = async (role: Role) => await makeMember(service, id, role)
-const refusal = ({ status, body }: Answer) => [status, (body as { error?: { code: string } }).error?.code]
 
 describe('the list', () => {
   it('has everybody who belongs to the team, in the order in which they joined', async () => {

@@ -15,6 +15,7 @@ import {
   makeUnit,
   type TestMember,
 } from '../support/make.ts'
+import { type By, refusal, sendBy } from '../support/people.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -29,10 +30,8 @@ beforeEach(async () => {
   ;({ id, owner } = await makeSharedTeam(service))
 })
 
-type By = { cookie?: string; key?: string; headers?: Record<string, string> }
-
 const send = async <T = TeamAnswer>(method: string, path: string, by: By, body?: unknown) =>
-  await service.call<T>(method, path, { ...by, body, headers: { origin: service.baseUrl, ...by.headers } })
+  await sendBy<T>(service, method, path, by, body)
 const create = async (body: unknown, by: By = owner) => await send('POST', '/v1/teams', by, body)
 const change = async (body: unknown, by: By = owner) => await send('PATCH', `/v1/teams/${id}`, by, body)
 const remove = async (by: By = owner, team = id) => await send('DELETE', `/v1/teams/${team}`, by)
@@ -44,7 +43,6 @@ const personal = async (by: By): Promise<Team> => {
 }
 const setPlan = async (teamId: string, plan: 'hobby' | 'pro' | 'team') =>
   await service.app.db.updateTable('teams').set({ plan }).where('id', '=', teamId).execute()
-const refusal = ({ status, body }: Answer) => [status, (body as { error?: { code: string } }).error?.code]
 
 describe('a new team', () => {
   it('is what was asked for, belongs to who made it, and is on his plan', async () => {
