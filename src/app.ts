@@ -10,6 +10,8 @@ import type { SecretKey } from './lib/crypto.ts'
 import type { Failpoints } from './lib/failpoints.ts'
 import type { Log } from './lib/log.ts'
 import type { DeliverMail } from './lib/mail-transport.ts'
+import type { PaymentProvider } from './lib/stripe.ts'
+import type { Observer } from './lib/observer.ts'
 import { createFreshFlight, type FreshFlight } from './lib/fresh-flight.ts'
 import { createKeyedLock, type KeyedLock } from './lib/keyed-lock.ts'
 import { recent } from './lib/recent.ts'
@@ -29,8 +31,11 @@ export type AppParts = {
   /** Seals secrets and boot files at rest. */
   secretKey: SecretKey
   failpoints: Failpoints
+  observer: Observer
   /** For domain/mail/deliver.ts: what is to be told is posted (domain/mail/post.ts). */
   deliverMail: DeliverMail
+  /** Null where nobody can buy credits. */
+  payments: PaymentProvider | null
 }
 
 export type App = AppParts & {
@@ -53,6 +58,8 @@ export type App = AppParts & {
   uses: Map<string, number>
   /** Tells of each unit that stops running, by its id: whoever counted on it has to ask again. */
   departures: EventEmitter<{ unit: [id: string] }>
+  /** Units that this process has seen fall asleep with their machines standing still (domain/units/visit-standing.ts). */
+  standing: Map<string, UnitRecord>
   /** Told of each unit that begins to fall asleep here. */
   fallingAsleep: Set<(id: string) => void>
   /** How many calls wait for a unit just now, by its id. */
@@ -75,6 +82,7 @@ export function createApp(parts: AppParts): App {
     touches: createFreshFlight<boolean>(),
     uses: new Map(),
     departures: new EventEmitter(),
+    standing: new Map(),
     fallingAsleep: new Set(),
     waiting: new Map(),
     starts: createStarts(parts),

@@ -50,8 +50,22 @@ describe('settings', () => {
     ['BERTH_REGISTRY_MIRRORS', 'docker.io'],
     ['BERTH_REGISTRY_PROXY', 'proxy'],
     ['BERTH_RATE_EXECS', 'many'],
+    ['BERTH_STRIPE_URL', 'stripe'],
+    ['BERTH_STRIPE_SECRET_KEY', 'pk_live_1'],
+    ['BERTH_STRIPE_SECRET_KEY', 'sk_test_1'],
+    ['BERTH_STRIPE_WEBHOOK_SECRET', 'secret'],
+    ['BERTH_STRIPE_WEBHOOK_SECRET', 'whsec_1'],
   ])('%s cannot be "%s", and the refusal names it', (name, value) => {
     expect(() => loadConfig({ [name]: value })).toThrow(name)
+  })
+
+  it('reach a role as they are, which is told them in JSON', () => {
+    const config = loadConfig({
+      BERTH_FROZEN_FOR: 'never',
+      BERTH_IMAGE_KEEP: 'never',
+      BERTH_IMAGE_UPDATES: 'never',
+    })
+    expect(JSON.parse(JSON.stringify(config))).toEqual(config)
   })
 
   it('take certificates from one place only', () => {

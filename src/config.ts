@@ -17,6 +17,14 @@ export type AcmeSettings = {
   dnsHook: string | null
 }
 
+/** The account that people pay to. */
+export type StripeSettings = {
+  secretKey: string
+  /** What its webhooks are signed with. */
+  webhookSecret: string
+  url: string
+}
+
 /** This service at a provider that people sign in with. */
 export type ProviderClient = {
   clientId: string
@@ -30,10 +38,20 @@ export type Config = {
   dataDir: string
   /** Images are read-only and shared; several instances may keep them in one place. */
   imagesDir: string
+  /** In milliseconds; null: never. */
+  images: {
+    /** How often Debian is asked whether built-in images are out of date. */
+    updatesEveryMs: number | null
+    /** How long an image stays that no unit is made of and nobody asks for. */
+    keepMs: number | null
+  }
   apiAddress: Address
   gatewayHttp: Address
   gatewayTls: Address
   gatewayMysql: Address
+  /** Where the server and the gateway show their operator how they are. */
+  metrics: Address
+  gatewayMetrics: Address
   /** Of these each public TCP endpoint has one to itself, for clients that send no name. Both ends belong to it. */
   gatewayPorts: { first: number; last: number } | null
   /** A certificate of the operator's own for the domain and all names right below it, in PEM. */
@@ -53,8 +71,8 @@ export type Config = {
   databaseUrl: string | null
   sleepDefault: string
   sleepMax: string
-  /** How long an idle unit stands still before it is stopped; Infinity: until memory runs short. */
-  frozenForMs: number
+  /** How long an idle unit stands still before it is stopped; null: until memory runs short. */
+  frozenForMs: number | null
   /** Memory of the host that machines leave free. */
   memoryReserveMb: number
   logLevel: string
@@ -76,6 +94,8 @@ export type Config = {
   supportEmail: string | null
   signIn: { github: ProviderClient | null; google: ProviderClient | null }
   freeCreditsCents: number
+  /** Without them nobody can buy credits. */
+  payments: StripeSettings | null
 }
 
 type Env = Record<string, string | undefined>
@@ -87,15 +107,30 @@ export function loadConfig(env: Env = process.env): Config {
   const gatewayHttp = address(env, 'BERTH_GATEWAY_HTTP', '127.0.0.1:7080')
   const gatewayTls = address(env, 'BERTH_GATEWAY_TLS', '127.0.0.1:7443')
   const gatewayMysql = address(env, 'BERTH_GATEWAY_MYSQL', '127.0.0.1:7306')
+  const metrics = address(env, 'BERTH_METRICS', '127.0.0.1:7071')
+  const gatewayMetrics = address(env, 'BERTH_GATEWAY_METRICS', '127.0.0.1:7072')
   const domain = domainName(env, 'BERTH_DOMAIN', 'berth.localhost')
   return {
     dataDir,
     imagesDir: resolve(env['BERTH_IMAGES_DIR'] ?? `${dataDir}/images`),
+    images: {
+      updatesEveryMs: duration(env, 'BERTH_IMAGE_UPDATES', '1d'),
+      keepMs: duration(env, 'BERTH_IMAGE_KEEP', '30d'),
+    },
     apiAddress,
     gatewayHttp,
     gatewayTls,
     gatewayMysql,
-    gatewayPorts: portRange(env, 'BERTH_GATEWAY_PORTS', [apiAddress, gatewayHttp, gatewayTls, gatewayMysql]),
+    metrics,
+    gatewayMetrics,
+    gatewayPorts: portRange(env, 'BERTH_GATEWAY_PORTS', [
+      apiAddress,
+      gatewayHttp,
+      gatewayTls,
+      gatewayMysql,
+      metrics,
+      gatewayMetrics,
+    ]),
     tlsFiles: tlsFiles(env),
     acme: acme(env),
     domain,
@@ -130,15 +165,17 @@ export function loadConfig(env: Env = process.env): Config {
     supportEmail: emailAddress(env, 'BERTH_SUPPORT_EMAIL'),
     signIn: signInClients(env),
     freeCreditsCents: wholeNumber(env, 'BERTH_FREE_CREDITS_CENTS', 500),
+    payments: stripe(env),
   }
 }
 
-/** For roles that mail nothing and sign nobody in. */
+/** For roles that mail nothing, sign nobody in and take no money. */
 export function withoutSecrets(config: Config): Config {
   return {
     ...config,
     mail: { ...config.mail, smtpUrl: null },
     signIn: { github: null, google: null },
+    payments: null,
   }
 }
 
@@ -167,6 +204,23 @@ function providerClient(
   if (!clientId && !clientSecret) return null
   if (clientId && clientSecret) return { clientId, clientSecret, ...urls }
   throw new Error(`${idName} and ${secretName} must be set together`)
+}
+
+function stripe(env: Env): StripeSettings | null {
+  const url = urlOf(env, 'BERTH_STRIPE_URL', ['https:', 'http:']) ?? 'https://api.stripe.com'
+  const secretKey = prefixed(env, 'BERTH_STRIPE_SECRET_KEY', ['sk_', 'rk_'])
+  const webhookSecret = prefixed(env, 'BERTH_STRIPE_WEBHOOK_SECRET', ['whsec_'])
+  if (secretKey === null && webhookSecret === null) return null
+  if (secretKey !== null && webhookSecret !== null) return { secretKey, webhookSecret, url }
+  throw new Error('BERTH_STRIPE_SECRET_KEY and BERTH_STRIPE_WEBHOOK_SECRET must be set together')
+}
+
+/** A secret, so the refusal does not repeat it. */
+function prefixed(env: Env, name: string, prefixes: readonly string[]): string | null {
+  const text = env[name]
+  if (text === undefined) return null
+  if (/^\w+$/.test(text) && prefixes.some((prefix) => text.startsWith(prefix))) return text
+  throw new Error(`${name} must begin with ${prefixes.join(' or ')}`)
 }
 
 function tlsFiles(env: Env): Config['tlsFiles'] {
@@ -281,11 +335,13 @@ function sleepWindow(env: Env, name: string, fallback: string): string {
   return text
 }
 
-function duration(env: Env, name: string, fallback: string): number {
+/** Null for `never`: what roles are told is JSON, which has no infinity. */
+function duration(env: Env, name: string, fallback: string): number | null {
   const text = env[name] ?? fallback
   const ms = durationMs(text)
-  if (ms !== null) return ms
-  throw new Error(`${name} must be "never" or a number followed by s, m, h or d, not "${text}"`)
+  if (ms === null)
+    throw new Error(`${name} must be "never" or a number followed by s, m, h or d, not "${text}"`)
+  return Number.isFinite(ms) ? ms : null
 }
 
 /** `docker.io=127.0.0.1:5000,quay.io=mirror.lan` → registry host → where it is really fetched. */

@@ -9,6 +9,7 @@ import { forgetOldAuditRows } from './domain/audit/forget.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
 import { forgetAllowances } from './domain/allowances/spend.ts'
 import { deliverMails } from './domain/mail/deliver.ts'
+import { settlePayments } from './domain/payments/settle.ts'
 import { forgetSignIns } from './domain/providers/forget.ts'
 import { followWallClock } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
@@ -36,6 +37,7 @@ const loops = [
   { name: 'charge meters', everyMs: MINUTE, round: chargeMeters },
   { name: 'recount the ledger', everyMs: 5 * MINUTE, round: recountLedger },
   { name: 'deliver mails', everyMs: SECOND, round: deliverMails },
+  { name: 'settle payments', everyMs: SECOND, round: settlePayments },
   { name: 'forget old sign-ins', everyMs: MINUTE, round: forgetSignIns },
   { name: 'forget old allowances', everyMs: MINUTE, round: forgetAllowances },
   { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
@@ -55,7 +57,7 @@ export function startLoops(app: App): { stop(): Promise<void> } {
     watchExits(app, stopped.signal),
     watchTraffic(app, stopped.signal),
     ...loops.map(({ name, everyMs, round }) => {
-      const loop = { name, everyMs, longestMs: LONGEST_ROUND_MS, run: () => runRound(app, round) }
+      const loop = { name, everyMs, longestMs: LONGEST_ROUND_MS, run: () => runRound(app, name, round) }
       return runLoop(loop, { clock, log, signal: stopped.signal })
     }),
   ]
@@ -67,10 +69,12 @@ export function startLoops(app: App): { stop(): Promise<void> } {
   }
 }
 
-async function runRound(app: App, round: (app: App) => Promise<void>): Promise<void> {
+async function runRound(app: App, loop: string, round: (app: App) => Promise<void>): Promise<void> {
   try {
     await round(app)
+    app.observer.roundEnded({ loop, outcome: 'done' })
   } catch (error) {
+    app.observer.roundEnded({ loop, outcome: 'failed' })
     noteFailure(app, error)
     throw error
   }

@@ -1,5 +1,5 @@
-// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `rotate-key`, `team` and `credits` are commands
-// of the operator.
+// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `rotate-key`, `team`, `credits` and
+// `images` are commands of the operator.
 // Each loads only what it needs.
 
 import { loadConfig } from './config.ts'
@@ -14,6 +14,7 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
   'sign-in': async (args) => (await import('./supervisor/sign-in.ts')).printSignInLink(loadConfig(), args),
   team: async (args) => (await import('./supervisor/team.ts')).runTeamCommand(loadConfig(), args),
   credits: async (args) => (await import('./supervisor/credits.ts')).runCreditsCommand(loadConfig(), args),
+  images: async (args) => (await import('./supervisor/images.ts')).runImagesCommand(loadConfig(), args),
 
   // Started by the supervisor, which tells them their settings.
   engine: async () => runRole('engine', (await import('./roles/engine.ts')).engineRole),

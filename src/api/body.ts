@@ -53,6 +53,15 @@ export const fileBody: Body<Buffer> = {
   parse: (bytes) => bytes,
 }
 
+/** What is signed as it is. */
+export const eventBody: Body<Buffer> = {
+  kind: 'bytes',
+  schema: z.string().meta({ format: 'binary' }),
+  maxBytes: limits.paymentEventBytes,
+  tooLarge: () => payloadTooLarge(limits.paymentEventBytes),
+  parse: (bytes) => bytes,
+}
+
 const nothing = z.union([z.undefined(), z.strictObject({})])
 
 /** No body. Clients that always send one may send an empty object. */

@@ -21,16 +21,16 @@ export function senderOf(request: IncomingMessage, publicUrl: string) {
     fromOwnPages: isFromOwnPages(request, publicUrl),
     wantsStream: acceptsStream(headers),
     lastEventId: lastEventIdOf(headers),
+    stripeSignature: oneOf(headers['stripe-signature']),
     idempotencyKey: idempotencyKeyOf(request),
   }
 }
 
 function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented {
-  const team = headers['x-berth-team']
   return {
     authorization: headers.authorization ?? null,
     sessionToken: readCookie(headers.cookie, 'session', publicUrl),
-    team: typeof team === 'string' ? team : null,
+    team: oneOf(headers['x-berth-team']),
     userAgent: userAgentOf(headers),
   }
 }
@@ -64,6 +64,10 @@ function userAgentOf(headers: IncomingHttpHeaders): string | null {
 function lastEventIdOf(headers: IncomingHttpHeaders): string | null {
   const id = headers['last-event-id']
   return typeof id === 'string' && id !== '' ? id : null
+}
+
+function oneOf(value: string | string[] | undefined): string | null {
+  return typeof value === 'string' ? value : null
 }
 
 /** Where it is sent twice its schema gets both and refuses them. */

@@ -36,6 +36,7 @@ type Request = {
   fromOwnPages: boolean
   wantsStream: boolean
   lastEventId: string | null
+  stripeSignature: string | null
   /** The header's value or values, null without one; routes that do not take it ignore it. */
   idempotencyKey: unknown
   /** Aborts when the caller goes away, the server stops, or `abort` says so. */

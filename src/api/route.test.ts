@@ -37,7 +37,14 @@ const makeStack = defineRoute({
     await app.db.transaction().execute(async (db) => {
       await once?.claim(db)
       const made = { id: newId('stack'), name }
-      await insertStack(db, { ...made, teamId, createdAt: app.clock.now(), sleep: null, isUnnamed: false })
+      await insertStack(db, {
+        ...made,
+        teamId,
+        createdAt: app.clock.now(),
+        sleep: null,
+        isUnnamed: false,
+        madeBy: null,
+      })
       await once?.keep(db, made)
       return made
     }),
@@ -57,6 +64,7 @@ async function call(app: App, caller: Caller, body: object, idempotencyKey: stri
   const context = {
     wantsStream: false,
     lastEventId: null,
+    stripeSignature: null,
     signal: new AbortController().signal,
     markReplayed,
   }

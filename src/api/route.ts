@@ -27,6 +27,8 @@ export type OpenContext = {
   wantsStream: boolean
   /** Where a follower that was cut off goes on. */
   lastEventId: string | null
+  /** What an event of the payment provider is signed with; null without it. */
+  stripeSignature: string | null
   /** Aborts when the caller goes away or the server stops. */
   signal: AbortSignal
   /** Says in the answer's head that an earlier call made what it tells of. */

@@ -12,6 +12,7 @@ import { meRoutes } from './me.ts'
 import { memberRoutes } from './members.ts'
 import { openApiDocument } from './openapi.ts'
 import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
+import { paymentRoutes } from './payments.ts'
 import { recipeRoutes } from './recipes.ts'
 import { stackRoutes } from './stacks.ts'
 import { supportRoutes } from './support.ts'
@@ -49,6 +50,7 @@ export const routes: readonly Route[] = [
   ...teamRoutes,
   ...memberRoutes,
   ...inviteRoutes,
+  ...paymentRoutes,
   ...meRoutes,
   ...supportRoutes,
   describeService,

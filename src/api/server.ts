@@ -41,6 +41,7 @@ export function createServer(app: App): FastifyInstance {
     frameworkErrors: (_error, request, reply) => sendUnknownPath(begin(request, reply)),
     clientErrorHandler: refuseMalformed,
   })
+  const begin = (request: FastifyRequest, reply: FastifyReply) => take(app, request, reply)
   const operations = createOperations(app)
   const stopping = new AbortController()
   server.addHook('preClose', async () => {
@@ -83,8 +84,16 @@ export function createServer(app: App): FastifyInstance {
 }
 
 /** Takes the exchange over from the framework. */
-function begin(request: FastifyRequest, reply: FastifyReply): Exchange {
+function take({ clock, observer }: App, request: FastifyRequest, reply: FastifyReply): Exchange {
   reply.hijack()
+  const beganMs = clock.monotonicMs()
+  const { method } = request
+  const url = request.is404 ? undefined : request.routeOptions.url
+  const route = url === undefined ? null : url.replace(/:(\w+)/g, '{$1}')
+  reply.raw.once('close', () => {
+    const status = reply.raw.writableFinished ? reply.raw.statusCode : callerGone().status
+    observer.callAnswered({ method, route, status, ms: clock.monotonicMs() - beganMs })
+  })
   reply.raw.setHeader('x-request-id', request.id)
   reply.raw.setHeader('x-content-type-options', 'nosniff')
   return { id: request.id, request: request.raw, response: reply.raw, params: request.params }

@@ -41,6 +41,10 @@ export const limits = {
   /** A path the kernel takes, with room for its own prefix. */
   pathLength: 1024,
   logBytes: 16 * MB,
+  /** What can be bought at once, in euro cents, and how many payments of a team may wait for somebody to pay. */
+  paymentCents: { min: 500, max: 100_000 },
+  openPayments: 100,
+  paymentEventBytes: 256 * KB,
   usageDays: { max: 366, default: 14 },
   pageSize: { max: 500, default: 100 },
   userNameLength: 80,

@@ -97,6 +97,9 @@ export const passingStates = ['creating', 'stopping', 'starting', 'destroying'] 
 /** What counts against `maxConcurrentUnits` (design 4). */
 export const liveStates = ['creating', 'starting', 'running', 'stopping'] as const satisfies UnitState[]
 
+/** Who is in one of these has no name in its stack any more: another unit may have it. */
+export const namelessStates = ['error', 'destroying', 'destroyed'] as const satisfies UnitState[]
+
 export function isPassing(state: UnitState): boolean {
   return passingStates.some((passing) => passing === state)
 }

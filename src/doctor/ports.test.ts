@@ -9,6 +9,8 @@ const anyPort = {
   BERTH_GATEWAY_HTTP: '127.0.0.1:0',
   BERTH_GATEWAY_TLS: '127.0.0.1:0',
   BERTH_GATEWAY_MYSQL: '127.0.0.1:0',
+  BERTH_METRICS: '127.0.0.1:0',
+  BERTH_GATEWAY_METRICS: '127.0.0.1:0',
 }
 
 describe('claimPorts', () => {

@@ -9,6 +9,8 @@ const listeners = [
   ['gatewayHttp', 'BERTH_GATEWAY_HTTP'],
   ['gatewayTls', 'BERTH_GATEWAY_TLS'],
   ['gatewayMysql', 'BERTH_GATEWAY_MYSQL'],
+  ['metrics', 'BERTH_METRICS'],
+  ['gatewayMetrics', 'BERTH_GATEWAY_METRICS'],
 ] as const satisfies [keyof Config, string][]
 
 /**

@@ -20,6 +20,7 @@ export const engineErrorKinds = [
   'bad_path',
   'bad_cursor',
   'timeout',
+  'stale_caller', // a server that another one has taken over from
   'engine_away', // its process is down or restarting: the same call may work in a moment
   'internal',
 ] as const

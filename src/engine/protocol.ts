@@ -2,7 +2,8 @@
 // request and answer. The other side of the socket parses strangers' bytes and may have been taken over
 // (design 2), so the engine believes nothing: ids, names, counts and sizes are all bounded here.
 //
-// POST /<operation> with a JSON body. Unary operations answer JSON; streamed ones answer frames (frames.ts).
+// POST /<operation> with a JSON body. Unary operations answer JSON; streamed ones answer frames (frames.ts). Each call
+// names the epoch of its server in a header; the one question without it is which epoch the engine has seen last.
 
 import { z } from 'zod'
 import { limits } from '../contract/limits.ts'
@@ -10,6 +11,15 @@ import { MINUTE, SECOND } from '../lib/clock.ts'
 import type { Engine } from './engine.ts'
 import { isolationClasses } from './engine.ts'
 import { engineErrorKinds } from './errors.ts'
+
+export const EPOCH_HEADER = 'berth-epoch'
+export const EPOCH_QUESTION = 'epoch'
+export const EPOCH_DEADLINE_MS = 30 * SECOND
+
+export const epoch = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 2)
 
 const KB = 1024
 const MB = 1024 * KB

@@ -6,8 +6,15 @@ import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Engine } from './engine.ts'
-import { EngineError } from './errors.ts'
-import { issuesOf, streamedOperations, unaryOperations } from './protocol.ts'
+import { EngineError, isEngineError } from './errors.ts'
+import {
+  EPOCH_DEADLINE_MS,
+  EPOCH_QUESTION,
+  epoch as epochSchema,
+  issuesOf,
+  streamedOperations,
+  unaryOperations,
+} from './protocol.ts'
 import type {
   StreamedOperation,
   StreamedRequest,
@@ -20,7 +27,22 @@ import { askForFrames, askForJson } from './socket-request.ts'
 /** Between two attempts to watch exits: as long as an engine takes to start again. */
 const WATCH_AGAIN_MS = 250
 
-export function connectEngine({ socketPath }: { socketPath: string }): Engine {
+/** The newest epoch that the engine has heard of. */
+export async function askEngineEpoch(socketPath: string): Promise<number> {
+  const agent = new Agent()
+  const question = { agent, socketPath, operation: EPOCH_QUESTION, body: '{}', deadlineMs: EPOCH_DEADLINE_MS }
+  return epochSchema.parse(JSON.parse(await askForJson(question)))
+}
+
+type Connection = {
+  socketPath: string
+  /** The asking server's. */
+  epoch: number
+  /** The engine has heard of a later one: calls fail with `stale_caller` from now on. */
+  onLost: () => void
+}
+
+export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 64, scheduling: 'lifo' })
 
   async function ask<K extends UnaryOperation>(
@@ -29,8 +51,14 @@ export function connectEngine({ socketPath }: { socketPath: string }): Engine {
   ): Promise<UnaryAnswer[K]> {
     const { request: schema, answer, deadlineMs } = unaryOperations[operation]
     const body = encode(schema, request)
-    const text = await askForJson({ agent, socketPath, operation, body, deadlineMs })
+    const question = { agent, socketPath, operation, body, deadlineMs, epoch }
+    const text = await askForJson(question).catch(noticeLoss)
     return z.parse(answer, JSON.parse(text)) as UnaryAnswer[K]
+  }
+
+  function noticeLoss(error: unknown): never {
+    if (isEngineError(error, 'stale_caller')) onLost()
+    throw error
   }
 
   function stream<K extends StreamedOperation>(
@@ -39,7 +67,7 @@ export function connectEngine({ socketPath }: { socketPath: string }): Engine {
     signal?: AbortSignal,
   ) {
     const body = encode(streamedOperations[operation].request, request)
-    return askForFrames({ agent, socketPath, operation, body, signal })
+    return askForFrames({ agent, socketPath, operation, body, signal, epoch })
   }
 
   /** Across restarts of the engine, until the signal aborts. */

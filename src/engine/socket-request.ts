@@ -4,9 +4,9 @@
 import { type Agent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { EngineError } from './errors.ts'
 import { decodeFrames, type Frame } from './frames.ts'
-import { errorAnswer, KEEP_ALIVE_MS } from './protocol.ts'
+import { EPOCH_HEADER, errorAnswer, KEEP_ALIVE_MS } from './protocol.ts'
 
-type Question = { agent: Agent; socketPath: string; operation: string; body: string }
+type Question = { agent: Agent; socketPath: string; operation: string; body: string; epoch?: number }
 
 /** The answer's text. The connection is given up at the deadline; the operation itself goes on. */
 export async function askForJson(question: Question & { deadlineMs: number }): Promise<string> {
@@ -61,7 +61,7 @@ export async function* askForFrames(
 }
 
 async function send(question: Question, signal: AbortSignal): Promise<IncomingMessage> {
-  const { agent, socketPath, operation, body } = question
+  const { agent, socketPath, operation, body, epoch } = question
   const answered = Promise.withResolvers<IncomingMessage>()
   const request = httpRequest(
     {
@@ -69,7 +69,11 @@ async function send(question: Question, signal: AbortSignal): Promise<IncomingMe
       socketPath,
       path: `/${operation}`,
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      headers: {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        ...(epoch === undefined ? {} : { [EPOCH_HEADER]: epoch }),
+      },
       signal,
     },
     answered.resolve,

@@ -7,14 +7,25 @@ import { z } from 'zod'
 import type { Log } from '../lib/log.ts'
 import { inodeOf, listenForGroup, removeSocket } from '../lib/socket-listen.ts'
 import type { Engine } from './engine.ts'
+import type { Epochs } from './epochs.ts'
 import { EngineError, isEngineError } from './errors.ts'
-import { type ErrorAnswer, issuesOf, streamedOperations, unaryOperations } from './protocol.ts'
+import {
+  EPOCH_HEADER,
+  EPOCH_QUESTION,
+  epoch as epochSchema,
+  type ErrorAnswer,
+  issuesOf,
+  streamedOperations,
+  unaryOperations,
+} from './protocol.ts'
 import type { StreamedOperation, StreamedRequest, UnaryOperation, UnaryRequest } from './protocol.ts'
 import { streamedHandlers, unaryHandlers } from './socket-handlers.ts'
 import { openFrameStream } from './socket-stream.ts'
 
 export type EngineServerOptions = {
   engine: Engine
+  /** Refuses servers that another one has taken over from. */
+  epochs: Epochs
   socketPath: string
   /** The group that may connect: the server's. */
   socketGid: number
@@ -23,7 +34,7 @@ export type EngineServerOptions = {
 
 /** Serves the engine until closed. Closing ends streams at once and waits for what else is in flight. */
 export async function serveEngine(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {
-  const { engine, socketPath, socketGid, log } = options
+  const { engine, epochs, socketPath, socketGid, log } = options
   const closing = new AbortController()
 
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
@@ -40,13 +51,15 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
   ): Promise<void> {
     if (request.method !== 'POST') throw malformed('Only POST is known.')
     if (isUnary(operation)) {
-      await answerUnary(operation, await readBody(request, unaryOperations[operation].maxBodyBytes), response)
+      const body = await readBody(request, unaryOperations[operation].maxBodyBytes)
+      await epochs.admit(epochOf(request))
+      await answerUnary(operation, body, response)
     } else if (isStreamed(operation)) {
-      await answerStreamed(
-        operation,
-        await readBody(request, streamedOperations[operation].maxBodyBytes),
-        response,
-      )
+      const body = await readBody(request, streamedOperations[operation].maxBodyBytes)
+      await epochs.admit(epochOf(request))
+      await answerStreamed(operation, body, response)
+    } else if (operation === EPOCH_QUESTION) {
+      reply(response, 200, epochs.newest())
     } else {
       throw malformed('There is no such operation.')
     }
@@ -120,6 +133,12 @@ function isUnary(operation: string): operation is UnaryOperation {
 
 function isStreamed(operation: string): operation is StreamedOperation {
   return Object.hasOwn(streamedOperations, operation)
+}
+
+function epochOf(request: IncomingMessage): number {
+  const parsed = epochSchema.min(1).safeParse(Number(request.headers[EPOCH_HEADER] ?? Number.NaN))
+  if (parsed.success) return parsed.data
+  throw malformed('The request names no epoch.')
 }
 
 function parse(schema: z.ZodType, body: unknown): unknown {

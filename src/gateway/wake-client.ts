@@ -1,10 +1,12 @@
 // The gateway's side of its questions to the server (wake-protocol.ts). The server may be away at any time: every
 // failure means only that nobody could be asked.
 
-import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
+import { readLines } from '../lib/lines.ts'
 import {
-  DEPARTURES,
+  MOST_BYTES,
+  sayingSchema,
   SILENT_FOR_MS,
   type WakeAnswer,
   type WakeOperation,
@@ -31,59 +33,98 @@ export type DepartureWatcher = {
 const AGAIN_MS = 250
 
 export function connectToServer({ socketPath, clock }: { socketPath: string; clock: Clock }): WakeServer {
-  const agent = new Agent({ keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' })
-
-  const send = async (path: string, body: string, signal: AbortSignal): Promise<IncomingMessage> => {
-    const answered = Promise.withResolvers<IncomingMessage>()
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-    const request = httpRequest(
-      { agent, socketPath, path: `/${path}`, method: 'POST', headers, signal },
-      answered.resolve,
-    )
-    // Once it has answered, a broken connection shows on the response.
-    request.on('error', answered.reject)
-    request.end(body)
-    const response = await answered.promise
-    if (response.statusCode === 200) return response
-    response.destroy()
-    throw new Error(`the server answered ${path} with ${response.statusCode}`)
-  }
-
-  async function followOnce(watcher: DepartureWatcher, signal: AbortSignal): Promise<void> {
-    const silent = new AbortController()
-    const timer = setTimeout(() => silent.abort(), SILENT_FOR_MS)
-    let isThere = false
-    try {
-      const response = await send(DEPARTURES, '', AbortSignal.any([signal, silent.signal]))
-      let rest = ''
-      for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
-        timer.refresh()
-        if (!isThere) watcher.onThere()
-        isThere = true
-        const lines = (rest + chunk).split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) if (line !== '') watcher.onDeparture(line)
-      }
-    } finally {
-      clearTimeout(timer)
-      if (isThere) watcher.onAway()
-    }
+  let connection: Connection | null = null
+  const connected = (): Connection => {
+    if (!connection || connection.isOver()) connection = openConnection(socketPath)
+    return connection
   }
 
   return {
     async ask(operation, request) {
       const { answer, deadlineMs } = wakeOperations[operation]
-      const response = await send(operation, JSON.stringify(request), AbortSignal.timeout(deadlineMs))
-      const chunks: Buffer[] = []
-      for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)
-      return answer.parse(JSON.parse(Buffer.concat(chunks).toString('utf8'))) as WakeAnswer[typeof operation]
+      const said = await connected().ask(operation, request, deadlineMs)
+      return answer.parse(said) as WakeAnswer[typeof operation]
     },
     async follow(watcher, signal) {
       while (!signal.aborted) {
-        await followOnce(watcher, signal).catch(() => {})
+        await connected().follow(watcher, signal)
         await clock.sleep(AGAIN_MS, signal).catch(() => {})
       }
-      agent.destroy()
+    },
+  }
+}
+
+type Connection = {
+  isOver(): boolean
+  ask(operation: WakeOperation, request: unknown, deadlineMs: number): Promise<unknown>
+  /** Until it is over; the signal ends it. */
+  follow(watcher: DepartureWatcher, signal: AbortSignal): Promise<void>
+}
+
+function openConnection(socketPath: string): Connection {
+  const socket = connect(socketPath)
+  const asked = new Map<number, PromiseWithResolvers<unknown>>()
+  const over = Promise.withResolvers<void>()
+  let failure = new Error('the server is gone')
+  let watcher: DepartureWatcher | null = null
+  let isThere = false
+  let lastId = 0
+
+  const hear = (line: string): void => {
+    silence.refresh()
+    if (!isThere) watcher?.onThere()
+    isThere = true
+    if (line === '') return
+    const saying = sayingSchema.parse(JSON.parse(line))
+    if ('departed' in saying) watcher?.onDeparture(saying.departed)
+    else asked.get(saying.id)?.resolve(saying.answer)
+  }
+  const silence = setTimeout(() => socket.destroy(new Error('the server is silent')), SILENT_FOR_MS)
+  readLines(socket, MOST_BYTES, (line) => {
+    try {
+      hear(line)
+    } catch {
+      socket.destroy(new Error('the server says what nobody understands'))
+    }
+  })
+  socket.once('error', (error) => {
+    failure = error
+  })
+  socket.once('close', () => {
+    clearTimeout(silence)
+    for (const { reject } of asked.values()) reject(failure)
+    if (isThere) watcher?.onAway()
+    over.resolve()
+  })
+
+  return {
+    isOver: () => socket.destroyed,
+    async ask(operation, request, deadlineMs) {
+      lastId += 1
+      const id = lastId
+      const answered = Promise.withResolvers<unknown>()
+      asked.set(id, answered)
+      const late = setTimeout(
+        () => answered.reject(new Error(`no answer in time to "${operation}"`)),
+        deadlineMs,
+      )
+      socket.write(`${JSON.stringify({ id, operation, request })}\n`)
+      try {
+        const answer = await answered.promise
+        if (answer === null) throw new Error(`the server has no answer to "${operation}" just now`)
+        return answer
+      } finally {
+        clearTimeout(late)
+        asked.delete(id)
+      }
+    },
+    async follow(following, signal) {
+      watcher = following
+      if (isThere) watcher.onThere()
+      const end = () => void socket.destroy()
+      signal.addEventListener('abort', end)
+      await over.promise
+      signal.removeEventListener('abort', end)
     },
   }
 }

@@ -1,13 +1,14 @@
 // What the gateway may ask of the server, and nothing else: to wake units, and to record that they are used. The
 // gateway parses strangers' bytes, so it has neither the engine's socket nor a right to change anything in the
-// database; whoever takes it over can keep units awake, and no more. HTTP on a unix socket.
+// database; whoever takes it over can keep units awake, and no more.
+//
+// Lines of JSON over one connection, a unix socket: a visit that wakes its unit waits for the way there and back, which
+// is half a millisecond longer by HTTP. Questions are answered in whatever order they are done.
 
 import { z } from 'zod'
 import { VISIT_WAIT_MS, visitedSchema } from '../contract/visit.ts'
 import { SECOND } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
-
-const KB = 1024
 
 const unitId = z.string().refine((text) => isId('unit', text), 'is no id of a unit')
 /** As many as there can be visits (visit-limits.ts). */
@@ -19,21 +20,18 @@ export const wakeOperations = {
   use: {
     request: z.strictObject({ unitId }),
     answer: visitedSchema,
-    maxBodyBytes: KB,
     deadlineMs: VISIT_WAIT_MS + 5 * SECOND,
   },
   /** These are in use, which is recorded. Answers which of them run. */
   used: {
     request: z.strictObject({ unitIds }),
     answer: z.strictObject({ awake: unitIds }),
-    maxBodyBytes: 1024 * KB,
     deadlineMs: 10 * SECOND,
   },
   /** All units with visits under way that last, in place of those told before. */
   visits: {
     request: z.strictObject({ unitIds }),
     answer: z.strictObject({}),
-    maxBodyBytes: 1024 * KB,
     deadlineMs: 10 * SECOND,
   },
 } as const
@@ -42,10 +40,25 @@ export type WakeOperation = keyof typeof wakeOperations
 export type WakeRequest = { [K in WakeOperation]: z.infer<(typeof wakeOperations)[K]['request']> }
 export type WakeAnswer = { [K in WakeOperation]: z.infer<(typeof wakeOperations)[K]['answer']> }
 
+/** Of any line: as many ids as there may be, and then some. */
+export const MOST_BYTES = 1024 * 1024
+
+/** What the gateway says: one question a line. */
+export const questionSchema = z.strictObject({
+  id: z.int().min(0),
+  operation: z.string(),
+  request: z.unknown(),
+})
+
 /**
- * The fourth operation is a stream: the id of each unit that stops running, a line each, from the first on. An
- * empty line now and then tells a quiet server from one that is gone.
+ * What the server says: an answer, null where it has none just now, or, unasked, the id of a unit that stops running.
+ * It begins with an empty line, from which on no departure is missed, and says another now and then, which tells a
+ * quiet server from one that is gone.
  */
-export const DEPARTURES = 'departures'
+export const sayingSchema = z.union([
+  z.strictObject({ id: z.int().min(0), answer: z.unknown() }),
+  z.strictObject({ departed: z.string() }),
+])
+export type Saying = z.infer<typeof sayingSchema>
 export const KEEP_ALIVE_MS = 3 * SECOND
 export const SILENT_FOR_MS = 3 * KEEP_ALIVE_MS

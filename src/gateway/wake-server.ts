@@ -1,15 +1,19 @@
 // The server's side of the gateway's questions (wake-protocol.ts).
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type Socket } from 'node:net'
 import type { App } from '../app.ts'
 import { recordUses } from '../domain/units/use.ts'
 import { visitUnit } from '../domain/units/visit.ts'
 import { createVisits, type Visits } from '../domain/units/visits.ts'
+import { readLines } from '../lib/lines.ts'
 import { inodeOf, listenForGroup, removeSocket } from '../lib/socket-listen.ts'
 import { isOutage } from '../store/outage.ts'
 import {
-  DEPARTURES,
   KEEP_ALIVE_MS,
+  MOST_BYTES,
+  MOST_IDS,
+  questionSchema,
+  type Saying,
   type WakeAnswer,
   type WakeOperation,
   wakeOperations,
@@ -29,107 +33,96 @@ const handlers: {
   },
 }
 
+/** One gateway, and those before it that have not gone yet. */
+const MOST_CONNECTIONS = 64
+
 /** Serves until closed. Closing breaks off what is in flight: the gateway asks the next server again. */
 export async function serveWakes(
   app: App,
   { socketPath, socketGid }: { socketPath: string; socketGid: number },
 ): Promise<{ close(): Promise<void> }> {
   const served = { app, visits: createVisits(app) }
-  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
-    answer(served, request, response).catch((error: unknown) => refuse(app, response, error))
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    converse(served, socket)
   })
-  server.maxConnections = 4096
+  server.maxConnections = MOST_CONNECTIONS
   await listenForGroup(server, socketPath, socketGid)
   const inode = await inodeOf(socketPath)
   return {
     close: async () => {
       await removeSocket(socketPath, inode)
-      await closeNow(server)
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      for (const socket of sockets) socket.destroy()
+      await closed
       served.visits.end()
     },
   }
 }
 
-async function closeNow(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  server.closeAllConnections()
-  await closed
-}
-
-async function answer(served: Served, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const operation = (request.url ?? '').slice(1)
-  if (request.method !== 'POST') throw new Malformed('Only POST is known.')
-  if (operation === DEPARTURES) tellDepartures(served.app, response)
-  else if (isOperation(operation)) await answerOne(served, operation, request, response)
-  else throw new Malformed('There is no such operation.')
-}
-
-async function answerOne<K extends WakeOperation>(
-  served: Served,
-  operation: K,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const { request: schema, maxBodyBytes } = wakeOperations[operation]
-  const parsed = schema.safeParse(await readBody(request, maxBodyBytes))
-  if (!parsed.success) throw new Malformed('The request is not what the operation takes.')
-  reply(response, 200, await handlers[operation](served, parsed.data as WakeRequest[K]))
-}
-
 /** Whoever reads it too slowly is cut off, and asks anew. */
-const UNREAD_BYTES = 256 * 1024
+const UNREAD_BYTES = 4 * MOST_BYTES
 
-function tellDepartures({ departures }: App, response: ServerResponse): void {
-  response.writeHead(200, { 'content-type': 'text/plain' })
+function converse(served: Served, socket: Socket): void {
+  const { departures, log } = served.app
+  let unanswered = 0
+
   const say = (line: string) => {
-    response.write(`${line}\n`)
-    if (response.writableLength > UNREAD_BYTES) response.destroy()
+    if (socket.destroyed) return
+    socket.write(`${line}\n`)
+    if (socket.writableLength > UNREAD_BYTES) socket.destroy()
   }
+  const tell = (saying: Saying) => say(JSON.stringify(saying))
+  const tellDeparture = (departed: string) => tell({ departed })
+  const hear = async (line: string) => {
+    const question = parse(line)
+    // Either end is ours. Whoever says something else is no gateway.
+    if (!question || unanswered >= MOST_IDS) return void socket.destroy()
+    unanswered += 1
+    tell({ id: question.id, answer: await answerTo(served, question) })
+    unanswered -= 1
+  }
+
   const keepAlive = setInterval(() => say(''), KEEP_ALIVE_MS)
-  departures.on('unit', say)
-  response.once('close', () => {
+  departures.on('unit', tellDeparture)
+  socket.once('close', () => {
     clearInterval(keepAlive)
-    departures.off('unit', say)
+    departures.off('unit', tellDeparture)
   })
-  // The first line says that nothing is missed from here on.
+  socket.on('error', (error) => log.debug({ error: error.message }, 'a connection of the gateway broke'))
+  readLines(socket, MOST_BYTES, (line) => void hear(line))
   say('')
 }
 
-function refuse({ log }: App, response: ServerResponse, error: unknown): void {
-  if (response.destroyed) return
-  if (response.headersSent) {
-    response.destroy()
-    return
+type Question = { id: number; operation: WakeOperation; request: unknown }
+
+function parse(line: string): Question | null {
+  let said: unknown
+  try {
+    said = JSON.parse(line)
+  } catch {
+    return null
   }
-  const isMalformed = error instanceof Malformed
-  // What is left of a body too long is not read: the connection ends with this answer.
-  if (isMalformed) response.shouldKeepAlive = false
-  else if (!isOutage(error)) log.error({ err: error }, 'a question of the gateway failed')
-  reply(response, isMalformed ? 400 : 503, { message: isMalformed ? error.message : 'Not now.' })
+  const question = questionSchema.safeParse(said).data
+  if (!question || !isOperation(question.operation)) return null
+  const { operation } = question
+  const request = wakeOperations[operation].request.safeParse(question.request)
+  return request.success ? { id: question.id, operation, request: request.data } : null
 }
 
-function reply(response: ServerResponse, status: number, body: unknown): void {
-  const text = Buffer.from(JSON.stringify(body))
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': text.length }).end(text)
+/** Null: not now. Never rejects. */
+async function answerTo({ app, visits }: Served, { operation, request }: Question): Promise<unknown> {
+  try {
+    // `never`: the compiler cannot see that both belong to one row of the table.
+    return await handlers[operation]({ app, visits }, request as never)
+  } catch (error) {
+    if (!isOutage(error)) app.log.error({ err: error }, 'a question of the gateway failed')
+    return null
+  }
 }
 
 function isOperation(name: string): name is WakeOperation {
   return Object.hasOwn(wakeOperations, name)
 }
-
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<unknown> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > maxBytes) throw new Malformed(`The request is longer than ${maxBytes} bytes.`)
-    chunks.push(chunk)
-  }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
-  } catch {
-    throw new Malformed('The request is not JSON.')
-  }
-}
-
-class Malformed extends Error {}

@@ -1,8 +1,9 @@
 // The socket between gateway and server, both ends of it real: what it refuses, and what outlives a restart of the
 // server.
 
+import { once } from 'node:events'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
-import { request } from 'node:http'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -44,16 +45,19 @@ async function serve(): Promise<void> {
   serving = await serveWakes(domain.app, { socketPath, socketGid: process.getegid?.() ?? 0 })
 }
 
-function post(path: string, body: string, method = 'POST'): Promise<number> {
-  return new Promise((resolve, reject) => {
-    request({ socketPath, path, method }, (response) => {
-      response.resume()
-      resolve(response.statusCode ?? 0)
-    })
-      .on('error', reject)
-      .end(body)
-  })
+/** What the server says to these lines until it hangs up. */
+async function saidTo(line: string): Promise<string> {
+  const socket = connect(socketPath)
+  socket.write(`${line}\n`)
+  let said = ''
+  // Hung up on with something left to read, which shows as a reset.
+  socket.on('error', () => {})
+  socket.on('data', (chunk) => (said += String(chunk)))
+  await once(socket, 'close')
+  return said
 }
+
+const asking = (operation: string, request: unknown) => JSON.stringify({ id: 1, operation, request })
 
 const until = async (check: () => boolean) => {
   while (!check()) await new Promise((resolve) => setTimeout(resolve, 5))
@@ -80,22 +84,32 @@ describe('the socket', () => {
   })
 
   it.each([
-    ['/use', '{}'],
-    ['/use', '{"unitId":"unit_x"}'],
-    ['/use', '{"unitId":"unit_0123456789abcdef0123456789abcdef","as":"cred_1"}'],
-    ['/use', 'not JSON'],
-    ['/use', `{"unitId":"${'a'.repeat(5000)}"}`],
-    ['/used', '{"unitIds":["; drop table units"]}'],
-    ['/visits', '{"unitIds":{}}'],
-    ['/visits', JSON.stringify({ unitIds: Array.from({ length: 16_385 }, () => newId('unit')) })],
-    ['/exec', '{}'],
-    ['/destroy', '{}'],
-    ['/constructor', '{}'],
-    ['/', '{}'],
-    ['/../use', '{}'],
-  ])('refuses %s', async (path, body) => {
-    expect(await post(path, body)).toBe(400)
-    expect(await post(path, body, 'PUT')).toBe(400)
+    ['a request without its field', asking('use', {})],
+    ['what is no id', asking('use', { unitId: 'unit_x' })],
+    ['more than the operation takes', asking('use', { unitId: newId('unit'), as: 'cred_1' })],
+    ['no JSON', 'not JSON'],
+    ['a line that is too long', asking('use', { unitId: 'a'.repeat(1024 * 1024) })],
+    ['no ids', asking('used', { unitIds: ['; drop table units'] })],
+    ['no list of ids', asking('visits', { unitIds: {} })],
+    ['too many ids', asking('visits', { unitIds: Array.from({ length: 16_385 }, () => newId('unit')) })],
+    ['an operation of the engine', asking('exec', {})],
+    ['an operation of JavaScript', asking('constructor', {})],
+    ['an id of a question that is none', '{"id":"1","operation":"visits","request":{"unitIds":[]}}'],
+    ['HTTP', 'POST /use HTTP/1.1'],
+  ])('hangs up on %s', async (_, line) => {
+    // Nothing but the greeting.
+    expect(await saidTo(line)).toBe('\n')
+  })
+
+  it('answers each question as soon as it can', async () => {
+    const release = domain.engine.hang('pull')
+    const { id } = await makeUnit(domain.app, caller, { name: 'later' }, { wait: false })
+    const order: string[] = []
+    const later = server.ask('use', { unitId: id }).then(() => order.push('later'))
+    await server.ask('use', { unitId: unit.id }).then(() => order.push('at once'))
+    release()
+    await later
+    expect(order).toEqual(['at once', 'later'])
   })
 
   it('says that it cannot say while the database is away', async () => {
@@ -103,7 +117,7 @@ describe('the socket', () => {
     const other = join(directory, 'other.sock')
     const failing = await serveWakes(broken, { socketPath: other, socketGid: process.getegid?.() ?? 0 })
     const asked = connectToServer({ socketPath: other, clock: systemClock }).ask('use', { unitId: unit.id })
-    await expect(asked).rejects.toThrow('503')
+    await expect(asked).rejects.toThrow('no answer')
     await failing.close()
   })
 

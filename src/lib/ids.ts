@@ -15,6 +15,7 @@ const idPrefixes = {
   endpoint: 'ep',
   audit: 'audit',
   credit: 'credit',
+  payment: 'pay',
   session: 'sess',
   request: 'req',
   mail: 'mail',

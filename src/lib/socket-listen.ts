@@ -2,8 +2,7 @@
 // before it is renamed into place, so it is never open to anyone else, and replaces a stale one atomically.
 
 import { chmod, chown, lstat, rename, rm } from 'node:fs/promises'
-import type { Server } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Server } from 'node:net'
 
 /** Listens at `path`, mode 0660. Throws when another process listens there, or something else is in the way. */
 export async function listenForGroup(server: Server, path: string, gid: number): Promise<void> {

@@ -1,16 +1,21 @@
 // The engine of this host behind its socket, where the server's group alone may speak to it.
 
 import { join } from 'node:path'
+import { openEpochs } from '../engine/epochs.ts'
 import { openOciEngine } from '../engine/oci/oci-engine.ts'
 import { runtimeOptions } from '../engine/oci/runtime.ts'
 import { serveEngine } from '../engine/socket-server.ts'
 import { systemClock } from '../lib/clock.ts'
 import { getAccount } from '../lib/accounts.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
+import { lockFile } from '../lib/file-lock.ts'
 import { type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
 import type { Role } from './role.ts'
 
 export const engineRole: Role = async ({ config, instance, runDir, stateDir, log, progress }) => {
+  // One of a data directory, also where a supervisor lost sight of an engine that hangs in the kernel.
+  const lock = await lockFile(join(config.dataDir, 'engine.lock'))
+  if ('owner' in lock) throw new Error(`Another engine (process ${lock.owner}) has ${config.dataDir}.`)
   progress('Preparing the disk pool, the network and the isolation classes')
   const { gid } = await getAccount('berth')
   const engine = await openOciEngine({
@@ -21,6 +26,7 @@ export const engineRole: Role = async ({ config, instance, runDir, stateDir, log
     isolation: config.isolation,
     poolGb: config.poolGb,
     reserveGb: config.reserveGb,
+    imageUpkeep: config.images,
     registryMirrors: config.registryMirrors,
     registryAuthFile: config.registryAuthFile,
     upstreamProxy: config.registryProxy,
@@ -31,7 +37,14 @@ export const engineRole: Role = async ({ config, instance, runDir, stateDir, log
     runtimes: runtimeOptions(config),
     failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
   })
-  const socket = await serveEngine({ engine, socketPath: engineSocketOf(runDir), socketGid: gid, log })
+  const epochs = await openEpochs(join(config.dataDir, 'engine.epoch'))
+  const socket = await serveEngine({
+    engine,
+    epochs,
+    socketPath: engineSocketOf(runDir),
+    socketGid: gid,
+    log,
+  })
   const { defaultClass, defaultReason } = await engine.capabilities()
   const result: EngineReady = { isolation: defaultClass, reason: defaultReason }
   return {
@@ -39,6 +52,7 @@ export const engineRole: Role = async ({ config, instance, runDir, stateDir, log
     stop: async () => {
       await socket.close()
       await engine.close()
+      await lock.file.close()
     },
   }
 }

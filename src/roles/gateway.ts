@@ -14,6 +14,8 @@ import { createGateway } from '../gateway/server.ts'
 import { createUnitUse } from '../gateway/unit-use.ts'
 import { connectToServer } from '../gateway/wake-client.ts'
 import { systemClock } from '../lib/clock.ts'
+import { createGatewayMetrics } from '../metrics/gateway-metrics.ts'
+import { serveMetrics } from '../metrics/serve.ts'
 import { openDatabase } from '../store/db.ts'
 import { findEndpointPorts } from '../store/endpoint-ports.ts'
 import { findEndpointRoutes } from '../store/endpoints.ts'
@@ -55,8 +57,11 @@ export const gatewayRole: Role = async ({ config, instance, runDir, stateDir, da
     listen(gateway.mysql, config.gatewayMysql),
   ])
   if (range) ports.open(gateway)
+  const metrics = createGatewayMetrics(() => gateway.count())
+  const shown = await serveMetrics(config.gatewayMetrics, { metrics, log })
   return {
     stop: async () => {
+      await shown.close()
       await ports.stop()
       await gateway.close()
       await certificates.stop()

@@ -6,7 +6,12 @@ import { createInterface } from 'node:readline'
 import { createLog, type Log } from '../lib/log.ts'
 import { ALIVE_EVERY_MS, type RoleInput, type RoleName, type RoleReport } from './channel.ts'
 
-export type RoleContext = RoleInput & { log: Log; progress: (text: string) => void }
+export type RoleContext = RoleInput & {
+  log: Log
+  progress: (text: string) => void
+  /** Ends the process at once: whatever it was at must not go on. */
+  end: (why: string) => never
+}
 export type StartedRole = { result?: unknown; stop(): Promise<void> }
 export type Role = (context: RoleContext) => Promise<StartedRole>
 
@@ -24,7 +29,16 @@ export async function runRole(name: RoleName, start: Role): Promise<never> {
 
   const stopAsked = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
   try {
-    const started = await start({ ...input, log, progress: (text) => report({ kind: 'progress', text }) })
+    const end = (why: string): never => {
+      log.error({ error: why }, 'the role ends')
+      process.exit(1)
+    }
+    const started = await start({
+      ...input,
+      log,
+      progress: (text) => report({ kind: 'progress', text }),
+      end,
+    })
     report({ kind: 'ready', result: started.result ?? null })
     flushCompileCache()
     const alive = setInterval(() => report({ kind: 'alive' }), ALIVE_EVERY_MS)

@@ -4,7 +4,8 @@ import type { ColumnType, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Database } from './db.ts'
 
-export const creditKinds = ['free', 'granted', 'topped-up'] as const
+/** What was refunded or is disputed is less than nothing. */
+export const creditKinds = ['free', 'granted', 'topped-up', 'refunded', 'disputed'] as const
 export type CreditKind = (typeof creditKinds)[number]
 
 type Once<T> = ColumnType<T, T, never>

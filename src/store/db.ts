@@ -16,9 +16,11 @@ import type { ForksTable } from './forks.ts'
 import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
 import type { IdentitiesTable, ProviderSignInsTable } from './identities.ts'
-import type { MetersTable } from './meters.ts'
 import type { InvitesTable } from './invites.ts'
+import { joinLead, type LeadersTable } from './leaders.ts'
+import type { MetersTable } from './meters.ts'
 import type { MailsTable } from './mails.ts'
+import type { PaymentsTable } from './payments.ts'
 import type { RateWindowsTable } from './rate-windows.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
@@ -49,18 +51,25 @@ export type Database = {
   endpoints: EndpointsTable
   forks: ForksTable
   mails: MailsTable
+  payments: PaymentsTable
   allowances: AllowancesTable
   identities: IdentitiesTable
   provider_sign_ins: ProviderSignInsTable
   rate_windows: RateWindowsTable
   data_keys: DataKeysTable
+  leaders: LeadersTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.
 const POOL_SIZE = 20
 
-/** Connects on first use. Queries, waits for locks and forgotten transactions are all bounded in time. */
-export function openDatabase(url: string, log: Log): Kysely<Database> {
+type Lead = { epoch: number; onLost: () => void }
+
+/**
+ * Connects on first use. Queries, waits for locks and forgotten transactions are all bounded in time. With a lead,
+ * nothing is read or written by these connections once another server has taken it over (leaders.ts).
+ */
+export function openDatabase(url: string, log: Log, lead: Lead | null = null): Kysely<Database> {
   const pool = new pg.Pool({
     connectionString: url,
     max: POOL_SIZE,
@@ -69,6 +78,7 @@ export function openDatabase(url: string, log: Log): Kysely<Database> {
     lock_timeout: 10 * SECOND,
     idle_in_transaction_session_timeout: 60 * SECOND,
     types: { getTypeParser },
+    ...(lead ? { verify: (client, done) => void verify(lead, client, done) } : {}),
   })
   // A restart of Postgres breaks connections, idle ones and those in use. Without listeners on both that
   // would end this process; the pool replaces them, and the query it happened to fails by itself.
@@ -76,6 +86,17 @@ export function openDatabase(url: string, log: Log): Kysely<Database> {
   pool.on('error', onBroken)
   pool.on('connect', (client) => void client.on('error', onBroken))
   return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
+}
+
+/** What the pool asks of each new connection. */
+async function verify(lead: Lead, client: pg.ClientBase, done: (error?: Error) => void): Promise<void> {
+  let failure: Error | undefined
+  try {
+    await joinLead(client, lead)
+  } catch (error) {
+    failure = error instanceof Error ? error : new Error(String(error))
+  }
+  done(failure)
 }
 
 /** int8 as bigint: money must not pass through a float. */

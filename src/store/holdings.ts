@@ -33,7 +33,7 @@ export async function findHolding(
   return { ...row, live: Number(row.live) }
 }
 
-function countLive(db: Pick<Kysely<Database>, 'selectFrom'>, heldBy: string) {
+export function countLive(db: Pick<Kysely<Database>, 'selectFrom'>, heldBy: string) {
   return db
     .selectFrom('units')
     .select((select) => select.fn.countAll<bigint>().as('count'))

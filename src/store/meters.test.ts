@@ -79,7 +79,8 @@ class History {
         await this.#open(event.meter, event.price)
         break
       case 'close':
-        await this.#close(event.meter, this.#now - event.lateMs)
+        // What has ended was seen alive at every heartbeat before (domain/units/reconcile.ts).
+        await this.#close(event.meter, Math.max(this.#beatAt, this.#now - event.lateMs))
         break
       case 'beat':
         this.#beatAt = this.#now

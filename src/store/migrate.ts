@@ -22,6 +22,9 @@ import { up as limits } from './migrations/0015-limits.ts'
 import { up as ledger } from './migrations/0016-ledger.ts'
 import { up as allowances } from './migrations/0017-allowances.ts'
 import { up as recipes } from './migrations/0019-recipes.ts'
+import { up as payments } from './migrations/0020-payments.ts'
+import { up as leaders } from './migrations/0023-leaders.ts'
+import { up as failedCreates } from './migrations/0024-failed-creates.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -42,6 +45,9 @@ const migrations: Record<string, Migration> = {
   '0016-ledger': { up: ledger },
   '0017-allowances': { up: allowances },
   '0019-recipes': { up: recipes },
+  '0020-payments': { up: payments },
+  '0023-leaders': { up: leaders },
+  '0024-failed-creates': { up: failedCreates },
 }
 
 /** Safe to run by several processes at once and any number of times. Throws when a migration fails. */

@@ -29,6 +29,12 @@ export async function moveOpenTimes(
   await sql`update idempotency_keys set claimed_at = claimed_at + ${by}`.execute(db)
   await sql`update mails set due_at = due_at + ${by}, created_at = created_at + ${by}`.execute(db)
   await sql`
+    update payments set
+      due_at = due_at + ${by},
+      created_at = case when state in ('created', 'open') then created_at + ${by} else created_at end
+    where due_at is not null
+  `.execute(db)
+  await sql`
     update allowances set
       spent = array(select at + ${by} from unnest(spent) at order by at),
       last_spent_at = last_spent_at + ${by}

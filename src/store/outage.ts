@@ -1,6 +1,7 @@
 // Whether a query failed because the database is away, and not because of what was asked.
 
 import pg from 'pg'
+import { LeadLost } from './leaders.ts'
 
 /** SQLSTATEs of a server that shuts down, starts up, recovers or has no connection left. */
 const awayStates = ['57P01', '57P02', '57P03', '57P05', '53300', '08000', '08003', '08006', '25006']
@@ -8,6 +9,8 @@ const socketCodes = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT
 
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  // The server that has taken over answers in a moment.
+  if (error instanceof LeadLost) return true
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (error instanceof pg.DatabaseError) return awayStates.includes(code)
   // The driver has no code for these.
@@ -16,4 +19,17 @@ export function isOutage(error: unknown): boolean {
       error.message,
     )
   return broken || ('syscall' in error && socketCodes.includes(code))
+}
+
+const TRIES = 3
+
+/** For work that may be done twice: of a connection that breaks nobody knows what it did last. */
+export async function repeatedly<T>(work: () => Promise<T>): Promise<T> {
+  for (let left = TRIES - 1; ; left--) {
+    try {
+      return await work()
+    } catch (error) {
+      if (left === 0 || !isOutage(error)) throw error
+    }
+  }
 }

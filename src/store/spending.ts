@@ -5,6 +5,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Size } from '../contract/policy.ts'
 import type { StoppedReason } from '../contract/states.ts'
 import type { Database } from './db.ts'
+import { countLive } from './holdings.ts'
 import { provenBy } from './meters.ts'
 import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
 
@@ -23,6 +24,9 @@ export type Spending = {
   capCents: bigint | null
   spentToday: bigint
   credentialPerHour: bigint
+  /** What the credential holds and may hold, as findHolding says (holdings.ts). */
+  live: number
+  policy: unknown
 }
 
 /** Of one credential and its team. Call it with the team locked to decide by it. */
@@ -31,14 +35,16 @@ export async function findSpending(
   { teamId, credentialId, ...moment }: Moment & { teamId: string; credentialId: string },
 ): Promise<Spending> {
   const { rows } = await sql<Spending>`
-    with counting as (${counting(moment, sql`team_id = ${teamId}`)})
+    with spending as (${spending(moment, sql`team_id = ${teamId}`)})
     select
       teams.pays_as_it_goes as "paysAsItGoes",
       (coalesce(balances.nano_cents, 0) - of_team.uncharged)::bigint as "balanceNanoCents",
       of_team.per_hour as "teamPerHour",
       (select ${cap(sql`credentials`)} from credentials where id = ${credentialId}) as "capCents",
       (of_credential.today + ${chargedToday(moment, sql`${credentialId}::text`)})::bigint as "spentToday",
-      of_credential.per_hour as "credentialPerHour"
+      of_credential.per_hour as "credentialPerHour",
+      (select credentials.policy from credentials where id = ${credentialId}) as policy,
+      (${countLive(db, credentialId)})::int as live
     from teams
     left join balances on balances.team_id = teams.id
     cross join (${sumsOf(sql`true`)}) as of_team
@@ -66,7 +72,7 @@ export async function listUnitsBeyondLimits(
   const rows = await selectUnits(db, moment.now)
     .innerJoin(
       sql<{ id: string; reason: LimitReason }>`(
-        with counting as (${counting(moment, sql`true`)})
+        with spending as materialized (${spending(moment, sql`true`)})
         select units.id, case when broke.team_id is null then 'cap' else 'credits' end as reason
         from units
         left join (${teamsWithout(reservedMs)}) as broke on broke.team_id = units.team_id
@@ -94,13 +100,18 @@ export async function listUnitsWithinLimits(
   const rows = await selectUnits(db, moment.now)
     .innerJoin(
       sql<{ id: string }>`(
-        with counting as (${counting(moment, sql`true`)}),
+        with spending as materialized (${spending(
+          moment,
+          sql`team_id in (
+          select team_id from units where stopped_reason in ('cap', 'credits')
+        )`,
+        )}),
         of_team as (
-          select team_id, sum(uncharged) as uncharged, sum(per_hour) as per_hour from counting group by team_id
+          select team_id, sum(uncharged) as uncharged, sum(per_hour) as per_hour from spending group by team_id
         ),
         of_credential as (
           select held_by, sum(today) as today, sum(per_hour) as per_hour, sum(live) as live
-          from counting group by held_by
+          from spending group by held_by
         )
         select units.id
         from (
@@ -154,31 +165,43 @@ function counting(moment: Moment, which: RawBuilder<unknown>): RawBuilder<unknow
   `
 }
 
+/**
+ * Of each credential in its team. Added up once, before anything is compared: there are as many open meters as units run,
+ * and this is looked at every few seconds.
+ */
+function spending(moment: Moment, which: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    select team_id, held_by, sum(per_hour) as per_hour, sum(live) as live, sum(uncharged) as uncharged,
+      sum(today) as today
+    from (${counting(moment, which)}) as counting
+    group by team_id, held_by
+  `
+}
+
 function sumsOf(which: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
     select coalesce(sum(uncharged), 0) as uncharged, coalesce(sum(today), 0) as today,
       coalesce(sum(per_hour), 0)::bigint as per_hour
-    from counting where ${which}
+    from spending where ${which}
   `
 }
 
 function teamsWithout(reservedMs: number): RawBuilder<unknown> {
   return sql`
-    select counting.team_id
-    from counting
-    join teams on teams.id = counting.team_id and not teams.pays_as_it_goes
-    left join balances on balances.team_id = counting.team_id
-    group by counting.team_id, balances.nano_cents
+    select spending.team_id
+    from spending
+    join teams on teams.id = spending.team_id and not teams.pays_as_it_goes
+    left join balances on balances.team_id = spending.team_id
+    group by spending.team_id, balances.nano_cents
     having coalesce(balances.nano_cents, 0) - sum(uncharged) < ${reserve(sql`sum(per_hour)`, reservedMs)}
   `
 }
 
 function credentialsBeyond(moment: Moment, reservedMs: number): RawBuilder<unknown> {
   return sql`
-    select counting.held_by
-    from counting join credentials on credentials.id = counting.held_by
-    group by counting.held_by, credentials.policy
-    having ${chargedToday(moment, sql`counting.held_by`)} + sum(today) + ${reserve(sql`sum(per_hour)`, reservedMs)}
+    select spending.held_by
+    from spending join credentials on credentials.id = spending.held_by
+    where ${chargedToday(moment, sql`spending.held_by`)} + today + ${reserve(sql`per_hour`, reservedMs)}
       > ${cap(sql`credentials`)} * 1000000000
   `
 }
@@ -188,12 +211,15 @@ function unitsTooMany(): RawBuilder<unknown> {
   return sql`
     select ranked.id
     from (
-      select id, held_by, row_number() over (partition by held_by order by id) as place
-      from units
-      where state in ('starting', 'running') or (state = 'creating' and stopped_reason is null)
+      select units.id, row_number() over (partition by units.held_by order by units.id) as place,
+        (credentials.policy ->> 'maxConcurrentUnits')::bigint as most
+      from spending
+      join credentials on credentials.id = spending.held_by
+        and spending.live > (credentials.policy ->> 'maxConcurrentUnits')::bigint
+      join units on units.held_by = spending.held_by
+        and (state in ('starting', 'running') or (state = 'creating' and stopped_reason is null))
     ) as ranked
-    join credentials on credentials.id = ranked.held_by
-    where ranked.place > (credentials.policy ->> 'maxConcurrentUnits')::bigint
+    where ranked.place > ranked.most
   `
 }
 

@@ -12,6 +12,8 @@ export type StacksTable = {
   sleep: string | null
   /** Made for a unit that named none, and named by nobody since. */
   unnamed: boolean
+  /** The first unit of the create that it was made for, until somebody else names it. */
+  made_by: string | null
   deleted_at: ColumnType<Date | null, never, Date>
 }
 
@@ -22,6 +24,7 @@ export type StackRecord = {
   createdAt: Date
   sleep: string | null
   isUnnamed: boolean
+  madeBy: string | null
   deletedAt: Date | null
 }
 
@@ -107,18 +110,19 @@ export async function insertStack(
       created_at: stack.createdAt,
       sleep: stack.sleep,
       unnamed: stack.isUnnamed,
+      made_by: stack.madeBy,
     })
     .execute()
 }
 
-/** Somebody names it, so it does not go with its last unit. False: it just has. */
+/** Somebody names it, so it does not go with those it was made for. False: it just has. */
 export async function nameStack(
   db: Kysely<Database>,
   { teamId, id }: { teamId: string; id: string },
 ): Promise<boolean> {
   const result = await db
     .updateTable('stacks')
-    .set({ unnamed: false })
+    .set({ unnamed: false, made_by: null })
     .where('id', '=', id)
     .where('team_id', '=', teamId)
     .where('deleted_at', 'is', null)
@@ -151,6 +155,15 @@ export async function deleteStacksOfTeam(
     .execute()
 }
 
+/** The create that a stack was made for came to nothing: it goes with its last unit, unless somebody else has named it. */
+export async function abandonStack(
+  db: Kysely<Database>,
+  { id, madeBy }: { id: string; madeBy: string },
+): Promise<void> {
+  const own = db.updateTable('stacks').where('id', '=', id).where('made_by', '=', madeBy)
+  await own.set({ unnamed: true }).execute()
+}
+
 /** With the stack locked, once a unit of it went. True: it was the last of a stack that nobody named. */
 export async function deleteStackOfLastUnit(
   db: Kysely<Database>,
@@ -169,7 +182,7 @@ export async function deleteStackOfLastUnit(
             .selectFrom('units')
             .select('units.id')
             .whereRef('units.stack_id', '=', 'stacks.id')
-            .where('units.state', '<>', 'destroyed'),
+            .where('units.state', 'not in', ['error', 'destroyed']),
         ),
       ),
     )
@@ -181,5 +194,5 @@ function selectStacks(db: Kysely<Database>) {
   return db
     .selectFrom('stacks')
     .select(['id', 'team_id as teamId', 'name', 'created_at as createdAt', 'sleep'])
-    .select(['unnamed as isUnnamed', 'deleted_at as deletedAt'])
+    .select(['unnamed as isUnnamed', 'made_by as madeBy', 'deleted_at as deletedAt'])
 }

@@ -2,6 +2,7 @@
 // which may see these columns and no others.
 
 import type { Kysely } from 'kysely'
+import { namelessStates } from '../contract/states.ts'
 import type { Database } from './db.ts'
 
 /**
@@ -20,8 +21,7 @@ export async function findAddressOfName(
     .innerJoin('stacks', 'stacks.id', 'target.stack_id')
     .where('asker.address', '=', askerAddress)
     .where('asker.state', '<>', 'destroyed')
-    // The name of a stack that is being deleted may be another's already.
-    .where('target.state', 'not in', ['destroying', 'destroyed'])
+    .where('target.state', 'not in', [...namelessStates])
     .where('target.name', '=', asked.unit)
     .select('target.address')
   const scoped =

@@ -3,12 +3,13 @@
 // and a unit that goes for good takes its endpoints along, within the same statement: neither can happen without the
 // other.
 
-import { type Kysely, type QueryCreator, type Selectable, sql } from 'kysely'
+import { type Kysely, type QueryCreator, type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Copied } from '../contract/fork.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
+import { SECOND } from '../lib/clock.ts'
 import type { Database } from './db.ts'
 import type { StoredExit, UnitsTable } from './unit-record.ts'
-import { countedBefore, type MeterKind } from './meters.ts'
+import { countedBefore, type MeterKind, provenBy } from './meters.ts'
 import { windowEnd } from './windows.ts'
 
 export type StateChange = {
@@ -18,9 +19,10 @@ export type StateChange = {
   at: Date
   /** What costs from now on. */
   opens: { kind: MeterKind; nanoCentsPerHour: bigint }[]
-  /** What cost until now, or until it was found to have ended before. */
+  /** What cost until now. */
   closes: MeterKind[]
-  endedAt: Date
+  /** When the run was seen to end; null: it ends with this change. */
+  endedAt: Date | null
   /** Refuse if the unit is due to sleep only later than this: somebody used it meanwhile. */
   ifSleepsBy?: Date
   /** Refuse if the unit was used later than this. */
@@ -46,7 +48,7 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
   const { to, at, opens, closes, endedAt } = change
   const goes = to.state === 'destroying' || to.state === 'error'
   // What was charged stays charged.
-  const end = sql<Date>`greatest(meters.billed_to, ${endedAt}::timestamptz)`
+  const end = sql<Date>`greatest(meters.billed_to, ${endedAt === null ? endOf(at) : sql`${endedAt}::timestamptz`})`
   // Planned and run in a third of the time, for which whoever wakes a unit waits.
   if (opens.length + closes.length === 0 && !goes) return (await moveUnit(db, change).execute()).length === 1
   const moved = await db
@@ -74,6 +76,19 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
     .select('id')
     .execute()
   return moved.length === 1
+}
+
+/** A machine that nobody has seen for longer than this may have died meanwhile. Three heartbeats. */
+const UNSEEN_MS = 15 * SECOND
+
+/**
+ * A machine that is stopped while nobody can see it is billed up to when it was last seen, since it may have died the
+ * moment after (reliability B4). A volume is there, whoever looks.
+ */
+function endOf(at: Date): RawBuilder<Date> {
+  const seen = provenBy(at)
+  const unseenSince = new Date(at.getTime() - UNSEEN_MS)
+  return sql<Date>`case when meters.kind = 'compute' and ${seen} < ${unseenSince} then ${seen} else ${at}::timestamptz end`
 }
 
 type Moved = Pick<Selectable<UnitsTable>, 'id' | 'generation' | 'team_id' | 'held_by' | 'size'>

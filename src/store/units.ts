@@ -2,7 +2,7 @@
 // their name or comment.
 
 import { type Insertable, type Kysely, sql } from 'kysely'
-import { passingStates } from '../contract/states.ts'
+import { namelessStates, passingStates } from '../contract/states.ts'
 import type { Database } from './db.ts'
 import { windowEnd } from './windows.ts'
 import { selectUnits, toRecord, type UnitRecord, type UnitsTable } from './unit-record.ts'
@@ -140,7 +140,7 @@ export async function unitNameTaken(
     .select('id')
     .where('stack_id', '=', stackId)
     .where('name', '=', name)
-    .where('state', '<>', 'destroyed')
+    .where('state', 'not in', [...namelessStates])
     .executeTakeFirst()
   return row !== undefined
 }
@@ -261,6 +261,12 @@ export async function listUnitsWithMachines(
     .select(['id', 'state', 'generation', 'frozen', 'changed_at as changedAt'])
     .where('state', 'not in', ['destroyed', 'error'])
     .execute()
+}
+
+/** Which of them are units, or have been. */
+export async function findKnownIds(db: Kysely<Database>, ids: string[]): Promise<Set<string>> {
+  const rows = await db.selectFrom('units').select('id').where('id', '=', sql<string>`any(${ids})`).execute()
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** How far a unit has come on its way, and the address it was given on it. False: it is on another way now. */

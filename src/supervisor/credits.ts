@@ -10,6 +10,7 @@ import { systemClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { say } from '../lib/terminal.ts'
 import type { Database } from '../store/db.ts'
+import { repeatedly } from '../store/outage.ts'
 import { findTeamByIdOrSlug } from '../store/teams.ts'
 import { runBesideBerth } from './operator-command.ts'
 
@@ -70,7 +71,8 @@ export async function perform(
     await grantCredits(db, { teamId: team.id, cents, note, at: systemClock.now() })
     log.info({ teamId: team.id, cents, note }, 'the operator gave credits')
   }
-  const balances = await creditBalanceCents(db, [team.id])
+  // Whoever has given some and is told of a failure would give them again.
+  const balances = await repeatedly(() => creditBalanceCents(db, [team.id]))
   return `${team.id} has ${balances.get(team.id) ?? 0} euro cents.`
 }
 

@@ -10,6 +10,7 @@ import { say } from '../lib/terminal.ts'
 import type { Database } from '../store/db.ts'
 import { changeTeam, findTeamByIdOrSlug, listTeams, type Plan } from '../store/teams.ts'
 import { findUserOfAddress, setAdmin } from '../store/users.ts'
+import { columns, printable } from './columns.ts'
 import { runBesideBerth } from './operator-command.ts'
 
 const help = `What the operator decides about teams and people.
@@ -113,21 +114,6 @@ async function tableOfTeams(db: Kysely<Database>, only?: string): Promise<string
     return [id, plan, paysAsItGoes ? 'yes' : 'no', String(members), owners.join(', '), printable(name)]
   })
   return columns([['team', 'plan', 'pays as it goes', 'members', 'owners', 'name'], ...rows])
-}
-
-function columns(rows: string[][]): string[] {
-  const widths = (rows[0] ?? []).map((_cell, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
-  return rows.map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-}
-
-/** A name is a stranger's, and a terminal obeys what it prints. */
-function printable(name: string): string {
-  return name.replace(/\p{C}/gu, '?')
 }
 
 function planOf(text: string | undefined): Plan | undefined {

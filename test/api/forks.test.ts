@@ -193,7 +193,7 @@ describe('a fork of a unit', () => {
 /** To the second tier of sleep. */
 async function cool(id: string): Promise<void> {
   await as.putToSleep(id)
-  service.clock.advance(service.app.config.frozenForMs + 10_000)
+  service.clock.advance((service.app.config.frozenForMs ?? 0) + 10_000)
   await expect.poll(() => as.machineOf(id)?.state).toBe('exited')
 }
 

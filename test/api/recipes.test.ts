@@ -67,7 +67,8 @@ describe('the list of recipes', () => {
       defaultValue: '"app"',
       required: false,
       description: 'The database to make.',
-      format: '1 to 63 lower-case letters, digits and _, beginning with a letter',
+      format:
+        '1 to 63 lower-case letters, digits and _, beginning with a letter, and not template0, template1',
     })
     expect(body.params).toContainEqual(
       expect.objectContaining({ name: 'size', type: 'enum', options: ['nano', 'small', 'medium', 'large'] }),
@@ -155,6 +156,11 @@ describe('a create from a recipe', () => {
   it.each<[string, object, string, string]>([
     ['postgres', { databse: 'shop' }, 'params.databse', 'database, user, size, volumeGb'],
     ['postgres', { database: 'x; drop table' }, 'params.database', 'lower-case letters'],
+    ['postgres', { user: 'pg_monitor' }, 'params.user', 'not pg_*, none, public'],
+    ['postgres', { database: 'template1' }, 'params.database', 'not template0'],
+    ['mariadb', { database: 'mysql' }, 'params.database', 'not information_schema'],
+    ['rabbitmq', { user: 'guest' }, 'params.user', 'not guest'],
+    ['node', { ...app, env: { PORT: '80' } }, 'params.env', 'PORT'],
     ['postgres', { size: 'huge' }, 'params.size', 'nano, small, medium, large'],
     ['postgres', { volumeGb: 0 }, 'params.volumeGb', '1 to 500'],
     ['postgres', { volumeGb: '2' }, 'params.volumeGb', '1 to 500'],

@@ -22,6 +22,7 @@ import {
   type TestMember,
 } from '../support/make.ts'
 import { type CallOptions, type Service, startService } from '../support/service.ts'
+import { type FakeStripe, signedEvent, startStripe } from '../support/stripe.ts'
 
 const table = `
                                              owner  admin  member  key  client  none
@@ -67,11 +68,14 @@ PATCH  /v1/teams/{id}/members/{userId}        200    403    403    403   403    
 DELETE /v1/teams/{id}/members/{userId}        200    200    403    403   403    401
 POST   /v1/teams/{id}/invites                 201    201    403    403   403    401
 DELETE /v1/teams/{id}/invites/{inviteId}      200    200    403    403   403    401
+POST   /v1/teams/{id}/payments                201    201    403    403   403    401
+GET    /v1/teams/{id}/payments                200    200    403    403   403    401
 POST   /v1/invites/{token}/accept             200    200    200    403   403    401
 POST   /v1/support                            201    201    201    201   201    401
 GET    /v1/invites/{token}                    200    200    200    200   200    200
 GET    /v1/auth/providers                     200    200    200    200   200    200
 GET    /v1/openapi.json                       200    200    200    200   200    200
+POST   /v1/webhooks/stripe                    200    200    200    200   200    200
 `
 
 /** What is sent where a body is needed. */
@@ -92,6 +96,7 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/teams': () => ({ name: 'Another' }),
   'PATCH /v1/teams/{id}': () => ({ name: 'Renamed' }),
   'PATCH /v1/teams/{id}/members/{userId}': () => ({ role: 'admin' }),
+  'POST /v1/teams/{id}/payments': () => ({ amountCents: 500 }),
   'POST /v1/teams/{id}/invites': () => ({ email: `${unique()}@example.test` }),
 }
 
@@ -148,11 +153,16 @@ type World = {
 }
 
 let service: Service
+let stripe: FakeStripe
 
 beforeAll(async () => {
-  service = await startService({ supportEmail: 'support@operator.test' })
+  stripe = await startStripe()
+  service = await startService({ supportEmail: 'support@operator.test', payments: stripe.settings })
 })
-afterAll(async () => await service.close())
+afterAll(async () => {
+  await service.close()
+  await stripe.close()
+})
 
 let count = 0
 const unique = () => `thing-${count++}`
@@ -187,11 +197,19 @@ async function statusFor(named: Named, world: World, who: Who): Promise<number> 
   }
   const body = bodies[named.name]?.(world)
   if (jsonBodyOf(named) && body === undefined) throw new Error(`say in \`bodies\` what ${named.name} is sent`)
-  const bytes = named.operation.requestBody !== undefined && !jsonBodyOf(named)
   const url = fill(named.path, params) + requiredQuery(named)
-  const answer = await service.fetch(named.method, url, { ...sent, body: bytes ? 'some bytes' : body })
+  const answer = await service.fetch(named.method, url, withBody(named, sent, body))
   await answer.body?.cancel()
   return answer.status
+}
+
+/** What is no JSON is bytes; those of the payment provider are signed. */
+function withBody(named: Named, sent: CallOptions, body: unknown): CallOptions {
+  if (named.operation.requestBody === undefined || jsonBodyOf(named)) return { ...sent, body }
+  if (!named.path.startsWith('/v1/webhooks/')) return { ...sent, body: 'some bytes' }
+  const event = signedEvent('customer.created', { id: 'cus_1' }, { at: service.clock.now() })
+  const headers = { ...sent.headers, 'stripe-signature': event.signature }
+  return { ...sent, body: event.body, headers }
 }
 
 test('the table has every operation, and no other', () => {

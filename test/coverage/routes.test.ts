@@ -10,7 +10,12 @@ import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.
 import { type Service, startService } from '../support/service.ts'
 
 /** Every route that anyone may call. A new line here is a decision. */
-const openRoutes = ['GET /v1/auth/providers', 'GET /v1/invites/{token}', 'GET /v1/openapi.json']
+const openRoutes = [
+  'GET /v1/auth/providers',
+  'GET /v1/invites/{token}',
+  'GET /v1/openapi.json',
+  'POST /v1/webhooks/stripe',
+]
 
 /** Pages, which no credential opens either; those that act do so by the operations. */
 const openPages = [

@@ -1,7 +1,9 @@
 // An engine in a process of its own, that a failpoint can kill: see engine-process.ts, which starts it.
 
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { openEpochs } from '../../src/engine/epochs.ts'
 import { openOciEngine } from '../../src/engine/oci/oci-engine.ts'
 import { serveEngine } from '../../src/engine/socket-server.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -18,7 +20,8 @@ const engine = await openOciEngine({
   clock: systemClock,
   failpoints: fileFailpoints(failpointsDir),
 })
-const server = await serveEngine({ engine, socketPath, socketGid: 0, log: silentLog })
+const epochs = await openEpochs(join(options.dataDir, 'engine.epoch'))
+const server = await serveEngine({ engine, epochs, socketPath, socketGid: 0, log: silentLog })
 process.stdout.write('ready\n')
 await once(process, 'SIGTERM')
 await server.close()

@@ -32,7 +32,7 @@ export async function openEngineProcess(options: OciOptions, failpointsDir: stri
   const said = await Promise.race([once(child.stdout, 'data'), ended])
   if (String(said[0]) !== 'ready\n') throw new Error('the engine did not come up')
   return {
-    ...connectEngine({ socketPath }),
+    ...connectEngine({ socketPath, epoch: 1, onLost: () => {} }),
     close: async () => {
       child.kill('SIGTERM')
       await ended

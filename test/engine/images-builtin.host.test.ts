@@ -26,6 +26,8 @@ const open = async (options: Partial<ImagesOptions> = {}) =>
     registryAuthFile: null,
     upstreamProxy: null,
     onProgress: (line) => progress.push(line),
+    instance: null,
+    upkeep: null,
     log: silentLog,
     clock: systemClock,
     ...options,
@@ -122,7 +124,7 @@ test('a build that takes too long is ended and leaves nothing', async () => {
     kind: 'image_unavailable',
     publicMessage: expect.not.stringContaining(directory),
   })
-  expect((await readdir(imagesDir)).sort()).toEqual(['locks', 'references'])
+  expect((await readdir(imagesDir)).sort()).toEqual(['builds', 'locks', 'references'])
   expect(await processesNaming(imagesDir)).toEqual([])
   expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(imagesDir)
   await slow.close()

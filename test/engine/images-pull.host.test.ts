@@ -9,7 +9,12 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { buildImage } from '../../src/engine/oci/images/build.ts'
+import { openBuilds } from '../../src/engine/oci/images/builds.ts'
+import { collectImages } from '../../src/engine/oci/images/collect.ts'
 import { takeLock } from '../../src/engine/oci/images/lock.ts'
+import { openReferences } from '../../src/engine/oci/images/references.ts'
+import { openStore } from '../../src/engine/oci/images/store.ts'
 import { MINUTE, systemClock } from '../../src/lib/clock.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { leftoversOf, openTestImages, processesNaming, type TestImages } from '../support/images.ts'
@@ -372,6 +377,37 @@ describe('at the same time', () => {
     const layer = image.blobs[1]?.digest ?? ''
     const downloads = registry.requests.filter(({ method, url }) => method === 'GET' && url.endsWith(layer))
     expect(downloads).toHaveLength(1)
+  })
+
+  test('collecting takes no image that a pull is about to hand over, and a pull brings back one that went (F22)', async () => {
+    const image = testImage([greeting])
+    registry.add('library/app', '1', image)
+    const { imagesDir, clock } = lab
+    const store = await openStore(imagesDir, clock)
+    const builds = await openBuilds(imagesDir, { store, builder: buildImage, clock })
+    const references = await openReferences(imagesDir)
+    const collector = { imagesDir, store, builds, references, definitions: [], clock }
+    const everything = { keepMs: 0, reserveBytes: Number.MAX_SAFE_INTEGER }
+    for (let times = 0; times < 2; times++) {
+      let pulling = true
+      const collecting = (async () => {
+        while (pulling) await Promise.all([collectImages(collector, everything), delay(20)])
+      })()
+      const { digest } = await lab.images.pull('docker.io/library/app:1')
+      expect(await readGreeting(digest)).toBe('hello')
+      pulling = false
+      await collecting
+      expect(await readGreeting(digest)).toBe('hello')
+      clock.advance(11 * MINUTE)
+      // Asked for long ago when the collector looks, and again before it removes.
+      const [{ digest: again }] = await Promise.all([
+        lab.images.pull('docker.io/library/app:1'),
+        collectImages(collector, everything),
+      ])
+      expect(await readGreeting(again)).toBe('hello')
+      clock.advance(11 * MINUTE)
+      expect((await collectImages(collector, everything)).removed).toHaveLength(1)
+    }
   })
 
   test('what a dead instance left half made is removed at start, what a living one makes is not', async () => {

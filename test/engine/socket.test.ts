@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Engine, LogLine, MachineStatus } from '../../src/engine/engine.ts'
 import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
-import { connectEngine } from '../../src/engine/socket-client.ts'
+import { openEpochs } from '../../src/engine/epochs.ts'
+import { askEngineEpoch, connectEngine } from '../../src/engine/socket-client.ts'
 import { serveEngine } from '../../src/engine/socket-server.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -28,13 +29,19 @@ type Served = { fake: FakeEngine; engine: Engine; socketPath: string; close: () 
 
 async function serve(served?: Engine, socketPath = newSocketPath()): Promise<Served> {
   const fake = createFakeEngine({ clock: systemClock })
-  const server = await serveEngine({ engine: served ?? fake, socketPath, socketGid: gid, log: silentLog })
+  const server = await serveEngine({
+    engine: served ?? fake,
+    epochs: await openEpochs(`${socketPath}.epoch`),
+    socketPath,
+    socketGid: gid,
+    log: silentLog,
+  })
   let open = true
   const close = async () => {
     if (open) await server.close()
     open = false
   }
-  return { fake, engine: connectEngine({ socketPath }), socketPath, close }
+  return { fake, engine: connectEngine({ socketPath, epoch: 1, onLost: () => {} }), socketPath, close }
 }
 
 /** A machine that runs, behind a socket that is closed when the test ends. */
@@ -92,6 +99,65 @@ describe('the socket', () => {
     const socketPath = newSocketPath()
     await writeFile(socketPath, 'precious')
     await expect(serve(undefined, socketPath)).rejects.toThrow('is in the way')
+  })
+})
+
+describe('a server that another one has taken over from', () => {
+  const serverOf = (socketPath: string, epoch: number) => {
+    let lost = 0
+    const engine = connectEngine({ socketPath, epoch, onLost: () => void (lost += 1) })
+    return { engine, lost: () => lost }
+  }
+
+  test('is refused whatever it asks for, and told so, from the first call of the later one on', async () => {
+    const { fake, engine, ref, run, socketPath } = await withMachine()
+    const [old, next] = [serverOf(socketPath, 1), serverOf(socketPath, 2)]
+    await old.engine.stop(ref, 0)
+    expect(await askEngineEpoch(socketPath)).toBe(1)
+    await next.engine.list()
+    expect(await askEngineEpoch(socketPath)).toBe(2)
+    const before = fake.calls.length
+    const size = { cpus: 1, memoryMb: 64, pids: 8, diskGb: 1 }
+    const machine = {
+      id: 'unit_2',
+      imageDigest: `sha256:${'0'.repeat(64)}`,
+      size,
+      volume: null,
+      networkGroup: 1,
+    }
+    const asked = [
+      () => old.engine.recover([]),
+      () => old.engine.destroy(ref.id),
+      () => old.engine.start({ ...ref, generation: 9 }, run),
+      () => old.engine.create({ ...machine, isolation: 'runc' as const }),
+      () => old.engine.list(),
+      () => old.engine.exec(ref, { argv: ['true'], stdin: null, timeoutMs: 1000 }, () => {}),
+    ]
+    for (const ask of asked) expect(await kindOf(ask())).toBe('stale_caller')
+    expect(fake.calls).toHaveLength(before)
+    expect([old.lost(), next.lost()]).toEqual([asked.length - 1, 0])
+    expect(await kindOf(engine.list())).toBe('stale_caller')
+  })
+
+  test('is refused by an engine that was restarted meanwhile', async () => {
+    const { fake, socketPath, close } = await serve()
+    await serverOf(socketPath, 7).engine.list()
+    await close()
+    const back = await serve(fake, socketPath)
+    onTestFinished(back.close)
+    expect(await kindOf(serverOf(socketPath, 6).engine.list())).toBe('stale_caller')
+    expect(await serverOf(socketPath, 7).engine.list()).toEqual([])
+  })
+
+  test('never comes through beside a herd of later ones', async () => {
+    const { socketPath, close } = await serve()
+    onTestFinished(close)
+    const epochs = Array.from({ length: 20 }, (_, n) => n + 1)
+    await Promise.allSettled(epochs.map((epoch) => serverOf(socketPath, epoch).engine.list()))
+    expect(await askEngineEpoch(socketPath)).toBe(20)
+    for (const epoch of epochs.slice(0, -1)) {
+      expect(await kindOf(serverOf(socketPath, epoch).engine.list())).toBe('stale_caller')
+    }
   })
 })
 
@@ -219,10 +285,16 @@ describe('a caller that goes away', () => {
 })
 
 describe('what another side may send', () => {
-  async function post(socketPath: string, path: string, body: string | Buffer, method = 'POST') {
+  async function post(
+    socketPath: string,
+    path: string,
+    body: string | Buffer,
+    method = 'POST',
+    headers: Record<string, string> = { 'berth-epoch': '1' },
+  ) {
     const answer = Promise.withResolvers<{ status: number; body: string }>()
     const agent = new Agent()
-    const request = httpRequest({ socketPath, path, method, agent }, (response) => {
+    const request = httpRequest({ socketPath, path, method, headers, agent }, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => void chunks.push(chunk))
       response.on('end', () =>
@@ -297,6 +369,15 @@ describe('what another side may send', () => {
       const answer = await post(socketPath(), `/${operation}`, JSON.stringify(body))
       expect(answer.status).toBe(400)
       expect(JSON.parse(answer.body)).toMatchObject({ error: { kind: 'internal' } })
+      expect(served?.fake.calls.length).toBe(before)
+    },
+  )
+
+  test.each([{}, ...['', '-1', '1.5', '1e99', 'x', '1, 2'].map((epoch) => ({ 'berth-epoch': epoch }))])(
+    'a call with %j for its epoch is refused before the engine sees it',
+    async (headers) => {
+      const before = served?.fake.calls.length
+      expect((await post(socketPath(), '/list', '{}', 'POST', headers)).status).toBe(400)
       expect(served?.fake.calls.length).toBe(before)
     },
   )

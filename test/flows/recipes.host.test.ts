@@ -1,5 +1,6 @@
 // Every recipe as an agent uses it, over the API alone, in both classes: made from what its page says, used by its real
-// client through its published endpoint, put to sleep, woken by that client, forked, and the fork used alike.
+// client through its published endpoint, put to sleep, woken by that client, stopped, started, forked, and the fork used
+// alike.
 
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -84,29 +85,52 @@ describe.concurrent.each(['runc', 'gvisor'])('in %s', (isolation) => {
     for (const each of units) await freeze(berth, each)
     expect(await use(at, null)).toBe(word)
 
+    await restart(units)
+    expect(await use(at, null)).toBe(word)
+
     const into = `fork-of-${recipe}`
     const forked = await berth.call<ForkResult>('POST', `/v1/stacks/${unit.stackId}/fork`, { into })
     expect(forked.status, JSON.stringify(forked.body)).toBe(201)
     const copy = mainOf(forked.body.units)
     const atCopy = { ...(await expose(copy, door)), ca, outputs }
-    if (recipe !== 'web-with-postgres') expect(await use(atCopy, null)).toBe(word)
-    else expect(await use(atCopy, null)).toBe(await addressOf(forked.body.units[0]))
+    expect(await use(atCopy, null)).toBe(word)
+    for (const sibling of forked.body.units) {
+      // By its bare name, which its siblings were told, it is the copy that is meant.
+      const { stdout } = await exec(berth, copy, ['getent', 'ahostsv4', sibling.name])
+      if (sibling !== copy) expect(stdout).toContain(await addressOf(sibling))
+    }
     // The source goes on beside it.
-    if (recipe !== 'web-with-postgres') expect(await use(at, null)).toBe(word)
-    else expect(await use(at, null)).toBe(await addressOf(units[0]))
+    expect(await use(at, null)).toBe(word)
     for (const { id } of [...units, ...forked.body.units]) {
       expect((await berth.call('DELETE', `/v1/units/${id}`)).status).toBe(200)
     }
   })
 
-  const addressOf = async (unit: Unit | undefined): Promise<string> => {
-    if (!unit) throw new Error('there is no unit')
-    return (await exec(berth, unit, ['hostname', '-i'])).stdout.trim()
+  const addressOf = async (unit: Unit): Promise<string> =>
+    (await exec(berth, unit, ['hostname', '-i'])).stdout.trim()
+
+  /** Stopped as somebody would who is done with it: every process is asked to end, and has time to. */
+  const restart = async (units: Unit[]) => {
+    for (const { id } of units.toReversed()) {
+      expect((await berth.call('POST', `/v1/units/${id}/stop`)).status).toBe(200)
+    }
+    for (const { id } of units) {
+      const started = await berth.call<Unit>('POST', `/v1/units/${id}/start`)
+      expect(started, JSON.stringify(started.body)).toMatchObject({ status: 200, body: { state: 'running' } })
+    }
   }
 
-  it('debian runs what it is told', async () => {
+  it('debian runs what it is told', patient, async () => {
     const unit = mainOf((await create('debian')).units)
-    expect((await exec(berth, unit, ['cat', '/etc/debian_version'])).stdout).toMatch(/^12/)
+    const read = async (of: Unit) =>
+      (await exec(berth, of, ['cat', '/etc/debian_version', '/root/kept'])).stdout
+    await exec(berth, unit, ['sh', '-c', 'echo kept >/root/kept'])
+    await freeze(berth, unit)
+    expect(await read(unit)).toMatch(/^12.*kept/s)
+    await restart([unit])
+    const forked = await berth.call<ForkResult>('POST', `/v1/stacks/${unit.stackId}/fork`, {})
+    expect(await read(mainOf(forked.body.units))).toMatch(/^12.*kept/s)
+    expect(await read(unit)).toMatch(/^12.*kept/s)
   })
 
   it.each(elsewhere)('%s says plainly that its image cannot be had', async (recipe) => {

@@ -126,8 +126,9 @@ describe('a unit published as it is created', () => {
       const before = Date.now()
       const body = tier === 'frozen' ? '2' : '1'
       expect(await visit(url, '/count'), tier).toMatchObject({ status: 200, body })
-      const { state, lastUsedAt, sleepsAt } = await get(unit)
-      expect(state, tier).toBe('running')
+      // A visit is answered before its unit's row is written (decision 0063).
+      await expect.poll(async () => (await get(unit)).state, { message: tier }).toBe('running')
+      const { lastUsedAt, sleepsAt } = await get(unit)
       expect(Date.parse(lastUsedAt ?? '')).toBeGreaterThan(before - 1000)
       expect(Date.parse(sleepsAt ?? '')).toBeGreaterThan(before + 9 * 60_000)
     }

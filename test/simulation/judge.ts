@@ -61,7 +61,11 @@ export function judgeTimes(before: Seen, now: Seen, nowMs: number): string[] {
     // What ended by itself ended before that was noticed.
     const isOwnEnd = now.state === 'stopped' || now.state === 'sleeping'
     const longerMs = run.to.getTime() - atMs
-    if (longerMs > 0 || (longerMs < 0 && !isOwnEnd))
+    const wholeMs = now.wholeAt?.getTime() ?? -Infinity
+    // It is billed up to a heartbeat: to the last one where nobody had seen it for long, and to one that came between its
+    // end and the change. That this is exact, whatever happens, is for the month to tell (month/account.ts).
+    const isProven = run.to.getTime() <= Math.max(wholeMs, run.from.getTime())
+    if (!isProven && (longerMs > 0 || (longerMs < 0 && !isOwnEnd)))
       faults.push(`is billed ${longerMs} ms longer than it ran`)
   }
   return faults

@@ -48,6 +48,7 @@ function seeRunning(): void {
     isSick: false,
     changedAt: new Date(nowMs),
     runs: [],
+    wholeAt: null,
     charged: 0n,
   }
   reference.seen([unit])

@@ -18,6 +18,8 @@ export type Seen = {
   isSick: boolean
   changedAt: Date
   runs: { from: Date; to: Date | null }[]
+  /** When the service was last seen to be whole. */
+  wholeAt: Date | null
   /** Nano-cents on the ledger. */
   charged: bigint
 }
@@ -27,6 +29,7 @@ const UNITS = `
     coalesce(spec #>> '{healthcheck,cmd,0}' = 'false', false) as "isSick", changed_at as "changedAt",
     array(select started_at from meters where unit_id = units.id and kind = 'compute' order by meters.id) as "from",
     array(select ended_at from meters where unit_id = units.id and kind = 'compute' order by meters.id) as "to",
+    (select at from heartbeats) as "wholeAt",
     (select coalesce(sum(nano_cents), 0)::bigint from charges where unit_id = units.id) as charged
   from units order by id`
 

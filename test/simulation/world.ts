@@ -8,6 +8,7 @@ import type { Caller } from '../../src/domain/credentials/caller.ts'
 import { recover } from '../../src/domain/units/reconcile.ts'
 import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
+import { unobserved } from '../../src/lib/observer.ts'
 import { noFailpoints } from '../../src/lib/failpoints.ts'
 import { startLoops } from '../../src/loops.ts'
 import type { Bench } from './bench.ts'
@@ -132,6 +133,8 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
       secretKey,
       failpoints: noFailpoints,
       deliverMail: async () => {},
+      observer: unobserved,
+      payments: null,
     })
     recover(started).then(
       () => {

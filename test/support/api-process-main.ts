@@ -9,6 +9,7 @@ import { loadConfig } from '../../src/config.ts'
 import { recover } from '../../src/domain/units/reconcile.ts'
 import { createFakeEngine } from '../../src/engine/fake-engine.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { unobserved } from '../../src/lib/observer.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
 import { noFailpoints } from '../../src/lib/failpoints.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -29,6 +30,8 @@ const app = createApp({
   secretKey: new SecretKey(Buffer.from(secretKey, 'hex')),
   failpoints: noFailpoints,
   deliverMail: async () => {},
+  observer: unobserved,
+  payments: null,
 })
 await recover(app)
 const loops = startLoops(app)

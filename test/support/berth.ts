@@ -56,10 +56,13 @@ export class Berth {
     return this
   }
 
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
   /** Once it has ended: the exit code, or null when a signal ended it. */
   async exitCode(): Promise<number | null> {
-    const { exitCode, signalCode } = this.#child
-    if (exitCode === null && signalCode === null) await once(this.#child, 'exit')
+    if (!this.hasEnded) await once(this.#child, 'exit')
     return this.#child.exitCode
   }
 
@@ -131,12 +134,17 @@ function baseEnvironment(dataDir: string): Record<string, string> {
     HOME: '/root',
     BERTH_DATA_DIR: dataDir,
     BERTH_IMAGES_DIR: IMAGES_DIR,
+    // Other runs use them too.
+    BERTH_IMAGE_UPDATES: 'never',
+    BERTH_IMAGE_KEEP: 'never',
     BERTH_POOL_GB: '16',
     BERTH_RESERVE_GB: '1',
     BERTH_API_ADDRESS: '127.0.0.1:0',
     BERTH_GATEWAY_HTTP: '127.0.0.1:0',
     BERTH_GATEWAY_TLS: '127.0.0.1:0',
     BERTH_GATEWAY_MYSQL: '127.0.0.1:0',
+    BERTH_METRICS: '127.0.0.1:0',
+    BERTH_GATEWAY_METRICS: '127.0.0.1:0',
     // Tests ask faster than one agent may.
     BERTH_RATE_REQUESTS: '100000',
     BERTH_RATE_CREATIONS: '100000',

@@ -12,10 +12,12 @@ import { createUnits } from '../../src/domain/units/create.ts'
 import { getUnit } from '../../src/domain/units/get.ts'
 import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
+import { unobserved } from '../../src/lib/observer.ts'
 import { createFailpoints, type Failpoints, type Trouble } from '../../src/lib/failpoints.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Letter } from '../../src/lib/mail-transport.ts'
+import { openStripe } from '../../src/lib/stripe.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { insertTeam, insertUser } from '../../src/store/teams.ts'
 import { createTestClock, type TestClock } from './clock.ts'
@@ -45,8 +47,9 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
   const db = openDatabase(database.url, silentLog)
   const troubles = new Map<string, Trouble>()
   const letters: Letter[] = []
+  const config = loadConfig(env)
   const parts = {
-    config: loadConfig(env),
+    config,
     db,
     engine,
     clock,
@@ -54,6 +57,8 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
     secretKey,
     failpoints: scriptedFailpoints(troubles),
     deliverMail: async (letter: Letter) => void letters.push(letter),
+    observer: unobserved,
+    payments: config.payments && (await openStripe(config.payments)),
   }
   const app = createApp(parts)
   return {

@@ -31,6 +31,8 @@ export async function openTestImages(options: Partial<ImagesOptions>): Promise<T
       registryAuthFile: null,
       upstreamProxy: null,
       onProgress: () => {},
+      instance: null,
+      upkeep: null,
       log: silentLog,
       clock,
       ...options,
@@ -81,12 +83,14 @@ async function plantCanaries(directory: string): Promise<void> {
   await symlink('passwd', join(directory, 'link'))
 }
 
-/** One hash over names, kinds, owners, modes, times and contents of a tree. */
+/** One hash over names within it, kinds, owners, modes, times and contents of a tree. */
 export async function hashTree(root: string): Promise<string> {
   const hash = createHash('sha256')
   const visit = async (path: string): Promise<void> => {
     const stats = await lstat(path)
-    hash.update(JSON.stringify([path, stats.mode, stats.uid, stats.gid, stats.nlink, stats.mtimeMs]))
+    hash.update(
+      JSON.stringify([path.slice(root.length), stats.mode, stats.uid, stats.gid, stats.nlink, stats.mtimeMs]),
+    )
     if (stats.isSymbolicLink()) hash.update(await readlink(path))
     if (stats.isFile()) hash.update(await readFile(path))
     if (stats.isDirectory()) for (const name of (await readdir(path)).sort()) await visit(join(path, name))

@@ -13,6 +13,8 @@ const images = await openImages({
   registryAuthFile: null,
   upstreamProxy: null,
   onProgress: () => {},
+  instance: null,
+  upkeep: null,
   log: silentLog,
   clock: systemClock,
 })

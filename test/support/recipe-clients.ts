@@ -1,6 +1,7 @@
 // How an agent uses what each recipe makes: by its real client, through its published endpoint, with what the create
 // told it. What is written at first is there after a sleep and in a fork.
 
+import { globSync, readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { connect as connectAmqp } from 'amqplib'
 import { Etcd3 } from 'etcd3'
@@ -22,7 +23,11 @@ export type Use = (at: At, word: string | null) => Promise<string>
 
 const credentials = (url: string | undefined) => {
   const { username, password, pathname } = new URL(url ?? '')
-  return { user: username, password, database: pathname.slice(1) }
+  return {
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname.slice(1)),
+  }
 }
 
 const postgres: Use = async ({ host, port, ca, outputs }, word) => {
@@ -144,16 +149,38 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(open('/app/word', 'rb').read() if os.path.exists('/app/word') else b'')
 http.server.HTTPServer(('', int(os.environ['PORT'])), Handler).serve_forever()`
 
-/** Answers the address of its database, which has to take connections. */
+/** Keeps what is sent to it in its database. */
 const databaseApp = `
-const { lookup } = require('dns/promises')
-const { connect } = require('net')
-const { hostname, port } = new URL(process.env.DATABASE_URL)
-require('http').createServer(async (_, answer) => {
-  const { address } = await lookup(hostname)
-  const socket = connect(Number(port), address, () => answer.end(address)).on('error', (error) => answer.end(error.message))
-  answer.on('finish', () => socket.destroy())
+const { Client } = require('pg')
+require('http').createServer(async (asked, answer) => {
+  const word = new URL(asked.url, 'http://x').searchParams.get('word')
+  const client = new Client(process.env.DATABASE_URL)
+  try {
+    await client.connect()
+    await client.query('create table if not exists words (word text)')
+    if (word) await client.query('insert into words values ($1)', [word])
+    answer.end((await client.query('select word from words')).rows[0]?.word)
+  } catch (error) {
+    answer.writeHead(500).end(error.message)
+  } finally {
+    await client.end().catch(() => {})
+  }
 }).listen(process.env.PORT)`
+
+/** A package of ours and what it depends on, as an application brings it along that installs nothing. */
+function packageFiles(name: string, files: Record<string, string> = {}): Record<string, string> {
+  const directory = new URL(`../../node_modules/${name}/`, import.meta.url)
+  const description = JSON.parse(readFileSync(new URL('package.json', directory), 'utf8')) as {
+    dependencies?: Record<string, string>
+  }
+  for (const path of globSync('**/*.{js,json}', { cwd: directory, exclude: isNotRun })) {
+    files[`node_modules/${name}/${path}`] = readFileSync(new URL(path, directory), 'utf8')
+  }
+  for (const other of Object.keys(description.dependencies ?? {})) packageFiles(other, files)
+  return files
+}
+
+const isNotRun = (path: string) => /test|esm|bench|example|node_modules/.test(path)
 
 const greeting = {
   'lib/greeting/package.json': '{ "name": "greeting", "version": "1.0.0", "main": "index.js" }',
@@ -195,9 +222,9 @@ export const clients: Record<string, Client> = {
   python: { params: { files: { 'main.py': pythonApp } }, port: null, use: web, writes: true },
   static: { params: { files: { 'index.html': 'hello' } }, port: null, use: web, writes: false },
   'web-with-postgres': {
-    params: { files: { 'server.js': databaseApp } },
+    params: { files: { ...packageFiles('pg'), 'server.js': databaseApp } },
     port: null,
     use: web,
-    writes: false,
+    writes: true,
   },
 }

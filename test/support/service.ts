@@ -10,8 +10,10 @@ import { type Config, loadConfig } from '../../src/config.ts'
 import { deliverMails } from '../../src/domain/mail/deliver.ts'
 import { createFakeEngine, type FakeEngine } from '../../src/engine/fake-engine.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
+import { type Observer, unobserved } from '../../src/lib/observer.ts'
 import { type Failpoints, noFailpoints } from '../../src/lib/failpoints.ts'
 import type { Letter } from '../../src/lib/mail-transport.ts'
+import { openStripe } from '../../src/lib/stripe.ts'
 import { startLoops } from '../../src/loops.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { createTestClock, type TestClock } from './clock.ts'
@@ -46,10 +48,16 @@ export type Service = {
 }
 
 export type ServiceOptions = Partial<
-  Pick<Config, 'rates' | 'publicUrl' | 'frozenForMs' | 'gatewayPorts' | 'signIn' | 'supportEmail'>
+  Pick<
+    Config,
+    'rates' | 'publicUrl' | 'frozenForMs' | 'gatewayPorts' | 'signIn' | 'supportEmail' | 'payments'
+  >
 > & {
   loops?: boolean
+  /** Its way to the database that is at this URL. Default: straight there. */
+  reach?: (databaseUrl: string) => Promise<string>
   failpoints?: Failpoints
+  observer?: Observer
 }
 
 /** Rates are wide here, so that only tests of rates meet them. */
@@ -62,7 +70,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const log = pino({ level: 'debug' }, lineSink(logged))
   const clock = createTestClock()
   const engine = createFakeEngine({ clock })
-  const db = openDatabase(database.url, log)
+  const db = openDatabase((await options.reach?.(database.url)) ?? database.url, log)
   const config: Config = {
     ...loadConfig({}),
     publicUrl: options.publicUrl ?? 'http://berth.test',
@@ -70,6 +78,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     gatewayPorts: options.gatewayPorts ?? null,
     signIn: options.signIn ?? { github: null, google: null },
     supportEmail: options.supportEmail ?? null,
+    payments: options.payments ?? null,
     ...(options.frozenForMs === undefined ? {} : { frozenForMs: options.frozenForMs }),
   }
   const app = createApp({
@@ -81,6 +90,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     secretKey: new SecretKey(randomBytes(32)),
     failpoints: options.failpoints ?? noFailpoints,
     deliverMail: async (letter) => void letters.push(letter),
+    observer: options.observer ?? unobserved,
+    payments: config.payments && (await openStripe(config.payments)),
   })
   const loops = options.loops === false ? null : startLoops(app)
   const server = createServer(app)

@@ -32,6 +32,8 @@ const rules = {
   'member.remove': { session: true, roles: leaders, creator: false },
   /** An owner or an admin: else one admin could undo what only an owner decides. */
   'leader.remove': { session: true, roles: owners, creator: false },
+  'payment.create': { session: true, roles: leaders, creator: false },
+  'payment.list': { session: true, roles: leaders, creator: false },
   'invite.create': { session: true, roles: leaders, creator: false },
   'invite.revoke': { session: true, roles: leaders, creator: false },
   'invite.accept': { session: true, roles: everyone, creator: false },

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Size } from '../../contract/policy.ts'
 import type { Database } from '../../store/db.ts'
-import { findSpending } from '../../store/spending.ts'
+import { findSpending, type Spending } from '../../store/spending.ts'
 import { checkSpending } from './limits.ts'
 import { sizeNanoCentsPerHour } from './prices.ts'
 
@@ -18,8 +18,20 @@ export async function checkAffordable(
   sizes: Size[],
 ): Promise<void> {
   if (sizes.length === 0) return
-  const now = app.clock.now()
-  const spending = await findSpending(db, { ...account, now, sizePrices: sizeNanoCentsPerHour })
+  checkAfforded(app, await readSpending(app, db, account), sizes)
+}
+
+/** For whoever asks more of the account than that. */
+export async function readSpending(
+  app: Pick<App, 'clock'>,
+  db: Kysely<Database>,
+  account: Account,
+): Promise<Spending> {
+  return await findSpending(db, { ...account, now: app.clock.now(), sizePrices: sizeNanoCentsPerHour })
+}
+
+/** The same of what has been read. */
+export function checkAfforded(app: Pick<App, 'clock'>, spending: Spending, sizes: Size[]): void {
   const perHour = sizes.reduce((sum, size) => sum + sizeNanoCentsPerHour[size], 0n)
-  checkSpending(spending, perHour, now)
+  checkSpending(spending, perHour, app.clock.now())
 }

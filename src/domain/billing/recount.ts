@@ -9,7 +9,7 @@ import { listTeamsToRecount, noteRecount, recountTeam } from '../../store/recoun
 const TEAMS = 20
 
 /** A loop's round. */
-export async function recountLedger({ db, clock, log }: App): Promise<void> {
+export async function recountLedger({ db, clock, log, observer }: App): Promise<void> {
   const before = new Date(clock.now().getTime() - DAY)
   for (const teamId of await listTeamsToRecount(db, { before, limit: TEAMS })) {
     const differences = await recountTeam(db, teamId)
@@ -17,6 +17,7 @@ export async function recountLedger({ db, clock, log }: App): Promise<void> {
       const amounts = { recorded: `${recorded}`, recomputed: `${recomputed}` }
       log.error({ alarm: 'ledger', teamId, what, of, ...amounts }, 'the ledger does not add up')
     }
+    observer.teamRecounted({ differences: differences.length })
     await noteRecount(db, { teamId, at: clock.now() })
   }
 }

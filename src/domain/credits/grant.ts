@@ -6,6 +6,7 @@ import { newId } from '../../lib/ids.ts'
 import { toNanoCents } from '../../lib/money.ts'
 import { insertCredit } from '../../store/credits.ts'
 import type { Database } from '../../store/db.ts'
+import { repeatedly } from '../../store/outage.ts'
 
 /** To the personal team of whoever has just proved the address. False: it was given them before. */
 export async function grantFreeCredits(
@@ -26,12 +27,13 @@ export async function grantFreeCredits(
   })
 }
 
-/** By the operator; less than nothing takes back. */
+/** By the operator; less than nothing takes back. Once, also over a connection that breaks. */
 export async function grantCredits(
   db: Kysely<Database>,
   { teamId, cents, note, at }: { teamId: string; cents: number; note: string; at: Date },
 ): Promise<void> {
   const id = newId('credit')
   const nanoCents = toNanoCents(cents)
-  await insertCredit(db, { id, teamId, kind: 'granted', nanoCents, source: id, note, createdAt: at })
+  const credit = { id, teamId, kind: 'granted' as const, nanoCents, source: id, note, createdAt: at }
+  await repeatedly(() => insertCredit(db, credit))
 }

@@ -76,6 +76,7 @@ async function decide(
     name: into ?? (await freeStackName(db, { teamId, wanted: stack.name })),
     sleep: stack.sleep === null ? null : (sleep ?? stack.sleep),
     isUnnamed: false,
+    madeBy: null,
   })
   await copyStackSecrets(db, app.secretKey, { teamId, from: id, to: target.id })
   const copies = sources.map((source) => ({

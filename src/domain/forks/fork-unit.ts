@@ -81,7 +81,7 @@ async function stackOf(
   { teamId, stackId, name }: UnitRecord,
   stack: string | undefined,
 ): Promise<StackRecord> {
-  if (stack !== undefined) return await stackFor(app, db, teamId, { stack, unitName: name })
+  if (stack !== undefined) return await stackFor(app, db, teamId, { stack, unitName: name, madeBy: null })
   const own = await findStack(db, { teamId, id: stackId })
   if (!own) throw new Error('a unit is in no stack')
   return own

@@ -26,7 +26,7 @@ import { machineRef } from '../units/machine.ts'
 import { readyStep, runSpec, startStep } from '../units/run.ts'
 import { transition } from '../units/transition.ts'
 import { countUse, recordUses } from '../units/use.ts'
-import { forkKey, newWalk, untilEngineIsBack, walk, type Walk } from '../units/way.ts'
+import { forkKey, newWalk, tellOf, untilEngineIsBack, walk, type Walk } from '../units/way.ts'
 import { takeBack } from './take-back.ts'
 
 export type ForkWalk = {
@@ -110,10 +110,18 @@ async function walkAlone(app: App, fork: ForkRecord): Promise<void> {
   const failed = await untilEngineIsBack<ForkWalk>(app, () =>
     runSaga(forkSaga, context, { journal, failpoints: app.failpoints }),
   )
-  if (!failed) return await arrive(context)
+  if (!failed) {
+    await arrive(context)
+    return tellOfAll(context, 'arrived')
+  }
   // Without a database nothing can be said of the fork; it is taken up again when it is back.
   if (isOutage(failed.cause)) throw failed.cause
+  tellOfAll(context, 'failed')
   await giveUp(context, failed)
+}
+
+function tellOfAll({ walks }: ForkWalk, outcome: 'arrived' | 'failed'): void {
+  for (const walk of walks) tellOf(walk, forkSaga.name, outcome)
 }
 
 /** Somebody else has ended the fork. */

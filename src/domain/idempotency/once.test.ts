@@ -30,7 +30,15 @@ function newCall(changes: Partial<KeyedCall['name']> = {}): KeyedCall {
 
 async function insert(app: App, db: Kysely<Database>): Promise<Made> {
   const id = newId('stack')
-  await insertStack(db, { id, teamId, name: id, createdAt: app.clock.now(), sleep: null, isUnnamed: false })
+  await insertStack(db, {
+    id,
+    teamId,
+    name: id,
+    createdAt: app.clock.now(),
+    sleep: null,
+    isUnnamed: false,
+    madeBy: null,
+  })
   return { id }
 }
 

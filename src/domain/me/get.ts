@@ -11,7 +11,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { longestSleep } from '../policies/check.ts'
 import { showTeam } from '../teams/show.ts'
 
-export async function getMe({ db, config }: App, { userId, teamId, plan }: Caller): Promise<Me> {
+export async function getMe({ db, config, payments }: App, { userId, teamId, plan }: Caller): Promise<Me> {
   const [user, teams] =
     userId === null ? [null, []] : await Promise.all([findUser(db, userId), listTeamsOfUser(db, userId)])
   if (user === null) throw unauthorized()
@@ -26,7 +26,7 @@ export async function getMe({ db, config }: App, { userId, teamId, plan }: Calle
     regions,
     freeCreditsOnVerifyCents: config.freeCreditsCents,
     apiUrl: `${config.publicUrl}/v1`,
-    payments: false,
+    payments: payments !== null,
     maxSleep: longestSleep({ plan, sleepMax: config.sleepMax }),
   }
 }

@@ -26,10 +26,17 @@ export function word(
   return { schema, shown: { type: 'string', options: null, description, format }, fallback }
 }
 
-/** What the databases at hand all take unquoted. */
-export function identifier(description: string, fallback: string): Param<string> {
-  const format = '1 to 63 lower-case letters, digits and _, beginning with a letter'
-  return word(description, { pattern: /^[a-z][a-z0-9_]{0,62}$/, format, fallback })
+/** What the databases at hand all take unquoted, but for names that one of them has itself. */
+export function identifier(
+  description: string,
+  fallback: string,
+  { taken = [] }: { taken?: readonly string[] } = {},
+): Param<string> {
+  const others = taken.length === 0 ? '' : `, and not ${taken.join(', ')}`
+  const format = `1 to 63 lower-case letters, digits and _, beginning with a letter${others}`
+  const isTaken = taken.map((name) => name.replace('*', '.*')).join('|')
+  const pattern = new RegExp(`^${isTaken === '' ? '' : `(?!(?:${isTaken})$)`}[a-z][a-z0-9_]{0,62}$`)
+  return word(description, { pattern, format, fallback })
 }
 
 export function whole(
@@ -71,12 +78,15 @@ export function files(
   return { schema, shown: { type: 'record', options: null, description, format }, example }
 }
 
-export function env(): Param<EnvInput> {
-  const format =
-    'an object: a name to its text, to { "secret": NAME }, or to { "secret": NAME, "value": TEXT }'
+/** All but the variables that the recipe itself sets, by which it knows where to look. */
+export function env({ taken = [] }: { taken?: readonly string[] } = {}): Param<EnvInput> {
+  const others = taken.length === 0 ? '' : `; ${taken.join(', ')} is set already`
+  const format = `an object: a name to its text, to { "secret": NAME }, or to { "secret": NAME, "value": TEXT }${others}`
   const description = 'Its environment, as in the spec of a unit.'
   return {
-    schema: envInputSchema,
+    schema: envInputSchema.refine((given) => !taken.some((name) => Object.hasOwn(given, name)), {
+      error: `may not have ${taken.join(', ')}: it is set already`,
+    }),
     shown: { type: 'record', options: null, description, format },
     fallback: {},
   }

@@ -32,6 +32,7 @@ export async function createStack(
       createdAt: app.clock.now(),
       sleep: null,
       isUnnamed: false,
+      madeBy: null,
     }
     await insertStack(db, made)
     const shown = showStack(app, { ...made, deletedAt: null }, [])

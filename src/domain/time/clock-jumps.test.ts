@@ -100,6 +100,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     const used = await makeUnit(app, caller, { name: 'used', sleep: '1h' })
     const ended = await makeUnit(app, caller, { name: 'ended', sleep: '1h' })
     domain.clock.advance(20 * MINUTE)
+    await reconcileMachines(app)
     domain.clock.jump(jump)
     await execInUnit(app, caller, used.id, { cmd: ['true'], timeoutMs: SECOND })
     await stopUnit(app, caller, ended.id)

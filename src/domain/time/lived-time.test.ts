@@ -22,7 +22,7 @@ const HOUR = 60 * MINUTE
 const WINDOW_MS = 2 * MINUTE
 const GRACE_MS = 30 * SECOND
 /** Between two rounds of the loops. */
-const ROUND_MS = 15 * SECOND
+const ROUND_MS = 10 * SECOND
 /** A jump that short is followed, and nothing moved for it (lib/steady-clock.ts). */
 const FOLLOWED_MS = 2 * SECOND
 

@@ -1,19 +1,16 @@
 // The service, its engine, its database or the whole host is away for a while (reliability F9, B4): nobody is
 // billed for time that no machine is known to have run, and nobody sleeps for want of a service to be used by.
 
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
+import { openPostgresProxy } from '../../../test/support/postgres-proxy.ts'
 import { type App, createApp } from '../../app.ts'
 import { startLoops } from '../../loops.ts'
 import { openDatabase } from '../../store/db.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { getUnit } from '../units/get.ts'
+import { stopUnit } from '../units/stop.ts'
 import { sleepIdleUnits } from '../units/idle.ts'
 import { reconcileMachines, recover } from '../units/reconcile.ts'
 import { noteOutage } from './heartbeat.ts'
@@ -98,6 +95,19 @@ describe('a run whose end nobody saw', () => {
     await reconcileMachines(app)
     expect((await getUnit(app, caller, unit.id)).state).toBe('sleeping')
     expect(await billedMinutes(unit.id)).toBeCloseTo(10, 1)
+  })
+
+  it('is billed up to the last heartbeat, also where it is ended by a call that comes while nobody can see it', async () => {
+    const [dead, alive] = [await makeUnit(app, caller, { sleep: 'never' }), await makeUnit(app, caller)]
+    domain.clock.advance(10 * MINUTE)
+    await reconcileMachines(app)
+    domain.clock.advance(10 * SECOND)
+    await stopUnit(app, caller, alive.id)
+    expect(await billedMinutes(alive.id)).toBeCloseTo(10 + 1 / 6, 1)
+    domain.engine.loseMachine(dead.id)
+    domain.clock.advance(HOUR)
+    await stopUnit(app, caller, dead.id)
+    expect(await billedMinutes(dead.id)).toBeCloseTo(10, 1)
   })
 
   it('keeps the heartbeat back while it is too young to be called dead', async () => {
@@ -203,8 +213,13 @@ describe('an outage that no process of ours dies of', () => {
     {
       what: 'the database',
       begin: async () => {
-        const gate = await openGate(domain.databaseUrl)
-        return { url: gate.url, away: gate.shut, back: gate.open, close: gate.close }
+        const proxy = await openPostgresProxy(domain.databaseUrl)
+        return {
+          url: proxy.url,
+          away: () => proxy.shut(),
+          back: () => proxy.open(),
+          close: () => proxy.close(),
+        }
       },
     },
     {
@@ -249,34 +264,3 @@ describe('an outage that no process of ours dies of', () => {
     await close()
   })
 })
-
-/** A way to the database that a test can shut. */
-async function openGate(url: string) {
-  const name = '.s.PGSQL.5432'
-  const directory = await mkdtemp(join(tmpdir(), 'berth-gate-'))
-  const [address = '', query] = url.split('?')
-  const far = join(new URLSearchParams(query).get('host') ?? '', name)
-  const sockets = new Set<Socket>()
-  let server = createServer()
-  const open = async () => {
-    server = createServer((near) => {
-      const target = connect(far)
-      for (const socket of [near, target]) {
-        sockets.add(socket)
-        socket.on('error', () => {}).on('close', () => sockets.delete(socket))
-      }
-      near.pipe(target).pipe(near)
-    }).listen(join(directory, name))
-    await once(server, 'listening')
-  }
-  const shut = () => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  }
-  await open()
-  const close = async () => {
-    shut()
-    await rm(directory, { recursive: true })
-  }
-  return { url: `${address}?host=${encodeURIComponent(directory)}`, open, shut, close }
-}

@@ -8,8 +8,11 @@ import type { Create, CreateFromSpec } from '../../contract/create.ts'
 import { type AppError, providerError } from '../../contract/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
+import { allSettled } from '../../lib/all-settled.ts'
 import { doneWithin } from '../../lib/done-within.ts'
 import type { Step } from '../../lib/saga.ts'
+import { deleteSecrets } from '../../store/secrets.ts'
+import { abandonStack, deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { costLine } from '../billing/cost-line.ts'
@@ -73,11 +76,10 @@ export const createWay: Way = {
     app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit could not be made')
     // State first: a process killed while its unit still counts as creating would look like an exit.
     const error = failureText(failed.cause, unit)
-    const given = await transition(app, unit, 'createFailed', { set: { error } })
-    if (!given) return await removeIfUnwanted(context)
+    if (!(await fail(app, unit, error))) return await removeIfUnwanted(context)
     await undo(createWay, context, failed.reached)
     await destroyOthers(app, unit)
-    throw couldNotBeMade(unit.id, error, failed.cause)
+    throw couldNotBeMade({ ...unit, error }, failed.cause)
   },
 }
 
@@ -101,7 +103,8 @@ export async function createPlanned(
   once: Once | null,
 ): Promise<RunResult> {
   const { units, outputs } = await reserveUnits(app, caller, plan, once)
-  const made = Promise.all(units.map((unit) => walk(app, unit, createWay)))
+  // All of them: one that fails takes the others with it, and who hears of it finds nothing left.
+  const made = allSettled(units.map((unit) => walk(app, unit, createWay)))
   // A failure after the wait is the unit's `error`; here nobody listens any more.
   if (wait.wait) await doneWithin(app.clock, wait.waitTimeoutMs, made)
   else made.catch(() => {})
@@ -125,7 +128,7 @@ export async function resumeCreate(
   const units = await Promise.all(unitIds.map(get))
   // Only a unit that could not be made has an error and never ran.
   const failed = wait ? units.find(({ error, startedAt }) => error !== null && startedAt === null) : undefined
-  if (failed) throw couldNotBeMade(failed.id, failed.error ?? '')
+  if (failed) throw couldNotBeMade(failed)
   return resultOf(app, units, told)
 }
 
@@ -133,8 +136,24 @@ function resultOf(app: App, units: UnitRecord[], told: Pick<RunResult, 'outputs'
   return { units: units.map((unit) => showUnit(app, unit)), ...told, costLine: costLine(units) }
 }
 
-function couldNotBeMade(unitId: string, error: string, cause?: unknown): AppError {
-  return providerError(error, { details: { unitId }, cause })
+/** To `error`, with the stack that was made for it, unless others are in it. False: it went another way meanwhile. */
+async function fail(app: App, unit: UnitRecord, error: string): Promise<boolean> {
+  return await app.clock.steadily(() =>
+    app.db.transaction().execute(async (db) => {
+      await lockStack(db, unit.stackId)
+      if (!(await transition(app, unit, 'createFailed', { db, set: { error } }))) return false
+      const stack = { id: unit.stackId, at: app.clock.now() }
+      await abandonStack(db, { id: stack.id, madeBy: unit.madeWith ?? unit.id })
+      if (await deleteStackOfLastUnit(db, stack)) await deleteSecrets(db, stack.id)
+      return true
+    }),
+  )
+}
+
+/** Of several, by its name. */
+function couldNotBeMade({ id, name, madeWith, error }: UnitRecord, cause?: unknown): AppError {
+  const message = madeWith === null ? (error ?? '') : `"${name}" could not be made: ${error ?? ''}`
+  return providerError(message, { details: { unitId: id }, cause })
 }
 
 /** A destroy may have come by before the machine was there. */

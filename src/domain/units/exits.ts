@@ -31,13 +31,17 @@ async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promis
   if (unit.state === 'sleeping') return (await transition(app, unit, 'cooled')) !== null
   if (!exit) return await moveLost(app, unit)
   const lastExit = { code: exit.code, oomKilled: exit.oomKilled, at: exit.at.toISOString() }
-  // Before it was ever ready no start was recorded.
-  const startedAt = unit.state === 'running' ? {} : { startedAt: unit.changedAt }
+  // Before it was ever ready no start was recorded, and whoever waits for it wants to know what to look at.
+  const early = { startedAt: unit.changedAt, error: endedEarly(unit, exit.code) }
   const moved = await transition(app, unit, 'exited', {
     endedAt: exit.at,
-    set: { lastExit, ...startedAt },
+    set: { lastExit, ...(unit.state === 'running' ? {} : early) },
   })
   return moved !== null
+}
+
+function endedEarly({ id }: UnitRecord, code: number): string {
+  return `Its process ended with code ${code} before it was ready. What it said is in GET /v1/units/${id}/logs.`
 }
 
 /** Nobody knows when it ended; it was alive when the service was last whole, and is billed up to then. */

@@ -8,10 +8,9 @@ import { nextState } from '../../contract/states.ts'
 import { type Policy, policySchema } from '../../contract/policy.ts'
 import { isId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
-import { findHolding } from '../../store/holdings.ts'
 import { lockTeam } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { checkAffordable } from '../billing/afford.ts'
+import { checkAffordable, checkAfforded, readSpending } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { widePolicy } from '../credentials/wide-policy.ts'
 import { checkConcurrency } from '../policies/check.ts'
@@ -35,33 +34,48 @@ export async function takeOn(
 ): Promise<UnitRecord | null> {
   if (nextState(unit, trigger) === null) return null
   if (trigger !== 'thaw') refuseCrowd(app, unit)
-  const heldBy = caller?.credentialId ?? unit.heldBy
-  const take = () =>
-    app.db.transaction().execute(async (db) => {
-      await lockTeam(db, unit.teamId)
-      if (caller) await checkCaller(app, db, caller, unit)
-      else await checkLastHolder(db, unit)
-      await checkAffordable(app, db, { teamId: unit.teamId, credentialId: heldBy }, [unit.size])
-      const starting = await transition(app, unit, trigger, { db, set: { heldBy } })
-      if (starting) onTaken(starting)
-      return starting
-    })
   // Of one team one at a time: its units could else hold every connection to wait for its lock.
-  return await app.teamTurns(unit.teamId, take)
+  return await app.teamTurns(unit.teamId, () => takeOnInTurn(app, caller, unit, trigger, onTaken))
+}
+
+/** The same for whoever has the team's turn. */
+export async function takeOnInTurn(
+  app: App,
+  caller: Caller | null,
+  unit: UnitRecord,
+  trigger: 'start' | 'wake' | 'thaw',
+  onTaken: (starting: UnitRecord) => void = () => {},
+): Promise<UnitRecord | null> {
+  return await app.db.transaction().execute(async (db) => {
+    await lockTeam(db, unit.teamId)
+    if (caller) await checkCaller(app, db, caller, unit)
+    else await checkLastHolder(app, db, unit)
+    const heldBy = caller?.credentialId ?? unit.heldBy
+    const starting = await transition(app, unit, trigger, { db, set: { heldBy } })
+    if (starting) onTaken(starting)
+    return starting
+  })
 }
 
 async function checkCaller(app: App, db: Kysely<Database>, caller: Caller, unit: UnitRecord): Promise<void> {
   const { bounds, live } = await currentBounds(app, db, caller)
   checkExisting(bounds, unit)
   checkConcurrency(bounds.policy, live)
+  await checkAffordable(app, db, caller, [unit.size])
 }
 
-async function checkLastHolder(
+/**
+ * Of the account that the unit last ran on. With the team locked it decides; without, it foresees that. One question,
+ * since a visitor waits for it.
+ */
+export async function checkLastHolder(
+  app: App,
   db: Kysely<Database>,
-  { teamId, heldBy }: Pick<UnitRecord, 'teamId' | 'heldBy'>,
+  { teamId, heldBy, size }: UnitRecord,
 ): Promise<void> {
-  const { live, policy } = await findHolding(db, { teamId, heldBy })
-  checkConcurrency(policyOf(heldBy, policy), live)
+  const spending = await readSpending(app, db, { teamId, credentialId: heldBy })
+  checkConcurrency(policyOf(heldBy, spending.policy), spending.live)
+  checkAfforded(app, spending, [size])
 }
 
 function policyOf(heldBy: string, stored: unknown): Policy {

@@ -33,7 +33,7 @@ export async function sleepIdleUnits(app: App): Promise<void> {
 export async function coolFrozenUnits(app: App): Promise<void> {
   const now = app.clock.now()
   const { frozenForMs } = app.config
-  if (frozenForMs === Infinity) return
+  if (frozenForMs === null) return
   const since = new Date(now.getTime() - frozenForMs)
   for (const unit of await listFrozenUnits(app.db, { now, since, limit: BATCH })) void cool(app, unit)
 }

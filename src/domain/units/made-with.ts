@@ -14,11 +14,15 @@ export async function waitForOthers(app: App, unit: UnitRecord): Promise<void> {
   for (;;) {
     const before = (await listOthers(app, unit)).filter(({ id }) => id < unit.id)
     const failed = before.find(({ state }) => state !== 'creating' && state !== 'running')
-    if (failed) throw new EngineError('start_failed', `It needs "${failed.name}", which is ${failed.state}.`)
+    if (failed) throw new EngineError('start_failed', `It needs "${failed.name}": ${whatBecameOf(failed)}`)
     const [creating] = before.filter(({ state }) => state === 'creating')
     if (!creating) return
     await untilMoved(app, creating)
   }
+}
+
+function whatBecameOf({ state, error }: UnitRecord): string {
+  return error ?? `that is ${state}.`
 }
 
 /** Once the unit is in `error`. What a crash leaves undone the loop below does. */

@@ -8,8 +8,9 @@ import { EngineError, isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { machineRef } from './machine.ts'
 
-/** The first pause between two probes; each is twice the one before, up to `intervalMs`. */
+/** The first pause between two probes; each is half as long again as the one before, up to `intervalMs`. */
 const FIRST_PAUSE_MS = 100
+const LONGER = 1.5
 
 /** False: its process ended before it was ready. Throws EngineError `start_failed` when time is up. */
 export async function becomesReady(app: App, unit: UnitRecord, atMostMs = Infinity): Promise<boolean> {
@@ -17,7 +18,7 @@ export async function becomesReady(app: App, unit: UnitRecord, atMostMs = Infini
   if (!healthcheck) return true
   const timeoutMs = Math.min(healthcheck.timeoutMs, atMostMs)
   const deadlineMs = app.clock.monotonicMs() + timeoutMs
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= LONGER) {
     const leftMs = deadlineMs - app.clock.monotonicMs()
     if (leftMs <= 0) throw notReady(timeoutMs)
     const outcome = await probe(app, unit, healthcheck.cmd, Math.min(leftMs, limits.healthcheckProbeMs))

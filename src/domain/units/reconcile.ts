@@ -15,6 +15,7 @@ import { isOfRun, lostRun, recordExit } from './exits.ts'
 import { sleepWay } from './fall-asleep.ts'
 import { STOP_GRACE_MS, startWay } from './run.ts'
 import { stopWay } from './stop.ts'
+import { reportUnknownMachines, reportUnknownRun } from './unknown-runs.ts'
 import { thawWay } from './wake.ts'
 import { walk, type Way } from './way.ts'
 
@@ -26,7 +27,13 @@ export async function recover(app: App): Promise<void> {
   noteOutage(app)
   await resumeTime(app)
   const wanted = await listUnitsWithMachines(app.db)
-  const report = await app.engine.recover(wanted.map((unit) => unit.id))
+  const ids = new Set(wanted.map((unit) => unit.id))
+  const there = (await app.engine.list()).map(({ id }) => id)
+  await reportUnknownMachines(
+    app,
+    there.filter((id) => !ids.has(id)),
+  )
+  const report = await app.engine.recover([...ids])
   app.log.info(report, 'recovered')
   await reconcileMachines(app)
   await resumePassingUnits(app)
@@ -89,7 +96,10 @@ export async function reconcileMachines(app: App): Promise<void> {
   // What is dead was last seen alive at the heartbeat before this one, so it comes after.
   if (!pairs.some(isInDoubt)) await beat(app, { seenMs })
 
+  for (const { unit, status, isSettled } of pairs)
+    if (isSettled && status) reportUnknownRun(app, unit, status)
   for (const { id } of units) statuses.delete(id)
+  await reportUnknownMachines(app, [...statuses.keys()])
   const corrections = [
     ...[...statuses.keys()].map((id) => ({ id, effect: () => app.engine.destroy(id) })),
     ...pairs.flatMap((pair) => correctionOf(app, pair) ?? []),

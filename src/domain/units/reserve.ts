@@ -68,15 +68,17 @@ export async function reserveUnits(
       caller,
       wanted.map(({ spec }) => spec.size),
     )
-    const stack = await stackFor(app, db, teamId, { stack: plan.stack, unitName: plan.name })
+    const first = newId('unit')
+    const named = { stack: plan.stack, unitName: plan.name }
+    const stack = await stackFor(app, db, teamId, { ...named, madeBy: first })
     const made = await nameAll(db, plan, stack)
 
     const ids: string[] = []
     const outputs = { ...made.outputs }
     for (const planned of made.units) {
-      const id = newId('unit')
+      const id = ids.length === 0 ? first : newId('unit')
       ids.push(id)
-      const madeWith = made.units.length === 1 ? null : (ids[0] ?? null)
+      const madeWith = made.units.length === 1 ? null : first
       await insertPlanned(app, db, caller, { id, planned, stack, isolation, madeWith, bounds })
       const owner = { teamId, stackId: stack.id, unitId: id }
       Object.assign(outputs, await keepSecrets(db, app.secretKey, owner, planned.spec.env))

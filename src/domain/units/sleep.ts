@@ -48,13 +48,15 @@ async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBod
     return [unit]
   }
   const { teamId, stackId } = unit
-  return await app.db.transaction().execute(async (db) => {
+  const members = await app.db.transaction().execute(async (db) => {
     // A unit that joins the stack meanwhile takes its window over, or is there to be given it.
     await lockTeam(db, teamId)
     await setStackWindow(db, { teamId, stackId, sleep })
-    const members = await listUnitsTogether(db, { teamId, stackId, now: app.clock.now() })
-    return members.filter(hasWindow)
+    return await listUnitsTogether(db, { teamId, stackId, now: app.clock.now() })
   })
+  // They wake together from now on, none of them ahead of the others.
+  for (const { id } of members) app.standing.delete(id)
+  return members.filter(hasWindow)
 }
 
 async function putToSleep(app: App, caller: Caller, id: string): Promise<void> {

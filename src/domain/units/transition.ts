@@ -62,14 +62,17 @@ async function move(
     at,
     opens: after.filter(({ kind }) => before.every((rate) => rate.kind !== kind)),
     closes: before.map(({ kind }) => kind).filter((kind) => after.every((rate) => rate.kind !== kind)),
-    endedAt: endedAt && endedAt < at ? endedAt : at,
+    endedAt: endedAt === undefined || endedAt < at ? (endedAt ?? null) : at,
     ...(ifDue ? { ifSleepsBy: at } : {}),
     ...(ifUnusedSince === undefined ? {} : { ifUnusedSince }),
     set: fields,
   })
   if (!changed) return null
   if (unit.state === 'running' && to.state !== 'running') app.departures.emit('unit', unit.id)
-  return { ...unit, ...fields, ...to, revision: unit.revision + 1n, changedAt: at }
+  const moved = { ...unit, ...fields, ...to, revision: unit.revision + 1n, changedAt: at }
+  if (moved.state === 'sleeping' && moved.frozen) app.standing.set(unit.id, moved)
+  else app.standing.delete(unit.id)
+  return moved
 }
 
 function earlier(at: Date, ms: number): Date {

@@ -14,6 +14,7 @@ import { stopUnit } from './stop.ts'
 import { transition } from './transition.ts'
 import { recordUses } from './use.ts'
 import { visitUnit } from './visit.ts'
+import { lockTeam } from '../../store/stacks.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { createVisits, type Visits } from './visits.ts'
 
@@ -41,6 +42,7 @@ const asleep = async (id = unit.id, stack = false) =>
 const addressOf = ({ id }: Unit) => domain.engine.machines().find((machine) => machine.id === id)?.address
 const callsOf = (operation: string, id = unit.id) =>
   domain.engine.calls.filter((call) => call.id === id && call.operation === operation).length
+const machineOf = (id: string) => domain.engine.machines().find((machine) => machine.id === id)
 const settle = async (ms = 20) => await new Promise((resolve) => setTimeout(resolve, ms))
 
 /** From the first tier of sleep to the second. */
@@ -163,8 +165,51 @@ describe('a visit', () => {
     const first = await makeUnit(domain.app, mine, { name: 'first' })
     await sleepUnit(domain.app, mine, first.id, { sleep: '1m', stack: false, now: true })
     await makeUnit(domain.app, mine, { name: 'second' })
-    expect(await visit(first.id)).toEqual({ kind: 'refused', reason: 'no-room' })
+    for (const times of [1, 1]) {
+      expect(await visit(first.id)).toEqual({ kind: 'refused', reason: 'no-room' })
+      // It went on ahead of the answer, and was told to stand still again; whoever asks again gets no more of it.
+      expect(callsOf('thaw', first.id)).toBe(times)
+      expect(machineOf(first.id)).toMatchObject({ state: 'running', frozen: true })
+    }
     expect((await getUnit(domain.app, mine, first.id)).state).toBe('sleeping')
+  })
+
+  it('is passed on to a frozen unit as soon as that goes on and may, while its row is still being written', async () => {
+    await asleep()
+    const locked = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    const held = domain.app.db.transaction().execute(async (db) => {
+      await lockTeam(db, caller.teamId)
+      locked.resolve()
+      await release.promise
+    })
+    await locked.promise
+    expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
+    expect((await get()).state).toBe('sleeping')
+    release.resolve()
+    await held
+    await eventually(domain.app, caller, unit.id, 'running')
+    expect(callsOf('thaw')).toBe(1)
+  })
+
+  it('that was passed on is told of when its unit cannot be woken after all', async () => {
+    await asleep()
+    const told: string[] = []
+    const listen = (id: string) => told.push(id)
+    domain.app.departures.on('unit', listen)
+    const { app } = domain
+    const away = () => {
+      throw new Error('the database went away just now')
+    }
+    // The look succeeds, and the change after it does not.
+    const db = new Proxy(app.db, {
+      get: (target, key) => (key === 'transaction' ? away : Reflect.get(target, key, target)),
+    })
+    await visitUnit({ ...app, db }, unit.id).catch(() => {})
+    await expect.poll(() => told).toEqual([unit.id])
+    await expect.poll(() => machineOf(unit.id)?.frozen).toBe(true)
+    domain.app.departures.off('unit', listen)
+    expect(await visit()).toMatchObject({ kind: 'running' })
   })
 
   it('gives up in time on a unit that takes too long', async () => {

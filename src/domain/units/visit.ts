@@ -9,6 +9,7 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { untilMoved } from './settled.ts'
 import { recordUse } from './use.ts'
+import { runningAt, visitStanding } from './visit-standing.ts'
 import { wakeUnit } from './wake.ts'
 
 const RETRY_AFTER_S = 5
@@ -18,6 +19,8 @@ const waiting: Visited = { kind: 'waiting', retryAfterS: RETRY_AFTER_S }
 export async function visitUnit(app: App, id: string): Promise<Visited> {
   const deadlineMs = app.clock.monotonicMs() + VISIT_WAIT_MS
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
+  const there = await unlessRefused(app, id, () => visitStanding(app, id, leftMs()))
+  if (there) return there
   for (let woken = false; leftMs() > 0; ) {
     const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
     if (!unit || unit.state === 'destroyed' || unit.state === 'destroying' || unit.state === 'error') {
@@ -36,11 +39,6 @@ export async function visitUnit(app: App, id: string): Promise<Visited> {
     }
   }
   return waiting
-}
-
-function runningAt({ id, generation, address }: UnitRecord): Visited {
-  if (address === null) throw new Error(`${id} runs without an address`)
-  return { kind: 'running', generation, address }
 }
 
 function stoppedFor({ stoppedReason }: UnitRecord): VisitRefusal {
@@ -62,13 +60,24 @@ async function tryToWake(app: App, unit: UnitRecord, withinMs: number): Promise<
     there = starting
     thawed.resolve(starting)
   })
-  try {
+  return await unlessRefused(app, unit.id, async () => {
     const isOver = await doneWithin(app.clock, withinMs, Promise.race([woken, thawed.promise]))
     if (there) return runningAt(there)
     return isOver ? null : waiting
+  })
+}
+
+/** What the attempt answers, or what a visit is told where it is refused. */
+async function unlessRefused(
+  app: App,
+  unitId: string,
+  attempt: () => Promise<Visited | null>,
+): Promise<Visited | null> {
+  try {
+    return await attempt()
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    app.log.info({ unitId: unit.id, reason: error.message }, 'a visit did not wake its unit')
+    app.log.info({ unitId, reason: error.message }, 'a visit did not wake its unit')
     switch (error.code) {
       case 'unavailable':
         return { kind: 'waiting', retryAfterS: error.retryAfterS ?? RETRY_AFTER_S }

@@ -4,7 +4,7 @@
 
 import type { App } from '../../app.ts'
 import { limits } from '../../contract/limits.ts'
-import type { UnitState } from '../../contract/states.ts'
+import { isPassing, type UnitState } from '../../contract/states.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import { runSaga, type Saga, type Step, StepFailed, undoSaga } from '../../lib/saga.ts'
@@ -87,10 +87,29 @@ export async function walkAlone(
   const failed = await untilEngineIsBack<Walk>(app, () =>
     runSaga(way.saga, context, { journal, failpoints: app.failpoints }),
   )
-  if (!failed) return await way.arrive(context)
+  if (!failed) {
+    await way.arrive(context)
+    return tellOf(context, way.saga.name, 'arrived')
+  }
   // Without a database nothing can be said of the unit; the way is taken up again when it is back.
   if (isOutage(failed.cause)) throw failed.cause
+  if (!(failed.cause instanceof Superseded)) tellOf(context, way.saga.name, 'failed')
   await way.giveUp(context, failed)
+}
+
+/** For the operator: how long it took since the unit set out, whoever took it along. */
+export function tellOf(
+  { app, unit, resumed, ended }: Walk,
+  name: string,
+  outcome: 'arrived' | 'failed',
+): void {
+  const { state, stoppedReason, frozen, isolation, changedAt } = unit
+  if (ended || !isPassing(state)) return
+  const isWake = name === 'start' && stoppedReason !== 'user' && stoppedReason !== 'exited'
+  const leadsToRun = state === 'creating' || state === 'starting'
+  const tier = leadsToRun ? (resumed ? 'memory' : frozen ? 'frozen' : 'cold') : 'none'
+  const ms = Math.max(0, app.clock.now().getTime() - changedAt.getTime())
+  app.observer.wayEnded({ way: isWake ? 'wake' : name, isolation, tier, outcome, ms })
 }
 
 /** An engine that restarts is back in a second or two, and steps may be repeated: nobody need notice. */

@@ -15,24 +15,28 @@ export function createMachine(host: Host, spec: MachineSpec): Promise<MachineSta
     const existing = host.machines.get(spec.id)
     if (existing) return statusOf(existing)
     await checkReserve(host.paths, host.reserveGb)
-    if (!(await host.images.find(spec.imageDigest))) {
+    return await host.images.hold([spec.imageDigest], async ([image]) => {
+      if (image) return await makeMachine(host, spec)
       throw new EngineError('image_not_found', 'The image is no longer on this host: pull it again.')
-    }
-    const attachment = await makeLasting(host, spec)
-    const { address } = attachment
-    const machine = newMachine(
-      { spec, address, forkGeneration: 0, generation: 0, state: 'created', monitor: null, exit: null },
-      attachment,
-    )
-    try {
-      await host.effect('engine.create.record', () => saveRecord(host.paths, machine.record))
-    } catch (error) {
-      await removeTraces(host, spec.id)
-      throw error
-    }
-    host.machines.set(spec.id, machine)
-    return statusOf(machine)
+    })
   })
+}
+
+async function makeMachine(host: Host, spec: MachineSpec): Promise<MachineStatus> {
+  const attachment = await makeLasting(host, spec)
+  const { address } = attachment
+  const machine = newMachine(
+    { spec, address, forkGeneration: 0, generation: 0, state: 'created', monitor: null, exit: null },
+    attachment,
+  )
+  try {
+    await host.effect('engine.create.record', () => saveRecord(host.paths, machine.record))
+  } catch (error) {
+    await removeTraces(host, spec.id)
+    throw error
+  }
+  host.machines.set(spec.id, machine)
+  return statusOf(machine)
 }
 
 /** Both or neither: what succeeded is waited for before it is taken back. */

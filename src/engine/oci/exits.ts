@@ -2,7 +2,7 @@
 // the kills for memory in our cgroup. Told by the file system, and looked for besides, since a notification
 // can be lost and a dead conmon notifies nobody.
 
-import { readdirSync, watch } from 'node:fs'
+import { existsSync, readdirSync, watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import type { Exit } from '../engine.ts'
 import { countOomKills, killAll, processesIn } from './cgroups.ts'
@@ -116,6 +116,8 @@ export async function endedWithin(host: Host, machine: Machine, ms: number): Pro
 /** The exit that conmon wrote down, or null while the run goes on. Read before the cgroup is removed. */
 async function readExit(host: Host, machine: Machine): Promise<Exit | null> {
   const { exit } = host.paths.run(machine.record.spec.id, machine.record.generation)
+  // Almost never there, and whoever wakes a machine waits for the answer: one call without a thread is the quickest.
+  if (!existsSync(exit)) return null
   try {
     const [text, { mtime }] = await Promise.all([readFile(exit, 'utf8'), stat(exit)])
     return /^\d+$/.test(text.trim()) ? endedBy(host, machine, Number(text), mtime) : null

@@ -40,6 +40,12 @@ async function makeCopies(host: Host, forks: ForkSpec[]): Promise<Map<string, Ma
     idsOf(forks.map(({ source }) => source)).map((id) => [id, getSource(host, id)] as const),
   )
   await checkReserve(host.paths, host.reserveGb)
+  const images = [...sources.values()].map(({ record }) => record.spec.imageDigest)
+  // A source may be destroyed before the copies are recorded: their image stays all the same.
+  return await host.images.hold(images, () => copySources(host, forks, sources))
+}
+
+async function copySources(host: Host, forks: ForkSpec[], sources: Sources): Promise<Map<string, Machine>> {
   const ids = idsOf(forks)
   try {
     const [attachments] = await allSettled([

@@ -23,6 +23,7 @@ import { prepareSharedForkGeneration } from './fork-generation.ts'
 import { freezeMachine, thawMachine } from './freeze.ts'
 import { getMachine, statusOf, type Host } from './host.ts'
 import { openImages } from './images/images.ts'
+import type { UpkeepSettings } from './images/upkeep.ts'
 import { followLogs, readLogs } from './logs.ts'
 import { namesOf } from './network/names.ts'
 import { openNetwork } from './network/network.ts'
@@ -47,6 +48,8 @@ export type OciOptions = {
   /** Size of the disk pool when it is made; null takes most of what is free. */
   poolGb: number | null
   reserveGb: number
+  /** Default: images are neither built anew nor removed. */
+  imageUpkeep?: UpkeepSettings
   registryMirrors: Record<string, string>
   registryAuthFile: string | null
   /** The operator's way to the registries, where the host has none of its own. */
@@ -83,7 +86,11 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     options.isolation,
     options.runtimes,
   )
-  const images = await openImages(options)
+  const images = await openImages({
+    ...options,
+    instance: { id: instance.id, dataDir: options.dataDir },
+    upkeep: options.imageUpkeep ?? null,
+  })
   const network = await openNetwork({
     instance,
     dnsPort: options.resolverPort,
@@ -170,7 +177,7 @@ async function untilAborted(signal: AbortSignal): Promise<void> {
 
 async function closeHost(host: Host, watcher: { close(): void }): Promise<void> {
   watcher.close()
-  await host.images.close()
+  await host.images.close({ isEmpty: host.machines.size === 0 && host.damaged.size === 0 })
   await Promise.all([...host.machines.values()].map((machine) => machine.cleanup))
   const empty = host.machines.size === 0
   await host.network.close({ removeAll: empty })

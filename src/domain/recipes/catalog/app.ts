@@ -7,7 +7,11 @@ import { listensAt } from './listens-at.ts'
 export const APP_PORT = 8080
 
 export function appParams(description: string, example: Record<string, string>) {
-  return { files: files('/app', { description, example }), env: env(), size: size('small') }
+  return {
+    files: files('/app', { description, example }),
+    env: env({ taken: ['PORT'] }),
+    size: size('small'),
+  }
 }
 
 /** It may have to install a lot before it listens. */
@@ -19,5 +23,5 @@ export const appUnit = {
   healthcheck: { cmd: listensAt(APP_PORT), timeoutMs: INSTALLS_WITHIN_MS },
 }
 
-/** The caller's own come last, so that they may say otherwise. */
+/** Where the healthcheck and the front door look for it. */
 export const appEnv = { PORT: String(APP_PORT) }

@@ -7,8 +7,10 @@ export const mariadb = defineRecipe({
   description: 'A MariaDB database, which speaks the protocol of MySQL, with a user and a volume of its own.',
   tags: ['database', 'sql', 'mysql'],
   params: {
-    database: identifier('The database to make.', 'app'),
-    user: identifier('Who has all rights on it.', 'app'),
+    database: identifier('The database to make.', 'app', {
+      taken: ['information_schema', 'mysql', 'performance_schema', 'sys'],
+    }),
+    user: identifier('Who has all rights on it.', 'app', { taken: ['public'] }),
     size: size('small'),
     volumeGb: volumeGb(2),
   },

@@ -8,8 +8,8 @@ export const postgres = defineRecipe({
   description: 'A PostgreSQL database with a user, a password and a volume of its own.',
   tags: ['database', 'sql'],
   params: {
-    database: identifier('The database to make.', 'app'),
-    user: identifier('Who owns it, with all rights.', 'app'),
+    database: identifier('The database to make.', 'app', { taken: ['template0', 'template1'] }),
+    user: identifier('Who owns it, with all rights.', 'app', { taken: ['pg_*', 'none', 'public'] }),
     size: size('small'),
     volumeGb: volumeGb(2),
   },

@@ -8,7 +8,8 @@ export const rabbitmq = defineRecipe({
   description: 'A RabbitMQ broker (AMQP 0-9-1) with a user and a volume of its own.',
   tags: ['queue', 'broker'],
   params: {
-    user: identifier('Who has all rights.', 'app'),
+    // Who gets in from within alone.
+    user: identifier('Who has all rights.', 'app', { taken: ['guest'] }),
     size: size('medium'),
     volumeGb: volumeGb(2),
   },

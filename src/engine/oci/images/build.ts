@@ -1,26 +1,36 @@
-// Builds a built-in image from Debian packages, with the host's own apt settings.
+// Builds a built-in image from Debian packages, with the host's own apt settings. The same definition and the same
+// packages give the same files, with the same times: but for what `prepare` makes, which has identities of its own.
 
 import { spawn } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { killProcessGroup, run, SAFE_PATH } from '../../../lib/process.ts'
-import type { Image } from '../../engine.ts'
-import { type BuiltIn, builtInConfig, entrypointPath, readScript } from './builtin.ts'
+import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
+import {
+  type BuiltIn,
+  builtInConfig,
+  definitionDigest,
+  entrypointPath,
+  readScript,
+  referenceOf,
+} from './builtin.ts'
 import type { ImageCaps } from './caps.ts'
+import { hostAptOptions, hostSources, publicSources, SUITE } from './debian.ts'
 import { imageError } from './failures.ts'
 import { runJailed } from './jail.ts'
-import type { Workshop } from './store.ts'
+import { buildDigest, readPackages } from './packages.ts'
+import type { NewImage, Workshop } from './store.ts'
 
 export type BuildOptions = {
   onProgress: (line: string) => void
   caps: ImageCaps
+  /** Nobody waits for it: it gives way to everything else on this host. */
+  background: boolean
   signal: AbortSignal
 }
 
-const SUITE = 'bookworm'
-const DEBIAN = 'http://deb.debian.org/debian'
-const SECURITY = 'http://security.debian.org/debian-security'
+/** Makes an image in a workshop, as `buildImage` does. */
+export type Builder = (definition: BuiltIn, workshop: Workshop, options: BuildOptions) => Promise<NewImage>
 
 /** Documentation is most of the files of a small system. Licences stay. */
 const dpkgOptions = [
@@ -32,44 +42,85 @@ const dpkgOptions = [
   'path-exclude=/usr/share/lintian/*',
 ]
 
-const ofThisHost = [
+/** Of this host, or of the hour of the build. */
+const leftBehind = [
   '/etc/apt/apt.conf.d/99mmdebstrap',
+  '/etc/group-',
+  '/etc/gshadow-',
   '/etc/hostname',
   '/etc/machine-id',
+  '/etc/passwd-',
   '/etc/resolv.conf',
+  '/etc/shadow-',
+  '/etc/subgid-',
+  '/etc/subuid-',
+  '/var/cache/debconf/config.dat-old',
+  '/var/cache/debconf/templates.dat-old',
+  '/var/cache/ldconfig/aux-cache',
+  '/var/lib/dpkg/diversions-old',
+  '/var/lib/dpkg/status-old',
+  '/var/log/alternatives.log',
+  '/var/log/apt/eipp.log.xz',
+  '/var/log/apt/history.log',
+  '/var/log/apt/term.log',
+  '/var/log/bootstrap.log',
+  '/var/log/dpkg.log',
 ]
+
+/** When this Debian came out: every file that the build itself made is of that day. */
+const RELEASED = Date.UTC(2023, 5, 10)
 
 export async function buildImage(
   definition: BuiltIn,
   { rootfs, scratch }: Workshop,
   options: BuildOptions,
-): Promise<Omit<Image, 'digest'>> {
-  const reference = `berth.local/${definition.name}:${definition.version}`
+): Promise<NewImage> {
+  const reference = referenceOf(definition)
   options.onProgress(`${reference}: building from Debian packages, once`)
   await mkdir(scratch, { mode: 0o700 })
-  const command = buildCommand(definition, rootfs, await hostSources(), await hostAptOptions())
-  const failure = await runBuild(command, reference, options)
+  // By the clock that files get their times from.
+  const { mtimeMs: begunMs } = await stat(scratch)
+  const [sources, aptOptions] = await Promise.all([hostSources(), hostAptOptions()])
+  const { background } = options
+  const command = buildCommand(definition, rootfs, { sources, aptOptions, background })
+  const releases = join(scratch, 'releases')
+  const failure = await runBuild(command, { reference, releases }, options)
   if (failure !== null) throw imageError('image_unavailable', reference, 'building it failed', failure)
-  await finish(definition, rootfs, options)
+  const archiveAt = newestDate(await readFile(releases, 'utf8').catch(() => ''))
+  await finish(definition, rootfs, begunMs, options)
+  const id = await definitionDigest(definition)
   options.onProgress(`${reference}: ready`)
-  return { reference, config: builtInConfig(definition) }
+  return {
+    reference,
+    digest: buildDigest(id, await readPackages(rootfs)),
+    config: builtInConfig(definition),
+    build: { definition: id, archiveAt },
+  }
+}
+
+/** The newest of lines such as `Date: Sat, 21 Nov 2026 08:04:11 UTC`. */
+function newestDate(lines: string): string | null {
+  const dates = lines.split('\n').map((line) => Date.parse(line.replace(/^Date: /, '')))
+  const newest = Math.max(...dates.filter((ms) => !Number.isNaN(ms)))
+  return Number.isFinite(newest) ? new Date(newest).toISOString() : null
 }
 
 /** Within a pid namespace that ends with us: package scripts may leave processes behind. */
 function buildCommand(
   definition: BuiltIn,
   rootfs: string,
-  sources: string[],
-  aptOptions: string[],
+  { sources, aptOptions, background }: { sources: string[]; aptOptions: string[]; background: boolean },
 ): string[] {
   // biome-ignore format: one line a program
   return [
+    ...(background ? ['nice', '-n', '19', 'ionice', '-c', '3'] : []),
     'setpriv', '--pdeathsig', 'KILL', '--',
     'unshare', '--pid', '--fork', '--kill-child', '--mount-proc', '--',
     'mmdebstrap', '--mode=root', '--format=directory', '--variant=minbase',
     `--include=${['dumb-init', ...definition.packages].join(',')}`,
     ...dpkgOptions.map((option) => `--dpkgopt=${option}`),
     ...aptOptions.map((option) => `--aptopt=${option}`),
+    `--customize-hook=grep -h '^Date: ' "$1"/var/lib/apt/lists/*Release >"$BERTH_RELEASES" || true`,
     ...(definition.prepare ? [`--customize-hook=chroot "$1" sh -c '${definition.prepare}'`] : []),
     SUITE,
     rootfs,
@@ -80,20 +131,27 @@ function buildCommand(
 /** Null when it worked; otherwise what the operator should read. */
 async function runBuild(
   [command = '', ...args]: string[],
-  reference: string,
+  { reference, releases }: { reference: string; releases: string },
   { onProgress, caps, signal }: BuildOptions,
 ): Promise<Error | null> {
   signal.throwIfAborted()
   const child = spawn(command, args, {
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { PATH: SAFE_PATH, LC_ALL: 'C.UTF-8', DEBIAN_FRONTEND: 'noninteractive' },
+    env: {
+      PATH: SAFE_PATH,
+      LC_ALL: 'C.UTF-8',
+      DEBIAN_FRONTEND: 'noninteractive',
+      // What writes dates into files takes this one.
+      SOURCE_DATE_EPOCH: String(RELEASED / 1000),
+      BERTH_RELEASES: releases,
+    },
   })
   const lastLines: string[] = []
   createInterface({ input: child.stderr }).on('line', (line) => {
     lastLines.push(line.slice(0, 500))
     if (lastLines.length > 20) lastLines.shift()
-    if (line.startsWith('I: ')) onProgress(`${reference}: ${line.slice(3)}`)
+    if (line.startsWith('I: ') && !line.includes('-hook')) onProgress(`${reference}: ${line.slice(3)}`)
   })
   const stop = () => {
     if (child.pid !== undefined) killProcessGroup(child.pid)
@@ -110,14 +168,23 @@ async function runBuild(
 }
 
 /** The tree holds Debian's files alone so far, so paths in it lead where they say. */
-async function finish(definition: BuiltIn, rootfs: string, { caps, signal }: BuildOptions): Promise<void> {
+async function finish(
+  definition: BuiltIn,
+  rootfs: string,
+  begunMs: number,
+  { caps, signal }: BuildOptions,
+): Promise<void> {
   const script = await readScript(definition)
   if (script !== null) await writeFile(join(rootfs, entrypointPath), script, { mode: 0o755 })
   // What this host needed to reach Debian's servers means nothing in a unit, and neither do its names.
-  await writeFile(join(rootfs, 'etc/apt/sources.list'), debianSources(DEBIAN, SECURITY).join('\n') + '\n')
+  await writeFile(join(rootfs, 'etc/apt/sources.list'), publicSources.join('\n') + '\n')
+  const task = {
+    remove: [...leftBehind, ...(definition.remove ?? [])],
+    settle: { sinceMs: begunMs, toMs: RELEASED },
+  }
   const jail = {
     program: 'clean' as const,
-    args: [...ofThisHost, ...(definition.remove ?? [])],
+    args: [JSON.stringify(task)],
     readOnly: {},
     writable: { '/image': join(rootfs, '..') },
     account: null,
@@ -125,35 +192,4 @@ async function finish(definition: BuiltIn, rootfs: string, { caps, signal }: Bui
   }
   const cleaned = await runJailed(jail, { timeoutMs: caps.unpackMs, maxOutputBytes: 64 * 1024, signal })
   if (cleaned.exitCode !== 0) throw new Error(`cleaning a built image failed: ${cleaned.stderr.slice(-2000)}`)
-}
-
-function debianSources(debian: string, security: string): string[] {
-  return [
-    `deb ${debian} ${SUITE} main`,
-    `deb ${debian} ${SUITE}-updates main`,
-    `deb ${security} ${SUITE}-security main`,
-  ]
-}
-
-/** Where this host gets Debian's packages from, else Debian's own servers. */
-async function hostSources(): Promise<string[]> {
-  const targets = await run(
-    'apt-get',
-    ['indextargets', '--format', '$(LABEL) $(REPO_URI)', 'Created-By: Packages'],
-    { timeoutMs: 30_000 },
-  )
-  const uriOf = (label: string) =>
-    targets.stdout
-      .split('\n')
-      .find((line) => line.startsWith(`${label} http`))
-      ?.slice(label.length + 1)
-  return debianSources(uriOf('Debian') ?? DEBIAN, uriOf('Debian-Security') ?? SECURITY)
-}
-
-/** Proxies, and whether dates are checked: an apt that works here must work in the build. */
-async function hostAptOptions(): Promise<string[]> {
-  const dump = await run('apt-config', ['dump', 'Acquire'], { timeoutMs: 30_000 })
-  return dump.stdout
-    .split('\n')
-    .filter((line) => /^Acquire::(?:https?::|Check-Valid-Until |Check-Date |Retries )/.test(line))
 }

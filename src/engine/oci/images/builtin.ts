@@ -54,7 +54,8 @@ export const builtIns: BuiltIn[] = [
     prepare:
       'install -d -o postgres -g postgres /usr/share/berth && setpriv --reuid=postgres --regid=postgres --init-groups ' +
       '/usr/lib/postgresql/15/bin/initdb --pgdata=/usr/share/berth/cluster --username=postgres --encoding=UTF8 ' +
-      '--locale=C.UTF-8 --auth-local=trust --auth-host=scram-sha-256 --no-sync',
+      '--locale=C.UTF-8 --auth-local=trust --auth-host=scram-sha-256 --no-sync && ' +
+      packed('cluster'),
     remove: ['/var/lib/postgresql/15', '/etc/postgresql/15', '/etc/ssl/private/ssl-cert-snakeoil.key'],
     env: { PGDATA: '/var/lib/postgresql/data/15', PATH: searchPath('/usr/lib/postgresql/15/bin') },
     cmd: ['postgres'],
@@ -69,7 +70,8 @@ export const builtIns: BuiltIn[] = [
     packages: ['mariadb-server'],
     prepare:
       'install -d -o mysql -g mysql /usr/share/berth && ' +
-      'mariadb-install-db --user=mysql --datadir=/usr/share/berth/data --skip-test-db --cross-bootstrap',
+      'mariadb-install-db --user=mysql --datadir=/usr/share/berth/data --skip-test-db --cross-bootstrap && ' +
+      packed('data'),
     remove: ['/var/lib/mysql'],
     cmd: ['mariadbd'],
     ports: [3306],
@@ -114,6 +116,15 @@ export const builtIns: BuiltIn[] = [
   },
 ]
 
+/** A directory of /usr/share/berth as one file without its zeros, which is soon unpacked in a sandbox, too. */
+function packed(directory: string): string {
+  const at = `/usr/share/berth/${directory}`
+  return (
+    `cp --archive --sparse=always ${at} ${at}.thin && ` +
+    `tar --create --sparse --file=${at}.tar --directory=${at}.thin . && rm -r ${at} ${at}.thin`
+  )
+}
+
 /** Changes with what building does, so that images of an older recipe are not taken for new ones. */
 const RECIPE = 2
 
@@ -123,7 +134,11 @@ export function findBuiltIn(name: string, tag: string | null): BuiltIn | null {
   return builtIns.find((image) => image.name === name && (tag === image.version || tag === 'latest')) ?? null
 }
 
-/** A built-in image is named by what it is made from: a changed definition is another image. */
+export function referenceOf({ name, version }: BuiltIn): string {
+  return `berth.local/${name}:${version}`
+}
+
+/** What an image is to be made from, and how it is to run. A build of it is named by this and its packages. */
 export async function definitionDigest(definition: BuiltIn): Promise<string> {
   const script = await readScript(definition)
   const made = JSON.stringify({ RECIPE, arch: process.arch, definition, script })

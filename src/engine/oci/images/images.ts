@@ -15,15 +15,20 @@ import { createSingleFlight } from '../../../lib/single-flight.ts'
 import type { Image } from '../../engine.ts'
 import { isEngineError } from '../../errors.ts'
 import { buildImage } from './build.ts'
-import { definitionDigest, findBuiltIn } from './builtin.ts'
+import { type Builds, openBuilds } from './builds.ts'
+import { builtIns, findBuiltIn } from './builtin.ts'
 import { type ImageCaps, imageCaps } from './caps.ts'
 import type { HostPort } from './dial.ts'
 import { imageError } from './failures.ts'
+import { removeTree } from './files.ts'
 import { pullImage } from './pull.ts'
 import { openReferences, type References } from './references.ts'
 import type { RegistryOptions } from './registry.ts'
-import { type ImageStore, openStore, removeTree, type StoredImage } from './store.ts'
+import { type ImageStore, openStore, type StoredImage } from './store.ts'
 import { createTurns, type Turns } from './turns.ts'
+import { updatesBy } from './updates.ts'
+import { keepUp, type UpkeepSettings } from './upkeep.ts'
+import { registerInstance, type InstanceOnHost, unregisterInstance } from './uses.ts'
 
 export type ImagesOptions = {
   /** Shared between instances where the operator says so. */
@@ -39,6 +44,10 @@ export type ImagesOptions = {
   /** Building an image takes a while: one line at a time, for a person. */
   onProgress: (line: string) => void
   caps?: Partial<ImageCaps>
+  /** Whose machines these images are for: theirs are never removed. Null: it makes none. */
+  instance: InstanceOnHost | null
+  /** Null: images are neither built anew nor removed by themselves. */
+  upkeep: UpkeepSettings | null
   log: Log
   clock: Clock
 }
@@ -48,9 +57,11 @@ export type Images = {
   pull(reference: string): Promise<Image>
   /** An image that is present, by digest, and its root directory. */
   find(digest: string): Promise<StoredImage | null>
+  /** Works with images that nobody removes meanwhile: until a record says that a machine is made of them. */
+  hold<T>(digests: string[], work: (stored: (StoredImage | null)[]) => Promise<T>): Promise<T>
   list(): Promise<Image[]>
-  /** Ends what runs; nothing half made stays. */
-  close(): Promise<void>
+  /** Ends what runs; nothing half made stays. `isEmpty`: the instance has no machines any more. */
+  close(options?: { isEmpty: boolean }): Promise<void>
 }
 
 /** A tag is asked for again after this; until then, and while its registry is down, the last answer holds. */
@@ -61,9 +72,12 @@ const PULLS_AT_ONCE = 8
 /** Longer than the steps of a pull may take together. */
 const PULL_MS = HOUR
 
+const GB = 1024 ** 3
+
 /** What every pull here works with. */
 type Parts = {
   store: ImageStore
+  builds: Builds
   references: References
   registry: RegistryOptions
   options: ImagesOptions
@@ -76,8 +90,12 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
   const runDir = join(options.runDir, 'images')
   await removeTree(runDir)
   await mkdir(runDir, { recursive: true, mode: 0o700 })
+  const { imagesDir, clock, instance } = options
+  const store = await openStore(imagesDir, clock)
+  if (instance) await registerInstance(imagesDir, instance, clock)
   const parts: Parts = {
-    store: await openStore(options.imagesDir, options.clock),
+    store,
+    builds: await openBuilds(imagesDir, { store, builder: buildImage, clock }),
     references: await openReferences(options.imagesDir),
     registry: {
       runDir,
@@ -93,10 +111,12 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
   }
   const pulls = createSingleFlight<Image>(options.clock)
   const running = new Set<Promise<unknown>>()
+  const upkeep = startUpkeep(parts)
 
   return {
-    find: (digest) => parts.store.find(digest),
-    list: () => parts.store.list(),
+    find: (digest) => store.find(digest),
+    hold: (digests, work) => holdAll(store, digests, work),
+    list: async () => (await store.list()).map(({ image }) => image),
     pull: async (text) => {
       const reference = parseImageReference(text)
       const work = pulls.run(reference.canonical, PULL_MS, () => getImage(parts, reference))
@@ -107,19 +127,44 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
         running.delete(work)
       }
     },
-    close: async () => {
+    close: async ({ isEmpty } = { isEmpty: false }) => {
       closing.abort(new Error('images are closing'))
       await Promise.allSettled(running)
+      await upkeep
       await removeTree(runDir)
+      if (instance && isEmpty) await unregisterInstance(imagesDir, instance)
     },
   }
+}
+
+/** One that throws is stuck: nobody catches it, so the engine ends and is started afresh. */
+async function startUpkeep({ store, builds, references, registry, options, closing }: Parts): Promise<void> {
+  const { imagesDir, upkeep: settings, instance, clock, log } = options
+  if (!settings || !instance) return
+  const reserveBytes = options.reserveGb * GB
+  const shared = { imagesDir, store, builds, definitions: builtIns, clock, log }
+  const building = { onProgress: () => {}, caps: registry.caps, signal: closing }
+  const findUpdates = updatesBy(join(options.runDir, 'updates'))
+  await keepUp(
+    { instance, settings, reserveBytes, clock, log },
+    { collector: { ...shared, references }, refresher: { ...shared, findUpdates, building, reserveBytes } },
+  )
+}
+
+async function holdAll<T>(
+  store: ImageStore,
+  [digest, ...others]: string[],
+  work: (stored: (StoredImage | null)[]) => Promise<T>,
+): Promise<T> {
+  if (digest === undefined) return await work([])
+  return await store.hold(digest, (first) => holdAll(store, others, (rest) => work([first, ...rest])))
 }
 
 async function getImage(parts: Parts, reference: ImageReference): Promise<Image> {
   if (reference.registry === builtInRegistry) return await getBuiltIn(parts, reference)
   const { store, references, options } = parts
   const known = await references.find(reference.canonical)
-  const cached = known && (await store.find(known.digest))
+  const cached = known && (await use(store, known.digest))
   // Negative when the host's clock was set back: nobody knows then how old it is.
   const ageMs = options.clock.now().getTime() - (known?.resolvedAt.getTime() ?? 0)
   // What is pinned by digest cannot move.
@@ -136,22 +181,28 @@ async function getImage(parts: Parts, reference: ImageReference): Promise<Image>
 
 async function getRemote(parts: Parts, reference: ImageReference): Promise<Image> {
   const { store, references, registry, options, closing } = parts
-  const reserveBytes = options.reserveGb * 1024 ** 3
+  const reserveBytes = options.reserveGb * GB
   const image = await pullImage(reference, { store, registry, reserveBytes, signal: closing })
+  // It may have lain here for long, and have gone since it was found.
+  if (!(await use(store, image.digest))) return await getRemote(parts, reference)
   const resolvedAt = options.clock.now()
   await references.save(reference.canonical, { digest: image.digest, resolvedAt })
   return image
 }
 
+/** The build that is here, however old: nobody asks Debian on the way of a unit. */
 async function getBuiltIn(parts: Parts, reference: ImageReference): Promise<Image> {
-  const { store, registry, options, closing } = parts
+  const { builds, store, registry, options, closing } = parts
   const definition = findBuiltIn(reference.repository, reference.tag)
   if (!definition) throw imageError('image_not_found', reference.canonical)
-  const building = { onProgress: options.onProgress, caps: registry.caps, signal: closing }
-  const stored = await store.make(
-    await definitionDigest(definition),
-    (workshop) => buildImage(definition, workshop, building),
-    closing,
-  )
-  return stored.image
+  const there = await builds.use(definition)
+  if (there) return there.image
+  const building = { onProgress: options.onProgress, caps: registry.caps, background: false, signal: closing }
+  const { image } = await builds.build(definition, null, building)
+  return (await use(store, image.digest)) ? image : await getBuiltIn(parts, reference)
+}
+
+/** Notes that somebody asks for it, which keeps it until a machine is made of it (collect.ts). */
+async function use(store: ImageStore, digest: string): Promise<StoredImage | null> {
+  return await store.hold(digest, async (stored) => stored)
 }

@@ -7,16 +7,21 @@ import koffi from 'koffi'
 import type { Clock } from '../../../lib/clock.ts'
 
 const flock = koffi.load('libc.so.6').func('int flock(int, int)')
+const LOCK_SH = 1
 const LOCK_EX = 2
 const LOCK_NB = 4
 const RETRY_EVERY_MS = 100
 
 export type Lock = { release(): Promise<void> }
 
+/** `shared`: with others who share it, and with nobody who has it alone. */
+export type LockKind = 'alone' | 'shared'
+
 /** Null when someone else holds it. */
-export async function tryLock(path: string): Promise<Lock | null> {
+export async function tryLock(path: string, kind: LockKind = 'alone'): Promise<Lock | null> {
   const file = await open(path, 'a', 0o600)
-  if (flock(file.fd, LOCK_EX | LOCK_NB) === 0) return { release: () => file.close() }
+  const operation = kind === 'alone' ? LOCK_EX : LOCK_SH
+  if (flock(file.fd, operation | LOCK_NB) === 0) return { release: () => file.close() }
   const errno = koffi.errno()
   await file.close()
   if (errno === constants.errno.EWOULDBLOCK) return null
@@ -24,9 +29,14 @@ export async function tryLock(path: string): Promise<Lock | null> {
 }
 
 /** Waits for the lock; rejects with the signal's reason when aborted. */
-export async function takeLock(path: string, clock: Clock, signal: AbortSignal): Promise<Lock> {
+export async function takeLock(
+  path: string,
+  clock: Clock,
+  signal?: AbortSignal,
+  kind: LockKind = 'alone',
+): Promise<Lock> {
   for (;;) {
-    const lock = await tryLock(path)
+    const lock = await tryLock(path, kind)
     if (lock) return lock
     await clock.sleep(RETRY_EVERY_MS, signal)
   }

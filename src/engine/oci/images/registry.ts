@@ -9,10 +9,10 @@ import type { Account } from '../../../lib/accounts.ts'
 import type { ImageCaps } from './caps.ts'
 import type { HostPort } from './dial.ts'
 import { fetchFailed } from './failures.ts'
+import { removeTree } from './files.ts'
 import { runJailed } from './jail.ts'
 import { openProxy } from './proxy.ts'
 import { type Endpoint, findEndpoint, pickCredentials, registriesConf } from './registry-settings.ts'
-import { removeTree } from './store.ts'
 
 export type RegistryOptions = {
   /** For sockets and credentials of running pulls. On a memory file system, so that they never reach a disk. */

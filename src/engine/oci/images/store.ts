@@ -1,131 +1,227 @@
-// The images directory. `<hex of the digest>/{rootfs,image.json}` is an image, whole or not there: it is made
-// under `making-<hex>`, flushed and renamed, by whoever holds `locks/<hex>`. A crash leaves a `making-`
-// directory without a holder, which the next one to come removes. Instances may share the directory.
+// The images directory. `<hex of the digest>/{rootfs,image.json,used}` is an image, whole or not there. Instances
+// may share the directory. What holds it together are lock files, `locks/<hex>`, held by the kernel:
+//
+// - An image is made under `making-<hex>`, flushed and renamed, by whoever has the lock alone. A crash leaves a
+//   `making-` directory without a holder, which the next one to come removes.
+// - Whoever is about to use an image shares its lock and notes the time in `used`. Whoever removes one has the lock
+//   alone, asks then whether it may go, and renames it away first: so an image is never taken from a unit that is
+//   being made (reliability F22).
 //
 // Everything but the root file systems is root's alone: what an image wants to show to strangers' processes
 // on this host, they cannot reach.
 
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../../../lib/clock.ts'
 import { runOrThrow } from '../../../lib/process.ts'
 import type { Image } from '../../engine.ts'
+import { readIfThere, removeTree } from './files.ts'
 import { imageConfigSchema } from './image-config.ts'
-import { takeLock, tryLock } from './lock.ts'
+import { type Lock, takeLock, tryLock } from './lock.ts'
 
 /** An image that lies here, and the directory that is its root. */
 export type StoredImage = { image: Image; rootfs: string }
 
+/** What a built-in image was made of. Images of before there were records of it have none. */
+export type BuildRecord = {
+  /** The digest of its definition (builtin.ts). */
+  definition: string
+  /** When Debian last published what it was made from. */
+  archiveAt: string | null
+}
+
+export type KeptImage = StoredImage & {
+  build: BuildRecord | null
+  madeAt: Date
+  /** When it was last asked for, or about to be used; null: never. */
+  usedAt: Date | null
+}
+
 /** A directory to make an image in: `rootfs` becomes the image's, `scratch` goes away. Neither exists yet. */
 export type Workshop = { rootfs: string; scratch: string }
 
+export type NewImage = Image & { build?: BuildRecord }
+
 export type ImageStore = {
   find(digest: string): Promise<StoredImage | null>
-  list(): Promise<Image[]>
+  list(): Promise<KeptImage[]>
   /** Makes an image unless it is there; at most one maker a digest, over all processes. */
   make(
     digest: string,
     fill: (workshop: Workshop) => Promise<Omit<Image, 'digest'>>,
     signal: AbortSignal,
   ): Promise<StoredImage>
+  /**
+   * Makes an image whose digest is known once it is filled; `key` names the work, like a digest. The caller has
+   * the lock of the key. What is there already under that digest stays.
+   */
+  makeUnder(
+    key: string,
+    fill: (workshop: Workshop) => Promise<NewImage>,
+    signal: AbortSignal,
+  ): Promise<StoredImage>
+  /** Works with the lock of a digest, or of anything named like one, alone. */
+  locked<T>(digest: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
+  /** Works with an image that nobody removes meanwhile; null where it is not here. */
+  hold<T>(digest: string, work: (stored: StoredImage | null) => Promise<T>): Promise<T>
+  /** Removes an image if `mayGo` says so once nobody holds it; says whether it is gone. */
+  remove(digest: string, mayGo: (image: KeptImage) => Promise<boolean>): Promise<boolean>
 }
 
 const digestPattern = /^sha256:([0-9a-f]{64})$/
-const imageFileSchema = z.object({ reference: z.string(), digest: z.string(), config: imageConfigSchema })
+const buildSchema = z.object({ definition: z.string(), archiveAt: z.string().nullable() })
+const imageFileSchema = z.object({
+  reference: z.string(),
+  digest: z.string(),
+  config: imageConfigSchema,
+  build: buildSchema.nullish(),
+})
 const FLUSH_TIMEOUT_MS = 300_000
-const REMOVE_TIMEOUT_MS = 300_000
 
 export async function openStore(directory: string, clock: Clock): Promise<ImageStore> {
   await mkdir(join(directory, 'locks'), { recursive: true, mode: 0o700 })
   await removeLeftovers(directory)
 
-  const find = async (digest: string): Promise<StoredImage | null> => {
-    const home = join(directory, hexOf(digest))
-    const text = await readIfThere(join(home, 'image.json'))
-    if (text === null) return null
-    return { image: imageFileSchema.parse(JSON.parse(text)), rootfs: join(home, 'rootfs') }
+  const homeOf = (digest: string) => join(directory, hexOf(digest))
+  const find = async (digest: string) => await readImage(homeOf(digest))
+  const lock = async (digest: string, signal?: AbortSignal, kind?: 'shared') =>
+    await takeLock(lockPath(directory, hexOf(digest)), clock, signal, kind)
+
+  const locked = async <T>(digest: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> =>
+    await releasing(await lock(digest, signal), work)
+
+  const getMade = async (digest: string): Promise<StoredImage> => {
+    const made = await find(digest)
+    if (!made) throw new Error(`image ${digest} vanished after it was made`)
+    return made
   }
 
   return {
     find,
+    locked,
     list: async () => {
       const digests = (await readdir(directory)).filter((name) => /^[0-9a-f]{64}$/.test(name))
-      const found = await Promise.all(digests.map((hex) => find(`sha256:${hex}`)))
-      return found.flatMap((stored) => (stored ? [stored.image] : []))
+      const found = await Promise.all(digests.map((hex) => readKept(join(directory, hex))))
+      return found.flatMap((kept) => (kept ? [kept] : []))
     },
-    make: async (digest, fill, signal) => {
-      const lock = await takeLock(lockPath(directory, hexOf(digest)), clock, signal)
-      try {
+    make: async (digest, fill, signal) =>
+      await locked(digest, signal, async () => {
         const there = await find(digest)
         if (there) return there
-        await make(directory, digest, fill)
-      } finally {
-        await lock.release()
-      }
-      const made = await find(digest)
-      if (!made) throw new Error(`image ${digest} vanished after it was made`)
-      return made
+        const filled = async (workshop: Workshop) => ({ ...(await fill(workshop)), digest })
+        await make(directory, digest, filled, async (work) => await work(homeOf(digest)))
+        return await getMade(digest)
+      }),
+    makeUnder: async (key, fill, signal) => {
+      const digest = await make(directory, key, fill, async (work, made) => {
+        await locked(made, signal, async () => ((await find(made)) ? null : await work(homeOf(made))))
+      })
+      return await getMade(digest)
+    },
+    hold: async (digest, work) =>
+      await releasing(await lock(digest, undefined, 'shared'), async () => {
+        const stored = await find(digest)
+        if (stored) await noteUse(homeOf(digest), clock)
+        return await work(stored)
+      }),
+    remove: async (digest, mayGo) => {
+      const mine = await tryLock(lockPath(directory, hexOf(digest)))
+      if (!mine) return false
+      const leaving = join(directory, `removing-${randomUUID()}`)
+      const gone = await releasing(mine, async () => {
+        const kept = await readKept(homeOf(digest))
+        if (!kept || !(await mayGo(kept))) return false
+        await rename(homeOf(digest), leaving)
+        return true
+      })
+      if (gone) await removeTree(leaving)
+      return gone
     },
   }
 }
 
+/** Answers the digest. `place` has the finished image moved to its home. */
 async function make(
   directory: string,
-  digest: string,
-  fill: (workshop: Workshop) => Promise<Omit<Image, 'digest'>>,
-): Promise<void> {
-  const making = join(directory, `making-${hexOf(digest)}`)
-  const home = join(making, 'image')
+  key: string,
+  fill: (workshop: Workshop) => Promise<NewImage>,
+  place: (work: (home: string) => Promise<void>, digest: string) => Promise<void>,
+): Promise<string> {
+  const making = join(directory, `making-${hexOf(key)}`)
+  const made = join(making, 'image')
   await removeTree(making)
-  await mkdir(home, { recursive: true, mode: 0o700 })
+  await mkdir(made, { recursive: true, mode: 0o700 })
   try {
-    const filled = await fill({ rootfs: join(home, 'rootfs'), scratch: join(making, 'scratch') })
-    await writeFile(join(home, 'image.json'), JSON.stringify({ ...filled, digest }), { mode: 0o600 })
-    await flush(home)
-    await rename(home, join(directory, hexOf(digest)))
-    await flush(directory)
+    const filled = await fill({ rootfs: join(made, 'rootfs'), scratch: join(making, 'scratch') })
+    await writeFile(join(made, 'image.json'), JSON.stringify(filled), { mode: 0o600 })
+    await flush(made)
+    await place(async (home) => {
+      await rename(made, home)
+      await flush(directory)
+    }, filled.digest)
+    return filled.digest
   } finally {
     await removeTree(making)
   }
 }
 
-/** A `making-` directory whose lock is free belongs to a maker that died. */
+async function readImage(home: string): Promise<(StoredImage & { build: BuildRecord | null }) | null> {
+  const text = await readIfThere(join(home, 'image.json'))
+  if (text === null) return null
+  const { build, ...image } = imageFileSchema.parse(JSON.parse(text))
+  return { image, build: build ?? null, rootfs: join(home, 'rootfs') }
+}
+
+async function readKept(home: string): Promise<KeptImage | null> {
+  const [read, madeAt, usedAt] = await Promise.all([
+    readImage(home),
+    timeOf(join(home, 'image.json')),
+    timeOf(join(home, 'used')),
+  ])
+  return read && madeAt && { ...read, madeAt, usedAt }
+}
+
+async function noteUse(home: string, clock: Clock): Promise<void> {
+  const path = join(home, 'used')
+  const now = clock.now()
+  try {
+    await utimes(path, now, now)
+  } catch {
+    await writeFile(path, '', { mode: 0o600 })
+    await utimes(path, now, now)
+  }
+}
+
+async function timeOf(path: string): Promise<Date | null> {
+  return await stat(path).then(
+    ({ mtime }) => mtime,
+    () => null,
+  )
+}
+
+async function releasing<T>(lock: Lock, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } finally {
+    await lock.release()
+  }
+}
+
+/** A `making-` directory whose lock is free belongs to a maker that died; what is being removed is nobody's. */
 async function removeLeftovers(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
+    if (name.startsWith('removing-')) await removeTree(join(directory, name))
     const hex = /^making-([0-9a-f]{64})$/.exec(name)?.[1]
     const lock = hex === undefined ? null : await tryLock(lockPath(directory, hex))
-    if (!lock) continue
-    await removeTree(join(directory, name))
-    await lock.release()
+    if (lock) await releasing(lock, () => removeTree(join(directory, name)))
   }
 }
 
 /** The whole file system at once: a sync for each of an image's thousands of files would take minutes. */
 async function flush(path: string): Promise<void> {
   await runOrThrow('sync', ['--file-system', path], { timeoutMs: FLUSH_TIMEOUT_MS })
-}
-
-/** By `rm`, which goes by directory handles: trees too deep for a path, and no link is followed. */
-export async function removeTree(path: string): Promise<void> {
-  await runOrThrow('rm', ['-rf', '--one-file-system', '--', path], { timeoutMs: REMOVE_TIMEOUT_MS })
-}
-
-/** Writes a small file so that readers see the old or the new one, never half. */
-export async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomUUID()}`
-  await writeFile(temporary, text, { mode: 0o600, flush: true })
-  await rename(temporary, path)
-}
-
-export async function readIfThere(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw error
-  }
 }
 
 function lockPath(directory: string, hex: string): string {

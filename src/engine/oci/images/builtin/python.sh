@@ -4,14 +4,30 @@
 set -eu
 [ "${1:-}" = app ] || exec "$@"
 cd /app
-asked=$(cat requirements.txt pyproject.toml 2>/dev/null | sha256sum)
+fail() {
+  echo "$1" >&2
+  exit 1
+}
+for other in uv.lock poetry.lock pdm.lock Pipfile.lock; do
+  [ ! -f "$other" ] || [ -f requirements.txt ] ||
+    fail "pip installs here, and cannot go by $other: send requirements.txt too (uv export, poetry export), or no lock file."
+done
+asked=$(cat requirements*.txt constraints*.txt pyproject.toml 2>/dev/null | sha256sum)
 if [ "$(cat .installed 2>/dev/null)" != "$asked" ]; then
-  [ ! -f requirements.txt ] || pip install --no-input --disable-pip-version-check -r requirements.txt
-  [ ! -f pyproject.toml ] || pip install --no-input --disable-pip-version-check .
+  wanted=requirements.txt
+  if [ ! -f "$wanted" ] && [ -f pyproject.toml ]; then
+    # What it depends on. The application itself runs where it lies, and need not be a package.
+    wanted=/tmp/requirements.txt
+    python3 -c '
+import tomllib
+project = tomllib.load(open("pyproject.toml", "rb")).get("project", {})
+print(*project.get("dependencies", []), sep="\n")' >"$wanted" || fail 'pyproject.toml cannot be read.'
+  fi
+  [ ! -f "$wanted" ] || pip install --no-input --disable-pip-version-check -r "$wanted" ||
+    fail 'What the application asks for could not be installed; pip says above why.'
   printf '%s\n' "$asked" >.installed
 fi
 for file in main.py app.py server.py; do
   [ ! -f "$file" ] || exec python3 "$file"
 done
-echo 'There is nothing to start: send main.py, app.py or server.py.' >&2
-exit 1
+fail 'There is nothing to start: send main.py, app.py or server.py.'

@@ -5,6 +5,7 @@ import {
   chmodSync,
   lchownSync,
   lstatSync,
+  lutimesSync,
   mkdirSync,
   readdirSync,
   rmSync,
@@ -31,6 +32,15 @@ export function clean(): void {
     if (stats.mode & SETUID_OR_SETGID) chmodSync(path, stats.mode & 0o1777)
   }
   makeMountPoints()
+}
+
+/** What is of `sinceMs` or later becomes of `toMs`, directories and links included. */
+export function settleTimes({ sinceMs, toMs }: { sinceMs: number; toMs: number }): void {
+  const settled = new Date(toMs)
+  const all: [Buffer | string, Stats][] = [...entriesBelow(Buffer.from(rootfs)), [rootfs, lstatSync(rootfs)]]
+  for (const [path, stats] of all) {
+    if (stats.mtimeMs >= sinceMs) lutimesSync(path, settled, settled)
+  }
 }
 
 /** What a runtime mounts over must be directories: through links there, runtimes have mounted elsewhere. */

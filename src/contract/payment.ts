@@ -1,0 +1,44 @@
+// Payments by which a team tops up its credits. The spec has no route for them; see decision 0054.
+
+import { z } from 'zod'
+import { strict, timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+
+export const paymentStates = ['created', 'open', 'paid', 'expired', 'failed'] as const
+export type PaymentState = (typeof paymentStates)[number]
+
+export const paymentSchema = strict({
+  id: z.string(),
+  state: z
+    .enum(paymentStates)
+    .describe('`open` waits for somebody to pay; once `paid`, the credits are there.'),
+  amountCents: z.int().describe('Euro cents.'),
+  checkoutUrl: z.string().nullable().describe('Where a browser goes to pay; null once it is over.'),
+  createdBy: z.string().describe('The id of who asked for it.'),
+  createdAt: timestamp,
+  closedAt: timestamp.nullable().describe('When it was paid, or came to nothing.'),
+}).meta({ id: 'Payment' })
+export type Payment = z.infer<typeof paymentSchema>
+
+const { min, max } = limits.paymentCents
+
+/** POST /v1/teams/{id}/payments. */
+export const paymentCreateSchema = strict({
+  amountCents: z.int().min(min).max(max).describe('Euro cents to be paid, and had as credits.'),
+}).meta({ id: 'PaymentCreate' })
+export type PaymentCreate = z.infer<typeof paymentCreateSchema>
+
+export const paymentAnswerSchema = strict({ payment: paymentSchema }).meta({ id: 'PaymentAnswer' })
+export type PaymentAnswer = z.infer<typeof paymentAnswerSchema>
+
+/** GET /v1/teams/{id}/payments. */
+export const paymentListSchema = strict({
+  payments: z.array(paymentSchema).describe('Newest first, a hundred at most.'),
+}).meta({ id: 'PaymentList' })
+export type PaymentList = z.infer<typeof paymentListSchema>
+
+/** POST /v1/webhooks/stripe. */
+export const paymentEventAnswerSchema = strict({ received: z.literal(true) }).meta({
+  id: 'PaymentEventAnswer',
+})
+export type PaymentEventAnswer = z.infer<typeof paymentEventAnswerSchema>

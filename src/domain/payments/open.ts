@@ -1,0 +1,46 @@
+// From a payment that is written down to the checkout where it is paid. The provider makes one checkout for each payment
+// id, however often it is asked (reliability B12): so a call that died anywhere on the way is done over.
+
+import type { App } from '../../app.ts'
+import { type Checkout, OrderRefused, type PaymentProvider } from '../../lib/stripe.ts'
+import { changePayment, findPayment, type PaymentRecord } from '../../store/payments.ts'
+import { nextLook } from './looks.ts'
+
+/**
+ * The payment as it is then: `open`, or `failed` where the provider will not have it, or whatever somebody else has made
+ * of it meanwhile. Throws when the provider is away.
+ */
+export async function openPayment(
+  app: App,
+  provider: PaymentProvider,
+  payment: PaymentRecord,
+): Promise<PaymentRecord> {
+  const checkout = await app.failpoints.effect('payment.checkout', () => makeCheckout(app, provider, payment))
+  const now = app.clock.now()
+  const change =
+    checkout === null
+      ? { state: 'failed' as const, due_at: null, closed_at: now }
+      : {
+          state: 'open' as const,
+          checkout_id: checkout.id,
+          checkout_url: checkout.url,
+          looks: 0,
+          due_at: nextLook({ ...payment, state: 'open', looks: 0 }, now),
+        }
+  const changed = await app.failpoints.effect('payment.open', () => changePayment(app.db, payment, change))
+  return changed ?? (await findPayment(app.db, payment.id)) ?? payment
+}
+
+async function makeCheckout(
+  { config, log }: App,
+  provider: PaymentProvider,
+  { id, team_id: teamId, amount_cents: cents }: PaymentRecord,
+): Promise<Checkout | null> {
+  try {
+    return await provider.makeCheckout({ id, teamId, cents, returnTo: `${config.publicUrl}/account` })
+  } catch (error) {
+    if (!(error instanceof OrderRefused)) throw error
+    log.error({ payment: id, err: error }, 'a payment was refused by the provider')
+    return null
+  }
+}

@@ -1,0 +1,47 @@
+// The newest server the engine has heard of. Each call carries the epoch of the server that makes it, and one of an
+// earlier server is refused, also after a restart: what it planned is of the past (reliability F16). A new epoch is in
+// the file before the first call of it begins.
+
+import { readFile } from 'node:fs/promises'
+import { writeDurably } from '../lib/write-durably.ts'
+import { EngineError } from './errors.ts'
+
+export type Epochs = {
+  newest(): number
+  /** Throws `stale_caller` for an epoch before the newest. */
+  admit(epoch: number): Promise<void>
+}
+
+export async function openEpochs(path: string): Promise<Epochs> {
+  let kept = await readEpoch(path)
+  let newest = kept
+  let keeping: Promise<void> | null = null
+
+  async function keep(epoch: number): Promise<void> {
+    await writeDurably(path, `${epoch}\n`, 0o600)
+    kept = epoch
+  }
+
+  return {
+    newest: () => newest,
+    admit: async (epoch) => {
+      newest = Math.max(newest, epoch)
+      while (kept < newest) {
+        keeping ??= keep(newest).finally(() => {
+          keeping = null
+        })
+        await keeping
+      }
+      if (epoch < newest) throw new EngineError('stale_caller', 'Another server has taken over.')
+    },
+  }
+}
+
+async function readEpoch(path: string): Promise<number> {
+  try {
+    return Number.parseInt(await readFile(path, 'utf8'), 10) || 0
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0
+    throw error
+  }
+}

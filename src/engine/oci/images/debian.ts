@@ -1,0 +1,41 @@
+// Where built-in images get Debian's packages from: as this host does, so that what works here works for them.
+
+import { run } from '../../../lib/process.ts'
+
+export const SUITE = 'bookworm'
+const DEBIAN = 'http://deb.debian.org/debian'
+const SECURITY = 'http://security.debian.org/debian-security'
+
+/** Lines of a sources.list, from Debian's own servers. */
+export const publicSources = sourcesFrom(DEBIAN, SECURITY)
+
+/** Where this host gets Debian's packages from, else Debian's own servers. */
+export async function hostSources(): Promise<string[]> {
+  const targets = await run(
+    'apt-get',
+    ['indextargets', '--format', '$(LABEL) $(REPO_URI)', 'Created-By: Packages'],
+    { timeoutMs: 30_000 },
+  )
+  const uriOf = (label: string) =>
+    targets.stdout
+      .split('\n')
+      .find((line) => line.startsWith(`${label} http`))
+      ?.slice(label.length + 1)
+  return sourcesFrom(uriOf('Debian') ?? DEBIAN, uriOf('Debian-Security') ?? SECURITY)
+}
+
+/** Proxies, and whether dates are checked: an apt that works here must work in the build. */
+export async function hostAptOptions(): Promise<string[]> {
+  const dump = await run('apt-config', ['dump', 'Acquire'], { timeoutMs: 30_000 })
+  return dump.stdout
+    .split('\n')
+    .filter((line) => /^Acquire::(?:https?::|Check-Valid-Until |Check-Date |Retries )/.test(line))
+}
+
+function sourcesFrom(debian: string, security: string): string[] {
+  return [
+    `deb ${debian} ${SUITE} main`,
+    `deb ${debian} ${SUITE}-updates main`,
+    `deb ${security} ${SUITE}-security main`,
+  ]
+}

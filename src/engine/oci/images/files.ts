@@ -1,0 +1,28 @@
+// Files and trees of the images directory.
+
+import { randomUUID } from 'node:crypto'
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import { runOrThrow } from '../../../lib/process.ts'
+
+const REMOVE_TIMEOUT_MS = 300_000
+
+/** By `rm`, which goes by directory handles: trees too deep for a path, and no link is followed. */
+export async function removeTree(path: string): Promise<void> {
+  await runOrThrow('rm', ['-rf', '--one-file-system', '--', path], { timeoutMs: REMOVE_TIMEOUT_MS })
+}
+
+/** Writes a small file so that readers see the old or the new one, never half. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${randomUUID()}`
+  await writeFile(temporary, text, { mode: 0o600, flush: true })
+  await rename(temporary, path)
+}
+
+export async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    throw error
+  }
+}

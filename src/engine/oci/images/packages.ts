@@ -1,0 +1,40 @@
+// What a built-in image was made of: the packages that dpkg says are installed in it.
+
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Name → version: an image has packages of one architecture. */
+export type Packages = Record<string, string>
+
+export function statusPathIn(rootfs: string): string {
+  return join(rootfs, 'var/lib/dpkg/status')
+}
+
+/** Nothing changes an image once it is there, so neither does what this answers. */
+export async function readPackages(rootfs: string): Promise<Packages> {
+  return parseStatus(await readFile(statusPathIn(rootfs), 'utf8'))
+}
+
+export function parseStatus(text: string): Packages {
+  const paragraphs = text.split(/\n\n+/)
+  const entries = paragraphs.flatMap((paragraph): [string, string][] => {
+    const field = (name: string) => new RegExp(`^${name}: (.+)$`, 'm').exec(paragraph)?.[1]
+    const [name, version] = [field('Package'), field('Version')]
+    const isInstalled = field('Status') === 'install ok installed'
+    return isInstalled && name !== undefined && version !== undefined ? [[name, version]] : []
+  })
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** A build is named by its definition and what it is made of: the same of both is the same image. */
+export function buildDigest(definition: string, packages: Packages): string {
+  const made = JSON.stringify({ definition, packages })
+  return `sha256:${createHash('sha256').update(made).digest('hex')}`
+}
+
+/** The version of what the image is for: of the first package that goes by the image's own version. */
+export function mainVersion(version: string, named: string[], packages: Packages): string | null {
+  const versions = [...named, 'base-files'].flatMap((name) => packages[name] ?? [])
+  return versions.find((each) => each.replace(/^\d+:/, '').startsWith(version)) ?? null
+}

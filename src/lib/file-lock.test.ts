@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { lockFile } from './file-lock.ts'
+
+let directory = ''
+beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'berth-lock-'))))
+afterAll(async () => await rm(directory, { recursive: true }))
+
+test('a lock is held by one, who is named to the next, until it is closed', async () => {
+  const path = join(directory, 'closed')
+  const first = await lockFile(path)
+  if (!('file' in first)) throw new Error('nobody else has it')
+  expect(await lockFile(path)).toEqual({ owner: `${process.pid}` })
+  await first.file.close()
+  const second = await lockFile(path)
+  if (!('file' in second)) throw new Error('it was let go')
+  await second.file.close()
+})
+
+test('a process that is killed lets go of its lock, and the children it leaves do not have it', async () => {
+  const path = join(directory, 'killed')
+  const program = `
+    import { spawn } from 'node:child_process'
+    import { lockFile } from '${new URL('file-lock.ts', import.meta.url).href}'
+    globalThis.held = await lockFile('${path}')
+    const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' })
+    process.stdout.write(String(child.pid))
+    setInterval(() => {}, 1000)`
+  const holder = spawn(process.execPath, ['--input-type=module', '--eval', program])
+  const [left] = (await once(holder.stdout, 'data')) as [Buffer]
+  expect(await lockFile(path)).toEqual({ owner: `${holder.pid}` })
+  holder.kill('SIGKILL')
+  await once(holder, 'exit')
+  const locked = await lockFile(path)
+  process.kill(Number(left.toString()))
+  if (!('file' in locked)) throw new Error(`process ${locked.owner} still has it`)
+  await locked.file.close()
+})

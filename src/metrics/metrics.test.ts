@@ -1,0 +1,232 @@
+// What the operator's collector finds: true numbers after real operations, and nothing about anybody.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeInvite, makeKey, makeSharedTeam, makeUnit } from '../../test/support/make.ts'
+import { type Service, startService } from '../../test/support/service.ts'
+import { createApp } from '../app.ts'
+import { chargeMeters } from '../domain/billing/charge.ts'
+import { recountLedger } from '../domain/billing/recount.ts'
+import { reconcileMachines } from '../domain/units/reconcile.ts'
+import { DAY, HOUR, MINUTE } from '../lib/clock.ts'
+import { silentLog } from '../lib/log.ts'
+import { openDatabase } from '../store/db.ts'
+import { createGatewayMetrics } from './gateway-metrics.ts'
+import { createServerMetrics } from './server-metrics.ts'
+import { type Metrics, serveMetrics, type ShownMetrics } from './serve.ts'
+
+const own = { host: '127.0.0.1', port: 0 }
+
+let service: Service
+let shown: ShownMetrics
+let team: { teamId: string; key: string; cookie: string }
+
+beforeAll(async () => {
+  const metrics = createServerMetrics()
+  service = await startService({ observer: metrics.observer })
+  shown = await serveMetrics(own, { metrics: metrics.of(service.app), log: service.app.log })
+  const { id: teamId, owner } = await makeSharedTeam(service)
+  const { secret: key } = await makeKey(service, { teamId, userId: owner.userId })
+  team = { teamId, key, cookie: owner.cookie }
+})
+afterAll(async () => {
+  await shown.close()
+  await service.close()
+})
+
+type Sample = { name: string; labels: Record<string, string>; value: number }
+
+const get = async (path: string, method = 'GET', port = shown.port) =>
+  await fetch(`http://127.0.0.1:${port}${path}`, { method })
+
+/** In the text format of Prometheus; a line that is none fails. */
+async function scrape(port = shown.port): Promise<Sample[]> {
+  // Who asks within a second is told what he was told before.
+  service.clock.advance(2000)
+  const answer = await get('/metrics', 'GET', port)
+  expect(answer.headers.get('content-type')).toContain('text/plain; version=0.0.4')
+  const lines = (await answer.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return lines.map((line) => {
+    const [, name, labels, value] = /^([a-z0-9_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
+    if (name === undefined || value === undefined) throw new Error(`no sample: ${line}`)
+    const pairs = [...(labels ?? '').matchAll(/([a-z_]+)="((?:[^"\\]|\\.)*)"/g)]
+    const number = value === '+Inf' ? Infinity : Number(value)
+    return { name, labels: Object.fromEntries(pairs.map(([, k = '', v = '']) => [k, v])), value: number }
+  })
+}
+
+/** The sum of the samples that have these labels; null without any. */
+async function valueOf(name: string, labels: Record<string, string> = {}): Promise<number | null> {
+  const found = (await scrape()).filter(
+    (sample) =>
+      sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
+  )
+  return found.length === 0 ? null : found.reduce((sum, { value }) => sum + value, 0)
+}
+
+describe('the metrics', () => {
+  it('count what has happened, by route, way, class and tier', async () => {
+    const { key } = team
+    const { id } = await makeUnit(service, { key }, { name: 'canary-unit' })
+    await makeUnit(service, { key })
+    await service.call('POST', `/v1/units/${id}/sleep`, { key, body: { sleep: '1h', now: true } })
+    await service.call('POST', `/v1/units/${id}/exec`, { key, body: { cmd: ['true'] } })
+    await service.call('POST', `/v1/units/${id}/stop`, { key })
+    await service.call('POST', `/v1/units/${id}/start`, { key })
+    await service.call('GET', `/v1/units/${id}x`, { key })
+    await service.call('GET', '/v1/nothing/of/ours', { key })
+
+    const ways = async (way: string, tier: string) =>
+      await valueOf('berth_way_seconds_count', { way, tier, class: 'gvisor', outcome: 'arrived' })
+    expect(await ways('create', 'cold')).toBe(2)
+    expect(await ways('wake', 'frozen')).toBe(1)
+    expect(await ways('start', 'cold')).toBe(1)
+    expect(await ways('stop', 'none')).toBe(1)
+    expect(await ways('wake', 'cold')).toBeNull()
+    const calls = async (method: string, route: string, status: string) =>
+      await valueOf('berth_api_request_seconds_count', { method, route, status })
+    expect(await calls('POST', '/v1/units', '2xx')).toBe(2)
+    expect(await calls('GET', '/v1/units/{id}', '4xx')).toBe(1)
+    expect(await calls('any', 'none', '4xx')).toBe(1)
+    expect(await valueOf('berth_units', { state: 'running', class: 'gvisor' })).toBe(2)
+    expect(await valueOf('berth_units', { state: 'sleeping' })).toBe(0)
+  })
+
+  it('count a way that comes to nothing as failed', async () => {
+    service.engine.fail('start', 'start_failed')
+    const body = { spec: { name: 'fails', image: 'node:22' } }
+    expect((await service.call('POST', '/v1/units', { key: team.key, body })).status).toBe(502)
+    expect(await valueOf('berth_way_seconds_count', { way: 'create', outcome: 'failed' })).toBe(1)
+    expect(await valueOf('berth_units', { state: 'error' })).toBe(1)
+  })
+
+  it('show how things stand: heartbeat, meters, what waits, loops and the process', async () => {
+    await reconcileMachines(service.app)
+    await chargeMeters(service.app)
+    expect(await valueOf('berth_heartbeat_age_seconds')).toBeLessThan(30)
+    expect(await valueOf('berth_meter_lag_seconds')).toBeLessThan(30)
+    service.clock.advance(HOUR)
+    expect(await valueOf('berth_engine_up')).toBe(1)
+    expect(await valueOf('berth_database_up')).toBe(1)
+    expect(
+      await valueOf('berth_loop_rounds_total', { loop: 'sleep idle units', outcome: 'done' }),
+    ).toBeGreaterThan(0)
+    expect(await valueOf('process_resident_memory_bytes')).toBeGreaterThan(1e6)
+    expect(await valueOf('nodejs_eventloop_lag_p99_seconds')).not.toBeNull()
+    expect(await valueOf('berth_backlog', { queue: 'payments' })).toBe(0)
+  })
+
+  it('tell of a ledger that does not add up', async () => {
+    const { db } = service.app
+    service.clock.advance(2 * DAY)
+    await reconcileMachines(service.app)
+    await chargeMeters(service.app)
+    const before = (await valueOf('berth_ledger_differences_total')) ?? 0
+    await db.updateTable('balances').set({ nano_cents: 42n, recounted_at: null }).execute()
+    await recountLedger(service.app)
+    expect(await valueOf('berth_ledger_recounted_teams_total')).toBeGreaterThan(0)
+    expect(await valueOf('berth_ledger_differences_total')).toBeGreaterThan(before)
+  })
+
+  it('have labels of closed sets, and nothing about anybody, whatever is asked for', async () => {
+    const email = 'canary@example.test'
+    await makeInvite(service, { ...team, email })
+    const { key, teamId } = team
+    const before = (await scrape()).length
+    for (let count = 0; count < 30; count += 1) {
+      await service.fetch('GET', `/v1/canary-${count}`, { key })
+      await service.fetch('GET', `/canary/%${count}`, { key })
+      await service.fetch('PROPFIND', `/canary-${count}`, { key })
+    }
+    const samples = await scrape()
+    // The calls above are of routes that were counted before, or of none.
+    expect(samples.length - before).toBeLessThan(40)
+    const said = JSON.stringify(samples.map(({ labels }) => labels))
+    expect(said).not.toMatch(new RegExp(`canary|${teamId}|unit_|team_|cred_|user_|@|berth_live`))
+    const names = new Set(
+      samples.filter(({ name }) => name.startsWith('berth_')).flatMap(({ labels }) => Object.keys(labels)),
+    )
+    expect([...names].toSorted()).toEqual([
+      'class',
+      'le',
+      'loop',
+      'method',
+      'outcome',
+      'queue',
+      'route',
+      'state',
+      'status',
+      'tier',
+      'way',
+    ])
+  })
+})
+
+describe('where they are shown', () => {
+  it('is an address of its own, where nothing else is', async () => {
+    for (const path of ['/metrics', '/healthz']) {
+      expect((await service.fetch('GET', path)).status).toBe(404)
+      expect((await get(path)).status).toBe(200)
+      expect((await get(path, 'POST')).status).toBe(404)
+    }
+    expect((await get('/v1/units')).status).toBe(404)
+    expect((await get('/metrics/../v1/me')).status).toBe(404)
+  })
+
+  it('shows the health of the parts', async () => {
+    await reconcileMachines(service.app)
+    service.clock.advance(2000)
+    const answer = await get('/healthz')
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      { status: 'ok', database: true, engine: true, heartbeat: true },
+    ])
+  })
+
+  it('goes on showing the process when database and engine are away, and no numbers that were', async () => {
+    const away = createServerMetrics()
+    const db = openDatabase('postgresql://127.0.0.1:1/nothing', silentLog)
+    const engine = {
+      ...service.engine,
+      capacity: async () => await Promise.reject(new Error('away')),
+    }
+    const app = createApp({ ...service.app, clock: service.clock, db, engine })
+    const alone = await serveMetrics(own, { metrics: away.of(app), log: silentLog })
+    try {
+      const samples = new Map((await scrape(alone.port)).map(({ name, value }) => [name, value]))
+      expect(samples.get('berth_database_up')).toBe(0)
+      expect(samples.get('berth_engine_up')).toBe(0)
+      expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(1e6)
+      for (const name of ['berth_units', 'berth_meter_lag_seconds', 'berth_backlog'])
+        expect(samples.has(name)).toBe(false)
+      const health = await get('/healthz', 'GET', alone.port)
+      expect([health.status, await health.json()]).toMatchObject([503, { status: 'unwell', database: false }])
+    } finally {
+      await alone.close()
+      await db.destroy()
+    }
+  })
+
+  it('is unwell once the heart has not beaten for a minute', async () => {
+    const still = createServerMetrics()
+    const late = () => new Date(service.clock.now().getTime() + 5 * MINUTE)
+    const app = createApp({ ...service.app, clock: { ...service.clock, now: late } })
+    const metrics: Metrics = still.of(app)
+    expect(await metrics.health()).toMatchObject({
+      isWell: false,
+      parts: { heartbeat: false, database: true },
+    })
+  })
+
+  it('is another one for the gateway, with its connections and visits', async () => {
+    const metrics = createGatewayMetrics(() => ({ connections: 3, visits: 2 }))
+    const gateway = await serveMetrics(own, { metrics, log: silentLog })
+    try {
+      const samples = new Map((await scrape(gateway.port)).map(({ name, value }) => [name, value]))
+      expect(samples.get('berth_gateway_connections')).toBe(3)
+      expect(samples.get('berth_gateway_visits')).toBe(2)
+      expect(samples.has('nodejs_eventloop_lag_seconds')).toBe(true)
+    } finally {
+      await gateway.close()
+    }
+  })
+})

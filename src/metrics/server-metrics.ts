@@ -1,0 +1,156 @@
+// The metrics of the server: what it is told as it happens, and how things stand when somebody asks. Labels come from
+// closed sets, so that their number is bounded and no team can be told from them.
+
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { App } from '../app.ts'
+import { unitStates } from '../contract/states.ts'
+import { isolationClasses } from '../engine/engine.ts'
+import { SECOND } from '../lib/clock.ts'
+import type { Observer } from '../lib/observer.ts'
+import { recent } from '../lib/recent.ts'
+import { type Backlog, type Gauges, readGauges } from '../store/gauges.ts'
+import { createRegistry } from './registry.ts'
+import type { Metrics } from './serve.ts'
+
+/** Longer than any look takes while all is well. */
+const LOOK_MS = 5 * SECOND
+/** However many ask. */
+const LOOK_EVERY_MS = SECOND
+/** The service has beaten every five seconds while it was whole. */
+const FRESH_MS = 60 * SECOND
+
+/** From a thaw to a first pull. */
+const wayBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+const callBuckets = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60]
+
+export type ServerMetrics = {
+  observer: Observer
+  /** Of a service that is told by the observer. */
+  of(app: App): Metrics
+}
+
+export function createServerMetrics(): ServerMetrics {
+  const registry = createRegistry()
+  return {
+    observer: createObserver(registry),
+    of: (app) => {
+      const show = createGauges(registry)
+      const look = recent({ clock: app.clock, forMs: LOOK_EVERY_MS, withinMs: LOOK_MS }, () => lookAt(app))
+      return {
+        contentType: registry.contentType,
+        read: async () => {
+          show((await look()) ?? nothingKnown, app.clock.now())
+          return await registry.metrics()
+        },
+        health: async () => healthOf((await look()) ?? nothingKnown, app.clock.now()),
+      }
+    },
+  }
+}
+
+function createObserver(registry: Registry): Observer {
+  const registers = [registry]
+  const ways = new Histogram({
+    name: 'berth_way_seconds',
+    help: 'Ways of units from one state to another, by whether they arrived',
+    labelNames: ['way', 'class', 'tier', 'outcome'],
+    buckets: wayBuckets,
+    registers,
+  })
+  const calls = new Histogram({
+    name: 'berth_api_request_seconds',
+    help: 'Calls of the API and its pages by route; a stream lasts until it ends',
+    labelNames: ['method', 'route', 'status'],
+    buckets: callBuckets,
+    registers,
+  })
+  const rounds = new Counter({
+    name: 'berth_loop_rounds_total',
+    help: 'Rounds of the background loops',
+    labelNames: ['loop', 'outcome'],
+    registers,
+  })
+  const recounted = new Counter({
+    name: 'berth_ledger_recounted_teams_total',
+    help: 'Teams whose money was added up anew',
+    registers,
+  })
+  const differences = new Counter({
+    name: 'berth_ledger_differences_total',
+    help: 'Sums of the ledger that were not what they add up to: each is a bug',
+    registers,
+  })
+  return {
+    wayEnded: ({ way, isolation, tier, outcome, ms }) =>
+      ways.observe({ way, class: isolation, tier, outcome }, ms / SECOND),
+    callAnswered: ({ method, route, status, ms }) =>
+      calls.observe(
+        {
+          // Whoever asks for what is not there chooses the method, too.
+          method: route === null ? 'any' : method,
+          route: route ?? 'none',
+          status: `${Math.floor(status / 100)}xx`,
+        },
+        ms / SECOND,
+      ),
+    roundEnded: (round) => rounds.inc(round),
+    teamRecounted: ({ differences: found }) => {
+      recounted.inc()
+      differences.inc(found)
+    },
+  }
+}
+
+type Look = { gauges: Gauges | null; engineAnswers: boolean }
+
+const nothingKnown: Look = { gauges: null, engineAnswers: false }
+
+/** Of both, though one of them is away. */
+async function lookAt({ db, engine, clock }: App): Promise<Look> {
+  const [gauges, capacity] = await Promise.allSettled([readGauges(db, clock.now()), engine.capacity()])
+  return {
+    gauges: gauges.status === 'fulfilled' ? gauges.value : null,
+    engineAnswers: capacity.status === 'fulfilled',
+  }
+}
+
+/** What is not known is left out, and not shown as it was. */
+function createGauges(registry: Registry): (look: Look, now: Date) => void {
+  const gauge = <T extends string>(name: string, help: string, labelNames: T[] = []) =>
+    new Gauge({ name, help, labelNames, registers: [registry] })
+  const database = gauge('berth_database_up', 'Whether the database answers')
+  const engine = gauge('berth_engine_up', 'Whether the engine answers')
+  const units = gauge('berth_units', 'Units by state and isolation class', ['state', 'class'])
+  const heartbeat = gauge('berth_heartbeat_age_seconds', 'Since when the service was last known to be whole')
+  const meters = gauge('berth_meter_lag_seconds', 'What the open meter that waits the longest has to charge')
+  const backlogs = gauge('berth_backlog', 'What waits to be done', ['queue'])
+  const waiting = gauge('berth_backlog_age_seconds', 'For how long the first of it has waited', ['queue'])
+
+  return ({ gauges, engineAnswers }, now) => {
+    const secondsSince = (at: Date | null) => (at ? Math.max(0, now.getTime() - at.getTime()) / SECOND : 0)
+    const showBacklog = (queue: string, { count, since }: Backlog) => {
+      backlogs.set({ queue }, count)
+      waiting.set({ queue }, secondsSince(since))
+    }
+    engine.set(engineAnswers ? 1 : 0)
+    database.set(gauges ? 1 : 0)
+    for (const each of [heartbeat, meters]) each.remove()
+    for (const each of [units, backlogs, waiting]) each.reset()
+    if (gauges === null) return
+    for (const state of unitStates.filter((each) => each !== 'destroyed')) {
+      for (const isolation of isolationClasses) units.set({ state, class: isolation }, 0)
+    }
+    for (const { state, isolation, count } of gauges.units) units.set({ state, class: isolation }, count)
+    if (gauges.heartbeatAt) heartbeat.set(secondsSince(gauges.heartbeatAt))
+    meters.set(secondsSince(gauges.oldestMeterAt))
+    showBacklog('mails', gauges.mails)
+    showBacklog('payments', gauges.payments)
+  }
+}
+
+function healthOf({ gauges, engineAnswers }: Look, now: Date): { isWell: boolean; parts: object } {
+  const at = gauges?.heartbeatAt ?? null
+  const beats = at !== null && now.getTime() - at.getTime() < FRESH_MS
+  const parts = { database: gauges !== null, engine: engineAnswers, heartbeat: beats }
+  return { isWell: Object.values(parts).every(Boolean), parts }
+}

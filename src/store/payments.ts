@@ -1,0 +1,152 @@
+// Payments. Whoever takes one has it until `due_at`; whoever was slower, or was overtaken by an event about it, finds that
+// `revision` has gone on, and changes nothing.
+
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { PaymentState } from '../contract/payment.ts'
+import type { Database } from './db.ts'
+
+export type PaymentsTable = {
+  id: string
+  team_id: string
+  created_by: string
+  amount_cents: number
+  state: PaymentState
+  /** The provider's, as is the intent. */
+  checkout_id: string | null
+  checkout_url: string | null
+  intent_id: string | null
+  revision: number
+  /** In a row, since something changed. */
+  looks: number
+  due_at: Date | null
+  created_at: Date
+  closed_at: Date | null
+}
+
+export type PaymentRecord = Selectable<PaymentsTable>
+
+export type NewPayment = Pick<PaymentRecord, 'id' | 'team_id' | 'created_by' | 'amount_cents'> & {
+  createdAt: Date
+  /** Until then it is whose who makes it. */
+  dueAt: Date
+}
+
+/** As somebody else would find it. */
+export async function insertPayment(
+  db: Kysely<Database>,
+  { createdAt, dueAt, ...fields }: NewPayment,
+): Promise<PaymentRecord> {
+  const values = {
+    ...fields,
+    state: 'created' as const,
+    checkout_id: null,
+    checkout_url: null,
+    intent_id: null,
+    revision: 0,
+    looks: 0,
+    due_at: dueAt,
+    created_at: createdAt,
+    closed_at: null,
+  }
+  await db.insertInto('payments').values(values).execute()
+  return values
+}
+
+export async function findPayment(db: Kysely<Database>, id: string): Promise<PaymentRecord | null> {
+  const row = await db.selectFrom('payments').selectAll().where('id', '=', id).executeTakeFirst()
+  return row ?? null
+}
+
+/** Newest first. */
+export async function listPayments(
+  db: Kysely<Database>,
+  { teamId, limit }: { teamId: string; limit: number },
+): Promise<PaymentRecord[]> {
+  return await db
+    .selectFrom('payments')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/** Those that somebody may still pay. */
+export async function countOpenPayments(db: Kysely<Database>, teamId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('payments')
+    .select((select) => select.fn.countAll<bigint>().as('count'))
+    .where('team_id', '=', teamId)
+    .where('state', 'in', ['created', 'open'])
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Of several processes each takes others. */
+export async function takeDuePayments(
+  db: Kysely<Database>,
+  { now, until, limit }: { now: Date; until: Date; limit: number },
+): Promise<PaymentRecord[]> {
+  return await db
+    .updateTable('payments')
+    .set((set) => ({
+      due_at: until,
+      looks: set('looks', '+', 1),
+      revision: set('revision', '+', 1),
+    }))
+    .where('id', 'in', (query) =>
+      query
+        .selectFrom('payments')
+        .select('id')
+        .where('due_at', '<=', now)
+        .orderBy('due_at')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returningAll()
+    .execute()
+}
+
+type Taken = Pick<PaymentRecord, 'id' | 'revision'>
+type Change = Partial<
+  Pick<
+    PaymentRecord,
+    'state' | 'checkout_id' | 'checkout_url' | 'intent_id' | 'looks' | 'due_at' | 'closed_at'
+  >
+>
+
+/** Null: somebody was faster. */
+export async function changePayment(
+  db: Kysely<Database>,
+  { id, revision }: Taken,
+  change: Change,
+): Promise<PaymentRecord | null> {
+  const row = await db
+    .updateTable('payments')
+    .set({ ...change, revision: revision + 1 })
+    .where('id', '=', id)
+    .where('revision', '=', revision)
+    .returningAll()
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** What an event names is due at once, whatever its state, and whoever has it just now. */
+export async function wakePayments(
+  db: Kysely<Database>,
+  {
+    checkoutId,
+    orderId,
+    intentId,
+    now,
+  }: { checkoutId: string | null; orderId: string | null; intentId: string | null; now: Date },
+): Promise<void> {
+  await sql`
+    update payments set
+      due_at = ${now}, looks = 0, revision = revision + 1,
+      -- Made, and lost on the way to us.
+      checkout_id = case when id = ${orderId} then coalesce(checkout_id, ${checkoutId}) else checkout_id end
+    where id = ${orderId} or checkout_id = ${checkoutId} or intent_id = ${intentId}
+  `.execute(db)
+}

@@ -1,0 +1,17 @@
+// Tables of the operator's commands.
+
+/** The first row is the heading. */
+export function columns(rows: string[][]): string[] {
+  const widths = (rows[0] ?? []).map((_cell, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** What a stranger wrote, for a terminal, which obeys what it prints. */
+export function printable(text: string): string {
+  return text.replace(/\p{C}/gu, '?')
+}

@@ -1,0 +1,398 @@
+// Buying credits over HTTP, from the call to the credits, with a stand-in for Stripe (issue 7, reliability B6, B12).
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Me } from '../../src/contract/me.ts'
+import type { Payment, PaymentAnswer, PaymentList } from '../../src/contract/payment.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { settlePayments } from '../../src/domain/payments/settle.ts'
+import { reconcileMachines } from '../../src/domain/units/reconcile.ts'
+import { enforceLimits } from '../../src/domain/units/limits.ts'
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
+import { changeTeam } from '../../src/store/teams.ts'
+import { makeKey, makeMember, makeSharedTeam, makeUnit, type TestMember } from '../support/make.ts'
+import { refusal, sendBy } from '../support/people.ts'
+import { isReplay } from '../support/replay.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+import { type FakeStripe, signedEvent, startStripe } from '../support/stripe.ts'
+
+let stripe: FakeStripe
+let service: Service
+let teamId: string
+let owner: TestMember
+
+beforeAll(async () => {
+  stripe = await startStripe()
+  service = await startService({ loops: false, payments: stripe.settings })
+})
+beforeEach(async () => {
+  ;({ id: teamId, owner } = await makeSharedTeam(service))
+  stripe.treat('well')
+})
+afterAll(async () => {
+  await service.close()
+  await stripe.close()
+})
+
+const buy = async (by: Parameters<typeof sendBy>[3] = owner, amountCents: unknown = 2500) =>
+  await sendBy<PaymentAnswer>(service, 'POST', `/v1/teams/${teamId}/payments`, by, { amountCents })
+
+async function bought(amountCents = 2500) {
+  const { status, body } = await buy(owner, amountCents)
+  expect(status).toBe(201)
+  const session = stripe.sessions.find(({ client_reference_id: id }) => id === body.payment.id)
+  if (!session) throw new Error('there is no checkout')
+  return { id: body.payment.id, session }
+}
+
+/** Rounds of the loop until nothing is due; time passes by itself only. */
+async function settle(): Promise<void> {
+  for (let round = 0; round < 3; round += 1) await settlePayments(service.app)
+}
+
+async function hear(
+  type: string,
+  object: object,
+  { at = service.clock.now(), secret }: { at?: Date; secret?: string } = {},
+): Promise<Answer> {
+  const { body, signature } = signedEvent(type, object, { at, ...(secret ? { secret } : {}) })
+  return await post(body, signature)
+}
+const post = async (body: string, signature: string) =>
+  await service.call('POST', '/v1/webhooks/stripe', { body, headers: { 'stripe-signature': signature } })
+
+const listed = async (): Promise<Payment[]> => {
+  const { body } = await sendBy<PaymentList>(service, 'GET', `/v1/teams/${teamId}/payments`, owner)
+  return body.payments
+}
+const balance = async (): Promise<number | undefined> => {
+  const { body } = await sendBy<Me>(service, 'GET', '/v1/me', owner)
+  return body.teams.find(({ id }) => id === teamId)?.creditBalanceCents
+}
+const credits = async () =>
+  await service.app.db.selectFrom('credits').select('kind').where('team_id', '=', teamId).execute()
+
+describe('a payment', () => {
+  it('is made at the provider, and is credits once it has been paid', async () => {
+    const { status, body } = await buy()
+    expect(status).toBe(201)
+    const { payment } = body
+    expect(payment).toEqual({
+      id: expect.stringMatching(/^pay_/),
+      state: 'open',
+      amountCents: 2500,
+      checkoutUrl: expect.stringContaining('https://checkout.stripe.test/'),
+      createdBy: owner.userId,
+      createdAt: expect.any(String),
+      closedAt: null,
+    })
+    const { session } = await bought(500)
+    await settle()
+    expect(await balance()).toBe(0)
+    stripe.pay(session)
+    expect(await hear('checkout.session.completed', session)).toMatchObject({ status: 200 })
+    await settle()
+    expect(await balance()).toBe(500)
+    expect(await listed()).toMatchObject([
+      { state: 'paid', amountCents: 500, checkoutUrl: null, closedAt: expect.any(String) },
+      { id: payment.id, state: 'open', checkoutUrl: payment.checkoutUrl },
+    ])
+    expect(await credits()).toEqual([{ kind: 'topped-up' }])
+  })
+
+  it('lets units wake that a lack of credits has stopped', async () => {
+    await changeTeam(service.app.db, { id: teamId, paysAsItGoes: false })
+    const { secret: key } = await makeKey(service, { teamId, userId: owner.userId })
+    expect((await service.call('POST', '/v1/units', { key, body: { spec: spec() } })).status).toBe(402)
+    await changeTeam(service.app.db, { id: teamId, paysAsItGoes: true })
+    const { id } = await makeUnit(service, { key }, { sleep: 'never' })
+    await changeTeam(service.app.db, { id: teamId, paysAsItGoes: false })
+    const unit = async () => (await service.call<Unit>('GET', `/v1/units/${id}`, { key })).body
+    await enforceLimits(service.app)
+    await expect.poll(async () => (await unit()).state).toBe('stopped')
+    const { session } = await bought()
+    stripe.pay(session)
+    await hear('checkout.session.completed', session)
+    await settle()
+    await enforceLimits(service.app)
+    expect(await unit()).toMatchObject({ state: 'sleeping', stoppedReason: 'credits' })
+    const exec = await service.call('POST', `/v1/units/${id}/exec`, { key, body: { cmd: ['true'] } })
+    expect(exec.status).toBe(200)
+  })
+
+  it('is seen to be paid although every event about it is lost', async () => {
+    const { session } = await bought()
+    stripe.pay(session)
+    service.clock.advance(2 * MINUTE)
+    await settle()
+    expect(await balance()).toBe(2500)
+  })
+
+  it('is paid when the bank says so, and not when the person is through', async () => {
+    const [{ session: good }, { session: bad }] = [await bought(600), await bought(700)]
+    for (const session of [good, bad]) {
+      stripe.pay(session, 'by debit')
+      await hear('checkout.session.completed', session)
+    }
+    await settle()
+    expect((await listed()).map(({ state }) => state)).toEqual(['open', 'open'])
+    service.clock.advance(10 * DAY)
+    stripe.decide(good, 'succeeds')
+    stripe.decide(bad, 'fails')
+    await hear('checkout.session.async_payment_succeeded', good)
+    await hear('checkout.session.async_payment_failed', bad)
+    await settle()
+    expect((await listed()).map(({ state }) => state)).toEqual(['failed', 'paid'])
+    expect(await balance()).toBe(600)
+  })
+
+  it('that nobody pays expires, and can be told of in any order', async () => {
+    const { session } = await bought()
+    session.status = 'expired'
+    await hear('checkout.session.expired', session)
+    await settle()
+    await hear('checkout.session.completed', session)
+    await settle()
+    expect(await listed()).toMatchObject([{ state: 'expired', checkoutUrl: null }])
+    expect(await balance()).toBe(0)
+  })
+
+  it.each([
+    ['another sum', { amount_total: 100 }],
+    ['another currency', { currency: 'usd' }],
+    ['the name of another payment', { client_reference_id: 'pay_other' }],
+  ])('is no credits, and an alarm, where %s was paid', async (_what, fields) => {
+    const { id, session } = await bought()
+    stripe.pay(session)
+    Object.assign(session, fields)
+    await hear('checkout.session.completed', { ...session, client_reference_id: id })
+    await settle()
+    expect(await listed()).toMatchObject([{ state: 'failed' }])
+    expect(await balance()).toBe(0)
+    expect(service.logged.join('')).toContain(`"alarm":"payment","payment":"${id}"`)
+  })
+})
+
+const spec = () => ({ name: 'web', image: 'node:22' })
+
+describe('what was paid back', () => {
+  it('is taken off the credits once for each refund, and comes again when it fails', async () => {
+    const { session } = await bought()
+    stripe.pay(session)
+    await hear('checkout.session.completed', session)
+    await settle()
+    const refund = stripe.refund(session, 1000)
+    stripe.refund(session, 300, 'pending')
+    const charge = { id: 'ch_1', payment_intent: session.payment_intent?.id }
+    await Promise.all([1, 2, 3].map(() => hear('charge.refunded', charge)))
+    await Promise.all([settle(), settle(), settle()])
+    expect(await balance()).toBe(1500)
+    refund.status = 'failed'
+    await hear('refund.updated', refund)
+    await settle()
+    expect(await balance()).toBe(2500)
+  })
+
+  it('is found out also when no event says so', async () => {
+    const { session } = await bought()
+    stripe.pay(session)
+    await hear('checkout.session.completed', session)
+    await settle()
+    stripe.refund(session, 2500)
+    service.clock.advance(HOUR)
+    await settle()
+    expect(await balance()).toBe(0)
+  })
+
+  it('is what is disputed, until the dispute is won', async () => {
+    const { session } = await bought()
+    stripe.pay(session)
+    await hear('checkout.session.completed', session)
+    const dispute = stripe.dispute(session, 2500)
+    // Before what it is about: nobody knows the intent yet.
+    await hear('charge.dispute.created', dispute)
+    await settle()
+    await hear('charge.dispute.created', dispute)
+    await settle()
+    expect(await balance()).toBe(0)
+    dispute.status = 'won'
+    await hear('charge.dispute.closed', dispute)
+    await settle()
+    expect(await balance()).toBe(2500)
+    expect((await credits()).map(({ kind }) => kind).toSorted()).toEqual([
+      'disputed',
+      'disputed',
+      'topped-up',
+    ])
+  })
+})
+
+describe('an event', () => {
+  it('changes nothing unless the provider has signed it, lately and as it is', async () => {
+    const { session } = await bought()
+    const { body, signature } = signedEvent('checkout.session.completed', session, {
+      at: service.clock.now(),
+    })
+    const before = await service.app.db.selectFrom('payments').selectAll().orderBy('id').execute()
+    const refused = [
+      await post(body.replace('2500', '9900'), signature),
+      await post(body, ''),
+      await post(body, 't=1,v1=00'),
+      await post('', signature),
+      await hear('checkout.session.completed', session, { secret: 'whsec_other' }),
+      await hear('checkout.session.completed', session, {
+        at: new Date(service.clock.now().getTime() - 10 * MINUTE),
+      }),
+    ]
+    expect(refused.map(refusal)).toEqual(refused.map(() => [400, 'validation']))
+    expect(refusal(await post('x'.repeat(300_000), signature))).toEqual([413, 'validation'])
+    expect(await service.app.db.selectFrom('payments').selectAll().orderBy('id').execute()).toEqual(before)
+  })
+
+  it.each([
+    ['customer.created', { id: 'cus_1' }],
+    ['checkout.session.completed', { id: 'cs_of_another_service', client_reference_id: 'order-1' }],
+    ['charge.refunded', { id: 'ch_1', payment_intent: null }],
+    ['charge.refunded', {}],
+  ])('%s of nothing of ours is taken, and nothing is done', async (type, object) => {
+    expect(await hear(type, object)).toMatchObject({ status: 200, body: { received: true } })
+  })
+
+  it('may come many times, late and beside others: the credits come once', async () => {
+    const { session } = await bought()
+    stripe.pay(session)
+    for (let round = 0; round < 3; round += 1) {
+      const events = Array.from({ length: 10 }, () => hear('checkout.session.completed', session))
+      const rounds = Array.from({ length: 5 }, () => settlePayments(service.app))
+      await Promise.all([...events, ...rounds])
+    }
+    await settle()
+    expect(await balance()).toBe(2500)
+    expect(await credits()).toHaveLength(1)
+  })
+})
+
+describe('buying', () => {
+  it('takes from five to a thousand euros, whole cents at a time', async () => {
+    for (const cents of [500, 501, 100_000])
+      expect([cents, (await buy(owner, cents)).status]).toEqual([cents, 201])
+    for (const cents of [499, 100_001, 0, -500, 500.5, '500', null]) {
+      expect([cents, (await buy(owner, cents)).status]).toEqual([cents, 400])
+    }
+  })
+
+  it('is for owners and admins, of their own team', async () => {
+    const admin = await makeMember(service, teamId, 'admin')
+    const member = await makeMember(service, teamId, 'member')
+    const { owner: stranger } = await makeSharedTeam(service)
+    expect((await buy(admin)).status).toBe(201)
+    expect((await buy(member)).status).toBe(403)
+    expect((await buy(stranger)).status).toBe(403)
+  })
+
+  it('sent again with its key is the same payment, also when the provider was away or its answer was lost', async () => {
+    for (const mood of ['well', 'away', 'busy', 'drop'] as const) {
+      const sessions = stripe.sessions.length
+      const by = { ...owner, headers: { 'idempotency-key': `key-${mood}` } }
+      stripe.treat(mood)
+      const first = await buy(by)
+      expect([mood, first.status]).toEqual([mood, mood === 'well' ? 201 : 503])
+      stripe.treat('well')
+      const [second, third] = [await buy(by), await buy(by)]
+      expect(second.status).toBe(201)
+      expect(isReplay(second)).toBe(true)
+      expect(third.body).toEqual(second.body)
+      expect(second.body.payment.checkoutUrl).not.toBeNull()
+      expect(stripe.sessions).toHaveLength(sessions + 1)
+    }
+    expect((await listed()).map(({ state }) => state)).toEqual(['open', 'open', 'open', 'open'])
+  })
+
+  it('that the provider refuses is 502, for good', async () => {
+    stripe.treat('refuse')
+    expect(refusal(await buy())).toEqual([502, 'provider_error'])
+    expect(await listed()).toMatchObject([{ state: 'failed', checkoutUrl: null }])
+  })
+
+  it('follows the provider nowhere else', async () => {
+    stripe.treat('redirect')
+    expect(refusal(await buy())).toEqual([503, 'unavailable'])
+  })
+
+  it('leaves no key of the provider in the log or an answer', async () => {
+    stripe.treat('away')
+    const { body } = await buy()
+    service.clock.advance(3 * MINUTE)
+    await settlePayments(service.app)
+    const said = JSON.stringify(body) + service.logged.join('')
+    expect(said).toContain('Stripe did not do it')
+    expect(said).not.toMatch(/sk_test|whsec_/)
+  })
+
+  it(
+    'is given up when the provider stays away, and then is nobody’s to pay',
+    async () => {
+      stripe.treat('away')
+      const sessions = stripe.sessions.length
+      await buy()
+      const { db } = service.app
+      const due = async () =>
+        await db.selectFrom('payments').select('due_at').where('team_id', '=', teamId).execute()
+      for (let passed = 0; passed < 2 * HOUR; passed += 10 * MINUTE) {
+        service.clock.advance(10 * MINUTE)
+        await settlePayments(service.app)
+      }
+      expect(await listed()).toMatchObject([{ state: 'expired' }])
+      expect(await due()).toEqual([{ due_at: null }])
+      expect(stripe.sessions).toHaveLength(sessions)
+    },
+    60 * SECOND,
+  )
+})
+
+describe('a service that takes no payments', () => {
+  it('says so, and refuses to sell with 403', async () => {
+    const plain = await startService({ loops: false })
+    try {
+      const { id, owner: by } = await makeSharedTeam(plain)
+      const me = await sendBy<Me>(plain, 'GET', '/v1/me', by)
+      expect(me.body.payments).toBe(false)
+      expect((await sendBy<Me>(service, 'GET', '/v1/me', owner)).body.payments).toBe(true)
+      const path = `/v1/teams/${id}/payments`
+      expect(refusal(await sendBy(plain, 'POST', path, by, { amountCents: 500 }))).toEqual([403, 'forbidden'])
+      expect((await sendBy(plain, 'GET', path, by)).body).toEqual({ payments: [] })
+      expect((await plain.call('POST', '/v1/webhooks/stripe', { body: '{}' })).status).toBe(404)
+    } finally {
+      await plain.close()
+    }
+  })
+})
+
+it(
+  'time passes between looks, so that nobody is asked without end',
+  async () => {
+    await bought()
+    const { id, session } = await bought()
+    stripe.pay(session)
+    await hear('checkout.session.completed', session)
+    await settle()
+    let looks = 0
+    const seen = async () =>
+      (await service.app.db.selectFrom('payments').select('looks').where('id', '=', id).executeTakeFirst())
+        ?.looks ?? 0
+    for (let passed = 0; passed < 200 * DAY; passed += 5 * DAY) {
+      service.clock.advance(5 * DAY)
+      await reconcileMachines(service.app)
+      await settlePayments(service.app)
+      looks = Math.max(looks, await seen())
+    }
+    expect(looks).toBeGreaterThan(5)
+    expect(looks).toBeLessThan(40)
+    const left = await service.app.db
+      .selectFrom('payments')
+      .select('due_at')
+      .where('id', '=', id)
+      .executeTakeFirst()
+    expect(left?.due_at).toBeNull()
+  },
+  60 * SECOND,
+)

@@ -1,0 +1,164 @@
+// Built-in images over their life: an old build is found out of date by Debian's own lists, built anew by the engine's
+// loops, and removed; and the operator's command. The same build again gives the same files.
+
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { definitionDigest, findBuiltIn } from '../../src/engine/oci/images/builtin.ts'
+import type { Listed } from '../../src/engine/oci/images/inventory.ts'
+import { type ImagesOptions, openImages } from '../../src/engine/oci/images/images.ts'
+import { statusPathIn } from '../../src/engine/oci/images/packages.ts'
+import { openStore } from '../../src/engine/oci/images/store.ts'
+import { updatesBy } from '../../src/engine/oci/images/updates.ts'
+import { DAY, MINUTE, systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { run, runOrThrow } from '../../src/lib/process.ts'
+import { loadInstance } from '../../src/supervisor/instance.ts'
+import { createTestClock } from '../support/clock.ts'
+import { hashTree, processesNaming } from '../support/images.ts'
+import { IMAGE, IMAGES_DIR } from './host-engine.ts'
+
+const BUILD_MS = 600_000
+const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const debian = findBuiltIn('debian', '12')
+
+let directory: string
+let imagesDir: string
+/** The Debian image of all tests, in a directory of our own and as it would have been some updates ago. */
+let old: string
+
+beforeAll(async () => {
+  directory = await mkdtemp('/var/tmp/berth-upkeep-')
+  imagesDir = join(directory, 'images')
+  if (!debian) throw new Error('there is no Debian image')
+  old = await definitionDigest(debian)
+  const store = await openStore(imagesDir, systemClock)
+  const fill = async ({ rootfs }: { rootfs: string }) => {
+    const source = await rootOfShared()
+    await runOrThrow('cp', ['--archive', source.rootfs, rootfs], { timeoutMs: 120_000 })
+    const status = await readFile(statusPathIn(rootfs), 'utf8')
+    const older = status.replace(/^(Package: curl\n(?:.+\n)*?Version: ).+$/m, '$11.0-1')
+    await writeFile(`${statusPathIn(rootfs)}.older`, older)
+    await rename(`${statusPathIn(rootfs)}.older`, statusPathIn(rootfs))
+    return { reference: IMAGE, config: source.config }
+  }
+  await store.make(old, fill, AbortSignal.timeout(BUILD_MS))
+}, BUILD_MS)
+
+afterAll(async () => {
+  await rm(directory, { recursive: true })
+})
+
+async function open(options: Partial<ImagesOptions>) {
+  return await openImages({
+    imagesDir: IMAGES_DIR,
+    runDir: join(directory, 'run'),
+    reserveGb: 1,
+    registryMirrors: {},
+    registryAuthFile: null,
+    upstreamProxy: null,
+    onProgress: () => {},
+    instance: null,
+    upkeep: null,
+    log: silentLog,
+    clock: systemClock,
+    ...options,
+  })
+}
+
+async function rootOfShared() {
+  const images = await open({})
+  try {
+    const { digest, config } = await images.pull(IMAGE)
+    const stored = await images.find(digest)
+    if (!stored) throw new Error('the image that was pulled is not there')
+    return { rootfs: stored.rootfs, config }
+  } finally {
+    await images.close()
+  }
+}
+
+/** The command as an operator types it. */
+async function command(...args: string[]) {
+  return await run(process.execPath, [program, 'images', ...args], {
+    timeoutMs: BUILD_MS,
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      BERTH_DATA_DIR: join(directory, 'data'),
+      BERTH_IMAGES_DIR: imagesDir,
+    },
+  })
+}
+
+async function listed(): Promise<Listed[]> {
+  const { stdout } = await command('list', '--json')
+  return (JSON.parse(stdout) as Listed[]).filter(({ reference }) => reference === IMAGE)
+}
+
+test('Debian is asked without a trace in the apt of this host', { timeout: BUILD_MS }, async () => {
+  const scratch = join(directory, 'asking')
+  const before = await hashTree('/etc/apt')
+  const lists = await runOrThrow('stat', ['-c', '%Y %Z', '/var/lib/apt/lists'], { timeoutMs: 5000 })
+  const store = await openStore(imagesDir, systemClock)
+  const rootfs = (await store.find(old))?.rootfs ?? ''
+  const [updates] = await updatesBy(scratch)([rootfs], { signal: AbortSignal.timeout(BUILD_MS) })
+  expect(updates).toContainEqual({ name: 'curl', has: '1.0-1', offers: expect.stringMatching(/^7\.88/) })
+  expect(await hashTree('/etc/apt')).toBe(before)
+  expect(await runOrThrow('stat', ['-c', '%Y %Z', '/var/lib/apt/lists'], { timeoutMs: 5000 })).toBe(lists)
+  await expect(readFile(join(scratch, 'apt.conf'))).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+test('an image that is out of date is listed, built anew by the engine, and its old build removed', {
+  timeout: BUILD_MS,
+}, async () => {
+  expect(await command('check')).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining('curl 1.0-1 → 7.88'),
+  })
+  expect(await listed()).toMatchObject([{ digest: old, condition: expect.stringMatching(/^out of date/) }])
+
+  const clock = createTestClock()
+  const dataDir = join(directory, 'data')
+  const instance = { id: (await loadInstance(dataDir)).id, dataDir }
+  const upkeep = { updatesEveryMs: DAY, keepMs: DAY }
+  const images = await open({ imagesDir, runDir: join(directory, 'run-upkeep'), clock, instance, upkeep })
+  try {
+    expect((await images.pull(IMAGE)).digest).toBe(old)
+    // The engine's first look at what is out of date comes some minutes after its start.
+    clock.advance(11 * MINUTE)
+    await expect
+      .poll(async () => (await images.pull(IMAGE)).digest, { timeout: BUILD_MS / 2, interval: 1000 })
+      .not.toBe(old)
+    clock.advance(11 * MINUTE)
+    await expect.poll(() => images.find(old), { timeout: 60_000 }).toBeNull()
+  } finally {
+    await images.close({ isEmpty: true })
+  }
+  const [current, ...others] = await listed()
+  expect(others).toEqual([])
+  expect(current).toMatchObject({ condition: expect.stringMatching(/^up to date/), machines: [] })
+  expect(current?.bytes).toBeGreaterThan(50e6)
+  expect(current?.archiveAt).toMatch(/^\d{4}-\d\d-\d\dT/)
+  expect(await processesNaming(imagesDir)).toEqual([])
+})
+
+test('built again by the command it has the same name, and the same files with the same times', {
+  timeout: BUILD_MS,
+}, async () => {
+  const [before] = await listed()
+  const rootfs = join(imagesDir, before?.digest?.slice('sha256:'.length) ?? '', 'rootfs')
+  const kept = join(directory, 'kept')
+  await runOrThrow('cp', ['--archive', rootfs, kept], { timeoutMs: 120_000 })
+  expect(await command('build', 'debian')).toMatchObject({ stdout: expect.stringContaining('is up to date') })
+  expect(await command('remove', '--unused')).toMatchObject({ exitCode: 0 })
+  expect(await command('remove', IMAGE)).toMatchObject({ exitCode: 0 })
+  expect(await listed()).toMatchObject([{ digest: null, condition: 'not built yet' }])
+
+  const built = await command('build', 'debian')
+  expect(built).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('debian:12: ready') })
+  expect((await listed()).map(({ digest }) => digest)).toEqual([before?.digest])
+  const brief = ['--recursive', '--no-dereference', '--brief', kept, rootfs]
+  expect((await run('diff', brief, { timeoutMs: 120_000 })).stdout).toBe('')
+  expect(await hashTree(rootfs)).toBe(await hashTree(kept))
+})

@@ -1,0 +1,209 @@
+// What befalls Berth on a Postgres of the operator's own: that is away for a while (reliability F15), and a second Berth
+// comes to it, beside the first or in its place (F16).
+
+import { execFile } from 'node:child_process'
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lockFile } from '../../src/lib/file-lock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { openDatabase } from '../../src/store/db.ts'
+import { recountTeam } from '../../src/store/recount.ts'
+import { type Postgres, startPostgres } from '../../src/supervisor/postgres.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
+import { cleanHost } from '../support/host-state.ts'
+import { send } from '../support/patient-client.ts'
+import { type Published, publish, unitOf } from '../support/published.ts'
+
+const run = promisify(execFile)
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let databaseDir: string
+let postgres: Postgres
+let berth: Berth
+let site: Published
+
+async function startDatabase(): Promise<Postgres> {
+  const dataDir = join(databaseDir, 'data')
+  const started = await startPostgres({ dataDir, socketDir: join(databaseDir, 'socket'), log: silentLog })
+  // Ours tells its clients apart by their users. An operator's has one way in, for all processes of Berth.
+  await writeFile(join(dataDir, 'postgres/hba.conf'), 'local all all trust\n')
+  const admin = new pg.Client({ connectionString: started.url('postgres', 'postgres') })
+  await admin.connect()
+  await admin.query('select pg_reload_conf()')
+  await admin.end()
+  return started
+}
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  databaseDir = await mkdtemp('/run/berth-test-')
+  await chmod(databaseDir, 0o711)
+  postgres = await startDatabase()
+  berth = await new Berth(data.path, { DATABASE_URL: postgres.url('berth') }).ready()
+  const spec = {
+    name: 'site',
+    image: 'berth.local/python:3.11',
+    cmd: ['python3', '-m', 'http.server', '8000', '--bind', '0.0.0.0', '--directory', '/srv'],
+    files: { '/srv/index.html': 'the page' },
+    ports: [8000],
+    sleep: 'never',
+  }
+  site = await publish(berth, spec, { port: 8000, protocol: 'http', mode: 'public' })
+  await eventually(async () => expect(await visit()).toBe('the page'))
+})
+
+afterAll(async () => {
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await postgres.stop()
+  await rm(databaseDir, { recursive: true })
+  await data.remove()
+})
+
+async function visit(): Promise<string> {
+  const args = [
+    '--silent',
+    '--show-error',
+    '--fail',
+    '--insecure',
+    '--max-time',
+    '10',
+    '--connect-to',
+    '::127.0.0.1:',
+  ]
+  return (await run('curl', [...args, `${site.url}/index.html`])).stdout
+}
+
+async function ask<Row extends pg.QueryResultRow>(text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: postgres.url('berth') })
+  await client.connect()
+  try {
+    return (await client.query<Row>(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+const leader = async () =>
+  (await ask<{ epoch: number; holder: string }>('select epoch, holder from leaders'))[0]
+
+describe('while the database is away', () => {
+  const AWAY_MS = 25_000
+  const DRAINED_WITHIN_MS = 120_000
+
+  it('visits are served, calls are told when to come again, and afterwards everything goes on and adds up', async () => {
+    await exec(berth, site.unit, ['sh', '-c', 'echo here > /dev/shm/mark'])
+    const half = berth.call('POST', '/v1/units', {
+      spec: { name: 'half', image: 'berth.local/debian:12', size: 'nano' },
+      wait: false,
+    })
+    expect((await half).status).toBe(201)
+    await postgres.stop()
+    const untilMs = performance.now() + AWAY_MS
+    const refusals = []
+    while (performance.now() < untilMs) {
+      expect(await visit()).toBe('the page')
+      refusals.push(await send(berth, { method: 'GET', path: `/v1/units/${site.unit.id}` }))
+      refusals.push(await send(berth, { method: 'POST', path: `/v1/units/${site.unit.id}/stop` }))
+      await delay(500)
+    }
+    for (const refusal of refusals) {
+      expect(refusal).toMatchObject({
+        kind: 'answered',
+        status: 503,
+        retryAfterMs: expect.any(Number),
+        body: { error: { code: 'unavailable' } },
+      })
+    }
+
+    postgres = await startDatabase()
+    await eventually(async () => {
+      const [row] = await ask<{ state: string }>(`select state from units where name = 'half'`)
+      expect(row?.state).toBe('running')
+      const made = await createUnit(berth, { name: 'after', image: 'berth.local/debian:12', size: 'nano' })
+      expect((await berth.call('DELETE', `/v1/units/${made.id}`)).status).toBe(200)
+    }, DRAINED_WITHIN_MS)
+    expect((await exec(berth, site.unit, ['cat', '/dev/shm/mark'])).stdout).toBe('here\n')
+    expect(await visit()).toBe('the page')
+    await expectLedger()
+  })
+
+  async function expectLedger(): Promise<void> {
+    const db = openDatabase(postgres.url('berth'), silentLog)
+    const teams = await db.selectFrom('teams').select('id').execute()
+    for (const { id } of teams) expect(await recountTeam(db, id)).toEqual([])
+    await db.destroy()
+  }
+})
+
+it('a second engine finds its directory taken', async () => {
+  const owner = String(await berth.pidOf('engine'))
+  expect(await lockFile(join(data.path, 'engine.lock'))).toEqual({ owner })
+})
+
+describe('a second Berth on the database', () => {
+  let other: Awaited<ReturnType<typeof makeDataDir>>
+  beforeAll(async () => {
+    other = await makeDataDir()
+    // As one has it who restores a backup elsewhere.
+    const [from, to] = [data.path, other.path].map((path) => join(path, 'roles/server'))
+    await mkdir(to ?? '', { recursive: true })
+    await copyFile(join(from ?? '', 'secret.key'), join(to ?? '', 'secret.key'))
+  })
+  afterAll(async () => await other.remove())
+
+  const startOther = () => new Berth(other.path, { DATABASE_URL: postgres.url('berth') })
+
+  it('is told of the first while that is alive, which goes on', async () => {
+    // It has been silent for as long as the database was away, and who comes then takes its place.
+    await eventually(async () => {
+      const [row] = await ask<{ s: number }>(
+        'select extract(epoch from clock_timestamp() - renewed_at)::float8 as s from leaders',
+      )
+      expect(row?.s).toBeLessThan(5)
+    })
+    const before = await leader()
+    const second = startOther()
+    expect(await second.exitCode()).toBe(1)
+    expect(second.output).toMatch(/Another Berth \(its instance is \w{4}\) works on this database/)
+    expect(await leader()).toEqual(before)
+    expect((await exec(berth, site.unit, ['cat', '/dev/shm/mark'])).stdout).toBe('here\n')
+  })
+
+  it('takes the place of one that stands still, which changes nothing when it goes on', async () => {
+    const before = await leader()
+    const roles = await Promise.all(['engine', 'server', 'gateway'].map((role) => berth.pidOf(role)))
+    const standing = [await berth.supervisorPid(), ...roles].filter((pid) => pid !== null)
+    for (const pid of standing) process.kill(pid, 'SIGSTOP')
+    const second = await startOther().ready()
+    const after = await leader()
+    expect(after?.epoch).toBeGreaterThan(before?.epoch ?? 0)
+    expect(after?.holder).not.toBe(before?.holder)
+    const id = (await createUnit(second, { name: 'its', image: 'berth.local/debian:12', size: 'nano' })).id
+    const read = () =>
+      ask(`select id, state, stopped_reason, generation, revision, frozen from units order by id`)
+    const units = await read()
+
+    for (const pid of standing) process.kill(pid, 'SIGCONT')
+    const log = () => readFile(join(data.path, 'logs/berth.log'), 'utf8')
+    await eventually(async () => expect(await log()).toContain('works on this database'))
+    expect(await log()).toMatch(/Another server has taken the lead|the server .*ended/)
+    expect(await leader()).toMatchObject({ holder: after?.holder, epoch: after?.epoch })
+    expect(await read()).toEqual(units)
+    expect(await berth.pressCtrlC()).toBe(0)
+
+    expect((await second.call('DELETE', `/v1/units/${id}`)).status).toBe(200)
+    expect(await second.pressCtrlC()).toBe(0)
+    await eventually(async () => expect(await second.hostState()).toEqual(cleanHost))
+    // The first takes it back, and ends what it had left running and nobody has paid for since.
+    berth = await new Berth(data.path, { DATABASE_URL: postgres.url('berth') }).ready()
+    expect(await unitOf(berth, site.unit)).toMatchObject({ state: 'sleeping', stoppedReason: 'provider' })
+    expect((await exec(berth, site.unit, ['cat', '/srv/index.html'])).stdout).toBe('the page')
+  })
+})

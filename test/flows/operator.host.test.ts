@@ -1,0 +1,89 @@
+// What an operator sees and switches on: metrics and health of the real processes on addresses of their own, and payments.
+
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Me } from '../../src/contract/me.ts'
+import type { PaymentAnswer, PaymentList } from '../../src/contract/payment.ts'
+import { freePort } from '../../src/lib/free-port.ts'
+import { logPathOf } from '../../src/supervisor/log-file.ts'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll } from '../support/berth-units.ts'
+import { cleanHost } from '../support/host-state.ts'
+import { type FakeStripe, signedEvent, startStripe } from '../support/stripe.ts'
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let stripe: FakeStripe
+let berth: Berth
+let ports: { server: number; gateway: number }
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  stripe = await startStripe()
+  ports = { server: await freePort('127.0.0.1'), gateway: await freePort('127.0.0.1') }
+  berth = await new Berth(data.path, {
+    BERTH_METRICS: `127.0.0.1:${ports.server}`,
+    BERTH_GATEWAY_METRICS: `127.0.0.1:${ports.gateway}`,
+    BERTH_STRIPE_SECRET_KEY: stripe.settings.secretKey,
+    BERTH_STRIPE_WEBHOOK_SECRET: stripe.settings.webhookSecret,
+    BERTH_STRIPE_URL: stripe.settings.url,
+  }).ready()
+})
+afterAll(async () => {
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await stripe.close()
+  await data.remove()
+})
+
+const read = async (port: number, path: string) => await fetch(`http://127.0.0.1:${port}${path}`)
+const scrape = async (port: number) => await (await read(port, '/metrics')).text()
+
+it('both processes show how they are, and what units have done', async () => {
+  await createUnit(berth, { name: 'web', image: 'berth.local/debian:12' })
+  await eventually(async () => expect((await read(ports.server, '/healthz')).status).toBe(200))
+  const server = await scrape(ports.server)
+  expect(server).toMatch(/^berth_way_seconds_count\{way="create",.*outcome="arrived"\} 1$/m)
+  expect(server).toMatch(/^berth_engine_up 1$/m)
+  expect(server).toMatch(/^berth_database_up 1$/m)
+  expect(server).not.toMatch(/team_0|unit_0/)
+  expect(await scrape(ports.gateway)).toMatch(/^berth_gateway_connections 0$/m)
+  expect((await fetch(`${berth.credentials.baseUrl}/metrics`)).status).toBe(404)
+})
+
+it('a team buys credits, and no log has a secret of the provider', async () => {
+  const { baseUrl, signInUrl } = berth.credentials
+  const token = new URL(signInUrl).searchParams.get('token') ?? ''
+  const signedIn = await fetch(`${baseUrl}/sign-in`, {
+    method: 'POST',
+    body: new URLSearchParams({ token }),
+    headers: { origin: baseUrl },
+    redirect: 'manual',
+  })
+  const cookie = (signedIn.headers.getSetCookie()[0] ?? '').split(';')[0] ?? ''
+  const ask = async <T>(method: string, path: string, body?: object): Promise<T> => {
+    const headers = { cookie, origin: baseUrl, 'content-type': 'application/json' }
+    const sent = body ? { body: JSON.stringify(body) } : {}
+    return (await (await fetch(baseUrl + path, { method, headers, ...sent })).json()) as T
+  }
+  const me = await ask<Me>('GET', '/v1/me')
+  expect(me.payments).toBe(true)
+  const path = `/v1/teams/${me.currentTeamId}/payments`
+  const { payment } = await ask<PaymentAnswer>('POST', path, { amountCents: 1500 })
+  const [session] = stripe.sessions
+  if (!session) throw new Error('no checkout was made')
+  expect(payment).toMatchObject({ state: 'open', checkoutUrl: session.url })
+
+  stripe.pay(session)
+  const { body, signature } = signedEvent('checkout.session.completed', session, { at: new Date() })
+  const headers = { 'stripe-signature': signature, 'content-type': 'application/json' }
+  expect((await fetch(`${baseUrl}/v1/webhooks/stripe`, { method: 'POST', body, headers })).status).toBe(200)
+  await eventually(async () => {
+    const { payments } = await ask<PaymentList>('GET', path)
+    expect(payments).toMatchObject([{ id: payment.id, state: 'paid' }])
+  })
+  const after = await ask<Me>('GET', '/v1/me')
+  const balance = ({ teams }: Me) => teams[0]?.creditBalanceCents ?? 0
+  expect(balance(after) - balance(me)).toBeGreaterThan(1499)
+  expect(await readFile(logPathOf(data.path), 'utf8')).not.toMatch(/sk_test|whsec_/)
+})
