@@ -2,7 +2,7 @@
 // earlier server is refused, also after a restart: what it planned is of the past (reliability F16). A new epoch is in
 // the file before the first call of it begins.
 
-import { readFile } from 'node:fs/promises'
+import { readIfThere } from '../lib/read-if-there.ts'
 import { writeDurably } from '../lib/write-durably.ts'
 import { EngineError } from './errors.ts'
 
@@ -13,7 +13,7 @@ export type Epochs = {
 }
 
 export async function openEpochs(path: string): Promise<Epochs> {
-  let kept = await readEpoch(path)
+  let kept = Number.parseInt((await readIfThere(path)) ?? '', 10) || 0
   let newest = kept
   let keeping: Promise<void> | null = null
 
@@ -34,14 +34,5 @@ export async function openEpochs(path: string): Promise<Epochs> {
       }
       if (epoch < newest) throw new EngineError('stale_caller', 'Another server has taken over.')
     },
-  }
-}
-
-async function readEpoch(path: string): Promise<number> {
-  try {
-    return Number.parseInt(await readFile(path, 'utf8'), 10) || 0
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0
-    throw error
   }
 }

@@ -4,8 +4,9 @@
 // A sealed value is: format (1 byte), nonce (12), tag (16), ciphertext.
 
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
-import { link, mkdir, open, readFile, unlink } from 'node:fs/promises'
+import { link, mkdir, open, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { readBytesIfThere } from './read-if-there.ts'
 
 const FORMAT = 1
 const NONCE_BYTES = 12
@@ -94,12 +95,8 @@ export async function loadSecretKey(path: string): Promise<SecretKey> {
 
 /** Null where there is none. */
 export async function readKeyFile(path: string): Promise<SecretKey | null> {
-  try {
-    return new SecretKey(await readFile(path))
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw error
-  }
+  const bytes = await readBytesIfThere(path)
+  return bytes && new SecretKey(bytes)
 }
 
 /** Parts with their lengths, so that no two lists of parts read the same. */

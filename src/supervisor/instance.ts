@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { SECOND } from '../lib/clock.ts'
 import { runOrThrow } from '../lib/process.ts'
+import { readIfThere } from '../lib/read-if-there.ts'
 import { writeDurably } from '../lib/write-durably.ts'
 
 const instanceSchema = z.object({
@@ -29,10 +30,7 @@ export function postgresSocketDir(runDir: string): string {
 /** Reads `<dataDir>/instance.json`, or makes it. Throws a sentence when it cannot be used. */
 export async function loadInstance(dataDir: string): Promise<Instance> {
   const path = join(dataDir, 'instance.json')
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
+  const text = await readIfThere(path)
   if (text !== null) return parseInstance(path, text)
   const instance = { id: await pickId(), subnet: await pickSubnet() }
   await mkdir(dataDir, { recursive: true })

@@ -7,9 +7,10 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../../../lib/clock.ts'
+import { readIfThere } from '../../../lib/read-if-there.ts'
 import { type Builder, type BuildOptions } from './build.ts'
 import { type BuiltIn, definitionDigest } from './builtin.ts'
-import { readIfThere, replaceFile } from './files.ts'
+import { replaceFile } from './files.ts'
 import { type ImageStore, type StoredImage } from './store.ts'
 
 const stateSchema = z.object({

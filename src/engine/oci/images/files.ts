@@ -1,7 +1,7 @@
 // Files and trees of the images directory.
 
 import { randomUUID } from 'node:crypto'
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import { runOrThrow } from '../../../lib/process.ts'
 
 const REMOVE_TIMEOUT_MS = 300_000
@@ -16,13 +16,4 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.${randomUUID()}`
   await writeFile(temporary, text, { mode: 0o600, flush: true })
   await rename(temporary, path)
-}
-
-export async function readIfThere(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw error
-  }
 }

@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { readIfThere, replaceFile } from './files.ts'
+import { readIfThere } from '../../../lib/read-if-there.ts'
+import { replaceFile } from './files.ts'
 
 export type Resolution = { digest: string; resolvedAt: Date }
 

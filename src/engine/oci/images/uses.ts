@@ -8,9 +8,10 @@ import { mkdir, readdir, rm, stat, utimes, access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { type Clock, DAY } from '../../../lib/clock.ts'
+import { readIfThere } from '../../../lib/read-if-there.ts'
 import { createPaths } from '../paths.ts'
 import { loadRecords } from '../record.ts'
-import { readIfThere, replaceFile } from './files.ts'
+import { replaceFile } from './files.ts'
 
 export type InstanceOnHost = { id: string; dataDir: string }
 
