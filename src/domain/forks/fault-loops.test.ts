@@ -4,6 +4,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import { findUnsettled } from '../../../test/support/invariants.ts'
+import { settle } from '../../../test/support/settle.ts'
 import type { App } from '../../app.ts'
 import { stackForkSchema } from '../../contract/fork.ts'
 import type { Unit } from '../../contract/unit.ts'
@@ -34,6 +35,8 @@ const asked: { operation: Operation; when: 'before' | 'after' }[] = (
 /** What the copies of these are once they have arrived. */
 const arrived = { db: 'running', job: 'stopped', lazy: 'sleeping', web: 'running' }
 const sources = ['db', 'job', 'lazy', 'web']
+/** What makes good whatever went wrong. */
+const loops = [reconcileMachines, resumePassingUnits, resumeForks]
 
 let domain: TestDomain
 let caller: Caller
@@ -74,25 +77,9 @@ async function unitsOf(stack: string): Promise<Unit[]> {
 }
 const statesOf = (units: Unit[]) => Object.fromEntries(units.map(({ name, state }) => [name, state]))
 
-/** Rounds of the loops until nothing is under way; the test's time limit bounds it. */
-async function settle(app: App): Promise<void> {
-  await expect
-    .poll(
-      async () => {
-        domain.clock.advance(11 * SECOND)
-        await reconcileMachines(app)
-        await resumePassingUnits(app)
-        await resumeForks(app)
-        return await findUnsettled(app, domain.engine)
-      },
-      { interval: 2 },
-    )
-    .toEqual([])
-}
-
 /** Each copy is as good as any unit: it runs, with what was on the disk of its source, and can be destroyed. */
 async function endsWell(app: App): Promise<void> {
-  await settle(app)
+  await settle(domain, app, loops)
   const copies = await unitsOf('trial')
   expect(statesOf(copies)).toEqual(arrived)
   for (const { id, name, state } of copies) {
@@ -103,12 +90,12 @@ async function endsWell(app: App): Promise<void> {
   }
   await sourcesAreWell(app)
   await destroyStack(app, caller, 'trial')
-  await settle(app)
+  await settle(domain, app, loops)
 }
 
 /** Nothing is left of it but rows that tell why, and the sources never noticed. */
 async function endsInNothing(app: App): Promise<void> {
-  await settle(app)
+  await settle(domain, app, loops)
   const copies = await unitsOf('trial')
   expect(statesOf(copies)).toEqual(Object.fromEntries(sources.map((name) => [name, 'error'])))
   const machines = domain.engine.machines().map(({ id }) => id)
@@ -120,7 +107,7 @@ async function endsInNothing(app: App): Promise<void> {
   await sourcesAreWell(app)
   domain.clock.advance(HOUR)
   await destroyErroredUnits(app)
-  await settle(app)
+  await settle(domain, app, loops)
 }
 
 async function sourcesAreWell(app: App): Promise<void> {
@@ -223,7 +210,7 @@ describe('a hang', () => {
     await met(place)
     await destroyStack(domain.app, caller, 'trial')
     domain.clock.advance(HOUR)
-    await settle(domain.app)
+    await settle(domain, domain.app, loops)
     expect(new Set((await unitsOf('trial')).map(({ state }) => state))).toEqual(new Set(['destroyed']))
     await sourcesAreWell(domain.app)
   })

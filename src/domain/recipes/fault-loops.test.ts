@@ -4,6 +4,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, type TestDomain } from '../../../test/support/domain.ts'
 import { findUnsettled } from '../../../test/support/invariants.ts'
+import { settle } from '../../../test/support/settle.ts'
 import type { App } from '../../app.ts'
 import { findStackByName } from '../../store/stacks.ts'
 import type { Unit } from '../../contract/unit.ts'
@@ -41,6 +42,8 @@ const undoSides = steps
 /** Units come to these one after the other; to all others side by side. */
 const isInTurn = (place: string) => /start|ready|undo/.test(place)
 const inTurn = (places: string[]) => names.flatMap((name) => places.map((place) => ({ name, place })))
+/** What makes good whatever went wrong. */
+const loops = [reconcileMachines, resumePassingUnits, destroyBrokenCreates]
 
 let domain: TestDomain
 let caller: Caller
@@ -111,21 +114,6 @@ function setFor(name: string, place: string, set: () => void): Promise<void> {
 const met = async (place: string) =>
   await expect.poll(() => domain.troubles.has(place), { interval: 1 }).toBe(false)
 
-async function settle(app: App): Promise<void> {
-  await expect
-    .poll(
-      async () => {
-        domain.clock.advance(11 * SECOND)
-        await reconcileMachines(app)
-        await resumePassingUnits(app)
-        await destroyBrokenCreates(app)
-        return await findUnsettled(app, domain.engine)
-      },
-      { interval: 2 },
-    )
-    .toEqual([])
-}
-
 async function restart(): Promise<App> {
   const app = domain.restarted()
   await recover(app)
@@ -134,7 +122,7 @@ async function restart(): Promise<App> {
 
 /** Nothing runs, holds a name or costs any more; what ran has cost what it ran. */
 async function endsInNothing(app: App, culprit: string | null): Promise<void> {
-  await settle(app)
+  await settle(domain, app, loops)
   const units = await unitsOf(app)
   const inError = units.filter(({ state }) => state === 'error')
   expect(inError.length).toBeGreaterThan(0)
@@ -159,7 +147,7 @@ async function endsInNothing(app: App, culprit: string | null): Promise<void> {
 }
 
 async function endsWell(app: App): Promise<void> {
-  await settle(app)
+  await settle(domain, app, loops)
   const units = await unitsOf(app)
   expect(units.map(({ name, state }) => [name, state])).toEqual(names.map((name) => [name, 'running']))
 }
@@ -270,7 +258,7 @@ describe('the stack', () => {
   const fail = async (stack: string) => {
     domain.engine.fail('pull', 'image_not_found')
     await failureOf(act(domain.app, stack))
-    await settle(domain.app)
+    await settle(domain, domain.app, loops)
   }
   const find = async (name: string) => await findStackByName(domain.app.db, { teamId: caller.teamId, name })
 

@@ -6,10 +6,11 @@ import { glob } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import { findUnsettled } from '../../../test/support/invariants.ts'
+import { settle } from '../../../test/support/settle.ts'
 import type { App } from '../../app.ts'
 import type { Unit } from '../../contract/unit.ts'
 import type { Operation } from '../../engine/fake/faults.ts'
-import { HOUR, SECOND } from '../../lib/clock.ts'
+import { HOUR } from '../../lib/clock.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { createWay } from './create.ts'
@@ -166,6 +167,8 @@ const asked = scenarios.flatMap((scenario) =>
 )
 /** Beyond the longest that any way may take. */
 const LONGER_THAN_ANY_WAY_MS = HOUR
+/** What makes good whatever went wrong. */
+const loops = [reconcileMachines, resumePassingUnits]
 
 let domain: TestDomain
 let caller: Caller
@@ -205,24 +208,9 @@ async function prepare({ from }: Scenario): Promise<void> {
   for (const act of places[from]) await act(domain.app, caller, id)
 }
 
-/** Rounds of the loops until the engine is as the database wants it; the test's time limit bounds it. */
-async function settle(app: App): Promise<void> {
-  await expect
-    .poll(
-      async () => {
-        domain.clock.advance(11 * SECOND)
-        await reconcileMachines(app)
-        await resumePassingUnits(app)
-        return await findUnsettled(app, domain.engine)
-      },
-      { interval: 2 },
-    )
-    .toEqual([])
-}
-
 /** Settled in that state, and as good as any other unit: it works again, with its file, and can be destroyed. */
 async function endsAs(app: App, { from }: Scenario, state: Unit['state']): Promise<void> {
-  await settle(app)
+  await settle(domain, app, loops)
   const unit = await onlyUnit()
   id = unit.id
   expect(unit.state).toBe(state)
@@ -249,7 +237,7 @@ async function endsForGood(app: App): Promise<void> {
   for (const act of [startUnit, stopUnit, use, sleep]) {
     await expect(act(app, caller, id)).rejects.toMatchObject({ status: 409 })
   }
-  await settle(app)
+  await settle(domain, app, loops)
   expect((await onlyUnit()).state).toBe('destroyed')
   expect(domain.engine.machines()).toEqual([])
 }
