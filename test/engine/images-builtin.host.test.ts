@@ -7,9 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { builtIns, definitionDigest, findBuiltIn } from '../../src/engine/oci/images/builtin.ts'
 import { type Images, type ImagesOptions, openImages } from '../../src/engine/oci/images/images.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
 import { run, runOrThrow } from '../../src/lib/process.ts'
-import { processesNaming } from '../support/images.ts'
+import { plainImagesOptions, processesNaming } from '../support/images.ts'
 
 const IMAGES_DIR = '/var/lib/berth-test/images'
 
@@ -21,14 +20,8 @@ const open = async (options: Partial<ImagesOptions> = {}) =>
   await openImages({
     imagesDir: IMAGES_DIR,
     runDir: join(directory, `run-${Math.random()}`),
-    reserveGb: 1,
-    registryMirrors: {},
-    registryAuthFile: null,
-    upstreamProxy: null,
+    ...plainImagesOptions,
     onProgress: (line) => progress.push(line),
-    instance: null,
-    upkeep: null,
-    log: silentLog,
     clock: systemClock,
     ...options,
   })

@@ -12,11 +12,10 @@ import { statusPathIn } from '../../src/engine/oci/images/packages.ts'
 import { openStore } from '../../src/engine/oci/images/store.ts'
 import { updatesBy } from '../../src/engine/oci/images/updates.ts'
 import { DAY, MINUTE, systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
 import { run, runOrThrow } from '../../src/lib/process.ts'
 import { loadInstance } from '../../src/supervisor/instance.ts'
 import { createTestClock } from '../support/clock.ts'
-import { hashTree, processesNaming } from '../support/images.ts'
+import { hashTree, plainImagesOptions, processesNaming } from '../support/images.ts'
 import { IMAGE, IMAGES_DIR } from './host-engine.ts'
 
 const BUILD_MS = 600_000
@@ -54,14 +53,7 @@ async function open(options: Partial<ImagesOptions>) {
   return await openImages({
     imagesDir: IMAGES_DIR,
     runDir: join(directory, 'run'),
-    reserveGb: 1,
-    registryMirrors: {},
-    registryAuthFile: null,
-    upstreamProxy: null,
-    onProgress: () => {},
-    instance: null,
-    upkeep: null,
-    log: silentLog,
+    ...plainImagesOptions,
     clock: systemClock,
     ...options,
   })

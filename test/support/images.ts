@@ -17,6 +17,18 @@ export type TestImages = {
   close(): Promise<void>
 }
 
+/** No registry but the public ones, and nothing is built anew or removed by itself: what else is so, its test says. */
+export const plainImagesOptions = {
+  reserveGb: 1,
+  registryMirrors: {},
+  registryAuthFile: null,
+  upstreamProxy: null,
+  onProgress: () => {},
+  instance: null,
+  upkeep: null,
+  log: silentLog,
+} satisfies Partial<ImagesOptions>
+
 export async function openTestImages(options: Partial<ImagesOptions>): Promise<TestImages> {
   const directory = await mkdtemp('/var/tmp/berth-images-')
   const imagesDir = join(directory, 'images')
@@ -26,14 +38,7 @@ export async function openTestImages(options: Partial<ImagesOptions>): Promise<T
     const images = await openImages({
       imagesDir,
       runDir: join(directory, `run-${opened.length}`),
-      reserveGb: 1,
-      registryMirrors: {},
-      registryAuthFile: null,
-      upstreamProxy: null,
-      onProgress: () => {},
-      instance: null,
-      upkeep: null,
-      log: silentLog,
+      ...plainImagesOptions,
       clock,
       ...options,
       ...others,

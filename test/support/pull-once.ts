@@ -2,20 +2,14 @@
 
 import { openImages } from '../../src/engine/oci/images/images.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
+import { plainImagesOptions } from './images.ts'
 
 const [imagesDir = '', runDir = '', mirror = ''] = process.argv.slice(2)
 const images = await openImages({
   imagesDir,
   runDir,
-  reserveGb: 1,
+  ...plainImagesOptions,
   registryMirrors: { 'docker.io': mirror },
-  registryAuthFile: null,
-  upstreamProxy: null,
-  onProgress: () => {},
-  instance: null,
-  upkeep: null,
-  log: silentLog,
   clock: systemClock,
 })
 await images.pull('docker.io/library/app:1')
