@@ -47,8 +47,8 @@ export function judgeFork(forkId: string, copies: { states: string[] }[]): strin
   return isHalf ? [`only some copies of ${forkId} have arrived: ${arrivals.join(', ')}`] : []
 }
 
-/** A run begins when its unit runs, and ends when the unit stops running. */
-export function judgeTimes(before: Seen, now: Seen, nowMs: number): string[] {
+/** A run begins when its unit runs, and ends when the unit stops running. `beats`: whenever the service was whole. */
+export function judgeTimes(before: Seen, now: Seen, nowMs: number, beats: ReadonlySet<number>): string[] {
   const atMs = now.changedAt.getTime()
   const beforeMs = before.changedAt.getTime()
   const faults: string[] = []
@@ -61,10 +61,9 @@ export function judgeTimes(before: Seen, now: Seen, nowMs: number): string[] {
     // What ended by itself ended before that was noticed.
     const isOwnEnd = now.state === 'stopped' || now.state === 'sleeping'
     const longerMs = run.to.getTime() - atMs
-    const wholeMs = now.wholeAt?.getTime() ?? -Infinity
     // It is billed up to a heartbeat: to the last one where nobody had seen it for long, and to one that came between its
     // end and the change. That this is exact, whatever happens, is for the month to tell (month/account.ts).
-    const isProven = run.to.getTime() <= Math.max(wholeMs, run.from.getTime())
+    const isProven = beats.has(run.to.getTime()) || run.to.getTime() === run.from.getTime()
     if (!isProven && (longerMs > 0 || (longerMs < 0 && !isOwnEnd)))
       faults.push(`is billed ${longerMs} ms longer than it ran`)
   }

@@ -55,8 +55,16 @@ function seeRunning(): void {
   see({ state: 'running', runs: [{ from: new Date(nowMs + SECOND), to: null }] })
 }
 
+/** The service was whole just now. */
+function seeBeat(): number {
+  const atMs = nowMs
+  see({ wholeAt: new Date(atMs) })
+  return atMs
+}
+
+const endedAt = (ms: number) => unit.runs.map(({ from, to }) => ({ from, to: to ?? new Date(ms) }))
 /** The run that is open ends with this. */
-const ended = () => unit.runs.map(({ from, to }) => ({ from, to: to ?? new Date(nowMs + SECOND) }))
+const ended = () => endedAt(nowMs + SECOND)
 const stopping = () => see({ state: 'stopping', reason: 'user', runs: ended() })
 
 function call(what: Call['what']): Call {
@@ -91,6 +99,22 @@ describe('an honest history', () => {
     see({ state: 'destroying', reason: null })
     see({ state: 'destroyed' })
     reference.answered(destroy, { ok: true, value: null })
+    expect(reference.faults).toEqual([])
+  })
+
+  it('may bill a run up to a heartbeat', () => {
+    seeRunning()
+    seeBeat()
+    const last = seeBeat()
+    see({ state: 'destroying', runs: endedAt(last) })
+    expect(reference.faults).toEqual([])
+  })
+
+  it('may bill nothing for a run', () => {
+    seeRunning()
+    const began = nowMs
+    see({})
+    see({ state: 'destroying', runs: endedAt(began) })
     expect(reference.faults).toEqual([])
   })
 })
@@ -159,6 +183,12 @@ describe('the reference finds', () => {
     'a run that is billed on': () => {
       seeRunning()
       see({ state: 'stopping', reason: 'user' })
+    },
+    'a run that is billed up to some time between two heartbeats': () => {
+      seeRunning()
+      const first = seeBeat()
+      seeBeat()
+      see({ state: 'destroying', runs: endedAt(first + SECOND / 2) })
     },
     'a charge that is taken back': () => {
       seeRunning()

@@ -96,6 +96,8 @@ export function createReference(around: Surroundings): Reference {
   const known = new Map<string, Known>()
   const unanswered = new Set<Call>()
   const sleepsNow: Call[] = []
+  /** Every time at which the service was seen to be whole. */
+  const beats = new Set<number>()
   const faults: string[] = []
   /** When somebody last did what may wake a unit. */
   let calledMs = 0
@@ -158,6 +160,7 @@ export function createReference(around: Surroundings): Reference {
   }
 
   function seen(units: Seen[]): void {
+    for (const { wholeAt } of units) if (wholeAt) beats.add(wholeAt.getTime())
     for (const unit of units) {
       const before = known.get(unit.id)
       if (before) condemn(unit.id, compare(before, unit))
@@ -227,7 +230,7 @@ export function createReference(around: Surroundings): Reference {
     return [
       ...judgeChange(before, now),
       ...judgeRest(unit),
-      ...(isTimely ? judgeTimes(before, now, around.nowMs()) : []),
+      ...(isTimely ? judgeTimes(before, now, around.nowMs(), beats) : []),
       ...(isTimely && fellAsleep ? judgeSleep(unit, before) : []),
       ...(isTimely && before.state === 'sleeping' && now.state === 'starting' ? judgeWake() : []),
     ]
