@@ -39,12 +39,14 @@ async function startDatabase(): Promise<Postgres> {
   return started
 }
 
+const startFirst = async () => await new Berth(data.path, { DATABASE_URL: postgres.url('berth') }).ready()
+
 beforeAll(async () => {
   data = await makeDataDir()
   databaseDir = await mkdtemp('/run/berth-test-')
   await chmod(databaseDir, 0o711)
   postgres = await startDatabase()
-  berth = await new Berth(data.path, { DATABASE_URL: postgres.url('berth') }).ready()
+  berth = await startFirst()
   const spec = {
     name: 'site',
     image: 'berth.local/python:3.11',
@@ -149,6 +151,9 @@ it('a second engine finds its directory taken', async () => {
 
 describe('a second Berth on the database', () => {
   let other: Awaited<ReturnType<typeof makeDataDir>>
+  const started: Berth[] = []
+  /** Processes of the first that stand still. */
+  const standing: number[] = []
   beforeAll(async () => {
     other = await makeDataDir()
     // As one has it who restores a backup elsewhere.
@@ -156,9 +161,29 @@ describe('a second Berth on the database', () => {
     await mkdir(to ?? '', { recursive: true })
     await copyFile(join(from ?? '', 'secret.key'), join(to ?? '', 'secret.key'))
   })
-  afterAll(async () => await other.remove())
+  // Where a test failed, the first may stand still yet, and the second run, with units that its end would leave running.
+  afterAll(async () => {
+    goOn()
+    const left = started.filter(({ hasEnded }) => !hasEnded)
+    for (const second of left) {
+      await destroyAll(second).catch(() => {})
+      await second.pressCtrlC()
+    }
+    await other.remove()
+    // It has lost its place, and takes it back, to be taken down in order.
+    if (left.length > 0) await berth.pressCtrlC()
+    if (berth.hasEnded) berth = await startFirst()
+  })
 
-  const startOther = () => new Berth(other.path, { DATABASE_URL: postgres.url('berth') })
+  function startOther(): Berth {
+    const second = new Berth(other.path, { DATABASE_URL: postgres.url('berth') })
+    started.push(second)
+    return second
+  }
+
+  function goOn(): void {
+    for (const pid of standing.splice(0)) process.kill(pid, 'SIGCONT')
+  }
 
   it('is told of the first while that is alive, which goes on', async () => {
     // It has been silent for as long as the database was away, and who comes then takes its place.
@@ -179,7 +204,7 @@ describe('a second Berth on the database', () => {
   it('takes the place of one that stands still, which changes nothing when it goes on', async () => {
     const before = await leader()
     const roles = await Promise.all(['engine', 'server', 'gateway'].map((role) => berth.pidOf(role)))
-    const standing = [await berth.supervisorPid(), ...roles].filter((pid) => pid !== null)
+    standing.push(...[await berth.supervisorPid(), ...roles].filter((pid) => pid !== null))
     for (const pid of standing) process.kill(pid, 'SIGSTOP')
     const second = await startOther().ready()
     const after = await leader()
@@ -190,7 +215,7 @@ describe('a second Berth on the database', () => {
       ask(`select id, state, stopped_reason, generation, revision, frozen from units order by id`)
     const units = await read()
 
-    for (const pid of standing) process.kill(pid, 'SIGCONT')
+    goOn()
     const log = () => readFile(join(data.path, 'logs/berth.log'), 'utf8')
     await eventually(async () => expect(await log()).toContain('works on this database'))
     expect(await log()).toMatch(/Another server has taken the lead|the server .*ended/)
@@ -202,7 +227,7 @@ describe('a second Berth on the database', () => {
     expect(await second.pressCtrlC()).toBe(0)
     await eventually(async () => expect(await second.hostState()).toEqual(cleanHost))
     // The first takes it back, and ends what it had left running and nobody has paid for since.
-    berth = await new Berth(data.path, { DATABASE_URL: postgres.url('berth') }).ready()
+    berth = await startFirst()
     expect(await unitOf(berth, site.unit)).toMatchObject({ state: 'sleeping', stoppedReason: 'provider' })
     expect((await exec(berth, site.unit, ['cat', '/srv/index.html'])).stdout).toBe('the page')
   })
