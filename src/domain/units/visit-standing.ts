@@ -22,9 +22,7 @@ import { walk } from './way.ts'
 /** Either takes milliseconds. One that hangs is left to the reconciler, and holds up nobody else of the team. */
 const LONGEST_MS = SECOND
 
-/**
- * Null: the unit is to be visited in the ordinary way. Rejects with why it does not wake.
- */
+/** Null: the unit is to be visited in the ordinary way. Rejects with why it does not wake. */
 export async function visitStanding(app: App, id: string, withinMs: number): Promise<Visited | null> {
   const unit = app.standing.get(id)
   // A stack that sleeps together wakes together, each in its turn.
