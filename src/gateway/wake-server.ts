@@ -113,12 +113,12 @@ function parse(line: string): Question | null {
 }
 
 /** Null: not now. Never rejects. */
-async function answerTo({ app, visits }: Served, { operation, request }: Question): Promise<unknown> {
+async function answerTo(served: Served, { operation, request }: Question): Promise<unknown> {
   try {
     // `never`: the compiler cannot see that both belong to one row of the table.
-    return await handlers[operation]({ app, visits }, request as never)
+    return await handlers[operation](served, request as never)
   } catch (error) {
-    if (!isOutage(error)) app.log.error({ err: error }, 'a question of the gateway failed')
+    if (!isOutage(error)) served.app.log.error({ err: error }, 'a question of the gateway failed')
     return null
   }
 }
