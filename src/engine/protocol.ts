@@ -280,6 +280,30 @@ export const errorAnswer = z.object({
 })
 export type ErrorAnswer = z.output<typeof errorAnswer>
 
+/**
+ * Unary operations that a visitor waits for, which take hardly longer than the way to the engine. They are asked in lines
+ * on a socket of their own, beside the engine's: a question with the epoch of its server, and its answer.
+ */
+export const quickOperations = ['freeze', 'thaw'] as const satisfies UnaryOperation[]
+export type QuickOperation = (typeof quickOperations)[number]
+export const quickSocketOf = (socketPath: string) => `${socketPath.replace(/\.sock$/, '')}.quick`
+/** Of a line. */
+export const QUICK_BYTES = SMALL
+
+const callId = z.int().min(0)
+export const quickQuestionSchema = z.strictObject({
+  id: callId,
+  epoch: z.unknown(),
+  operation: z.enum(quickOperations),
+  request: z.unknown(),
+})
+export type QuickQuestion = z.infer<typeof quickQuestionSchema>
+export const quickAnswerSchema = z.union([
+  z.strictObject({ id: callId, answer: z.unknown() }),
+  errorAnswer.extend({ id: callId }),
+])
+export type QuickAnswer = z.infer<typeof quickAnswerSchema>
+
 /** Idle streams carry an empty frame this often; a client that hears nothing for thrice as long gives up. */
 export const KEEP_ALIVE_MS = 15 * SECOND
 

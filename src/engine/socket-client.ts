@@ -12,16 +12,20 @@ import {
   EPOCH_QUESTION,
   epoch as epochSchema,
   issuesOf,
+  quickOperations,
+  quickSocketOf,
   streamedOperations,
   unaryOperations,
 } from './protocol.ts'
 import type {
+  QuickOperation,
   StreamedOperation,
   StreamedRequest,
   UnaryAnswer,
   UnaryOperation,
   UnaryRequest,
 } from './protocol.ts'
+import { connectQuickly } from './socket-quick-client.ts'
 import { askForFrames, askForJson } from './socket-request.ts'
 
 /** Between two attempts to watch exits: as long as an engine takes to start again. */
@@ -31,7 +35,7 @@ const WATCH_AGAIN_MS = 250
 export async function askEngineEpoch(socketPath: string): Promise<number> {
   const agent = new Agent()
   const question = { agent, socketPath, operation: EPOCH_QUESTION, body: '{}', deadlineMs: EPOCH_DEADLINE_MS }
-  return epochSchema.parse(JSON.parse(await askForJson(question)))
+  return epochSchema.parse(await askForJson(question))
 }
 
 type Connection = {
@@ -44,16 +48,18 @@ type Connection = {
 
 export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 64, scheduling: 'lifo' })
+  const quickly = connectQuickly({ socketPath: quickSocketOf(socketPath), epoch })
 
   async function ask<K extends UnaryOperation>(
     operation: K,
     request: UnaryRequest[K],
   ): Promise<UnaryAnswer[K]> {
     const { request: schema, answer, deadlineMs } = unaryOperations[operation]
-    const body = encode(schema, request)
-    const question = { agent, socketPath, operation, body, deadlineMs, epoch }
-    const text = await askForJson(question).catch(noticeLoss)
-    return z.parse(answer, JSON.parse(text)) as UnaryAnswer[K]
+    const encoded = encode(schema, request)
+    const asked = isQuick(operation)
+      ? quickly(operation, encoded, deadlineMs)
+      : askForJson({ agent, socketPath, operation, body: JSON.stringify(encoded), deadlineMs, epoch })
+    return z.parse(answer, await asked.catch(noticeLoss)) as UnaryAnswer[K]
   }
 
   function noticeLoss(error: unknown): never {
@@ -66,7 +72,7 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     request: StreamedRequest[K],
     signal?: AbortSignal,
   ) {
-    const body = encode(streamedOperations[operation].request, request)
+    const body = JSON.stringify(encode(streamedOperations[operation].request, request))
     return askForFrames({ agent, socketPath, operation, body, signal, epoch })
   }
 
@@ -134,8 +140,13 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
   }
 }
 
-function encode(schema: z.ZodType, request: unknown): string {
+function isQuick(operation: UnaryOperation): operation is QuickOperation {
+  return quickOperations.some((quick) => quick === operation)
+}
+
+/** As it travels. */
+function encode(schema: z.ZodType, request: unknown): unknown {
   const encoded = z.safeEncode(schema, request)
-  if (encoded.success) return JSON.stringify(encoded.data)
+  if (encoded.success) return encoded.data
   throw new EngineError('internal', `The engine cannot be asked this: ${issuesOf(encoded.error)}.`)
 }

@@ -1,22 +1,21 @@
-// One request over the engine's socket, with the ways it can fail made into EngineErrors: the engine's own
-// (carried as JSON), the engine being away (no socket, a broken connection), and it saying nothing for long.
+// One request over the engine's socket by HTTP, with the ways it can fail made into EngineErrors (socket-errors.ts).
 
 import { type Agent, type IncomingMessage, request as httpRequest } from 'node:http'
-import { EngineError } from './errors.ts'
 import { decodeFrames, type Frame } from './frames.ts'
-import { EPOCH_HEADER, errorAnswer, KEEP_ALIVE_MS } from './protocol.ts'
+import { EPOCH_HEADER, KEEP_ALIVE_MS } from './protocol.ts'
+import { engineErrorIn, silenceError, toEngineError } from './socket-errors.ts'
 
 type Question = { agent: Agent; socketPath: string; operation: string; body: string; epoch?: number }
 
-/** The answer's text. The connection is given up at the deadline; the operation itself goes on. */
-export async function askForJson(question: Question & { deadlineMs: number }): Promise<string> {
+/** The answer as it travels. The connection is given up at the deadline; the operation itself goes on. */
+export async function askForJson(question: Question & { deadlineMs: number }): Promise<unknown> {
   const deadline = new AbortController()
-  const timer = setTimeout(() => deadline.abort(silence(question.operation)), question.deadlineMs)
+  const timer = setTimeout(() => deadline.abort(silenceError(question.operation)), question.deadlineMs)
   try {
     const response = await send(question, deadline.signal)
-    const text = await readAll(response)
-    if (response.statusCode !== 200) throw errorIn(text)
-    return text
+    const said: unknown = JSON.parse(await readAll(response))
+    if (response.statusCode !== 200) throw engineErrorIn(said)
+    return said
   } catch (error) {
     throw deadline.signal.aborted ? deadline.signal.reason : toEngineError(error)
   } finally {
@@ -38,15 +37,15 @@ export async function* askForFrames(
   let waiting = true
   // Only silence while we wait counts: a reader that takes its time also hears nothing.
   const timer = setTimeout(() => {
-    if (waiting) given.abort(silence(operation))
+    if (waiting) given.abort(silenceError(operation))
     else timer.refresh()
   }, 3 * KEEP_ALIVE_MS)
   try {
     const response = await send(question, gone)
-    if (response.statusCode !== 200) throw errorIn(await readAll(response))
+    if (response.statusCode !== 200) throw engineErrorIn(JSON.parse(await readAll(response)))
     for await (const frame of decodeFrames(response)) {
       waiting = false
-      if (frame.type === 'error') throw errorIn(frame.data.toString('utf8'))
+      if (frame.type === 'error') throw engineErrorIn(JSON.parse(frame.data.toString('utf8')))
       if (frame.type !== 'keepAlive') yield frame
       waiting = true
       timer.refresh()
@@ -89,31 +88,4 @@ async function readAll(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)
   return Buffer.concat(chunks).toString('utf8')
-}
-
-function errorIn(text: string): EngineError {
-  const { error } = errorAnswer.parse(JSON.parse(text))
-  return new EngineError(error.kind, error.publicMessage)
-}
-
-const AWAY = new Set([
-  'ENOENT',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'EACCES',
-  'ERR_STREAM_PREMATURE_CLOSE',
-])
-
-/** Errors of the caller's own, thrown into a stream, stay what they are. */
-function toEngineError(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  if (!AWAY.has(code)) return error
-  return new EngineError('engine_away', 'The engine is not there; it may be restarting. Try again.', {
-    cause: error,
-  })
-}
-
-function silence(operation: string): EngineError {
-  return new EngineError('timeout', `The engine did not answer in time (${operation}).`)
 }

@@ -1,9 +1,8 @@
 // The engine's side of its socket: HTTP on a unix socket that only the server's group may open (design 2).
 // Every request is parsed against protocol.ts before the engine sees it. A caller that goes away takes its
-// command or its log with it; everything else, once begun, runs to its end.
+// command or its log with it; everything else, once begun, runs to its end. Beside it is the socket of quick calls.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { z } from 'zod'
 import type { Log } from '../lib/log.ts'
 import { inodeOf, listenForGroup, removeSocket } from '../lib/socket-listen.ts'
 import type { Engine } from './engine.ts'
@@ -12,14 +11,21 @@ import { EngineError, isEngineError } from './errors.ts'
 import {
   EPOCH_HEADER,
   EPOCH_QUESTION,
-  epoch as epochSchema,
-  type ErrorAnswer,
-  issuesOf,
+  quickSocketOf,
   streamedOperations,
   unaryOperations,
 } from './protocol.ts'
-import type { StreamedOperation, StreamedRequest, UnaryOperation, UnaryRequest } from './protocol.ts'
-import { streamedHandlers, unaryHandlers } from './socket-handlers.ts'
+import type { StreamedOperation, StreamedRequest, UnaryOperation } from './protocol.ts'
+import {
+  errorAnswerOf,
+  isMalformed,
+  malformed,
+  parseEpoch,
+  parseRequest,
+  performUnary,
+} from './socket-answers.ts'
+import { streamedHandlers } from './socket-handlers.ts'
+import { serveQuickCalls } from './socket-quick-server.ts'
 import { openFrameStream } from './socket-stream.ts'
 
 export type EngineServerOptions = {
@@ -53,7 +59,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
     if (isUnary(operation)) {
       const body = await readBody(request, unaryOperations[operation].maxBodyBytes)
       await epochs.admit(epochOf(request))
-      await answerUnary(operation, body, response)
+      reply(response, 200, await performUnary(engine, operation, body))
     } else if (isStreamed(operation)) {
       const body = await readBody(request, streamedOperations[operation].maxBodyBytes)
       await epochs.admit(epochOf(request))
@@ -65,23 +71,12 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
     }
   }
 
-  async function answerUnary<K extends UnaryOperation>(
-    operation: K,
-    body: unknown,
-    response: ServerResponse,
-  ) {
-    const request = parse(unaryOperations[operation].request, body) as UnaryRequest[K]
-    const result = await unaryHandlers[operation](engine, request)
-    // `never`: the compiler cannot see that both columns of one row of the table belong together.
-    reply(response, 200, z.encode(unaryOperations[operation].answer, result as never))
-  }
-
   async function answerStreamed<K extends StreamedOperation>(
     operation: K,
     body: unknown,
     response: ServerResponse,
   ) {
-    const request = parse(streamedOperations[operation].request, body) as StreamedRequest[K]
+    const request = parseRequest(streamedOperations[operation].request, body) as StreamedRequest[K]
     const stream = openFrameStream(response, closing.signal)
     try {
       await streamedHandlers[operation](engine, request, stream)
@@ -116,15 +111,20 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
 
   await listenForGroup(server, socketPath, socketGid)
   const inode = await inodeOf(socketPath)
-  return {
-    close: async () => {
-      await removeSocket(socketPath, inode)
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      closing.abort(new EngineError('engine_away', 'The engine is stopping.'))
-      server.closeIdleConnections()
-      await closed
-    },
+  const close = async () => {
+    await removeSocket(socketPath, inode)
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    closing.abort(new EngineError('engine_away', 'The engine is stopping.'))
+    server.closeIdleConnections()
+    await closed
   }
+  const quick = await serveQuickCalls({ ...options, socketPath: quickSocketOf(socketPath) }).catch(
+    async (error: unknown) => {
+      await close()
+      throw error
+    },
+  )
+  return { close: async () => void (await Promise.all([quick.close(), close()])) }
 }
 
 function isUnary(operation: string): operation is UnaryOperation {
@@ -136,15 +136,7 @@ function isStreamed(operation: string): operation is StreamedOperation {
 }
 
 function epochOf(request: IncomingMessage): number {
-  const parsed = epochSchema.min(1).safeParse(Number(request.headers[EPOCH_HEADER] ?? Number.NaN))
-  if (parsed.success) return parsed.data
-  throw malformed('The request names no epoch.')
-}
-
-function parse(schema: z.ZodType, body: unknown): unknown {
-  const parsed = schema.safeParse(body)
-  if (parsed.success) return parsed.data
-  throw malformed(`The engine refuses the request: ${issuesOf(parsed.error)}.`)
+  return parseEpoch(Number(request.headers[EPOCH_HEADER] ?? Number.NaN))
 }
 
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<unknown> {
@@ -162,24 +154,7 @@ async function readBody(request: IncomingMessage, maxBytes: number): Promise<unk
   }
 }
 
-class Malformed extends Error {}
-
-function malformed(message: string): Malformed {
-  return new Malformed(message)
-}
-
 function statusOf(error: unknown): number {
-  if (error instanceof Malformed) return 400
+  if (isMalformed(error)) return 400
   return isEngineError(error) && error.kind !== 'internal' ? 422 : 500
-}
-
-/** Only an EngineError was written for others to read; anything else stays in our log. */
-function errorAnswerOf(error: unknown, operation: string, log: Log): ErrorAnswer {
-  if (isEngineError(error)) {
-    if (error.kind === 'internal') log.error({ err: error, operation }, 'engine operation failed')
-    return { error: { kind: error.kind, publicMessage: error.publicMessage } }
-  }
-  if (error instanceof Malformed) return { error: { kind: 'internal', publicMessage: error.message } }
-  log.error({ err: error, operation }, 'engine operation failed')
-  return { error: { kind: 'internal', publicMessage: 'The engine failed; its log says why.' } }
 }

@@ -3,7 +3,7 @@
 
 import { connect } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
-import { readLines } from '../lib/lines.ts'
+import { openLineCalls } from '../lib/line-calls.ts'
 import {
   MOST_BYTES,
   sayingSchema,
@@ -54,6 +54,8 @@ export function connectToServer({ socketPath, clock }: { socketPath: string; clo
   }
 }
 
+type Asked = { operation: WakeOperation; request: unknown }
+
 type Connection = {
   isOver(): boolean
   ask(operation: WakeOperation, request: unknown, deadlineMs: number): Promise<unknown>
@@ -63,60 +65,39 @@ type Connection = {
 
 function openConnection(socketPath: string): Connection {
   const socket = connect(socketPath)
-  const asked = new Map<number, PromiseWithResolvers<unknown>>()
   const over = Promise.withResolvers<void>()
-  let failure = new Error('the server is gone')
   let watcher: DepartureWatcher | null = null
   let isThere = false
-  let lastId = 0
 
-  const hear = (line: string): void => {
+  const silence = setTimeout(() => socket.destroy(new Error('the server is silent')), SILENT_FOR_MS)
+  const hear = (line: string) => {
     silence.refresh()
     if (!isThere) watcher?.onThere()
     isThere = true
-    if (line === '') return
+    if (line === '') return null
     const saying = sayingSchema.parse(JSON.parse(line))
-    if ('departed' in saying) watcher?.onDeparture(saying.departed)
-    else asked.get(saying.id)?.resolve(saying.answer)
+    if (!('departed' in saying)) return saying
+    watcher?.onDeparture(saying.departed)
+    return null
   }
-  const silence = setTimeout(() => socket.destroy(new Error('the server is silent')), SILENT_FOR_MS)
-  readLines(socket, MOST_BYTES, (line) => {
-    try {
-      hear(line)
-    } catch {
-      socket.destroy(new Error('the server says what nobody understands'))
-    }
-  })
-  socket.once('error', (error) => {
-    failure = error
+  const calls = openLineCalls(socket, {
+    mostBytes: MOST_BYTES,
+    hear,
+    late: ({ operation }: Asked) => new Error(`no answer in time to "${operation}"`),
+    over: (cause) => cause ?? new Error('the server is gone'),
   })
   socket.once('close', () => {
     clearTimeout(silence)
-    for (const { reject } of asked.values()) reject(failure)
     if (isThere) watcher?.onAway()
     over.resolve()
   })
 
   return {
-    isOver: () => socket.destroyed,
+    isOver: calls.isOver,
     async ask(operation, request, deadlineMs) {
-      lastId += 1
-      const id = lastId
-      const answered = Promise.withResolvers<unknown>()
-      asked.set(id, answered)
-      const late = setTimeout(
-        () => answered.reject(new Error(`no answer in time to "${operation}"`)),
-        deadlineMs,
-      )
-      socket.write(`${JSON.stringify({ id, operation, request })}\n`)
-      try {
-        const answer = await answered.promise
-        if (answer === null) throw new Error(`the server has no answer to "${operation}" just now`)
-        return answer
-      } finally {
-        clearTimeout(late)
-        asked.delete(id)
-      }
+      const { answer } = await calls.call({ operation, request }, deadlineMs)
+      if (answer === null) throw new Error(`the server has no answer to "${operation}" just now`)
+      return answer
     },
     async follow(following, signal) {
       watcher = following

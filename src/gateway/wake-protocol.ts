@@ -2,8 +2,7 @@
 // gateway parses strangers' bytes, so it has neither the engine's socket nor a right to change anything in the
 // database; whoever takes it over can keep units awake, and no more.
 //
-// Lines of JSON over one connection, a unix socket: a visit that wakes its unit waits for the way there and back, which
-// is half a millisecond longer by HTTP. Questions are answered in whatever order they are done.
+// In lines of JSON (line-calls.ts), over a unix socket: a visit that wakes its unit waits for the way there and back.
 
 import { z } from 'zod'
 import { VISIT_WAIT_MS, visitedSchema } from '../contract/visit.ts'
@@ -50,15 +49,16 @@ export const questionSchema = z.strictObject({
   request: z.unknown(),
 })
 
+const answer = z.strictObject({ id: z.int().min(0), answer: z.unknown() })
+const departure = z.strictObject({ departed: z.string() })
+export type Answer = z.infer<typeof answer>
+export type Departure = z.infer<typeof departure>
+
 /**
  * What the server says: an answer, null where it has none just now, or, unasked, the id of a unit that stops running.
  * It begins with an empty line, from which on no departure is missed, and says another now and then, which tells a
  * quiet server from one that is gone.
  */
-export const sayingSchema = z.union([
-  z.strictObject({ id: z.int().min(0), answer: z.unknown() }),
-  z.strictObject({ departed: z.string() }),
-])
-export type Saying = z.infer<typeof sayingSchema>
+export const sayingSchema = z.union([answer, departure])
 export const KEEP_ALIVE_MS = 3 * SECOND
 export const SILENT_FOR_MS = 3 * KEEP_ALIVE_MS

@@ -5,7 +5,7 @@ import type { App } from '../app.ts'
 import { recordUses } from '../domain/units/use.ts'
 import { visitUnit } from '../domain/units/visit.ts'
 import { createVisits, type Visits } from '../domain/units/visits.ts'
-import { readLines } from '../lib/lines.ts'
+import { answerLineCalls } from '../lib/line-calls.ts'
 import { inodeOf, listenForGroup, removeSocket } from '../lib/socket-listen.ts'
 import { isOutage } from '../store/outage.ts'
 import {
@@ -13,7 +13,8 @@ import {
   MOST_BYTES,
   MOST_IDS,
   questionSchema,
-  type Saying,
+  type Answer,
+  type Departure,
   type WakeAnswer,
   type WakeOperation,
   wakeOperations,
@@ -67,24 +68,16 @@ const UNREAD_BYTES = 4 * MOST_BYTES
 
 function converse(served: Served, socket: Socket): void {
   const { departures, log } = served.app
-  let unanswered = 0
-
-  const say = (line: string) => {
-    if (socket.destroyed) return
-    socket.write(`${line}\n`)
-    if (socket.writableLength > UNREAD_BYTES) socket.destroy()
-  }
-  const tell = (saying: Saying) => say(JSON.stringify(saying))
-  const tellDeparture = (departed: string) => tell({ departed })
-  const hear = async (line: string) => {
-    const question = parse(line)
-    // Either end is ours. Whoever says something else is no gateway.
-    if (!question || unanswered >= MOST_IDS) return void socket.destroy()
-    unanswered += 1
-    tell({ id: question.id, answer: await answerTo(served, question) })
-    unanswered -= 1
-  }
-
+  const { say } = answerLineCalls(socket, {
+    mostBytes: MOST_BYTES,
+    mostUnreadBytes: UNREAD_BYTES,
+    mostCalls: MOST_IDS,
+    answer: (line) => {
+      const question = parse(line)
+      return question && answerTo(served, question)
+    },
+  })
+  const tellDeparture = (departed: string) => say(JSON.stringify({ departed } satisfies Departure))
   const keepAlive = setInterval(() => say(''), KEEP_ALIVE_MS)
   departures.on('unit', tellDeparture)
   socket.once('close', () => {
@@ -92,7 +85,6 @@ function converse(served: Served, socket: Socket): void {
     departures.off('unit', tellDeparture)
   })
   socket.on('error', (error) => log.debug({ error: error.message }, 'a connection of the gateway broke'))
-  readLines(socket, MOST_BYTES, (line) => void hear(line))
   say('')
 }
 
@@ -113,13 +105,13 @@ function parse(line: string): Question | null {
 }
 
 /** Null: not now. Never rejects. */
-async function answerTo(served: Served, { operation, request }: Question): Promise<unknown> {
+async function answerTo(served: Served, { id, operation, request }: Question): Promise<Answer> {
   try {
     // `never`: the compiler cannot see that both belong to one row of the table.
-    return await handlers[operation](served, request as never)
+    return { id, answer: await handlers[operation](served, request as never) }
   } catch (error) {
     if (!isOutage(error)) served.app.log.error({ err: error }, 'a question of the gateway failed')
-    return null
+    return { id, answer: null }
   }
 }
 
