@@ -21,6 +21,7 @@ import { joinLead, type LeadersTable } from './leaders.ts'
 import type { MetersTable } from './meters.ts'
 import type { MailsTable } from './mails.ts'
 import type { PaymentsTable } from './payments.ts'
+import { PreparingClient } from './prepared.ts'
 import type { RateWindowsTable } from './rate-windows.ts'
 import type { SecretsTable } from './secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './sessions.ts'
@@ -78,6 +79,7 @@ export function openDatabase(url: string, log: Log, lead: Lead | null = null): K
     lock_timeout: 10 * SECOND,
     idle_in_transaction_session_timeout: 60 * SECOND,
     types: { getTypeParser },
+    Client: PreparingClient,
     ...(lead ? { verify: (client, done) => void verify(lead, client, done) } : {}),
   })
   // A restart of Postgres breaks connections, idle ones and those in use. Without listeners on both that

@@ -1,6 +1,6 @@
 // Which units run on the account of a credential, beside what it may.
 
-import type { Kysely } from 'kysely'
+import type { Kysely, RawBuilder } from 'kysely'
 import type { Policy } from '../contract/policy.ts'
 import { liveStates } from '../contract/states.ts'
 import type { Database } from './db.ts'
@@ -33,7 +33,7 @@ export async function findHolding(
   return { ...row, live: Number(row.live) }
 }
 
-export function countLive(db: Pick<Kysely<Database>, 'selectFrom'>, heldBy: string) {
+export function countLive(db: Pick<Kysely<Database>, 'selectFrom'>, heldBy: string | RawBuilder<string>) {
   return db
     .selectFrom('units')
     .select((select) => select.fn.countAll<bigint>().as('count'))

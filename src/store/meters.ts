@@ -32,7 +32,7 @@ export type MetersTable = {
  * What an open meter has counted for certain by `now`: up to the last heartbeat (heartbeats.ts), since nobody knows
  * yet whether what it counts for is still there. So a cost that was shown is never taken back.
  */
-export function provenBy(now: Date): RawBuilder<Date> {
+export function provenBy(now: Date | RawBuilder<Date>): RawBuilder<Date> {
   return sql<Date>`coalesce((select least(at, ${now}::timestamptz) from heartbeats), ${now}::timestamptz)`
 }
 

@@ -7,6 +7,7 @@ import type { StoppedReason } from '../contract/states.ts'
 import type { Database } from './db.ts'
 import { countLive } from './holdings.ts'
 import { provenBy } from './meters.ts'
+import { type Given, prepare } from './prepared.ts'
 import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
 
 export type Moment = {
@@ -34,7 +35,17 @@ export async function findSpending(
   db: Kysely<Database>,
   { teamId, credentialId, ...moment }: Moment & { teamId: string; credentialId: string },
 ): Promise<Spending> {
-  const { rows } = await sql<Spending>`
+  const [found] = await spendingOf(db, { teamId, credentialId, ...valuesOf(moment) })
+  if (!found) throw new Error('there is no such team')
+  return found
+}
+
+type MomentValues = ReturnType<typeof valuesOf>
+
+const spendingOf = prepare<Spending, { teamId: string; credentialId: string } & MomentValues>(
+  'spending',
+  ['teamId', 'credentialId', 'now', 'midnight', 'prices'],
+  ({ teamId, credentialId, ...moment }, db) => sql`
     with spending as (${spending(moment, sql`team_id = ${teamId}`)})
     select
       teams.pays_as_it_goes as "paysAsItGoes",
@@ -50,11 +61,8 @@ export async function findSpending(
     cross join (${sumsOf(sql`true`)}) as of_team
     cross join (${sumsOf(sql`held_by = ${credentialId}`)}) as of_credential
     where teams.id = ${teamId}
-  `.execute(db)
-  const [found] = rows
-  if (!found) throw new Error('there is no such team')
-  return found
-}
+  `,
+)
 
 /** The limit that a unit is beyond, or was stopped by. */
 export type LimitReason = Extract<StoppedReason, 'cap' | 'credits'>
@@ -69,14 +77,15 @@ export async function listUnitsBeyondLimits(
   db: Kysely<Database>,
   { reservedMs, ...moment }: Moment & { reservedMs: number },
 ): Promise<Limited[]> {
+  const given = givenOf(moment)
   const rows = await selectUnits(db, moment.now)
     .innerJoin(
       sql<{ id: string; reason: LimitReason }>`(
-        with spending as materialized (${spending(moment, sql`true`)})
+        with spending as materialized (${spending(given, sql`true`)})
         select units.id, case when broke.team_id is null then 'cap' else 'credits' end as reason
         from units
         left join (${teamsWithout(reservedMs)}) as broke on broke.team_id = units.team_id
-        left join (${credentialsBeyond(moment, reservedMs)}) as capped on capped.held_by = units.held_by
+        left join (${credentialsBeyond(given, reservedMs)}) as capped on capped.held_by = units.held_by
         left join (${unitsTooMany()}) as crowd on crowd.id = units.id
         where units.state = 'running'
           and (broke.team_id is not null or capped.held_by is not null or crowd.id is not null)
@@ -97,11 +106,12 @@ export async function listUnitsWithinLimits(
   db: Kysely<Database>,
   { reservedMs, ...moment }: Moment & { reservedMs: number },
 ): Promise<UnitRecord[]> {
+  const given = givenOf(moment)
   const rows = await selectUnits(db, moment.now)
     .innerJoin(
       sql<{ id: string }>`(
         with spending as materialized (${spending(
-          moment,
+          given,
           sql`team_id in (
           select team_id from units where stopped_reason in ('cap', 'credits')
         )`,
@@ -115,7 +125,7 @@ export async function listUnitsWithinLimits(
         )
         select units.id
         from (
-          select *, sum((${JSON.stringify(pricesOf(moment))}::jsonb ->> size)::bigint) over (
+          select *, sum((${given.prices}::jsonb ->> size)::bigint) over (
             partition by stopped_reason, case stopped_reason when 'cap' then held_by else team_id end
           ) as together
           from units where state in ('stopping', 'stopped') and stopped_reason in ('cap', 'credits')
@@ -130,7 +140,7 @@ export async function listUnitsWithinLimits(
             or coalesce(balances.nano_cents, 0) - coalesce(of_team.uncharged, 0)
               >= ${reserve(sql`coalesce(of_team.per_hour, 0) + together`, reservedMs)}
           when 'cap' then credentials.id is null or (
-            ${chargedToday(moment, sql`units.held_by`)} + coalesce(of_credential.today, 0)
+            ${chargedToday(given, sql`units.held_by`)} + coalesce(of_credential.today, 0)
               + ${reserve(sql`coalesce(of_credential.per_hour, 0) + together`, reservedMs)}
               <= ${cap(sql`credentials`)} * 1000000000
             and coalesce(of_credential.live, 0) < (credentials.policy ->> 'maxConcurrentUnits')::bigint
@@ -148,18 +158,18 @@ export async function listUnitsWithinLimits(
  * A row for each open meter, and one for each unit that is about to open one. Not rounded as charges are, which takes ten
  * times as long: a limit may be a nano-cent off.
  */
-function counting(moment: Moment, which: RawBuilder<unknown>): RawBuilder<unknown> {
-  const { now } = moment
+function counting(moment: Given<MomentValues>, which: RawBuilder<unknown>): RawBuilder<unknown> {
+  const { now, midnight, prices } = moment
   const countedSince = (from: RawBuilder<unknown>) =>
     sql`price_nano_cents_per_hour * date_part('epoch', greatest(until, ${from}) - ${from}) / 3600`
   return sql`
     select team_id, held_by, price_nano_cents_per_hour as per_hour, (kind = 'compute')::int as live,
       ${countedSince(sql`billed_to`)} as uncharged,
-      ${countedSince(sql`greatest(billed_to, ${midnight(now)})`)} as today
+      ${countedSince(sql`greatest(billed_to, ${midnight}::timestamptz)`)} as today
     from meters cross join (select ${provenBy(now)} as until) as proven
     where ended_at is null and ${which}
     union all
-    select team_id, held_by, (${JSON.stringify(pricesOf(moment))}::jsonb ->> size)::bigint, 1, 0, 0
+    select team_id, held_by, (${prices}::jsonb ->> size)::bigint, 1, 0, 0
     from units
     where (state = 'starting' or (state = 'creating' and stopped_reason is null)) and ${which}
   `
@@ -169,7 +179,7 @@ function counting(moment: Moment, which: RawBuilder<unknown>): RawBuilder<unknow
  * Of each credential in its team. Added up once, before anything is compared: there are as many open meters as units run,
  * and this is looked at every few seconds.
  */
-function spending(moment: Moment, which: RawBuilder<unknown>): RawBuilder<unknown> {
+function spending(moment: Given<MomentValues>, which: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
     select team_id, held_by, sum(per_hour) as per_hour, sum(live) as live, sum(uncharged) as uncharged,
       sum(today) as today
@@ -197,7 +207,7 @@ function teamsWithout(reservedMs: number): RawBuilder<unknown> {
   `
 }
 
-function credentialsBeyond(moment: Moment, reservedMs: number): RawBuilder<unknown> {
+function credentialsBeyond(moment: Given<MomentValues>, reservedMs: number): RawBuilder<unknown> {
   return sql`
     select spending.held_by
     from spending join credentials on credentials.id = spending.held_by
@@ -223,10 +233,13 @@ function unitsTooMany(): RawBuilder<unknown> {
   `
 }
 
-function chargedToday({ now }: Moment, credentialId: RawBuilder<unknown>): RawBuilder<unknown> {
+function chargedToday(
+  { midnight }: Given<MomentValues>,
+  credentialId: RawBuilder<unknown>,
+): RawBuilder<unknown> {
   return sql`(
     select coalesce(sum(nano_cents), 0) from usage_days
-    where usage_days.credential_id = ${credentialId} and usage_days.day = (${midnight(now)} at time zone 'UTC')::date
+    where usage_days.credential_id = ${credentialId} and usage_days.day = (${midnight}::timestamptz at time zone 'UTC')::date
   )`
 }
 
@@ -238,10 +251,16 @@ function reserve(perHour: RawBuilder<unknown>, reservedMs: number): RawBuilder<u
   return sql`(${perHour}) * ${reservedMs}::numeric / 3600000`
 }
 
-function midnight(now: Date): RawBuilder<Date> {
-  return sql<Date>`${new Date(new Date(now).setUTCHours(0, 0, 0, 0))}::timestamptz`
+function valuesOf({ now, sizePrices }: Moment) {
+  const perSize = Object.entries(sizePrices).map(([size, price]) => [size, `${price}`])
+  return {
+    now,
+    midnight: new Date(new Date(now).setUTCHours(0, 0, 0, 0)),
+    prices: JSON.stringify(Object.fromEntries(perSize)),
+  }
 }
 
-function pricesOf({ sizePrices }: Moment): Record<string, string> {
-  return Object.fromEntries(Object.entries(sizePrices).map(([size, price]) => [size, `${price}`]))
+function givenOf(moment: Moment): Given<MomentValues> {
+  const { now, midnight, prices } = valuesOf(moment)
+  return { now: sql.val(now), midnight: sql.val(midnight), prices: sql.val(prices) }
 }

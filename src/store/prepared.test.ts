@@ -1,0 +1,59 @@
+// Statements that are prepared: what they are given, and that Postgres plans them once.
+
+import { type Kysely, sql } from 'kysely'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
+import { silentLog } from '../lib/log.ts'
+import { type Database, openDatabase } from './db.ts'
+import { prepare } from './prepared.ts'
+
+let database: TestDatabase
+let db: Kysely<Database>
+let timesWritten = 0
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  db = openDatabase(database.url, silentLog)
+})
+afterAll(async () => {
+  await db.destroy()
+  await database.drop()
+})
+
+const both = prepare<{ text: string; sum: bigint }, { text: string; least: bigint }>(
+  'of_the_test',
+  ['text', 'least'],
+  ({ text, least }) => {
+    timesWritten += 1
+    return sql`select ${text}::text as text, ${least}::bigint + ${1n}::bigint + ${least}::bigint as sum`
+  },
+)
+
+test('each call is answered with its own values, side by side and in a transaction', async () => {
+  const asked = Array.from({ length: 50 }, (_, n) => ({ text: `'; ${n} --`, least: BigInt(n) }))
+  const answers = await Promise.all(asked.map(async (values) => await both(db, values)))
+  expect(answers).toEqual(asked.map(({ text, least }) => [{ text, sum: 2n * least + 1n }]))
+  const inside = await db.transaction().execute(async (tx) => await both(tx, { text: 'a', least: -1n }))
+  expect(inside).toEqual([{ text: 'a', sum: -1n }])
+  expect(timesWritten).toBe(1)
+})
+
+test('a connection knows the statement by its name, and plans it once it has been used often', async () => {
+  await db.connection().execute(async (connection) => {
+    for (let times = 0; times < 10; times += 1) await both(connection, { text: 'a', least: 1n })
+    const { rows } = await sql`
+      select name, custom_plans as custom, generic_plans as generic from pg_prepared_statements
+    `.execute(connection)
+    expect(rows).toEqual([{ name: 'of_the_test', custom: 5n, generic: expect.anything() }])
+  })
+})
+
+test('it fails as any other does, and works again', async () => {
+  const failing = prepare<unknown, { by: number }>(
+    'that_fails',
+    ['by'],
+    ({ by }) => sql`select 1 / ${by}::int`,
+  )
+  await expect(failing(db, { by: 0 })).rejects.toThrow('division by zero')
+  expect(await failing(db, { by: 1 })).toEqual([{ '?column?': 1 }])
+})
