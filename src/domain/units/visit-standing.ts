@@ -49,6 +49,9 @@ async function goOn(app: App, unit: UnitRecord, onThere: () => void): Promise<vo
     try {
       await checkLastHolder(app, app.db, unit)
       begun.then(onThere, () => {})
+      await doneWithin(app.clock, LONGEST_MS, begun).catch(() => {})
+      // The answer has left, too, before the change is put together.
+      await setImmediate()
       const taken = await takeOnInTurn(app, null, unit, 'thaw')
       if (!taken) app.departures.emit('unit', unit.id)
       return taken
