@@ -4,7 +4,7 @@
 import { createServer, type Socket } from 'node:net'
 import { z } from 'zod'
 import { answerLineCalls, type LineAnswers } from '../lib/line-calls.ts'
-import { inodeOf, listenForGroup, removeSocket } from '../lib/socket-listen.ts'
+import { listenForGroup } from '../lib/socket-listen.ts'
 import { QUICK_BYTES, type QuickAnswer, type QuickQuestion, quickQuestionSchema } from './protocol.ts'
 import { errorAnswerOf, parseEpoch, performUnary } from './socket-answers.ts'
 import type { EngineServerOptions } from './socket-server.ts'
@@ -34,15 +34,12 @@ export async function serveQuickCalls(options: EngineServerOptions): Promise<{ c
     socket.on('error', (error) => log.debug({ error: error.message }, 'a connection for quick calls broke'))
   })
   server.maxConnections = MOST_CONNECTIONS
-  await listenForGroup(server, socketPath, socketGid)
-  const inode = await inodeOf(socketPath)
+  const listening = await listenForGroup(server, socketPath, socketGid)
   return {
-    close: async () => {
-      await removeSocket(socketPath, inode)
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      for (const caller of callers) caller.end()
-      await closed
-    },
+    close: async () =>
+      await listening.close(() => {
+        for (const caller of callers) caller.end()
+      }),
   }
 }
 

@@ -4,7 +4,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Log } from '../lib/log.ts'
-import { inodeOf, listenForGroup, removeSocket } from '../lib/socket-listen.ts'
+import { listenForGroup } from '../lib/socket-listen.ts'
 import type { Engine } from './engine.ts'
 import type { Epochs } from './epochs.ts'
 import { EngineError, isEngineError } from './errors.ts'
@@ -109,15 +109,12 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
       .end(text)
   }
 
-  await listenForGroup(server, socketPath, socketGid)
-  const inode = await inodeOf(socketPath)
-  const close = async () => {
-    await removeSocket(socketPath, inode)
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    closing.abort(new EngineError('engine_away', 'The engine is stopping.'))
-    server.closeIdleConnections()
-    await closed
-  }
+  const listening = await listenForGroup(server, socketPath, socketGid)
+  const close = async () =>
+    await listening.close(() => {
+      closing.abort(new EngineError('engine_away', 'The engine is stopping.'))
+      server.closeIdleConnections()
+    })
   const quick = await serveQuickCalls({ ...options, socketPath: quickSocketOf(socketPath) }).catch(
     async (error: unknown) => {
       await close()

@@ -6,7 +6,7 @@ import { recordUses } from '../domain/units/use.ts'
 import { visitUnit } from '../domain/units/visit.ts'
 import { createVisits, type Visits } from '../domain/units/visits.ts'
 import { answerLineCalls } from '../lib/line-calls.ts'
-import { inodeOf, listenForGroup, removeSocket } from '../lib/socket-listen.ts'
+import { listenForGroup } from '../lib/socket-listen.ts'
 import { isOutage } from '../store/outage.ts'
 import {
   KEEP_ALIVE_MS,
@@ -50,14 +50,12 @@ export async function serveWakes(
     converse(served, socket)
   })
   server.maxConnections = MOST_CONNECTIONS
-  await listenForGroup(server, socketPath, socketGid)
-  const inode = await inodeOf(socketPath)
+  const listening = await listenForGroup(server, socketPath, socketGid)
   return {
     close: async () => {
-      await removeSocket(socketPath, inode)
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      for (const socket of sockets) socket.destroy()
-      await closed
+      await listening.close(() => {
+        for (const socket of sockets) socket.destroy()
+      })
       served.visits.end()
     },
   }

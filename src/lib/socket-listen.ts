@@ -4,8 +4,13 @@
 import { chmod, chown, lstat, rename, rm } from 'node:fs/promises'
 import { connect, type Server } from 'node:net'
 
+export type Listening = {
+  /** Takes no more connections, lets `end` end those there are, and waits until they have ended. */
+  close: (end: () => void) => Promise<void>
+}
+
 /** Listens at `path`, mode 0660. Throws when another process listens there, or something else is in the way. */
-export async function listenForGroup(server: Server, path: string, gid: number): Promise<void> {
+export async function listenForGroup(server: Server, path: string, gid: number): Promise<Listening> {
   await refuseToReplaceLiving(path)
   const temporary = `${path}.${process.pid}`
   await rm(temporary, { force: true })
@@ -18,16 +23,16 @@ export async function listenForGroup(server: Server, path: string, gid: number):
   await chown(temporary, process.geteuid?.() ?? 0, gid)
   await chmod(temporary, 0o660)
   await rename(temporary, path)
-}
-
-/** Removes the socket at `path` unless a newer process has put its own there. */
-export async function removeSocket(path: string, inode: bigint): Promise<void> {
-  const found = await findStat(path)
-  if (found?.ino === inode) await rm(path, { force: true })
-}
-
-export async function inodeOf(path: string): Promise<bigint> {
-  return (await lstat(path, { bigint: true })).ino
+  const { ino } = await lstat(path, { bigint: true })
+  return {
+    close: async (end) => {
+      // A newer process may have put its own there.
+      if ((await findStat(path))?.ino === ino) await rm(path, { force: true })
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      end()
+      await closed
+    },
+  }
 }
 
 async function refuseToReplaceLiving(path: string): Promise<void> {
