@@ -32,7 +32,10 @@ export function connectQuickly({ socketPath, epoch }: { socketPath: string; epoc
 }
 
 function openConnection(socketPath: string): LineCalls<Asked, QuickAnswer> {
-  return openLineCalls(connect(socketPath), {
+  const socket = connect(socketPath)
+  // As with HTTP's idle connections: only calls in flight keep a process from its end.
+  socket.unref()
+  return openLineCalls(socket, {
     mostBytes: QUICK_BYTES,
     hear: (line) => quickAnswerSchema.parse(JSON.parse(line)),
     late: ({ operation }: Asked) => silenceError(operation),
