@@ -3,7 +3,8 @@
 // (design 2), so the engine believes nothing: ids, names, counts and sizes are all bounded here.
 //
 // POST /<operation> with a JSON body. Unary operations answer JSON; streamed ones answer frames (frames.ts). Each call
-// names the epoch of its server in a header; the one question without it is which epoch the engine has seen last.
+// names the epoch of its server in a header; the one question without it is which epoch the engine has seen last. Quick
+// operations go in lines on another socket.
 
 import { z } from 'zod'
 import { limits } from '../contract/limits.ts'
