@@ -7,6 +7,7 @@ import { createKeyedLock } from '../../../lib/keyed-lock.ts'
 import type { Log } from '../../../lib/log.ts'
 import { runOrThrow } from '../../../lib/process.ts'
 import { interfacesHere } from './host.ts'
+import { loadAndList } from './own-rules.ts'
 import {
   addMachine,
   addMember,
@@ -48,7 +49,7 @@ type Change = (state: FirewallState) => string[] | null
 export function createFirewall(options: TableOptions, rulesGeneration: () => number, log: Log): Firewall {
   const { names } = options
   const state: FirewallState = { members: new Map(), ports: new Map(), opened: [] }
-  /** The rules as the kernel lists them after a load of ours. */
+  /** The rules as the kernel lists them after a load of ours; null: unknown. */
   let loadedRules: string | null = null
   /** The last change of any rules that was found to have left ours as they should be. */
   let foundGood: number | null = null
@@ -60,8 +61,9 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
   }
 
   const load = async () => {
-    await nft(renderTables(options, await present()))
-    loadedRules = (await readTables(names.table))?.rules ?? null
+    const tables = renderTables(options, await present())
+    const list = async () => (await readTables(names.table))?.rules ?? null
+    loadedRules = (await loadAndList(rulesGeneration, () => nft(tables), list))?.rules ?? null
   }
 
   // Everything that touches the kernel holds this lock, also loads and comparisons: a comparison between
@@ -150,7 +152,7 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
         const generation = rulesGeneration()
         if (generation === foundGood) return false
         const found = await readTables(names.table)
-        if (found?.rules === loadedRules && sameElements(found, await present())) {
+        if (found && found.rules === loadedRules && sameElements(found, await present())) {
           foundGood = generation
           return false
         }

@@ -19,6 +19,7 @@ import { run, runOrThrow } from '../../../lib/process.ts'
 import type { Names } from './names.ts'
 import { type Netfilter, openNetfilter } from './netfilter.ts'
 import type { Counted } from './netlink.ts'
+import { loadAndList } from './own-rules.ts'
 
 /** Addresses of two machines. */
 export type Pair = { from: string; to: string }
@@ -58,13 +59,14 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
   const watchers = new Set<Watcher>()
   let reading = false
   let closed = false
-  let lastSeen: { generation: number; rules: string | null } | null = null
+  let lastSeen: Awaited<ReturnType<typeof loadAndList>> = null
 
   const load = async () => {
     const commands = tableOf(names)
+    const replace = async () => await nft([...removalOf(names), ...commands])
     // A set of another make cannot be changed into ours, only replaced.
-    await nft(commands).catch(async () => await nft([...removalOf(names), ...commands]))
-    lastSeen = { generation: rulesGeneration(), rules: await listRules(names) }
+    const change = async () => await nft(commands).catch(replace)
+    lastSeen = await loadAndList(rulesGeneration, change, () => listRules(names))
   }
 
   const readWhileWatched = async () => {
@@ -95,7 +97,7 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
       const generation = rulesGeneration()
       if (generation === lastSeen?.generation) return false
       const rules = await listRules(names)
-      if (rules === lastSeen?.rules) {
+      if (lastSeen && rules === lastSeen.rules) {
         lastSeen = { generation, rules }
         return false
       }
