@@ -150,20 +150,32 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.HTTPServer(('', int(os.environ['PORT'])), Handler).serve_forever()`
 
 /** Keeps what is sent to it in its database. */
+/** Waits for a database that has just been woken and is not ready yet (57P03), as one that may sleep has to. */
 const databaseApp = `
 const { Client } = require('pg')
-require('http').createServer(async (asked, answer) => {
-  const word = new URL(asked.url, 'http://x').searchParams.get('word')
+const connect = async (triesLeft = 100) => {
   const client = new Client(process.env.DATABASE_URL)
   try {
     await client.connect()
+    return client
+  } catch (error) {
+    if (error.code !== '57P03' || triesLeft === 0) throw error
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    return await connect(triesLeft - 1)
+  }
+}
+require('http').createServer(async (asked, answer) => {
+  const word = new URL(asked.url, 'http://x').searchParams.get('word')
+  let client = null
+  try {
+    client = await connect()
     await client.query('create table if not exists words (word text)')
     if (word) await client.query('insert into words values ($1)', [word])
     answer.end((await client.query('select word from words')).rows[0]?.word)
   } catch (error) {
     answer.writeHead(500).end(error.message)
   } finally {
-    await client.end().catch(() => {})
+    await client?.end().catch(() => {})
   }
 }).listen(process.env.PORT)`
 
