@@ -79,6 +79,8 @@ describe('a visit', () => {
     await asleep()
     expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
     expect(callsOf('thaw')).toBe(1)
+    // The visit is passed on before its row says so.
+    await eventually(domain.app, caller, unit.id, 'running')
     await asleep()
     await cool()
     expect(await visit()).toMatchObject({ kind: 'running', generation: 2 })
@@ -232,6 +234,7 @@ describe('a unit that stops running', () => {
     release()
     await sleeping
     await visit()
+    await eventually(domain.app, caller, unit.id, 'running')
     await stopUnit(domain.app, caller, unit.id)
     await destroyUnit(domain.app, caller, unit.id)
     expect(told).toEqual([unit.id, unit.id])
