@@ -57,6 +57,9 @@ afterAll(async () => {
 
 const stateOf = async () => (await berth.call<Unit>('GET', `/v1/units/${unit.id}`)).body.state
 
+/** A visit is passed on before its row says that the unit runs. */
+const untilAwake = async () => await expect.poll(stateOf).toBe('running')
+
 async function fallAsleep(tier: 'frozen' | 'cold'): Promise<void> {
   await eventually(async () => {
     const answer = await berth.call('POST', `/v1/units/${unit.id}/sleep`, { sleep: '10m', now: true })
@@ -104,10 +107,11 @@ describe('a MariaDB in a unit', () => {
       const library = await withLibrary()
       await library.query('insert into visits values (?, ?)', [tier, 'library'])
       await library.end()
+      await untilAwake()
       await fallAsleep(tier)
       const query = `insert into shop.visits values ('${tier}', 'client'); select count(*) from shop.visits where tier = '${tier}'`
       expect(await withClient(query, { user: `${label()}.keeper` })).toBe('2')
-      expect(await stateOf()).toBe('running')
+      await untilAwake()
     },
   )
 
