@@ -12,6 +12,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { run, runOrThrow } from '../../../../lib/process.ts'
 import { type Instance, namespacePath } from '../names.ts'
 import type { Attachment, KnownMachine, RecoveredNetwork } from '../network.ts'
@@ -167,10 +168,15 @@ export async function openLab(): Promise<Lab> {
 
     async close() {
       await Promise.all([...children].map(kill))
-      const namespaces = (await run('ls', ['/run/netns'], { timeoutMs: 5000 })).stdout
-        .split('\n')
-        .filter((each) => each.startsWith(`berth-${instance.id}-`) || each.startsWith(name))
-      for (const each of namespaces) await run('ip', ['netns', 'del', each], { timeoutMs: 5000 })
+      // The last `ip` of a network that was killed may still be at work.
+      for (let looksInARow = 0; looksInARow < 2; looksInARow += 1) {
+        const namespaces = (await run('ls', ['/run/netns'], { timeoutMs: 5000 })).stdout
+          .split('\n')
+          .filter((each) => each.startsWith(`berth-${instance.id}-`) || each.startsWith(name))
+        for (const each of namespaces) await run('ip', ['netns', 'del', each], { timeoutMs: 5000 })
+        if (namespaces.length > 0) looksInARow = -1
+        await delay(100)
+      }
       await rm(stateDir, { recursive: true })
     },
   }
