@@ -168,14 +168,13 @@ export async function openLab(): Promise<Lab> {
 
     async close() {
       await Promise.all([...children].map(kill))
-      // The last `ip` of a network that was killed may still be at work.
-      for (let looksInARow = 0; looksInARow < 2; looksInARow += 1) {
+      // Twice: the last `ip` of a network that was killed may still be at work.
+      for (const afterMs of [0, 200]) {
+        await delay(afterMs)
         const namespaces = (await run('ls', ['/run/netns'], { timeoutMs: 5000 })).stdout
           .split('\n')
           .filter((each) => each.startsWith(`berth-${instance.id}-`) || each.startsWith(name))
         for (const each of namespaces) await run('ip', ['netns', 'del', each], { timeoutMs: 5000 })
-        if (namespaces.length > 0) looksInARow = -1
-        await delay(100)
       }
       await rm(stateDir, { recursive: true })
     },
