@@ -1,12 +1,21 @@
-// Three tiers: `fast` needs no root and runs in parallel; `simulation` draws schedules at random; `host` drives
-// real runtimes as root, two files at a time.
+// Four tiers: `fast` needs no root and runs in parallel; `simulation` draws schedules at random; `host` drives
+// real runtimes as root, three files at a time; `deep` does so for an hour or more, and is not part of `npm test`.
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/longest-first.ts'
 
 /** A machine that does other things besides must not fail what is right: what is waited for comes much sooner. */
 const expect = { poll: { timeout: 10_000 } }
 
+const onHost = {
+  expect,
+  globalSetup: ['test/support/postgres.ts', 'test/support/clear-host.ts'],
+  pool: 'forks' as const,
+  hookTimeout: 600_000,
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -17,7 +26,7 @@ export default defineConfig({
             'test/*.test.ts',
             'test/engine/{fake,socket}.test.ts',
           ],
-          exclude: ['**/*.host.test.ts', 'node_modules/**'],
+          exclude: ['**/*.{host,deep}.test.ts', 'node_modules/**'],
           pool: 'threads',
           isolate: false,
           expect,
@@ -36,15 +45,21 @@ export default defineConfig({
       },
       {
         test: {
+          ...onHost,
           name: 'host',
-          expect,
           include: ['src/**/*.host.test.ts', 'test/{engine,flows}/**/*.host.test.ts'],
-          globalSetup: ['test/support/postgres.ts'],
-          pool: 'forks',
           // Most of the time is spent waiting; every file has an instance of its own.
-          maxWorkers: 2,
+          maxWorkers: 3,
           testTimeout: 120_000,
-          hookTimeout: 600_000,
+        },
+      },
+      {
+        test: {
+          ...onHost,
+          name: 'deep',
+          include: ['src/**/*.deep.test.ts', 'test/**/*.deep.test.ts'],
+          maxWorkers: 1,
+          testTimeout: 3_600_000,
         },
       },
     ],

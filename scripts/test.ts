@@ -1,70 +1,113 @@
 // `npm test`: every tier through vitest, then where the time went, what failed, and one line with the counts. What
 // failed comes last, for many a log is read from its end, or kept in part.
-// Usage: node scripts/test.ts [fast|simulation|host] [vitest's name filters…]
+// A file with a failed test runs once more, alone, when everything else is over. A test that fails both times
+// has failed. One that passes then is told as flaky: it depends on what ran beside it.
+// Usage: node scripts/test.ts [fast|simulation|host|deep] [vitest's name filters…]
 
 import { performance } from 'node:perf_hooks'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 import { startVitest } from 'vitest/node'
 
-const SLOWEST_SHOWN = 12
+const SLOWEST_SHOWN = 25
 /** Of the message of a failure. Its whole, with the place in the code, is where vitest printed it. */
 const LINES_OF_FAILURE = 12
+/** With more failed files than this something is broken, and a second run only takes time. */
+const FILES_RUN_AGAIN = 12
 
-const allTiers = ['fast', 'simulation', 'host']
+/** What `npm test` runs. `deep` is for whoever has an hour or more: long matrices, herds and bombs. */
+const usualTiers = ['fast', 'simulation', 'host']
+const allTiers = [...usualTiers, 'deep']
+
+/** By full name: messages. A suite, a file or an uncaught error that breaks outside a test has an entry too. */
+type Failures = Map<string, string[]>
+type Outcome = { passed: Set<string>; skipped: number; failures: Failures; failedFiles: Set<string> }
 
 const [tier, ...filters] = process.argv.slice(2)
 if (tier !== undefined && !allTiers.includes(tier)) {
-  console.error(`There is no tier "${tier}": it is one of ${allTiers.join(', ')}; without one all run.`)
+  console.error(
+    `There is no tier "${tier}": it is one of ${allTiers.join(', ')}; without one all but deep run.`,
+  )
   process.exit(1)
 }
 
-const count = { passed: 0, failed: 0, skipped: 0 }
-const failures: string[] = []
-const tiers = tier === undefined ? allTiers : [tier]
-for (const name of tiers) await runTier(name)
-// Vitest sets the exit code on failures it knows of; no test at all is none of them.
-if (count.failed > 0 || count.passed === 0) process.exitCode = 1
-for (const failure of failures) console.log(`\nFailed: ${failure}`)
-const skipped = count.skipped > 0 ? `, ${count.skipped} skipped` : ''
-console.log(`\n${count.passed} passed, ${count.failed} failed${skipped}`)
-// What a test left open must not keep the run from ending; the leak checks of the tests report it.
-process.exit()
+const count = { passed: 0, skipped: 0 }
+const failures: Failures = new Map()
+const flaky: Failures = new Map()
+const runAgain: { tier: string; files: string[]; first: Outcome }[] = []
 
-async function runTier(name: string): Promise<void> {
+for (const name of tier === undefined ? usualTiers : [tier]) {
+  const first = await runTier(name, filters)
+  count.passed += first.passed.size
+  count.skipped += first.skipped
+  runAgain.push({ tier: name, files: [...first.failedFiles], first })
+}
+const isFew = runAgain.reduce((sum, { files }) => sum + files.length, 0) <= FILES_RUN_AGAIN
+for (const { tier: name, files, first } of runAgain) {
+  const second = isFew && files.length > 0 ? await runTier(name, files, { alone: true }) : null
+  for (const [test, messages] of first.failures) {
+    // A suite that breaks outside its tests never passes by name: it may only fail no more.
+    if (second === null || second.failures.has(test)) failures.set(test, messages)
+    else flaky.set(test, messages)
+  }
+  for (const [test, messages] of second?.failures ?? []) failures.set(test, messages)
+  for (const test of second?.passed ?? []) if (!first.passed.has(test)) count.passed += 1
+}
+
+for (const [name, messages] of flaky)
+  console.log(`\nFlaky, passed alone: ${[name, ...messages].join('\n    ')}`)
+for (const [name, messages] of failures) console.log(`\nFailed: ${[name, ...messages].join('\n    ')}`)
+const skipped = count.skipped > 0 ? `, ${count.skipped} skipped` : ''
+const unsteady = flaky.size > 0 ? `, ${flaky.size} flaky` : ''
+console.log(`\n${count.passed} passed, ${failures.size} failed${skipped}${unsteady}`)
+// What a test left open must not keep the run from ending; the leak checks of the tests report it.
+process.exit(failures.size > 0 || count.passed === 0 ? 1 : 0)
+
+async function runTier(name: string, paths: string[], { alone = false } = {}): Promise<Outcome> {
   const startedAt = performance.now()
-  const vitest = await startVitest('test', filters, {
+  const outcome: Outcome = { passed: new Set(), skipped: 0, failures: new Map(), failedFiles: new Set() }
+  const onTestRunEnd: Reporter['onTestRunEnd'] = (modules, errors) => {
+    for (const module of modules) readModule(module, outcome)
+    for (const error of errors) fail(outcome, 'an error that nobody caught', [error])
+    showSlowest(modules)
+  }
+  const vitest = await startVitest('test', paths, {
     project: [name],
     watch: false,
     passWithNoTests: true,
     reporters: ['default', { onTestRunEnd }],
+    ...(alone ? { fileParallelism: false } : {}),
   })
   await vitest.close()
-  console.log(`The ${name} tier took ${seconds(performance.now() - startedAt)}.`)
+  console.log(
+    `The ${name} tier took ${seconds(performance.now() - startedAt)}${alone ? ' to run again' : ''}.`,
+  )
+  return outcome
 }
 
-function onTestRunEnd(...[modules, errors]: Parameters<NonNullable<Reporter['onTestRunEnd']>>): void {
-  for (const module of modules) {
-    for (const test of module.children.allTests()) countTest(test)
-    // A file or suite that breaks outside its tests, and an error nobody caught, are failures without a test.
-    for (const error of module.errors()) fail(module.relativeModuleId, [error])
-    for (const suite of module.children.allSuites())
-      for (const error of suite.errors()) fail(`${module.relativeModuleId} > ${suite.fullName}`, [error])
+function readModule(module: TestModule, outcome: Outcome): void {
+  const file = module.relativeModuleId
+  const broken: [string, readonly { message: string }[]][] = []
+  for (const test of module.children.allTests()) {
+    const { state, errors } = test.result()
+    if (state === 'passed') outcome.passed.add(nameOf(test))
+    else if (state === 'skipped') outcome.skipped += 1
+    else broken.push([nameOf(test), errors ?? []])
   }
-  for (const error of errors) fail('an error that nobody caught', [error])
-  showSlowest(modules)
+  // A file or a suite may break outside its tests.
+  if (module.errors().length > 0) broken.push([file, module.errors()])
+  for (const suite of module.children.allSuites())
+    if (suite.errors().length > 0) broken.push([`${file} > ${suite.fullName}`, suite.errors()])
+  for (const [name, errors] of broken) fail(outcome, name, errors)
+  if (broken.length > 0) outcome.failedFiles.add(file)
 }
 
-function countTest(test: TestCase): void {
-  const { state, errors } = test.result()
-  if (state === 'pending' || state === 'failed')
-    fail(`${test.module.relativeModuleId} > ${test.fullName}`, errors ?? [])
-  else count[state] += 1
+function nameOf(test: TestCase): string {
+  return `${test.module.relativeModuleId} > ${test.fullName}`
 }
 
-function fail(name: string, errors: readonly { message: string }[]): void {
-  count.failed += 1
+function fail(outcome: Outcome, name: string, errors: readonly { message: string }[]): void {
   const messages = errors.flatMap(({ message }) => message.split('\n').slice(0, LINES_OF_FAILURE))
-  failures.push([name, ...messages].join('\n    '))
+  outcome.failures.set(name, [...(outcome.failures.get(name) ?? []), ...messages])
 }
 
 function showSlowest(modules: readonly TestModule[]): void {

@@ -2,7 +2,7 @@
 // program through its run directory, since the project may lie where its user cannot look.
 
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SAFE_PATH } from '../lib/process.ts'
 import { mailDirOf, type RoleInput, type RoleName, roleNames, serverDirOf } from '../roles/channel.ts'
@@ -47,6 +47,8 @@ export async function prepareRoleDirectories(dataDir: string, runDir: string): P
   const seen = seenIn(runDir)
   for (const path of [seen.program, seen.state, mailDirOf(runDir)]) await mkdir(path, { recursive: true })
   await writeFile(seen.node, '')
+  // The users of the roles pass through both, whoever made the outer one, and for whichever instance.
+  await chmod(dirname(runDir), 0o755)
   await chmod(runDir, 0o711)
   await prepareServerDirectory(serverDirOf(runDir))
   await prepareMailDirectory(mailFolderOf(dataDir))

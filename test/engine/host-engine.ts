@@ -14,6 +14,7 @@ import { RESOLVER_PORT } from '../../src/roles/channel.ts'
 import { loadInstance, runDirOf } from '../../src/supervisor/instance.ts'
 import { hostFacts } from '../support/host-facts.ts'
 import { cleanHost, hostStateOf } from '../support/host-state.ts'
+import { forgetDataDir, noteDataDir } from '../support/instances.ts'
 import { differencesOf, instanceFacts, machineFacts } from '../support/machine-facts.ts'
 
 /** Images are built once and used by all tests. */
@@ -38,6 +39,7 @@ export async function openHostEngine(
 ) {
   const before = await readHostFiles()
   const dataDir = await mkdtemp('/var/tmp/berth-contract-')
+  await noteDataDir(dataDir)
   const instance = await loadInstance(dataDir)
   const runDir = runDirOf(instance)
   const options: OciOptions = {
@@ -114,6 +116,7 @@ export async function openHostEngine(
         await rm(dataDir, { recursive: true })
         await rm(runDir, { recursive: true, force: true })
       }
+      await forgetDataDir(dataDir)
     },
   }
 }

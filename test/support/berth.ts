@@ -11,6 +11,7 @@ import { SAFE_PATH } from '../../src/lib/process.ts'
 import type { Credentials } from '../../src/supervisor/credentials-file.ts'
 import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'
 import { hostStateOf, type HostState } from './host-state.ts'
+import { forgetDataDir, noteDataDir } from './instances.ts'
 
 /** Images are built once and used by all tests. */
 export const IMAGES_DIR = '/var/lib/berth-test/images'
@@ -118,12 +119,14 @@ export class Berth {
 /** A data directory of its own; `remove` once nothing of the instance runs any more. */
 export async function makeDataDir(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp('/var/tmp/berth-flow-')
+  await noteDataDir(path)
   return {
     path,
     remove: async () => {
       const text = await readFile(join(path, 'instance.json'), 'utf8').catch(() => null)
       if (text !== null) await rm(runDirOf(JSON.parse(text) as Instance), { recursive: true, force: true })
       await rm(path, { recursive: true, force: true })
+      await forgetDataDir(path)
     },
   }
 }

@@ -4,7 +4,7 @@
 import { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { copyFile, mkdir, rename } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import { type Failpoints, noFailpoints } from '../../lib/failpoints.ts'
 import { createKeyedLock } from '../../lib/keyed-lock.ts'
@@ -188,6 +188,8 @@ async function closeHost(host: Host, watcher: { close(): void }): Promise<void> 
 }
 
 async function prepareDirectories(paths: Paths): Promise<void> {
+  // The directory of all instances: the users of other processes of Berth pass through it.
+  await mkdir(dirname(dirname(paths.runs)), { recursive: true, mode: 0o755 })
   for (const directory of [paths.machines, paths.forks, paths.runs, paths.exits]) {
     await mkdir(directory, { recursive: true, mode: 0o700 })
   }

@@ -1,4 +1,5 @@
-// The engine of this host, with real runtimes in both isolation classes, against the whole contract.
+// The engine of this host, with real runtimes, against the whole contract. Each isolation class is a test file of its
+// own (oci-runc.host.test.ts, oci-gvisor.host.test.ts), so that the two run side by side.
 
 import { createHash } from 'node:crypto'
 import type { Engine, IsolationClass } from '../../src/engine/engine.ts'
@@ -37,7 +38,7 @@ async function makeConfiguredImage(engine: Engine): Promise<string> {
   return image.digest
 }
 
-for (const isolation of ['runc', 'gvisor'] as const) {
+export function describeHostContract(isolation: IsolationClass): void {
   describeEngineContract(
     `the engine of this host with ${isolation}`,
     async () => await openOnHost(isolation),
