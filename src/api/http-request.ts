@@ -79,9 +79,11 @@ function idempotencyKeyOf({ headersDistinct }: IncomingMessage): unknown {
 /** Where a query names a field twice, its schema gets both and refuses them. */
 export function queryOf(url: string): Record<string, string | string[]> {
   const fields = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '')
-  const query: [string, string | string[]][] = [...new Set(fields.keys())].map((name) => {
-    const values = fields.getAll(name)
-    return [name, values.length === 1 ? (values[0] ?? '') : values]
-  })
-  return Object.fromEntries(query)
+  const values = Map.groupBy(fields, ([name]) => name)
+  return Object.fromEntries(
+    [...values].map(([name, pairs]) => {
+      const given = pairs.map(([, value]) => value)
+      return [name, given.length === 1 ? (given[0] ?? '') : given]
+    }),
+  )
 }

@@ -45,6 +45,8 @@ const torture: Record<string, string | Buffer> = {
   'half of a surrogate pair in a key': String.raw`{"\udc00":1}`,
   'arrays 10 000 deep': '['.repeat(10_000) + ']'.repeat(10_000),
   'objects 10 000 deep': '{"a":'.repeat(10_000) + '1' + '}'.repeat(10_000),
+  'thousands of values': `[${'1,'.repeat(5000)}1]`,
+  'thousands of empty arrays': `[${'[],'.repeat(5000)}1]`,
   nothing: '',
 }
 

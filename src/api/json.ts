@@ -6,20 +6,23 @@ import { type Issue, validation } from '../contract/errors.ts'
 /** Deeper than any body of the contract, far below what a recursive reader could stumble over. */
 const MAX_DEPTH = 32
 
+/** More than any body of the contract has. What reads a value takes a thousand times what its two bytes suggest. */
+const MAX_VALUES = 4000
+
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Throws `validation` for anything but one well-formed JSON value without doubtful parts. */
 export function parseJson(bytes: Buffer): unknown {
   const text = decode(bytes)
+  const members = countMembers(text)
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     throw refused('', 'the body is not valid JSON')
   }
-  const members = check(value)
   // The parser keeps the last of two equal keys, so that fewer remain than the text has.
-  if (members !== countMembers(text)) throw refused('', 'a key stands twice in one object')
+  if (check(value) !== members) throw refused('', 'a key stands twice in one object')
   return value
 }
 
@@ -64,13 +67,19 @@ function spell(path: Path): string {
   return keys.join('.').slice(0, 200)
 }
 
-/** Members of all objects in a valid JSON text: one per colon outside of strings. */
+/**
+ * Members of all objects in a valid JSON text: one per colon outside of strings. Throws where there are too many values,
+ * each of which has a comma or an opening bracket before it.
+ */
 function countMembers(text: string): number {
   let members = 0
+  let values = 0
   for (let at = 0; at < text.length; at++) {
     const character = text[at]
     if (character === '"') at = endOfString(text, at)
     else if (character === ':') members++
+    else if (character === ',' || character === '[' || character === '{') values++
+    if (values > MAX_VALUES) throw refused('', `the body holds more than ${MAX_VALUES} values`)
   }
   return members
 }

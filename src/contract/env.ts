@@ -26,6 +26,7 @@ export const envInputSchema = z
   )
   .refine((env) => Object.keys(env).length <= limits.envEntries, {
     error: `must have at most ${limits.envEntries} entries`,
+    abort: true,
   })
   .refine((env) => envBytes(env) <= limits.envBytes, {
     error: `must be at most ${limits.envBytes} bytes in all, names and values`,

@@ -28,6 +28,7 @@ export const bootFilesSchema = z
   )
   .refine((files) => Object.keys(files).length <= limits.bootFiles, {
     error: `must be at most ${limits.bootFiles} files`,
+    abort: true,
   })
   .refine(
     (files) =>
@@ -36,13 +37,15 @@ export const bootFilesSchema = z
       error: `must be at most ${limits.bootFilesBytes} bytes in all`,
     },
   )
-  .refine(
-    (files) =>
-      !Object.keys(files).some((path) => Object.keys(files).some((other) => other.startsWith(`${path}/`))),
-    {
-      error: 'one path is both a file and the directory of another',
-    },
-  )
+  .refine((files) => !hasFileAsDirectory(Object.keys(files)), {
+    error: 'one path is both a file and the directory of another',
+  })
+
+/** In order, what lies in a directory comes right after it. */
+function hasFileAsDirectory(paths: string[]): boolean {
+  const ordered = paths.map((path) => `${path}/`).sort()
+  return ordered.some((path, index) => ordered[index + 1]?.startsWith(path))
+}
 
 export type BootFiles = Record<string, string | { base64: string }>
 

@@ -4,18 +4,34 @@
 import type { z } from 'zod'
 import { type Issue, validation } from './errors.ts'
 
+/** So many refused fields are named, and so much of a path: a caller chooses how many and how long they are. */
+const ISSUES = 50
+const PATH_LENGTH = 200
+
 /** Throws `validation`. `at` is put before every path, for a value that is part of something larger. */
 export function parse<S extends z.ZodType>(schema: S, value: unknown, at = ''): z.output<S> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  throw validation(result.error.issues.flatMap((issue) => toIssues(issue, at)))
+  const { issues } = result.error
+  throw validation(
+    issues
+      .slice(0, ISSUES)
+      .flatMap((issue) => toIssues(issue, at))
+      .slice(0, ISSUES),
+  )
 }
 
 function toIssues(issue: z.core.$ZodIssue, at: string): Issue[] {
-  const path = [at, ...issue.path.map(String)].filter((part) => part !== '').join('.')
+  const path = [at, ...issue.path.map(String)]
+    .filter((part) => part !== '')
+    .join('.')
+    .slice(0, PATH_LENGTH)
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => ({ path: path === '' ? key : `${path}.${key}`, message: issue.message }))
+      return issue.keys.slice(0, ISSUES).map((key) => {
+        const ofKey = (path === '' ? key : `${path}.${key}`).slice(0, PATH_LENGTH)
+        return { path: ofKey, message: issue.message }
+      })
     case 'invalid_key':
       return [{ path, message: issue.issues[0]?.message ?? issue.message }]
     default:

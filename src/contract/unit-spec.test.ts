@@ -228,3 +228,20 @@ describe('what no machine can take', () => {
     expect(pathsOf(spec)).toEqual([path])
   })
 })
+
+it('an answer names the first of many refused fields, and the beginning of a long one', () => {
+  const many = Object.fromEntries(filled(4000, 1).map((value, index) => [`unknown-${index}`, value]))
+  const named = [
+    refusal({ spec: valid, ...many }),
+    refusal({ spec: { ...valid, env: many } }),
+    refusal({ spec: valid, [`k${'k'.repeat(100_000)}`]: 1 }),
+  ]
+  expect(named.map((issues) => issues.length)).toEqual([50, 50, 1])
+  expect(JSON.stringify(named).length).toBeLessThan(50_000)
+})
+
+it('a file among many that is the directory of another is refused', () => {
+  const many = files(50, 1)
+  expect(pathsOf({ files: { ...many, '/f1-': 'x', '/f1.d/a': 'x' } })).toEqual([])
+  expect(pathsOf({ files: { ...many, '/f1-': 'x', '/f1/deep/a': 'x' } })).toEqual(['spec.files'])
+})
