@@ -11,6 +11,8 @@ import { parseJson } from './json.ts'
 
 export type Body<B> = {
   kind: 'none' | 'json' | 'bytes'
+  /** Without one it is as if `{}` had been sent. */
+  isOptional?: boolean
   /** What the document shows. */
   schema: z.ZodType
   maxBytes: number
@@ -26,19 +28,23 @@ export function jsonBody<S extends z.ZodType>(
   {
     tooLarge = () => payloadTooLarge(JSON_BYTES),
     formOf,
+    isOptional = false,
   }: {
     tooLarge?: () => AppError
     /** Of a schema with several forms, the one that a body is to be judged by. */
-    formOf?: (body: unknown) => z.ZodType<z.output<S>>
+    formOf?: (body: unknown) => z.ZodType
+    isOptional?: boolean
   } = {},
 ): Body<z.output<S>> {
   return {
     kind: 'json',
+    isOptional,
     schema,
     maxBytes: JSON_BYTES,
     tooLarge,
     parse: (bytes) => {
-      const body = bytes.length === 0 ? undefined : parseJson(bytes)
+      const nothing = isOptional ? {} : undefined
+      const body = bytes.length === 0 ? nothing : parseJson(bytes)
       return parse(formOf?.(body) ?? schema, body) as z.output<S>
     },
   }

@@ -32,7 +32,7 @@ const ofUnit = defineRoute({
     'The source goes on, and one that sleeps or is stopped is not woken; the copy is then asleep or stopped too. ' +
     'The copy has its own id, address and host name, the same environment and secrets, and no URL.',
   action: 'unit.fork',
-  body: jsonBody(unitForkSchema),
+  body: jsonBody(unitForkSchema, { isOptional: true }),
   handle: (app, { params, body }, { caller, once }) => forkUnit(app, caller, params.id, body, once),
   idempotent: { resume: (app, { body }, { caller }, kept) => resumeFork(app, caller, body, kept) },
 })
@@ -46,7 +46,7 @@ const ofStack = defineRoute({
     'All of them or none, into a new stack. Each is copied as by a fork of its own; addresses of siblings in the ' +
     'environment are those of the copies. Units being created or destroyed, and those in `error`, are `skipped`.',
   action: 'stack.fork',
-  body: jsonBody(stackForkSchema),
+  body: jsonBody(stackForkSchema, { isOptional: true }),
   handle: (app, { params, body }, { caller, once }) => forkStack(app, caller, params.id, body, once),
   idempotent: { resume: (app, { body }, { caller }, kept) => resumeFork(app, caller, body, kept) },
 })

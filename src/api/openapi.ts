@@ -35,7 +35,8 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
       version: '1.0.0',
       description:
         'Container units for AI agents. Send an API key as `Authorization: Bearer <API_KEY>`. Every response carries `x-request-id`, and ' +
-        'an error repeats it. Fields that are not known are refused.',
+        "an error repeats it: the caller's own, if it is 1 to 128 printable ASCII characters without spaces, else one of ours. " +
+        'Fields that are not known are refused.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -140,7 +141,7 @@ function requestOf(route: Route): NonNullable<RouteConfig['request']> {
       ? {}
       : {
           body: {
-            required: true,
+            required: body.isOptional !== true,
             content: {
               [body.kind === 'json' ? 'application/json' : 'application/octet-stream']: {
                 schema: body.schema,

@@ -58,8 +58,17 @@ export type Create = CreateFromSpec | CreateFromRecipe
 
 export const createSchema = z.union([createFromSpecSchema, createFromRecipeSchema])
 
+const eitherForm =
+  'send a spec, as {"spec": {"name": "web", "image": "node:22"}}, or a recipe, as {"recipe": "postgres"}; ' +
+  'GET /v1/recipes lists the recipes'
+
+const neitherFormSchema = z.never({ error: eitherForm })
+
 /** The form a body means, so that what is wrong with it is told in that form's words. */
-export function createFormOf(body: unknown): typeof createFromSpecSchema | typeof createFromRecipeSchema {
-  const isRecipe = typeof body === 'object' && body !== null && Object.hasOwn(body, 'recipe')
-  return isRecipe ? createFromRecipeSchema : createFromSpecSchema
+export function createFormOf(
+  body: unknown,
+): typeof createFromSpecSchema | typeof createFromRecipeSchema | typeof neitherFormSchema {
+  const has = (field: string) => typeof body === 'object' && body !== null && Object.hasOwn(body, field)
+  if (has('recipe')) return createFromRecipeSchema
+  return has('spec') ? createFromSpecSchema : neitherFormSchema
 }

@@ -77,8 +77,10 @@ export function rateLimited(message: string, retryAfterS: number): AppError {
   return new AppError('quota_exceeded', 429, message, { retryAfterS })
 }
 
+/** Without an id where the one that was sent is nobody's to read again. */
 export function notFound(noun: string, id: string): AppError {
-  return new AppError('not_found', 404, `There is no ${noun} "${id.slice(0, 100)}".`)
+  const which = id === '' ? `such ${noun}` : `${noun} "${id.slice(0, 100)}"`
+  return new AppError('not_found', 404, `There is no ${which}.`)
 }
 
 /** `details` as spec 3: `{ machineState, lastExit, providerSaid }`, or `{ lastExit }` once stopped. */

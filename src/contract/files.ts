@@ -11,7 +11,9 @@ const pathSchema = text(limits.pathLength).refine(isPlainPath, {
 
 export function isPlainPath(path: string): boolean {
   const [root, ...parts] = path.split('/')
-  return root === '' && parts.every((part) => part !== '' && part !== '.' && part !== '..')
+  return (
+    root === '' && parts.length > 0 && parts.every((part) => part !== '' && part !== '.' && part !== '..')
+  )
 }
 
 /** Base64 exactly as an encoder writes it. */

@@ -1,6 +1,7 @@
 // What bounds a credential (spec 2.8).
 
 import { z } from 'zod'
+import { maxSleepSchema } from './sleep.ts'
 
 export const sizes = ['nano', 'small', 'medium', 'large'] as const
 export type Size = (typeof sizes)[number]
@@ -12,10 +13,8 @@ const fields = {
   dailySpendCapCents: z.int().min(0),
   allowedSizes: z.array(z.enum(sizes)),
   allowedRegistries: z.array(z.string().min(1).max(255)),
-  maxSleep: z
-    .string()
-    .regex(/^(?:never|[1-9][0-9]{0,4}[mhd])$/, 'must be a window such as "30m", or "never"'),
-  expiresAt: z.iso.datetime().nullable(),
+  maxSleep: maxSleepSchema,
+  expiresAt: z.iso.datetime({ offset: true }).nullable(),
 }
 
 export const policySchema = z.strictObject({

@@ -7,17 +7,31 @@ import { strict } from './fields.ts'
 const expected = '"never", or a number followed by m, h or d, such as "30m"'
 
 /** Always a string: a number is refused with the string to send instead (spec 7). */
-export const sleepSchema = z
-  .string({
-    error: ({ input }) =>
-      typeof input === 'number'
-        ? `sleep must be a string such as "${asMinutes(input)}", not the number ${input}`
-        : `sleep must be ${expected}`,
-  })
-  .regex(sleepWindowPattern, `sleep must be ${expected}`)
+function windowSchema(field: string) {
+  return z
+    .string({
+      error: ({ input }) =>
+        typeof input === 'number'
+          ? `${field} must be a string such as ${windowFor(input)}, not the number ${input}`
+          : `${field} must be ${expected}`,
+    })
+    .regex(sleepWindowPattern, `${field} must be ${expected}`)
+}
 
-function asMinutes(count: number): string {
-  return Number.isInteger(count) && count >= 1 && count <= 99999 ? `${count}m` : '30m'
+export const sleepSchema = windowSchema('sleep')
+export const maxSleepSchema = windowSchema('maxSleep')
+
+const HOUR_S = 3600
+/** Whoever sends a small number means minutes, whoever sends a large one seconds. */
+const MOST_MINUTES = 240
+const MOST_SECONDS = 99_999 * 60
+
+function windowFor(count: number): string {
+  if (!Number.isInteger(count) || count < 1 || count > MOST_SECONDS) return '"30m"'
+  if (count <= MOST_MINUTES) return `"${count}m"`
+  if (count % (24 * HOUR_S) === 0) return `"${count / (24 * HOUR_S)}d" (${count} seconds)`
+  if (count % HOUR_S === 0) return `"${count / HOUR_S}h" (${count} seconds)`
+  return `"${Math.ceil(count / 60)}m" (${count} seconds)`
 }
 
 /** Body of the sleep call (spec 2.6); `now` is design 4's. */

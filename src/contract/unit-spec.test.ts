@@ -1,7 +1,7 @@
 // Every limit of spec 8 at its bound and one beyond, and what a refusal says.
 
 import { describe, expect, it } from 'vitest'
-import { createFromSpecSchema } from './create.ts'
+import { createFormOf, createFromSpecSchema } from './create.ts'
 import { AppError } from './errors.ts'
 import { execSchema } from './exec.ts'
 import { decodeFile, fileWriteSchema } from './files.ts'
@@ -171,11 +171,28 @@ describe('a refusal', () => {
   it.each([
     [30, 'sleep must be a string such as "30m", not the number 30'],
     [45, 'sleep must be a string such as "45m", not the number 45'],
+    [1800, 'sleep must be a string such as "30m" (1800 seconds), not the number 1800'],
+    [7200, 'sleep must be a string such as "2h" (7200 seconds), not the number 7200'],
+    [86_400, 'sleep must be a string such as "1d" (86400 seconds), not the number 86400'],
+    [1000, 'sleep must be a string such as "17m" (1000 seconds), not the number 1000'],
+    [1e12, 'sleep must be a string such as "30m", not the number 1000000000000'],
     [-1, 'sleep must be a string such as "30m", not the number -1'],
     [0.5, 'sleep must be a string such as "30m", not the number 0.5'],
   ])('of the number %d as sleep gives the string to send instead', (sleep, message) => {
     expect(refusal({ spec: { ...valid, sleep } })).toEqual([{ path: 'spec.sleep', message }])
   })
+
+  it.each([{}, undefined, { name: 'web', image: 'node:22' }])(
+    'of the body %j shows what can be sent',
+    (body) => {
+      expect(refusal(body, createFormOf(body))).toEqual([
+        {
+          path: '',
+          message: expect.stringMatching(/\{"spec": \{"name".*\{"recipe": "postgres"\}.*\/v1\/recipes/),
+        },
+      ])
+    },
+  )
 
   it('of an unknown field names its path and the fields there are', () => {
     expect(refusal({ spec: { ...valid, command: [] }, extra: 1 })).toEqual([
@@ -215,6 +232,9 @@ describe('what no machine can take', () => {
     [{ files: { '/a/../etc/passwd': 'x' } }, 'spec.files./a/../etc/passwd'],
     [{ files: { '/a//b': 'x' } }, 'spec.files./a//b'],
     [{ files: { '/': 'x' } }, 'spec.files./'],
+    [{ files: { '': 'x' } }, 'spec.files'],
+    [{ volume: { mount: '' } }, 'spec.volume.mount'],
+    [{ ports: [80, 443], expose: 8080 }, 'spec.expose'],
     [{ files: { '/a': 'x', '/a/b': 'y' } }, 'spec.files'],
     [{ files: { '/a': { base64: 'eA=' } } }, 'spec.files./a.base64'],
     [{ files: { '/a': { base64: 'eB==' } } }, 'spec.files./a.base64'],

@@ -71,6 +71,11 @@ export const unitSpecSchema = strict({
   healthcheck: healthcheckSchema.optional(),
   sleep: sleepSchema.optional(),
   expose: portSchema.optional(),
-}).meta({ id: 'UnitSpec' })
+})
+  .refine(({ ports, expose }) => expose === undefined || ports.length === 0 || ports.includes(expose), {
+    path: ['expose'],
+    error: 'must be one of the ports that the unit declares; add it to "ports", or leave it out',
+  })
+  .meta({ id: 'UnitSpec' })
 
 export type UnitSpec = z.infer<typeof unitSpecSchema>

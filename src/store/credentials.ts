@@ -155,6 +155,12 @@ export async function countLiveCredentials(
   return Number(count)
 }
 
+/** Of a credential of whatever team, null where there is none. Answers nothing else about it. */
+export async function credentialKind(db: Kysely<Database>, id: string): Promise<'key' | 'oauth' | null> {
+  const row = await db.selectFrom('credentials').select('kind').where('id', '=', id).executeTakeFirst()
+  return row?.kind ?? null
+}
+
 export type CredentialChange = {
   teamId: string
   id: string

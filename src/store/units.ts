@@ -77,8 +77,7 @@ export async function unitExists(db: Kysely<Database>, id: string): Promise<bool
 
 export type UnitFilter = {
   teamId: string
-  /** Id or name of a stack. */
-  stack: string | null
+  stackId: string | null
   destroyedToo: boolean
   /** Only units made before the one of this id. */
   before: string | null
@@ -88,16 +87,12 @@ export type UnitFilter = {
 
 /** Newest first. */
 export async function listUnitsOfTeam(db: Kysely<Database>, filter: UnitFilter): Promise<UnitRecord[]> {
-  const { teamId, stack, destroyedToo, before, limit, now } = filter
+  const { teamId, stackId, destroyedToo, before, limit, now } = filter
   const rows = await selectUnits(db, now)
     .where('units.team_id', '=', teamId)
     .$if(!destroyedToo, (query) => query.where('units.state', '<>', 'destroyed'))
     .$if(before !== null, (query) => query.where('units.id', '<', before ?? ''))
-    .$if(stack !== null, (query) =>
-      query.where((where) =>
-        where.or([where('stacks.id', '=', stack ?? ''), where('stacks.name', '=', stack ?? '')]),
-      ),
-    )
+    .$if(stackId !== null, (query) => query.where('units.stack_id', '=', stackId ?? ''))
     .orderBy('units.id', 'desc')
     .limit(limit)
     .execute()

@@ -112,6 +112,7 @@ describe('a new key', () => {
     { name: 'x', policy: { allowedSizes: ['huge'] } },
     { name: 'x', policy: { maxSleep: '90' } },
     { name: 'x', policy: { expiresAt: 'tomorrow' } },
+    { name: 'x', policy: { expiresAt: '2020-01-01T00:00:00Z' } },
     { name: 'x', admin: true },
   ])('of %j is refused', async (body) => {
     expect(await post(body)).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
@@ -132,9 +133,38 @@ describe('a new key', () => {
     const one = made.find(({ status }) => status === 201)?.body.key.id ?? ''
     await revoke(one)
     expect((await post({ name: 'in its place' })).status).toBe(201)
-    const past = new Date(service.app.clock.now().getTime() - 1000).toISOString()
-    await patch((await keys())[0]?.id ?? '', { policy: { expiresAt: past } })
+    const soon = new Date(service.app.clock.now().getTime() + MINUTE).toISOString()
+    await patch((await keys())[0]?.id ?? '', { policy: { expiresAt: soon } })
+    service.clock.advance(MINUTE)
     expect((await agents()).seats).toEqual({ used: 4, max: 5 })
+  })
+})
+
+describe('when a key expires', () => {
+  it('is told in any offset, and shown in UTC', async () => {
+    const { body } = await post({ name: 'x', policy: { expiresAt: '2099-07-01T14:00:00+02:00' } })
+    expect(body.key.policy.expiresAt).toBe('2099-07-01T12:00:00.000Z')
+    const changed = await patch(body.key.id, { policy: { expiresAt: '2099-08-01T00:00:00-01:00' } })
+    expect(changed.body.agent.policy.expiresAt).toBe('2099-08-01T01:00:00.000Z')
+  })
+
+  it('is never in the past, also not by a change', async () => {
+    const { body } = await post({ name: 'x' })
+    const past = service.app.clock.now().toISOString()
+    expect(await patch(body.key.id, { policy: { expiresAt: past } })).toMatchObject({
+      status: 400,
+      body: { error: { details: [{ path: 'policy.expiresAt', message: expect.stringContaining('later') }] } },
+    })
+    expect((await keys()).map(({ policy }) => policy.expiresAt)).toEqual([null, null])
+  })
+})
+
+it('a number for maxSleep is refused with the string to send instead', async () => {
+  expect(await post({ name: 'x', policy: { maxSleep: 30 } })).toMatchObject({
+    status: 400,
+    body: {
+      error: { message: 'policy.maxSleep: maxSleep must be a string such as "30m", not the number 30' },
+    },
   })
 })
 
@@ -161,9 +191,14 @@ describe('a change', () => {
   it('that lets it expire ends it, and its units live on', async () => {
     const { body } = await post({ name: 'short-lived' })
     const unit = await makeUnit(service, { key: body.secret })
-    const now = service.app.clock.now().toISOString()
-    await patch(body.key.id, { policy: { expiresAt: now } })
-    expect((await service.call('GET', '/v1/units', { key: body.secret })).status).toBe(401)
+    const expiresAt = new Date(service.app.clock.now().getTime() + MINUTE).toISOString()
+    await patch(body.key.id, { policy: { expiresAt } })
+    service.clock.advance(MINUTE)
+    const refused = await service.call('GET', '/v1/units', { key: body.secret })
+    expect(refused).toMatchObject({
+      status: 401,
+      body: { error: { code: 'unauthorized', message: expect.stringContaining(`expired at ${expiresAt}`) } },
+    })
     const still = await service.call('GET', `/v1/units/${unit.id}`, { key: team.key })
     expect(still.body).toMatchObject({ state: 'running' })
   })
@@ -222,13 +257,14 @@ describe('who may (spec 5.3, 5.6)', () => {
     expect((await revoke(body.key.id, by)).status).toBe(200)
   })
 
-  it('nobody of another team, for whom it does not exist', async () => {
+  it('nobody of another team', async () => {
     const stranger = await makeSession(service, await makeTeam(service))
     for (const answer of [
       await patch(team.keyId, { name: 'x' }, { cookie: stranger }),
       await revoke(team.keyId, { cookie: stranger }),
     ])
-      expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+      expect(answer).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })
+    expect((await patch('key_nobody', { name: 'x' })).status).toBe(404)
     expect(await keys()).toMatchObject([{ name: 'test key', revokedAt: null }])
   })
 })

@@ -77,6 +77,16 @@ describe('a unit that could not be made', () => {
     })
   })
 
+  test('names a stack that can be read and destroyed with it', async () => {
+    const id = await failToMake('start')
+    const { stackId } = (await call('GET', `/v1/units/${id}`)).body
+    const path = `/v1/stacks/${stackId}`
+    expect(await call('GET', path)).toMatchObject({ status: 200, body: { id: stackId, units: [{ id }] } })
+    expect((await call('DELETE', path)).status).toBe(200)
+    expect((await call('GET', `/v1/units/${id}`)).body.state).toBe('destroyed')
+    expect((await call('GET', path)).status).toBe(404)
+  })
+
   test('is gone at its time, though the service was away then', async () => {
     const id = await failToMake('start')
     service.clock.advance(HOUR + MINUTE)

@@ -53,6 +53,13 @@ describe('a fork of a unit', () => {
     expect(answer.body.costLine).toContain('0.25 euro cents an hour while running (nano). Sleeps after 20')
   })
 
+  it('needs no body, and nor does that of a stack', async () => {
+    const { id, stackId } = await as.create('bare')
+    for (const path of [`/v1/units/${id}/fork`, `/v1/stacks/${stackId}/fork`]) {
+      expect((await service.call('POST', path, { key: team.key })).status).toBe(201)
+    }
+  })
+
   it('goes its own way from there', async () => {
     const source = await as.create('web')
     await as.put(source.id, '/data/state', 'before')

@@ -327,6 +327,7 @@ describe('a token that was never given', () => {
     for (const each of wrong) {
       for (const answer of [await lookUp(each), await accept(each, guest)]) {
         expect(refusal(answer)).toEqual([404, 'not_found'])
+        expect(JSON.stringify(answer.body)).not.toContain('\\"\\"')
         if (each.length > 43) expect(JSON.stringify(answer.body)).not.toContain(each.slice(-43))
       }
     }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Me } from '../../src/contract/me.ts'
 import type { MemberList, MemberRemoved } from '../../src/contract/member.ts'
 import type { KeyCreated } from '../../src/contract/agent.ts'
-import { SECOND } from '../../src/lib/clock.ts'
+import { MINUTE, SECOND } from '../../src/lib/clock.ts'
 import type { Role } from '../../src/store/teams.ts'
 import { readEvents } from '../support/events.ts'
 import {
@@ -153,7 +153,8 @@ describe('a removal', () => {
     const make = async (name: string, policy = {}) =>
       (await send<KeyCreated>('POST', '/v1/keys', by, { name, policy })).body
     const [kept, revoked] = [await make('kept'), await make('revoked')]
-    await make('expired', { expiresAt: service.clock.now().toISOString() })
+    await make('expired', { expiresAt: new Date(service.clock.now().getTime() + MINUTE).toISOString() })
+    service.clock.advance(MINUTE)
     await send('POST', '/v1/keys', { ...owner, headers: { 'x-berth-team': id } }, { name: 'of another' })
     await send('DELETE', `/v1/keys/${revoked.key.id}`, by)
     const { body } = await remove(member.userId)

@@ -145,7 +145,10 @@ describe('a create from a recipe', () => {
     })
     const refused = await create('postgres', { expose: 'public' })
     expect(refused).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
-    expect(refused.body.error.message).toContain('/expose')
+    expect(refused.body.error.message).toContain('publish its database')
+    const bare = await create('debian', { expose: 'public' })
+    expect([bare.status, bare.body.error.message]).toEqual([400, expect.stringContaining('/expose')])
+    expect(bare.body.error.message).not.toContain('database')
   })
 
   it('gives one window to every unit it makes', async () => {

@@ -78,6 +78,14 @@ describe('spec 4.2: GET /v1/units', () => {
     expect((await list(`?stack=${second.stackId}`)).units.map(({ id }) => id)).toEqual([second.id])
   })
 
+  test('of a stack that nobody has is 404, and of another team’s 403', async () => {
+    const [own, other] = [await makeTeam(service), await makeTeam(service)]
+    const { stackId, name } = await makeUnit(service, other)
+    const list = async (stack: string) =>
+      (await service.call('GET', `/v1/units?stack=${stack}`, { key: own.key })).status
+    expect([await list(stackId), await list(name), await list('stack_nowhere')]).toEqual([403, 404, 404])
+  })
+
   test('hides destroyed units unless all=true', async () => {
     const own = await makeTeam(service)
     const unit = await makeUnit(service, own)

@@ -199,7 +199,7 @@ async function end(world: World): Promise<void> {
 
 async function listCosts({ database, bench, clock }: World): Promise<UnitRecord[]> {
   const { teamId } = bench.roomy
-  const filter = { teamId, stack: null, destroyedToo: true, before: null, limit: 500, now: clock.now() }
+  const filter = { teamId, stackId: null, destroyedToo: true, before: null, limit: 500, now: clock.now() }
   return await listUnitsOfTeam(database.direct, filter)
 }
 

@@ -6,6 +6,7 @@ import { invalidState } from '../../contract/errors.ts'
 import { changeCredential } from '../../store/credentials.ts'
 import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { laterExpiry } from '../policies/expiry.ts'
 import { type AgentNoun, getAgent } from './find.ts'
 import { showAgent } from './show.ts'
 
@@ -17,8 +18,13 @@ export async function changeAgent(
   const { teamId } = caller
   const before = await getAgent(app, caller, noun, id)
   authorize(caller, 'agent.change', { createdBy: before.created_by })
-  await changeCredential(app.db, { ...change, teamId, id })
+  await changeCredential(app.db, { ...change, ...withLaterExpiry(change, app.clock.now()), teamId, id })
   const after = await getAgent(app, caller, noun, id)
   if (after.revoked_at) throw invalidState('It was revoked, and stays as it is.', null)
   return { agent: showAgent(after) }
+}
+
+function withLaterExpiry({ policy }: AgentChange, now: Date): Pick<AgentChange, 'policy'> {
+  if (policy?.expiresAt === undefined) return {}
+  return { policy: { ...policy, expiresAt: laterExpiry(policy.expiresAt, now) } }
 }

@@ -7,6 +7,7 @@ import { countLiveCredentials, findAgent } from '../../store/credentials.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { createKey } from '../credentials/keys.ts'
 import type { Once } from '../idempotency/once.ts'
+import { laterExpiry } from '../policies/expiry.ts'
 import { lockLiveTeam } from '../teams/lock.ts'
 import { seatsOf } from './seats.ts'
 import { showAgent } from './show.ts'
@@ -15,10 +16,11 @@ import { showAgent } from './show.ts'
 export async function createKeyOfTeam(
   app: App,
   { teamId, userId, plan }: Caller,
-  { name, policy }: KeyCreate,
+  { name, policy: asked }: KeyCreate,
   once: Once | null,
 ): Promise<KeyCreated> {
   const now = app.clock.now()
+  const policy = { ...asked, expiresAt: laterExpiry(asked.expiresAt, now) }
   return await app.db.transaction().execute(async (db) => {
     await once?.claim(db)
     await lockLiveTeam(db, teamId)

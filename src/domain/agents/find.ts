@@ -1,9 +1,10 @@
-// One key or OAuth client of the caller's team. Another team's does not exist for it.
+// One key or OAuth client of the caller's team. Of another team 403, unknown 404, as with units; a row of another team is
+// never read.
 
 import type { App } from '../../app.ts'
-import { notFound } from '../../contract/errors.ts'
+import { forbidden, notFound } from '../../contract/errors.ts'
 import { isId } from '../../lib/ids.ts'
-import { type AgentRecord, findAgent } from '../../store/credentials.ts'
+import { type AgentRecord, credentialKind, findAgent } from '../../store/credentials.ts'
 import type { Caller } from '../credentials/caller.ts'
 
 /** Which of them a path is about: `/v1/keys` knows keys alone. */
@@ -15,7 +16,11 @@ export async function getAgent(
   noun: AgentNoun,
   id: string,
 ): Promise<AgentRecord> {
-  const record = isId('credential', id) ? await findAgent(app.db, { teamId, id }) : null
-  if (!record || (noun === 'key' && record.kind !== 'key')) throw notFound(noun, id)
-  return record
+  if (!isId('credential', id)) throw notFound(noun, id)
+  const record = await findAgent(app.db, { teamId, id })
+  const isMeant = (kind: AgentRecord['kind'] | null) => kind === 'key' || (noun === 'agent' && kind !== null)
+  if (record && isMeant(record.kind)) return record
+  if (!record && isMeant(await credentialKind(app.db, id)))
+    throw forbidden(`This ${noun} belongs to another team.`)
+  throw notFound(noun, id)
 }

@@ -18,7 +18,7 @@ export function checkSpending(spending: Spending, morePerHour: bigint, now: Date
   if (!lasts(leftOfTeam(spending), spending.teamPerHour + morePerHour)) {
     const balance = toCents(spending.balanceNanoCents)
     throw paymentRequired(
-      `The team is out of credits: ${inCents(balance)} are left. Top it up, or ask whoever runs this service to; units that were stopped then wake on their next use.`,
+      `The team is out of credits: ${inCents(Math.max(0, balance))} are left. Top it up, or ask whoever runs this service to; units that were stopped then wake on their next use.`,
       { creditBalanceCents: balance },
     )
   }

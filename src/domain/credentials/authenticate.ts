@@ -1,5 +1,5 @@
 // From what a request carries to who is calling. A key goes before a session; every failure is the same
-// 401, so that it teaches nothing about which part was wrong (spec 5.5). Nothing is cached: revoking a
+// 401, so that it teaches nothing about which part was wrong (spec 5.5), but for a whole key that has expired. Nothing is cached: revoking a
 // credential holds from the next call on.
 
 import type { Kysely } from 'kysely'
@@ -70,8 +70,13 @@ async function byKey(
 
   const credential = await findCredential(prefix)
   const matches = tokenMatches(token, credential?.hash ?? null)
-  const now = app.clock.now()
-  if (!credential || !matches || !isLive(credential, now)) throw unauthorized()
+  if (!credential || !matches || credential.revokedAt !== null) throw unauthorized()
+  // Only whoever has the whole key hears this.
+  if (!isLive(credential, app.clock.now())) {
+    throw unauthorized(
+      `This key expired at ${credential.policy.expiresAt}; send another, or have its policy changed.`,
+    )
+  }
   if (team !== null && team !== credential.teamId) {
     throw forbidden('This key belongs to another team than x-berth-team names.')
   }

@@ -2,13 +2,15 @@
 
 import type { App } from '../../app.ts'
 import type { CreateFromRecipe } from '../../contract/create.ts'
-import { validation } from '../../contract/errors.ts'
+import { type AppError, validation } from '../../contract/errors.ts'
 import type { RunResult } from '../../contract/run-result.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { createPlanned } from '../units/create.ts'
 import { generateSecret } from '../units/env.ts'
+import type { PlannedUnits } from '../units/plan.ts'
 import { findRecipe } from './catalog.ts'
+import type { Recipe } from './define.ts'
 
 export async function createFromRecipe(
   app: App,
@@ -17,24 +19,20 @@ export async function createFromRecipe(
   once: Once | null,
 ): Promise<RunResult> {
   const recipe = findRecipe(body.recipe)
-  if (body.expose !== undefined && !recipe.hasFrontDoor) {
-    throw validation([
-      {
-        path: 'expose',
-        message: `the recipe "${recipe.name}" has no front door; publish its database with POST /v1/units/{id}/expose`,
-      },
-    ])
-  }
   const params = recipe.parse(body.params)
   const secrets = Object.fromEntries(recipe.secrets.map((name) => [name, generateSecret()]))
-  const { sleep, stack, expose } = body
-  const plan = {
-    recipe: recipe.name,
-    name: body.name ?? recipe.name,
-    isNamed: body.name !== undefined,
-    stack,
-    expose,
-    make: (at: { name: string; stackName: string }) => recipe.make({ ...at, params, secrets, sleep }),
-  }
+  const { sleep, stack, expose, name = recipe.name } = body
+  const make = (at: { name: string; stackName: string }) => recipe.make({ ...at, params, secrets, sleep })
+  if (expose !== undefined && !recipe.hasFrontDoor) throw noFrontDoor(recipe, make({ name, stackName: name }))
+  const isNamed = body.name !== undefined
+  const plan = { recipe: recipe.name, name, isNamed, stack, expose, make }
   return await createPlanned(app, caller, { plan, wait: body }, once)
+}
+
+function noFrontDoor({ name }: Recipe, { units }: PlannedUnits): AppError {
+  const isDatabase = units.some(({ databasePorts }) => databasePorts.length > 0)
+  const instead = isDatabase
+    ? 'publish its database with POST /v1/units/{id}/expose'
+    : 'leave "expose" out, and publish a port of its unit with POST /v1/units/{id}/expose once something listens there'
+  return validation([{ path: 'expose', message: `the recipe "${name}" has no front door; ${instead}` }])
 }

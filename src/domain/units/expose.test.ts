@@ -146,12 +146,12 @@ describe('a unit that is published', () => {
 
 describe('publishing', () => {
   it('is refused for a port that the unit does not declare, naming those it does', async () => {
-    const { id } = await makeUnit(domain.app, caller, { ports: [3000, 4000], expose: 5000 })
+    const { id } = await makeUnit(domain.app, caller, { ports: [3000, 4000], expose: 4000 })
     await expect(expose(id, { port: 80 })).rejects.toMatchObject({
       status: 400,
       details: [{ path: 'port', message: 'must be a port that the unit declares: 3000, 4000' }],
     })
-    for (const port of [3000, 5000]) expect(await expose(id, { port })).toMatchObject({ port })
+    for (const port of [3000, 4000]) expect(await expose(id, { port })).toMatchObject({ port })
   })
 
   it('wakes a sleeping unit, and is a use', async () => {
@@ -250,7 +250,7 @@ describe('a create that publishes', () => {
     await createUnits(domain.app, caller, createBody(spec, { expose: mode }))
 
   it('answers the URL of the one port there is, or of the front door', async () => {
-    for (const spec of [{ ports: [8080] }, { ports: [1, 2], expose: 8080 }, { expose: 8080 }]) {
+    for (const spec of [{ ports: [8080] }, { ports: [1, 8080], expose: 8080 }, { expose: 8080 }]) {
       const { units, outputs } = await create({ name: 'app', ...spec })
       expect(units[0]?.endpoints).toMatchObject([{ port: 8080, protocol: 'http', mode: 'public' }])
       expect(outputs).toEqual({ URL: units[0]?.endpoints[0]?.url })

@@ -15,6 +15,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
 import { findBalances } from '../../store/credits.ts'
 import { findSpending } from '../../store/spending.ts'
 import { chargeMeters } from '../billing/charge.ts'
+import { checkSpending } from '../billing/limits.ts'
 import { sizeNanoCentsPerHour } from '../billing/prices.ts'
 import { changeAgent } from '../agents/change.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -208,6 +209,16 @@ describe('credits', () => {
       status: 402,
       message: expect.stringContaining('out of credits: 0 euro cents are left'),
     })
+  })
+
+  it('that are a fraction below nothing are told as nothing', async () => {
+    const caller = await poor(0)
+    const { teamId, credentialId } = caller
+    const account = { teamId, credentialId, now: app.clock.now(), sizePrices: sizeNanoCentsPerHour }
+    const spending = { ...(await findSpending(app.db, account)), balanceNanoCents: -1n }
+    expect(() => checkSpending(spending, 1n, app.clock.now())).toThrow(
+      'out of credits: 0 euro cents are left',
+    )
   })
 
   it('that run out stop all units before they are less than nothing; topped up, they wake on their next use', async () => {

@@ -7,11 +7,13 @@ import { encodeCursor } from '../../lib/cursor.ts'
 import { listUnitsOfTeam } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { showUnit } from './show.ts'
+import { getStackRecord } from './stack-record.ts'
 
 export async function listUnits(app: App, caller: Caller, query: UnitListQuery): Promise<UnitList> {
+  const stackId = query.stack === undefined ? null : (await getStackRecord(app, caller, query.stack)).id
   const found = await listUnitsOfTeam(app.db, {
     teamId: caller.teamId,
-    stack: query.stack ?? null,
+    stackId,
     destroyedToo: query.all,
     before: parseCursor(query.cursor, 'unit'),
     // One more than asked for tells whether there is a next page.

@@ -12,7 +12,7 @@ export async function compareShown(world: World, app: App, teams: string[]): Pro
   const { account, faults } = world
   const now = app.clock.now()
   for (const teamId of teams) {
-    const filter = { teamId, stack: null, destroyedToo: true, before: null, limit: 10_000, now }
+    const filter = { teamId, stackId: null, destroyedToo: true, before: null, limit: 10_000, now }
     let shown = 0n
     for (const { id, costNanoCents } of await listUnitsOfTeam(app.db, filter)) {
       shown += costNanoCents
