@@ -1,0 +1,113 @@
+// What the sources and pages cite is there: sections of the specification and the design, numbered guarantees, decisions,
+// and the files that pages name or link to.
+
+import { access, glob, readFile } from 'node:fs/promises'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, expect, it } from 'vitest'
+
+const project = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Path from the project's root → text. */
+const files = new Map<string, string>()
+
+beforeAll(async () => {
+  for await (const path of glob(['{src,test,scripts,bench}/**/*.ts', 'docs/**/*.md', '*.md'], {
+    cwd: project,
+  }))
+    files.set(path, await readFile(join(project, path), 'utf8'))
+})
+
+const textOf = (path: string) => files.get(path) ?? ''
+
+/** Every "spec 2.3, 4.1" or "reliability I3 and I4" of a file, one citation each. */
+function citations(text: string, page: string, item: string): string[] {
+  const list = new RegExp(`\\b${page} (${item}(?:(?:, | and | to )${item})*)\\b`, 'g')
+  return [...text.matchAll(list)].flatMap(([, items = '']) => items.match(new RegExp(item, 'g')) ?? [])
+}
+
+function citedBut(page: string, item: string, known: Set<string>): string[] {
+  return [...files].flatMap(([path, text]) =>
+    citations(text, page, item)
+      .filter((cited) => !known.has(cited))
+      .map((cited) => `${path}: ${page} ${cited}`),
+  )
+}
+
+/** Headings by their numbers; a numbered item of a list counts as part of its section: "5.3". */
+function sectionsOf(path: string): Set<string> {
+  const sections = new Set<string>()
+  let section = ''
+  for (const line of textOf(path).split('\n')) {
+    const heading = /^#+ (\d+(?:\.\d+)?)[. ]/.exec(line)?.[1]
+    const item = /^(\d+)\. /.exec(line)?.[1]
+    if (heading !== undefined) sections.add((section = heading))
+    else if (item !== undefined) sections.add(`${section}.${item}`)
+  }
+  return sections
+}
+
+it('cites only sections that the specification and the design have', () => {
+  for (const page of ['spec', 'design']) {
+    const sections = sectionsOf(`docs/${page}.md`)
+    expect(sections.size).toBeGreaterThan(5)
+    expect(citedBut(page, '\\d+(?:\\.\\d+)?', sections)).toEqual([])
+  }
+})
+
+/** Number of a guarantee → the files that its line names. */
+function guarantees(): Map<string, string[]> {
+  const lines = textOf('docs/guarantees.md').matchAll(/^- \*\*([A-Z]\d+) .*\n {2}Tests: (.*)$/gm)
+  return new Map(
+    [...lines].map(([, number = '', tests = '']) => [
+      number,
+      [...tests.matchAll(/`([^`]+)`/g)].map(([, file = '']) => file),
+    ]),
+  )
+}
+
+it('cites only guarantees that the page has', () => {
+  const known = new Set(guarantees().keys())
+  expect(known.size).toBeGreaterThan(100)
+  expect(citedBut('reliability', '[A-Z]\\d+', known)).toEqual([])
+})
+
+it('names for a guarantee only files that cite it', () => {
+  const wrong = [...guarantees()].flatMap(([number, named]) =>
+    named
+      .filter((file) => !new RegExp(`\\b${number}\\b`).test(textOf(file)))
+      .map((file) => `${number}: ${file}`),
+  )
+  expect(wrong).toEqual([])
+})
+
+it('cites only decisions that are there', () => {
+  const decisions = new Set(
+    [...files.keys()].flatMap((path) => /^docs\/decisions\/0*(\d+)-/.exec(path)?.[1] ?? []),
+  )
+  expect(
+    citedBut('decision', '\\d+', new Set([...decisions, ...[...decisions].map((d) => d.padStart(4, '0'))])),
+  ).toEqual([])
+})
+
+it('links from its pages only to files that are there', async () => {
+  const links = [...files]
+    .filter(([path]) => path.endsWith('.md'))
+    .flatMap(([path, text]) =>
+      [...text.matchAll(/\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)/g)].map(([, target = '']) => ({
+        path,
+        target: normalize(join(dirname(path), target)),
+      })),
+    )
+  expect(links.length).toBeGreaterThan(10)
+  const broken = await Promise.all(
+    links.map(async ({ path, target }) => {
+      const isThere = await access(join(project, target)).then(
+        () => true,
+        () => false,
+      )
+      return isThere ? null : `${path}: ${target}`
+    }),
+  )
+  expect(broken.filter((each) => each !== null)).toEqual([])
+})
