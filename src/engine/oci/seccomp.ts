@@ -20,12 +20,22 @@ const refusedByPurpose = {
   keys: 'add_key keyctl request_key',
   kernel: 'bpf perf_event_open userfaultfd io_uring_setup io_uring_enter io_uring_register lookup_dcookie',
   fileHandles: 'open_by_handle_at name_to_handle_at quotactl quotactl_fd',
+  sockets: 'socket socketpair',
 }
 const refused = new Set(Object.values(refusedByPurpose).flatMap((names) => names.split(' ')))
 
 /** Every flag of clone that makes a namespace (CLONE_NEWNS to CLONE_NEWNET and CLONE_NEWCGROUP). */
 const NAMESPACE_FLAGS = 0x7e020000
 const ENOSYS = 38
+
+const AF_UNIX = 1
+const AF_INET = 2
+const AF_INET6 = 10
+const AF_NETLINK = 16
+const NETLINK_ROUTE = 0
+/** As a kernel without it answers: libraries then do without (the audit library takes no other error for that). */
+const EPROTONOSUPPORT = 93
+const EAFNOSUPPORT = 97
 
 /** Processes and threads, but no namespaces. clone3 hides its flags from a filter: libc falls back to clone. */
 const cloneRules: Seccomp['syscalls'] = [
@@ -36,6 +46,40 @@ const cloneRules: Seccomp['syscalls'] = [
   },
   { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
 ]
+
+/**
+ * The sockets a program gets. Each family has a rule: libseccomp does not take a range and its exceptions, and what
+ * has no rule at all would be answered as a missing system call.
+ */
+const socketRules: Seccomp['syscalls'] = [
+  ...[AF_UNIX, AF_INET, AF_INET6].map((family) => allow('socket', is(0, family))),
+  allow('socket', is(0, AF_NETLINK), is(2, NETLINK_ROUTE)),
+  refuse('socket', EPROTONOSUPPORT, is(0, AF_NETLINK), isNot(2, NETLINK_ROUTE)),
+  ...Array.from({ length: AF_NETLINK }, (_, family) => family)
+    .filter((family) => ![AF_UNIX, AF_INET, AF_INET6].includes(family))
+    .map((family) => refuse('socket', EAFNOSUPPORT, is(0, family))),
+  refuse('socket', EAFNOSUPPORT, { index: 0, value: AF_NETLINK, op: 'SCMP_CMP_GT' }),
+  allow('socketpair', is(0, AF_UNIX)),
+  refuse('socketpair', EAFNOSUPPORT, isNot(0, AF_UNIX)),
+]
+
+type Condition = { index: number; value: number; op: string }
+
+function allow(name: string, ...args: Condition[]): Seccomp['syscalls'][number] {
+  return { names: [name], action: 'SCMP_ACT_ALLOW', args }
+}
+
+function refuse(name: string, errnoRet: number, ...args: Condition[]): Seccomp['syscalls'][number] {
+  return { names: [name], action: 'SCMP_ACT_ERRNO', errnoRet, args }
+}
+
+function is(index: number, value: number): Condition {
+  return { index, value, op: 'SCMP_CMP_EQ' }
+}
+
+function isNot(index: number, value: number): Condition {
+  return { index, value, op: 'SCMP_CMP_NE' }
+}
 
 const conditionSchema = z.object({
   caps: z.array(z.string()).optional(),
@@ -93,6 +137,7 @@ export function loadSeccomp(capabilities: readonly string[], path = SECCOMP_PROF
         }))
         .filter((rule) => rule.names.length > 0),
       ...cloneRules,
+      ...socketRules,
     ],
   }
 }

@@ -1,5 +1,15 @@
+import { arch } from 'node:os'
 import { expect, test } from 'vitest'
 import type { Suite } from '../suite.ts'
+
+/** Linux' numbers of system calls that no machine may make on the host's kernel. */
+const refusedCalls: Record<string, Record<string, number>> = {
+  x64: { add_key: 248, keyctl: 250, perf_event_open: 298, bpf: 321, userfaultfd: 323, io_uring_setup: 425 },
+  arm64: { add_key: 217, keyctl: 219, perf_event_open: 241, bpf: 280, userfaultfd: 282, io_uring_setup: 425 },
+}
+const ENOSYS = 38
+const EPROTONOSUPPORT = 93
+const EAFNOSUPPORT = 97
 
 /** What root in a machine is kept from (reliability I23). gVisor's namespaces and mounts are its own. */
 export function postureClaims(suite: Suite): void {
@@ -18,6 +28,53 @@ export function postureClaims(suite: Suite): void {
     expect(await fails('mount -t tmpfs none /mnt')).toBe(true)
     expect(await fails('mount --bind / /mnt')).toBe(true)
     expect(await fails('umount /proc')).toBe(true)
+  })
+
+  onHostKernel('a machine makes no system call that works around its walls', async () => {
+    const calls = Object.entries(refusedCalls[arch()] ?? {})
+    // Some of them the kernel refuses to root without powers, too, but not as a call that does not exist.
+    const tries = calls.map(
+      ([name, number]) => `syscall(${number}, 0, 0, 0, 0, 0); print "${name} ", $!+0, "\\n";`,
+    )
+    const { stdout } = await suite.exec(machine(), ['perl', '-e', tries.join(' ')])
+    expect(stdout.trim().split('\n')).toEqual(calls.map(([name]) => `${name} ${ENOSYS}`))
+    expect(calls.length).toBeGreaterThan(0)
+  })
+
+  onHostKernel('a machine has the sockets of a network and no others', async () => {
+    const tries = `
+      sub try { my ($name, $family, $type, $protocol) = @_;
+        print "$name ", (socket(my $s, $family, $type, $protocol) ? 'ok' : $!+0), "\\n" }
+      try('unix', 1, 1, 0); try('inet', 2, 1, 0); try('inet6', 10, 2, 0); try('route', 16, 3, 0);
+      try("netlink $_", 16, 3, $_) for 1 .. 22;
+      try("family $_", $_, $_ == 38 ? 5 : 2, 0) for 0, 3 .. 9, 11 .. 15, 17 .. 46;
+      print 'pair ', (socketpair(my $a, my $b, 1, 1, 0) ? 'ok' : $!+0), "\\n";
+      print 'pair of vsock ', (socketpair(my $c, my $d, 40, 1, 0) ? 'ok' : $!+0), "\\n";`
+    const { stdout } = await suite.exec(machine(), ['perl', '-e', tries])
+    const answers = stdout.trim().split('\n')
+    const other = (name: string, answer: number) => (line: string) =>
+      line.startsWith(name) && line.split(' ').at(-1) !== String(answer)
+    expect(answers.filter((line) => line.endsWith(' ok'))).toEqual([
+      'unix ok',
+      'inet ok',
+      'inet6 ok',
+      'route ok',
+      'pair ok',
+    ])
+    expect(answers.filter(other('netlink', EPROTONOSUPPORT))).toEqual([])
+    expect(answers.filter(other('family', EAFNOSUPPORT))).toEqual([])
+    expect(answers).toContain(`pair of vsock ${EAFNOSUPPORT}`)
+    expect(answers).toHaveLength(4 + 22 + 43 + 2)
+  })
+
+  test('root in a machine has the powers of the list and no other', async () => {
+    const { stdout } = await suite.sh(machine(), "grep -E '^Cap(Inh|Prm|Eff|Bnd)' /proc/self/status")
+    expect(stdout.trim().split(/\s+/)).toEqual([
+      ...['CapInh:', '0000000000000000'],
+      ...['CapPrm:', '00000000a00405fb'],
+      ...['CapEff:', '00000000a00405fb'],
+      ...['CapBnd:', '00000000a00405fb'],
+    ])
   })
 
   test('root in a machine opens no device but harmless ones', async () => {
