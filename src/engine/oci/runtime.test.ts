@@ -1,0 +1,40 @@
+// The words each runtime is called with, whole: what is dropped from them weakens every machine and is seen nowhere else.
+
+import { expect, it } from 'vitest'
+import { execArgs, runcRuntime, runscRuntime, runtimeDefaults } from './runtime.ts'
+
+const files = { processFile: '/process', pidFile: '/pid' }
+
+it('gVisor opens no file, socket or pipe of the host, has no raw sockets, and keeps what it writes', () => {
+  const runtime = runscRuntime('/root', '1', runtimeDefaults)
+  const globalArgs = [
+    '--root',
+    '/root',
+    '--platform=systrap',
+    '--network=sandbox',
+    '--net-raw=false',
+    '--host-uds=none',
+    '--host-fifo=none',
+    '--directfs=false',
+    '--overlay2=none',
+    '--file-access=exclusive',
+    '--file-access-mounts=exclusive',
+    '--cpu-num-from-quota=true',
+  ]
+  expect(runtime.globalArgs).toEqual(globalArgs)
+  const exec = ['exec', '--process', '/process', '--pid-file', '/pid', 'unit_1-1']
+  expect(execArgs(runtime, 'unit_1-1', files, null)).toEqual([...globalArgs, ...exec])
+})
+
+it('runc is told where its state lies, and the group of a command', () => {
+  const runtime = runcRuntime('/root', '1', runtimeDefaults)
+  expect(runtime.globalArgs).toEqual(['--root', '/root'])
+  const exec = ['exec', '--detach', '--process', '/process', '--pid-file', '/pid']
+  expect(execArgs(runtime, 'unit_1-1', files, 'exec-1')).toEqual([
+    ...runtime.globalArgs,
+    ...exec,
+    '--cgroup',
+    'exec-1',
+    'unit_1-1',
+  ])
+})
