@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cgroupFinding, kernelFinding } from './kernel.ts'
+import { cgroupFinding, counterFinding, kernelFinding } from './kernel.ts'
 
 describe('the kernel', () => {
   it('of Debian 12 and later is fine, and an older one is not known', () => {
@@ -54,5 +54,22 @@ describe('cgroups', () => {
       state: 'fail',
       detail: 'version 1, without freezer',
     })
+  })
+})
+
+describe('counters that units share with the host', () => {
+  const counter = { name: 'fs.aio-max-nr', atLeast: 1024, isLow: true, canRaise: false }
+
+  it('are told by name, with what to set, where Berth cannot raise them', () => {
+    expect(counterFinding([counter])).toEqual({
+      state: 'warn',
+      detail: expect.stringContaining('fs.aio-max-nr'),
+      advice: expect.stringContaining('fs.aio-max-nr=1024'),
+    })
+  })
+
+  it('are fine where they are high, or will be once Berth starts', () => {
+    expect(counterFinding([{ ...counter, isLow: false }]).state).toBe('ok')
+    expect(counterFinding([{ ...counter, canRaise: true }]).state).toBe('ok')
   })
 })

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { release } from 'node:os'
+import { readSharedCounters, type SharedCounter } from '../engine/oci/shared-counters.ts'
 import { SECOND } from '../lib/clock.ts'
 import { run } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
@@ -17,6 +18,7 @@ export const kernelChecks: Check[] = [
   { name: 'btrfs', run: async () => fileSystem('btrfs', 'The disks of units need it.') },
   { name: 'overlay', run: async () => fileSystem('overlay', 'The disks of units need it.') },
   { name: 'seccomp', run: async () => seccompFinding(await readFile('/proc/self/status', 'utf8')) },
+  { name: 'shared counters', run: async () => counterFinding(readSharedCounters()) },
 ]
 
 export function kernelFinding(version: string): Finding {
@@ -53,6 +55,15 @@ async function fileSystem(name: string, why: string): Promise<Finding> {
   await run('modprobe', ['--quiet', name], { timeoutMs: 20 * SECOND }).catch(() => null)
   if (await isKnown()) return ok('supported, as a module')
   return fail('not supported by this kernel', `${why} Use a kernel with ${name}, such as Debian's own.`)
+}
+
+export function counterFinding(counters: SharedCounter[]): Finding {
+  const low = counters.filter(({ isLow, canRaise }) => isLow && !canRaise)
+  if (low.length === 0) return ok('high enough for units of class runc, or raised when Berth starts')
+  return warn(
+    `${low.map(({ name }) => name).join(', ')} can be used up by one unit of class runc for all others`,
+    `Units of class runc share them. Set: ${low.map(({ name, atLeast }) => `${name}=${atLeast}`).join(' ')}`,
+  )
 }
 
 function seccompFinding(status: string): Finding {

@@ -4,6 +4,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef, MachineStatus } from '../../src/engine/engine.ts'
@@ -17,6 +18,7 @@ import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite, eventually, kindOf } from './suite.ts'
 
 let wishes: string
+let withoutInotify = false
 let host: Awaited<ReturnType<typeof openHostEngine>>
 const suite = createSuite(
   async () => ({
@@ -31,7 +33,9 @@ const suite = createSuite(
 beforeAll(async () => {
   wishes = await mkdtemp('/var/tmp/berth-wishes-')
   // In a process of its own: what it started must not be ours when it ends.
-  host = await openHostEngine({ isolation: 'runc' }, (options) => openEngineProcess(options, wishes))
+  host = await openHostEngine({ isolation: 'runc' }, (options) =>
+    openEngineProcess(options, wishes, { withoutInotify }),
+  )
   await suite.open()
 })
 afterEach(async () => await host.expectAsListed())
@@ -266,6 +270,29 @@ describe('a host that lost its power', () => {
     const addresses = new Set((await host.engine().list()).map(({ address }) => address))
     const newcomer = await suite.create()
     expect(addresses).not.toContain((await suite.status(newcomer.id))?.address)
+  })
+})
+
+describe('a host of which units have taken every inotify instance', () => {
+  it('has an engine that comes up, adopts and starts machines of both classes, and sees them end', async () => {
+    const untilEnd = ['bash', '-c', 'while [ ! -f /root/end ]; do sleep 0.1; done; exit 21']
+    const adopted = await suite.running({ entrypoint: untilEnd, cmd: [] })
+    withoutInotify = true
+    await suite.reopen()
+    withoutInotify = false
+    // Started by an engine that gets none, a machine gets none either.
+    const started = await suite.running({ entrypoint: untilEnd, cmd: [] })
+    const tryInotify = `syscall(${process.arch === 'x64' ? 294 : 26}, 0); print $! + 0`
+    expect((await suite.exec(started, ['perl', '-e', tryInotify])).stdout).toBe(
+      String(constants.errno.EMFILE),
+    )
+
+    const sandboxed = await suite.running({ entrypoint: untilEnd, cmd: [] }, { isolation: 'gvisor' })
+    for (const ref of [adopted, started, sandboxed]) {
+      await host.engine().writeFile(ref, '/root/end', Buffer.from(''))
+      expect(await suite.exitOf(ref)).toMatchObject({ code: 21 })
+    }
+    await suite.reopen()
   })
 })
 

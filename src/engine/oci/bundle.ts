@@ -4,6 +4,7 @@
 import type { ImageConfig, MachineSpec, RunSpec } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import type { Seccomp } from './seccomp.ts'
+import { UNIT_PTYS } from './shared-counters.ts'
 import type { User } from './user.ts'
 
 export type BundleInput = {
@@ -184,6 +185,8 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
       'ptmxmode=0666',
       'mode=0620',
       'gid=5',
+      // gVisor has its own.
+      ...(native ? [`max=${UNIT_PTYS}`] : []),
     ]),
     mount('/dev/shm', 'tmpfs', 'shm', ['nosuid', 'noexec', 'nodev', 'mode=1777', 'size=67108864']),
     mount('/dev/mqueue', 'mqueue', 'mqueue', ['nosuid', 'noexec', 'nodev']),

@@ -1,8 +1,8 @@
 // Learns that a run has ended and makes it a fact: conmon leaves the exit code in a file, the kernel counts
 // the kills for memory in our cgroup. Told by the file system, and looked for besides, since a notification
-// can be lost and a dead conmon notifies nobody.
+// can be lost, a dead conmon notifies nobody, and the host may have no notifications left: units share their number.
 
-import { existsSync, readdirSync, watch } from 'node:fs'
+import { existsSync, type FSWatcher, readdirSync, watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import type { Exit } from '../engine.ts'
 import { countOomKills, killAll, processesIn } from './cgroups.ts'
@@ -31,10 +31,12 @@ export function watchRuns(host: Host): { close(): void } {
     const machine = host.machines.get(container?.replace(/-\d+$/, '') ?? '')
     if (machine) void bury(settleEnd(host, machine))
   }
-  const watcher = watch(host.paths.exits, (_, name) => settle(name))
+  let watcher = watchExitFiles(host, settle)
+  if (!watcher) host.log.warn('no inotify instance is left: ends of machines are seen half a second late')
   let looks = 0
   const timer = setInterval(() => {
     looks += 1
+    if (looks % LOOK_CLOSELY_EVERY === 0) watcher ??= watchExitFiles(host, settle)
     for (const container of readdirSync(host.paths.exits)) settle(container)
     for (const machine of host.machines.values()) {
       if (machine.record.state !== 'running') continue
@@ -44,9 +46,22 @@ export function watchRuns(host: Host): { close(): void } {
   }, LOOK_EVERY_MS)
   return {
     close: () => {
-      watcher.close()
+      watcher?.close()
       clearInterval(timer)
     },
+  }
+}
+
+/** Null where the kernel gives us no notifications. */
+function watchExitFiles(host: Host, settle: (container: string | null) => void): FSWatcher | null {
+  try {
+    const watcher = watch(host.paths.exits, (_, name) => settle(name))
+    watcher.on('error', (error) =>
+      host.log.warn({ err: error }, 'exit files are looked for, not notified of'),
+    )
+    return watcher
+  } catch {
+    return null
   }
 }
 

@@ -33,6 +33,7 @@ import { probeRuntimes } from './probe.ts'
 import { adoptMachines, recoverMachines } from './recover.ts'
 import type { RuntimeOptions } from './runtime.ts'
 import { loadSeccomp } from './seccomp.ts'
+import { raiseSharedCounters } from './shared-counters.ts'
 import { startMachine } from './start.ts'
 import { destroyMachine, stopMachine } from './stop.ts'
 import { suspendMachine } from './suspend.ts'
@@ -78,6 +79,8 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   becomeSubreaper()
   const { instance, log, clock, failpoints = noFailpoints } = options
   const paths = createPaths(options)
+  const low = raiseSharedCounters()
+  if (low.length > 0) log.warn({ low }, 'counters that units share with the host could not be raised')
   await prepareDirectories(paths)
   await openPool(paths, options.poolGb)
   const { runtimes, capabilities } = await probeRuntimes(
