@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { ImageConfig, IsolationClass, RunSpec } from '../engine.ts'
 import { buildConfig, execProcess, type BundleInput } from './bundle.ts'
@@ -51,6 +52,16 @@ function input(
     seccomp: { defaultAction: 'SCMP_ACT_ERRNO', architectures: [], syscalls: [] },
     openFiles: 1024,
   }
+}
+
+// A list of what is missing notices nothing that was added, and nothing that nobody has thought of: the configuration
+// as it was read and approved is kept whole.
+for (const isolation of ['runc', 'gvisor'] as const) {
+  it(`the whole configuration of a machine of class ${isolation} is the one in ${isolation}-bundle.json`, () => {
+    const golden = new URL(`testing/${isolation}-bundle.json`, import.meta.url)
+    const config: unknown = JSON.parse(JSON.stringify(buildConfig(input({ isolation }))))
+    expect(config).toEqual(JSON.parse(readFileSync(golden, 'utf8')))
+  })
 }
 
 describe('the command line of a machine', () => {
