@@ -1,29 +1,15 @@
 // What tells a machine who it is, below /etc: put there before its first start, its own from then on.
 
 import { randomUUID } from 'node:crypto'
-import { mkdir, writeFile } from 'node:fs/promises'
-import { ProcessFailed } from '../../lib/process.ts'
+import { mkdir } from 'node:fs/promises'
 import type { RunSpec } from '../engine.ts'
-import { runInRoot } from './boot-files.ts'
 import type { Host, Machine } from './host.ts'
 import type { StoredImage } from './images/store.ts'
 import type { RunPaths } from './paths.ts'
 import { detachMount, mountOverlay } from './syscalls.ts'
+import { writeInTree } from './unit-tree.ts'
 
 type FirstRun = { machine: Machine; run: RunSpec; paths: RunPaths; image: StoredImage }
-
-/** Each of them replaces whatever has its name, links included, but for a directory: that is left. */
-const WRITE = `
-umask 022
-cd /etc || exit
-put() {
-  rm -f "$1" && printf %s "$2" > "$1" || failed=1
-}
-while [ $# -gt 1 ]; do
-  put "$1" "$2"
-  shift 2
-done
-exit $failed`
 
 export async function prepareEtc(host: Host, { machine, run, paths, image }: FirstRun): Promise<void> {
   const files = etcFiles(host.gatewayAddress, machine.record.address, run)
@@ -41,22 +27,21 @@ function etcFiles(gateway: string, address: string, { hostname, searchDomain }: 
 }
 
 /**
- * Into the upper layer of a disk that has never run: nothing there is hostile yet, so the host may write. A
- * directory of the upper layer hides a link of that name in the image.
+ * Into the upper layer of a disk. A directory of the upper layer hides a link of that name in the image. A first run
+ * that failed may have been there before.
  */
 async function writeUpper(host: Host, { record }: Machine, files: [string, string][]): Promise<void> {
-  const directory = `${host.paths.machine(record.spec.id).upper}/etc`
-  await mkdir(directory, { recursive: true, mode: 0o755 })
-  await Promise.all(files.map(([name, content]) => writeFile(`${directory}/${name}`, content)))
+  const { upper } = host.paths.machine(record.spec.id)
+  for (const [name, content] of files) await writeInTree(upper, `/etc/${name}`, content)
 }
 
 /**
- * Over what the machine it is a copy of has left there, which may be anything: by the helper, jailed in the root
- * (boot-files.ts). Where that machine made it impossible, its copy starts with what it finds, as that one would.
+ * Over what the machine it is a copy of has left there, which may be anything. Where that machine made it impossible,
+ * its copy starts with what it finds, as that one would.
  */
 async function writeMerged(
   host: Host,
-  { record, doom }: Machine,
+  { record }: Machine,
   { rootfs }: RunPaths,
   image: StoredImage,
   files: [string, string][],
@@ -65,12 +50,15 @@ async function writeMerged(
   await mkdir(rootfs, { recursive: true })
   detachMount(rootfs)
   mountOverlay(rootfs, { lower: image.rootfs, upper: disk.upper, work: disk.work })
-  const tool = ['sh', '-c', WRITE, 'etc', ...files.flat()]
   try {
-    await runInRoot(rootfs, host.paths.helper, tool, Buffer.alloc(0), doom.signal)
-  } catch (error) {
-    if (!(error instanceof ProcessFailed)) throw error
-    host.log.warn({ err: error, machine: record.spec.id }, 'a copy keeps some of its source below /etc')
+    for (const [name, content] of files) {
+      await writeInTree(rootfs, `/etc/${name}`, content).catch((error: unknown) =>
+        host.log.warn(
+          { err: error, machine: record.spec.id, name },
+          'a copy keeps a file of its source in /etc',
+        ),
+      )
+    }
   } finally {
     detachMount(rootfs)
   }

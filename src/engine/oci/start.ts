@@ -181,8 +181,7 @@ async function makeRoot(host: Host, launched: Launch, networkNamespace: string):
     )
     await host.effect('engine.start.boot-files', async () => {
       // They lie there already, as they were or as the process has changed them since.
-      if (memory === null && run.files.length > 0)
-        await writeBootFiles(paths.rootfs, host.paths.helper, run.files, signal)
+      if (memory === null && run.files.length > 0) await writeBootFiles(paths.rootfs, run.files, signal)
     })
     const restored =
       memory === null ? null : await prepareRestore(runtime, memory, run.hostname, networkNamespace)

@@ -2,7 +2,6 @@
 // so none of this may run on a pool thread.
 
 import koffi from 'koffi'
-import { closeSync, constants as fsConstants, openSync } from 'node:fs'
 import { constants } from 'node:os'
 
 const libc = koffi.load('libc.so.6')
@@ -27,8 +26,15 @@ const P_ALL = 0
 /** Of `siginfo_t` on 64-bit Linux. */
 const SIGINFO = { bytes: 128, pidAt: 16 }
 const SYS_OPENAT2 = 437
-const RESOLVE_NO_MAGICLINKS = 0x02
-const RESOLVE_IN_ROOT = 0x10
+/** IN_ROOT, NO_MAGICLINKS and NO_XDEV. */
+const RESOLVE_INSIDE = 0x10 | 0x02 | 0x01
+const RESOLVE_NO_SYMLINKS = 0x04
+/** `struct open_how`: flags, mode, resolve. */
+const OPEN_HOW_BYTES = 24
+const OPEN_HOW_RESOLVE_AT = 16
+const OPEN_ATTEMPTS = 100
+/** Node has no name for it. What is opened so can be neither read nor written, and no pipe or device notices. */
+export const O_PATH = 0o10000000
 
 /** Mounts an overlay that honours neither device nodes nor setuid files. */
 export function mountOverlay(target: string, layers: { lower: string; upper: string; work: string }): void {
@@ -83,26 +89,23 @@ export function peekEndedChild(): number | null {
   return result < 0 || pid === 0 ? null : pid
 }
 
-/** Opens `path` read-only as if `root` were `/`, so that no link inside can lead out. Null when absent. */
-export function openInRoot(root: string, path: string): number | null {
-  const how = Buffer.alloc(24)
-  how.writeBigUInt64LE(BigInt(O_CLOEXEC | 0o4000 /* O_NONBLOCK: a FIFO must not hold us */), 0)
-  how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS), 16)
-  const rootFd = openDirectory(root)
-  try {
+/**
+ * Opens `path` as if the directory `rootFd` were `/`, so that no link inside can lead out, nor into another file system
+ * that is mounted there. Throws errors with a code, as Node does.
+ */
+export function openInRoot(rootFd: number, path: string, flags: number, { links = true } = {}): number {
+  const how = Buffer.alloc(OPEN_HOW_BYTES)
+  how.writeBigUInt64LE(BigInt(flags | O_CLOEXEC), 0)
+  how.writeBigUInt64LE(BigInt(RESOLVE_INSIDE | (links ? 0 : RESOLVE_NO_SYMLINKS)), OPEN_HOW_RESOLVE_AT)
+  // A path of bytes that end where the string does: a NUL in it would end it earlier.
+  if (path.includes('\0')) throw syscallError('openat2', constants.errno.EINVAL)
+  for (let attempt = 1; ; attempt += 1) {
     const fd = Number(openat2Fn(SYS_OPENAT2, rootFd, path, how, how.length))
     if (fd >= 0) return fd
     const error = koffi.errno()
-    const absent: number[] = [constants.errno.ENOENT, constants.errno.ENOTDIR, constants.errno.ELOOP]
-    if (absent.includes(error)) return null
-    throw syscallError('openat2', error)
-  } finally {
-    closeSync(rootFd)
+    // Something on this host was renamed just then, and the kernel could not tell whether it matters.
+    if (error !== constants.errno.EAGAIN || attempt === OPEN_ATTEMPTS) throw syscallError('openat2', error)
   }
-}
-
-function openDirectory(path: string): number {
-  return openSync(path, fsConstants.O_RDONLY | fsConstants.O_DIRECTORY)
 }
 
 function check(call: string, result: unknown): void {

@@ -1,9 +1,8 @@
 // Turns an image's `User` ("app", "1000:1000", "app:staff", "") into numbers, from the image's own passwd
 // and group files. They are attacker input: read as if the image were `/`, and only to a bound.
 
-import { fstatSync, readSync } from 'node:fs'
 import { EngineError } from '../errors.ts'
-import { closeFd, openInRoot } from './syscalls.ts'
+import { readInTree } from './unit-tree.ts'
 
 export type User = { uid: number; gid: number; additionalGids: number[]; home: string }
 
@@ -42,17 +41,6 @@ function parseId(text: string, user: string): number {
 }
 
 function readTable(root: string, path: string): string[][] {
-  const fd = openInRoot(root, path)
-  if (fd === null) return []
-  try {
-    if (!fstatSync(fd).isFile()) return []
-    const buffer = Buffer.alloc(MAX_FILE_BYTES)
-    const bytes = readSync(fd, buffer, 0, MAX_FILE_BYTES, 0)
-    return buffer
-      .toString('utf8', 0, bytes)
-      .split('\n')
-      .map((line) => line.split(':'))
-  } finally {
-    closeFd(fd)
-  }
+  const content = readInTree(root, path, MAX_FILE_BYTES)?.toString('utf8') ?? ''
+  return content.split('\n').map((line) => line.split(':'))
 }

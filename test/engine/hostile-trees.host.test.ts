@@ -1,0 +1,101 @@
+// Units and images whose files lie in wait for the host: links where it mounts and writes, programs under the names of
+// ours. It reads and writes within their trees alone, and runs nothing of theirs outside their sandbox.
+
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { IsolationClass, MachineRef } from '../../src/engine/engine.ts'
+import { deriveImage } from '../support/derived-images.ts'
+import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
+import { createSuite } from './suite.ts'
+import { createForking } from './claims/forks.ts'
+
+let host: Awaited<ReturnType<typeof openHostEngine>>
+let canaries: string
+let hostileImage: string
+let imageWithoutRun: string
+const suite = createSuite(
+  async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
+  { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+)
+
+/** A program that leaves a mark in the tree it runs in, under each name that something of ours might have there. */
+const TROJANS = `
+for at in newroot/q newroot/q/berth q q/berth newroot/q/helper; do
+  mkdir -p ./$at
+  for name in busybox tar sh; do
+    printf '#!/usr/bin/bash\\nprintf x > /pwned\\n' > ./$at/$name
+    chmod 755 ./$at/$name
+  done
+done
+mkdir -p ./oldroot ./newroot/oldroot
+rm ./usr/bin/sh
+cp ./q/sh ./usr/bin/sh`
+
+beforeAll(async () => {
+  canaries = await mkdtemp('/var/tmp/berth-canaries-')
+  host = await openHostEngine()
+  await suite.open()
+  const derive = async (reference: string, script: string) =>
+    await deriveImage(host.engine(), [IMAGES_DIR, IMAGE], { reference, script })
+  hostileImage = await derive('berth.local/hostile:1', `${TROJANS}\nrm -rf run\nln -s /newroot/q run`)
+  // What an image has of a directory cannot be moved away: with this one, /run is the unit's own.
+  imageWithoutRun = await derive('berth.local/without-run:1', `${TROJANS}\nrm -rf run`)
+})
+afterEach(async () => {
+  expect(await readdir(canaries)).toEqual([])
+  await host.expectAsListed()
+})
+afterAll(async () => {
+  await suite.close()
+  await rm(canaries, { recursive: true })
+})
+
+const bootFiles = [
+  { path: '/srv/boot', content: Buffer.from('boot') },
+  { path: '/run/berth/boot', content: Buffer.from('boot') },
+]
+
+const bash = async (ref: MachineRef, script: string) =>
+  await suite.exec(ref, ['/usr/bin/bash', '-euc', script])
+
+describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation) => {
+  it('an image that puts its own programs where ours are mounted has them run by nobody', async () => {
+    const ref = await suite.running({ files: bootFiles }, { isolation, imageDigest: hostileImage })
+    expect(await bash(ref, 'cat /srv/boot; ls /')).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^boot(?!.*pwned)/s),
+    })
+    await suite.engine().writeFile(ref, '/root/file', Buffer.from('written'))
+    expect((await bash(ref, 'cat /root/file; ls /')).stdout).toMatch(/^written(?!.*pwned)/s)
+  })
+
+  it('a unit that plants links for its next start leads nothing of ours out of its tree, or to a program of its own', async () => {
+    const shapes = [
+      'mv /run /run.old; ln -s /newroot/q /run',
+      `mv /run /run.old; mkdir -p ${canaries} /oldroot${canaries}; ln -s /oldroot${canaries} /run`,
+      'mv /run /run.old; mkdir /run; ln -s /newroot/q/berth /run/berth',
+      `mv /run /run.old; ln -s ../../../../../..${canaries} /run; mkdir -p ${canaries}`,
+      `mv /etc /etc.old; mkdir -p ${canaries}; ln -s ${canaries} /etc`,
+    ]
+    const ref = await suite.running({}, { isolation, imageDigest: imageWithoutRun })
+    for (const [i, shape] of shapes.entries()) {
+      const now = { id: ref.id, generation: 1 + i }
+      expect(await bash(now, shape)).toMatchObject({ exitCode: 0, stderr: '' })
+      await suite.engine().stop(now, 0)
+      const next = await suite.start({ id: ref.id, generation: 2 + i }, { files: bootFiles })
+      expect((await bash(next, 'cat /srv/boot; ls /')).stdout).toMatch(/^boot(?!.*pwned)/s)
+      if (shape.includes('/run.old')) await bash(next, 'rm -rf /run; mv /run.old /run')
+    }
+  })
+
+  it('a copy of a unit that made a link of a name in its /etc is told who it is in its own tree', async () => {
+    const source = await suite.running({}, { isolation })
+    await bash(
+      source,
+      `mv /etc /moved; mkdir -p ${canaries}; ln -s ${canaries} /etc; ln -sf /pwned /moved/hostname`,
+    )
+    const copy = await createForking(suite).running(source, { hostname: 'copy' })
+    const { stdout } = await bash(copy, `cat ${canaries}/hostname; ls /`)
+    expect(stdout).toMatch(/^copy\n(?!.*pwned)/s)
+  })
+})
