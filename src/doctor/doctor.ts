@@ -2,6 +2,7 @@
 
 import type { Config } from '../config.ts'
 import { say } from '../lib/terminal.ts'
+import { boundsChecks } from './bounds.ts'
 import { type Check, type Finding, runCheck } from './check.ts'
 import { hostChecks, tenancyChecks } from './host.ts'
 import { isolationChecks } from './isolation.ts'
@@ -16,6 +17,7 @@ const sections: { title: string; checks: Check[] }[] = [
   { title: 'Isolation', checks: isolationChecks },
   { title: 'Network', checks: networkChecks },
   { title: 'Between tenants', checks: tenancyChecks },
+  { title: 'Bounds', checks: boundsChecks },
 ]
 
 const marks = { ok: ' ok ', warn: 'warn', fail: 'FAIL' } as const satisfies Record<Finding['state'], string>

@@ -1,13 +1,20 @@
 // Structured logs, one JSON line an event. Callers hand over fields they chose, never whole requests:
 // what a caller sends must not reach a log line.
 
+import { join } from 'node:path'
 import { pino, type Logger } from 'pino'
+import { openLogDestination } from './log-destination.ts'
 
 export type Log = Logger
 
 const MOST_FRAMES = 8
 const MOST_MESSAGE = 500
 const MOST_CAUSES = 3
+
+/** What all processes log, as JSON lines. */
+export function logPathOf(dataDir: string): string {
+  return join(dataDir, 'logs/berth.log')
+}
 
 /** A logger to standard error or another descriptor: standard output stays for what a person should read. */
 export function createLog(role: string, level: string, fd = 2): Log {
@@ -18,7 +25,7 @@ export function createLog(role: string, level: string, fd = 2): Log {
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { err: (error: unknown) => describeError(error) },
     },
-    pino.destination({ fd, sync: true }),
+    openLogDestination(fd),
   )
 }
 

@@ -3,8 +3,9 @@
 
 import { constants } from 'node:fs'
 import { copyFile, type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { MINUTE } from '../lib/clock.ts'
+import { logPathOf } from '../lib/log.ts'
 
 const LARGEST_BYTES = 16 * 1024 * 1024
 const CHECK_EVERY_MS = MINUTE / 2
@@ -12,10 +13,6 @@ const CHECK_EVERY_MS = MINUTE / 2
 const KEPT = ['1', '2', '3'] as const
 
 export type LogFile = { descriptor: number; close(): Promise<void> }
-
-export function logPathOf(dataDir: string): string {
-  return join(dataDir, 'logs/berth.log')
-}
 
 export async function openLogFile(dataDir: string): Promise<LogFile> {
   const path = logPathOf(dataDir)

@@ -7,7 +7,7 @@ import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Config, withoutSecrets } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
-import { createLog, type Log } from '../lib/log.ts'
+import { createLog, type Log, logPathOf } from '../lib/log.ts'
 import {
   certificateFileIn,
   type EngineReady,
@@ -21,7 +21,7 @@ import { type Credentials, credentialsPath, readCredentials, writeCredentials } 
 import { lockDataDirectory } from './data-directory-lock.ts'
 import { loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
 import { keepRunning, type Kept, type Part, type Running } from './keep-running.ts'
-import { logPathOf, openLogFile } from './log-file.ts'
+import { openLogFile } from './log-file.ts'
 import { caFileOf, prepareCertificate } from './certificates.ts'
 import { claimPorts } from '../doctor/ports.ts'
 import { postgresUrl, startPostgres } from './postgres.ts'

@@ -1,0 +1,60 @@
+// Which bounds of the service were met lately, and by which teams, as the log says (lib/bound-met.ts).
+
+import { open } from 'node:fs/promises'
+import type { Config } from '../config.ts'
+import { BOUND_MET } from '../lib/bound-met.ts'
+import { DAY } from '../lib/clock.ts'
+import { logPathOf } from '../lib/log.ts'
+import { type Check, type Finding, ok, warn } from './check.ts'
+
+/** Of the newest log file, from its end. */
+const READ_BYTES = 4 * 1024 * 1024
+const MOST_NAMED = 5
+
+export const boundsChecks: Check[] = [{ name: 'bounds met', run: boundsMetFinding }]
+
+async function boundsMetFinding({ dataDir }: Config): Promise<Finding> {
+  return boundsFinding(await endOf(logPathOf(dataDir)), new Date())
+}
+
+export function boundsFinding(log: string, now: Date): Finding {
+  const times = new Map<string, number>()
+  for (const line of log.split('\n')) {
+    const met = line.includes(BOUND_MET) ? boundIn(line) : null
+    if (met === null || now.getTime() - met.atMs > DAY) continue
+    times.set(met.what, (times.get(met.what) ?? 0) + met.times)
+  }
+  if (times.size === 0) return ok('none within a day')
+  const most = [...times].toSorted(([, a], [, b]) => b - a).slice(0, MOST_NAMED)
+  const named = most.map(([what, count]) => `${what} (${count} times)`).join(', ')
+  const more = times.size > most.length ? `, and ${times.size - most.length} more` : ''
+  return warn(
+    `within a day: ${named}${more}`,
+    'docs/operating.md says under "Bounds" what each means, and what to do where a team needs more.',
+  )
+}
+
+function boundIn(line: string): { what: string; times: number; atMs: number } | null {
+  try {
+    const { msg, bound, by, times, time } = JSON.parse(line) as Record<string, unknown>
+    if (msg !== BOUND_MET || typeof bound !== 'string') return null
+    const who = typeof by === 'string' ? ` by ${by}` : ''
+    return { what: `${bound}${who}`, times: Number(times), atMs: Date.parse(String(time)) }
+  } catch {
+    // The first line read may be the end of one.
+    return null
+  }
+}
+
+async function endOf(path: string): Promise<string> {
+  const file = await open(path).catch(() => null)
+  if (!file) return ''
+  try {
+    const { size } = await file.stat()
+    const start = Math.max(0, size - READ_BYTES)
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
