@@ -25,15 +25,21 @@ export function streamExec(
 ): EventStream {
   return eventStream(async (send) => {
     const frames = { stdout: outputFrames(), stderr: outputFrames() }
+    const sendRest = async () => {
+      for (const stream of ['stdout', 'stderr'] as const) {
+        for (const event of frames[stream].end()) await send({ event: stream, data: event })
+      }
+    }
     const { exitCode, timedOut, truncated } = await execInUnit(app, caller, id, request, {
       signal,
       onOutput: async ({ stream, data }) => {
         for (const event of frames[stream].push(data)) await send({ event: stream, data: event })
       },
+    }).catch(async (error: unknown) => {
+      await sendRest().catch(() => {})
+      throw error
     })
-    for (const stream of ['stdout', 'stderr'] as const) {
-      for (const event of frames[stream].end()) await send({ event: stream, data: event })
-    }
+    await sendRest()
     await send({ event: 'exit', data: { exitCode, timedOut, truncated } })
   })
 }

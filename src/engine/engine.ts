@@ -184,7 +184,9 @@ export interface Engine {
   /**
    * Runs a command in a running machine. `onOutput` gets output as it comes and is waited for, which is
    * how a slow reader holds the command back; aborting kills the command. A command that cannot be
-   * executed ends with 127 (not found) or 126 and says why on stderr, as a shell does.
+   * executed ends with 127 (not found) or 126 and says why on stderr, as a shell does. One that is killed because
+   * its machine is stopped, suspended or destroyed throws `run_ended`, after all output it had; one that dies of its
+   * machine's own end has exit code 137.
    */
   exec(
     ref: MachineRef,

@@ -9,6 +9,7 @@ export const engineErrorKinds = [
   'image_invalid', // unpacking refused it: too large, too many files, not an image
   'host_full', // the reserve of disk, memory or addresses is used up
   'not_running', // the machine has no running process
+  'run_ended', // it had, and was stopped or destroyed while a command ran, which was killed with it
   'frozen', // it has, but they stand still: thaw it first
   'run_lost', // this generation of the machine will never run: ask with a newer one
   'unknown_machine',

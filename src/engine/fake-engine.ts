@@ -106,9 +106,9 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
     if (machine.status.frozen) throw new EngineError('frozen', `The machine ${ref.id} is frozen.`)
     return machine
   }
-  const end = (machine: FakeMachine, change: Partial<MachineStatus>): void => {
+  const end = (machine: FakeMachine, change: Partial<MachineStatus>, { asked = false } = {}): void => {
     if (!machine.run) return
-    endRun(machine, change)
+    endRun(machine, change, { asked })
     for (const tell of watchers) tell(machine.status)
   }
   const exited = (code: number, oomKilled = false): Partial<MachineStatus> => ({
@@ -157,7 +157,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         if (ref.generation === generation && state === 'lost')
           throw new EngineError('run_lost', `The run of ${ref.id} is lost.`)
         if (ref.generation > generation) {
-          end(machine, exited(STOPPED_CODE))
+          end(machine, exited(STOPPED_CODE), { asked: true })
           startRun(machine, ref.generation, run, clock, (code) => end(machine, exited(code)))
         }
         return { resumed: machine.run?.resumed ?? false }
@@ -168,7 +168,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         const machine = find(ref.id)
         if (machine.status.generation !== ref.generation) return
         machine.memory = null
-        end(machine, exited(STOPPED_CODE))
+        end(machine, exited(STOPPED_CODE), { asked: true })
       }),
 
     suspend: async (ref) =>
@@ -177,7 +177,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         if (machine.status.generation !== ref.generation) return false
         if (canKeepMemory && machine.run) machine.memory = memoryOf(machine, ref.generation)
         const kept = machine.memory?.generation === ref.generation
-        end(machine, exited(kept ? KEPT_CODE : STOPPED_CODE))
+        end(machine, exited(kept ? KEPT_CODE : STOPPED_CODE), { asked: true })
         return kept
       }),
 
@@ -200,7 +200,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
       await faults.run(call('destroy', { id }), async () => {
         const machine = machines.get(id)
         machines.delete(id)
-        if (machine) endRun(machine, {})
+        if (machine) endRun(machine, {}, { asked: true })
       }),
 
     list: async () => await faults.run(call('list'), async () => snapshot()),
@@ -277,7 +277,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         for (const id of unwanted) {
           const machine = machines.get(id)
           machines.delete(id)
-          if (machine) endRun(machine, {})
+          if (machine) endRun(machine, {}, { asked: true })
         }
         const lost = snapshot().filter((status) => status.state === 'lost').length
         return { adopted: machines.size - lost, removed: unwanted.length, lost }

@@ -101,6 +101,30 @@ describe('exec', () => {
     await expect.poll(() => statusOfAudit(id, 'unit.exec')).toEqual([503])
   })
 
+  test('a command whose unit is stopped or destroyed meanwhile ends with the event error, and without a stream with 409 and its output', async () => {
+    for (const [method, end, state] of [
+      ['POST', '/stop', 'stopped'],
+      ['DELETE', '', 'destroyed'],
+    ] as const) {
+      const { id } = await makeUnit(service, team)
+      const cmd = ['sh', '-c', 'echo begun; sleep infinity']
+      const events = readEvents(await exec(id, { cmd }))
+      const plain = service.call<{ error: unknown }>('POST', `/v1/units/${id}/exec`, {
+        key: team.key,
+        body: { cmd },
+      })
+      expect((await events.next()).value).toMatchObject({ event: 'stdout', data: { data: 'begun\n' } })
+      const begun = () => service.engine.calls.filter((call) => call.operation === 'exec' && call.id === id)
+      await expect.poll(() => begun().length).toBe(2)
+      await service.call(method, `/v1/units/${id}${end}`, { key: team.key })
+      const error = { code: 'invalid_state', message: expect.stringContaining(`was ${state} while`) }
+      expect((await events.next()).value).toMatchObject({ event: 'error', data: { error } })
+      expect((await events.next()).done).toBe(true)
+      const output = { stdout: 'begun\n', stderr: '', truncated: false }
+      expect(await plain).toMatchObject({ status: 409, body: { error: { ...error, details: { output } } } })
+    }
+  })
+
   test('a command that prints nothing keeps its stream open with comments', async () => {
     const { id } = await makeUnit(service, team)
     const asking = exec(id, { cmd: ['sleep', '120'], timeoutMs: 200 * SECOND })

@@ -3,12 +3,19 @@
 
 import { StringDecoder } from 'node:string_decoder'
 import type { App } from '../../app.ts'
+import type { AppError } from '../../contract/errors.ts'
 import type { Exec, ExecResult } from '../../contract/exec.ts'
 import { limits } from '../../contract/limits.ts'
 import type { ExecOutput } from '../../engine/engine.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { isEngineError } from '../../engine/errors.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { notPossible } from './failures.ts'
+import { getRecord } from './get.ts'
 import { useUnit } from './in-use.ts'
 import { machineRef } from './machine.ts'
+
+type Output = Pick<ExecResult, 'stdout' | 'stderr' | 'truncated'>
 
 export type ExecOptions = {
   /**
@@ -34,16 +41,33 @@ export async function execInUnit(
     stdin: request.stdin === undefined ? null : Buffer.from(request.stdin),
     timeoutMs: request.timeoutMs,
   }
-  const { exitCode, timedOut } = await useUnit(app, caller, id, 'no command can run in it', (unit) =>
-    app.engine.exec(machineRef(unit), engineRequest, receive, signal),
-  )
-  return {
-    exitCode,
+  const soFar = () => ({
     stdout: collected.stdout.text(),
     stderr: collected.stderr.text(),
-    timedOut,
     truncated: collected.stdout.cut || collected.stderr.cut,
-  }
+  })
+  const exit = await useUnit(app, caller, id, 'no command can run in it', async (unit) => {
+    try {
+      return await app.engine.exec(machineRef(unit), engineRequest, receive, signal)
+    } catch (error) {
+      if (!isEngineError(error, 'run_ended')) throw error
+      throw endedMeanwhile(await getRecord(app, caller, id), onOutput ? null : soFar())
+    }
+  })
+  return { ...exit, ...soFar() }
+}
+
+/** Whoever streams has had the output already. */
+function endedMeanwhile(unit: UnitRecord, output: Output | null): AppError {
+  const message = `The unit ${whatHappened(unit)} while the command ran, which was killed with it.`
+  return notPossible(unit, message, output === null ? {} : { output })
+}
+
+function whatHappened({ state }: UnitRecord): string {
+  if (state === 'destroying' || state === 'destroyed') return 'was destroyed'
+  if (state === 'sleeping') return 'was put to sleep'
+  if (state === 'starting' || state === 'running') return 'was started anew'
+  return 'was stopped'
 }
 
 /** One stream's output up to the bound, as text. */

@@ -49,17 +49,16 @@ export function engineAway(error: unknown): unknown {
   return unavailable('The engine is restarting; try again in a moment.', ENGINE_BACK_S, error)
 }
 
-/** Spec 3: `{ lastExit }` once stopped, else what its machine does and what the host said. */
 export function notPossibleNow(unit: UnitRecord, what: string): AppError {
-  if (unit.state === 'stopped') {
-    const message = `The unit is stopped, so ${what}. ${wayBack(unit)}`
-    return invalidState(message, { lastExit: unit.lastExit })
-  }
-  return invalidState(`The unit is ${unit.state}, so ${what}.`, {
-    machineState: unit.state,
-    lastExit: unit.lastExit,
-    providerSaid: unit.error,
-  })
+  const way = unit.state === 'stopped' ? ` ${wayBack(unit)}` : ''
+  return notPossible(unit, `The unit is ${unit.state}, so ${what}.${way}`)
+}
+
+/** Spec 3: `{ lastExit }` once stopped, else what its machine does and what the host said. */
+export function notPossible(unit: UnitRecord, message: string, more: object = {}): AppError {
+  const { state, lastExit, error } = unit
+  const machine = state === 'stopped' ? { lastExit } : { machineState: state, lastExit, providerSaid: error }
+  return invalidState(message, { ...machine, ...more })
 }
 
 /** What it takes to have it running again (spec 3). */

@@ -39,7 +39,7 @@ async function probe(
     const { exitCode, timedOut } = await app.engine.exec(machineRef(unit), request, () => {})
     return exitCode === 0 && !timedOut ? 'passed' : 'failed'
   } catch (error) {
-    if (isEngineError(error, 'not_running')) return 'ended'
+    if (isEngineError(error, 'not_running') || isEngineError(error, 'run_ended')) return 'ended'
     throw error
   }
 }

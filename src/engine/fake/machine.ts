@@ -4,7 +4,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { ExecExit, ExecOutput, ExecRequest, ImageConfig } from '../engine.ts'
 import type { LogLine, LogQuery, MachineSpec, MachineStatus, RunSpec } from '../engine.ts'
-import { EngineError } from '../errors.ts'
+import { EngineError, isEngineError } from '../errors.ts'
 import { untilAborted } from './faults.ts'
 import { type FakeMemory, useMemory } from './memory.ts'
 import { type FakeProcess, knowsProgram, runProgram } from './programs.ts'
@@ -95,9 +95,13 @@ export function setFrozen(machine: FakeMachine, frozen: boolean): void {
   wake(machine)
 }
 
-/** Ends the run and whatever was executed in it. */
-export function endRun(machine: FakeMachine, change: Partial<MachineStatus>): void {
-  machine.run?.killed.abort(new Error('the run ended'))
+/** Ends the run and whatever was executed in it. `asked`: somebody wanted it, it did not end by itself. */
+export function endRun(
+  machine: FakeMachine,
+  change: Partial<MachineStatus>,
+  { asked }: { asked: boolean },
+): void {
+  machine.run?.killed.abort(asked ? runEnded() : new Error('the run ended'))
   machine.run = null
   machine.status = { ...machine.status, frozen: false, ...change }
   wake(machine)
@@ -130,6 +134,7 @@ export async function execInRun(
     gone.throwIfAborted()
     if (!killed.aborted) throw error
     const timedOut = timeout.signal.aborted
+    if (!timedOut && isEngineError(killed.reason, 'run_ended')) throw killed.reason
     return { exitCode: timedOut ? TIMED_OUT_CODE : KILLED_CODE, timedOut }
   } finally {
     done.abort()
@@ -160,6 +165,10 @@ export async function* followLog(machine: FakeMachine, after: string | null, gon
 
 export function notRunning(id: string): EngineError {
   return new EngineError('not_running', `The machine ${id} is not running.`)
+}
+
+function runEnded(): EngineError {
+  return new EngineError('run_ended', 'The machine was ended while the command ran.')
 }
 
 function commandOf(image: ImageConfig, run: RunSpec): string[] {

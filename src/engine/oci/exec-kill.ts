@@ -30,7 +30,7 @@ export async function killInsideGvisor(
   const described = execProcess(main, [HELPER, 'sh', '-c', SCRIPT, 'kill', marker], { asRoot: true })
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
   try {
-    const asked = execArgs(runtime, container, files, null)
+    const asked = execArgs(runtime, container, files)
     const timeoutMs = Math.min(KILL_TIMEOUT_MS, runtime.deadlineMs)
     return !(await run(runtime.binary, asked, { timeoutMs })).timedOut
   } finally {

@@ -1,12 +1,13 @@
 // Starts one exec with its runtime and follows it to its outcome. runc passes our pipes on and leaves, so that
-// the command becomes our child; runsc stays until the command ends.
+// the command becomes our child; runsc stays until the command ends, and has a pipe of its own for what it says
+// itself: no word of a command is ever taken for the runtime's, nor the other way about.
 
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { killProcessGroup, SAFE_PATH } from '../../lib/process.ts'
 import { waitForChild } from './children.ts'
-import { drain, feed, type OnOutput, openReader, pump } from './exec-pipes.ts'
+import { drain, feed, type OnOutput, openReader, type Pump, pump } from './exec-pipes.ts'
 import type { RunPaths } from './paths.ts'
 import { execArgs, type Runtime } from './runtime.ts'
 import { closeFd, createPipe } from './syscalls.ts'
@@ -24,7 +25,7 @@ export type Launch = {
   kill: () => Promise<void>
 }
 
-/** `exitCode` null: it ended, and nobody can say how. */
+/** `exitCode` null: it ended with its machine, or nobody can say how. */
 export type Outcome =
   | { kind: 'ended'; exitCode: number | null }
   | { kind: 'not-started'; complaint: string }
@@ -42,12 +43,18 @@ export type Attempt = {
 }
 
 const NOT_EXECUTABLE = 126
+/** What runsc ends with when it cannot follow the command to its end; a command may end with it too. */
+const RUNSC_FAILED = 128
 const MAX_COMPLAINT = 4096
+/** Where runsc finds the pipe for the command's stderr. */
+const COMMAND_STDERR_FD = 3
 
 type Following = Launch & {
   launched: Promise<number>
   stdout: Socket
   stderr: Socket
+  /** What the runtime says of itself: the command's stderr as well, where the runtime leaves before it runs. */
+  complaints: Socket
   isCancelled: () => boolean
   onReaderFailed: (error: unknown) => void
 }
@@ -55,13 +62,19 @@ type Following = Launch & {
 export function launchExec(launch: Launch): Attempt {
   const { runtime, paths, files, cgroupChild } = launch
   const [stdout, stderr] = [createPipe(), createPipe()]
+  const complaints = runtime.execDetaches ? null : createPipe()
   const stdin = launch.stdin === null ? null : createPipe()
-  const launcher = spawn(runtime.binary, execArgs(runtime, paths.container, files, cgroupChild), {
+  const args = execArgs(runtime, paths.container, files, {
+    cgroupChild,
+    stderrFd: complaints && COMMAND_STDERR_FD,
+  })
+  const outputs = [stdout, ...(complaints ? [complaints] : []), stderr].map(({ writeEnd }) => writeEnd)
+  const launcher = spawn(runtime.binary, args, {
     env: { PATH: SAFE_PATH },
-    stdio: [stdin?.readEnd ?? 'ignore', stdout.writeEnd, stderr.writeEnd],
+    stdio: [stdin?.readEnd ?? 'ignore', ...outputs],
     detached: true,
   })
-  for (const fd of [stdout.writeEnd, stderr.writeEnd, ...(stdin ? [stdin.readEnd] : [])]) closeFd(fd)
+  for (const fd of [...outputs, ...(stdin ? [stdin.readEnd] : [])]) closeFd(fd)
   if (stdin && launch.stdin) feed(stdin.writeEnd, launch.stdin)
   const launched = new Promise<number>((resolve, reject) => {
     launcher.once('error', reject)
@@ -72,7 +85,12 @@ export function launchExec(launch: Launch): Attempt {
   const letGo = Promise.withResolvers<Outcome>()
   const readerFailed = Promise.withResolvers<never>()
   readerFailed.promise.catch(() => {})
-  const readers = { stdout: openReader(stdout.readEnd), stderr: openReader(stderr.readEnd) }
+  const commandStderr = openReader(stderr.readEnd)
+  const readers = {
+    stdout: openReader(stdout.readEnd),
+    stderr: commandStderr,
+    complaints: complaints ? openReader(complaints.readEnd) : commandStderr,
+  }
   const follow = runtime.execDetaches ? followDetached : followAttached
   const followed = follow({
     ...launch,
@@ -102,7 +120,7 @@ async function followDetached(exec: Following): Promise<Outcome> {
   const launchCode = await exec.launched
   const pid = readPid(exec.files.pidFile)
   if (launchCode !== 0 || pid === null) {
-    return { kind: 'not-started', complaint: await readComplaint(exec.stderr) }
+    return { kind: 'not-started', complaint: await readComplaint(exec.complaints) }
   }
   if (exec.isCancelled()) await exec.kill()
   const pumps = [pump('stdout', exec.stdout, exec.onOutput), pump('stderr', exec.stderr, exec.onOutput)]
@@ -113,25 +131,29 @@ async function followDetached(exec: Following): Promise<Outcome> {
 }
 
 async function followAttached(exec: Following): Promise<Outcome> {
-  let complaint = ''
-  const started = () => existsSync(exec.files.pidFile)
-  const onError: OnOutput = async (output) => {
-    // Before the command runs, only the runtime itself can have said something.
-    if (complaint.length < MAX_COMPLAINT && !started()) complaint += output.data.toString('utf8')
-    else await exec.onOutput(output)
-  }
-  const pumps = [pump('stdout', exec.stdout, exec.onOutput), pump('stderr', exec.stderr, onError)]
+  const pumps = [pump('stdout', exec.stdout, exec.onOutput), pump('stderr', exec.stderr, exec.onOutput)]
   for (const one of pumps) one.ended.catch(exec.onReaderFailed)
+  const complaints = complaintsIn(exec.complaints)
   const exitCode = await exec.launched
-  await drain(pumps)
-  return started() ? { kind: 'ended', exitCode } : { kind: 'not-started', complaint }
+  await drain([...pumps, complaints.pump])
+  const complaint = complaints.soFar()
+  if (!existsSync(exec.files.pidFile)) return { kind: 'not-started', complaint }
+  const isLost = exitCode === RUNSC_FAILED && complaint !== ''
+  return { kind: 'ended', exitCode: isLost ? null : exitCode }
 }
 
 async function readComplaint(stderr: Socket): Promise<string> {
+  const complaints = complaintsIn(stderr)
+  await drain([complaints.pump])
+  return complaints.soFar()
+}
+
+function complaintsIn(stderr: Socket): { pump: Pump; soFar: () => string } {
   let complaint = ''
-  const collect: OnOutput = ({ data }) => void (complaint += data.toString('utf8'))
-  await drain([pump('stderr', stderr, collect)])
-  return complaint.slice(0, MAX_COMPLAINT)
+  const collect: OnOutput = ({ data }) => {
+    complaint = (complaint + data.toString('utf8')).slice(0, MAX_COMPLAINT)
+  }
+  return { pump: pump('stderr', stderr, collect), soFar: () => complaint }
 }
 
 function readPid(path: string): number | null {

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import type { ExecExit, ExecRequest, MachineRef, MachineStatus } from '../engine.ts'
 import { EngineError, isEngineError } from '../errors.ts'
 import { execProcess, type OciConfig, type Process } from './bundle.ts'
-import { createChild, killAll, listChildren, processesIn, removeChild } from './cgroups.ts'
+import { createChild, killAll, listChildren, removeChild } from './cgroups.ts'
 import { killInsideGvisor } from './exec-kill.ts'
 import { type Attempt, type ExecFiles, launchExec } from './exec-launch.ts'
 import type { OnOutput } from './exec-pipes.ts'
@@ -22,10 +22,6 @@ const TIMED_OUT_CODE = 124
 const KILLED_CODE = 137
 const NOT_FOUND = 127
 const NOT_EXECUTABLE = 126
-/** What runsc ends with when its sandbox is gone; a command may end with it too. */
-const RUNSC_FAILED = 128
-const GONE_ROUNDS = 20
-const GONE_PAUSE_MS = 50
 /** How long a command may find its machine held each time it is tried, by forks that follow each other. */
 const HELD_TIMEOUT_MS = 10_000
 /** How long what was killed may take to end before the call ends without it. */
@@ -76,7 +72,7 @@ async function execNow(
   const kill = () => killExec(host, machine, paths, name)
   try {
     const attempt = launchExec({ runtime, paths, files, cgroupChild, stdin: request.stdin, onOutput, kill })
-    return await untilEnd(host, ref, attempt, { request, onOutput, kill, signal })
+    return await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
   } finally {
     await removeFiles(files)
     if (cgroupChild) removeChild(host.cgroups, paths.container, name)
@@ -137,13 +133,14 @@ function filesOf(paths: RunPaths, name: string): ExecFiles {
 }
 
 type Call = {
+  ref: MachineRef
   request: ExecRequest
   onOutput: OnOutput
   kill: () => Promise<void>
   signal: AbortSignal | undefined
 }
 
-async function untilEnd(host: Host, ref: MachineRef, attempt: Attempt, call: Call): Promise<ExecExit> {
+async function untilEnd(host: Host, machine: Machine, attempt: Attempt, call: Call): Promise<ExecExit> {
   let timedOut = false
   const timers: NodeJS.Timeout[] = []
   const after = (ms: number, work: () => void) => void timers.push(setTimeout(work, ms))
@@ -160,7 +157,7 @@ async function untilEnd(host: Host, ref: MachineRef, attempt: Attempt, call: Cal
     })
   }
   const onRunEnded = ({ id }: MachineStatus) => {
-    if (id === ref.id) after(LET_GO_AFTER_MS, attempt.letGo)
+    if (id === call.ref.id) after(LET_GO_AFTER_MS, attempt.letGo)
   }
   after(call.request.timeoutMs, () => {
     timedOut = true
@@ -173,10 +170,15 @@ async function untilEnd(host: Host, ref: MachineRef, attempt: Attempt, call: Cal
   try {
     const outcome = await attempt.outcome
     if (timedOut) return { exitCode: TIMED_OUT_CODE, timedOut }
-    if (outcome.kind === 'not-started') return await reportNotStarted(call, outcome.complaint)
-    const exitCode = outcome.kind === 'ended' ? outcome.exitCode : null
-    if (exitCode === null || (exitCode === RUNSC_FAILED && (await isGone(host, ref)))) {
-      return { exitCode: KILLED_CODE, timedOut }
+    const isRunEnding = machine.ending || machine.record.generation !== call.ref.generation
+    const hasEnded = isRunEnding || machine.record.state !== 'running'
+    if (outcome.kind === 'not-started') {
+      if (hasEnded) throw new EngineError('not_running', 'The machine is being ended.')
+      return await reportNotStarted(call, outcome.complaint)
+    }
+    const exitCode = outcome.kind === 'ended' ? (outcome.exitCode ?? KILLED_CODE) : KILLED_CODE
+    if (exitCode === KILLED_CODE && isRunEnding) {
+      throw new EngineError('run_ended', 'The machine was ended while the command ran.')
     }
     return { exitCode, timedOut }
   } finally {
@@ -195,16 +197,6 @@ async function reportNotStarted({ request, onOutput }: Call, complaint: string):
   const why = denied ? 'cannot be executed' : 'command not found'
   await onOutput({ stream: 'stderr', data: Buffer.from(`${command.slice(0, 200)}: ${why}\n`) })
   return { exitCode: denied ? NOT_EXECUTABLE : NOT_FOUND, timedOut: false }
-}
-
-/** Its client is told before the last process of a sandbox has ended. */
-async function isGone(host: Host, { id, generation }: MachineRef): Promise<boolean> {
-  const { container } = host.paths.run(id, generation)
-  for (let round = 0; round < GONE_ROUNDS; round += 1) {
-    if (processesIn(host.cgroups, container).length === 0) return true
-    await host.clock.sleep(GONE_PAUSE_MS)
-  }
-  return false
 }
 
 /** A group of the exec's own below the machine's, so that exactly its processes can be killed. */

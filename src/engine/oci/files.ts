@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import type { MachineRef, WrittenFile } from '../engine.ts'
-import { EngineError } from '../errors.ts'
+import { EngineError, isEngineError } from '../errors.ts'
 import { machinePath } from '../machine-path.ts'
 import { HELPER } from './bundle.ts'
 import { execInMachine } from './exec.ts'
@@ -102,7 +102,11 @@ async function runHelper(
   }
   const machine = getRunning(host, ref)
   const request = { argv: [HELPER, 'sh', '-c', script, 'file', ...args], stdin, timeoutMs: FILE_TIMEOUT_MS }
-  const { exitCode, timedOut } = await execInMachine(host, ref, request, collect, undefined, { asRoot: true })
+  const { exitCode, timedOut } = await execInMachine(host, ref, request, collect, undefined, {
+    asRoot: true,
+  }).catch((error: unknown) => {
+    throw isEngineError(error, 'run_ended') ? endedMeanwhile() : error
+  })
   if (timedOut)
     throw new EngineError('not_a_file', 'The path did not answer in time: it is not a regular file.')
   if (exitCode === 0) return { stdout: Buffer.concat(chunks) }
@@ -112,9 +116,13 @@ async function runHelper(
   const known = refusals.find((words) => complaint.includes(words))
   // A helper that fails without a word may have gone down with its machine, of which nobody has told yet.
   if (known === undefined && (await endedWithin(host, machine, MACHINE_ENDS_WITHIN_MS)))
-    throw new EngineError('not_running', 'The machine ended meanwhile.')
+    throw endedMeanwhile()
   const why = known ?? 'the file could not be read or written there'
   throw new EngineError('file_refused', `The machine refused it: ${why}.`)
+}
+
+function endedMeanwhile(): EngineError {
+  return new EngineError('not_running', 'The machine ended meanwhile.')
 }
 
 /** The helper's last words, without the names of its temporary files. */

@@ -22,16 +22,25 @@ it('gVisor opens no file, socket or pipe of the host, has no raw sockets, and ke
     '--cpu-num-from-quota=true',
   ]
   expect(runtime.globalArgs).toEqual(globalArgs)
-  const exec = ['exec', '--process', '/process', '--pid-file', '/pid', 'unit_1-1']
-  expect(execArgs(runtime, 'unit_1-1', files, null)).toEqual([...globalArgs, ...exec])
+  const exec = ['exec', '--process', '/process', '--pid-file', '/pid']
+  const stderr = ['--pass-fd', '3:2']
+  expect(execArgs(runtime, 'unit_1-1', files)).toEqual([...globalArgs, ...exec, 'unit_1-1'])
+  expect(execArgs(runtime, 'unit_1-1', files, { stderrFd: 3 })).toEqual([
+    ...globalArgs,
+    ...exec,
+    ...stderr,
+    'unit_1-1',
+  ])
 })
 
 it('runc is told where its state lies, and the group of a command', () => {
   const runtime = runcRuntime('/root', '1', runtimeDefaults)
   expect(runtime.globalArgs).toEqual(['--root', '/root'])
   const exec = ['exec', '--detach', '--process', '/process', '--pid-file', '/pid']
-  expect(execArgs(runtime, 'unit_1-1', files, 'exec-1')).toEqual([
+  expect(execArgs(runtime, 'unit_1-1', files, { cgroupChild: 'exec-1' })).toEqual([
     ...runtime.globalArgs,
+    '--log',
+    '/dev/null',
     ...exec,
     '--cgroup',
     'exec-1',

@@ -200,15 +200,23 @@ export async function listContainers(rootOf: (name: string) => string): Promise<
   return [...new Set(lists.flat().map((name) => name.replace(/^runsc-|_sandbox:.*$|\.sock$/g, '')))]
 }
 
-/** Arguments of an exec whose process is described in a file; `pidFile` appears once it runs. */
+/**
+ * Arguments of an exec whose process is described in a file; `pidFile` appears once it runs. `stderrFd`: the runtime's
+ * descriptor that gVisor gives the command as its stderr, so that its own stderr carries its own words alone. runc
+ * has nothing to say once it could begin; warnings that it logs before would look like the command's.
+ */
 export function execArgs(
   runtime: Runtime,
   container: string,
   files: { processFile: string; pidFile: string },
-  cgroupChild: string | null,
+  { cgroupChild = null, stderrFd = null }: { cgroupChild?: string | null; stderrFd?: number | null } = {},
 ): string[] {
   const common = ['--process', files.processFile, '--pid-file', files.pidFile]
-  if (runtime.class === 'gvisor') return [...runtime.globalArgs, 'exec', ...common, container]
+  if (runtime.class === 'gvisor') {
+    const stderr = stderrFd === null ? [] : ['--pass-fd', `${stderrFd}:2`]
+    return [...runtime.globalArgs, 'exec', ...common, ...stderr, container]
+  }
   const cgroup = cgroupChild === null ? [] : ['--cgroup', cgroupChild]
-  return [...runtime.globalArgs, 'exec', '--detach', ...common, ...cgroup, container]
+  const quiet = ['--log', '/dev/null']
+  return [...runtime.globalArgs, ...quiet, 'exec', '--detach', ...common, ...cgroup, container]
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Suite } from '../suite.ts'
+import { kindOf, type Suite } from '../suite.ts'
 
 const MB = 1024 * 1024
 
@@ -139,13 +139,33 @@ export function execClaims(suite: Suite): void {
     expect(performance.now() - started).toBeLessThan(6000)
   })
 
-  test('commands end when their machine is stopped', async () => {
-    const ref = await suite.running()
-    const call = suite.sh(ref, 'echo begun; sleep 60', { timeoutMs: 60_000 })
-    await new Promise((resolve) => setTimeout(resolve, 500))
-    await suite.engine().stop(ref, 1000)
-    const result = await call
-    expect(result.exitCode).not.toBe(0)
-    expect(result.stdout).toBe('begun\n')
+  test('what a command says on stderr is there in each of many calls, however short it is', async () => {
+    const calls = Number(process.env['BERTH_TEST_EXECS'] ?? (suite.options.small ? 20 : 120))
+    let left = calls
+    const script = 'echo out; echo err >&2; exit 7'
+    const callers = Array.from({ length: 6 }, async () => {
+      while (left-- > 0) {
+        const { exitCode, stdout, stderr } = await suite.sh(machine(), script)
+        expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 7, stdout: 'out\n', stderr: 'err\n' })
+      }
+    })
+    await Promise.all(callers)
+  }, 600_000)
+
+  test('a command that its machine is stopped or destroyed under is told as such, and its output is kept', async () => {
+    for (const end of ['stop', 'destroy'] as const) {
+      const ref = await suite.running()
+      const begun = Promise.withResolvers<void>()
+      const said = { stdout: '', stderr: '' }
+      const argv = ['sh', '-c', 'echo begun; sleep 60']
+      const call = suite.engine().exec(ref, { argv, stdin: null, timeoutMs: 60_000 }, ({ stream, data }) => {
+        said[stream] += data.toString()
+        begun.resolve()
+      })
+      const kind = kindOf(call)
+      await begun.promise
+      await (end === 'stop' ? suite.engine().stop(ref, 1000) : suite.engine().destroy(ref.id))
+      expect([end, await kind, said]).toEqual([end, 'run_ended', { stdout: 'begun\n', stderr: '' }])
+    }
   })
 }

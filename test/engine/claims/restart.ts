@@ -18,7 +18,9 @@ export function restartClaims(suite: Suite): void {
     expect(await suite.status(stopped.id)).toMatchObject({ state: 'exited' })
     expect(await suite.status(created.id)).toMatchObject({ state: 'created' })
     expect(await suite.sh(ref, 'echo adopted')).toMatchObject({ stdout: 'adopted\n' })
-    await suite.engine().writeFile(ref, '/tmp/end', Buffer.from(''))
+    await suite.engine().writeFile(ref, '/tmp/written', Buffer.from('by the new engine'))
+    // What ends the machine may go down with it.
+    await suite.sh(ref, 'test -f /tmp/written && : > /tmp/end')
     expect(await suite.exitOf(ref)).toMatchObject({ code: 21, oomKilled: false })
     const after = await eventually(async () => {
       const lines = await suite
