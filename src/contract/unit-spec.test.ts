@@ -241,6 +241,7 @@ describe('what no machine can take', () => {
     [{ volume: { mount: '/' } }, 'spec.volume.mount'],
     [{ volume: { mount: '/proc' } }, 'spec.volume.mount'],
     [{ volume: { mount: '/etc' } }, 'spec.volume.mount'],
+    [{ volume: { mount: '/run' } }, 'spec.volume.mount'],
     [{ volume: { mount: '/sys/fs' } }, 'spec.volume.mount'],
     [{ volume: { mount: '/data/../proc' } }, 'spec.volume.mount'],
     [{ volume: { mount: 'data' } }, 'spec.volume.mount'],

@@ -30,12 +30,13 @@ const argvSchema = z
   .array(text(limits.argvItemLength))
   .max(limits.argvItems, `must have at most ${limits.argvItems} items`)
 
-// The kernel's own trees stay the kernel's, ours ours; /etc as a whole holds what the engine puts there.
+// The kernel's own trees stay the kernel's, ours ours; /etc as a whole holds what the engine puts there, /run
+// what is ours.
 const reservedTrees = ['/proc', '/sys', '/dev', '/run/berth']
 
 function isMountable(mount: string): boolean {
   const inTree = reservedTrees.some((tree) => mount === tree || mount.startsWith(`${tree}/`))
-  return !inTree && mount !== '/etc'
+  return !inTree && mount !== '/etc' && mount !== '/run'
 }
 
 const volumeSchema = strict({
@@ -43,7 +44,7 @@ const volumeSchema = strict({
     .refine(isPlainPath, {
       error: 'must be an absolute path without "." , ".." or empty parts, such as "/data"',
     })
-    .refine(isMountable, { error: `must not be /etc, or lie in ${reservedTrees.join(', ')}` }),
+    .refine(isMountable, { error: `must not be /etc or /run, or lie in ${reservedTrees.join(', ')}` }),
   gb: z.int().min(limits.volumeGb.min).max(limits.volumeGb.max).default(limits.volumeGb.default),
 })
 

@@ -88,6 +88,23 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation)
     }
   })
 
+  it('a volume lies where the links of its unit lead, and not over the devices', async () => {
+    const volume = { mount: '/a/dev', gb: 1 }
+    const ref = await suite.running({}, { isolation, volume })
+    await bash(ref, 'ln -s /proc/sys/kernel/core_pattern /a/dev/null; mv /a /a.old; ln -s ../../srv /a')
+    await suite.engine().stop(ref, 0)
+    const next = await suite.start({ id: ref.id, generation: 2 })
+    expect(await bash(next, 'readlink /srv/dev/null; rm /a; ln -s / /a')).toMatchObject({
+      stdout: '/proc/sys/kernel/core_pattern\n',
+      stderr: '',
+    })
+    await suite.engine().stop(next, 0)
+    await expect(suite.start({ id: ref.id, generation: 3 })).rejects.toMatchObject({
+      kind: 'start_failed',
+      publicMessage: expect.stringMatching(/^Nothing can be mounted at \/a\/dev: a link/),
+    })
+  })
+
   it('a copy of a unit that made a link of a name in its /etc is told who it is in its own tree', async () => {
     const source = await suite.running({}, { isolation })
     await bash(

@@ -42,7 +42,7 @@ function input(
     image: { ...image, ...changes.image },
     user: { uid: changes.uid ?? 0, gid: 0, additionalGids: [], home: '/root' },
     rootfs: '/rootfs',
-    tmpDir: null,
+    mountPoints: { helper: '/run/berth', volume: '/data', tmp: null },
     helperDir: '/helper',
     forkGeneration: null,
     volumeDir: '/volume',
@@ -92,17 +92,16 @@ it('the environment is defaults, then the image, then the caller, and malformed 
   ])
 })
 
-it('the root’s own /tmp is mounted where it must be, before a volume, which may take its place', () => {
-  const mountsOf = (mount: string) => {
-    const given = { ...input(), tmpDir: '/rootfs/tmp' }
-    given.spec = { ...given.spec, volume: { mount, gb: 1 } }
-    const mounts = buildConfig(given)['mounts'] as { destination: string; source: string }[]
-    return mounts.map(({ destination, source }) => `${source} ${destination}`)
-  }
-  const below = mountsOf('/tmp/data')
-  expect(below.indexOf('/rootfs/tmp /tmp')).toBeGreaterThan(0)
-  expect(below.indexOf('/volume /tmp/data')).toBeGreaterThan(below.indexOf('/rootfs/tmp /tmp'))
-  expect(mountsOf('/tmp').filter((mount) => mount.endsWith(' /tmp'))).toEqual(['/volume /tmp'])
+it('what is bound lies where the machine’s own links led, the volume over all else', () => {
+  const given = { ...input(), forkGeneration: '/generation' }
+  given.mountPoints = { helper: '/var/run/berth', volume: '/tmp/data', tmp: '/rootfs/tmp' }
+  const mounts = buildConfig(given)['mounts'] as { destination: string; source: string }[]
+  expect(mounts.slice(-4).map(({ destination, source }) => `${source} ${destination}`)).toEqual([
+    '/rootfs/tmp /tmp',
+    '/helper /var/run/berth',
+    '/generation /var/run/berth/fork-generation',
+    '/volume /tmp/data',
+  ])
   const without = buildConfig(input())['mounts'] as { destination: string }[]
   expect(without.map(({ destination }) => destination)).not.toContain('/tmp')
 })

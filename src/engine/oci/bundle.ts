@@ -3,6 +3,7 @@
 
 import type { ImageConfig, MachineSpec, RunSpec } from '../engine.ts'
 import { EngineError } from '../errors.ts'
+import { HELPER_DIR, type MountPoints } from './mount-points.ts'
 import type { Seccomp } from './seccomp.ts'
 import { UNIT_PTYS } from './shared-counters.ts'
 import type { User } from './user.ts'
@@ -13,8 +14,7 @@ export type BundleInput = {
   image: ImageConfig
   user: User
   rootfs: string
-  /** The root's own /tmp, where it must be mounted to be kept (tmp.ts). */
-  tmpDir: string | null
+  mountPoints: MountPoints
   helperDir: string
   /** The file that says how many forks lie before the machine, where that is not the shared directory's own. */
   forkGeneration: string | null
@@ -42,11 +42,9 @@ export const CAPABILITIES = [
   'CAP_SYS_CHROOT',
 ] as const
 
-/** Where the static helper is seen inside a machine. */
-export const HELPER_DIR = '/run/berth'
 export const HELPER = `${HELPER_DIR}/busybox`
-/** Where a machine reads how many forks lie between it and its first ancestor. */
-const FORK_GENERATION = `${HELPER_DIR}/fork-generation`
+/** Where a machine reads, beside the helper, how many forks lie between it and its first ancestor. */
+const FORK_GENERATION = 'fork-generation'
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const MB = 1024 * 1024
@@ -175,6 +173,9 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
     source,
     options,
   })
+  const bind = (destination: string, source: string, access: 'ro' | 'rw') =>
+    mount(destination, 'bind', source, ['bind', access, 'nosuid', 'nodev'])
+  const { helper, volume, tmp } = input.mountPoints
   return [
     mount('/proc', 'proc', 'proc', ['nosuid', 'noexec', 'nodev']),
     mount('/dev', 'tmpfs', 'tmpfs', ['nosuid', 'strictatime', 'mode=755', 'size=65536k']),
@@ -194,16 +195,12 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
     // Language runtimes read their limits here.
     ...(native ? [mount('/sys/fs/cgroup', 'cgroup', 'cgroup', ['nosuid', 'noexec', 'nodev', 'ro'])] : []),
     // Before the volume, which may lie below it.
-    ...(input.tmpDir !== null && input.spec.volume?.mount !== '/tmp'
-      ? [mount('/tmp', 'bind', input.tmpDir, ['bind', 'rw', 'nosuid', 'nodev'])]
-      : []),
-    mount(HELPER_DIR, 'bind', input.helperDir, ['bind', 'ro', 'nosuid', 'nodev']),
-    ...(input.forkGeneration !== null
-      ? [mount(FORK_GENERATION, 'bind', input.forkGeneration, ['bind', 'ro', 'nosuid', 'nodev'])]
-      : []),
-    ...(input.volumeDir !== null && input.spec.volume
-      ? [mount(input.spec.volume.mount, 'bind', input.volumeDir, ['bind', 'rw', 'nosuid', 'nodev'])]
-      : []),
+    ...(tmp === null ? [] : [bind('/tmp', tmp, 'rw')]),
+    bind(helper, input.helperDir, 'ro'),
+    ...(input.forkGeneration === null
+      ? []
+      : [bind(`${helper}/${FORK_GENERATION}`, input.forkGeneration, 'ro')]),
+    ...(input.volumeDir === null || volume === null ? [] : [bind(volume, input.volumeDir, 'rw')]),
   ]
 }
 

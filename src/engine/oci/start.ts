@@ -21,6 +21,7 @@ import type { StoredImage } from './images/store.ts'
 import { currentLogFile } from './logs.ts'
 import { forgetMemory, takeMemory } from './memory.ts'
 import { startMonitor } from './monitor.ts'
+import { prepareMountPoints } from './mount-points.ts'
 import type { RunPaths } from './paths.ts'
 import { saveRecord } from './record.ts'
 import { removeRemains, takeBack, untilClean } from './remains.ts'
@@ -29,7 +30,6 @@ import { criuErrors, type Runtime, startContainer } from './runtime.ts'
 import { explainStartFailure } from './start-failure.ts'
 import { endRun } from './stop.ts'
 import { detachMount, mountOverlay } from './syscalls.ts'
-import { prepareTmp } from './tmp.ts'
 import { resolveUser } from './user.ts'
 
 type Launch = {
@@ -166,7 +166,7 @@ async function makeRoot(host: Host, launched: Launch, networkNamespace: string):
       image: image.image.config,
       user: resolveUser(image.rootfs, image.image.config.user),
       rootfs: paths.rootfs,
-      tmpDir: spec.isolation === 'gvisor' ? await prepareTmp(paths.rootfs) : null,
+      mountPoints: await prepareMountPoints(paths.rootfs, spec),
       helperDir: host.paths.helper,
       forkGeneration: await prepareForkGeneration(machine.record, paths),
       volumeDir: spec.volume ? disk.volume : null,
