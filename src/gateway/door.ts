@@ -1,9 +1,13 @@
 // How many connections there may be, in all and of each peer. Each has somebody who hears of its errors.
 
 import type { Socket } from 'node:net'
+import { SECOND } from '../lib/clock.ts'
 import { peerAddress, peerOf } from './exchange.ts'
 import { createShare } from './resolver-limits.ts'
 import type { VisitLimits } from './visit-limits.ts'
+
+/** Of whoever listens. A visitor that has vanished without a word is found out by the kernel. */
+export const acceptOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30 * SECOND }
 
 export type Door = {
   /** Closes what is one too many. */

@@ -6,6 +6,8 @@ import type { Socket } from 'node:net'
 export type Packet = { number: number; payload: Buffer }
 
 export const HEADER_BYTES = 4
+/** What counts packets goes on with 0 after this. */
+const MOST_NUMBER = 0xff
 
 export function writePacket({ number, payload }: Packet): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
@@ -98,5 +100,60 @@ export function followPackets(): { take(chunk: Buffer): void; isBetween(): boole
       }
     },
     isBetween: () => headerBytes === 0 && left === 0,
+  }
+}
+
+/**
+ * A client's stream of packets, in which a command may be replaced by another. Answers what is to be passed on of each
+ * piece; a short command waits until it is whole. `answered`: the server has said something.
+ */
+export function followCommands(
+  { mostBytes }: { mostBytes: number },
+  replace: (command: Buffer) => Buffer | null,
+): { take(piece: Buffer): Buffer; answered(): void } {
+  let held: Buffer = Buffer.alloc(0)
+  let left = 0
+  let lastNumber = 0
+  return {
+    take(piece) {
+      const bytes = held.length > 0 ? Buffer.concat([held, piece]) : piece
+      const passed: Buffer[] = []
+      let from = 0
+      let at = 0
+      while (at < bytes.length) {
+        if (left > 0) {
+          const step = Math.min(left, bytes.length - at)
+          left -= step
+          at += step
+          continue
+        }
+        if (bytes.length - at < HEADER_BYTES) break
+        const end = at + HEADER_BYTES + bytes.readUIntLE(at, 3)
+        const number = bytes.readUInt8(at + 3)
+        // Behind 255 it goes on with what was begun: a file, or a very long command.
+        const isCommand = number === 0 && lastNumber !== MOST_NUMBER
+        if (isCommand && end - at <= HEADER_BYTES + mostBytes) {
+          if (end > bytes.length) break
+          const replaced = replace(bytes.subarray(at + HEADER_BYTES, end))
+          if (replaced !== null) {
+            passed.push(bytes.subarray(from, at), writePacket({ number, payload: replaced }))
+            from = end
+          }
+          at = end
+        } else {
+          left = end - at - HEADER_BYTES
+          at += HEADER_BYTES
+        }
+        lastNumber = number
+      }
+      // Copied: it may be the end of a much larger piece.
+      held = Buffer.from(bytes.subarray(at))
+      if (from === 0 && at === piece.length && bytes === piece) return piece
+      passed.push(bytes.subarray(from, at))
+      return passed.length === 1 ? bytes.subarray(from, at) : Buffer.concat(passed)
+    },
+    answered() {
+      lastNumber = 0
+    },
   }
 }

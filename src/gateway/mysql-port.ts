@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Certificates } from './certificates.ts'
+import { acceptOptions } from './door.ts'
 import { serverNameOf } from './exchange.ts'
 import { errorPacket, greetClient, readAnswer, SALT_BYTES } from './mysql.ts'
 import { readPacket } from './mysql-packets.ts'
@@ -13,6 +14,8 @@ import { createTlsServer } from './tls-server.ts'
 
 /** A login without TLS is read to its end, so that its answer arrives. */
 const MOST_ANSWER_BYTES = 4096
+
+export type Greeted = { serverName: string | null; sessionId: number }
 
 export function createMysqlPort({
   certificates,
@@ -25,19 +28,26 @@ export function createMysqlPort({
   greetingMs: number
   /** Every connection, before a byte of it is read. It may close it. */
   onConnection: (socket: Socket) => void
-  onGreeted: (socket: TLSSocket, serverName: string | null) => void
+  /** `sessionId`: as the greeting has said, and no other connection's. */
+  onGreeted: (socket: TLSSocket, greeted: Greeted) => void
 }): Server {
+  const sessionIds = createSessionIds()
   const tls = createTlsServer({
     certificates,
     handshakeMs: greetingMs / 2,
-    onSecure: (socket) => onGreeted(socket, serverNameOf(socket)),
+    onSecure(socket) {
+      const sessionId = sessionIds.of(socket)
+      // Null: it has left.
+      if (sessionId !== null) onGreeted(socket, { serverName: serverNameOf(socket), sessionId })
+      else socket.destroy()
+    },
   })
-  return createServer({ noDelay: true, keepAlive: true }, (socket) => {
+  return createServer(acceptOptions, (socket) => {
     socket.on('error', () => socket.destroy())
     onConnection(socket)
     const late = setTimeout(() => socket.destroy(), greetingMs / 2)
     socket.once('close', () => clearTimeout(late))
-    void greet(socket).then((answer) => {
+    void greet(socket, sessionIds).then((answer) => {
       clearTimeout(late)
       if (answer === 'tls' && !socket.destroyed) tls.emit('connection', socket)
       else if (answer === 'plain') socket.end(errorPacket(2, mysqlErrors.noTls), () => socket.destroySoon())
@@ -46,9 +56,9 @@ export function createMysqlPort({
   })
 }
 
-async function greet(socket: Socket): Promise<'tls' | 'plain' | 'wrong'> {
+async function greet(socket: Socket, sessionIds: SessionIds): Promise<'tls' | 'plain' | 'wrong'> {
   if (socket.destroyed) return 'wrong'
-  socket.write(greetClient({ salt: makeSalt(), sessionId: makeSessionId() }))
+  socket.write(greetClient({ salt: makeSalt(), sessionId: sessionIds.give(socket) }))
   const packet = await readPacket(socket, MOST_ANSWER_BYTES)
   return packet === null ? 'wrong' : readAnswer(packet)
 }
@@ -58,7 +68,34 @@ function makeSalt(): Buffer {
   return randomBytes(SALT_BYTES).map((byte) => 1 + (byte % 126)) as Buffer
 }
 
-/** Far from those of any server: what a client kills by it is nobody's session. */
+type SessionIds = ReturnType<typeof createSessionIds>
+
+/** Each connection's, of which TLS makes another object: both know between which ports it is. */
+function createSessionIds() {
+  const byPorts = new Map<string, number>()
+  const taken = new Set<number>()
+  return {
+    give(socket: Socket): number {
+      const ports = portsOf(socket)
+      let id = makeSessionId()
+      while (taken.has(id)) id = makeSessionId()
+      taken.add(id)
+      byPorts.set(ports, id)
+      socket.once('close', () => {
+        taken.delete(id)
+        if (byPorts.get(ports) === id) byPorts.delete(ports)
+      })
+      return id
+    },
+    of: (socket: Socket) => byPorts.get(portsOf(socket)) ?? null,
+  }
+}
+
+function portsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return [remoteAddress, remotePort, localAddress, localPort].join(' ')
+}
+
+/** Far from those of any server, which count from 1: nobody can mistake the one for the other. */
 function makeSessionId(): number {
   return (randomBytes(4).readUInt32LE() | 0x8000_0000) >>> 0
 }

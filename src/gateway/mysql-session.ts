@@ -9,6 +9,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import { type Conversation, createConversation } from './conversation.ts'
 import { askForTls, asksForPassword, errorPacket, type Login, readGreeting, writeLogin } from './mysql.ts'
+import { followKills } from './mysql-kill.ts'
 import { followPackets, HEADER_BYTES, readPacket, readPackets, writePacket } from './mysql-packets.ts'
 import type { Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
@@ -23,12 +24,13 @@ const MOST_EXCHANGED_BYTES = 64 * 1024
 /** How a server that is about to come, or to go, refuses everybody. */
 const notReady = [1053 /* shutting down */, 1047 /* of a cluster it has not joined yet */]
 
-type Passed = { socket: TLSSocket; login: Login; run: Route }
+/** `sessionId`: as the gateway has told the client. */
+type Passed = { socket: TLSSocket; sessionId: number; login: Login; run: Route }
 
 export async function pass(
   visiting: Visiting,
   visit: Visit,
-  { socket, login, run }: Passed,
+  { socket, sessionId, login, run }: Passed,
 ): Promise<Outcome | Done | Unready> {
   const unit = await connectTo(run, visit)
   if (unit === null) return { kind: 'refused-connection' }
@@ -37,9 +39,12 @@ export async function pass(
   visit.enter('awaiting')
   const opened = await open(visit, { socket, unit, login })
   if (opened.kind === 'open') {
-    const conversation = createMysqlConversation(visiting.clock)
-    const ends = { socket, unit: opened.unit, first: Buffer.alloc(0) }
-    await spend(visiting, visit, { ...ends, protocol: 'mysql', run, conversation })
+    const { mysqlSessions, clock } = visiting
+    const end = mysqlSessions.add({ given: sessionId, own: opened.sessionId, run })
+    const commands = followKills(mysqlSessions, run)
+    const conversation = createMysqlConversation(clock, commands.answered)
+    const ends = { socket, unit: opened.unit, first: Buffer.alloc(0), translate: commands.take }
+    await spend(visiting, visit, { ...ends, protocol: 'mysql', run, conversation }).finally(end)
     return { kind: 'over' }
   }
   unit.destroy()
@@ -48,7 +53,8 @@ export async function pass(
   return opened
 }
 
-type Opened = { kind: 'open'; unit: Socket }
+/** `sessionId`: the server's own. */
+type Opened = { kind: 'open'; unit: Socket; sessionId: number }
 
 /** Up to where the server has let the client in. */
 async function open(
@@ -72,7 +78,7 @@ async function open(
   const first = writeLogin(login, { offered, isSecure })
   secured.write(writePacket(first))
   const isIn = await authenticate(socket, secured, { offset: LOGIN_NUMBER - first.number, isSecure })
-  return isIn ? { kind: 'open', unit: secured } : { kind: 'over' }
+  return isIn ? { kind: 'open', unit: secured, sessionId: greeting.sessionId } : { kind: 'over' }
 }
 
 /** The number of a client's login, after its wish for TLS. */
@@ -135,13 +141,14 @@ const OK = 0
 const ERROR = 0xff
 
 /** Between two packets of an answer an error is read as one; within one it would be taken for data. */
-function createMysqlConversation(clock: Clock): Conversation {
+function createMysqlConversation(clock: Clock, onAnswer: () => void): Conversation {
   const conversation = createConversation(clock, 'by-any-byte')
   const answers = followPackets()
   return {
     ...conversation,
     unitSaid(chunk) {
       answers.take(chunk)
+      onAnswer()
       conversation.unitSaid(chunk)
     },
     isAtRest: () => conversation.isAtRest() && answers.isBetween(),

@@ -253,6 +253,32 @@ describe('a client of MySQL', () => {
     expect(seen).toHaveLength(1)
   })
 
+  it.each(['by its name', 'at the port of its endpoint'])(
+    'kills by the id of its greeting, which its server knows by another: %s',
+    async (how) => {
+      const host = gateway.expose(await serve((unit) => letIn(unit, [])), mysql())
+      let port = gateway.mysqlPort
+      if (how !== 'by its name') {
+        port = await freePort('127.0.0.1')
+        gateway.endpointPorts.push({ port, name: host.split('.')[0] ?? '', protocol: 'mysql' })
+      }
+      const { client: raw, greeting } = await vi.waitUntil(() => begin(port).catch(() => null))
+      const id = greeting.payload.readUInt32LE(greeting.payload.indexOf(0) + 1)
+      const servername = how === 'by its name' ? host : ''
+      say(raw, 1, SSL_REQUEST)
+      const client = connectTls({ socket: raw, rejectUnauthorized: false, servername })
+      clients.push(client)
+      say(client, 2, login('keeper'))
+      await packet(client)
+      say(client, 4, join('right'))
+      expect((await packet(client)).payload).toEqual(OK)
+      say(client, 0, join(`\x03KILL QUERY ${id}`))
+      expect(text(await packet(client))).toBe('\x03KILL QUERY 1')
+      say(client, 0, join('\x03KILL QUERY 77'))
+      expect(text(await packet(client))).toBe('\x03KILL QUERY 77')
+    },
+  )
+
   it('that names no unit is told how to', async () => {
     for (const user of ['root', 'first.last']) {
       const client = await enter(undefined, user)

@@ -7,6 +7,7 @@ import { type EndpointLabel, parseEndpointLabel } from '../contract/endpoint-lab
 import { labelMeant } from './endpoint-ports.ts'
 import { errorPacket, type Login, MOST_LOGIN_BYTES, readLogin } from './mysql.ts'
 import { readPacket } from './mysql-packets.ts'
+import type { Greeted } from './mysql-port.ts'
 import { pass } from './mysql-session.ts'
 import type { Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
@@ -19,7 +20,7 @@ import { type Done, findOpen, reach, type Visiting } from './visiting.ts'
 export async function receiveMysql(
   visiting: Visiting,
   socket: TLSSocket,
-  serverName: string | null,
+  { serverName, sessionId }: Greeted,
 ): Promise<void> {
   await during(visiting, { socket, protocol: 'mysql' }, async (visit) => {
     // The greeting had the other half of the time that is left for all of it.
@@ -34,7 +35,7 @@ export async function receiveMysql(
       socket.write(errorPacket(3, mysqlErrors.noName))
       return { kind: 'over' }
     }
-    return await serve(visiting, visit, { socket, ...meant })
+    return await serve(visiting, visit, { socket, sessionId, ...meant })
   })
 }
 
@@ -50,7 +51,7 @@ function readUser(login: Login): Meant | null {
 async function serve(
   visiting: Visiting,
   visit: Visit,
-  { socket, label, login }: Meant & { socket: TLSSocket },
+  { socket, sessionId, label, login }: Meant & { socket: TLSSocket; sessionId: number },
 ): Promise<Outcome | Done> {
   const isMeant = ({ protocol }: Route) => protocol === 'mysql'
   const route = await findOpen(visiting, label, isMeant).catch(() => 'unsure' as const)
@@ -60,6 +61,6 @@ async function serve(
   if (!visiting.visits.enterUnit(visit, route)) return { kind: 'too-many' }
   const { refusingSessionMs: refusingMs } = visiting.limits
   return await reach(visiting, { visit, label, isMeant, refusingMs }, route, (run) =>
-    pass(visiting, visit, { socket, login, run }),
+    pass(visiting, visit, { socket, sessionId, login, run }),
   )
 }

@@ -119,7 +119,8 @@ export function readLogin({ number, payload }: Packet): Login | null {
 }
 
 export type ServerGreeting =
-  | { kind: 'greets'; capabilities: number; hasTls: boolean }
+  /** `sessionId`: by which its sessions are killed. */
+  | { kind: 'greets'; sessionId: number; capabilities: number; hasTls: boolean }
   | { kind: 'refuses'; code: number; message: string }
   | { kind: 'wrong' }
 
@@ -133,7 +134,8 @@ export function readGreeting({ number, payload }: Packet): ServerGreeting {
   const capabilities = payload.readUInt16LE(at) + payload.readUInt16LE(at + 5) * 0x1_0000
   const wanted = can.protocol41 | can.secureConnection | can.pluginAuth
   if ((capabilities & wanted) !== wanted) return { kind: 'wrong' }
-  return { kind: 'greets', capabilities, hasTls: has(capabilities, can.tls) }
+  const sessionId = payload.readUInt32LE(versionEnd + 1)
+  return { kind: 'greets', sessionId, capabilities, hasTls: has(capabilities, can.tls) }
 }
 
 /** Said to a unit before TLS. */

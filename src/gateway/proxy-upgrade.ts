@@ -10,10 +10,16 @@ export type Ends = {
   unit: Duplex
   /** What the unit has sent along with its consent. */
   first: Buffer
+  /** What the visitor says, as the unit is to hear it; otherwise bytes pass as they are. */
+  translate?: (chunk: Buffer) => Buffer
 }
 
 /** Calls back once both are closed. Answers what closes them at once. */
-export function join(visit: Visit, { visitor, unit, first }: Ends, onClosed: () => void): () => void {
+export function join(
+  visit: Visit,
+  { visitor, unit, first, translate = (chunk) => chunk }: Ends,
+  onClosed: () => void,
+): () => void {
   const close = () => {
     visitor.destroy()
     unit.destroy()
@@ -30,8 +36,19 @@ export function join(visit: Visit, { visitor, unit, first }: Ends, onClosed: () 
   visit.staysOpen(() => bytesOf(unit))
   if (first.length > 0) visitor.write(first)
   visitor.on('data', () => visit.onSaid())
-  pass(visit, visitor, unit)
-  pass(visit, unit, visitor)
+  // The other side may have something left to say, but not for ever.
+  const leave = () => visit.enter('leftover')
+  pass(visitor, unit, translate, () => {
+    unit.end()
+    leave()
+  })
+  // A visitor who reads slowly gets all of it first: no more than the buffers of both is kept for him.
+  pass(
+    unit,
+    visitor,
+    (chunk) => chunk,
+    () => visitor.end(leave),
+  )
   visit.whenCut(close)
   return close
 }
@@ -46,21 +63,12 @@ function whenEnded(end: Duplex, act: () => void): void {
   else end.once('end', act)
 }
 
-function pass(visit: Visit, from: Duplex, to: Duplex): void {
+function pass(from: Duplex, to: Duplex, translate: (chunk: Buffer) => Buffer, onEnd: () => void): void {
   from.on('data', (chunk: Buffer) => {
-    if (to.write(chunk)) return
-    from.pause()
-    visit.enter('stalled')
+    if (!to.write(translate(chunk))) from.pause()
   })
-  to.on('drain', () => {
-    if (visit.phase === 'stalled') visit.enter('open')
-    from.resume()
-  })
-  whenEnded(from, () => {
-    to.end()
-    // The other side may have something left to say, but not for ever.
-    visit.enter('leftover')
-  })
+  to.on('drain', () => from.resume())
+  whenEnded(from, onEnd)
   // What is on its way to the other side still gets there; then both are gone.
   whenClosed(from, () => {
     if (to.writableFinished || to.destroyed) to.destroy()

@@ -86,7 +86,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     certificates: options.certificates,
     greetingMs: limits.headersMs / 2,
     onConnection: (socket) => door.enter(socket),
-    onGreeted: (socket, serverName) => void receiveMysql(visiting, socket, serverName),
+    onGreeted: (socket, greeted) => void receiveMysql(visiting, socket, greeted),
   })
 
   const stopping = new AbortController()

@@ -59,6 +59,8 @@ export type Session = {
   unit: Socket
   /** What the unit has said, and its visitor is still to be told. */
   first: Buffer
+  /** What its visitor says, as the unit is to hear it. */
+  translate?: (chunk: Buffer) => Buffer
   protocol: Tcp
   run: Route
   conversation: Conversation
@@ -68,14 +70,14 @@ export type Session = {
 export function spend(
   visiting: Visiting,
   visit: Visit,
-  { socket, unit, first, protocol, run, conversation }: Session,
+  { socket, unit, first, translate, protocol, run, conversation }: Session,
 ): Promise<void> {
   return new Promise((resolve) => {
     visit.onSaid = () => {
       conversation.visitorSaid()
       wakeIfAsleep(visiting, run)
     }
-    const close = join(visit, { visitor: socket, unit, first }, resolve)
+    const close = join(visit, { visitor: socket, unit, first, ...(translate && { translate }) }, resolve)
     visit.whenCut((why) => {
       const last = why.kind === 'moved' && conversation.isAtRest() ? shutdownIn(protocol) : null
       if (last !== null) socket.write(last)

@@ -6,6 +6,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type RawOrigin, startGateway, startRawOrigin, type TestGateway } from '../../test/support/gateway.ts'
+import { HOUR } from '../lib/clock.ts'
 import { fatalError } from './postgres.ts'
 import type { Route } from './route.ts'
 
@@ -181,6 +182,24 @@ describe('a connection to a TCP endpoint', () => {
     client.write('more')
     expect(await next(client)).toBe('more')
     expect(gateway.wakes).toHaveLength(1)
+  })
+
+  it('whose client pauses for hours gets every byte when it reads again', async () => {
+    const answer = Buffer.alloc(16 * 1024 * 1024, 'x')
+    const origin = await originOf((socket) => socket.once('data', () => socket.write(answer)))
+    const client = await greet(gateway.expose(origin.port, redis()))
+    client.pause()
+    client.write(PING)
+    const isHeldBack = () => (origin.connections[0]?.writableLength ?? 0) > 0
+    await expect.poll(isHeldBack).toBe(true)
+    for (let hour = 0; hour < 3; hour += 1) await gateway.later(HOUR)
+    let readBytes = 0
+    client.on('data', (chunk: Buffer) => {
+      readBytes += chunk.length
+    })
+    client.resume()
+    await expect.poll(() => readBytes).toBe(answer.length)
+    expect(client.closed).toBe(false)
   })
 
   it('is use while bytes pass and while its client waits for an answer, and not while both are silent', async () => {

@@ -6,6 +6,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { TLSSocket, Server as TlsServer } from 'node:tls'
 import type { Certificates } from './certificates.ts'
 import { type Challenges, isChallenge } from './challenges.ts'
+import { acceptOptions } from './door.ts'
 import { serverNameOf } from './exchange.ts'
 import { fatalError, GREETING_BYTES, readGreeting } from './postgres.ts'
 import { createTlsServer } from './tls-server.ts'
@@ -63,7 +64,7 @@ export function createTlsPort({
   const { challenges } = certificates
   const takers = { direct: makeTls(false), asked: makeTls(true), challenge: challenges?.server }
 
-  const server = createServer({ noDelay: true, keepAlive: true }, (socket) => {
+  const server = createServer(acceptOptions, (socket) => {
     socket.on('error', () => socket.destroy())
     onConnection(socket)
     const late = setTimeout(() => socket.destroy(), greetingMs / 2)

@@ -1,6 +1,6 @@
 // How much a visitor, a unit and the whole gateway may take, and how long anything may last.
 
-import { MINUTE, SECOND } from '../lib/clock.ts'
+import { HOUR, MINUTE, SECOND } from '../lib/clock.ts'
 
 /** What a visit is doing, by whom it waits for; each has its own patience. */
 export type Phase = keyof VisitLimits['patienceMs']
@@ -36,9 +36,12 @@ export type VisitLimits = {
     awaiting: number
     /** Between two bytes of an answer. */
     answering: number
-    /** A visitor reads nothing of what was sent. */
+    /** A visitor reads nothing of an answer to a request: as long as one that waits may use its unit. */
     stalled: number
-    /** An event stream or a WebSocket may be silent for as long as its unit has this URL. */
+    /**
+     * An event stream, a WebSocket or a connection to a database may be silent, and its visitor may read as slowly as
+     * he likes, for as long as its unit has this address. Neither holds more than the buffers of both ends.
+     */
     open: number
     /** What is left of a body that nobody reads any more. */
     leftover: number
@@ -66,7 +69,7 @@ export const visitLimits: VisitLimits = {
     uploading: 30 * SECOND,
     awaiting: 300 * SECOND,
     answering: 300 * SECOND,
-    stalled: 60 * SECOND,
+    stalled: HOUR,
     open: Infinity,
     leftover: 10 * SECOND,
   },

@@ -6,6 +6,7 @@ import type { Log } from '../lib/log.ts'
 import { createSingleFlight, type SingleFlight } from '../lib/single-flight.ts'
 import type { EndpointLabel } from '../contract/endpoint-label.ts'
 import type { EndpointPorts } from './endpoint-ports.ts'
+import { createMysqlSessions, type MysqlSessions } from './mysql-kill.ts'
 import { createOpenVisits, type OpenVisits, type Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
 import { type CancelKeys, createCancelKeys } from './postgres-cancel.ts'
@@ -36,6 +37,7 @@ export type Visiting = VisitingOptions & {
   /** Visits that wait for a unit to wake. */
   waiting: Share
   cancelKeys: CancelKeys
+  mysqlSessions: MysqlSessions
 }
 
 export function createVisiting(options: VisitingOptions): Visiting {
@@ -49,7 +51,8 @@ export function createVisiting(options: VisitingOptions): Visiting {
     forgetUnit: (unitId) => connections.forget(unitId),
   })
   const waiting = createShare(limits.visits, limits.waitingPerUnit)
-  return { ...options, visits, connections, wakes, waiting, cancelKeys: createCancelKeys() }
+  const known = { cancelKeys: createCancelKeys(), mysqlSessions: createMysqlSessions() }
+  return { ...options, visits, connections, wakes, waiting, ...known }
 }
 
 /** Nobody waits for an answer any more, or it has been given. */

@@ -1,7 +1,8 @@
 // A real MariaDB in a unit, over the gateway's port for MySQL: Debian's client, which sends no name in the greeting of
 // TLS, and mysql2, which does; each wakes the unit, frozen as well as cold.
 
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -96,6 +97,15 @@ async function withClient(query: string, { user, password = PASSWORD }: { user: 
 
 const label = () => url.hostname.split('.')[0] ?? ''
 
+async function sleeping(connection: Connection): Promise<number> {
+  const question =
+    "select count(*) as count from information_schema.processlist where info like 'select sleep(1%'"
+  const [rows] = await connection.query(question)
+  return Number((rows as { count: number }[])[0]?.count)
+}
+const untilSleeping = async (connection: Connection) =>
+  await expect.poll(() => sleeping(connection), { timeout: 20_000 }).toBe(1)
+
 describe('a MariaDB in a unit', () => {
   it.each(['frozen', 'cold'] as const)(
     'is woken by a library and by a client while it is %s',
@@ -143,6 +153,34 @@ describe('a MariaDB in a unit', () => {
     for (const { seq, text } of texts) expect(text).toBe(String.fromCharCode(65 + (seq % 26)).repeat(1000))
     const [prepared] = await connection.execute('select ? + 1 as sum, version() as version', [41])
     expect(prepared).toMatchObject([{ sum: 42, version: expect.stringContaining('MariaDB') }])
+  })
+
+  it('ends a query that is killed by the id its client was given, or asked for', async () => {
+    const [busy, other] = [await withLibrary(), await withLibrary()]
+    const [rows] = await busy.query('select connection_id() as id')
+    const own = (rows as { id: number }[])[0]?.id
+    for (const id of [busy.threadId, own]) {
+      // A sleep that is interrupted says so by an answer or by an error, as its server likes it.
+      const interrupted = busy.query('select sleep(120)').catch(() => {})
+      await untilSleeping(other)
+      await other.query(`KILL QUERY ${id}`)
+      await interrupted
+    }
+    const gone = new Promise((resolve) => busy.on('error', resolve))
+    await other.query('KILL ?', [busy.threadId])
+    await gone
+  })
+
+  it('ends a query whose client is told to by Ctrl-C', async () => {
+    const other = await withLibrary()
+    const args = ['--no-defaults', '--ssl', `--ssl-ca=${berth.credentials.caFile ?? ''}`, '--batch', '-N']
+    const to = ['--protocol=tcp', '-h', '127.0.0.1', '-P', url.port, '-u', `${label()}.keeper`]
+    const client = spawn('mariadb', [...args, ...to, `--password=${PASSWORD}`, '-e', 'select sleep(120)'])
+    const over = once(client, 'exit')
+    await untilSleeping(other)
+    client.kill('SIGINT')
+    await over
+    await expect.poll(() => sleeping(other)).toBe(0)
   })
 
   it('has a session ended by words of its own protocol when its address is given up', async () => {
