@@ -110,7 +110,7 @@ export function followPackets(): { take(chunk: Buffer): void; isBetween(): boole
 export function followCommands(
   { mostBytes }: { mostBytes: number },
   replace: (command: Buffer) => Buffer | null,
-): { take(piece: Buffer): Buffer; answered(): void } {
+): { take: (piece: Buffer) => Buffer; answered: () => void } {
   let held: Buffer = Buffer.alloc(0)
   let left = 0
   let lastNumber = 0

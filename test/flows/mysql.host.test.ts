@@ -1,8 +1,7 @@
 // A real MariaDB in a unit, over the gateway's port for MySQL: Debian's client, which sends no name in the greeting of
 // TLS, and mysql2, which does; each wakes the unit, frozen as well as cold.
 
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -175,10 +174,10 @@ describe('a MariaDB in a unit', () => {
     const other = await withLibrary()
     const args = ['--no-defaults', '--ssl', `--ssl-ca=${berth.credentials.caFile ?? ''}`, '--batch', '-N']
     const to = ['--protocol=tcp', '-h', '127.0.0.1', '-P', url.port, '-u', `${label()}.keeper`]
-    const client = spawn('mariadb', [...args, ...to, `--password=${PASSWORD}`, '-e', 'select sleep(120)'])
-    const over = once(client, 'exit')
+    const client = run('mariadb', [...args, ...to, `--password=${PASSWORD}`, '-e', 'select sleep(120)'])
+    const over = client.catch(() => {})
     await untilSleeping(other)
-    client.kill('SIGINT')
+    client.child.kill('SIGINT')
     await over
     await expect.poll(() => sleeping(other)).toBe(0)
   })
