@@ -241,7 +241,8 @@ const sleep = defineRoute({
   summary: 'Set how long a unit, or its stack, may idle before it sleeps',
   description:
     'No use of the unit: it moves `sleepsAt` by the length of the window alone, and wakes nothing. With ' +
-    '`now` the units sleep at once; a unit in which a command, a file transfer or a visit is under way refuses that.',
+    '`now` the units sleep at once; a unit in which a command, a file transfer or a visit is under way, or that owes ' +
+    'an answer on a connection to a database, refuses that.',
   action: 'unit.sleep',
   kind: 'change',
   body: jsonBody(sleepBodySchema),

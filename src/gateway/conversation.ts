@@ -21,7 +21,12 @@ export type Conversation = {
   isAtRest(): boolean
 }
 
-export function createConversation(clock: Clock, answered: Answered): Conversation {
+/** `isAside`: what a unit says so, while nobody waits for it, answers nobody. */
+export function createConversation(
+  clock: Clock,
+  answered: Answered,
+  isAside: (chunk: Buffer) => boolean = () => false,
+): Conversation {
   let waitsSinceMs: number | null = null
   let tail: Buffer = Buffer.alloc(0)
   return {
@@ -37,7 +42,7 @@ export function createConversation(clock: Clock, answered: Answered): Conversati
       const last = chunk.subarray(-TAIL_BYTES)
       tail = last.length < TAIL_BYTES ? Buffer.concat([tail, last]).subarray(-TAIL_BYTES) : last
       if (answered(tail)) waitsSinceMs = null
-      else waitsSinceMs ??= clock.monotonicMs()
+      else if (!isAside(chunk)) waitsSinceMs ??= clock.monotonicMs()
     },
     isWaiting: () => waitsSinceMs !== null && clock.monotonicMs() - waitsSinceMs < LONGEST_WAIT_MS,
     isAtRest: () => waitsSinceMs === null,

@@ -8,6 +8,7 @@ import { type Clock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { runLoop } from '../lib/loop.ts'
 import type { EndpointPort } from '../store/endpoint-ports.ts'
+import { acceptOptions } from './door.ts'
 import { readHost } from './host.ts'
 import type { Gateway } from './server.ts'
 
@@ -46,7 +47,7 @@ export function createEndpointPorts({
 
   function listen(wanted: EndpointPort, { tls, mysql }: Pick<Gateway, 'tls' | 'mysql'>): void {
     const { port } = wanted
-    const server = createServer({ noDelay: true, keepAlive: true })
+    const server = createServer(acceptOptions)
     const entry = { ...wanted, server }
     server.on('connection', (socket) => {
       const taker = entry.protocol === 'mysql' ? mysql : tls

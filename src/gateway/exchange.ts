@@ -62,6 +62,15 @@ export function isHttp2(request: Request): request is Http2ServerRequest {
   return request.httpVersionMajor === 2
 }
 
+/** In HTTP/1.1 the parser counts; HTTP/2 has a bound of its own, which tells nobody (RFC 9113, 10.5.1). */
+export function isTooLarge(request: Request, { headerBytes }: { headerBytes: number }): boolean {
+  if (!isHttp2(request)) return false
+  // As it would have been written: `name: value` and the end of the line.
+  let bytes = 0
+  for (const text of request.rawHeaders) bytes += text.length + 2
+  return bytes > headerBytes
+}
+
 /**
  * Ends a visit in a way that shows it is not whole. In HTTP/1.1 that takes the connection: its answer may be sent
  * already, and still be followed by a body nobody wants.

@@ -15,6 +15,7 @@ import type { Visit } from './open-visits.ts'
 import type { Outcome } from './outcomes.ts'
 import { mysqlErrors } from './refusals.ts'
 import type { Route } from './route.ts'
+import { listenToVisitor } from './said.ts'
 import { connectTo, spend } from './tcp-session.ts'
 import { beginUse, type Done, type Unready, type Visiting } from './visiting.ts'
 
@@ -44,7 +45,9 @@ export async function pass(
     const commands = followKills(mysqlSessions, run)
     const conversation = createMysqlConversation(clock, commands.answered)
     const ends = { socket, unit: opened.unit, first: Buffer.alloc(0), translate: commands.take }
-    await spend(visiting, visit, { ...ends, protocol: 'mysql', run, conversation }).finally(end)
+    const session = { ...ends, protocol: 'mysql' as const, run, conversation }
+    const hearVisitor = listenToVisitor('mysql')
+    await spend(visiting, visit, { ...session, hearVisitor }).finally(end)
     return { kind: 'over' }
   }
   unit.destroy()

@@ -29,11 +29,13 @@ export class Visit {
   seenBytes = 0
   /** Its unit works for it, though no byte moves: use, too. */
   isWaiting: () => boolean = () => false
+  /** Its unit has been seen asleep: only what has passed since then can be for one that is to wake. */
+  isAsleep = false
   /** The visitor left: nobody waits for an answer. */
   isGone = false
   endUse: () => void = () => {}
   /** On a connection that stays open its visitor has said something. */
-  onSaid: () => void = () => {}
+  onSaid: (chunk: Buffer) => void = () => {}
   readonly #nowMs: () => number
   #onCut: (why: Cut) => void = () => {}
   #mark = 0
@@ -125,7 +127,10 @@ export function createOpenVisits(options: OpenVisitsOptions): OpenVisits {
         continue
       }
       const isNeeded = visit.bytes ? moved(visit) : visit.phase === 'awaiting'
-      if (route.state === 'sleeping' && isNeeded) wake(route)
+      const wasAsleep = visit.isAsleep
+      visit.isAsleep = route.state === 'sleeping'
+      // What passed before it fell asleep was heard then, unless it has no answer yet.
+      if (visit.isAsleep && isNeeded && (wasAsleep || visit.bytes === null || visit.isWaiting())) wake(route)
     }
   }
 

@@ -6,6 +6,10 @@ import type { VisitRefusal } from '../contract/visit.ts'
 export type Outcome =
   | { kind: 'unknown' }
   | { kind: 'malformed' }
+  /** More before its body than may be. */
+  | { kind: 'head-too-large' }
+  /** Without TLS, where there is nothing else. */
+  | { kind: 'plain' }
   /** Its client does not say whom it is for. */
   | { kind: 'nameless' }
   /** The connection was made to another name than the request is for. */
@@ -98,6 +102,22 @@ export function sayOf(outcome: Outcome): Said {
         code: 'malformed',
         title: 'This is not a well-formed request',
         text: 'It could be understood in more than one way, or in none.',
+        closes: true,
+      }
+    case 'head-too-large':
+      return {
+        status: 431,
+        code: 'head_too_large',
+        title: 'The head of this request is too large',
+        text: 'Its headers, cookies among them, are longer than may be.',
+        closes: true,
+      }
+    case 'plain':
+      return {
+        status: 400,
+        code: 'not_tls',
+        title: 'This port speaks TLS',
+        text: 'The request came without it. Use https:// in place of http://.',
         closes: true,
       }
     case 'nameless':

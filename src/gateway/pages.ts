@@ -1,6 +1,7 @@
 // What the gateway itself answers visitors: a page for people, a line of JSON for programs.
 
 import { createHash } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
 import type { Said } from './outcomes.ts'
 
 const style = `
@@ -40,6 +41,14 @@ export function pageOf(said: Said, { acceptsHtml }: { acceptsHtml: boolean }): P
   ]
   if (said.retryAfterS !== undefined) headers.push('retry-after', String(said.retryAfterS))
   return { status: said.status, headers, body }
+}
+
+/** All of it, for a connection that is no request of Node's, and is closed behind it. */
+export function writePage(said: Said, { acceptsHtml }: { acceptsHtml: boolean }): Buffer {
+  const { status, headers, body } = pageOf(said, { acceptsHtml })
+  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, 'connection: close']
+  for (let at = 0; at < headers.length; at += 2) head.push(`${headers[at]}: ${headers[at + 1]}`)
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body])
 }
 
 function html({ title, text, advice, code, retryAfterS }: Said): string {

@@ -79,3 +79,8 @@ export function endsReady(lastBytes: Buffer): boolean {
   const end = lastBytes.subarray(-6)
   return end.length === 6 && end[0] === 0x5a /* Z */ && end.readInt32BE(1) === 5
 }
+
+/** What a server says to clients that wait for nothing: that somebody notifies them, a notice, a parameter's value. */
+export function isNotice(chunk: Buffer): boolean {
+  return ['A', 'N', 'S'].includes(chunk.toString('latin1', 0, 1))
+}

@@ -139,6 +139,16 @@ describe('a WebSocket', () => {
     expect(gateway.wakes).toHaveLength(1)
   })
 
+  it('does not wake a unit by what was said before that fell asleep', async () => {
+    const socket = await open()
+    socket.write('first')
+    expect(await readUntil(socket, 'first')).toBe('first')
+    gateway.expose(unit.port, { unitId: 'u', name: 'ws-abcdefghij', state: 'sleeping', frozen: true })
+    await gateway.later(500)
+    await gateway.later(500)
+    expect(gateway.wakes).toHaveLength(0)
+  })
+
   it('is use by its bytes alone', async () => {
     const socket = await open()
     expect(gateway.use).toEqual(['begin u', 'end u'])

@@ -35,7 +35,7 @@ export function join(
   if (unit instanceof Socket) unit.setTimeout(0)
   visit.staysOpen(() => bytesOf(unit))
   if (first.length > 0) visitor.write(first)
-  visitor.on('data', () => visit.onSaid())
+  visitor.on('data', (chunk: Buffer) => visit.onSaid(chunk))
   // The other side may have something left to say, but not for ever.
   const leave = () => visit.enter('leftover')
   pass(visitor, unit, translate, () => {

@@ -31,12 +31,14 @@ const sqlStates: Partial<Record<Outcome['kind'], string>> = {
   nameless: '08004',
   malformed: '08P01',
   'too-many': '53300',
+  'visitor-too-slow': '57P05',
 }
 
 /** Of MySQL's own; 1105, unknown error, where it knows none. */
 const mysqlErrorOf: Partial<Record<Outcome['kind'], Omit<ServerError, 'message'>>> = {
   malformed: { code: 1043, state: '08S01' },
   'too-many': { code: 1040, state: '08004' },
+  'visitor-too-slow': { code: 1159, state: '08S01' },
 }
 
 /** What a client of MySQL can be told besides. Each says what to do. */

@@ -1,7 +1,7 @@
 // Visits to units: what listens, and how connections become visits. HTTP/1.1 comes as it is; by TLS come HTTP/1.1
 // and HTTP/2 and, told apart by the name in the greeting, the protocols of TCP endpoints. MySQL has a port of its own.
 
-import { createServer as createHttp1, type Server, type ServerOptions, STATUS_CODES } from 'node:http'
+import { createServer as createHttp1, type Server, type ServerOptions } from 'node:http'
 import { createServer as createHttp2, type Http2Server, type Http2Session } from 'node:http2'
 import type { Server as NetServer, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -10,14 +10,16 @@ import { SECOND } from '../lib/clock.ts'
 import { runLoop } from '../lib/loop.ts'
 import type { Certificates } from './certificates.ts'
 import { createDoor } from './door.ts'
-import { type Exchange, peerOf, type Request, type Response, readExchange } from './exchange.ts'
+import { type Exchange, isTooLarge, peerOf, type Request, type Response, readExchange } from './exchange.ts'
 import { createMysqlPort } from './mysql-port.ts'
 import { receiveMysql } from './mysql-visit.ts'
 import { LOOK_EVERY_MS } from './open-visits.ts'
+import { type Outcome, sayOf } from './outcomes.ts'
+import { writePage } from './pages.ts'
 import { receiveCancel } from './postgres-cancel.ts'
 import { createTlsPort } from './tls-port.ts'
-import { refusalOfNameless, tell } from './tls-visit.ts'
-import { receive, sayMalformed } from './visit.ts'
+import { refusalOfRedis, tell } from './tls-visit.ts'
+import { receive, sayAtOnce } from './visit.ts'
 import { createVisiting, type VisitingOptions } from './visiting.ts'
 import { type VisitLimits, visitLimits } from './visit-limits.ts'
 import { asksForWebSocket, exchangeOfConnect, exchangeOfUpgrade } from './web-socket.ts'
@@ -50,10 +52,12 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   const visit = (exchange: Exchange | null, response: Response) => {
     if (exchange) void receive(visiting, exchange, peerOf(exchange.origin.address))
-    else sayMalformed(response)
+    else sayAtOnce(response, { kind: 'malformed' })
   }
   const onRequest = (expectsContinue: boolean) => (request: Request, response: Response) =>
-    visit(readExchange(request, response, { expectsContinue, upgrade: null }), response)
+    isTooLarge(request, limits)
+      ? sayAtOnce(response, { kind: 'head-too-large' })
+      : visit(readExchange(request, response, { expectsContinue, upgrade: null }), response)
   for (const server of [http1, http2]) {
     // What comes by TLS was counted before its greeting.
     server.on('connection', (socket: Socket) => {
@@ -178,13 +182,17 @@ function refuse(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: D
     socket.destroy()
     return
   }
-  const words = refusalOfNameless(socket, error.rawPacket)
+  const isTooLong = error.code === 'HPE_HEADER_OVERFLOW'
+  const words = isTooLong ? null : refusalOfRedis(socket, error.rawPacket)
   if (words !== null) {
     socket.end(words, () => socket.destroy())
     return
   }
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
   socket.once('finish', () => socket.destroy())
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
+  socket.end(writePage(sayOf(outcomeOf(error)), { acceptsHtml: false }))
+}
+
+function outcomeOf({ code }: NodeJS.ErrnoException): Outcome {
+  if (code === 'HPE_HEADER_OVERFLOW') return { kind: 'head-too-large' }
+  return { kind: code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'visitor-too-slow' : 'malformed' }
 }

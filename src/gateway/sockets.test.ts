@@ -164,7 +164,7 @@ describe('a visitor that dawdles', () => {
     }, 20)
     await expect.poll(() => socket.closed, { timeout: 5000 }).toBe(true)
     clearInterval(drip)
-    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+    expect(answer).toMatch(/^HTTP\/1\.1 408 .*too_slow/s)
   })
 
   it('over its body is cut, however steadily it drips', async () => {

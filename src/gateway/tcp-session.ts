@@ -10,7 +10,8 @@ import type { Outcome } from './outcomes.ts'
 import { join, whenClosed } from './proxy-upgrade.ts'
 import { refusalIn, shutdownIn, type Tcp } from './refusals.ts'
 import type { Route } from './route.ts'
-import { type Done, type Visiting, wakeIfAsleep } from './visiting.ts'
+import { type Listen, listenToUnit } from './said.ts'
+import { beginUse, type Done, type Visiting, wakeIfAsleep } from './visiting.ts'
 
 /** A visit for as long as it is served, whatever becomes of it. Never rejects. */
 export async function during(
@@ -64,30 +65,61 @@ export type Session = {
   protocol: Tcp
   run: Route
   conversation: Conversation
+  hearVisitor: Listen
 }
 
 /** Until both ends are closed. */
 export function spend(
   visiting: Visiting,
   visit: Visit,
-  { socket, unit, first, translate, protocol, run, conversation }: Session,
+  { socket, unit, first, translate, protocol, run, conversation, hearVisitor }: Session,
 ): Promise<void> {
   return new Promise((resolve) => {
-    visit.onSaid = () => {
-      conversation.visitorSaid()
+    const hearUnit = listenToUnit(protocol)
+    const owing = createOwing(visiting, run, conversation)
+    const unitSaid = (chunk: Buffer) => {
+      if (hearUnit(chunk) !== 'nothing') conversation.unitSaid(chunk)
+      owing.weigh()
+    }
+    visit.onSaid = (chunk) => {
+      if (hearVisitor(chunk) === 'question') conversation.visitorSaid()
+      owing.weigh()
       wakeIfAsleep(visiting, run)
     }
-    const close = join(visit, { visitor: socket, unit, first, ...(translate && { translate }) }, resolve)
+    const over = () => {
+      owing.end()
+      resolve()
+    }
+    owing.weigh()
+    const close = join(visit, { visitor: socket, unit, first, ...(translate && { translate }) }, over)
     visit.whenCut((why) => {
       const last = why.kind === 'moved' && conversation.isAtRest() ? shutdownIn(protocol) : null
       if (last !== null) socket.write(last)
       if (last !== null) unit.destroy()
       else close()
     })
-    visit.isWaiting = () => conversation.isWaiting()
-    if (first.length > 0) conversation.unitSaid(first)
-    unit.on('data', (chunk: Buffer) => conversation.unitSaid(chunk))
+    visit.isWaiting = () => owing.weigh()
+    if (first.length > 0) unitSaid(first)
+    unit.on('data', unitSaid)
   })
+}
+
+/** As long as a unit owes its visitor an answer it is in use, as with a request of HTTP. */
+function createOwing(visiting: Visiting, run: Route, conversation: Conversation) {
+  let end: (() => void) | null = null
+  const stop = () => {
+    end?.()
+    end = null
+  }
+  return {
+    weigh(): boolean {
+      const isWaiting = conversation.isWaiting()
+      if (isWaiting) end ??= beginUse(visiting, run)
+      else stop()
+      return isWaiting
+    },
+    end: stop,
+  }
 }
 
 /** Why nothing came of it, where the protocol has a word for that. */

@@ -1,6 +1,7 @@
 // Connections to TCP endpoints, with servers that stand for units and clients that say what real ones say.
 
 import { once } from 'node:events'
+import { connect as connectHttp2 } from 'node:http2'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -132,7 +133,7 @@ describe('a connection to a TCP endpoint', () => {
     for (const wrong of [host.replace(secret, 'b'.repeat(26)), host.replace(`-${secret}`, '')]) {
       const stranger = await greet(wrong)
       stranger.write(PING)
-      expect(await rest(stranger)).toMatch(/^HTTP\/1.1 400/)
+      expect(await rest(stranger)).toMatch(/^-ERR There is nothing at this address/)
     }
     expect(origin.connections).toHaveLength(0)
     const client = await greet(host)
@@ -181,6 +182,45 @@ describe('a connection to a TCP endpoint', () => {
     gateway.isAwake = () => false
     client.write('more')
     expect(await next(client)).toBe('more')
+    expect(gateway.wakes).toHaveLength(1)
+  })
+
+  it('has its unit in use for as long as that owes it an answer, as a request of HTTP does', async () => {
+    const origin = await originOf((socket) => socket.once('data', (chunk) => socket.write(chunk)))
+    const client = await greet(gateway.expose(origin.port, redis({ unitId: 'u' })))
+    client.write(PING)
+    await next(client)
+    expect(gateway.use.slice(-1)).toEqual(['end u'])
+    gateway.use.length = 0
+    client.write(PING)
+    await expect.poll(() => gateway.use).toEqual(['begin u'])
+    client.write(PING)
+    origin.connections[0]?.write('+PONG')
+    await next(client)
+    expect(gateway.use).toEqual(['begin u', 'end u'])
+    client.write(PING)
+    await expect.poll(() => gateway.use).toHaveLength(3)
+    client.destroy()
+    await expect.poll(() => gateway.use).toEqual(['begin u', 'end u', 'begin u', 'end u'])
+  })
+
+  it('does not wake a unit by what it has said and heard before that fell asleep', async () => {
+    const origin = await originOf((socket) => socket.once('data', (chunk) => socket.write(chunk)))
+    const host = gateway.expose(origin.port, redis())
+    const [name = ''] = gateway.routes.keys()
+    const client = await greet(host)
+    client.write(PING)
+    await next(client)
+    const route = gateway.routes.get(name)
+    if (route) gateway.routes.set(name, { ...route, state: 'sleeping', stoppedReason: 'idle', frozen: true })
+    await gateway.later(500)
+    await gateway.later(500)
+    expect(gateway.wakes).toEqual([])
+    // Nobody has told the gateway that it sleeps, and still it hears what comes now.
+    gateway.isAwake = () => true
+    client.write(PING)
+    await expect.poll(() => origin.connections[0]?.bytesRead).toBe(2 * PING.length)
+    await gateway.later(500)
     expect(gateway.wakes).toHaveLength(1)
   })
 
@@ -305,6 +345,18 @@ describe('a client of PostgreSQL', () => {
     expect(await last).toMatch(/^E.*C57P01/s)
   })
 
+  it('that is notified waits for nothing', async () => {
+    const notification = Buffer.from('A\0\0\0\x0e\0\0\0\x01ab\0cd\0', 'latin1')
+    const origin = await originOf((socket) => socket.on('data', () => socket.write(READY)))
+    const client = await asPostgres(gateway.expose(origin.port, { protocol: 'postgres', unitId: 'u' }))
+    client.write(STARTUP)
+    await next(client)
+    gateway.use.length = 0
+    origin.connections[0]?.write(notification)
+    await next(client)
+    expect(gateway.use).toEqual([])
+  })
+
   it('cancels in the unit that its name leads to, and wakes none for it', async () => {
     const seen: Buffer[] = []
     const origin = await originOf((socket) => socket.on('data', (chunk) => seen.push(chunk)))
@@ -324,7 +376,90 @@ describe('a client of PostgreSQL', () => {
   })
 })
 
+describe('a client whose unit is stopped', () => {
+  const stopped = { state: 'stopped', stoppedReason: 'user' } as const
+
+  it('of AMQP is let in as far as it takes, and told why', async () => {
+    const client = await greet(gateway.expose(1, { protocol: 'amqp', ...stopped }))
+    const method = (id: string) => Buffer.from(`01000000000004${id}ce`, 'hex')
+    const heard = async (id: string) => {
+      const frame = await next(client)
+      expect(Buffer.from(frame.slice(7, 11), 'latin1').toString('hex')).toBe(id)
+      return frame
+    }
+    client.write('AMQP\0\0\x09\x01')
+    await heard('000a000a')
+    client.write(method('000a000b'))
+    await heard('000a001e')
+    client.write(Buffer.concat([method('000a001f'), method('000a0028')]))
+    expect(await heard('000a0032')).toContain('This unit is stopped')
+    client.write(method('000a0033'))
+    await rest(client)
+    await expect.poll(() => gateway.gateway.count()).toEqual({ connections: 0, visits: 0 })
+  })
+
+  it('of AMQP that says nothing more is let go of', async () => {
+    const client = await greet(gateway.expose(1, { protocol: 'amqp', ...stopped }))
+    client.write('AMQP\0\0\x09\x01')
+    await next(client)
+    const over = rest(client)
+    await gateway.later(20_000)
+    await over
+  })
+
+  it('of gRPC hears that it is unavailable, and why', async () => {
+    const host = gateway.expose(1, { protocol: 'grpc', ...stopped })
+    const session = connectHttp2(`https://127.0.0.1:${gateway.tlsPort}`, {
+      servername: host,
+      rejectUnauthorized: false,
+    })
+    const call = session.request({ ':method': 'POST', ':path': '/etcdserverpb.KV/Range' })
+    call.resume().end(Buffer.from('0000000000', 'hex'))
+    const [head] = await once(call, 'response')
+    expect(head).toMatchObject({ ':status': 200, 'grpc-status': '14' })
+    expect(head['grpc-message']).toContain('This unit is stopped')
+    session.close()
+    await expect.poll(() => gateway.gateway.count()).toEqual({ connections: 0, visits: 0 })
+  })
+})
+
 describe('the TLS port', () => {
+  it('says in the words of the protocol that its client was silent for too long', async () => {
+    for (const open of [
+      () => greet(gateway.expose(1, redis())),
+      () => asPostgres(gateway.expose(1, { protocol: 'postgres' })),
+    ]) {
+      const client = await open()
+      await expect.poll(() => gateway.gateway.count().visits).toBe(1)
+      const words = rest(client)
+      await gateway.later(20_000)
+      expect(await words).toMatch(/^(?:-ERR The request took too long|E.*57P05.*took too long)/s)
+    }
+  })
+
+  it('tells a request without TLS to use it', async () => {
+    const client = plain()
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    expect(await rest(client)).toMatch(/^HTTP\/1.1 400 Bad Request\r\n.*not_tls.*https:/s)
+  })
+
+  it('refuses a head of more than its bound in both versions of HTTP', async () => {
+    const host = gateway.expose(1)
+    const headers = { cookie: 'c'.repeat(40_000) }
+    const session = connectHttp2(`https://127.0.0.1:${gateway.tlsPort}`, {
+      servername: host,
+      rejectUnauthorized: false,
+    })
+    const call = session.request({ ':authority': host, ...headers })
+    call.resume().end()
+    const [head] = await once(call, 'response')
+    expect(head).toMatchObject({ ':status': 431 })
+    session.destroy()
+    const client = await greet(host, { alpn: ['http/1.1'] })
+    client.write(`GET / HTTP/1.1\r\nhost: ${host}\r\ncookie: ${headers.cookie}\r\n\r\n`)
+    expect(await rest(client)).toMatch(/^HTTP\/1.1 431 .*head_too_large/s)
+  })
+
   it('closes what greets too slowly', async () => {
     const silent = plain()
     const dripping = plain()

@@ -7,10 +7,13 @@ import type { EndpointLabel } from '../contract/endpoint-label.ts'
 import { type Answered, createConversation } from './conversation.ts'
 import { MOST_FIRST_BYTES, readFirstPacket, type SpeaksFirst } from './first-packet.ts'
 import type { Visit } from './open-visits.ts'
-import type { Outcome } from './outcomes.ts'
-import { endsReady, readFirstReply } from './postgres.ts'
+import { type Outcome, sayOf } from './outcomes.ts'
+import { endsReady, isNotice, readFirstReply } from './postgres.ts'
 import { noteKey } from './postgres-cancel.ts'
+import { refuseAmqp } from './refuse-amqp.ts'
+import { refuseGrpc } from './refuse-grpc.ts'
 import type { Route } from './route.ts'
+import { listenToVisitor } from './said.ts'
 import { connectTo, during, spend } from './tcp-session.ts'
 import { beginUse, type Done, reach, type Unready, type Visiting } from './visiting.ts'
 
@@ -37,39 +40,57 @@ async function serve(
   { socket, label, route, protocol }: TcpVisit & { protocol: SpeaksFirst },
 ): Promise<Outcome | Done> {
   const first = await readFirst(socket, visit, protocol)
+  if (first === 'late') return { kind: 'visitor-too-slow' }
   if (first === null) return { kind: 'malformed' }
   const isMeant = (found: Route) => found.protocol === protocol
   const wanted = { visit, label, isMeant, refusingMs: visiting.limits.refusingSessionMs }
   // What does not run has nothing to cancel.
   if (first.isAll && route.state !== 'running') return { kind: 'over' }
-  return await reach(visiting, wanted, route, (run) =>
+  const outcome = await reach(visiting, wanted, route, (run) =>
     pass(visiting, visit, { socket, first: first.bytes, protocol, run }),
   )
+  return outcome.kind === 'over' ? outcome : await explain(visit, socket, first.bytes, { protocol, outcome })
 }
 
-/** Null: it is none, or does not come. */
+/** In a protocol in which nothing can be refused before more has been said than its first packet. */
+async function explain(
+  visit: Visit,
+  socket: TLSSocket,
+  first: Buffer,
+  { protocol, outcome }: { protocol: SpeaksFirst; outcome: Outcome },
+): Promise<Outcome | Done> {
+  if (protocol !== 'amqp' && protocol !== 'grpc') return outcome
+  visit.enter('leftover')
+  visit.whenCut(() => socket.destroy())
+  const { title, text } = sayOf(outcome)
+  const words = `${title}. ${text}`
+  await (protocol === 'amqp' ? refuseAmqp(socket, words) : refuseGrpc(socket, first, words))
+  return { kind: 'over' }
+}
+
+/** Null: it is none. `late`: it does not come. */
 function readFirst(
   socket: TLSSocket,
   visit: Visit,
   protocol: SpeaksFirst,
-): Promise<{ bytes: Buffer; isAll: boolean } | null> {
+): Promise<{ bytes: Buffer; isAll: boolean } | 'late' | null> {
   return new Promise((resolve) => {
     let bytes = Buffer.alloc(0)
-    const settle = (isWhole: boolean, isAll = false) => {
+    const settle = (found: 'whole' | 'only' | 'late' | null) => {
       socket.off('readable', look)
       visit.whenCut(() => {})
-      resolve(isWhole ? { bytes, isAll } : null)
+      resolve(found === 'late' || found === null ? found : { bytes, isAll: found === 'only' })
     }
     const look = () => {
       for (let chunk = read(socket); chunk !== null; chunk = read(socket)) {
         bytes = Buffer.concat([bytes, chunk])
         const found = readFirstPacket(protocol, bytes)
         if (found === 'more' && bytes.length <= MOST_FIRST_BYTES) continue
-        return settle(found === 'whole' || found === 'only', found === 'only')
+        return settle(found === 'whole' || found === 'only' ? found : null)
       }
-      if (socket.readableEnded) settle(false)
+      if (socket.readableEnded) settle(null)
     }
-    visit.whenCut(() => settle(false))
+    visit.whenCut(({ kind }) => settle(kind === 'late' ? kind : null))
     socket.on('readable', look)
     socket.once('end', look)
     look()
@@ -98,14 +119,19 @@ async function pass(
     return { kind: 'refused-connection' }
   }
   if (protocol === 'postgres') noteKey(visiting.cancelKeys, { unit, first: reply, run })
-  const conversation = createConversation(visiting.clock, answersOf[protocol] ?? 'by-any-byte')
+  const [answered, isAside] = answersOf[protocol] ?? ['by-any-byte' as const]
+  const conversation = createConversation(visiting.clock, answered, isAside)
+  const hearVisitor = listenToVisitor(protocol)
+  hearVisitor(first)
   conversation.visitorSaid()
-  await spend(visiting, visit, { socket, unit, first: reply, protocol, run, conversation })
+  await spend(visiting, visit, { socket, unit, first: reply, protocol, run, conversation, hearVisitor })
   return { kind: 'over' }
 }
 
 /** How it shows that a server has answered all it was asked. */
-const answersOf: Partial<Record<SpeaksFirst, Answered>> = { postgres: endsReady }
+const answersOf: Partial<Record<SpeaksFirst, [Answered, (chunk: Buffer) => boolean]>> = {
+  postgres: [endsReady, isNotice],
+}
 
 /** What a server says to the start of a session, as far as it tells whether it takes any. */
 function readReply(unit: Socket, visit: Visit): Promise<Buffer | 'not-ready'> {

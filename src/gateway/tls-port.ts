@@ -8,6 +8,8 @@ import type { Certificates } from './certificates.ts'
 import { type Challenges, isChallenge } from './challenges.ts'
 import { acceptOptions } from './door.ts'
 import { serverNameOf } from './exchange.ts'
+import { sayOf } from './outcomes.ts'
+import { writePage } from './pages.ts'
 import { fatalError, GREETING_BYTES, readGreeting } from './postgres.ts'
 import { createTlsServer } from './tls-server.ts'
 
@@ -30,6 +32,8 @@ const POSTGRES = 'postgresql'
 /** What is agreed on where a client offers it, in this order. */
 const APPLICATIONS = [POSTGRES, 'h2', 'http/1.1']
 const MOST_GREETINGS = 3
+/** How HTTP begins. */
+const REQUEST = /^[A-Z]{3,7} [/*h]/
 /** Of TLS: kind, version and length, and how long what follows may be. */
 const RECORD_HEAD_BYTES = 5
 const MOST_RECORD_BYTES = 16 * 1024
@@ -107,6 +111,10 @@ async function greet(
     if (asks === 'cancel') {
       socket.unshift(bytes)
       return 'cancel'
+    }
+    if (REQUEST.test(bytes.toString('latin1'))) {
+      socket.write(writePage(sayOf({ kind: 'plain' }), { acceptsHtml: false }))
+      return null
     }
     if (asks === 'session') {
       socket.write(

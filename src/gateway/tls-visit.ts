@@ -48,12 +48,14 @@ function speaks({ protocol }: Route, { alpnProtocol }: TLSSocket, isPostgres: bo
 }
 
 /**
- * To a client of Redis that names nobody: what it says first has come to HTTP, which cannot read it. Null: it is none.
+ * To a client of Redis that names nobody, or what is gone: what it says first has come to HTTP, which cannot read it.
+ * Null: it is none.
  */
-export function refusalOfNameless(socket: Duplex, said: Buffer | undefined): Buffer | null {
-  const isNameless = socket instanceof TLSSocket && serverNameOf(socket) === null
+export function refusalOfRedis(socket: Duplex, said: Buffer | undefined): Buffer | null {
   const isRedis = said !== undefined && readFirstPacket('redis', said) === 'whole'
-  return isNameless && isRedis ? refusalIn('redis', { kind: 'nameless' }) : null
+  // Clients of HTTP say so in their greeting, as a rule.
+  if (!isRedis || !(socket instanceof TLSSocket) || socket.alpnProtocol) return null
+  return refusalIn('redis', { kind: serverNameOf(socket) === null ? 'nameless' : 'unknown' })
 }
 
 function refuse(socket: TLSSocket, outcome: Outcome): void {

@@ -106,8 +106,8 @@ function say(exchange: Exchange, outcome: Outcome, visit: Visit | null): Promise
 }
 
 /** To a request that no visit can be made of. Who sent it is not waited for. */
-export function sayMalformed(response: Response): void {
-  const { status, headers, body } = pageOf(sayOf({ kind: 'malformed' }), { acceptsHtml: false })
+export function sayAtOnce(response: Response, outcome: Outcome): void {
+  const { status, headers, body } = pageOf(sayOf(outcome), { acceptsHtml: false })
   if (!(response instanceof Http2ServerResponse)) headers.push('connection', 'close')
   response.writeHead(status, headers)
   response.end(body)

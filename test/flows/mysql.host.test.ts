@@ -162,6 +162,11 @@ describe('a MariaDB in a unit', () => {
       // A sleep that is interrupted says so by an answer or by an error, as its server likes it.
       const interrupted = busy.query('select sleep(120)').catch(() => {})
       await untilSleeping(other)
+      // Nobody's query stands still in its middle.
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      const body = { sleep: '10m', now: true }
+      const refused = await berth.call('POST', `/v1/units/${unit.id}/sleep`, body)
+      expect(refused.status, JSON.stringify(refused.body)).toBe(409)
       await other.query(`KILL QUERY ${id}`)
       await interrupted
     }
@@ -180,6 +185,20 @@ describe('a MariaDB in a unit', () => {
     client.child.kill('SIGINT')
     await over
     await expect.poll(() => sleeping(other)).toBe(0)
+  })
+
+  it('stays asleep, whatever was said and heard just before on a connection that goes on', async () => {
+    const connection = await withLibrary()
+    await eventually(async () => {
+      await connection.query('select 1')
+      const body = { sleep: '10m', now: true }
+      expect((await berth.call('POST', `/v1/units/${unit.id}/sleep`, body)).status).toBe(200)
+    })
+    // Three looks of the gateway at what is open.
+    await new Promise((resolve) => setTimeout(resolve, 1600))
+    expect(await stateOf()).toBe('sleeping')
+    await connection.query('select 1')
+    await untilAwake()
   })
 
   it('has a session ended by words of its own protocol when its address is given up', async () => {

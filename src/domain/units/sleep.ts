@@ -76,7 +76,7 @@ function refuseBusy(app: App, units: UnitRecord[]): void {
   if (busy.length === 0) return
   const names = busy.map(({ name }) => `"${name}"`).join(', ')
   throw invalidState(
-    `A command, a file transfer or a visit is under way in ${names}; wait for it, or leave out "now": it sleeps when its window has passed.`,
+    `A command, a file transfer, a visit or an answer to a client's connection is under way in ${names}; wait for it, or leave out "now": it sleeps when its window has passed.`,
     { busy: busy.map(({ id }) => id) },
   )
 }
