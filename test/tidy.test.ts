@@ -62,6 +62,27 @@ describe('the rules find', () => {
   })
 
   it.each([
+    ['a path joined to a root', "const etc = join(paths.rootfs, 'etc')\n"],
+    ['a path written below an upper layer', 'const etc = `${disk.upper}/etc`\n'],
+    ['a path in a volume', "const file = resolve(\n  volumeDir,\n  'file',\n)\n"],
+    ['an opening in a tree', 'const fd = openInRoot(rootFd, path, flags)\n'],
+    ['a jail of its own', "await run('bwrap', ['--bind', rootfs, '/'], options)\n"],
+    ['a program that unpacks into a tree', "await run('tar', ['-x', '-C', rootfs], options)\n"],
+  ])('%s beside the one module for it', (_what, text) => {
+    expect(faultsOf({ 'src/engine/oci/a.ts': text })).toHaveLength(1)
+  })
+
+  it('none of these where they are to be', () => {
+    const files = {
+      'src/engine/oci/unit-tree.ts': 'const fd = openInRoot(rootFd, `${rootfs}/etc`, flags)\n',
+      'src/engine/oci/images/jail.ts': "const command = ['bwrap', '--bind', rootfs]\n",
+      'src/engine/oci/images/jailed/a.ts': "const umoci = spawn('umoci', ['raw', 'unpack', `${rootfs}/a`])\n",
+      'src/engine/oci/a.ts': "const rootfs = join(made, 'rootfs')\nconst image = dirname(rootfs)\n",
+    }
+    expect(faultsOf(files)).toEqual([])
+  })
+
+  it.each([
     ['a test that is named as a wish', "  it('should refuse a wrong key', () => {})\n"],
     ['a test that is named as a thing', "it('refusal', () => {})\n"],
     ['a test that runs alone', "it.only('a wrong key is refused', () => {})\n"],

@@ -58,7 +58,7 @@ export async function openBuiltImages() {
     const id = await definitionDigest(definition)
     return {
       reference: referenceOf(definition),
-      digest: buildDigest(id, await readPackages(rootfs)),
+      digest: buildDigest(id, readPackages(rootfs)),
       config: builtInConfig(definition),
       build: { definition: id, archiveAt: null },
     }
@@ -66,9 +66,7 @@ export async function openBuiltImages() {
   const findUpdates: FindUpdates = async (rootfses) => {
     debian.asked += 1
     if (debian.isAway) throw new Error('Temporary failure resolving deb.debian.org')
-    const versions = await Promise.all(
-      rootfses.map(async (rootfs) => (await readPackages(rootfs))['boat'] ?? ''),
-    )
+    const versions = rootfses.map((rootfs) => readPackages(rootfs)['boat'] ?? '')
     return versions.map((has) =>
       has === debian.version ? [] : [{ name: 'boat', has, offers: debian.version }],
     )

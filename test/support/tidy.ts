@@ -178,6 +178,12 @@ const inSrc = (path: string) => path.startsWith('src/') && !path.endsWith('.test
 // This file and its test name what they forbid.
 const notTidy = (path: string) => !path.includes('tidy')
 
+// What lies in the tree of a unit or an image is a stranger's, links to elsewhere included.
+const treeModule = 'src/engine/oci/unit-tree.ts'
+const jailFile = 'src/engine/oci/images/jail.ts'
+// Within a jail there is nothing a link could lead to.
+const inJail = (path: string) => path.startsWith('src/engine/oci/images/jailed/')
+
 const bannedText: { pattern: RegExp; where: (path: string) => boolean; advice: string }[] = [
   {
     pattern: /\bprocess\.env\b/,
@@ -203,6 +209,22 @@ const bannedText: { pattern: RegExp; where: (path: string) => boolean; advice: s
     pattern: /\bexec(Sync)?\(\s*[`'"]|shell: true/,
     where: inSrc,
     advice: 'passes a command through a shell; use an array of arguments',
+  },
+  {
+    // A path below one of these, or one that is opened there.
+    pattern:
+      /\b(?:join|resolve)\(\s*(?:\w+\.)*(?:rootfs|upper|volume|volumeDir)\b\s*,|\$\{(?:\w+\.)*(?:rootfs|upper|volume|volumeDir)\}\/|\bopenat2|\bopenInRoot\b/,
+    where: (path) =>
+      path.startsWith('src/engine/') &&
+      inSrc(path) &&
+      !inJail(path) &&
+      ![treeModule, 'src/engine/oci/syscalls.ts'].includes(path),
+    advice: `makes a path in the tree of a unit or an image, which ${treeModule} alone does`,
+  },
+  {
+    pattern: /'(?:bwrap|chroot|umoci|tar|rsync|cp)'/,
+    where: (path) => inSrc(path) && !path.startsWith('src/doctor/') && !inJail(path) && path !== jailFile,
+    advice: `starts a program on strangers' files, or a jail for it, which ${jailFile} alone does`,
   },
   {
     pattern: /\b(describe|it|test)\.only\b/,

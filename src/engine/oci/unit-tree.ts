@@ -43,9 +43,10 @@ export function readInTree(root: string, path: string, maxBytes: number): Buffer
   try {
     // A pipe must not hold us.
     fd = openInRoot(rootFd, path, constants.O_RDONLY | constants.O_NONBLOCK)
-    if (!fstatSync(fd).isFile()) return null
-    const buffer = Buffer.alloc(maxBytes)
-    return buffer.subarray(0, readSync(fd, buffer, 0, maxBytes, 0))
+    const stats = fstatSync(fd)
+    if (!stats.isFile()) return null
+    const buffer = Buffer.alloc(Math.min(stats.size, maxBytes))
+    return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0))
   } catch (error) {
     unless('ENOENT', 'ENOTDIR', 'ELOOP')(error)
     return null
@@ -73,7 +74,10 @@ export async function makeInTree(root: string, path: string, mode = 0o755): Prom
   })
 }
 
-/** The path on this host of what `makeInTree` has answered: for mounts, while nothing of the unit runs. */
+/**
+ * The path on this host, for a program that is no part of Berth: of what `makeInTree` has answered, while nothing of
+ * the unit runs; or of what Berth itself has put into an image.
+ */
 export function pathInTree(root: string, real: string): string {
   return join(root, real)
 }

@@ -2,10 +2,11 @@
 // packages give the same files, with the same times: but for what `prepare` makes, which has identities of its own.
 
 import { spawn } from 'node:child_process'
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readFile, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
+import { writeInTree } from '../unit-tree.ts'
 import {
   type BuiltIn,
   builtInConfig,
@@ -92,7 +93,7 @@ export async function buildImage(
   options.onProgress(`${reference}: ready`)
   return {
     reference,
-    digest: buildDigest(id, await readPackages(rootfs)),
+    digest: buildDigest(id, readPackages(rootfs)),
     config: builtInConfig(definition),
     build: { definition: id, archiveAt },
   }
@@ -167,7 +168,6 @@ async function runBuild(
   }
 }
 
-/** The tree holds Debian's files alone so far, so paths in it lead where they say. */
 async function finish(
   definition: BuiltIn,
   rootfs: string,
@@ -175,9 +175,9 @@ async function finish(
   { caps, signal }: BuildOptions,
 ): Promise<void> {
   const script = await readScript(definition)
-  if (script !== null) await writeFile(join(rootfs, entrypointPath), script, { mode: 0o755 })
+  if (script !== null) await writeInTree(rootfs, entrypointPath, script, 0o755)
   // What this host needed to reach Debian's servers means nothing in a unit, and neither do its names.
-  await writeFile(join(rootfs, 'etc/apt/sources.list'), publicSources.join('\n') + '\n')
+  await writeInTree(rootfs, '/etc/apt/sources.list', publicSources.join('\n') + '\n')
   const task = {
     remove: [...leftBehind, ...(definition.remove ?? [])],
     settle: { sinceMs: begunMs, toMs: RELEASED },
@@ -186,7 +186,7 @@ async function finish(
     program: 'clean' as const,
     args: [JSON.stringify(task)],
     readOnly: {},
-    writable: { '/image': join(rootfs, '..') },
+    writable: { '/image': dirname(rootfs) },
     account: null,
     maxFileBytes: caps.unpackedBytes,
   }

@@ -11,7 +11,7 @@ import { type BuiltIn, builtIns, referenceOf } from './builtin.ts'
 import { imageCaps } from './caps.ts'
 import { removeUnused, standingsOf } from './collect.ts'
 import { takeLock } from './lock.ts'
-import { mainVersion, type Packages, readPackages } from './packages.ts'
+import { findPackages, mainVersion, type Packages } from './packages.ts'
 import { askDebian, type Asked, type Condition, conditionsOf, lastAsked, type Refresher } from './refresh.ts'
 import { type KeptImage, openStore } from './store.ts'
 import type { FindUpdates } from './updates.ts'
@@ -158,7 +158,7 @@ async function describe(
 ): Promise<Listed> {
   const { reference, digest } = image
   const isBuiltIn = reference.startsWith('berth.local/')
-  const packages = isBuiltIn ? await readPackages(rootfs).catch(() => ({})) : {}
+  const packages = (isBuiltIn ? findPackages(rootfs) : null) ?? {}
   const definition = definitions.find((each) => referenceOf(each) === reference)
   return {
     reference,

@@ -1,19 +1,28 @@
 // What a built-in image was made of: the packages that dpkg says are installed in it.
 
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { pathInTree, readInTree } from '../unit-tree.ts'
 
 /** Name → version: an image has packages of one architecture. */
 export type Packages = Record<string, string>
 
+const STATUS = '/var/lib/dpkg/status'
+const MAX_STATUS_BYTES = 32 * 1024 * 1024
+
 export function statusPathIn(rootfs: string): string {
-  return join(rootfs, 'var/lib/dpkg/status')
+  return pathInTree(rootfs, STATUS)
 }
 
 /** Nothing changes an image once it is there, so neither does what this answers. */
-export async function readPackages(rootfs: string): Promise<Packages> {
-  return parseStatus(await readFile(statusPathIn(rootfs), 'utf8'))
+export function findPackages(rootfs: string): Packages | null {
+  const status = readInTree(rootfs, STATUS, MAX_STATUS_BYTES)
+  return status && parseStatus(status.toString('utf8'))
+}
+
+export function readPackages(rootfs: string): Packages {
+  const packages = findPackages(rootfs)
+  if (packages === null) throw new Error(`${rootfs} has no list of packages`)
+  return packages
 }
 
 export function parseStatus(text: string): Packages {
