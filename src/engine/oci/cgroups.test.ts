@@ -6,6 +6,7 @@ import {
   cgroupPath,
   countOomKills,
   killAll,
+  limitSocketBuffers,
   listCgroups,
   memoryInUse,
   openCgroups,
@@ -75,6 +76,13 @@ describe('version 2', () => {
   })
 })
 
+it('version 2 counts buffers of sockets as memory, and needs no limit for them', () => {
+  record({ 'cgroup.controllers': 'memory\n' })
+  const cgroups = openCgroups('ab12', root)
+  limitSocketBuffers(cgroups, 'unit_2-1', 1_000_000)
+  expect(listCgroups(cgroups)).toEqual([])
+})
+
 describe('version 1', () => {
   beforeEach(() =>
     record({
@@ -102,6 +110,12 @@ describe('version 1', () => {
   it('limits the processor, and leaves the period as it is', () => {
     setCpuQuota(openCgroups('ab12', root), 'unit_1-3', 25_000)
     expect(readFileSync(join(root, 'cpu/berth-ab12/unit_1-3/cpu.cfs_quota_us'), 'utf8')).toBe('25000')
+  })
+
+  it('limits the buffers of sockets in a group that the runtime will find there', () => {
+    limitSocketBuffers(openCgroups('ab12', root), 'unit_2-1', 1_000_000)
+    const file = 'memory/berth-ab12/unit_2-1/memory.kmem.tcp.limit_in_bytes'
+    expect(readFileSync(join(root, file), 'utf8')).toBe('1000000')
   })
 
   it('a group that does not exist is empty and was never killed for memory', async () => {

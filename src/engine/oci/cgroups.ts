@@ -86,6 +86,18 @@ export function setCpuQuota(cgroups: Cgroups, container: string, quotaUs: number
   if (tree) tryWrite(`${groupDirectory(cgroups, tree, container)}/cpu.cfs_quota_us`, `${quotaUs}`)
 }
 
+/**
+ * Bytes that buffers of its sockets may take. Version 1 counts them apart, without a limit of its own, and only those of
+ * sockets made once there is one: hence before the runtime makes the group. Version 2 counts them as memory.
+ */
+export function limitSocketBuffers(cgroups: Cgroups, container: string, bytes: number): void {
+  const tree = cgroups.trees['memory']
+  if (cgroups.version === 2 || !tree) return
+  const directory = groupDirectory(cgroups, tree, container)
+  mkdirSync(directory, { recursive: true })
+  tryWrite(`${directory}/memory.kmem.tcp.limit_in_bytes`, String(bytes))
+}
+
 /** Whether all of a group stands still. */
 export function isFrozen(cgroups: Cgroups, container: string): boolean {
   const directory = groupDirectory(cgroups, cgroups.main, container)

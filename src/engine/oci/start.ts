@@ -12,7 +12,8 @@ import type { MachineRef, RunSpec, Started } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import { writeBootFiles } from './boot-files.ts'
 import { buildConfig, cpuQuota, type OciConfig } from './bundle.ts'
-import { cgroupPath, setCpuQuota } from './cgroups.ts'
+import { socketBufferBytes } from './capacity.ts'
+import { cgroupPath, limitSocketBuffers, setCpuQuota } from './cgroups.ts'
 import { prepareEtc } from './etc.ts'
 import { settleEnd } from './exits.ts'
 import { prepareForkGeneration } from './fork-generation.ts'
@@ -127,6 +128,9 @@ async function launch(host: Host, launched: Launch): Promise<void> {
     host.effect('engine.start.record', () => saveRecord(host.paths, record)),
     makeDirectories(paths),
   ])
+  // gVisor's are its own memory, and runsc sets no limit in a group that is there already.
+  if (spec.isolation === 'runc')
+    limitSocketBuffers(host.cgroups, paths.container, socketBufferBytes(spec.size.memoryMb))
   const config = await makeRoot(host, launched, attachment.namespacePath)
   machine.ending = false
   const { doom } = machine

@@ -23,6 +23,27 @@ export function limitClaims(suite: Suite): void {
     expect(await suite.sh(neighbour, 'echo fine')).toMatchObject({ stdout: 'fine\n' })
   })
 
+  // gVisor's are its own memory.
+  test.skipIf(oneProcess)('what a machine leaves unread in its sockets is less than its memory', async () => {
+    const ref = await suite.running({}, { size })
+    const fill = `use IO::Socket::INET;
+      my $server = IO::Socket::INET->new(Listen => 500, LocalAddr => '127.0.0.1') or die;
+      my ($sent, $block, @held) = (0, 'x' x 65536);
+      for (1 .. 400) {
+        my $client = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $server->sockport) or last;
+        push @held, $client, scalar $server->accept;
+        $client->blocking(0);
+        while (my $taken = syswrite $client, $block) { $sent += $taken }
+      }
+      print $sent >> 20, ' ', scalar @held;`
+    const { stdout } = await suite.exec(ref, ['perl', '-e', fill])
+    const [sentMb = Infinity, sockets] = stdout.split(' ').map(Number)
+    // Without a limit these take six times of that.
+    expect(sentMb).toBeLessThan(size.memoryMb)
+    expect(sockets).toBe(800)
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'running' })
+  })
+
   test('a fork bomb stays within its machine', async () => {
     const neighbour = await suite.running()
     const ref = await suite.running({}, { size: { ...size, memoryMb: 2048 } })
