@@ -6,6 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest'
 import { reachedFailpoints } from '../support/criu.ts'
+import { runtimeDefaults } from '../../src/engine/oci/runtime.ts'
 import { openEngineProcess } from './engine-process.ts'
 import { after, createWalk, stepOf } from './failpoint-steps.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
@@ -13,7 +14,7 @@ import { createSuite, kindOf } from './suite.ts'
 
 /** One class is enough: what differs is the runtime's own, which does not die with the engine. */
 const isolation = 'runc'
-const runtimes = { runc: '/usr/sbin/runc', runsc: '/nowhere/runsc', deadlineMs: 30_000 }
+const runtimes = { ...runtimeDefaults, runsc: '/nowhere/runsc' }
 
 let wishes: string
 let host: Awaited<ReturnType<typeof openHostEngine>>

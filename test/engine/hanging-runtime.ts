@@ -30,7 +30,7 @@ export async function makeHangingRuntimes(deadlineMs: number): Promise<HangingRu
   }
   const [runc, runsc] = [await script('runc'), await script('runsc')]
   return {
-    options: { runc, runsc, deadlineMs },
+    options: { ...runtimeDefaults, runc, runsc, deadlineMs },
     hang: async (verb, id) => await writeFile(join(wishes, `${verb} ${id}`), ''),
     heal: async () => {
       for (const wish of await readdir(wishes)) await rm(join(wishes, wish))

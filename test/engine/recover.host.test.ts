@@ -2,14 +2,15 @@
 // a host that lost its power (F9), a record that cannot be read.
 
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
+import { existsSync, statSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef, MachineStatus } from '../../src/engine/engine.ts'
 import { createChild } from '../../src/engine/oci/cgroups.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
+import { runtimeDefaults } from '../../src/engine/oci/runtime.ts'
 import { mountOverlay } from '../../src/engine/oci/syscalls.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { clearHost } from '../support/power-cut.ts'
@@ -19,6 +20,8 @@ import { createSuite, eventually, kindOf } from './suite.ts'
 
 let wishes: string
 let withoutInotify = false
+/** A log without an engine is to be full within a second. */
+const runtimes = { ...runtimeDefaults, logFileBytes: 8 * 1024 * 1024 }
 let host: Awaited<ReturnType<typeof openHostEngine>>
 const suite = createSuite(
   async () => ({
@@ -33,7 +36,7 @@ const suite = createSuite(
 beforeAll(async () => {
   wishes = await mkdtemp('/var/tmp/berth-wishes-')
   // In a process of its own: what it started must not be ours when it ends.
-  host = await openHostEngine({ isolation: 'runc' }, (options) =>
+  host = await openHostEngine({ isolation: 'runc', runtimes }, (options) =>
     openEngineProcess(options, wishes, { withoutInotify }),
   )
   await suite.open()
@@ -270,6 +273,31 @@ describe('a host that lost its power', () => {
     const addresses = new Set((await host.engine().list()).map(({ address }) => address))
     const newcomer = await suite.create()
     expect(addresses).not.toContain((await suite.status(newcomer.id))?.address)
+  })
+})
+
+describe('a log without an engine', () => {
+  it('takes no more of the host than is said, and can be read by the next engine', async () => {
+    const line = 'x'.repeat(1000)
+    const flood = `until [ -f /root/go ]; do sleep 0.1; done; yes ${line} | head -n 37000; echo finished; exec sleep infinity`
+    const ref = await suite.running({ entrypoint: ['bash', '-c', flood], cmd: [] })
+    const { logs } = host.paths.machine(ref.id)
+    let largest = 0
+    await host.engine().writeFile(ref, '/root/go', Buffer.from(''))
+    await suite.reopen(async () => {
+      await eventually(async () => {
+        const names = await readdir(logs)
+        const sizes = names.map((name) => statSync(join(logs, name), { throwIfNoEntry: false })?.size ?? 0)
+        largest = Math.max(
+          largest,
+          sizes.reduce((sum, size) => sum + size, 0),
+        )
+        return (await sh(`tail -n 1 ${logs}/1.log || true`)).endsWith(' finished\n') ? true : null
+      }, 120_000)
+    })
+    expect(largest).toBeLessThan(32 * 1024 * 1024)
+    const read = await host.engine().logs(ref.id, { after: null, since: null, limit: 10 })
+    expect(read.map(({ text }) => text)).toEqual([...Array<string>(9).fill(line), 'finished'])
   })
 })
 

@@ -140,6 +140,7 @@ function conmonArgs(
     ['--container-pidfile', run.pid],
     ['--conmon-pidfile', run.monitorPid],
     ['--log-path', `k8s-file:${logFile}`],
+    ['--log-size-max', String(runtime.logFileBytes)],
     ['--log-level', 'error'],
     ['--exit-dir', exitDir],
     ['--no-sync-log', '--full-attach'],

@@ -20,6 +20,11 @@ export type Runtime = {
   execDetaches: boolean
   /** How long a call may take before it is killed: far longer than one does on a busy host. */
   deadlineMs: number
+  /**
+   * How much of a machine's log conmon writes before it drops the file it writes and begins another: what bounds a log
+   * while no engine cuts it into parts (decision 0068).
+   */
+  logFileBytes: number
   /** What keeps the memory of its machines, where a probe has shown that it does. */
   criu: Criu | null
 }
@@ -28,6 +33,7 @@ export type RuntimeOptions = {
   runc: string
   runsc: string
   deadlineMs: number
+  logFileBytes: number
   /** Programs to try, the first that works is taken. Default: those of criu.ts. */
   criu?: string[]
 }
@@ -39,6 +45,7 @@ export const runtimeDefaults: RuntimeOptions = {
   runc: '/usr/sbin/runc',
   runsc: '/usr/bin/runsc',
   deadlineMs: 30_000,
+  logFileBytes: 128 * 1024 * 1024,
 }
 
 export function runtimeOptions({ criu }: { criu: string | null }): RuntimeOptions {
@@ -62,7 +69,11 @@ const RUNSC_FLAGS = [
   '--cpu-num-from-quota=true',
 ]
 
-export function runcRuntime(root: string, version: string, { runc, deadlineMs }: RuntimeOptions): Runtime {
+export function runcRuntime(
+  root: string,
+  version: string,
+  { runc, deadlineMs, logFileBytes }: RuntimeOptions,
+): Runtime {
   return {
     class: 'runc',
     version,
@@ -72,6 +83,7 @@ export function runcRuntime(root: string, version: string, { runc, deadlineMs }:
     globalArgs: ['--root', root],
     execDetaches: true,
     deadlineMs,
+    logFileBytes,
     criu: null,
   }
 }
@@ -92,6 +104,7 @@ export function runscRuntime(
     globalArgs: ['--root', root, ...RUNSC_FLAGS],
     execDetaches: false,
     deadlineMs: options.deadlineMs,
+    logFileBytes: options.logFileBytes,
     criu: null,
   }
 }
