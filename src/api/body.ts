@@ -55,7 +55,10 @@ export const fileBody: Body<Buffer> = {
   kind: 'bytes',
   schema: z.string().meta({ format: 'binary' }),
   maxBytes: limits.fileBytes,
-  tooLarge: fileTooLarge,
+  tooLarge: () =>
+    validation([
+      { path: '', message: `The body is the file, and must be at most ${limits.fileBytes} bytes.` },
+    ]),
   parse: (bytes) => bytes,
 }
 

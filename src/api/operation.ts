@@ -167,6 +167,7 @@ async function accept(
   request: Request,
 ): Promise<{ prepared: Prepared; acting: Caller }> {
   const { route } = request
+  call.describe({ target: route.targetOf(request.params), input: null, teamId: caller.teamId })
   if (caller.kind === 'session' && !request.fromOwnPages) {
     throw forbidden('A session can be used from the pages of this service only; elsewhere use an API key.')
   }

@@ -68,8 +68,8 @@ type Definition<P, Q, B, R, C> = {
   errors: readonly ErrorStatus[]
   /** The team a call is about, where its path names one: the caller acts there (credentials/act-in.ts). */
   team?: (input: Input<P, Q, B>) => string
-  /** The id a call is about. */
-  target: (input: Input<P, Q, B>) => string | null
+  /** The id a call is about, by its path: it is known of a refused call, too. */
+  target: (input: Pick<Input<P, Q, B>, 'params'>) => string | null
   /** What of the input the audit row keeps: never contents or secrets (spec 2.12). */
   record: (input: Input<P, Q, B>) => Record<string, unknown> | null
   outcome?: (result: R) => Outcome
@@ -125,6 +125,8 @@ export type Route = Pick<
   query: z.ZodType
   response: z.ZodType
   body: Omit<Body<unknown>, 'parse'>
+  /** What a call is about, whatever else is wrong with it. */
+  targetOf: (params: unknown) => string | null
   /** Throws `validation`, or `not_found` for a path that no id can have. */
   prepare: (raw: RawInput) => Prepared
 }
@@ -190,6 +192,10 @@ function erase<P, Q, B, R, C>(
   return {
     ...described,
     ...kind,
+    targetOf: (params) => {
+      const named = definition.params.safeParse(params)
+      return named.success ? target({ params: named.data }) : null
+    },
     prepare: (raw) => {
       const params = definition.params.safeParse(raw.params)
       if (!params.success) throw notFound(definition.noun, idOf(raw.params))

@@ -2,7 +2,7 @@
 // (spec 2.9, 4.5, design 5).
 
 import { z } from 'zod'
-import { strict, text, timestamp } from './fields.ts'
+import { nameLine, strict, timestamp } from './fields.ts'
 import { policyChangeSchema, policySchema } from './policy.ts'
 
 const agentSchema = strict({
@@ -48,7 +48,7 @@ export type AgentList = z.infer<typeof agentListSchema>
 export const keyListSchema = strict({ keys: z.array(agentSchema) }).meta({ id: 'KeyList' })
 export type KeyList = z.infer<typeof keyListSchema>
 
-const name = text(80).min(1, 'must not be empty')
+const name = nameLine(1, 80)
 
 /** POST /v1/keys. */
 export const keyCreateSchema = strict({

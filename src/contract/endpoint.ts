@@ -21,7 +21,11 @@ export const endpointSchema = strict({
   port: portSchema,
   protocol: z.enum(protocols),
   mode: z.enum(endpointModes),
-  url: z.url(),
+  url: z
+    .url()
+    .describe(
+      'Of a TCP endpoint its address without the password; of a database of a recipe with user and database.',
+    ),
   portWithoutSni: portSchema
     .optional()
     .describe('For clients that cannot send a server name (SNI): the same host at this port, with TLS.'),

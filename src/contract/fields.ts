@@ -25,6 +25,18 @@ export function text(maxLength: number) {
     })
 }
 
+/** Blank, or what breaks a line, turns text around or cannot be seen: in mails and lists it would pass for another. */
+export const invisible = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u
+
+/** What people read as the name of somebody or something. */
+export function nameLine(minLength: number, maxLength: number) {
+  return text(maxLength)
+    .min(minLength, minLength === 1 ? 'must not be empty' : `must be at least ${minLength} characters`)
+    .refine((name) => name === name.trim() && !invisible.test(name), {
+      error: 'must be one line of visible characters that begins and ends with no space',
+    })
+}
+
 /** What environment variables and secrets may be called. */
 export const variablePattern = /^[A-Za-z_][A-Za-z0-9_.-]*$/
 

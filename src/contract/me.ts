@@ -1,7 +1,7 @@
 // The account of whoever is signed in (spec 2.10, 4.1).
 
 import { z } from 'zod'
-import { cents, strict, text } from './fields.ts'
+import { cents, nameLine, strict } from './fields.ts'
 import { limits } from './limits.ts'
 import { regionSchema } from './region.ts'
 import { teamSchema } from './team.ts'
@@ -35,7 +35,7 @@ export type Me = z.infer<typeof meSchema>
 
 /** PATCH /v1/me. */
 export const meChangeSchema = strict({
-  name: text(limits.userNameLength).min(1, 'must not be empty'),
+  name: nameLine(1, limits.userNameLength),
 }).meta({ id: 'MeChange' })
 export type MeChange = z.infer<typeof meChangeSchema>
 

@@ -1,7 +1,7 @@
 // A team as its members see it (spec 2.10).
 
 import { z } from 'zod'
-import { cents, strict, text } from './fields.ts'
+import { cents, nameLine, strict } from './fields.ts'
 import { limits } from './limits.ts'
 import { regionIds } from './region.ts'
 
@@ -29,12 +29,7 @@ export type TeamAnswer = z.infer<typeof teamAnswerSchema>
 
 const { min, max } = limits.teamNameLength
 
-/** Mailed to people who are invited: one line, without what turns text around or cannot be seen. */
-const teamName = text(max)
-  .min(min, `must be at least ${min} characters`)
-  .refine((name) => name === name.trim() && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name), {
-    error: 'must be one line of visible characters that begins and ends with no space',
-  })
+const teamName = nameLine(min, max)
 
 /** POST /v1/teams. */
 export const teamCreateSchema = strict({

@@ -45,7 +45,12 @@ const volumeSchema = strict({
       error: 'must be an absolute path without "." , ".." or empty parts, such as "/data"',
     })
     .refine(isMountable, { error: `must not be /etc or /run, or lie in ${reservedTrees.join(', ')}` }),
-  gb: z.int().min(limits.volumeGb.min).max(limits.volumeGb.max).default(limits.volumeGb.default),
+  gb: z
+    .int()
+    .min(limits.volumeGb.min)
+    .max(limits.volumeGb.max)
+    .default(limits.volumeGb.default)
+    .describe('What fits into it. `df` in the unit shows the host’s whole pool instead.'),
 })
 
 const healthcheckSchema = strict({

@@ -12,13 +12,13 @@ import type { Role } from './role.ts'
 
 const OLDEST_POSTGRES = 15
 
-export const migrateRole: Role = async ({ databaseUrl, needsKey, log }) => {
+export const migrateRole: Role = async ({ config, databaseUrl, needsKey, log }) => {
   const db = openDatabase(databaseUrl, log)
   try {
     await refuseUnusable(db)
     await migrate(db)
     const needs = { db, clock: systemClock }
-    const made = await ensureFirstAccount(needs)
+    const made = await ensureFirstAccount({ ...needs, freeCreditsCents: config.freeCreditsCents })
     const apiKey = made?.apiKey ?? (needsKey ? await createOperatorKey(needs) : null)
     const { token } = await createSignInLink(needs, null)
     const result: MigrateReady = { apiKey, signInToken: token }

@@ -65,7 +65,9 @@ describe('one row', () => {
   ]
   test.each(calls)('%s', async (_title, expected, method, path, options) => {
     const { status, rows } = await traced(method, path.replace('{id}', unitId), options)
+    const target = /units\/([\w-]+)/.exec(path.replace('{id}', unitId))?.[1] ?? null
     expect(rows).toMatchObject([{ status, team_id: team.teamId, credential_id: team.keyId }])
+    if (status >= 400) expect(rows).toMatchObject([{ target }])
     if (path.endsWith('/start')) return
     expect(status).toBe(expected)
   })
@@ -102,7 +104,7 @@ describe('one row', () => {
     const answer = await service.call('DELETE', `/v1/units/${unitId}`, { cookie, headers })
     expect(answer.status).toBe(403)
     expect(await rowsOf(requestId)).toMatchObject([
-      { status: 403, credential_kind: 'session', via: 'dashboard', user_id: team.userId },
+      { status: 403, credential_kind: 'session', via: 'dashboard', user_id: team.userId, target: unitId },
     ])
   })
 })

@@ -78,10 +78,13 @@ test('only the hash of a key is stored, and no key is logged', async () => {
 test('the first account is made once, however many ask at the same time, and its key works', async () => {
   const fresh = await startService()
   try {
-    const answers = await Promise.all([1, 2, 3].map(() => ensureFirstAccount(fresh.app)))
+    const ask = () => ensureFirstAccount({ ...fresh.app, freeCreditsCents: 500 })
+    const answers = await Promise.all([1, 2, 3].map(ask))
     const keys = answers.flatMap((answer) => (answer ? [answer.apiKey] : []))
     expect(keys).toHaveLength(1)
-    expect(await ensureFirstAccount(fresh.app)).toBeNull()
+    expect(await ask()).toBeNull()
+    const quota = await fresh.call('GET', '/v1/quota', { key: keys[0] ?? '' })
+    expect(quota.body).toMatchObject({ creditBalanceCents: 500 })
     const unit = await makeUnit(fresh, { key: keys[0] ?? '' }, { size: 'large', sleep: 'never' })
     expect(unit.state).toBe('running')
   } finally {

@@ -60,6 +60,20 @@ describe('a fork of a unit', () => {
     }
   })
 
+  it('goes into no stack where nobody has the name that its environment gives', async () => {
+    const env = { DB: 'postgres://{{unit:db}}', SELF: '{{unit:web}}', NOBODY: '{{unit:nobody}}' }
+    const { id } = await as.create('web', { env }, { stack: 'shop' })
+    await as.create('db', {}, { stack: 'shop' })
+    expect(await as.fork(id, { stack: 'trial' })).toMatchObject({
+      status: 400,
+      body: { error: { details: [{ path: 'stack', message: expect.stringContaining('{{unit:db}}') }] } },
+    })
+    expect((await service.call('GET', '/v1/stacks/trial', { key: team.key })).status).toBe(404)
+    await as.create('db', {}, { stack: 'trial' })
+    expect(only((await as.fork(id, { stack: 'trial' })).body).internalHost).toBe('web.trial.internal')
+    expect(await as.fork(id, { name: 'again' })).toMatchObject({ status: 201 })
+  })
+
   it('goes its own way from there', async () => {
     const source = await as.create('web')
     await as.put(source.id, '/data/state', 'before')

@@ -120,12 +120,31 @@ describe('PATCH /v1/me', () => {
     expect((await me()).user).toMatchObject({ name: 'Ann Ånn', email: team.email, admin: false })
   })
 
-  it.each([{}, { name: '' }, { name: 'x'.repeat(81) }, { name: 7 }, { name: null }, { name: 'nul\0' }])(
-    'refuses %j',
-    async (body) => {
-      expect(await patch(body)).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
-    },
-  )
+  const hidden = [
+    '\0',
+    '\n',
+    '\r',
+    '\u2028',
+    '\u202e',
+    '\u2066',
+    '\u200b',
+    '\u00ad',
+    '\u3164',
+    '\u2800',
+    '\u001b',
+  ]
+  it.each([
+    {},
+    { name: '' },
+    { name: 'x'.repeat(81) },
+    { name: 7 },
+    { name: null },
+    { name: ' ' },
+    { name: ' x' },
+    ...hidden.map((character) => ({ name: `a${character}b` })),
+  ])('refuses %j', async (body) => {
+    expect(await patch(body)).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
+  })
 
   it('takes 1 and 80 characters', async () => {
     for (const name of ['x', 'x'.repeat(80)]) expect((await patch({ name })).status).toBe(200)

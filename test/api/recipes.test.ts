@@ -110,6 +110,26 @@ describe('a create from a recipe', () => {
     expect(JSON.stringify(await listUnits())).not.toContain(POSTGRES_PASSWORD)
   })
 
+  it.each([
+    ['postgres', { user: 'ann', database: 'shop' }, 5432, /^postgres:\/\/ann@[^@/]+:\d+\/shop$/],
+    ['mariadb', { user: 'ann', database: 'shop' }, 3306, /^mysql:\/\/ann@[^@/]+:\d+\/shop$/],
+    ['mongodb', { user: 'ann' }, 27017, /^mongodb:\/\/ann@[^@/]+:\d+\/\?authSource=admin$/],
+    ['rabbitmq', { user: 'ann' }, 5672, /^amqps:\/\/ann@[^@/]+:\d+$/],
+    ['redis', {}, 6379, /^rediss:\/\/default@[^@/]+:\d+\/0$/],
+    ['etcd', {}, 2379, /^grpcs:\/\/[^@/]+:\d+$/],
+  ])(
+    'gives the address of its %s with user and database, and never the password',
+    async (recipe, params, port, url) => {
+      const { body } = await create(recipe, { params })
+      const id = body.units[0]?.id ?? ''
+      const exposed = await call<{ url: string }>('POST', `/v1/units/${id}/expose`, { port, mode: 'public' })
+      expect(exposed.body.url).toMatch(url)
+      expect((await call<Unit>('GET', `/v1/units/${id}`)).body.endpoints).toMatchObject([
+        { url: exposed.body.url },
+      ])
+    },
+  )
+
   it('names its units after the name it is given, in the stack it is told', async () => {
     const { body } = await create('web-with-postgres', { name: 'shop', stack: 'live', params: app })
     expect(body.units.map(({ name, internalHost }) => [name, internalHost])).toEqual([

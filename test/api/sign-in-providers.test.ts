@@ -38,13 +38,13 @@ beforeEach(async () => {
 const providers = ['google', 'github'] as const
 type Provider = (typeof providers)[number]
 
-function know({ verified = true, id = person, address = email }) {
-  openId.people.set(id, { email: address, email_verified: verified, name: 'Ann' })
+function know({ verified = true, id = person, address = email, name = 'Ann' }) {
+  openId.people.set(id, { email: address, email_verified: verified, name })
   const emails = [
     { email: `other-${id}@example.test`, primary: false, verified: true },
     { email: address, primary: true, verified },
   ]
-  github.people.set(id, { login: 'ann', name: 'Ann', emails })
+  github.people.set(id, { login: 'ann', name, emails })
 }
 
 const whoIs = async (browser: Browser) => {
@@ -67,6 +67,16 @@ const usersOf = async (address: string) =>
   )
 
 describe.each(providers)('with %s', (provider) => {
+  it.each([
+    [' \u202eAnn\n\u200b of the\u2066 service ', 'Ann of the service'],
+    ['\u3164\u2800 \u0007', null],
+    ['\u{1f409}'.repeat(60), '\u{1f409}'.repeat(40)],
+  ])('a person called %j is called %j here', async (given, shown) => {
+    know({ name: given })
+    const { browser } = await signIn(provider)
+    expect((await whoIs(browser))?.name).toBe(shown ?? email.split('@')[0])
+  })
+
   it('a person gets an account, and the same one the next time, whatever has become of the address', async () => {
     const { browser, answer } = await signIn(provider)
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/account'])

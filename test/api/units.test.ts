@@ -66,6 +66,13 @@ test('a unit is made, used, stopped, started and destroyed', async () => {
   expect((await call('GET', path)).body).toMatchObject({ state: 'destroyed' })
 })
 
+test('an environment is shown in the order in which it was declared', async () => {
+  const env = { ZULU: 'z', ALPHA: 'a', MIKE_LONG: { secret: 'M' }, B: 'b' }
+  const { id } = await makeUnit(service, team, { env })
+  const { body } = await call('GET', `/v1/units/${id}`)
+  expect(Object.keys((body as Unit).env)).toEqual(Object.keys(env))
+})
+
 describe('spec 4.2: GET /v1/units', () => {
   test('shows the units of one stack, by name or id, newest first', async () => {
     const own = await makeTeam(service)
@@ -222,10 +229,12 @@ describe('spec 4.2: files', () => {
     const { id } = await makeUnit(service, team)
     const content = Buffer.alloc(size, 'x')
     const path = `/v1/units/${id}/files`
-    const refused = { error: { code: 'validation', details: [{ path: 'contentBase64' }] } }
+    const refused = (at: string) => ({ error: { code: 'validation', details: [{ path: at }] } })
     const posted = await call('POST', path, { path: '/f', contentBase64: content.toString('base64') })
-    expect(posted).toMatchObject({ status: 400, body: refused })
-    expect(await call('PUT', `${path}?path=/f`, content)).toMatchObject({ status: 400, body: refused })
+    expect(posted).toMatchObject({ status: 400, body: refused('contentBase64') })
+    const put = await call('PUT', `${path}?path=/f`, content)
+    expect(put).toMatchObject({ status: 400, body: refused('') })
+    expect(JSON.stringify(put.body)).not.toContain('contentBase64')
   })
 
   test.each(['YWJ', 'YWJj=', 'YQ', 'not base64!', '=', 'YWJj YWJj'])(

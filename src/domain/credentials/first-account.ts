@@ -18,9 +18,11 @@ const FIRST_ACCOUNT_LOCK = 0x62657274
 export async function ensureFirstAccount({
   db,
   clock,
+  freeCreditsCents,
 }: {
   db: Kysely<Database>
   clock: Clock
+  freeCreditsCents: number
 }): Promise<{ apiKey: string } | null> {
   return await db.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${FIRST_ACCOUNT_LOCK})`.execute(transaction)
@@ -33,7 +35,7 @@ export async function ensureFirstAccount({
       admin: true,
       plan: 'team',
       paysAsItGoes: true,
-      freeCreditsCents: 0,
+      freeCreditsCents,
       createdAt,
     })
     const { secret } = await createKey(transaction, {

@@ -4,7 +4,9 @@ import type { App } from '../../app.ts'
 import type { Config } from '../../config.ts'
 import { formatEndpointLabel } from '../../contract/endpoint-label.ts'
 import type { Protocol } from '../../contract/endpoint.ts'
+import type { Env } from '../../contract/env.ts'
 import type { EndpointRecord } from '../../store/endpoints.ts'
+import type { StoredSpec } from '../../store/unit-record.ts'
 import { openSecret } from './name.ts'
 
 type Needs = Pick<App, 'config' | 'secretKey'>
@@ -14,9 +16,16 @@ export function hostOf({ config, secretKey }: Needs, teamId: string, endpoint: E
   return `${label}.${config.domain}`
 }
 
-/** A TCP endpoint's is its address: user, password and database are the program's own (spec 2.2). */
-export function urlOf(needs: Needs, teamId: string, endpoint: EndpointRecord): string {
-  return urlAt(needs.config, endpoint.protocol, hostOf(needs, teamId, endpoint))
+/** A TCP endpoint's is its address without the password (spec 2.2): with user and database where a recipe says them. */
+export function urlOf(
+  needs: Needs,
+  { teamId, spec }: { teamId: string; spec: Pick<StoredSpec, 'databasePorts' | 'env'> },
+  endpoint: EndpointRecord,
+): string {
+  const { port, protocol } = endpoint
+  const isOfRecipe = spec.databasePorts.some((of) => of.port === port && of.protocol === protocol)
+  const login = isOfRecipe ? loginOf(protocol, spec.env) : nobody
+  return urlAt(needs.config, protocol, hostOf(needs, teamId, endpoint), login)
 }
 
 /** As an answer shows it; nothing where there is none, or the gateway no longer listens there. */
@@ -29,7 +38,33 @@ export function portWithoutSni(
   return isOpen ? { portWithoutSni: gatewayPort } : {}
 }
 
-function urlAt(config: Config, protocol: Protocol, host: string): string {
+type Login = { user: string | null; path: string }
+
+const nobody: Login = { user: null, path: '' }
+
+/** As the images of the recipes (recipes/catalog/) are told them. Drivers for Bolt take no user in a URL. */
+function loginOf(protocol: Protocol, env: Env): Login {
+  const plain = (name: string) => {
+    const value = env[name]
+    return typeof value === 'string' ? encodeURIComponent(value) : null
+  }
+  switch (protocol) {
+    case 'postgres':
+      return { user: plain('POSTGRES_USER'), path: `/${plain('POSTGRES_DB') ?? ''}` }
+    case 'mysql':
+      return { user: plain('MARIADB_USER'), path: `/${plain('MARIADB_DATABASE') ?? ''}` }
+    case 'mongodb':
+      return { user: plain('MONGO_INITDB_ROOT_USERNAME'), path: '/?authSource=admin' }
+    case 'redis':
+      return { user: 'default', path: '/0' }
+    case 'amqp':
+      return { user: plain('RABBITMQ_DEFAULT_USER'), path: '' }
+    default:
+      return nobody
+  }
+}
+
+function urlAt(config: Config, protocol: Protocol, host: string, { user, path }: Login): string {
   if (protocol === 'http') {
     const url = new URL(config.gatewayPublicUrl ?? `https://${config.domain}:${config.gatewayTls.port}`)
     url.hostname = host
@@ -39,7 +74,7 @@ function urlAt(config: Config, protocol: Protocol, host: string): string {
     protocol === 'mysql'
       ? (config.gatewayPublicMysql ?? config.gatewayMysql.port)
       : (config.gatewayPublicTls ?? config.gatewayTls.port)
-  return `${schemes[protocol]}://${host}:${port}`
+  return `${schemes[protocol]}://${user === null ? '' : `${user}@`}${host}:${port}${path}`
 }
 
 /** As clients name their protocol over TLS, where they tell the two apart. */

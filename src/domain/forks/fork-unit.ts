@@ -2,7 +2,7 @@
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
-import { conflict } from '../../contract/errors.ts'
+import { conflict, validation } from '../../contract/errors.ts'
 import type { ForkResult, UnitFork } from '../../contract/fork.ts'
 import type { Database } from '../../store/db.ts'
 import { findStack, type StackRecord } from '../../store/stacks.ts'
@@ -12,6 +12,7 @@ import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { waitForRoom } from '../units/admission.ts'
 import { boundsOf } from '../units/bounds.ts'
+import { peersOf } from '../units/env.ts'
 import { notPossibleNow } from '../units/failures.ts'
 import { getRecord } from '../units/get.ts'
 import { freeName } from '../units/names.ts'
@@ -64,14 +65,32 @@ async function decide(
     throw conflict(`The stack already has a unit named "${name}"; destroy it or choose another name.`)
   }
   const isOwnStack = stack.id === source.stackId
+  const copyName = name ?? (await freeName(source.name, isTaken))
+  if (!isOwnStack) await refuseLostPeers(db, source, { stack, name: copyName })
   const copy = {
     source,
-    name: name ?? (await freeName(source.name, isTaken)),
+    name: copyName,
     sleep: sleep ?? source.sleep,
     // With a window of its own it sleeps by itself, as any unit does.
     sleepsTogether: isOwnStack && sleep === undefined && source.sleepsTogether,
   }
   return { sourceId: id, stack, sharesSecrets: isOwnStack, copies: [copy], skipped: [] }
+}
+
+/** A copy that would look for its database where nobody is, as its source does not (decision 79). */
+async function refuseLostPeers(
+  db: Kysely<Database>,
+  { spec, stackId }: UnitRecord,
+  to: { stack: StackRecord; name: string },
+): Promise<void> {
+  for (const name of peersOf(spec.env)) {
+    const isThere = name === to.name || (await unitNameTaken(db, { stackId: to.stack.id, name }))
+    if (isThere || !(await unitNameTaken(db, { stackId, name }))) continue
+    const message =
+      `the environment has the address of the unit "${name}", {{unit:${name}}}, and the stack "${to.stack.name}" has no such unit: ` +
+      'make one there first, or fork the whole stack with POST /v1/stacks/{id}/fork'
+    throw validation([{ path: 'stack', message }])
+  }
 }
 
 /** That of the source, or the one named, made when absent. */

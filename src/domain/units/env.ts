@@ -109,6 +109,13 @@ function fillIn(value: string, stackName: string, ownHost: string | null): strin
   )
 }
 
+/** Names of units that the environment is told the addresses of. */
+export function peersOf(env: Env): string[] {
+  const values = Object.values(env).filter((entry) => typeof entry === 'string')
+  const named = values.flatMap((value) => [...value.matchAll(PLACEHOLDER)].map(([, name]) => name))
+  return [...new Set(named)].filter((name) => name !== undefined)
+}
+
 const PLACEHOLDER = /\{\{(?:unit:([a-z0-9]+(?:-[a-z0-9]+)*)|self:host)\}\}/g
 
 /** Whether the unit is told the host of its URL. */

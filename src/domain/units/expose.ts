@@ -44,7 +44,8 @@ export async function exposeUnit(app: App, caller: Caller, id: string, body: Exp
 }
 
 /** Null: the unit is on its way somewhere just now. */
-async function publish(app: App, { id, teamId }: UnitRecord, body: Expose): Promise<Exposed | null> {
+async function publish(app: App, found: UnitRecord, body: Expose): Promise<Exposed | null> {
+  const { id, teamId } = found
   const published = await app.clock.steadily(() =>
     app.db.transaction().execute(async (db) => {
       await lockUnit(db, id)
@@ -66,7 +67,7 @@ async function publish(app: App, { id, teamId }: UnitRecord, body: Expose): Prom
   if (restarting) await walk(app, restarting, restartWay)
   const { mode, port } = endpoint
   const warning = warningOf(choice, restarting !== null)
-  return { url: urlOf(app, teamId, endpoint), mode, port, ...(warning === null ? {} : { warning }) }
+  return { url: urlOf(app, found, endpoint), mode, port, ...(warning === null ? {} : { warning }) }
 }
 
 /** The endpoint as it is from now on. */

@@ -164,7 +164,7 @@ function withUrl(app: App, units: UnitRecord[], outputs: Record<string, string>)
       { path: 'expose', message: 'the answer has the URL as outputs.URL: call the secret URL otherwise' },
     ])
   }
-  return { ...outputs, URL: urlOf(app, published.teamId, url) }
+  return { ...outputs, URL: urlOf(app, published, url) }
 }
 
 async function defaultClass(app: App): Promise<IsolationClass> {

@@ -22,7 +22,7 @@ export function showUnit(app: Pick<App, 'config' | 'secretKey'>, unit: UnitRecor
       port: endpoint.port,
       protocol: endpoint.protocol,
       mode: endpoint.mode,
-      url: urlOf(app, unit.teamId, endpoint),
+      url: urlOf(app, unit, endpoint),
       ...portWithoutSni(app, endpoint),
     })),
     ports: unit.spec.ports,
