@@ -72,11 +72,11 @@ function describe(error: unknown): unknown {
 }
 
 export function payloadTooLarge(maxBytes: number): AppError {
-  return new AppError('validation', 413, `The body must be at most ${maxBytes} bytes.`)
+  return new AppError('payload_too_large', 413, `The body must be at most ${maxBytes} bytes.`)
 }
 
 export function unsupportedMediaType(message: string): AppError {
-  return new AppError('validation', 415, message)
+  return new AppError('unsupported_media_type', 415, message)
 }
 
 /** Nobody is left to read the answer; 499 is for the audit trail. */

@@ -59,13 +59,30 @@ function endOnceRead(response: ServerResponse, body: Buffer): void {
   req.resume()
 }
 
+type Malformation = Pick<AppError, 'code' | 'status' | 'message'>
+
+const malformed: Malformation = {
+  code: 'validation',
+  status: 400,
+  message: 'This is not a well-formed HTTP request.',
+}
+
+/** By the codes of Node's parser. */
+const malformations: Record<string, Malformation> = {
+  HPE_HEADER_OVERFLOW: { code: 'headers_too_large', status: 431, message: 'The headers are too large.' },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    code: 'request_timeout',
+    status: 408,
+    message: 'The request did not arrive in time.',
+  },
+}
+
 /** For what is not HTTP enough to become a request: an answer in the same shape, and the end. */
 export function refuseMalformed(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
+  const { code, status, message } = malformations[error.code ?? ''] ?? malformed
   const requestId = newId('request')
-  const refused = new AppError('validation', status, 'This is not a well-formed HTTP request.')
+  const refused = new AppError(code, status, message)
   const body = JSON.stringify(errorEnvelope(refused, requestId))
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

@@ -41,11 +41,12 @@ function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented
  * serve can be of our site and is not ours.
  */
 export function isFromOwnPages({ method, headers }: IncomingMessage, publicUrl: string): boolean {
+  const isRead = method === 'GET' || method === 'HEAD'
   const site = headers['sec-fetch-site']
   if (site === 'cross-site' || site === 'same-site') {
-    return method === 'GET' && headers['sec-fetch-mode'] === 'navigate'
+    return isRead && headers['sec-fetch-mode'] === 'navigate'
   }
-  if (headers.origin === undefined) return method === 'GET'
+  if (headers.origin === undefined) return isRead
   if (!URL.canParse(headers.origin)) return false
   const origin = new URL(headers.origin)
   return origin.origin === new URL(publicUrl).origin || origin.host === headers.host

@@ -36,7 +36,7 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
       description:
         'Container units for AI agents. Send an API key as `Authorization: Bearer <API_KEY>`. Every response carries `x-request-id`, and ' +
         "an error repeats it: the caller's own, if it is 1 to 128 printable ASCII characters without spaces, else one of ours. " +
-        'Fields that are not known are refused.',
+        'Fields that are not known are refused. HEAD answers what GET would, without the body.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],

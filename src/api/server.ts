@@ -19,7 +19,7 @@ import { answerPage, pages } from './pages.ts'
 import { methodsOfPath } from './paths.ts'
 import type { Route } from './route.ts'
 import { routes } from './routes.ts'
-import { sendEvents } from './sse.ts'
+import { openStream, sendEvents } from './sse.ts'
 
 /** Calls in flight may finish this long once the server is told to close; then they are aborted. */
 const CLOSE_GRACE_MS = 3 * SECOND
@@ -63,7 +63,7 @@ export function createServer(app: App): FastifyInstance {
     const serve = (request: FastifyRequest, reply: FastifyReply) =>
       serveRoute(app, operations, route, stopping.signal, begin(request, reply))
     server.route({
-      method: route.method,
+      method: methodsOf(route),
       url: framePath(route.path),
       handler: serve,
       // All it can mean is a media type the framework cannot parse: the operation refuses that itself.
@@ -99,6 +99,11 @@ function take({ clock, observer }: App, request: FastifyRequest, reply: FastifyR
   return { id: request.id, request: request.raw, response: reply.raw, params: request.params }
 }
 
+/** What can be read can be asked for by HEAD, too: Node leaves out the body. Pages cannot: some of them change something. */
+function methodsOf({ method }: Route): string[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method]
+}
+
 /** Parameters as the framework writes them. */
 function framePath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
@@ -128,7 +133,10 @@ async function serveRoute(
       },
       {
         json: (status, body) => sendJson(response, status, body),
-        stream: (stream) => sendEvents(response, stream, { clock: app.clock, signal, requestId: id }),
+        stream: async (stream) => {
+          if (request.method === 'HEAD') openStream(response).end()
+          else await sendEvents(response, stream, { clock: app.clock, signal, requestId: id })
+        },
       },
     )
   } catch (error) {
@@ -189,12 +197,13 @@ function goneWith(response: ServerResponse): AbortController {
 function sendUnknownPath({ id, request, response }: Exchange): void {
   const [path = ''] = (request.url ?? '').split('?')
   const shown = path.slice(0, 200)
-  const allowed = methodsOfPath([...routes, ...pages], path)
+  const ofRoutes = routes.flatMap((route) => methodsOf(route).map((method) => ({ method, path: route.path })))
+  const allowed = methodsOfPath([...ofRoutes, ...pages], path)
   // A path of ours that holds bytes which are no text got here too.
   if (allowed.length === 0 || allowed.includes(request.method ?? '')) {
     sendError(response, new AppError('not_found', 404, `There is nothing at ${shown}.`), id)
     return
   }
   const message = `${shown} has no ${request.method}, only ${allowed.join(', ')}.`
-  sendError(response, new AppError('not_found', 405, message), id, { allow: allowed.join(', ') })
+  sendError(response, new AppError('method_not_allowed', 405, message), id, { allow: allowed.join(', ') })
 }

@@ -46,7 +46,7 @@ export async function sendEvents(
       await write(response, frame(event))
     })
     signal.throwIfAborted()
-    open(response)
+    openStream(response)
   } catch (error) {
     const told: unknown = signal.aborted ? signal.reason : error
     if (response.headersSent) await write(response, frame(errorEvent(toAppError(told), requestId)))
@@ -76,7 +76,7 @@ async function keepAlive(response: ServerResponse, clock: Clock, done: AbortSign
 
 async function write(response: ServerResponse, text: string, signal?: AbortSignal): Promise<void> {
   if (response.destroyed) return
-  open(response)
+  openStream(response)
   if (response.write(text)) return
   // A caller that goes away instead of reading on ends the wait as well.
   const settled = new AbortController()
@@ -88,14 +88,16 @@ async function write(response: ServerResponse, text: string, signal?: AbortSigna
   }
 }
 
-function open(response: ServerResponse): void {
-  if (response.headersSent) return
+/** The head of a stream that nothing has been sent of. */
+export function openStream(response: ServerResponse): ServerResponse {
+  if (response.headersSent) return response
   response.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   })
   response.flushHeaders()
+  return response
 }
 
 /** JSON has no bare line breaks, so the data of an event is always one line. */

@@ -43,6 +43,15 @@ describe('spec 7: x-request-id', () => {
     expect(answer).toContain('"code":"validation"')
   })
 
+  test('headers beyond what a server reads are 431, with a code of its own', async () => {
+    const answer = await sendRaw(
+      service.port,
+      `GET /v1/units HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 431 /)
+    expect(answer).toContain('"code":"headers_too_large"')
+  })
+
   test('line breaks in headers never come back as headers', async () => {
     const answer = await sendRaw(
       service.port,
@@ -54,27 +63,51 @@ describe('spec 7: x-request-id', () => {
 
 describe('methods and paths', () => {
   test.each([
-    ['PUT', '/v1/units', 'POST, GET'],
-    ['DELETE', '/v1/units', 'POST, GET'],
-    ['OPTIONS', '/v1/units', 'POST, GET'],
-    ['PATCH', '/v1/units/unit_1', 'GET, DELETE'],
+    ['PUT', '/v1/units', 'POST, GET, HEAD'],
+    ['DELETE', '/v1/units', 'POST, GET, HEAD'],
+    ['OPTIONS', '/v1/units', 'POST, GET, HEAD'],
+    ['PATCH', '/v1/units/unit_1', 'GET, HEAD, DELETE'],
     ['GET', '/v1/units/unit_1/exec', 'POST'],
-    ['POST', '/v1/units/unit_1/logs', 'GET'],
-    ['DELETE', '/v1/units/unit_1/files', 'POST, PUT, GET'],
-    ['POST', '/v1/openapi.json', 'GET'],
+    ['POST', '/v1/units/unit_1/logs', 'GET, HEAD'],
+    ['DELETE', '/v1/units/unit_1/files', 'POST, PUT, GET, HEAD'],
+    ['POST', '/v1/openapi.json', 'GET, HEAD'],
     ['POST', '/account', 'GET'],
   ])('%s %s is 405 and says what is allowed', async (method, path, allow) => {
     const { status, headers, body } = await service.call(method, path)
     expect(status).toBe(405)
     expect(headers.get('allow')).toBe(allow)
-    expect(body).toMatchObject({ error: { requestId: headers.get('x-request-id') } })
+    expect(body).toMatchObject({
+      error: { code: 'method_not_allowed', requestId: headers.get('x-request-id') },
+    })
   })
 
-  test.each(['HEAD', 'TRACE', 'PROPFIND', 'QUERY'])('%s is 405 too', async (method) => {
+  test('HEAD is a GET without the body, also of a stream, and has its audit row', async () => {
+    const { id } = await makeUnit(service, team)
+    for (const path of [
+      '/v1/units',
+      `/v1/units/${id}`,
+      `/v1/units/${id}/logs?follow=true`,
+      '/v1/openapi.json',
+    ]) {
+      const { key } = team
+      const head = await service.fetch('HEAD', path, { key })
+      expect([path, head.status, (await head.arrayBuffer()).byteLength]).toEqual([path, 200, 0])
+      if (path.includes('follow')) continue
+      const got = await service.fetch('GET', path, { key })
+      expect(head.headers.get('content-type')).toBe(got.headers.get('content-type'))
+      expect(Number(head.headers.get('content-length'))).toBeGreaterThan(0)
+      await got.arrayBuffer()
+    }
+    expect((await service.fetch('HEAD', '/v1/units')).status).toBe(401)
+    const rows = await service.app.db.selectFrom('audit').select('action').where('target', '=', id).execute()
+    expect(rows.map(({ action }) => action).toSorted()).toEqual(['unit.get', 'unit.get', 'unit.logs'])
+  })
+
+  test.each(['TRACE', 'PROPFIND', 'QUERY'])('%s is 405 too', async (method) => {
     const request = `${method} /v1/units HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`
     const answer = await sendRaw(service.port, request)
     expect(answer).toMatch(/^HTTP\/1\.1 405 /)
-    expect(answer).toMatch(/\r\nallow: POST, GET\r\n/)
+    expect(answer).toMatch(/\r\nallow: POST, GET, HEAD\r\n/)
   })
 
   test.each([
@@ -120,7 +153,8 @@ describe('bodies', () => {
     ['APPLICATION/JSON', 400],
   ])('a body of %s gets %i', async (type, status) => {
     const answer = await post('{}', { 'content-type': type })
-    expect(answer).toMatchObject({ status, body: { error: { code: 'validation' } } })
+    const code = status === 415 ? 'unsupported_media_type' : 'validation'
+    expect(answer).toMatchObject({ status, body: { error: { code } } })
   })
 
   test('a body without a media type is refused', async () => {
@@ -141,7 +175,7 @@ describe('bodies', () => {
     const answer = await post(`{"spec":"${'x'.repeat(16 * 1024 * 1024)}"}`, {
       'content-type': 'application/json',
     })
-    expect(answer).toMatchObject({ status: 413, body: { error: { code: 'validation' } } })
+    expect(answer).toMatchObject({ status: 413, body: { error: { code: 'payload_too_large' } } })
   })
 
   test('a body of 16 MB without a declared length is refused too', async () => {

@@ -244,7 +244,7 @@ describe('an event', () => {
       }),
     ]
     expect(refused.map(refusal)).toEqual(refused.map(() => [400, 'validation']))
-    expect(refusal(await post('x'.repeat(300_000), signature))).toEqual([413, 'validation'])
+    expect(refusal(await post('x'.repeat(300_000), signature))).toEqual([413, 'payload_too_large'])
     expect(await service.app.db.selectFrom('payments').selectAll().orderBy('id').execute()).toEqual(before)
   })
 

@@ -78,7 +78,8 @@ test('what anyone may call is a list somebody agreed to', () => {
 })
 
 test('the server answers at the routes, at a few pages, and nowhere else (S34)', () => {
-  const answered = [...named.map(([name]) => name), ...openPages]
+  const heads = routes.filter(({ method }) => method === 'GET').map(({ path }) => `HEAD ${path}`)
+  const answered = [...named.map(([name]) => name), ...heads, ...openPages]
   expect(served(createServer(service.app)).toSorted()).toEqual(answered.toSorted())
 })
 
@@ -101,7 +102,7 @@ describe('reliability Z3: a path has the methods that are documented, and no oth
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
   test.each([...new Set(routes.map(({ path }) => path))])('%s', async (path) => {
     const known = routes.filter((route) => route.path === path)
-    const allowed = known.map(({ method }) => method as string)
+    const allowed = known.flatMap(({ method }): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
     for (const method of methods.filter((each) => !allowed.includes(each))) {
       for (const key of [team.key, undefined]) {
         const response = await service.fetch(method, pathOf({ path }), key === undefined ? {} : { key })
