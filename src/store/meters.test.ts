@@ -229,6 +229,27 @@ describe('whatever happens to a unit', () => {
   }, 120_000)
 })
 
+describe('what is left of a nano-cent at the end of a run', () => {
+  it('is counted with the next one', async () => {
+    const { id } = await makeUnit(domain.app, caller, { name: 'halves' })
+    await sql`truncate meters, charges, usage_days, balances, heartbeats`.execute(domain.app.db)
+    const history = new History(id)
+    await history.begin()
+    const meter = 'compute'
+    const half: Event[] = [
+      { kind: 'open', meter, price: 1n },
+      { kind: 'pass', ms: HOUR / 2 },
+      { kind: 'beat' },
+      { kind: 'charge' },
+      { kind: 'close', meter, lateMs: 0 },
+    ]
+    for (const event of [...half, ...half]) await history.happen(event)
+    await history.end()
+    const { rows } = await sql`select nano_cents from balances`.execute(domain.app.db)
+    expect(rows).toEqual([{ nano_cents: -1n }])
+  })
+})
+
 describe('a charge', () => {
   it('of a million seconds, one after the other, is that of all of them at once', async () => {
     const { rows } = await sql<{ apart: bigint; together: bigint }>`

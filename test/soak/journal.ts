@@ -17,13 +17,14 @@ export type Journal = {
   summary(): string[]
 }
 
-/** More of one kind say no more. */
-const MOST_FAULTS = 50
+/** More of one kind say no more, and hide none of another. */
+const MOST_OF_A_KIND = 10
 
 export function createJournal(): Journal {
   const timings = new Map<string, number[]>()
   const kills = new Map<string, number>()
   const troubles = new Map<string, number>()
+  const kindsOfFaults = new Map<string, number>()
   const faults: string[] = []
   const add = (counts: Map<string, number>, key: string) => counts.set(key, (counts.get(key) ?? 0) + 1)
   const sum = (counts: Map<string, number>) => [...counts.values()].reduce((total, count) => total + count, 0)
@@ -38,7 +39,9 @@ export function createJournal(): Journal {
     killed: (what) => add(kills, what),
     putUpWith: (why) => add(troubles, why),
     fault: (what) => {
-      if (faults.length < MOST_FAULTS) faults.push(what)
+      const kind = what.replace(/[0-9a-f]*[0-9][0-9a-f]*/g, '#').slice(0, 60)
+      add(kindsOfFaults, kind)
+      if ((kindsOfFaults.get(kind) ?? 0) <= MOST_OF_A_KIND) faults.push(what)
     },
     faults,
     get calls() {

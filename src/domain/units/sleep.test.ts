@@ -1,8 +1,10 @@
 // Falling asleep and waking, in both tiers: a machine that stands still, and one that was stopped.
 
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import type { Unit } from '../../contract/unit.ts'
+import { lockUnit } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
@@ -33,6 +35,17 @@ async function makeSleepingUnit(spec: Record<string, unknown> = {}): Promise<Uni
   domain.clock.advance(61_000)
   await sleepIdleUnits(domain.app)
   return await eventually(domain.app, caller, unit.id, 'sleeping')
+}
+
+/** Until a statement of this test's database waits for a lock. */
+async function untilSomebodyWaits(): Promise<void> {
+  const waiting = async () =>
+    (
+      await sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
+        domain.app.db,
+      )
+    ).rows.length
+  await expect.poll(waiting).toBeGreaterThan(0)
 }
 
 async function makeStack(names: string[], sleep = '5m'): Promise<Unit[]> {
@@ -257,6 +270,21 @@ describe('use', () => {
     domain.clock.advance(50_000)
     await sleepIdleUnits(domain.app)
     expect(await state(unit.id)).toBe('running')
+  })
+
+  it('in the last moment keeps a unit awake that was found to be due', async () => {
+    const { id } = await makeUnit(domain.app, caller, { name: 'last-moment', sleep: '1m' })
+    domain.clock.advance(61_000)
+    let round: Promise<void> = Promise.resolve()
+    await domain.app.db.transaction().execute(async (db) => {
+      await lockUnit(db, id)
+      round = sleepIdleUnits(domain.app)
+      await untilSomebodyWaits()
+      const sleepsAt = new Date(domain.clock.now().getTime() + 60_000)
+      await sql`update units set sleeps_at = ${sleepsAt} where id = ${id}`.execute(db)
+    })
+    await round
+    expect(await state(id)).toBe('running')
   })
 
   it('is not reading about a unit', async () => {

@@ -24,6 +24,15 @@ test.each([
   await expect(dialPublic({ host, port: 443 })).rejects.toBeInstanceOf(AddressRefused)
 })
 
+test.each([
+  [['127.0.0.1', '198.41.0.4']],
+  [['198.41.0.4', '127.0.0.1']],
+  [['198.41.0.4', '2001:503:ba3e::2:30', '::ffff:10.0.0.1']],
+])('reliability S15: a name that leads to %j is not connected to at all', async (addresses) => {
+  const dialling = dialPublic({ host: 'registry.test', port: 443 }, async () => addresses)
+  await expect(dialling).rejects.toBeInstanceOf(AddressRefused)
+})
+
 test('only the port of HTTPS is connected to', async () => {
   await expect(dialPublic({ host: '192.0.2.1', port: 22 })).rejects.toBeInstanceOf(AddressRefused)
 })

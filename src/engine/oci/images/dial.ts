@@ -13,12 +13,14 @@ export class AddressRefused extends Error {}
 const CONNECT_TIMEOUT_MS = 10_000
 const HTTPS_PORT = 443
 
+async function lookUp(name: string): Promise<string[]> {
+  return (await lookup(name, { all: true, order: 'ipv4first' })).map((found) => found.address)
+}
+
 /** Connects to a public host, on the port of HTTPS alone. */
-export async function dialPublic(target: HostPort): Promise<Socket> {
+export async function dialPublic(target: HostPort, resolve = lookUp): Promise<Socket> {
   if (target.port !== HTTPS_PORT) throw new AddressRefused(`port ${target.port}`)
-  const addresses = isIP(target.host)
-    ? [target.host]
-    : (await lookup(target.host, { all: true, order: 'ipv4first' })).map((found) => found.address)
+  const addresses = isIP(target.host) ? [target.host] : await resolve(target.host)
   // One private address among public ones is enough to refuse: no honest registry has one.
   if (!addresses.every(isPublicAddress)) throw new AddressRefused(`${target.host} is not public`)
   let failure: unknown = new Error(`${target.host} has no address`)
