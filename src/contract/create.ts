@@ -62,7 +62,9 @@ const eitherForm =
   'send a spec, as {"spec": {"name": "web", "image": "node:22"}}, or a recipe, as {"recipe": "postgres"}; ' +
   'GET /v1/recipes lists the recipes'
 
-const neitherFormSchema = z.never({ error: eitherForm })
+const neitherFormSchema = z
+  .unknown()
+  .superRefine((_body, context) => context.addIssue({ code: 'custom', path: ['spec'], message: eitherForm }))
 
 /** The form a body means, so that what is wrong with it is told in that form's words. */
 export function createFormOf(

@@ -187,7 +187,7 @@ describe('a refusal', () => {
     (body) => {
       expect(refusal(body, createFormOf(body))).toEqual([
         {
-          path: '',
+          path: 'spec',
           message: expect.stringMatching(/\{"spec": \{"name".*\{"recipe": "postgres"\}.*\/v1\/recipes/),
         },
       ])

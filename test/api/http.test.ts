@@ -100,7 +100,12 @@ describe('methods and paths', () => {
     }
     expect((await service.fetch('HEAD', '/v1/units')).status).toBe(401)
     const rows = await service.app.db.selectFrom('audit').select('action').where('target', '=', id).execute()
-    expect(rows.map(({ action }) => action).toSorted()).toEqual(['unit.get', 'unit.get', 'unit.logs'])
+    expect(rows.map(({ action }) => action).toSorted()).toEqual([
+      'unit.create',
+      'unit.get',
+      'unit.get',
+      'unit.logs',
+    ])
   })
 
   test.each(['TRACE', 'PROPFIND', 'QUERY'])('%s is 405 too', async (method) => {
