@@ -56,6 +56,8 @@ export type App = AppParts & {
   touches: FreshFlight<boolean>
   /** How many calls and visits use a unit just now, by its id. */
   uses: Map<string, number>
+  /** At which of its endpoints a unit has visits under way, as far as the gateway has said. */
+  visitedAt: Map<string, string[]>
   /** Tells of each unit that stops running, by its id: whoever counted on it has to ask again. */
   departures: EventEmitter<{ unit: [id: string] }>
   /** Units that this process has seen fall asleep with their machines standing still (domain/units/visit-standing.ts). */
@@ -81,6 +83,7 @@ export function createApp(parts: AppParts): App {
     unitReads: batched((wanted) => findUnits(parts.db, { wanted, now: clock.now() })),
     touches: createFreshFlight<boolean>(),
     uses: new Map(),
+    visitedAt: new Map(),
     departures: new EventEmitter(),
     standing: new Map(),
     fallingAsleep: new Set(),

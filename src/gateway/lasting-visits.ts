@@ -13,13 +13,18 @@ const LASTS_MS = 100
 const REPEAT_EVERY_MS = 5 * SECOND
 
 export type LastingVisits = {
-  begin(unitId: string): () => void
+  begin(unitId: string, endpointId: string): () => void
   /** Another server has heard nothing yet. */
   tellAnew(): void
   run(signal: AbortSignal): Promise<void>
 }
 
-type Open = { visits: number; sinceMs: number }
+/** `endpoints`: how many visits each has. */
+type Open = { visits: number; sinceMs: number; endpoints: Map<string, number> }
+/** Units with a visit that lasts, and their endpoints with any. */
+type Lasting = ReadonlyMap<string, string[]>
+/** More than anybody reads; their units count without it. */
+const MOST_NAMED = 1000
 
 export function createLastingVisits({
   server,
@@ -31,7 +36,7 @@ export function createLastingVisits({
   log: Log
 }): LastingVisits {
   const units = new Map<string, Open>()
-  let told: ReadonlySet<string> = new Set()
+  let told: Lasting = new Map()
   let toldMs = -Infinity
   let isTelling = false
   let hasChanged = false
@@ -55,30 +60,36 @@ export function createLastingVisits({
 
   async function tellOnce(): Promise<void> {
     const nowMs = clock.monotonicMs()
-    const lasting = new Set(
-      [...units].flatMap(([unitId, { sinceMs }]) => (nowMs - sinceMs >= LASTS_MS ? [unitId] : [])),
-    )
+    const lasting = new Map<string, string[]>()
+    for (const [unitId, { sinceMs, endpoints }] of units)
+      if (nowMs - sinceMs >= LASTS_MS) lasting.set(unitId, [...endpoints.keys()].sort())
     const isOld = lasting.size > 0 && nowMs - toldMs >= REPEAT_EVERY_MS
     if (!isOld && isSame(lasting, told)) return
-    await server.ask('visits', { unitIds: [...lasting] })
+    const endpoints = Object.fromEntries([...lasting].slice(0, MOST_NAMED))
+    await server.ask('visits', { unitIds: [...lasting.keys()], endpoints })
     told = lasting
     toldMs = nowMs
   }
 
   return {
-    begin(unitId) {
-      const open = units.get(unitId) ?? { visits: 0, sinceMs: clock.monotonicMs() }
+    begin(unitId, endpointId) {
+      const open = units.get(unitId) ?? { visits: 0, sinceMs: clock.monotonicMs(), endpoints: new Map() }
+      const { endpoints } = open
       open.visits += 1
+      endpoints.set(endpointId, (endpoints.get(endpointId) ?? 0) + 1)
       units.set(unitId, open)
       return () => {
         open.visits -= 1
+        const left = (endpoints.get(endpointId) ?? 0) - 1
+        if (left > 0) endpoints.set(endpointId, left)
+        else endpoints.delete(endpointId)
         if (open.visits > 0) return
         units.delete(unitId)
         if (told.has(unitId) || isTelling) void tell()
       }
     },
     tellAnew: () => {
-      told = new Set()
+      told = new Map()
     },
     run: async (signal) =>
       await runLoop(
@@ -88,6 +99,6 @@ export function createLastingVisits({
   }
 }
 
-function isSame(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
-  return some.size === others.size && [...some].every((one) => others.has(one))
+function isSame(some: Lasting, others: Lasting): boolean {
+  return some.size === others.size && [...some].every(([id, at]) => others.get(id)?.join() === at.join())
 }

@@ -58,7 +58,7 @@ export type Waker = {
 /** What the visits of a unit tell of its use (design 4). */
 export type Activity = {
   /** A request is under way until the function it answers is called. */
-  begin(unitId: string): () => void
+  begin(unitId: string, endpointId: string): () => void
   /** Bytes passed on a connection that stays open. */
   touch(unitId: string): void
 }

@@ -192,8 +192,8 @@ const passSeconds = async (count: number, eachSecond = () => {}) => {
 
 describe('the server', () => {
   it('hears within a fifth of a second of a visit that lasts, and at once of the end of the last', async () => {
-    const end = use.activity.begin(UNIT)
-    const endOther = use.activity.begin(UNIT)
+    const end = use.activity.begin(UNIT, 'endpoint')
+    const endOther = use.activity.begin(UNIT, 'endpoint')
     await nextRound()
     await nextRound()
     expect(lasting).toEqual([[UNIT]])
@@ -207,7 +207,7 @@ describe('the server', () => {
 
   it('hears nothing of visits that are over before they last', async () => {
     for (let count = 0; count < 10; count++) {
-      const end = use.activity.begin(UNIT)
+      const end = use.activity.begin(UNIT, 'endpoint')
       await nextRound(50)
       end()
       await nextRound(60)
@@ -216,7 +216,7 @@ describe('the server', () => {
   })
 
   it('hears of visits that last again and again, so that it knows that somebody tells', async () => {
-    use.activity.begin(UNIT)
+    use.activity.begin(UNIT, 'endpoint')
     await passSeconds(20)
     expect(lasting.length).toBeGreaterThanOrEqual(3)
     expect(lasting.length).toBeLessThanOrEqual(6)
@@ -224,7 +224,7 @@ describe('the server', () => {
 
   it('hears of use every five seconds while a visit lasts, and once after', async () => {
     await wake(routeOf())
-    const end = use.activity.begin(UNIT)
+    const end = use.activity.begin(UNIT, 'endpoint')
     await passSeconds(30)
     expect(used.length).toBeGreaterThanOrEqual(4)
     expect(used.length).toBeLessThanOrEqual(7)
@@ -252,7 +252,7 @@ describe('the server', () => {
   })
 
   it('hears everything anew after it was away', async () => {
-    use.activity.begin(UNIT)
+    use.activity.begin(UNIT, 'endpoint')
     await passSeconds(2)
     watcher.onAway()
     watcher.onThere()
@@ -265,7 +265,7 @@ describe('the server', () => {
     onUsed = async () => {
       throw new Error('not now')
     }
-    use.activity.begin(UNIT)
+    use.activity.begin(UNIT, 'endpoint')
     await passSeconds(10)
     expect(used.length).toBeGreaterThan(3)
     expect(awake(routeOf())).not.toBeNull()

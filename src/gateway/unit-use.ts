@@ -178,9 +178,9 @@ export function createUnitUse({
       doubt,
     },
     activity: {
-      begin(unitId) {
+      begin(unitId, endpointId) {
         const use = useOf(unitId)
-        const end = lasting.begin(unitId)
+        const end = lasting.begin(unitId, endpointId)
         use.open += 1
         return () => {
           use.open -= 1

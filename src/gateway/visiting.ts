@@ -117,8 +117,11 @@ export async function reach<T extends Outcome | Done>(
 }
 
 /** The visit uses the unit from now on, until the function it answers is called; again does no harm. */
-export function beginUse({ activity }: Pick<Visiting, 'activity'>, { unitId }: Route): () => void {
-  const end = activity.begin(unitId)
+export function beginUse(
+  { activity }: Pick<Visiting, 'activity'>,
+  { unitId, endpointId }: Route,
+): () => void {
+  const end = activity.begin(unitId, endpointId)
   let isUsed = true
   return () => {
     if (isUsed) end()

@@ -12,6 +12,9 @@ import { isId } from '../lib/ids.ts'
 const unitId = z.string().refine((text) => isId('unit', text), 'is no id of a unit')
 /** As many as there can be visits (visit-limits.ts). */
 export const MOST_IDS = 16_384
+const endpointId = z.string().refine((text) => isId('endpoint', text), 'is no id of an endpoint')
+/** As many as a unit can have, and then some. */
+const MOST_ENDPOINTS = 8
 const unitIds = z.array(unitId).max(MOST_IDS)
 
 export const wakeOperations = {
@@ -27,9 +30,12 @@ export const wakeOperations = {
     answer: z.strictObject({ awake: unitIds }),
     deadlineMs: 10 * SECOND,
   },
-  /** All units with visits under way that last, in place of those told before. */
+  /** All units with visits under way that last, in place of those told before, and at which endpoints, if known. */
   visits: {
-    request: z.strictObject({ unitIds }),
+    request: z.strictObject({
+      unitIds,
+      endpoints: z.record(unitId, z.array(endpointId).max(MOST_ENDPOINTS)).optional(),
+    }),
     answer: z.strictObject({}),
     deadlineMs: 10 * SECOND,
   },

@@ -28,8 +28,8 @@ const handlers: {
 } = {
   use: async ({ app }, { unitId }) => await visitUnit(app, unitId),
   used: async ({ app }, { unitIds }) => ({ awake: [...(await recordUses(app, unitIds))] }),
-  visits: async ({ visits }, { unitIds }) => {
-    visits.tell(unitIds)
+  visits: async ({ visits }, { unitIds, endpoints }) => {
+    visits.tell(unitIds, endpoints)
     return {}
   },
 }

@@ -166,7 +166,8 @@ describe('a MariaDB in a unit', () => {
       await new Promise((resolve) => setTimeout(resolve, 1000))
       const body = { sleep: '10m', now: true }
       const refused = await berth.call('POST', `/v1/units/${unit.id}/sleep`, body)
-      expect(refused.status, JSON.stringify(refused.body)).toBe(409)
+      const details = { busy: [unit.id], endpoints: [expect.any(String)] }
+      expect(refused).toMatchObject({ status: 409, body: { error: { details } } })
       await other.query(`KILL QUERY ${id}`)
       await interrupted
     }

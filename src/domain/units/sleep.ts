@@ -74,10 +74,14 @@ async function putToSleep(app: App, caller: Caller, id: string): Promise<void> {
 function refuseBusy(app: App, units: UnitRecord[]): void {
   const busy = units.filter(({ id, state }) => state === 'running' && app.uses.has(id))
   if (busy.length === 0) return
+  const endpoints = busy.flatMap(({ id }) => app.visitedAt.get(id) ?? [])
   const names = busy.map(({ name }) => `"${name}"`).join(', ')
   throw invalidState(
     `A command, a file transfer, a visit or an answer to a client's connection is under way in ${names}; wait for it, or leave out "now": it sleeps when its window has passed.`,
-    { busy: busy.map(({ id }) => id) },
+    {
+      busy: busy.map(({ id }) => id),
+      ...(endpoints.length > 0 && { endpoints }),
+    },
   )
 }
 

@@ -251,8 +251,10 @@ describe('visits under way', () => {
   afterEach(() => visits.end())
 
   it('keep their unit from being put to sleep, until the last has ended', async () => {
-    visits.tell([unit.id])
-    await expect(asleep()).rejects.toMatchObject({ status: 409, details: { busy: [unit.id] } })
+    const endpoints = [newId('endpoint')]
+    visits.tell([unit.id], { [unit.id]: endpoints })
+    const details = { busy: [unit.id], endpoints }
+    await expect(asleep()).rejects.toMatchObject({ status: 409, details })
     visits.tell([])
     await asleep()
     expect((await get()).state).toBe('sleeping')

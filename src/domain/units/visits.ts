@@ -10,7 +10,7 @@ const SILENT_FOR_MS = 20 * SECOND
 
 export type Visits = {
   /** All units with visits under way, in place of those told before. */
-  tell(unitIds: string[]): void
+  tell(unitIds: string[], endpoints?: Record<string, string[]>): void
   /** There is no gateway any more. */
   end(): void
 }
@@ -24,12 +24,14 @@ export function createVisits(app: App): Visits {
     for (const id of by) if (!visited.has(id)) countUse(app, id, 1)
     for (const id of visited) if (!by.has(id)) countUse(app, id, -1)
     visited = by
+    app.visitedAt.clear()
   }
   const end = () => replace(new Set())
 
   return {
-    tell(unitIds) {
+    tell(unitIds, endpoints = {}) {
       replace(new Set(unitIds))
+      for (const [unitId, endpointIds] of Object.entries(endpoints)) app.visitedAt.set(unitId, endpointIds)
       silence = new AbortController()
       if (visited.size > 0) app.clock.sleep(SILENT_FOR_MS, silence.signal).then(end, () => {})
     },
