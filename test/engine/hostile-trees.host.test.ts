@@ -1,9 +1,11 @@
 // Units and images whose files lie in wait for the host: links where it mounts and writes, programs under the names of
 // ours. It reads and writes within their trees alone, and runs nothing of theirs outside their sandbox.
 
+import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { IsolationClass, MachineRef } from '../../src/engine/engine.ts'
+import { runOrThrow } from '../../src/lib/process.ts'
 import { deriveImage } from '../support/derived-images.ts'
 import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
 import { createSuite } from './suite.ts'
@@ -115,4 +117,19 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation)
     const { stdout } = await bash(copy, `cat ${canaries}/hostname; ls /`)
     expect(stdout).toMatch(/^copy\n(?!.*pwned)/s)
   })
+})
+
+it('a machine is destroyed with all subvolumes in its volume and its disk, and nothing else goes with it', async () => {
+  const volume = { mount: '/data', gb: 1 }
+  const [spec, other] = [await suite.create({ volume }), await suite.create({ volume })]
+  const machine = host.paths.machine(spec.id)
+  const names = ['a', 'a/b', 'a/b/c d', `a/b/c d/x\nID 256 gen 1 top level 5 path ${other.id}`]
+  const many = Array.from({ length: 80 }, (_, n) => `a/${n}`)
+  const planted = [...names, ...many].map((name) => `${machine.volume}/${name}`)
+  for (const path of [...planted, ...names.map((name) => `${machine.upper}/${name}`)])
+    await runOrThrow('btrfs', ['--quiet', 'subvolume', 'create', path], { timeoutMs: 20_000 })
+  await suite.engine().destroy(spec.id)
+  expect([machine.volume, machine.disk].filter((path) => existsSync(path))).toEqual([])
+  const { volume: left, disk } = host.paths.machine(other.id)
+  expect([left, disk].filter((path) => !existsSync(path))).toEqual([])
 })

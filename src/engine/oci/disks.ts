@@ -6,8 +6,10 @@ import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { run, runOrThrow } from '../../lib/process.ts'
 import type { MachineSpec } from '../engine.ts'
 import type { MachinePaths, Paths } from './paths.ts'
+import { nestedSubvolumes } from './subvolumes.ts'
 
 const BTRFS_TIMEOUT_MS = 30_000
+const NESTED_AT_ONCE = 500
 
 /** The file that says the disk was made to its end; without it the disk is made anew. */
 const COMPLETE = 'complete'
@@ -81,7 +83,15 @@ async function limit(path: string, gb: number): Promise<void> {
 
 async function deleteSubvolume(path: string): Promise<void> {
   if (!existsSync(path)) return
-  await btrfs(['--quiet', 'subvolume', 'delete', path])
+  const remove = async () => await btrfs(['--quiet', 'subvolume', 'delete', path])
+  try {
+    await remove()
+  } catch {
+    // It may have others in it. With more than this the attempt fails, and the next one goes on from there.
+    const nested = (await nestedSubvolumes(path)).slice(0, NESTED_AT_ONCE)
+    for (const id of nested) await btrfs(['--quiet', 'subvolume', 'delete', '--subvolid', `${id}`, path])
+    await remove()
+  }
 }
 
 /**

@@ -21,6 +21,7 @@ const refusedByPurpose = {
   kernel: 'bpf perf_event_open userfaultfd io_uring_setup io_uring_enter io_uring_register lookup_dcookie',
   fileHandles: 'open_by_handle_at name_to_handle_at quotactl quotactl_fd',
   sockets: 'socket socketpair',
+  requests: 'ioctl',
 }
 const refused = new Set(Object.values(refusedByPurpose).flatMap((names) => names.split(' ')))
 
@@ -63,7 +64,24 @@ const socketRules: Seccomp['syscalls'] = [
   refuse('socketpair', EAFNOSUPPORT, isNot(0, AF_UNIX)),
 ]
 
-type Condition = { index: number; value: number; op: string }
+/** The second byte of a request's number says which driver or file system it is for: this is btrfs. */
+const BTRFS = 0x94
+/** To share the bytes of one file with another, which any user may. Their numbers are of btrfs, where they began. */
+const CLONES = [0x40049409, 0x4020940d]
+
+/**
+ * Every request but those to btrfs, which a volume is: a unit would make subvolumes in it, beyond its limit and in the
+ * way of its end. No rule says "other than", so there is one for each bit of the byte that may be another.
+ */
+const ioctlRules: Seccomp['syscalls'] = [
+  ...Array.from({ length: 8 }, (_, bit) => {
+    const mask = 1 << (8 + bit)
+    return allow('ioctl', { index: 1, value: mask, valueTwo: mask & ~(BTRFS << 8), op: 'SCMP_CMP_MASKED_EQ' })
+  }),
+  ...CLONES.map((request) => allow('ioctl', is(1, request))),
+]
+
+type Condition = { index: number; value: number; valueTwo?: number; op: string }
 
 function allow(name: string, ...args: Condition[]): Seccomp['syscalls'][number] {
   return { names: [name], action: 'SCMP_ACT_ALLOW', args }
@@ -137,6 +155,7 @@ export function loadSeccomp(capabilities: readonly string[], path = SECCOMP_PROF
         }))
         .filter((rule) => rule.names.length > 0),
       ...cloneRules,
+      ...ioctlRules,
       ...socketRules,
     ],
   }

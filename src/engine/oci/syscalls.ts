@@ -13,6 +13,7 @@ const waitpidFn = libc.func('int waitpid(int, _Out_ int *, int)')
 const waitidFn = libc.func('int waitid(int, int, _Out_ uint8_t *, int)')
 const closeFn = libc.func('int close(int)')
 const openat2Fn = libc.func('long syscall(long, long, const char *, void *, long)')
+const ioctlFn = libc.func('int ioctl(int, unsigned long, void *)')
 
 const MS_NOSUID = 2
 const MS_NODEV = 4
@@ -106,6 +107,11 @@ export function openInRoot(rootFd: number, path: string, flags: number, { links 
     // Something on this host was renamed just then, and the kernel could not tell whether it matters.
     if (error !== constants.errno.EAGAIN || attempt === OPEN_ATTEMPTS) throw syscallError('openat2', error)
   }
+}
+
+/** Asks the file system of a descriptor; the answer is in `buffer`. */
+export function ioctl(fd: number, request: number, buffer: Buffer): void {
+  check('ioctl', ioctlFn(fd, request, buffer))
 }
 
 function check(call: string, result: unknown): void {

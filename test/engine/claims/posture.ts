@@ -11,6 +11,8 @@ const ENOSYS = 38
 const EPROTONOSUPPORT = 93
 const EAFNOSUPPORT = 97
 
+const SYS_IOCTL = process.arch === 'arm64' ? 29 : 16
+
 /** What root in a machine is kept from (reliability I23). gVisor's namespaces and mounts are its own. */
 export function postureClaims(suite: Suite): void {
   const machine = suite.shared()
@@ -76,6 +78,29 @@ export function postureClaims(suite: Suite): void {
       'CapBnd: 00000000a00405fb',
     ])
   })
+
+  onHostKernel(
+    'root in a machine asks nothing of the file system of its volume but to share bytes',
+    async () => {
+      const ref = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
+      // Subvolumes, snapshots, flags, send; the same again where the kernel drops the upper half of a number.
+      const requests = [0x5000940e, 0x50009418, 0x50009401, 0x50009417, 0x4008941a, 0x40489426, 0x1_5000940e]
+      const asked = await Promise.all(
+        requests.map(async (request) => {
+          const script =
+            'open my $d, "<", "/data" or die; my $b = pack "q x4088", fileno $d; substr $b, 8, 3, "new"; ' +
+            `print syscall(${SYS_IOCTL}, fileno $d, $ARGV[0] + 0, $b) == -1 ? $!+0 : "done"`
+          return (await suite.exec(ref, ['perl', '-e', script, String(request)])).stdout
+        }),
+      )
+      expect(asked).toEqual(requests.map(() => '38'))
+      const { stdout } = await suite.sh(
+        ref,
+        "cd /data; echo x > a; cp --reflink=always a b && cat b; ls; perl -e 'ioctl STDIN, 0x5401, my $b or print $!+0'",
+      )
+      expect(stdout).toBe('x\na\nb\n25')
+    },
+  )
 
   test('root in a machine opens no device but harmless ones', async () => {
     for (const disk of ['7 0', '8 0', '254 0', '259 0']) {
