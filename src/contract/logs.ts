@@ -15,6 +15,10 @@ export const logLineSchema = strict({
   at: timestamp,
   stream: z.enum(['stdout', 'stderr']),
   text: z.string(),
+  continues: z
+    .literal(true)
+    .optional()
+    .describe('The line is longer than 256 KB, and goes on in the next one of its stream.'),
 }).meta({ id: 'LogLine' })
 export type LogLine = z.infer<typeof logLineSchema>
 

@@ -106,7 +106,14 @@ export type ExecRequest = {
 export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }
 export type ExecExit = { exitCode: number; timedOut: boolean }
 
-export type LogLine = { at: Date; stream: 'stdout' | 'stderr'; text: string; cursor: string }
+/** `continues`: it was too long, and goes on in the next line of its stream. */
+export type LogLine = {
+  at: Date
+  stream: 'stdout' | 'stderr'
+  text: string
+  continues?: true | undefined
+  cursor: string
+}
 
 export type LogQuery = {
   /** Lines after this cursor, or from this time on. Neither: the newest `limit` lines. */
@@ -201,7 +208,7 @@ export interface Engine {
   /** Throws EngineError `file_not_found`, `not_a_file` or `file_too_large` (over `maxBytes`). */
   readFile(ref: MachineRef, path: string, maxBytes: number): Promise<Buffer>
 
-  /** Stored lines of all runs of the machine, oldest first. */
+  /** Stored lines of all runs of the machine, oldest first: up to the limit, or fewer where they are long. */
   logs(id: string, query: LogQuery): Promise<LogLine[]>
 
   /** Lines after `after` (null: from the oldest kept) as they come, until the signal aborts or the run ends. */

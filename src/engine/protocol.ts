@@ -176,6 +176,7 @@ const logLine = z.object({
   at: date,
   stream: z.enum(['stdout', 'stderr']),
   text: z.string(),
+  continues: z.literal(true).optional(),
   cursor: z.string(),
 })
 

@@ -187,6 +187,19 @@ describe('logs', () => {
     await again.return(undefined)
   })
 
+  test('following from a time on which nothing has been printed yet sends none of what there is', async () => {
+    const { id } = await makeUnit(service, team, chatty)
+    const at = new Date(service.clock.now().getTime() + 1800 * SECOND).toISOString()
+    const events = readEvents(await stream('GET', `/v1/units/${id}/logs?follow=true&since=${at}`))
+    const first = events.next()
+    await expect
+      .poll(() => service.engine.calls.some((call) => call.operation === 'followLogs' && call.id === id))
+      .toBe(true)
+    service.clock.advance(3600 * SECOND)
+    expect((await first).value).toMatchObject({ event: 'line', data: { text: 'three' } })
+    await events.return(undefined)
+  })
+
   test('the stream ends when the run does, and says why', async () => {
     const { id } = await makeUnit(service, team, chatty)
     const collecting = collectEvents(await stream('GET', `/v1/units/${id}/logs?follow=true`))

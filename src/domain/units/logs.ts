@@ -29,13 +29,18 @@ export async function* followLogs(
   signal: AbortSignal,
 ): AsyncGenerator<LogEvent> {
   const unit = await getLoggedUnit(app, caller, id)
-  let after = query.since !== undefined && parseTime(query.since) === null ? query.since : null
+  const time = query.since === undefined ? null : parseTime(query.since)
+  let after = query.since !== undefined && time === null ? query.since : null
+  // Where nothing is of that time yet, what comes is followed: not all there is.
+  if (time) after = (await storedLines(app, unit, { limit: 1 })).at(-1)?.cursor ?? null
   for (const line of await storedLines(app, unit, query)) {
     after = line.cursor
     yield toEvent(line)
   }
   try {
-    for await (const line of app.engine.followLogs(unit.id, after, signal)) yield toEvent(line)
+    for await (const line of app.engine.followLogs(unit.id, after, signal)) {
+      if (!time || line.at >= time) yield toEvent(line)
+    }
   } catch (error) {
     if (!isEngineError(error, 'unknown_machine')) throw logFailure(error, unit)
   }
@@ -49,7 +54,11 @@ async function getLoggedUnit(app: App, caller: Caller, id: string): Promise<Unit
   return unit
 }
 
-async function storedLines(app: App, unit: UnitRecord, { since, limit }: LogQuery): Promise<EngineLine[]> {
+async function storedLines(
+  app: App,
+  unit: UnitRecord,
+  { since, limit }: Pick<LogQuery, 'limit'> & { since?: string | undefined },
+): Promise<EngineLine[]> {
   const time = since === undefined ? null : parseTime(since)
   const after = since !== undefined && time === null ? since : null
   try {
@@ -74,8 +83,8 @@ function parseTime(since: string): Date | null {
   return Number.isNaN(time.getTime()) ? null : time
 }
 
-function showLine({ at, stream, text }: EngineLine): LogLine {
-  return { at: at.toISOString(), stream, text }
+function showLine({ at, stream, text, continues }: EngineLine): LogLine {
+  return { at: at.toISOString(), stream, text, ...(continues ? { continues } : {}) }
 }
 
 function toEvent(line: EngineLine): LogEvent {

@@ -3,25 +3,38 @@
 // A cursor is (generation, part, byte offset after the line), and where an unfinished line beside it began.
 
 import { statSync } from 'node:fs'
-import { open, readdir, rename, stat, unlink } from 'node:fs/promises'
+import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { limits } from '../../contract/limits.ts'
 import type { LogLine, LogQuery } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import type { Host } from './host.ts'
-import { parseLogLine, type ParsedLine } from './log-line.ts'
+import type { ParsedLine } from './log-line.ts'
+import {
+  comparePosition,
+  dropOldest,
+  listParts,
+  type Part,
+  type Position,
+  rowsOf,
+  type Work,
+} from './log-parts.ts'
+import { bytesBeforeEnd, findSince } from './log-seek.ts'
 import { reopenLog } from './monitor.ts'
 
-type Part = { generation: number; part: number; path: string; bytes: number }
-type Position = { generation: number; part: number; offset: number }
 /** `end` is where the last line given out ended; reading begins at `begin`, where an unfinished line did. */
 type Cursor = { end: Position; begin: Position }
 
 const PART_BYTES = limits.logBytes / 4
-const READ_BYTES = 256 * 1024
 const FOLLOW_EVERY_MS = 200
-/** A longer line is cut: conmon splits lines itself, so only an edited file could hold one. */
-const MAX_LINE_BYTES = 64 * 1024
+/** A longer line comes in several, which say that they go on. */
+const MAX_LINE_CHARS = 256 * 1024
+/** How far before its end a line can begin, with the rows of the other stream in between. */
+const LINE_BYTES = 2 * MAX_LINE_CHARS
+/** An answer ends with the line that goes beyond: the rest is asked for with its cursor. */
+const PAGE_CHARS = 512 * 1024
+/** What is read first for the newest lines; four times as much each time that was too little. */
+const NEWEST_BYTES = 64 * 1024
 
 /** Where the run's conmon writes: the part being written is always numbered one above the finished ones. */
 export function currentLogFile(host: Host, id: string, generation: number): string {
@@ -37,27 +50,39 @@ export function isLogLarge(host: Host, id: string, generation: number): boolean 
 /** Moves the current part aside, and drops the oldest parts over the bound. */
 export async function rotateLog(host: Host, id: string, generation: number): Promise<void> {
   const current = currentLogFile(host, id, generation)
-  const part = (await listParts(host, id)).find((one) => one.path === current)
+  const part = (await listParts(host.paths.machine(id).logs)).find((one) => one.path === current)
   if (!part) return
   await rename(current, join(host.paths.machine(id).logs, `${generation}.${part.part}.log`))
   await reopenLog(host.paths.run(id, generation)).catch((error: unknown) => {
     host.log.warn({ err: error, machine: id }, 'conmon did not reopen its log')
   })
-  await dropOldest(await listParts(host, id))
+  await dropOldest(await listParts(host.paths.machine(id).logs))
 }
 
-export async function readLogs(host: Host, id: string, query: LogQuery): Promise<LogLine[]> {
+/** Costs in proportion to what it answers, however much there is. `work` counts it. */
+export async function readLogs(
+  host: Pick<Host, 'machines' | 'paths'>,
+  id: string,
+  query: LogQuery,
+  work: Work = { bytes: 0, rows: 0 },
+): Promise<LogLine[]> {
   const isRunning = host.machines.get(id)?.record.state === 'running'
-  const parts = await listParts(host, id)
+  const parts = await listParts(host.paths.machine(id).logs, work)
   if (query.after === null && query.since === null) return newestLines(parts, query.limit, isRunning)
-  const from = query.after === null ? null : parseCursor(query.after)
+  const from = query.after === null ? await cursorSince(parts, query.since) : parseCursor(query.after)
   const lines: LogLine[] = []
+  let chars = 0
   for await (const line of linesFrom(parts, from, isRunning)) {
-    if (query.since && line.at < query.since) continue
     lines.push(line)
-    if (lines.length >= query.limit) break
+    chars += line.text.length
+    if (lines.length >= query.limit || chars >= PAGE_CHARS) break
   }
   return lines
+}
+
+async function cursorSince(parts: Part[], since: Date | null): Promise<Cursor | null> {
+  const end = since && (await findSince(parts, since))
+  return end ? { end, begin: await bytesBeforeEnd(parts, LINE_BYTES, end) } : null
 }
 
 export async function* followLogs(
@@ -70,7 +95,7 @@ export async function* followLogs(
   while (!signal.aborted) {
     // Asked before reading: what a run wrote until its end is read once more after it.
     const isRunning = host.machines.get(id)?.record.state === 'running'
-    for await (const line of linesFrom(await listParts(host, id), cursor, isRunning)) {
+    for await (const line of linesFrom(await listParts(host.paths.machine(id).logs), cursor, isRunning)) {
       if (signal.aborted) return
       cursor = parseCursor(line.cursor)
       yield line
@@ -94,17 +119,18 @@ async function* linesFrom(parts: Part[], cursor: Cursor | null, isRunning: boole
       cursor === null ? 1 : comparePosition({ ...part, offset: 0 }, { ...cursor.begin, offset: 0 })
     if (order < 0) continue
     let end: Position = { ...part, offset: order === 0 && cursor ? cursor.begin.offset : 0 }
-    for await (const piece of piecesOf(part, end.offset)) {
+    for await (const piece of rowsOf(part, end.offset)) {
       const begin = open.get(piece.stream)?.begin ?? end
       end = { ...part, offset: piece.end }
       const text = (open.get(piece.stream)?.text ?? '') + piece.text
-      if (piece.partial && text.length < MAX_LINE_BYTES) {
+      if (piece.partial && text.length < MAX_LINE_CHARS) {
         open.set(piece.stream, { text, at: piece.at, begin })
         continue
       }
       open.delete(piece.stream)
       if (cursor !== null && comparePosition(end, cursor.end) <= 0) continue
-      yield { at: piece.at, stream: piece.stream, text, cursor: formatCursor(end, open) }
+      const more = piece.partial ? { continues: true as const } : {}
+      yield { at: piece.at, stream: piece.stream, text, ...more, cursor: formatCursor(end, open) }
     }
     const next = parts[index + 1]
     const runIsOver = next ? next.generation !== part.generation : !isRunning
@@ -119,79 +145,19 @@ async function* linesFrom(parts: Part[], cursor: Cursor | null, isRunning: boole
 }
 
 async function newestLines(parts: Part[], limit: number, isRunning: boolean): Promise<LogLine[]> {
-  let lines: LogLine[] = []
-  // The first line of a part may be the tail of one that began before it: hence one more than is asked for.
-  for (let count = 1; count <= parts.length && lines.length <= limit; count += 1) {
-    lines = []
-    for await (const line of linesFrom(parts.slice(-count), null, isRunning)) {
+  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
+  for (let wanted = NEWEST_BYTES; ; wanted *= 4) {
+    const isAll = wanted >= bytes || wanted >= 2 * PAGE_CHARS
+    const end = await bytesBeforeEnd(parts, wanted)
+    const from = wanted >= bytes ? null : { end, begin: await bytesBeforeEnd(parts, LINE_BYTES, end) }
+    let lines: LogLine[] = []
+    for await (const line of linesFrom(parts, from, isRunning)) {
       lines.push(line)
       // Only the newest are wanted: what is far over that is dropped in one go.
-      if (lines.length > 2 * limit + 2) lines.splice(0, lines.length - limit - 1)
+      if (lines.length > 2 * limit) lines = lines.slice(-limit)
     }
+    if (isAll || lines.length >= limit) return lines.slice(-limit)
   }
-  return lines.slice(-limit)
-}
-
-/** What conmon wrote from a byte offset on; a row that is still being written waits for its end. */
-async function* piecesOf(part: Part, offset: number): AsyncIterable<ParsedLine & { end: number }> {
-  const file = await open(part.path, 'r').catch(() => null)
-  if (!file) return
-  try {
-    let position = offset
-    let rest = Buffer.alloc(0)
-    const buffer = Buffer.alloc(READ_BYTES)
-    for (;;) {
-      const { bytesRead } = await file.read(buffer, 0, READ_BYTES, position + rest.length)
-      if (bytesRead === 0) return
-      rest = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
-      let begin = 0
-      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10, begin)) {
-        const parsed = parseLogLine(rest.toString('utf8', begin, Math.min(end, begin + MAX_LINE_BYTES)))
-        position += end + 1 - begin
-        begin = end + 1
-        if (parsed) yield { ...parsed, end: position }
-      }
-      rest = rest.subarray(begin)
-    }
-  } finally {
-    await file.close()
-  }
-}
-
-/** Oldest first; the part a run is writing has no number of its own and comes after its numbered ones. */
-async function listParts(host: Host, id: string): Promise<Part[]> {
-  const directory = host.paths.machine(id).logs
-  const names = await readdir(directory).catch(() => [])
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const match = /^(\d+)(?:\.(\d+))?\.log$/.exec(name)
-      if (!match) return null
-      const path = join(directory, name)
-      const bytes = await stat(path).then(
-        (info) => info.size,
-        () => 0,
-      )
-      return { generation: Number(match[1]), part: match[2] ? Number(match[2]) : null, path, bytes }
-    }),
-  )
-  const parts = found.filter((one) => one !== null)
-  const lastOf = (generation: number) =>
-    Math.max(0, ...parts.filter((one) => one.generation === generation).map((one) => one.part ?? 0))
-  return parts
-    .map((one) => ({ ...one, part: one.part ?? lastOf(one.generation) + 1 }))
-    .sort((a, b) => a.generation - b.generation || a.part - b.part)
-}
-
-async function dropOldest(parts: Part[]): Promise<void> {
-  let kept = 0
-  for (const part of parts.toReversed()) {
-    if (kept >= limits.logBytes) await unlink(part.path).catch(() => undefined)
-    kept += part.bytes
-  }
-}
-
-function comparePosition(a: Position, b: Position): number {
-  return a.generation - b.generation || a.part - b.part || a.offset - b.offset
 }
 
 function formatCursor(end: Position, open: Map<unknown, Open>): string {

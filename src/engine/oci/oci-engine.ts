@@ -123,6 +123,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   }
   host.events.setMaxListeners(0)
   await adoptMachines(host)
+  const logTurns = createKeyedLock()
   const watcher = watchRuns(host)
 
   return {
@@ -142,8 +143,9 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     writeFile: (ref, path, content) => writeFileInMachine(host, ref, path, content),
     readFile: (ref, path, maxBytes) => readFileInMachine(host, ref, path, maxBytes),
     logs: async (id, query) => {
-      getMachine(host, id)
-      return readLogs(host, id, query)
+      // One at a time of each team: however many of one read, another waits for a slice of one.
+      const { networkGroup } = getMachine(host, id).record.spec
+      return await logTurns(`${networkGroup}`, () => readLogs(host, id, query))
     },
     followLogs: (id, after, signal) => {
       getMachine(host, id)
