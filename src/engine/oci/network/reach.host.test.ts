@@ -7,6 +7,7 @@ import {
   gatewayOf,
   HOST,
   type Lab,
+  NEIGHBOUR,
   type NetworkProcess,
   newInstance,
   openLab,
@@ -15,6 +16,7 @@ import {
 import type { Attachment } from './network.ts'
 
 let lab: Lab
+let witnesses = 0
 let network: NetworkProcess
 const machines: Record<string, Attachment> = {}
 const machine = (name: string): Attachment => {
@@ -58,8 +60,17 @@ describe('between machines', () => {
   })
 
   test('a group sees nothing of another by its source address either', async () => {
-    const { namespacePath } = machine('a1')
+    const { namespacePath, hostInterface } = machine('a1')
+    const checkBySource = (value: number) =>
+      lab.inside(lab.host, 'sysctl', '-q', '-w', `net.ipv4.conf.${hostInterface}.rp_filter=${value}`)
     const stolen = machine('b1').address
+    // Whoever is lied to answers the one whose address it is: what arrives tells, not what is answered.
+    const arrived = [
+      await countPackets(machine('b2').namespacePath, `input ip saddr ${stolen}`),
+      await countPackets(lab.outside, `input ip daddr ${PUBLIC}`),
+    ]
+    // The kernel's own check of the source stands behind the rule.
+    await checkBySource(0)
     await inMachine('a1', 'addr', 'add', `${stolen}/32`, 'dev', 'eth0')
     const target = machine('b2').address
     const answers = await lab.reach(
@@ -70,7 +81,12 @@ describe('between machines', () => {
       `udp://${lab.gateway}:53?from=${stolen}`,
     )
     await inMachine('a1', 'addr', 'del', `${stolen}/32`, 'dev', 'eth0')
+    await checkBySource(1)
     expect(answers).toEqual([null, null, null, null])
+    expect(await Promise.all(arrived.map((count) => count()))).toEqual([0, 0])
+    // The same count sees what does arrive.
+    await lab.reach(machine('b1').namespacePath, `udp://${target}:${PORT}`)
+    expect(await arrived[0]?.()).toBeGreaterThan(0)
   })
 
   test('multicast and broadcast reach nobody', async () => {
@@ -160,13 +176,18 @@ describe('outside', () => {
     await lab.inside(lab.host, 'ip', 'neigh', 'add', lan, 'lladdr', '02:00:00:00:00:09', 'dev', 'lan0')
     await lab.inside(lab.host, 'ip', 'route', 'add', `${lan}/32`, 'dev', 'lan0')
     await lab.inside(lab.outside, 'ip', 'route', 'add', `${lan}/32`, 'via', HOST)
-    const passed = await countPassing(lan)
+    const passed = await countPackets(lab.host, `postrouting ip daddr ${lan}`)
     const knock = () => lab.reach(lab.outside, `udp://${lan}:${PORT}`)
 
     await knock()
     expect(await passed()).toBe(0)
     await lab.inside(lab.host, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=1')
     await expect.poll(() => knock().then(passed), { timeout: 8000 }).toBeGreaterThan(0)
+    // A router, and still none into machines.
+    const { address, namespacePath } = machine('a1')
+    const arrived = await countPackets(namespacePath, `input ip saddr ${NEIGHBOUR}`)
+    await lab.reach(lab.outside, `tcp://${address}:${PORT}`, `udp://${address}:${PORT}`)
+    expect(await arrived()).toBe(0)
     await lab.inside(lab.host, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=0')
     await lab.inside(lab.host, 'ip', 'link', 'del', 'lan0')
   })
@@ -237,7 +258,7 @@ test('two instances on one host keep apart', async () => {
   }
   // The uplink closes with the second instance, if it was the one to open it, and the first opens it again.
   await expect
-    .poll(() => lab.reach(machine('a1').namespacePath, `tcp://${PUBLIC}:${PORT}`), { timeout: 8000 })
+    .poll(() => lab.reach(machine('a1').namespacePath, `tcp://${PUBLIC}:${PORT}`), { timeout: 20_000 })
     .toEqual([HOST])
 })
 
@@ -245,18 +266,20 @@ async function inMachine(name: string, ...args: string[]): Promise<void> {
   await lab.inside(machine(name).namespacePath, 'ip', ...args)
 }
 
-/** Counts what leaves the host for an address, from now on. */
-async function countPassing(address: string): Promise<() => Promise<number>> {
-  const rule = `table ip witness {
+/** Counts what meets a condition at a hook of a namespace, from now on. */
+async function countPackets(namespace: string, condition: string): Promise<() => Promise<number>> {
+  const table = `witness${(witnesses += 1)}`
+  const [hook, ...match] = condition.split(' ')
+  const rule = `table ip ${table} {
     counter passing { }
-    chain leaving {
-      type filter hook postrouting priority 0; policy accept;
-      ip daddr ${address} counter name passing
+    chain seen {
+      type filter hook ${hook} priority 0; policy accept;
+      ${match.join(' ')} counter name passing
     }
   }`
-  await lab.inside(lab.host, 'nft', rule)
+  await lab.inside(namespace, 'nft', rule)
   return async () => {
-    const listing = await lab.inside(lab.host, 'nft', 'list', 'counter', 'ip', 'witness', 'passing')
+    const listing = await lab.inside(namespace, 'nft', 'list', 'counter', 'ip', table, 'passing')
     return Number(/packets (\d+)/.exec(listing)?.[1])
   }
 }
