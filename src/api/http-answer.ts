@@ -39,9 +39,14 @@ export function send(response: ServerResponse, status: number, text: string, hea
   if (response.destroyed || response.headersSent) return
   const body = Buffer.from(text)
   response.writeHead(status, { ...headers, 'content-length': body.length })
+  // Until all of it is sent; a kept connection has a time of its own.
+  response.socket?.setTimeout(STALLED_MS)
   if (response.req.complete) response.end(body)
   else endOnceRead(response, body)
 }
+
+/** A caller that takes nothing more of its answer for this long is gone. */
+const STALLED_MS = 60_000
 
 /** A sender that reads no answer before it has sent all is given this long. */
 const DROP_FOR_MS = 10_000
@@ -77,6 +82,9 @@ const malformations: Record<string, Malformation> = {
   },
 }
 
+/** The other side may leave its half of a connection open for ever; ours is closed after this. */
+const LINGER_MS = 1000
+
 /** For what is not HTTP enough to become a request: an answer in the same shape, and the end. */
 export function refuseMalformed(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
@@ -92,4 +100,6 @@ export function refuseMalformed(error: Error & { code?: string }, socket: Socket
     'connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  const late = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(late))
 }

@@ -10,6 +10,7 @@ import { AppError } from '../contract/errors.ts'
 import { SECOND } from '../lib/clock.ts'
 import { doneWithin } from '../lib/done-within.ts'
 import { readBody } from './body.ts'
+import { boundConnections, connectionLimits } from './connections.ts'
 import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
 import { refuseMalformed, sendError, sendJson } from './http-answer.ts'
 import * as http from './http-request.ts'
@@ -27,7 +28,7 @@ const CLOSE_GRACE_MS = 3 * SECOND
 type Exchange = { id: string; request: IncomingMessage; response: ServerResponse; params: unknown }
 
 /** Ready to listen; the caller of this chooses the address and closes it. */
-export function createServer(app: App): FastifyInstance {
+export function createServer(app: App, limits = connectionLimits): FastifyInstance {
   const server = Fastify({
     logger: false,
     genReqId: http.requestIdOf,
@@ -36,11 +37,12 @@ export function createServer(app: App): FastifyInstance {
     return503OnClosing: false,
     requestTimeout: 60 * SECOND,
     keepAliveTimeout: 75 * SECOND,
-    http: { headersTimeout: 10 * SECOND, connectionsCheckingInterval: 5 * SECOND },
+    http: { headersTimeout: limits.headersMs, connectionsCheckingInterval: limits.lookEveryMs },
     routerOptions: { maxParamLength: 200 },
     frameworkErrors: (_error, request, reply) => sendUnknownPath(begin(request, reply)),
     clientErrorHandler: refuseMalformed,
   })
+  boundConnections(server.server, limits)
   const begin = (request: FastifyRequest, reply: FastifyReply) => take(app, request, reply)
   const operations = createOperations(app)
   const stopping = new AbortController()
