@@ -2,6 +2,7 @@
 // The only reader of process.env.
 
 import { resolve } from 'node:path'
+import { isAddressRange } from './lib/address-ranges.ts'
 import { durationMs } from './lib/duration.ts'
 import { emailPattern } from './lib/email.ts'
 
@@ -65,6 +66,8 @@ export type Config = {
   gatewayPublicTls: number | null
   gatewayPublicMysql: number | null
   publicUrl: string
+  /** Addresses and ranges of proxies whose word on who asks is taken. */
+  trustedProxies: string[]
   isolation: 'auto' | 'gvisor' | 'runc'
   /** The program that saves memory of runc machines, in place of those that are tried. */
   criu: string | null
@@ -138,6 +141,7 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayPublicTls: port(env, 'BERTH_GATEWAY_PUBLIC_TLS'),
     gatewayPublicMysql: port(env, 'BERTH_GATEWAY_PUBLIC_MYSQL'),
     publicUrl: env['BERTH_PUBLIC_URL'] ?? httpUrl(apiAddress),
+    trustedProxies: addressRanges(env, 'BERTH_TRUSTED_PROXIES'),
     isolation: oneOf(env, 'BERTH_ISOLATION', ['auto', 'gvisor', 'runc']),
     criu: env['BERTH_CRIU'] === undefined ? null : resolve(env['BERTH_CRIU']),
     databaseUrl: env['DATABASE_URL'] ?? null,
@@ -292,6 +296,16 @@ function emailAddress(env: Env, name: string): string | null {
   const text = env[name]
   if (text === undefined || emailPattern.test(text)) return text ?? null
   throw new Error(`${name} must be an email address, not "${text}"`)
+}
+
+function addressRanges(env: Env, name: string): string[] {
+  const ranges = (env[name] ?? '')
+    .split(',')
+    .map((range) => range.trim())
+    .filter((range) => range !== '')
+  const wrong = ranges.find((range) => !isAddressRange(range))
+  if (wrong === undefined) return ranges
+  throw new Error(`${name} must be addresses or ranges, as "10.0.0.5,fd00::/8", not "${wrong}"`)
 }
 
 function port(env: Env, name: string): number | null {

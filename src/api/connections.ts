@@ -9,7 +9,7 @@ import { SECOND } from '../lib/clock.ts'
 
 export type ConnectionLimits = {
   inAll: number
-  /** A peer is an address, or the /64 of an IPv6 address. */
+  /** A peer is an address, or the /64 of an IPv6 address. A trusted proxy brings many and has no such bound. */
   perPeer: number
   /** How long the head of a request may take, also of a connection that says nothing. */
   headersMs: number
@@ -28,7 +28,11 @@ type Connection = { socket: Socket; peer: string; requests: number }
 /** Of each peer, those that have been quiet longest first. */
 type Peers = Map<string, Set<Connection>>
 
-export function boundConnections(server: Server, { inAll, perPeer }: ConnectionLimits): void {
+export function boundConnections(
+  server: Server,
+  { inAll, perPeer }: ConnectionLimits,
+  isProxy: (address: string) => boolean,
+): void {
   const peers: Peers = new Map()
   const known = new WeakMap<Socket, Connection>()
   let count = 0
@@ -49,16 +53,17 @@ export function boundConnections(server: Server, { inAll, perPeer }: ConnectionL
     }
     return false
   }
-  const makeRoomFor = (peer: string): boolean => {
+  const makeRoomFor = (address: string, peer: string): boolean => {
     const own = peers.get(peer)
-    if (own && own.size >= perPeer) return closeOneOf(own)
+    if (own && own.size >= perPeer && !isProxy(address)) return closeOneOf(own)
     if (count < inAll) return true
     return [...peers.values()].toSorted((a, b) => b.size - a.size).some(closeOneOf)
   }
 
   server.on('connection', (socket) => {
-    const peer = peerKey(socket.remoteAddress ?? '')
-    if (!makeRoomFor(peer)) return void socket.destroy()
+    const address = socket.remoteAddress ?? ''
+    const peer = peerKey(address)
+    if (!makeRoomFor(address, peer)) return void socket.destroy()
     const connection = { socket, peer, requests: 0 }
     const own = peers.get(peer) ?? new Set()
     peers.set(peer, own.add(connection))

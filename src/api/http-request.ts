@@ -16,7 +16,6 @@ export function senderOf(request: IncomingMessage, publicUrl: string) {
   const { headers } = request
   return {
     presented: presentedBy(headers, publicUrl),
-    peer: request.socket.remoteAddress ?? '',
     userAgent: userAgentOf(headers),
     fromOwnPages: isFromOwnPages(request, publicUrl),
     wantsStream: acceptsStream(headers),

@@ -13,7 +13,12 @@ import {
   type Via,
 } from '../domain/audit/audit.ts'
 import { actIn } from '../domain/credentials/act-in.ts'
-import { type Authenticate, createAuthenticate, type Presented } from '../domain/credentials/authenticate.ts'
+import {
+  type Authenticate,
+  createAuthenticate,
+  isKey,
+  type Presented,
+} from '../domain/credentials/authenticate.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
 import { createFailedAttempts, type FailedAttempts } from '../domain/credentials/failed-attempts.ts'
 import { createRateLimits, type RateLimits } from '../domain/credentials/rate-limit.ts'
@@ -30,7 +35,7 @@ type Request = {
   query: unknown
   readBody: () => Promise<Buffer>
   presented: Presented
-  /** Address of the other end of the connection. */
+  /** The address of who asks. */
   peer: string
   /** Whether a session may ask for this: a key need not say where it is used. */
   fromOwnPages: boolean
@@ -104,27 +109,33 @@ async function runFor(gate: Gate, request: Request, reply: Reply): Promise<void>
 /** Without a caller there is no row to write; whoever asks for what is not there is limited as one who guesses keys. */
 async function runOpen({ app, attempts }: Gate, request: Request, reply: Reply): Promise<void> {
   const { route, peer } = request
-  attempts.check(peer, '')
+  // Where there is nothing to guess, nobody is held up by those who guess: events of the payment provider come here.
+  const isGuessable = route.path.includes('{')
+  if (isGuessable) attempts.check(peer, '')
   try {
     const prepared = route.prepare(await readInput(request))
     const answered = await prepared.run(app, request, null)
     if (answered.kind === 'stream') await reply.stream(answered.stream)
     else reply.json(route.status, answered.body)
   } catch (error) {
-    if (toAppError(error).status === 404) attempts.failed(peer)
+    if (isGuessable && toAppError(error).status === 404) attempts.failed(peer)
     throw error
   }
 }
 
 async function authenticate({ authenticate, attempts }: Gate, request: Request): Promise<Caller> {
   const shown = request.presented.authorization ?? request.presented.sessionToken ?? ''
-  attempts.check(request.peer, shown)
+  const refusal = attempts.refusalOf(request.peer, shown)
+  // A key may be one that works and was not seen before; those that come together are looked up together.
+  if (refusal && !isKey(request.presented)) throw refusal
   try {
     const caller = await authenticate(request.presented)
     attempts.succeeded(shown)
     return caller
   } catch (error) {
-    if (toAppError(error).status === 401) attempts.failed(request.peer)
+    if (toAppError(error).status !== 401) throw error
+    if (refusal) throw refusal
+    attempts.failed(request.peer)
     throw error
   }
 }

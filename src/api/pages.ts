@@ -45,7 +45,12 @@ export async function answerPage(
   page: Page,
   request: IncomingMessage,
   response: ServerResponse,
-  { requestId, params, perform }: { requestId: string } & Pick<PageRequest, 'params' | 'perform'>,
+  {
+    requestId,
+    peer,
+    params,
+    perform,
+  }: { requestId: string } & Pick<PageRequest, 'peer' | 'params' | 'perform'>,
 ): Promise<void> {
   try {
     const body = page.method === 'POST' ? await readBody(request, formBody) : ''
@@ -55,7 +60,7 @@ export async function answerPage(
       form: new URLSearchParams(body.toString()),
       sessionToken: readCookie(request.headers.cookie, 'session', app.config.publicUrl),
       providerToken: readCookie(request.headers.cookie, 'provider', app.config.publicUrl),
-      peer: request.socket.remoteAddress ?? '',
+      peer,
       fromOwnPages: isFromOwnPages(request, app.config.publicUrl),
       wantsHtml: acceptsHtml(request),
       params,

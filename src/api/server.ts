@@ -3,10 +3,12 @@
 // once their sender is known.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { App } from '../app.ts'
 import { AppError } from '../contract/errors.ts'
+import { addressMatcher } from '../lib/address-ranges.ts'
 import { SECOND } from '../lib/clock.ts'
 import { doneWithin } from '../lib/done-within.ts'
 import { readBody } from './body.ts'
@@ -25,11 +27,20 @@ import { openStream, sendEvents } from './sse.ts'
 /** Calls in flight may finish this long once the server is told to close; then they are aborted. */
 const CLOSE_GRACE_MS = 3 * SECOND
 
-type Exchange = { id: string; request: IncomingMessage; response: ServerResponse; params: unknown }
+type Exchange = {
+  id: string
+  request: IncomingMessage
+  response: ServerResponse
+  params: unknown
+  /** The address of who asks. */
+  peer: string
+}
 
 /** Ready to listen; the caller of this chooses the address and closes it. */
 export function createServer(app: App, limits = connectionLimits): FastifyInstance {
+  const isProxy = addressMatcher(app.config.trustedProxies)
   const server = Fastify({
+    trustProxy: isProxy,
     logger: false,
     genReqId: http.requestIdOf,
     requestIdHeader: false,
@@ -42,7 +53,7 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
     frameworkErrors: (_error, request, reply) => sendUnknownPath(begin(request, reply)),
     clientErrorHandler: refuseMalformed,
   })
-  boundConnections(server.server, limits)
+  boundConnections(server.server, limits, isProxy)
   const begin = (request: FastifyRequest, reply: FastifyReply) => take(app, request, reply)
   const operations = createOperations(app)
   const stopping = new AbortController()
@@ -98,7 +109,13 @@ function take({ clock, observer }: App, request: FastifyRequest, reply: FastifyR
   })
   reply.raw.setHeader('x-request-id', request.id)
   reply.raw.setHeader('x-content-type-options', 'nosniff')
-  return { id: request.id, request: request.raw, response: reply.raw, params: request.params }
+  const { id, raw, params } = request
+  return { id, request: raw, response: reply.raw, params, peer: peerOf(request) }
+}
+
+/** Behind trusted proxies, the last of those they name who is no proxy. What they do not name is their own call. */
+function peerOf({ ip, raw }: FastifyRequest): string {
+  return isIP(ip) > 0 ? ip : (raw.socket.remoteAddress ?? '')
 }
 
 /** What can be read can be asked for by HEAD, too: Node leaves out the body. Pages cannot: some of them change something. */
@@ -116,7 +133,7 @@ async function serveRoute(
   operations: Operations,
   route: Route,
   stopping: AbortSignal,
-  { id, request, response, params }: Exchange,
+  { id, request, response, params, peer }: Exchange,
 ): Promise<void> {
   const gone = goneWith(response)
   const signal = AbortSignal.any([gone.signal, stopping])
@@ -124,6 +141,7 @@ async function serveRoute(
     await operations.run(
       {
         ...http.senderOf(request, app.config.publicUrl),
+        peer,
         requestId: id,
         route,
         params,
@@ -152,7 +170,7 @@ async function servePage(
   operations: Operations,
   page: Page,
   stopping: AbortSignal,
-  { id, request, response, params }: Exchange,
+  { id, request, response, params, peer }: Exchange,
 ): Promise<void> {
   const gone = goneWith(response)
   const perform: PageRequest['perform'] = async (route, routeParams) => {
@@ -160,6 +178,7 @@ async function servePage(
     await operations.run(
       {
         ...http.senderOf(request, app.config.publicUrl),
+        peer,
         requestId: id,
         route,
         params: routeParams,
@@ -183,6 +202,7 @@ async function servePage(
   }
   await answerPage(app, page, request, response, {
     requestId: id,
+    peer,
     params: z.record(z.string(), z.string()).parse(params),
     perform,
   })

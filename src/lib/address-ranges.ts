@@ -38,6 +38,43 @@ export function isPublicAddress(address: string): boolean {
   return isIPv6(address) && !private6.check(address, 'ipv6')
 }
 
+/** An address, or a range as `10.0.0.0/8`. */
+export function isAddressRange(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/')
+  const bits = isIPv4(address) ? 32 : isIPv6(address) ? 128 : -1
+  if (bits < 0 || more.length > 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
+}
+
+/** Whether an address is one of these, or lies in one of these ranges. */
+export function addressMatcher(ranges: readonly string[]): (address: string) => boolean {
+  const whole = ranges.map((range) => {
+    const bits = isIPv4(range) ? '/32' : '/128'
+    return range.includes('/') ? range : `${range}${bits}`
+  })
+  const lists = {
+    ipv4: blockListOf(
+      whole.filter((range) => !range.includes(':')),
+      'ipv4',
+    ),
+    ipv6: blockListOf(
+      whole.filter((range) => range.includes(':')),
+      'ipv6',
+    ),
+  }
+  return (address) => {
+    const plain = unmapped(address)
+    if (isIPv4(plain)) return lists.ipv4.check(plain, 'ipv4')
+    return isIPv6(plain) && lists.ipv6.check(plain, 'ipv6')
+  }
+}
+
+/** An IPv4 address that a socket for both families shows as one of IPv6. */
+export function unmapped(address: string): string {
+  const plain = address.toLowerCase().startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
+  return isIPv4(plain) ? plain : address
+}
+
 function blockListOf(ranges: readonly string[], family: 'ipv4' | 'ipv6'): BlockList {
   const list = new BlockList()
   for (const range of ranges) {

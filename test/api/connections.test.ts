@@ -60,7 +60,11 @@ function countWaiting(): () => number {
 
 async function ask(port: number, path: string, agent: Agent, body?: unknown): Promise<number> {
   const asked = request({
-    ...{ host: '127.0.0.1', port, path, agent, method: body ? 'POST' : 'GET' },
+    host: '127.0.0.1',
+    port,
+    path,
+    agent,
+    method: body ? 'POST' : 'GET',
     headers: {
       host: `127.0.0.1:${port}`,
       authorization: `Bearer ${team.key}`,

@@ -97,3 +97,42 @@ test('who guesses keys is held up, and honest callers from the same address are 
   expect((await service.call('GET', '/v1/units', { key: team.key })).status).toBe(200)
   await expectTrueRetryAfter(refusal, guess)
 })
+
+test('a key that works is let in from an address that strangers guess from, though nobody has seen it yet', async () => {
+  const { refusal } = await untilRefused(() =>
+    service.call('GET', '/v1/units', { key: newToken('key').token }),
+  )
+  expect(refusal.status).toBe(429)
+  expect((await service.call('GET', '/v1/units', { key: team.key })).status).toBe(200)
+})
+
+test('where there is nothing to guess, nobody is held up by those who guess', async () => {
+  await untilRefused(() => service.call('GET', '/v1/units', { key: 'nonsense' }))
+  expect((await service.fetch('GET', '/v1/openapi.json')).status).toBe(200)
+  // Nothing is sold here, which is what an event of the provider is told.
+  expect((await service.call('POST', '/v1/webhooks/stripe', { body: '{}' })).status).toBe(404)
+  expect((await service.call('GET', `/v1/invites/${'x'.repeat(40)}`)).status).toBe(429)
+})
+
+test('behind a trusted proxy who guesses is held up by the address that the proxy names', async () => {
+  const proxied = await startService({ trustedProxies: ['127.0.0.0/8', '10.0.0.1'], loops: false })
+  const guess = async (forwarded: string) => {
+    const headers = { 'x-forwarded-for': forwarded }
+    return (await proxied.call('GET', '/v1/units', { key: 'nonsense', headers })).status
+  }
+  try {
+    for (let tries = 0; tries < FAILURES_PER_MINUTE; tries++) {
+      // What stands before it, the caller wrote himself.
+      expect(await guess(`203.0.113.${tries}, 192.0.2.1`)).toBe(401)
+    }
+    expect(await guess('203.0.113.250, 192.0.2.1')).toBe(429)
+    expect(await guess('192.0.2.1, 10.0.0.1')).toBe(429)
+    expect(await guess('::ffff:192.0.2.1')).toBe(429)
+    expect(await guess('192.0.2.1,')).toBe(429)
+    for (const other of ['192.0.2.2', '192.0.2.1, 2001:db8::1', '192.0.2.1, nonsense', ',']) {
+      expect([other, await guess(other)]).toEqual([other, 401])
+    }
+  } finally {
+    await proxied.close()
+  }
+})

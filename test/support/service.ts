@@ -50,7 +50,14 @@ export type Service = {
 export type ServiceOptions = Partial<
   Pick<
     Config,
-    'rates' | 'publicUrl' | 'frozenForMs' | 'gatewayPorts' | 'signIn' | 'supportEmail' | 'payments'
+    | 'rates'
+    | 'publicUrl'
+    | 'trustedProxies'
+    | 'frozenForMs'
+    | 'gatewayPorts'
+    | 'signIn'
+    | 'supportEmail'
+    | 'payments'
   >
 > & {
   loops?: boolean
@@ -74,6 +81,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const config: Config = {
     ...loadConfig({}),
     publicUrl: options.publicUrl ?? 'http://berth.test',
+    trustedProxies: options.trustedProxies ?? [],
     rates: options.rates ?? wideRates,
     gatewayPorts: options.gatewayPorts ?? null,
     signIn: options.signIn ?? { github: null, google: null },

@@ -47,6 +47,16 @@ export function createAuthenticate(app: App): Authenticate {
   }
 }
 
+/** Whether what is shown looks like a key of ours. */
+export function isKey({ authorization }: Presented): boolean {
+  return authorization !== null && readKey(authorization).prefix !== null
+}
+
+function readKey(authorization: string): { token: string; prefix: string | null } {
+  const token = /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
+  return { token, prefix: tokenPrefix('key', token) }
+}
+
 type FindCredential = (prefix: string) => Promise<Credential | null>
 
 /** Keys that arrive together are looked up together. */
@@ -64,9 +74,8 @@ async function byKey(
   authorization: string,
   team: string | null,
 ): Promise<Credential> {
-  const token = /^bearer +(\S+)$/i.exec(authorization)?.[1]
-  const prefix = token === undefined ? null : tokenPrefix('key', token)
-  if (token === undefined || prefix === null) throw unauthorized()
+  const { token, prefix } = readKey(authorization)
+  if (prefix === null) throw unauthorized()
 
   const credential = await findCredential(prefix)
   const matches = tokenMatches(token, credential?.hash ?? null)

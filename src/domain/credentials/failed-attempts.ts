@@ -1,10 +1,11 @@
 // A limit of failed attempts to authenticate for each peer address, so that guessing is slow and costs us little. Kept in
 // the memory of each process: a statement for every guess would be what a guesser can make us do. The address is that of
-// the connection; headers that name another are anybody's to write.
+// the connection, or what a trusted proxy says it is; other headers that name one are anybody's to write.
 
 import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
-import { rateLimited } from '../../contract/errors.ts'
+import { type AppError, rateLimited } from '../../contract/errors.ts'
+import { unmapped } from '../../lib/address-ranges.ts'
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
 import { slidingWindow } from '../../lib/sliding-window.ts'
 
@@ -14,6 +15,8 @@ export type FailedAttempts = {
    * all the same: whoever guesses behind a shared address must not lock its honest users out.
    */
   check(address: string, presented: string): void
+  /** What `check` throws; null: it does not. */
+  refusalOf(address: string, presented: string): AppError | null
   failed(address: string): void
   succeeded(presented: string): void
 }
@@ -24,14 +27,19 @@ const MAX_KNOWN = 10_000
 export function createFailedAttempts(clock: Clock): FailedAttempts {
   const failures = slidingWindow(FAILURES_PER_MINUTE, MINUTE)
   const known = new Set<string>()
+  const refusalOf = (address: string, presented: string): AppError | null => {
+    const waitMs = failures.waitMs(peerKey(address), clock.monotonicMs())
+    if (waitMs <= 0 || known.has(fingerprint(presented))) return null
+    const retryAfterS = Math.ceil(waitMs / SECOND)
+    const limit = `${FAILURES_PER_MINUTE} failed attempts a minute from one address`
+    return rateLimited(`The limit is ${limit}. Try again in ${retryAfterS} s.`, retryAfterS)
+  }
   return {
     check: (address, presented) => {
-      const waitMs = failures.waitMs(peerKey(address), clock.monotonicMs())
-      if (waitMs <= 0 || known.has(fingerprint(presented))) return
-      const retryAfterS = Math.ceil(waitMs / SECOND)
-      const limit = `${FAILURES_PER_MINUTE} failed attempts a minute from one address`
-      throw rateLimited(`The limit is ${limit}. Try again in ${retryAfterS} s.`, retryAfterS)
+      const refusal = refusalOf(address, presented)
+      if (refusal) throw refusal
     },
+    refusalOf,
     failed: (address) => failures.record(peerKey(address), clock.monotonicMs()),
     succeeded: (presented) => {
       known.add(fingerprint(presented))
@@ -42,7 +50,8 @@ export function createFailedAttempts(clock: Clock): FailedAttempts {
 }
 
 /** A network of IPv6 (/64) is one peer: whoever has one address of it has all of them. */
-export function peerKey(address: string): string {
+export function peerKey(ofConnection: string): string {
+  const address = unmapped(ofConnection)
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail = ''] = address.split('::')
   const groups = head.split(':')
