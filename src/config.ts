@@ -82,6 +82,10 @@ export type Config = {
   poolGb: number | null
   /** Creates are refused once the file system under the pool has less than this free. */
   reserveGb: number
+  /** How long machines and disks are kept that the database knows nothing of; null: until they are removed by hand. */
+  asideKeptMs: number | null
+  /** The id of the instance that may begin on a database which has never met it, though it has machines. */
+  acceptDatabase: string | null
   registryMirrors: Record<string, string>
   registryAuthFile: string | null
   /** An HTTP proxy that pulls go through, for hosts without a way out of their own. */
@@ -152,6 +156,8 @@ export function loadConfig(env: Env = process.env): Config {
     logLevel: oneOf(env, 'BERTH_LOG_LEVEL', ['info', 'trace', 'debug', 'warn', 'error', 'silent']),
     poolGb: env['BERTH_POOL_GB'] === undefined ? null : wholeNumber(env, 'BERTH_POOL_GB', 0),
     reserveGb: wholeNumber(env, 'BERTH_RESERVE_GB', 2),
+    asideKeptMs: duration(env, 'BERTH_KEEP_ASIDE', '7d'),
+    acceptDatabase: env['BERTH_ACCEPT_DATABASE'] ?? null,
     registryMirrors: mirrors(env['BERTH_REGISTRY_MIRRORS'] ?? ''),
     registryAuthFile: env['BERTH_REGISTRY_AUTH_FILE'] ?? null,
     registryProxy: env['BERTH_REGISTRY_PROXY'] ? address(env, 'BERTH_REGISTRY_PROXY', '') : null,

@@ -1,5 +1,5 @@
-// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `rotate-key`, `team`, `credits` and
-// `images` are commands of the operator.
+// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `rotate-key`, `team`, `credits`, `images` and
+// `aside` are commands of the operator.
 // Each loads only what it needs.
 
 import { loadConfig } from './config.ts'
@@ -15,6 +15,7 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
   team: async (args) => (await import('./supervisor/team.ts')).runTeamCommand(loadConfig(), args),
   credits: async (args) => (await import('./supervisor/credits.ts')).runCreditsCommand(loadConfig(), args),
   images: async (args) => (await import('./supervisor/images.ts')).runImagesCommand(loadConfig(), args),
+  aside: async (args) => (await import('./supervisor/aside.ts')).runAsideCommand(loadConfig(), args),
 
   // Started by the supervisor, which tells them their settings.
   engine: async () => runRole('engine', (await import('./roles/engine.ts')).engineRole),

@@ -1,8 +1,8 @@
 // Room, and what lets one tenant's code see or hurt another's on the same machine (reliability S35).
 
-import { readFile, statfs } from 'node:fs/promises'
+import { readdir, readFile, statfs } from 'node:fs/promises'
 import { totalmem } from 'node:os'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
 
@@ -15,6 +15,7 @@ export const hostChecks: Check[] = [
   { name: 'root', run: async () => rootFinding(process.getuid?.() ?? -1) },
   { name: 'data directory', run: async ({ dataDir }) => pathFinding(dataDir) },
   { name: 'disk', run: diskFinding },
+  { name: 'put aside', run: asideFinding },
   { name: 'memory', run: async () => memoryFinding(totalmem()) },
 ]
 
@@ -47,6 +48,15 @@ async function diskFinding({ dataDir, reserveGb }: Config): Promise<Finding> {
   if (freeGb < LEAST_FREE_GB) return fail(detail, advice)
   if (freeGb < reserveGb + LEAST_FREE_GB) return warn(`${detail}: few units will fit`, advice)
   return ok(detail)
+}
+
+async function asideFinding({ dataDir }: Config): Promise<Finding> {
+  const aside = await readdir(join(dataDir, 'aside')).catch(() => [])
+  if (aside.length === 0) return ok('nothing')
+  return warn(
+    `${aside.length} machines or disks that the database knows nothing of`,
+    '"npm run aside -- list" says which and why: is this the right database?',
+  )
 }
 
 /** Of the file system that holds the directory, or will hold it. */

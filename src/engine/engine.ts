@@ -185,6 +185,12 @@ export interface Engine {
   /** Removes everything of the machine, whatever its state; unknown ids succeed. */
   destroy(id: string): Promise<void>
 
+  /**
+   * For a machine that nobody knows: ends its run, and keeps its disk and all else of it for a while, without its being
+   * a machine any more. `recover` makes it one again where it is wanted after all. Unknown ids succeed.
+   */
+  putAside(id: string): Promise<void>
+
   /** Every machine here. */
   list(): Promise<MachineStatus[]>
 
@@ -226,8 +232,8 @@ export interface Engine {
   watchTraffic(onTraffic: (ids: string[]) => void, signal: AbortSignal): Promise<void>
 
   /**
-   * Keeps the machines named, removes every other one of this instance and whatever was left by any. `removed`
-   * counts the machines, and what was left of others since the last call.
+   * Keeps the machines named, those put aside included, removes every other one of this instance and whatever was left
+   * by any. `removed` counts the machines, and what was left of others since the last call.
    */
   recover(wanted: string[]): Promise<RecoverReport>
 }

@@ -82,6 +82,7 @@ const KEPT_CODE = 137
 export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
   const faults = createFaults()
   const machines = new Map<string, FakeMachine>()
+  const aside = new Map<string, FakeMachine>()
   const images = new Map<string, Image>()
   const configs = new Map<string, Partial<ImageConfig>>()
   const watchers = new Set<(status: MachineStatus) => void>()
@@ -200,7 +201,17 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
       await faults.run(call('destroy', { id }), async () => {
         const machine = machines.get(id)
         machines.delete(id)
+        aside.delete(id)
         if (machine) endRun(machine, {}, { asked: true })
+      }),
+
+    putAside: async (id) =>
+      await faults.run(call('putAside', { id }), async () => {
+        const machine = machines.get(id)
+        if (!machine) return
+        if (machine.status.state === 'running') end(machine, { state: 'lost', exit: null })
+        machines.delete(id)
+        aside.set(id, machine)
       }),
 
     list: async () => await faults.run(call('list'), async () => snapshot()),
@@ -273,6 +284,10 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
 
     recover: async (wanted) =>
       await faults.run(call('recover'), async () => {
+        for (const id of wanted) {
+          const machine = aside.get(id)
+          if (machine && aside.delete(id)) machines.set(id, machine)
+        }
         const unwanted = [...machines.keys()].filter((id) => !wanted.includes(id))
         for (const id of unwanted) {
           const machine = machines.get(id)

@@ -222,6 +222,7 @@ export const unaryOperations = {
   freeze: { request: z.strictObject({ ref }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
   thaw: { request: z.strictObject({ ref }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
   destroy: { request: z.strictObject({ id }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
+  putAside: { request: z.strictObject({ id }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
   list: { request: nobody, answer: z.array(status), maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
   writeFile: {
     request: z.strictObject({ ref, path, content: bytes(limits.fileBytes) }),

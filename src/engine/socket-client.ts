@@ -103,6 +103,7 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     freeze: async (ref) => void (await ask('freeze', { ref })),
     thaw: async (ref) => void (await ask('thaw', { ref })),
     destroy: async (id) => void (await ask('destroy', { id })),
+    putAside: async (id) => void (await ask('putAside', { id })),
     list: async () => await ask('list', {}),
     writeFile: async (ref, path, content) => await ask('writeFile', { ref, path, content }),
     readFile: async (ref, path, maxBytes) => await ask('readFile', { ref, path, maxBytes }),

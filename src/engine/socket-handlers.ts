@@ -28,6 +28,7 @@ export const unaryHandlers: UnaryHandlers = {
   freeze: async (engine, { ref }) => nothing(await engine.freeze(ref)),
   thaw: async (engine, { ref }) => nothing(await engine.thaw(ref)),
   destroy: async (engine, { id }) => nothing(await engine.destroy(id)),
+  putAside: async (engine, { id }) => nothing(await engine.putAside(id)),
   list: async (engine) => await engine.list(),
   writeFile: async (engine, { ref, path, content }) =>
     await engine.writeFile(ref, machinePath(path), content),

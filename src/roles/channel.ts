@@ -17,6 +17,8 @@ export type RoleInput = {
   databaseUrl: string
   /** The first start, or credentials.json is gone: a key is to be made and told. */
   needsKey: boolean
+  /** For the migration alone: ids of machines and disks in the data directory. */
+  machines: string[]
   /** Only load the program, so that the next process finds it compiled (role.ts), and end. */
   warmUp: boolean
 }

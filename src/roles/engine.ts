@@ -26,6 +26,7 @@ export const engineRole: Role = async ({ config, instance, runDir, stateDir, log
     isolation: config.isolation,
     poolGb: config.poolGb,
     reserveGb: config.reserveGb,
+    asideKeptMs: config.asideKeptMs,
     imageUpkeep: config.images,
     registryMirrors: config.registryMirrors,
     registryAuthFile: config.registryAuthFile,

@@ -8,15 +8,23 @@ import { systemClock } from '../lib/clock.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { migrate } from '../store/migrate.ts'
 import type { MigrateReady } from './channel.ts'
+import { refuseStrangeDatabase } from './familiar-database.ts'
 import type { Role } from './role.ts'
 
 const OLDEST_POSTGRES = 15
 
-export const migrateRole: Role = async ({ config, databaseUrl, needsKey, log }) => {
+export const migrateRole: Role = async ({ config, instance, machines, databaseUrl, needsKey, log }) => {
   const db = openDatabase(databaseUrl, log)
   try {
     await refuseUnusable(db)
     await migrate(db)
+    await refuseStrangeDatabase(db, {
+      instanceId: instance.id,
+      machines,
+      dataDir: config.dataDir,
+      databaseUrl: config.databaseUrl,
+      accepted: config.acceptDatabase,
+    })
     const needs = { db, clock: systemClock }
     const made = await ensureFirstAccount({ ...needs, freeCreditsCents: config.freeCreditsCents })
     const apiKey = made?.apiKey ?? (needsKey ? await createOperatorKey(needs) : null)

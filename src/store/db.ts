@@ -17,6 +17,7 @@ import type { HeartbeatsTable } from './heartbeats.ts'
 import type { IdempotencyKeysTable } from './idempotency.ts'
 import type { IdentitiesTable, ProviderSignInsTable } from './identities.ts'
 import type { InvitesTable } from './invites.ts'
+import type { InstancesTable } from './instances.ts'
 import { joinLead, type LeadersTable } from './leaders.ts'
 import type { MetersTable } from './meters.ts'
 import type { MailsTable } from './mails.ts'
@@ -59,6 +60,7 @@ export type Database = {
   rate_windows: RateWindowsTable
   data_keys: DataKeysTable
   leaders: LeadersTable
+  instances: InstancesTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

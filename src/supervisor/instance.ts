@@ -2,7 +2,7 @@
 // of its machines. Made once for a data directory and kept in it.
 
 import { randomInt } from 'node:crypto'
-import { access, mkdir, readFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile } from 'node:fs/promises'
 import { BlockList } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -43,6 +43,13 @@ export async function findInstance(dataDir: string): Promise<Instance | null> {
   const path = join(dataDir, 'instance.json')
   const text = await readFile(path, 'utf8').catch(() => null)
   return text === null ? null : parseInstance(path, text)
+}
+
+/** Ids of what the data directory holds for units. Disks count where the pool is mounted, as it is while machines run. */
+export async function listMachinesAndDisks(dataDir: string): Promise<string[]> {
+  const directories = ['machines', 'pool/disks', 'pool/volumes'].map((name) => join(dataDir, name))
+  const names = await Promise.all(directories.map((path) => readdir(path).catch(() => [])))
+  return [...new Set(names.flat())]
 }
 
 function parseInstance(path: string, text: string): Instance {

@@ -19,7 +19,7 @@ import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/must-haves.ts'
 import { type Credentials, credentialsPath, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'
-import { loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
+import { listMachinesAndDisks, loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
 import { keepRunning, type Kept, type Part, type Running } from './keep-running.ts'
 import { openLogFile } from './log-file.ts'
 import { caFileOf, prepareCertificate } from './certificates.ts'
@@ -32,7 +32,7 @@ import { listenForStop } from './stop-signals.ts'
 import { complain, say } from '../lib/terminal.ts'
 
 type Context = {
-  input: Omit<RoleInput, 'databaseUrl' | 'stateDir' | 'warmUp'>
+  input: Omit<RoleInput, 'databaseUrl' | 'stateDir' | 'machines' | 'warmUp'>
   /** Who connects as whom: the gateway may read what routing needs, and nothing else. */
   databaseUrls: { berth: string; berth_gateway: string }
   logFile: number
@@ -140,7 +140,7 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
 async function migrate(context: Context): Promise<Credentials> {
   say('Preparing the database')
   const { config } = context.input
-  const role = await startOnce(context, 'migrate', context.stop)
+  const role = await startOnce(context, 'migrate', context.stop, await listMachinesAndDisks(config.dataDir))
   await role.stop()
   const made = migrateReadySchema.parse(role.result)
   const apiKey = made.apiKey ?? (await readCredentials(config.dataDir))?.apiKey
@@ -167,8 +167,13 @@ async function keepRole(context: Context, name: RoleName): Promise<unknown> {
   return result
 }
 
-function startOnce(context: Context, name: RoleName, signal: AbortSignal): Promise<RoleProcess> {
-  const input = inputOf(context, name)
+function startOnce(
+  context: Context,
+  name: RoleName,
+  signal: AbortSignal,
+  machines: string[] = [],
+): Promise<RoleProcess> {
+  const input = { ...inputOf(context, name), machines }
   return startRole({ name, input, logFile: context.logFile, signal, onProgress: (text) => say(`  ${text}`) })
 }
 
@@ -185,6 +190,7 @@ function inputOf({ input, databaseUrls }: Context, name: RoleName): RoleInput {
     config: name === 'server' ? config : withoutSecrets(config),
     databaseUrl: databaseUrls[name === 'gateway' ? 'berth_gateway' : 'berth'],
     stateDir: stateDirOf(name, config.dataDir, runDir),
+    machines: [],
     warmUp: false,
   }
 }

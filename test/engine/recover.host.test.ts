@@ -8,6 +8,7 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef, MachineStatus } from '../../src/engine/engine.ts'
+import { askToRemove, listAside } from '../../src/engine/oci/aside.ts'
 import { createChild } from '../../src/engine/oci/cgroups.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { runtimeDefaults } from '../../src/engine/oci/runtime.ts'
@@ -78,7 +79,7 @@ describe('leftovers', () => {
   }
 
   /** One of each kind that a crash could leave, of one run and one machine that nobody knows. */
-  async function plant(id: string): Promise<{ pids: number[]; paths: string[] }> {
+  async function plant(id: string): Promise<{ pids: number[]; paths: string[]; kept: string[] }> {
     const run = host.paths.run(id, 7)
     const machine = host.paths.machine(id)
     const inGroup = linger()
@@ -120,13 +121,12 @@ describe('leftovers', () => {
         ...exits,
         runc,
         runsc,
-        machine.disk,
-        machine.volume,
         unfinished.dir,
         unfinished.disk,
         `/run/netns/${namespacePrefix}990`,
         `/sys/class/net/${interfacePrefix}990`,
       ],
+      kept: [machine.disk, machine.volume],
     }
   }
 
@@ -172,16 +172,23 @@ describe('leftovers', () => {
     await suite.sh(live, 'echo x > /dev/shm/mark')
     const others = await plantOthers('unit_aaaa1')
     try {
-      let planted = { pids: [0], paths: [''] }
+      let planted = { pids: [0], paths: [''], kept: [''] }
       await suite.reopen(async () => {
         planted = await plant('unit_aaaa1')
-        for (const path of planted.paths) expect([path, existsSync(path)]).toEqual([path, true])
+        for (const path of [...planted.paths, ...planted.kept])
+          expect([path, existsSync(path)]).toEqual([path, true])
       })
       const report = await host.engine().recover(await ids())
-      // The run, the two machines' disks, the one without a record, and the wire.
-      expect(report).toMatchObject({ adopted: 2, removed: 4, lost: 0 })
+      // The run, the machine that was not made to its end, and the wire.
+      expect(report).toMatchObject({ adopted: 2, removed: 3, lost: 0 })
       expect(await host.engine().recover(await ids())).toMatchObject({ removed: 0 })
       for (const path of planted.paths) expect([path, existsSync(path)]).toEqual([path, false])
+      // A disk whose machine has lost its record is put aside, as whoever restored a pool would want it.
+      expect(await listAside(host.paths)).toMatchObject([{ id: 'unit_aaaa1', reason: 'no-record' }])
+      for (const path of planted.kept) expect([path, existsSync(path)]).toEqual([path, true])
+      await host.engine().destroy('unit_aaaa1')
+      expect(await listAside(host.paths)).toEqual([])
+      for (const path of planted.kept) expect([path, existsSync(path)]).toEqual([path, false])
       for (const pid of planted.pids) expect([pid, await isRunning(pid)]).toEqual([pid, false])
       for (const path of others.paths) expect([path, existsSync(path)]).toEqual([path, true])
       for (const pid of others.pids) expect([pid, await isRunning(pid)]).toEqual([pid, true])
@@ -325,7 +332,7 @@ describe('a host of which units have taken every inotify instance', () => {
 })
 
 describe('a record that cannot be read', () => {
-  it('costs nobody a disk until the machine is not wanted', async () => {
+  it('costs nobody a disk, which is put aside once the machine is not wanted', async () => {
     const ref = await suite.running()
     await suite.sh(ref, 'echo kept > /root/kept')
     await host.engine().stop(ref, 0)
@@ -341,9 +348,12 @@ describe('a record that cannot be read', () => {
     expect((await suite.sh(next, 'cat /root/kept')).stdout).toBe('kept\n')
 
     await suite.reopen(async () => await writeFile(record, ''))
-    expect(existsSync(disk)).toBe(true)
     await host.engine().recover(await ids())
-    expect(existsSync(disk)).toBe(false)
+    expect(await listAside(host.paths)).toMatchObject([{ id: ref.id, reason: 'damaged' }])
+    expect(existsSync(disk)).toBe(true)
+    await askToRemove(host.paths, ref.id)
+    await eventually(async () => (existsSync(disk) ? null : true))
+    expect(await listAside(host.paths)).toEqual([])
   })
 })
 

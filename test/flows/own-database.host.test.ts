@@ -2,11 +2,13 @@
 
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/lib/log.ts'
+import { runOrThrow } from '../../src/lib/process.ts'
 import { type Postgres, startPostgres } from '../../src/supervisor/postgres.ts'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
+import { createUnit, destroyAll, exec, listUnits } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
 
 const PASSWORD = 'canary-of-the-database'
@@ -14,7 +16,11 @@ const PASSWORD = 'canary-of-the-database'
 let data: Awaited<ReturnType<typeof makeDataDir>>
 let databaseDir: string
 let postgres: Postgres
+let url: string
 let berth: Berth
+
+const startOn = async (databaseUrl: string, env: Record<string, string> = {}) =>
+  await new Berth(data.path, { ...env, DATABASE_URL: databaseUrl }).ready()
 
 beforeAll(async () => {
   data = await makeDataDir()
@@ -25,8 +31,8 @@ beforeAll(async () => {
     socketDir: join(databaseDir, 'socket'),
     log: silentLog,
   })
-  const url = postgres.url('berth').replace('berth@', `berth:${PASSWORD}@`)
-  berth = await new Berth(data.path, { DATABASE_URL: url }).ready()
+  url = postgres.url('berth').replace('berth@', `berth:${PASSWORD}@`)
+  berth = await startOn(url)
 })
 
 afterAll(async () => {
@@ -56,5 +62,40 @@ describe('with DATABASE_URL', () => {
     }
     expect(await readFile(join(data.path, 'logs/berth.log'), 'utf8')).not.toContain(PASSWORD)
     expect(berth.output).not.toContain(PASSWORD)
+  })
+})
+
+describe('another database, which knows nothing of the units here', () => {
+  const npm = async (...args: string[]) =>
+    await runOrThrow('npm', ['run', '--silent', ...args], {
+      timeoutMs: 60_000,
+      env: { ...process.env, BERTH_DATA_DIR: data.path },
+    })
+
+  it('is refused by name; where the operator wants it all the same no disk is lost, and the right one has its units back', async () => {
+    const [unit] = await listUnits(berth)
+    if (!unit) throw new Error('the unit is gone')
+    await exec(berth, unit, ['sh', '-c', 'echo kept > /root/kept'])
+    expect(await berth.pressCtrlC()).toBe(0)
+    const admin = new pg.Client({ connectionString: postgres.url('postgres', 'postgres') })
+    await admin.connect()
+    await admin.query('create database other owner berth')
+    await admin.end()
+    const other = url.replace('/berth?', '/other?')
+
+    const { id } = await berth.instance()
+    await expect(startOn(other)).rejects.toThrow(
+      new RegExp(`/other has never met this instance of Berth \\(${id}\\)[^]*BERTH_ACCEPT_DATABASE=${id}`),
+    )
+    const accepting = await startOn(other, { BERTH_ACCEPT_DATABASE: id })
+    expect(await listUnits(accepting)).toEqual([])
+    expect(await npm('aside', '--', 'list')).toMatch(new RegExp(`${unit.id} .*knows of no such unit`))
+    expect(await accepting.pressCtrlC()).toBe(0)
+
+    // Its key is the other database's by now: without the file another key is made.
+    await rm(join(data.path, 'credentials.json'))
+    berth = await startOn(url)
+    expect((await exec(berth, unit, ['cat', '/root/kept'])).stdout).toBe('kept\n')
+    expect(await npm('aside', '--', 'list')).not.toContain(unit.id)
   })
 })

@@ -110,7 +110,7 @@ describe('a crash', () => {
 })
 
 describe('recover', () => {
-  it('keeps every unit and removes machines that are no unit’s', async () => {
+  it('keeps every unit, and puts aside machines of units nobody knows', async () => {
     const unit = await makeUnit(domain.app, caller)
     const image = await domain.engine.pull('berth.local/debian:12')
     await domain.engine.create({
@@ -124,6 +124,14 @@ describe('recover', () => {
     await restart()
     expect(domain.engine.machines().map((machine) => machine.id)).toEqual([unit.id])
     expect((await getUnit(domain.app, caller, unit.id)).state).toBe('running')
+    await domain.engine.recover([unit.id, 'unit_orphan'])
+    expect(machineOf('unit_orphan')).toBeDefined()
+    // What cannot be put aside at first is not removed: it is tried again.
+    domain.engine.fail('putAside', 'internal')
+    await restart()
+    expect(domain.engine.machines().map((machine) => machine.id)).toEqual([unit.id])
+    await domain.engine.recover([unit.id, 'unit_orphan'])
+    expect(machineOf('unit_orphan')).toBeDefined()
   })
 
   it('finds the exit that happened while nobody listened', async () => {

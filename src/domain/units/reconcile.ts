@@ -15,13 +15,13 @@ import { isOfRun, lostRun, recordExit } from './exits.ts'
 import { sleepWay } from './fall-asleep.ts'
 import { STOP_GRACE_MS, startWay } from './run.ts'
 import { stopWay } from './stop.ts'
-import { reportUnknownMachines, reportUnknownRun } from './unknown-runs.ts'
+import { findUnknownMachines, putMachineAside, reportUnknownRun } from './unknown-runs.ts'
 import { thawWay } from './wake.ts'
 import { walk, type Way } from './way.ts'
 
 /**
- * Once before the first operation: the engine removes what is no unit's, and units that a crash left on
- * their way go on. Throws when the engine or the database is away; call it again then.
+ * Once before the first operation: the engine removes what is of units that are gone, puts aside what is of units nobody
+ * knows, and units that a crash left on their way go on. Throws when the engine or the database is away; call it again then.
  */
 export async function recover(app: App): Promise<void> {
   noteOutage(app)
@@ -29,11 +29,14 @@ export async function recover(app: App): Promise<void> {
   const wanted = await listUnitsWithMachines(app.db)
   const ids = new Set(wanted.map((unit) => unit.id))
   const there = (await app.engine.list()).map(({ id }) => id)
-  await reportUnknownMachines(
+  const unknown = await findUnknownMachines(
     app,
     there.filter((id) => !ids.has(id)),
   )
-  const report = await app.engine.recover([...ids])
+  await Promise.all(unknown.map((id) => logged(app, id, putMachineAside(app, id))))
+  // What could not be put aside is not removed either: the loop tries again.
+  const left = new Set((await app.engine.list()).map(({ id }) => id))
+  const report = await app.engine.recover([...ids, ...unknown.filter((id) => left.has(id))])
   app.log.info(report, 'recovered')
   await reconcileMachines(app)
   await resumePassingUnits(app)
@@ -99,9 +102,13 @@ export async function reconcileMachines(app: App): Promise<void> {
   for (const { unit, status, isSettled } of pairs)
     if (isSettled && status) reportUnknownRun(app, unit, status)
   for (const { id } of units) statuses.delete(id)
-  await reportUnknownMachines(app, [...statuses.keys()])
+  const unwanted = [...statuses.keys()]
+  const unknown = new Set(await findUnknownMachines(app, unwanted))
   const corrections = [
-    ...[...statuses.keys()].map((id) => ({ id, effect: () => app.engine.destroy(id) })),
+    ...unwanted.map((id) => ({
+      id,
+      effect: () => (unknown.has(id) ? putMachineAside(app, id) : app.engine.destroy(id)),
+    })),
     ...pairs.flatMap((pair) => correctionOf(app, pair) ?? []),
   ]
   await doneWithin(app.clock, LONGEST_WAIT_MS, Promise.all(corrections.map((each) => correct(app, each))))

@@ -7,7 +7,7 @@ import { createDisk } from './disks.ts'
 import { newMachine, statusOf, type Host } from './host.ts'
 import type { Attachment } from './network/network.ts'
 import { checkReserve } from './pool.ts'
-import { saveRecord } from './record.ts'
+import { beginMachine, saveRecord } from './record.ts'
 import { removeTraces } from './stop.ts'
 
 export function createMachine(host: Host, spec: MachineSpec): Promise<MachineStatus> {
@@ -42,6 +42,7 @@ async function makeMachine(host: Host, spec: MachineSpec): Promise<MachineStatus
 /** Both or neither: what succeeded is waited for before it is taken back. */
 async function makeLasting(host: Host, spec: MachineSpec): Promise<Attachment> {
   const group = { machineId: spec.id, group: spec.networkGroup, address: null }
+  await beginMachine(host.paths, spec.id)
   const [attached, made] = await Promise.allSettled([
     host.effect('engine.create.network', () => host.network.attach(group)),
     host.effect('engine.create.disk', () => createDisk(host.paths, spec)),

@@ -18,7 +18,7 @@ import { getMachine, newMachine, statusOf, type Host, type Machine } from './hos
 import { isKept } from './memory.ts'
 import type { Attachment } from './network/network.ts'
 import { checkReserve } from './pool.ts'
-import { saveRecord } from './record.ts'
+import { beginMachine, saveRecord } from './record.ts'
 import { removeTraces } from './stop.ts'
 
 type Sources = Map<string, Machine>
@@ -51,6 +51,7 @@ async function copySources(host: Host, forks: ForkSpec[], sources: Sources): Pro
     const [attachments] = await allSettled([
       allSettled(forks.map((fork) => attach(host, fork))),
       flushSources(host, forks, sources),
+      allSettled(ids.map((id) => beginMachine(host.paths, id))),
     ])
     const dumped = await lockAll(host, [...sources.keys()], () => copyAtOnce(host, forks, sources))
     const copies = forks.map((fork, i) => describe(fork, sources.get(fork.source.id), attachments[i]))

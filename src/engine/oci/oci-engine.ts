@@ -3,13 +3,14 @@
 
 import { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { copyFile, mkdir, rename } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import { type Failpoints, noFailpoints } from '../../lib/failpoints.ts'
 import { createKeyedLock } from '../../lib/keyed-lock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Engine, IsolationClass, MachineStatus } from '../engine.ts'
+import { putAside, startRemovingAside } from './aside.ts'
 import { CAPABILITIES } from './bundle.ts'
 import { readCapacity } from './capacity.ts'
 import { openCgroups, removeParent } from './cgroups.ts'
@@ -49,6 +50,8 @@ export type OciOptions = {
   /** Size of the disk pool when it is made; null takes most of what is free. */
   poolGb: number | null
   reserveGb: number
+  /** How long what nobody knows is kept. Default: until the operator has it removed. */
+  asideKeptMs?: number | null
   /** Default: images are neither built anew nor removed. */
   imageUpkeep?: UpkeepSettings
   registryMirrors: Record<string, string>
@@ -125,6 +128,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   await adoptMachines(host)
   const logTurns = createKeyedLock()
   const watcher = watchRuns(host)
+  const removing = startRemovingAside(host, options.asideKeptMs ?? null)
 
   return {
     capabilities: async () => capabilities,
@@ -138,6 +142,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     freeze: (ref) => freezeMachine(host, ref),
     thaw: (ref) => thawMachine(host, ref),
     destroy: (id) => destroyMachine(host, id),
+    putAside: (id) => putAside(host, id, 'unknown'),
     list: async () => [...host.machines.values()].map(statusOf),
     exec: (ref, request, onOutput, signal) => execInMachine(host, ref, request, onOutput, signal),
     writeFile: (ref, path, content) => writeFileInMachine(host, ref, path, content),
@@ -154,7 +159,10 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     watchExits: (onExit, signal) => watchExits(host, onExit, signal),
     watchTraffic: (onTraffic, signal) => watchTraffic(host, onTraffic, signal),
     recover: (wanted) => recoverMachines(host, wanted),
-    close: () => closeHost(host, watcher),
+    close: async () => {
+      await removing.stop()
+      await closeHost(host, watcher)
+    },
   }
 }
 
@@ -182,7 +190,7 @@ async function untilAborted(signal: AbortSignal): Promise<void> {
 
 async function closeHost(host: Host, watcher: { close(): void }): Promise<void> {
   watcher.close()
-  await host.images.close({ isEmpty: host.machines.size === 0 && host.damaged.size === 0 })
+  await host.images.close({ isEmpty: await isEmpty(host) })
   await Promise.all([...host.machines.values()].map((machine) => machine.cleanup))
   const empty = host.machines.size === 0
   await host.network.close({ removeAll: empty })
@@ -192,10 +200,14 @@ async function closeHost(host: Host, watcher: { close(): void }): Promise<void> 
   removeParent(host.cgroups)
 }
 
+async function isEmpty({ machines, damaged, paths }: Host): Promise<boolean> {
+  return machines.size === 0 && damaged.size === 0 && (await readdir(paths.aside)).length === 0
+}
+
 async function prepareDirectories(paths: Paths): Promise<void> {
   // The directory of all instances: the users of other processes of Berth pass through it.
   await mkdir(dirname(dirname(paths.runs)), { recursive: true, mode: 0o755 })
-  for (const directory of [paths.machines, paths.forks, paths.runs, paths.exits]) {
+  for (const directory of [paths.machines, paths.aside, paths.forks, paths.runs, paths.exits]) {
     await mkdir(directory, { recursive: true, mode: 0o700 })
   }
   // Machines see this directory, users of any number in them included.

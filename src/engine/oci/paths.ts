@@ -17,6 +17,9 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
     disks: join(pool, 'disks'),
     volumes: join(pool, 'volumes'),
     machines: join(dataDir, 'machines'),
+    /** Of machines that were put aside: what lay in `machines`. Their disks stay where they are. */
+    aside: join(dataDir, 'aside'),
+    asideOf: (id: string) => join(dataDir, 'aside', id),
     helper: join(dataDir, 'helper'),
     criu: join(dataDir, 'criu'),
     forks: join(dataDir, 'forks'),

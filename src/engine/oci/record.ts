@@ -1,6 +1,7 @@
 // What the engine knows of a machine, on disk so that the next engine can adopt it. Secrets are not in it.
 
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Exit, MachineSpec } from '../engine.ts'
 import type { Paths } from './paths.ts'
 
@@ -20,6 +21,13 @@ export type MachineRecord = {
   /** conmon, and the kernel's start time of it, so that a reused pid is not taken for it. */
   monitor: { pid: number; startTime: string } | null
   exit: Exit | null
+}
+
+const RECORD = 'machine.json'
+
+/** Before a machine's disk: a disk without even a directory here is one whose record was lost, and is kept (aside.ts). */
+export async function beginMachine(paths: Paths, id: string): Promise<void> {
+  await mkdir(paths.machine(id).dir, { recursive: true, mode: 0o700 })
 }
 
 /**
@@ -42,10 +50,11 @@ export type Records = {
   damaged: string[]
 }
 
-export async function loadRecords(paths: Paths): Promise<Records> {
+/** `directory`: that of the machines, or of those put aside. */
+export async function loadRecords(directory: string): Promise<Records> {
   const found: Records = { records: [], unfinished: [], damaged: [] }
-  for (const id of await readdir(paths.machines)) {
-    const record = await readRecord(paths.machine(id).record)
+  for (const id of await readdir(directory)) {
+    const record = await readRecord(join(directory, id, RECORD))
     if (record === 'absent') found.unfinished.push(id)
     else if (record === 'damaged') found.damaged.push(id)
     else found.records.push(record)

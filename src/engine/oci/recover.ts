@@ -4,9 +4,10 @@
 
 import { readdir } from 'node:fs/promises'
 import type { RecoverReport } from '../engine.ts'
+import { putAside, putDiskAside, restoreWanted } from './aside.ts'
 import { endAbandonedDumps } from './abandoned-dumps.ts'
 import { isFrozen, listCgroups, thawGroup } from './cgroups.ts'
-import { clearStaleQgroups, destroyDisk, listDisks } from './disks.ts'
+import { clearStaleQgroups, listDisks } from './disks.ts'
 import { killAbandonedExecs } from './exec.ts'
 import { settleEnd } from './exits.ts'
 import { newMachine, type Host, type Machine } from './host.ts'
@@ -22,34 +23,42 @@ import { destroyMachine } from './stop.ts'
 /** At the engine's start, before anything else is asked of it. */
 export async function adoptMachines(host: Host): Promise<void> {
   await revokeTornForks(host.paths)
-  const { records, unfinished, damaged } = await loadRecords(host.paths)
+  const { records, unfinished, damaged } = await loadRecords(host.paths.machines)
+  // They keep their addresses: they may be wanted again.
+  const aside = await loadRecords(host.paths.aside)
   for (const record of records) host.machines.set(record.spec.id, newMachine(record, null))
   for (const id of damaged) host.damaged.add(id)
   if (damaged.length > 0)
     host.log.error({ damaged }, 'records of machines cannot be read: their disks are kept')
   await endAbandonedDumps(host)
   const network = await host.network.recover(
-    records.map(({ spec, address, state }) => ({
+    [...records, ...aside.records].map(({ spec, address, state }) => ({
       machineId: spec.id,
       group: spec.networkGroup,
       address,
-      running: state === 'running',
+      running: state === 'running' && host.machines.has(spec.id),
     })),
   )
   const counts = { adopted: 0, ended: 0, lost: 0, undone: 0 }
   for (const machine of host.machines.values()) counts[await adopt(host, machine)] += 1
   const runs = await sweepRuns(host)
   for (const id of unfinished) await tryAgain(host, id, () => destroyMachine(host, id))
-  const disks = await sweepDisks(host)
-  host.swept = network.removed + runs + unfinished.length + disks
-  host.log.info({ ...counts, swept: host.swept, runs, disks }, 'machines of an earlier engine')
+  await keepStrayDisks(host)
+  host.swept = network.removed + runs + unfinished.length
+  host.log.info({ ...counts, swept: host.swept, runs }, 'machines of an earlier engine')
 }
 
-/** Removes every machine that nobody wants any more. */
+/**
+ * Removes every machine that nobody wants any more. One whose record cannot be read is put aside: nobody who wanted it
+ * could have said so.
+ */
 export async function recoverMachines(host: Host, wanted: string[]): Promise<RecoverReport> {
   const keep = new Set(wanted)
-  const unwanted = [...host.machines.keys(), ...host.damaged].filter((id) => !keep.has(id))
+  await restoreWanted(host, keep)
+  const unwanted = [...host.machines.keys()].filter((id) => !keep.has(id))
   const failures: unknown[] = []
+  for (const id of [...host.damaged].filter((each) => !keep.has(each)))
+    await putAside(host, id, 'damaged').catch((error: unknown) => failures.push(error))
   for (const id of unwanted) await destroyMachine(host, id).catch((error: unknown) => failures.push(error))
   await clearStaleQgroups(host.paths)
   if (failures.length > 0) throw failures[0]
@@ -123,13 +132,12 @@ async function sweepRuns(host: Host): Promise<number> {
   return swept
 }
 
-/** Disks and volumes of no machine. Says how many. */
-async function sweepDisks(host: Host): Promise<number> {
-  let swept = 0
+/** Disks and volumes of no machine: their records were lost, or they came with a restored pool. */
+async function keepStrayDisks(host: Host): Promise<void> {
+  const aside = new Set(await readdir(host.paths.aside))
   for (const id of await listDisks(host.paths)) {
-    if (host.machines.has(id) || host.damaged.has(id)) continue
-    if (await tryAgain(host, id, () => destroyDisk(host.paths, id))) swept += 1
+    if (host.machines.has(id) || host.damaged.has(id) || aside.has(id)) continue
+    await tryAgain(host, id, () => putDiskAside(host, id))
   }
   await clearStaleQgroups(host.paths)
-  return swept
 }

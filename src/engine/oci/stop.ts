@@ -77,7 +77,10 @@ export async function destroyMachine(host: Host, id: string): Promise<void> {
 export async function removeTraces(host: Host, id: string): Promise<void> {
   await host.effect('engine.destroy.network', () => host.network.release(id))
   await host.effect('engine.destroy.disk', () => destroyDisk(host.paths, id))
-  await host.effect('engine.destroy.record', () => removeTree(host.paths.machine(id).dir))
+  await host.effect('engine.destroy.record', async () => {
+    await removeTree(host.paths.machine(id).dir)
+    await removeTree(host.paths.asideOf(id))
+  })
 }
 
 /** Kills what still runs of the machine. Call it with the machine locked. */

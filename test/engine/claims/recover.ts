@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Suite } from '../suite.ts'
+import { kindOf, type Suite } from '../suite.ts'
 
 export function recoverClaims(suite: Suite): void {
   test('recover keeps the machines that are wanted and removes every other', async () => {
@@ -18,5 +18,27 @@ export function recoverClaims(suite: Suite): void {
     expect(await suite.status(wantedToo.id)).toMatchObject({ state: 'created' })
     expect(await suite.sh(wanted, 'echo still here')).toMatchObject({ stdout: 'still here\n' })
     expect(await suite.engine().recover([wanted.id, wantedToo.id, ...others])).toMatchObject({ removed: 0 })
+  })
+
+  test('what is put aside runs no more, and is the machine it was once it is wanted', async () => {
+    const ref = await suite.running()
+    await suite.sh(ref, 'echo kept > /root/kept')
+    const before = await suite.status(ref.id)
+    const others = (await suite.engine().list()).map(({ id }) => id).filter((id) => id !== ref.id)
+    await suite.engine().putAside(ref.id)
+    await suite.engine().putAside('unit_not_here')
+    expect(await suite.status(ref.id)).toBeUndefined()
+    expect(await kindOf(suite.sh(ref, 'true'))).toBe('unknown_machine')
+    await suite.engine().recover(others)
+    expect(await suite.status(ref.id)).toBeUndefined()
+
+    await suite.engine().recover([ref.id, ...others])
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'lost', address: before?.address })
+    const again = await suite.start({ id: ref.id, generation: 2 })
+    expect((await suite.sh(again, 'cat /root/kept')).stdout).toBe('kept\n')
+    await suite.engine().putAside(ref.id)
+    await suite.engine().destroy(ref.id)
+    await suite.engine().recover([ref.id, ...others])
+    expect(await suite.status(ref.id)).toBeUndefined()
   })
 }

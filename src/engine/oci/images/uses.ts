@@ -71,11 +71,13 @@ export async function findUses(imagesDir: string, clock: Clock): Promise<Uses> {
 
 async function addMachines({ byDigest, unknown }: Uses, dataDir: string): Promise<void> {
   const paths = createPaths({ dataDir, runDir: '' })
-  if (!(await isThere(paths.machines))) return
-  const { records, damaged } = await loadRecords(paths)
-  for (const { spec } of records)
-    byDigest.set(spec.imageDigest, [...(byDigest.get(spec.imageDigest) ?? []), spec.id])
-  for (const id of damaged) unknown.push(`The record of machine ${id} in ${paths.machines} cannot be read.`)
+  for (const directory of [paths.machines, paths.aside]) {
+    if (!(await isThere(directory))) continue
+    const { records, damaged } = await loadRecords(directory)
+    for (const { spec } of records)
+      byDigest.set(spec.imageDigest, [...(byDigest.get(spec.imageDigest) ?? []), spec.id])
+    for (const id of damaged) unknown.push(`The record of machine ${id} in ${directory} cannot be read.`)
+  }
 }
 
 async function isThere(path: string): Promise<boolean> {

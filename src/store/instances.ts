@@ -1,0 +1,23 @@
+// The instances of Berth that have begun on this database (decision 75).
+
+import type { Generated, Kysely } from 'kysely'
+import type { Database } from './db.ts'
+
+export type InstancesTable = { id: string; met_at: Generated<Date> }
+
+export async function hasMet(db: Kysely<Database>, { instanceId }: { instanceId: string }): Promise<boolean> {
+  const row = await db.selectFrom('instances').select('id').where('id', '=', instanceId).executeTakeFirst()
+  return row !== undefined
+}
+
+/** Safe to do twice. */
+export async function meetInstance(
+  db: Kysely<Database>,
+  { instanceId }: { instanceId: string },
+): Promise<void> {
+  await db
+    .insertInto('instances')
+    .values({ id: instanceId })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
