@@ -7,15 +7,15 @@ import { open, type FileHandle } from 'node:fs/promises'
 
 export type Locked = { file: FileHandle } | { owner: string }
 
-/** Holds the lock until the answered handle is closed; else the process that has it, as it calls itself. */
-export async function lockFile(path: string): Promise<Locked> {
+/** Holds the lock until the answered handle is closed; else whoever has it, as `name` that one gave. */
+export async function lockFile(path: string, name = String(process.pid)): Promise<Locked> {
   const file = await open(path, 'a+', 0o600)
   // flock(1) locks the open file that it shares with us through descriptor 3: the lock stays when it ends.
   const child = spawn('flock', ['--nonblock', '3'], { stdio: ['ignore', 'ignore', 'ignore', file.fd] })
   const [code] = await once(child, 'exit')
   if (code === 0) {
     await file.truncate(0)
-    await file.write(String(process.pid))
+    await file.write(name)
     return { file }
   }
   const owner = (await file.readFile('utf8')).trim()

@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freeSubnets, loadInstance } from './instance.ts'
+import { findInstance, freeSubnets, loadInstance } from './instance.ts'
 
 describe('freeSubnets', () => {
   it('leaves out what a route, a wider network or an address of the host covers', () => {
@@ -38,4 +38,14 @@ describe('loadInstance', () => {
     await writeFile(join(dir, 'instance.json'), '{"id":"../x","subnet":"10.1.0.0/16"}')
     await expect(loadInstance(dir)).rejects.toThrow(/is damaged/)
   })
+
+  it.each(['machines/unit_1', 'aside/unit_1', 'pool.btrfs'])(
+    'refuses to become another instance where the file is missing and %s is there',
+    async (left) => {
+      const lost = join(dir, `lost-${left.replace('/', '-')}`)
+      await mkdir(join(lost, left), { recursive: true })
+      await expect(loadInstance(lost)).rejects.toThrow(/instance\.json is missing/)
+      expect(await findInstance(lost)).toBeNull()
+    },
+  )
 })

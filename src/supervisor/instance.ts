@@ -32,10 +32,28 @@ export async function loadInstance(dataDir: string): Promise<Instance> {
   const path = join(dataDir, 'instance.json')
   const text = await readIfThere(path)
   if (text !== null) return parseInstance(path, text)
+  await refuseForgotten(dataDir, path)
   const instance = { id: await pickId(), subnet: await pickSubnet() }
   await mkdir(dataDir, { recursive: true })
   await writeDurably(path, `${JSON.stringify(instance)}\n`)
   return instance
+}
+
+/** As another instance it would have no part in what the one before has here and on the host, and nobody would. */
+async function refuseForgotten(dataDir: string, path: string): Promise<void> {
+  const left = await Promise.all(
+    ['machines', 'aside'].map((name) => readdir(join(dataDir, name)).catch(() => [])),
+  )
+  const hasPool = await access(join(dataDir, 'pool.btrfs')).then(
+    () => true,
+    () => false,
+  )
+  if (left.flat().length === 0 && !hasPool) return
+  throw new Error(
+    `${path} is missing, and ${dataDir} has machines or disks of an instance. Restore the file from a backup: it holds ` +
+      `{"id":"<4 characters>","subnet":"10.x.0.0/16"}, and both are in the names and addresses of what still runs ` +
+      `("nft list tables" shows berth_<id>). To begin anew without them, set BERTH_DATA_DIR to an empty directory.`,
+  )
 }
 
 /** For commands beside a running instance: null when there has been no first start yet. */

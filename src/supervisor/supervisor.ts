@@ -3,7 +3,7 @@
 // next start takes them over again (design 2).
 
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Config, withoutSecrets } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -28,6 +28,7 @@ import { postgresUrl, startPostgres } from './postgres.ts'
 import { compiledDirOf, keptStateOf, prepareRoleDirectories, stateDirOf } from './role-command.ts'
 import { type RoleProcess, startRole, warmUpRole } from './role-process.ts'
 import { engineReadySchema, migrateReadySchema } from './role-reports.ts'
+import { lockRunDirectory, removeRunDirectory } from './run-directory.ts'
 import { listenForStop } from './stop-signals.ts'
 import { complain, say } from '../lib/terminal.ts'
 
@@ -76,6 +77,7 @@ async function prepare(settings: Config, stop: AbortSignal) {
   const config = await claimPorts(settings)
   const instance = await loadInstance(config.dataDir)
   const runDir = runDirOf(instance)
+  const runLock = await lockRunDirectory(instance, config.dataDir)
   await prepareRoleDirectories(config.dataDir, runDir)
   const logFile = await openLogFile(config.dataDir)
   const context: Context = {
@@ -94,15 +96,15 @@ async function prepare(settings: Config, stop: AbortSignal) {
   const close = async () => {
     await removeUnusedRunDir(config.dataDir, runDir)
     await logFile.close()
+    await runLock.close()
     await lock.close()
   }
   return { context, close }
 }
 
-/** With the last machine gone, nothing of the instance stays on the host outside of its data directory. */
 async function removeUnusedRunDir(dataDir: string, runDir: string): Promise<void> {
   const machines = await readdir(join(dataDir, 'machines')).catch(() => [])
-  if (machines.length === 0) await rm(runDir, { recursive: true, force: true })
+  if (machines.length === 0) await removeRunDirectory(runDir)
 }
 
 /** A database of the operator's own has one way in; the embedded one tells its clients apart. */

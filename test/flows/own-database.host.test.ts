@@ -1,6 +1,6 @@
 // DATABASE_URL: Berth uses that database and starts none of its own.
 
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -63,6 +63,23 @@ describe('with DATABASE_URL', () => {
     expect(await readFile(join(data.path, 'logs/berth.log'), 'utf8')).not.toContain(PASSWORD)
     expect(berth.output).not.toContain(PASSWORD)
   })
+})
+
+it('a copy of the data directory is refused beside the original, and changes nothing of its', async () => {
+  const copy = await makeDataDir()
+  await cp(join(data.path, 'instance.json'), join(copy.path, 'instance.json'))
+  await cp(join(data.path, 'machines'), join(copy.path, 'machines'), { recursive: true })
+  const { id } = await berth.instance()
+  const before = await readdir(`/run/berth/${id}`)
+  const copied = new Berth(copy.path, { DATABASE_URL: url })
+  expect(await copied.exitCode()).toBe(1)
+  expect(copied.output).toContain(`The instance ${id} is that of ${data.path}`)
+  expect(copied.output).toContain(`process ${await berth.supervisorPid()}`)
+  // Nothing of it is the copy's to remove either.
+  await rm(copy.path, { recursive: true })
+  expect(await readdir(`/run/berth/${id}`)).toEqual(before)
+  const [unit] = await listUnits(berth)
+  if (unit) expect((await exec(berth, unit, ['echo', 'hello'])).stdout).toBe('hello\n')
 })
 
 describe('another database, which knows nothing of the units here', () => {

@@ -22,7 +22,10 @@ const MAX_TREE_HEIGHT = 8
 /** Makes the pool when there is none and mounts it when it is not mounted. */
 export async function openPool(paths: Paths, poolGb: number | null): Promise<void> {
   await mkdir(paths.pool, { recursive: true, mode: 0o700 })
-  if (!existsSync(paths.poolFile)) await makePool(paths, poolGb)
+  if (!existsSync(paths.poolFile)) {
+    await refuseLost(paths)
+    await makePool(paths, poolGb)
+  }
   if ((await poolDevicePath(paths)) === null) {
     await detachStaleDevices(paths)
     const options = 'loop,noatime,nodev,nosuid'
@@ -71,6 +74,17 @@ export async function poolDevice(paths: Paths): Promise<{ major: number; minor: 
   const { rdev } = await stat(device)
   // glibc's makedev: the minor number has its low 8 bits first, the major 12 bits above them.
   return { major: (rdev >> 8) & 0xfff, minor: (rdev & 0xff) | ((rdev >> 12) & 0xfff00) }
+}
+
+/** A new pool would be an empty disk for every machine that has one. */
+async function refuseLost(paths: Paths): Promise<void> {
+  const left = await Promise.all([paths.machines, paths.aside].map((path) => readdir(path).catch(() => [])))
+  const count = left.flat().length
+  if (count === 0) return
+  throw new Error(
+    `The disk pool ${paths.poolFile} is missing, and ${count} machines have their disks in it: put it back. ` +
+      `If it is lost for good, move ${paths.machines} and ${paths.aside} away; their units then are without a machine.`,
+  )
 }
 
 async function makePool(paths: Paths, poolGb: number | null): Promise<void> {

@@ -1,0 +1,51 @@
+// The run directory is one data directory's. A copy of a data directory has the same instance, so everything that it makes on
+// the host has the same names as what the original has there: beside the original it must not even begin.
+
+import type { FileHandle } from 'node:fs/promises'
+import { mkdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { lockFile } from '../lib/file-lock.ts'
+import { readIfThere } from '../lib/read-if-there.ts'
+import { findInstance, type Instance, runDirOf } from './instance.ts'
+
+/** Holds it until the answered handle is closed. Throws a sentence, having changed nothing, where it is another's. */
+export async function lockRunDirectory(instance: Instance, dataDir: string): Promise<FileHandle> {
+  const runDir = runDirOf(instance)
+  const path = join(runDir, 'lock')
+  const before = await readIfThere(path)
+  await refuseOthers(instance, dataDir, before)
+  await mkdir(runDir, { recursive: true })
+  const locked = await lockFile(path, `${process.pid} ${dataDir}`)
+  if ('owner' in locked) throw new Error(isTaken(instance, locked.owner))
+  // Whoever held it may have removed the directory since we opened the file.
+  const [ours, there] = await Promise.all([locked.file.stat(), stat(path).catch(() => null)])
+  if (ours.ino === there?.ino) return locked.file
+  await locked.file.close()
+  throw new Error(`${runDir} has been removed by another process meanwhile: start Berth again.`)
+}
+
+/** With the last machine gone, nothing of the instance stays on the host outside of its data directory. */
+export async function removeRunDirectory(runDir: string): Promise<void> {
+  await rm(runDir, { recursive: true, force: true })
+}
+
+/** Units outlive their supervisor, so what they need in the directory may be in use though nobody holds the lock. */
+async function refuseOthers(instance: Instance, dataDir: string, before: string | null): Promise<void> {
+  const other = before?.replace(/^\d+ /, '')
+  if (!other || (await isSameDirectory(other, dataDir))) return
+  const there = await findInstance(other).catch(() => null)
+  if (there?.id === instance.id) throw new Error(isTaken(instance, before ?? ''))
+}
+
+async function isSameDirectory(one: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all([one, other].map((path) => stat(path).catch(() => null)))
+  return a !== null && a?.ino === b?.ino && a?.dev === b?.dev
+}
+
+function isTaken({ id }: Instance, owner: string): string {
+  const [pid, dataDir] = [owner.split(' ')[0], owner.replace(/^\d+ /, '')]
+  return (
+    `The instance ${id} is that of ${dataDir} (last started as process ${pid}), and its units may be running: this data ` +
+    `directory is a copy of it. Stop that one and move its directory away to go on with this copy, or give the copy to another host.`
+  )
+}
