@@ -1,5 +1,5 @@
-// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `rotate-key`, `team`, `credits`, `images` and
-// `aside` are commands of the operator.
+// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `rotate-key`, `team`, `credits`, `images`, `aside`,
+// `backup` and `restore` are commands of the operator.
 // Each loads only what it needs.
 
 import { loadConfig } from './config.ts'
@@ -16,6 +16,8 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
   credits: async (args) => (await import('./supervisor/credits.ts')).runCreditsCommand(loadConfig(), args),
   images: async (args) => (await import('./supervisor/images.ts')).runImagesCommand(loadConfig(), args),
   aside: async (args) => (await import('./supervisor/aside.ts')).runAsideCommand(loadConfig(), args),
+  backup: async (args) => (await import('./supervisor/backup.ts')).runBackup(loadConfig(), args),
+  restore: async (args) => (await import('./supervisor/restore.ts')).runRestore(loadConfig(), args),
 
   // Started by the supervisor, which tells them their settings.
   engine: async () => runRole('engine', (await import('./roles/engine.ts')).engineRole),

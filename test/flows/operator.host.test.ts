@@ -1,14 +1,16 @@
 // What an operator sees and switches on: metrics and health of the real processes on addresses of their own, and payments.
 
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Me } from '../../src/contract/me.ts'
 import type { PaymentAnswer, PaymentList } from '../../src/contract/payment.ts'
 import { freePort } from '../../src/lib/free-port.ts'
 import { logPathOf } from '../../src/lib/log.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll } from '../support/berth-units.ts'
+import { runOrThrow } from '../../src/lib/process.ts'
+import { Berth, eventually, IMAGES_DIR, makeDataDir } from '../support/berth.ts'
+import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
+import { unitOf } from '../support/published.ts'
 import { type FakeStripe, signedEvent, startStripe } from '../support/stripe.ts'
 
 let data: Awaited<ReturnType<typeof makeDataDir>>
@@ -86,4 +88,39 @@ it('a team buys credits, and no log has a secret of the provider', async () => {
   const balance = ({ teams }: Me) => teams[0]?.creditBalanceCents ?? 0
   expect(balance(after) - balance(me)).toBeGreaterThan(1499)
   expect(await readFile(logPathOf(data.path), 'utf8')).not.toMatch(/sk_test|whsec_/)
+})
+
+it('a backup that was taken beside a running unit brings it back, with its disk and its secrets, where all is lost', async () => {
+  const made = await createUnit(berth, {
+    name: 'kept',
+    image: 'berth.local/debian:12',
+    size: 'nano',
+    volume: { mount: '/data', gb: 1 },
+    env: { WORD: 'a secret' },
+  })
+  const write = async (text: string) =>
+    await exec(berth, made, ['sh', '-c', `echo ${text} | tee /root/kept > /data/kept`])
+  await write('before')
+  const npm = async (...args: string[]) =>
+    await runOrThrow('npm', ['run', '--silent', ...args], {
+      timeoutMs: 120_000,
+      env: { ...process.env, BERTH_DATA_DIR: data.path, BERTH_IMAGES_DIR: IMAGES_DIR, BERTH_POOL_GB: '16' },
+    })
+  const backup = `${data.path}-backup`
+  await npm('backup', '--', backup)
+  await write('after')
+  await expect(npm('restore', '--', backup)).rejects.toThrow('is not empty')
+
+  await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await rm(data.path, { recursive: true })
+  await npm('restore', '--', backup)
+  await rm(backup, { recursive: true })
+  berth = await new Berth(data.path, {}).ready()
+
+  const unit = await unitOf(berth, made)
+  expect(unit).toMatchObject({ state: 'sleeping', stoppedReason: 'provider' })
+  const read = await exec(berth, made, ['sh', '-c', 'cat /root/kept /data/kept; echo $WORD'])
+  expect(read.stdout).toBe('before\nbefore\na secret\n')
 })

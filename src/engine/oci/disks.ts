@@ -52,8 +52,8 @@ export async function snapshotDisk(paths: Paths, source: MachineSpec, copy: stri
 export async function settleCopy(paths: Paths, spec: MachineSpec): Promise<void> {
   const machine = paths.machine(spec.id)
   await Promise.all([
-    limit(machine.disk, spec.size.diskGb),
-    spec.volume ? limit(machine.volume, spec.volume.gb) : undefined,
+    limitDisk(machine.disk, spec.size.diskGb),
+    spec.volume ? limitDisk(machine.volume, spec.volume.gb) : undefined,
     rm(machine.work, { recursive: true, force: true }).then(() => mkdir(machine.work, { mode: 0o700 })),
   ])
 }
@@ -68,7 +68,7 @@ async function makeDisk(machine: MachinePaths, gb: number): Promise<void> {
 
 async function makeSubvolume(path: string, gb: number, mode: number): Promise<void> {
   if (!existsSync(path)) await btrfs(['--quiet', 'subvolume', 'create', path])
-  await limit(path, gb)
+  await limitDisk(path, gb)
   await chmod(path, mode)
 }
 
@@ -77,7 +77,8 @@ async function snapshot(from: string, to: string): Promise<void> {
   await btrfs(['--quiet', 'subvolume', 'snapshot', from, to])
 }
 
-async function limit(path: string, gb: number): Promise<void> {
+/** Of one subvolume, with all that is in it. */
+export async function limitDisk(path: string, gb: number): Promise<void> {
   await btrfs(['qgroup', 'limit', `${gb}G`, path])
 }
 

@@ -16,6 +16,9 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
     pool,
     disks: join(pool, 'disks'),
     volumes: join(pool, 'volumes'),
+    /** Of disks and volumes, while a backup is taken. */
+    snapshots: join(pool, 'snapshots'),
+    backupLock: join(dataDir, 'backup.lock'),
     machines: join(dataDir, 'machines'),
     /** Of machines that were put aside: what lay in `machines`. Their disks stay where they are. */
     aside: join(dataDir, 'aside'),

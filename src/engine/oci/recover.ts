@@ -7,6 +7,7 @@ import type { RecoverReport } from '../engine.ts'
 import { putAside, putDiskAside, restoreWanted } from './aside.ts'
 import { endAbandonedDumps } from './abandoned-dumps.ts'
 import { isFrozen, listCgroups, thawGroup } from './cgroups.ts'
+import { removeAbandonedSnapshots } from './disk-copies.ts'
 import { clearStaleQgroups, listDisks } from './disks.ts'
 import { killAbandonedExecs } from './exec.ts'
 import { settleEnd } from './exits.ts'
@@ -44,6 +45,7 @@ export async function adoptMachines(host: Host): Promise<void> {
   const runs = await sweepRuns(host)
   for (const id of unfinished) await tryAgain(host, id, () => destroyMachine(host, id))
   await keepStrayDisks(host)
+  await removeAbandonedSnapshots(host.paths)
   host.swept = network.removed + runs + unfinished.length
   host.log.info({ ...counts, swept: host.swept, runs }, 'machines of an earlier engine')
 }
