@@ -58,6 +58,19 @@ const migrations: Record<string, Migration> = {
 export async function migrate(db: Kysely<Database>): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
   const { error, results } = await migrator.migrateToLatest()
+  if (!error) return
+  const reason = error instanceof Error ? error.message : 'the reason is unknown'
+  const [, unknown] = /previously executed migration (\S+) is missing/.exec(reason) ?? []
+  if (unknown !== undefined) throw new Error(isNewer(unknown), { cause: error })
   const failed = results?.find((result) => result.status === 'Error')
-  if (error) throw new Error(`migration ${failed?.migrationName ?? ''} failed`, { cause: error })
+  throw new Error(`The migration ${failed?.migrationName ?? 'of the database'} failed: ${reason}`, {
+    cause: error,
+  })
+}
+
+function isNewer(migration: string): string {
+  return (
+    `The database was last used by a newer release of Berth (its step ${migration} is unknown here): start that release ` +
+    `again, or restore a backup from before the update.`
+  )
 }

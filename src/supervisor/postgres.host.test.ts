@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { silentLog } from '../lib/log.ts'
 import { startPostgres, type Postgres } from './postgres.ts'
 
@@ -43,10 +43,14 @@ describe('the embedded Postgres', () => {
     expect(pgdata.mode & 0o777).toBe(0o700)
   })
 
-  it('starts again after a SIGKILL that left its pid file', async () => {
+  it('starts again after a SIGKILL that left its pid file, with its last words in the log', async () => {
+    const logged = vi.spyOn(silentLog, 'error')
     await using killed = await started()
     process.kill(await postmasterPid(killed.postgres), 'SIGKILL')
     await killed.postgres.exited
+    const lastWords = { lastLine: expect.any(String) as string }
+    expect(logged.mock.calls).toEqual([[lastWords, 'Postgres has ended by itself']])
+    logged.mockRestore()
     await using next = await started()
     expect(await query(next.postgres, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
   })

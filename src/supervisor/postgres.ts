@@ -72,7 +72,15 @@ export async function startPostgres(options: {
     await stopServer(server, exited)
     throw new Error(`Postgres did not start: ${lastLine() ?? String(cause)}`, { cause })
   }
-  return { url, stop: () => stopServer(server, exited), exited }
+  let isAsked = false
+  void exited.then(() => {
+    if (!isAsked) log.error({ lastLine: lastLine() }, 'Postgres has ended by itself')
+  })
+  const stop = async () => {
+    isAsked = true
+    await stopServer(server, exited)
+  }
+  return { url, stop, exited }
 }
 
 export function postgresUrl(socketDir: string, role: PostgresRole, database = 'berth'): string {
