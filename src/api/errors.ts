@@ -6,20 +6,20 @@ import { AppError, errorCodes, unavailable } from '../contract/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { isOutage } from '../store/outage.ts'
 
-/** Every error status, with what it means, for the OpenAPI document and the tests. */
+/** Every error status: what it means and what to do then, for the OpenAPI document and the tests. */
 export const errorStatuses = {
-  400: 'The request is invalid; `details` lists what and where.',
-  401: 'Credentials are missing, malformed, expired or revoked.',
-  402: "The credential's policy, a quota or the team's credits do not allow it.",
-  403: 'This credential or plan may not do this, or the team cannot access the resource.',
-  404: 'There is no such thing.',
-  409: "Not possible in the unit's current state, or the name is taken.",
-  413: 'The body is too large.',
-  415: 'The body has a media type, charset or encoding that is not read here.',
-  429: 'Rate limit; `retry-after` says in how many seconds the call may succeed.',
-  500: 'A fault of the service.',
-  502: 'The infrastructure failed; what was begun is cleaned up.',
-  503: 'A part of the service is away; `retry-after` says when to try again.',
+  400: 'The request is invalid and nothing was done. `details` lists each refused field with what to send instead.',
+  401: 'The credential is missing, malformed, expired or revoked. Send a valid API key as `Authorization: Bearer <API_KEY>`.',
+  402: "The credential's policy, a quota or the team's credits do not allow it. The message says which; GET /v1/quota shows the numbers. Sending the same call again changes nothing.",
+  403: 'This credential or plan may not do this, or the team has no access to the resource. Sending the same call again changes nothing.',
+  404: 'There is nothing of that id or name.',
+  409: "Not possible in the unit's current state, or the name is taken. The message says what to do first.",
+  413: 'The body is too large. The message names the limit.',
+  415: 'The body has a media type, charset or encoding that is not read here. Send UTF-8 without compression.',
+  429: 'Rate limit. Wait as many seconds as `retry-after` says, then send the call again.',
+  500: 'A fault of the service. Report it with the `requestId`.',
+  502: 'The infrastructure failed, and what was begun is cleaned up. The call can be sent again.',
+  503: 'A part of the service is away. Wait as many seconds as `retry-after` says, then send the call again.',
 } as const satisfies Record<number, string>
 
 export type ErrorStatus = keyof typeof errorStatuses

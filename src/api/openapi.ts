@@ -10,6 +10,8 @@ import { z } from 'zod'
 import { idempotencyKeySchema } from '../contract/idempotency.ts'
 import { limits } from '../contract/limits.ts'
 import { commonErrors, errorSchema, errorStatuses, type ErrorStatus } from './errors.ts'
+import type { OperationDoc } from './operation-docs/doc.ts'
+import { operationDocs } from './operation-docs/operation-docs.ts'
 import type { Route } from './route.ts'
 
 export function openApiDocument(routes: readonly Route[]): Record<string, unknown> {
@@ -25,6 +27,23 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
     name: 'berth_session',
     description: 'The session of a person who signed in; over HTTPS the name begins with `__Host-`.',
   })
+  for (const [status, response] of sharedErrors)
+    registry.registerComponent('responses', `Error${status}`, response)
+  registry.registerComponent('headers', 'RequestId', {
+    description: "The caller's own, or one of ours.",
+    required: true,
+    schema: { type: 'string' },
+  })
+  registry.registerComponent('headers', 'RetryAfter', {
+    description: 'Seconds.',
+    required: true,
+    schema: { type: 'string' },
+  })
+  registry.registerComponent('headers', 'IdempotentReplayed', {
+    description: 'This is the answer of an earlier call with the same `Idempotency-Key`.',
+    schema: { type: 'string', enum: ['true'] },
+  })
+  registry.registerComponent('schemas', 'Error', errorComponent())
   for (const route of routes) registry.registerPath(operation(route))
 
   const generator = new OpenApiGeneratorV31(registry.definitions, { sortComponents: 'alphabetically' })
@@ -42,31 +61,57 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
     servers: [{ url: '/' }],
     tags: [...new Set(routes.map(({ noun }) => noun))].map((name) => ({
       name,
-      description: `Operations on a ${name}.`,
+      description: nouns[name] ?? name,
     })),
   })
   return { ...document }
 }
 
-function operation(route: Route): RouteConfig {
+/** What the routes of a noun are about; a test asks for one of each. */
+export const nouns: Record<string, string> = {
+  unit: 'Containers: make them, run commands in them, read and write their files, publish them, put them to sleep.',
+  stack: 'Groups of units that share a private network, and are put to sleep and copied together.',
+  recipe: 'Templates that make one or more units, such as a database, and tell how to reach it.',
+  agent: 'Every credential of a team that acts: keys, and agents that were connected.',
+  key: 'API keys and their policies.',
+  'audit event': 'Every authenticated call of the team.',
+  team: 'Teams own units, keys and credits.',
+  member: 'The people of a team.',
+  invitation: 'Invitations to a team.',
+  payment: 'Buying credits.',
+  account: 'The person who is signed in, prices, quotas and usage.',
+  'support message': 'Messages to the operator of this service.',
+  service: 'This document.',
+}
+
+/** Every error status of a route. */
+export function errorStatusesOf(route: Route): ErrorStatus[] {
   const ofKey: ErrorStatus[] = route.takesIdempotencyKey ? [409] : []
-  const statuses = [...new Set([...commonErrorsOf(route), ...route.errors, ...ofKey])].sort((a, b) => a - b)
+  return [...new Set([...commonErrorsOf(route), ...route.errors, ...ofKey])].sort((a, b) => a - b)
+}
+
+function operation(route: Route): RouteConfig {
+  const doc = docOf(route)
   return {
     method: lowerCase[route.method],
     path: route.path,
     tags: [route.noun],
     operationId: operationId(route),
     summary: route.summary,
-    description: [route.description, repetition(route), rateLimit(route)].filter(Boolean).join(' '),
+    description: [route.description, cost(doc), repetition(route), rateLimit(route)]
+      .filter(Boolean)
+      .join(' '),
     security: route.auth === 'caller' ? [{ apiKey: [] }, { session: [] }] : [],
-    request: requestOf(route),
+    request: requestOf(route, doc),
     responses: {
       [route.status]: {
-        description: 'Done.',
-        headers: headersOf(route, route.status),
-        content: answerOf(route),
+        description: doc.answer,
+        headers: headersOf(route),
+        content: answerOf(route, doc),
       },
-      ...Object.fromEntries(statuses.map((status) => [status, errorResponse(route, status)])),
+      ...Object.fromEntries(
+        errorStatusesOf(route).map((status) => [status, errorResponse(route, doc, status)]),
+      ),
     },
     'x-audit-action': route.action,
     'x-rate-limit': route.auth === 'caller' ? rateLimitOf(route) : undefined,
@@ -80,8 +125,25 @@ function commonErrorsOf({ auth }: Route): readonly ErrorStatus[] {
   return auth === 'caller' ? commonErrors : [400, 429, 500, 503]
 }
 
+/** The shared responses refer to it by name, so that no route brings it along. */
+function errorComponent() {
+  const { $defs } = z.toJSONSchema(errorSchema)
+  return $defs?.['Error'] as Parameters<OpenAPIRegistry['registerComponent']>[2]
+}
+
+/** Throws for a route that nobody has described. */
+function docOf(route: Route): OperationDoc {
+  const doc = operationDocs[operationId(route)]
+  if (!doc) throw new Error(`src/api/operation-docs says nothing of ${operationId(route)}`)
+  return doc
+}
+
+function cost(doc: OperationDoc): string | undefined {
+  return doc.cost === undefined ? undefined : `Cost: ${doc.cost}`
+}
+
 /** `unit.file.write` by PUT and by POST are one action, so the method is part of the id. */
-function operationId({ action, method, body }: Route): string {
+export function operationId({ action, method, body }: Route): string {
   const words = [...action.split('.'), ...(method === 'PUT' && body.kind === 'bytes' ? ['bytes'] : [])]
   return words
     .map((word, index) => (index === 0 ? word : `${word[0]?.toUpperCase()}${word.slice(1)}`))
@@ -131,7 +193,7 @@ const keyedHeaders = callerHeaders.extend({
   }),
 })
 
-function requestOf(route: Route): NonNullable<RouteConfig['request']> {
+function requestOf(route: Route, doc: OperationDoc): NonNullable<RouteConfig['request']> {
   const { params, query, body, auth } = route
   return {
     ...(auth === 'caller' ? { headers: route.takesIdempotencyKey ? keyedHeaders : callerHeaders } : {}),
@@ -145,6 +207,7 @@ function requestOf(route: Route): NonNullable<RouteConfig['request']> {
             content: {
               [body.kind === 'json' ? 'application/json' : 'application/octet-stream']: {
                 schema: body.schema,
+                ...(doc.request === undefined ? {} : { example: doc.request }),
               },
             },
           },
@@ -152,38 +215,52 @@ function requestOf(route: Route): NonNullable<RouteConfig['request']> {
   }
 }
 
-function answerOf({ response, events }: Route): ZodContentObject {
+function answerOf({ response, events }: Route, doc: OperationDoc): ZodContentObject {
   const names = Object.keys(events)
-  const json = { 'application/json': { schema: response } }
+  const json = { 'application/json': { schema: response, example: doc.response } }
   if (names.length === 0) return json
   const schema = z.string().meta({ description: `Server-Sent Events: ${names.join(', ')}.` })
   return { ...json, 'text/event-stream': { schema } }
 }
 
-const requestIdHeader = z.object({
-  'x-request-id': z.string().meta({ description: "The caller's own, or one of ours." }),
-})
+const requestId = { 'x-request-id': { $ref: '#/components/headers/RequestId' } }
+const retryAfter = { 'retry-after': { $ref: '#/components/headers/RetryAfter' } }
+const replayed = { 'idempotent-replayed': { $ref: '#/components/headers/IdempotentReplayed' } }
 
-const replayedHeader = z.object({
-  'idempotent-replayed': z.literal('true').optional().meta({
-    description: 'This is the answer of an earlier call with the same `Idempotency-Key`.',
-  }),
-})
-
-const retryAfterHeader = z.object({ 'retry-after': z.string().meta({ description: 'Seconds.' }) })
-
-function headersOf({ takesIdempotencyKey, status: done }: Route, status: number): z.ZodObject {
-  // Other refusals come before anything is made, and are not kept.
-  const isKept = takesIdempotencyKey && (status === done || status === 502)
-  return requestIdHeader
-    .extend(isKept ? replayedHeader.shape : {})
-    .extend(status === 429 || status === 503 ? retryAfterHeader.shape : {})
+function headersOf({ takesIdempotencyKey }: Route) {
+  return takesIdempotencyKey ? { ...requestId, ...replayed } : requestId
 }
 
-function errorResponse(route: Route, status: ErrorStatus): RouteConfig['responses'][string] {
-  return {
-    description: errorStatuses[status],
-    headers: headersOf(route, status),
-    content: { 'application/json': { schema: errorSchema } },
-  }
+type SharedResponse = Parameters<OpenAPIRegistry['registerComponent']>[2] & { description: string }
+
+/** One response for each status: routes refer to it, and say more where they have more to say. */
+const sharedErrors = Object.entries(errorStatuses).map(([status, description]): [string, SharedResponse] => [
+  status,
+  {
+    description,
+    headers: {
+      ...requestId,
+      ...(status === '429' || status === '503' ? retryAfter : {}),
+      // Other refusals come before anything is made, and are not kept.
+      ...(status === '502' ? replayed : {}),
+    },
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  },
+])
+
+function errorResponse(
+  route: Route,
+  doc: OperationDoc,
+  status: ErrorStatus,
+): RouteConfig['responses'][string] {
+  const own = doc.errors?.[status]
+  const ofKey =
+    status === 409 && route.takesIdempotencyKey
+      ? 'Another request was sent with the same `Idempotency-Key`: choose a new one.'
+      : undefined
+  const description = [own, ofKey].filter(Boolean).join(' ')
+  const $ref = `#/components/responses/Error${status}`
+  return description === ''
+    ? { $ref }
+    : { $ref, description: own ? description : `${errorStatuses[status]} ${description}` }
 }

@@ -2,8 +2,9 @@
 
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
-import { openApiDocument } from '../../src/api/openapi.ts'
+import { describe, expect, test } from 'vitest'
+import { errorStatusesOf, nouns, openApiDocument, operationId } from '../../src/api/openapi.ts'
+import { operationDocs } from '../../src/api/operation-docs/operation-docs.ts'
 import { routes } from '../../src/api/routes.ts'
 import { run } from '../../src/lib/process.ts'
 import { startService } from '../support/service.ts'
@@ -36,3 +37,25 @@ test('a linter finds no error and nothing to warn of', async () => {
   const { totals } = JSON.parse(result.stdout) as { totals: { errors: number; warnings: number } }
   expect(totals).toMatchObject({ errors: 0, warnings: 0 })
 }, 60_000)
+
+const described = routes.map((route) => [operationId(route), route] as const)
+
+test('every operation is described, nothing else is, and every noun is explained', () => {
+  expect(Object.keys(operationDocs).toSorted()).toEqual(described.map(([id]) => id).toSorted())
+  expect(Object.keys(nouns).toSorted()).toEqual([...new Set(routes.map(({ noun }) => noun))].toSorted())
+})
+
+describe.each(described)('%s', (id, route) => {
+  const doc = operationDocs[id]
+
+  test('has examples that its schemas accept', () => {
+    expect(route.response.safeParse(doc?.response).error?.issues).toBeUndefined()
+    const takesJson = route.body.kind === 'json'
+    expect(doc?.request !== undefined).toBe(takesJson)
+    if (takesJson) expect(route.body.schema.safeParse(doc?.request).error?.issues).toBeUndefined()
+  })
+
+  test('explains only errors that it may answer', () => {
+    expect(errorStatusesOf(route).map(String)).toEqual(expect.arrayContaining(Object.keys(doc?.errors ?? {})))
+  })
+})

@@ -17,24 +17,39 @@ export type Operation = {
   security: object[]
   parameters?: Parameter[]
   requestBody?: { content: Content }
-  responses: Record<string, { headers?: Record<string, unknown>; content: Content }>
+  responses: Record<string, Answered>
 }
+type Answered = { headers?: Record<string, unknown>; content: Content }
 
 /** `name` is how tables and failures call it: `GET /v1/units/{id}`. */
 export type Named = { name: string; method: string; path: string; operation: Operation }
 
 const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')) as {
-  paths: Record<string, Record<string, Operation>>
-  components: { schemas: Components }
+  paths: Record<
+    string,
+    Record<string, Operation & { responses: Record<string, Answered | { $ref: string }> }>
+  >
+  components: { schemas: Components; responses: Record<string, Answered> }
 }
 export const components = document.components.schemas
+
+/** Operations refer to the errors they share. */
+function withSharedResponses(operation: (typeof document.paths)[string][string]): Operation {
+  const responses = Object.entries(operation.responses).map(([status, response]) => {
+    const name = '$ref' in response ? response.$ref.replace('#/components/responses/', '') : null
+    const shared = name === null ? response : document.components.responses[name]
+    if (!shared || '$ref' in shared) throw new Error(`the document has no response ${name}`)
+    return [status, shared] as const
+  })
+  return { ...operation, responses: Object.fromEntries(responses) }
+}
 
 export const operations: readonly Named[] = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({
     name: `${method.toUpperCase()} ${path}`,
     method: method.toUpperCase(),
     path,
-    operation,
+    operation: withSharedResponses(operation),
   })),
 )
 

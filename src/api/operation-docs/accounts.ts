@@ -1,0 +1,262 @@
+// Keys, teams, people, money, and what was called.
+
+import type { OperationDoc } from './doc.ts'
+import { agent, ids, invite, payment, policy, team, unit } from './values.ts'
+
+const notAllowed =
+  'Your role in the team does not allow it, or a key was sent where a person has to be signed in.'
+const noTeam = 'There is no such team, or you are no member of it.'
+
+export const accountDocs: Record<string, OperationDoc> = {
+  agentList: {
+    answer: 'Keys and connected agents, revoked ones too, and how many seats of the plan are used.',
+    response: { agents: [agent], seats: { used: 1, max: 10 } },
+  },
+  keyList: {
+    answer: 'Keys, revoked ones too; never their secrets.',
+    response: { keys: [agent] },
+  },
+  keyCreate: {
+    answer: 'The key. `secret` is shown this once: keep it where only its agent reads it.',
+    errors: {
+      402: 'The plan has no seat left, or does not allow a field of the policy. The message says which.',
+      403: notAllowed,
+    },
+    request: { name: 'ci', policy: { maxConcurrentUnits: 2, dailySpendCapCents: 200 } },
+    response: {
+      key: {
+        ...agent,
+        lastUsedAt: null,
+        policy: { ...policy, maxConcurrentUnits: 2, dailySpendCapCents: 200 },
+      },
+      secret: 'berth_live_3k9v2q8m1x0z_b7QmYk2v9cTn4hLwXr8sPfJd6gZa1uEo5iVyK3tRq0M',
+    },
+  },
+  keyChange: {
+    answer: 'The key as it is now. Streams that it has open are judged by the new policy within seconds.',
+    errors: { 403: notAllowed, 409: 'The key is revoked: make another.' },
+    request: { policy: { dailySpendCapCents: 500 } },
+    response: { agent: { ...agent, policy: { ...policy, dailySpendCapCents: 500 } } },
+  },
+  keyRevoke: {
+    answer: 'The key is revoked. Its units live on and cost on.',
+    errors: { 403: notAllowed },
+    response: { ok: true },
+  },
+  agentChange: {
+    answer: 'The agent as it is now.',
+    errors: { 403: notAllowed, 409: 'The agent is revoked: connect it again.' },
+    request: { name: 'Claude on the build machine' },
+    response: { agent: { ...agent, name: 'Claude on the build machine' } },
+  },
+  agentRevoke: {
+    answer: 'The agent is revoked. Its units live on and cost on.',
+    errors: { 403: notAllowed },
+    response: { ok: true },
+  },
+  auditList: {
+    answer: 'A page of calls. Send `next` as `cursor` for older ones.',
+    response: {
+      events: [
+        {
+          id: 'event_01jtcnw7b8v9c0x1z2q3w4e5r6',
+          at: '2026-05-04T09:00:02.000Z',
+          credential: { id: ids.key, kind: 'key', name: 'ci' },
+          userId: ids.user,
+          action: 'unit.exec',
+          target: unit.id,
+          input: { cmd: ['mysql', '-p***', 'shop'], timeoutMs: 30_000 },
+          status: 200,
+          errorCode: null,
+          durationMs: 41.2,
+          costDeltaCents: 0.0001,
+          via: 'api',
+          agentName: null,
+          agentVersion: null,
+          userAgent: 'curl/8.5.0',
+          requestId: 'req-7f3c',
+        },
+      ],
+      next: null,
+    },
+  },
+  pricingRead: {
+    answer: 'What each size costs in an hour, and a volume in a month. Amounts are euro cents.',
+    response: {
+      currency: 'eur',
+      sizes: [{ size: 'small', vcpu: 1, memoryMb: 1024, centsPerHour: 1 }],
+      volumeCentsPerGbMonth: 10,
+      freeCreditsOnVerifyCents: 500,
+    },
+  },
+  quotaRead: {
+    answer: 'What is left to this credential: units, money of the day, credits and calls of this minute.',
+    response: {
+      units: { live: 1, max: 5 },
+      spendToday: { cents: 12.5, capCents: 1000, resetsAt: '2026-05-05T00:00:00.000Z' },
+      creditBalanceCents: 2487.5,
+      allowedSizes: ['nano', 'small', 'medium'],
+      allowedRegistries: ['docker.io', 'ghcr.io', 'quay.io'],
+      maxSleep: 'never',
+      expiresAt: null,
+      rates: [{ name: 'requests', limit: 300, remaining: 299, resetsAt: '2026-05-04T09:01:00.000Z' }],
+    },
+  },
+  usageRead: {
+    answer: 'Costs and seconds of each day, by size. Days are those of UTC.',
+    response: {
+      days: [
+        {
+          date: '2026-05-04',
+          costCents: 12.5,
+          unitSeconds: { nano: 0, small: 45_000, medium: 0, large: 0 },
+        },
+      ],
+      totalCents: 12.5,
+    },
+  },
+  teamCreate: {
+    answer: 'The team, which you own.',
+    errors: { 403: 'It needs the Pro plan or above in a team that you own, and a person who is signed in.' },
+    request: { name: 'Shop', region: 'paris' },
+    response: { team: { ...team, creditBalanceCents: 0 } },
+  },
+  teamChange: {
+    answer: 'The team as it is now.',
+    errors: { 403: notAllowed, 404: noTeam },
+    request: { name: 'Shop and sons' },
+    response: { team: { ...team, name: 'Shop and sons' } },
+  },
+  teamDelete: {
+    answer:
+      'The team is gone: nobody can act in it or join it. What happened in it and what it cost stays on record.',
+    errors: {
+      403: `${notAllowed} A personal team cannot be deleted.`,
+      404: noTeam,
+      409: 'The team has units: destroy them first.',
+    },
+    response: { ok: true },
+  },
+  memberList: {
+    answer: 'Members, and invitations that nobody has accepted yet.',
+    errors: { 404: noTeam },
+    response: {
+      members: [
+        {
+          userId: ids.user,
+          name: 'Ada',
+          email: 'ada@example.com',
+          role: 'owner',
+          joinedAt: '2026-05-04T09:00:00.000Z',
+        },
+      ],
+      invites: [invite],
+    },
+  },
+  memberChangeRole: {
+    answer: 'The role is changed, from the next call on.',
+    errors: { 403: notAllowed, 409: 'A team has an owner at all times: make somebody else one first.' },
+    request: { role: 'admin' },
+    response: { ok: true },
+  },
+  memberRemove: {
+    answer:
+      'The person is no member any more. `keysToReview` are keys that this person made and that still work.',
+    errors: { 403: notAllowed, 409: 'A team has an owner at all times: make somebody else one first.' },
+    response: {
+      ok: true,
+      keysToReview: [{ id: ids.key, name: 'ci', prefix: agent.prefix }],
+    },
+  },
+  inviteCreate: {
+    answer: 'The invitation. Its link is in the mail alone.',
+    errors: {
+      402: 'The plan has no room for another member.',
+      403: `${notAllowed} Inviting people needs the Pro plan or above.`,
+      409: 'This person is a member already.',
+    },
+    request: { email: 'grace@example.com', role: 'member' },
+    response: { invite },
+  },
+  inviteRevoke: {
+    answer: 'The invitation is revoked.',
+    errors: { 403: notAllowed },
+    response: { ok: true },
+  },
+  inviteRead: {
+    answer: 'Which team the link leads to, and until when.',
+    errors: { 404: 'There is no such invitation, or no longer: ask for another.' },
+    response: {
+      teamId: ids.team,
+      teamName: 'Shop',
+      email: 'grace@example.com',
+      role: 'member',
+      inviterName: 'Ada',
+      expiresAt: '2026-05-11T09:00:00.000Z',
+      expired: false,
+    },
+  },
+  inviteAccept: {
+    answer: 'The team, which you are a member of now.',
+    errors: {
+      403: 'It was sent to another address: sign in as that one.',
+      404: 'There is no such invitation, or no longer: ask for another.',
+      409: 'It has expired: ask for another.',
+    },
+    response: { team: { ...team, role: 'member' } },
+  },
+  paymentCreate: {
+    answer: 'Where a browser goes to pay.',
+    cost: 'Nothing by itself; what is paid becomes credits.',
+    errors: {
+      403: 'Your role does not allow it, or this service takes no payments.',
+      409: 'Too many payments wait to be paid: pay one, or let it expire.',
+      502: 'The payment provider could not be reached. Nothing was charged: send the call again.',
+    },
+    request: { amountCents: 2000 },
+    response: { payment },
+  },
+  paymentList: {
+    answer: 'Payments, newest first, a hundred at most.',
+    errors: { 403: notAllowed, 404: noTeam },
+    response: {
+      payments: [{ ...payment, state: 'paid', checkoutUrl: null, closedAt: '2026-05-04T09:05:00.000Z' }],
+    },
+  },
+  paymentHear: {
+    answer: 'The event was taken.',
+    response: { received: true },
+  },
+  providerList: {
+    answer: 'The providers that this service has set up.',
+    response: { providers: ['github', 'google'] },
+  },
+  meRead: {
+    answer: 'The person, the teams, and what this service offers.',
+    response: {
+      user: { id: ids.user, email: 'ada@example.com', name: 'Ada', emailVerified: true, admin: false },
+      teams: [team],
+      currentTeamId: ids.team,
+      regions: [{ id: 'paris', label: 'Paris', country: 'France', zone: 'eu-west', eu: true }],
+      freeCreditsOnVerifyCents: 500,
+      apiUrl: 'https://berth.example.com/v1',
+      payments: true,
+      maxSleep: 'never',
+    },
+  },
+  meChange: {
+    answer: 'The name as it is now.',
+    request: { name: 'Ada Lovelace' },
+    response: { id: ids.user, name: 'Ada Lovelace' },
+  },
+  supportSend: {
+    answer: 'The message was taken. `ticket` names it in the mails that follow.',
+    errors: { 502: 'The message could not be handed on. Send it again later.' },
+    request: { topic: 'question', message: 'How do I move a unit to another region?' },
+    response: { ok: true, ticket: 'T-4821' },
+  },
+  openapiRead: {
+    answer: 'The OpenAPI 3.1 document of this service.',
+    response: { openapi: '3.1.0', info: { title: 'Berth', version: '1.0.0' }, paths: {} },
+  },
+}

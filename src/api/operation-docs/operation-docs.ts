@@ -1,0 +1,7 @@
+// What the OpenAPI document tells of each operation, by its `operationId`.
+
+import { accountDocs } from './accounts.ts'
+import type { OperationDoc } from './doc.ts'
+import { unitDocs } from './units.ts'
+
+export const operationDocs: Record<string, OperationDoc> = { ...unitDocs, ...accountDocs }

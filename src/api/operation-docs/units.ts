@@ -1,0 +1,257 @@
+// Units and stacks, and their copies.
+
+import type { OperationDoc } from './doc.ts'
+import { copyOfUnit, costLine, sleepingUnit, stack, startedAt, stoppedUnit, unit } from './values.ts'
+
+const running =
+  'The price of its size for each second that it runs; asleep and stopped it costs nothing but its volume.'
+const wakes = 'Wakes a sleeping unit, which then costs the price of its size until it sleeps again.'
+const free = 'Nothing, and it wakes nothing.'
+
+const noCredits =
+  'The policy does not allow it, the limit of concurrent units or the daily cap is met, or the team has no credits left. The message says which: GET /v1/quota shows the numbers.'
+const unitBusy =
+  'The state of the unit does not allow it. The message names the state and what to call first.'
+const failedInside =
+  'The infrastructure failed. The unit keeps its disk: send the call again, and read `error` of the unit if it fails twice.'
+
+export const unitDocs: Record<string, OperationDoc> = {
+  unitCreate: {
+    answer:
+      'The units made. `outputs` holds generated secrets, shown this once, and `URL` where one was published. A unit in state `creating` was not ready within `waitTimeoutMs`: ask for it by GET /v1/units/{id}.',
+    cost: running,
+    errors: {
+      402: noCredits,
+      404: 'There is no recipe of that name: GET /v1/recipes lists them.',
+      409: 'The name is taken in its stack. Send another, or destroy the unit that has it.',
+      502: 'The image could not be had, or the unit did not become ready; the message says what was tried and the last lines of its log. A unit that failed stays in state `error` for an hour, so that its log can be read.',
+    },
+    request: {
+      spec: {
+        name: 'web',
+        image: 'node:22',
+        cmd: ['node', '/app/main.js'],
+        ports: [3000],
+        env: { NODE_ENV: 'production', API_KEY: { secret: 'API_KEY', value: 'k-123' } },
+        files: { '/app/main.js': 'require("http").createServer((_, a) => a.end("hello")).listen(3000)' },
+        sleep: '30m',
+      },
+      stack: 'shop',
+      expose: 'public',
+    },
+    response: { units: [unit], outputs: { URL: unit.endpoints[0]?.url }, recipe: null, costLine },
+  },
+  unitList: {
+    answer:
+      'A page of units. Send `next` as `cursor` for the page after it; null means that this is the last.',
+    cost: free,
+    errors: { 404: 'There is no stack of that id or name: GET /v1/stacks lists them.' },
+    response: { units: [unit], next: null },
+  },
+  unitGet: {
+    answer: 'The unit as it is now.',
+    cost: free,
+    response: unit,
+  },
+  unitDestroy: {
+    answer: 'The unit in state `destroyed`. Its disk, volume, URL and name are gone for good.',
+    cost: 'Ends all costs of the unit.',
+    errors: {
+      502: 'The host could not end it yet. It is tried again without you; send the call again to hear of it.',
+    },
+    response: { ...unit, state: 'destroyed', endpoints: [], sleepsAt: null },
+  },
+  unitExec: {
+    answer:
+      'How the command ended, with the first megabyte of each stream. An exit code other than 0 is an answer, not an error.',
+    cost: wakes,
+    errors: {
+      402: noCredits,
+      409: 'The unit is stopped, failed or still being made, or was stopped while the command ran. Start it by POST /v1/units/{id}/start, or wait until its state is `running`.',
+      502: 'The command could not be run. If its program is not there, the answer is 200 with exit code 127 instead.',
+    },
+    request: { cmd: ['sh', '-c', 'node --version; ls /app'], timeoutMs: 30_000 },
+    response: { exitCode: 0, stdout: 'v22.4.0\nmain.js\n', stderr: '', timedOut: false, truncated: false },
+  },
+  unitLogs: {
+    answer:
+      'Lines of standard output and error, oldest first. Send `next` as `since` for the lines after these; an older line than the log still keeps is gone.',
+    cost: free,
+    response: {
+      lines: [{ at: startedAt, stream: 'stdout', text: 'listening on 3000' }],
+      next: 'eyJzZXEiOjF9',
+    },
+  },
+  unitFileWrite: {
+    answer: 'What the unit has on its disk now. `verified` says that the unit read the same bytes back.',
+    cost: wakes,
+    errors: { 409: unitBusy, 502: failedInside },
+    request: { path: '/app/config.json', contentBase64: 'eyJkZWJ1ZyI6dHJ1ZX0=' },
+    response: {
+      path: '/app/config.json',
+      bytes: 14,
+      sha256: '5d5b09f6dcb2d53a5fffc60c4ac0d55fabdf556069d6631545f42aa6e3500f2e',
+      verified: true,
+    },
+  },
+  unitFileWriteBytes: {
+    answer: 'What the unit has on its disk now. `verified` says that the unit read the same bytes back.',
+    cost: wakes,
+    errors: { 409: unitBusy, 502: failedInside },
+    response: {
+      path: '/app/logo.png',
+      bytes: 4021,
+      sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+      verified: true,
+    },
+  },
+  unitFileRead: {
+    answer: 'The file in base64.',
+    cost: wakes,
+    errors: {
+      404: 'There is no such unit, or no such file in it. List a directory by POST /v1/units/{id}/exec with `ls`.',
+      409: unitBusy,
+      502: failedInside,
+    },
+    response: { path: '/app/config.json', contentBase64: 'eyJkZWJ1ZyI6dHJ1ZX0=' },
+  },
+  unitExpose: {
+    answer: 'The address. `warning` says what else it meant, as that the unit was restarted.',
+    cost: wakes,
+    errors: {
+      402: noCredits,
+      409: 'The state of the unit does not allow it, or the port is none that it declares.',
+      502: failedInside,
+    },
+    request: { port: 3000, mode: 'public' },
+    response: { url: 'https://web-k3v9q2.units.example.com/', mode: 'public', port: 3000 },
+  },
+  unitStop: {
+    answer: 'The unit in state `stopped`. It keeps its disk and its address, and no visit wakes it.',
+    cost: 'Ends the costs of its size; a volume is paid until the unit is destroyed.',
+    errors: { 409: unitBusy, 502: failedInside },
+    response: stoppedUnit,
+  },
+  unitStart: {
+    answer:
+      'The unit in state `running`. For one that runs already nothing is done; one that sleeps is woken.',
+    cost: running,
+    errors: { 402: noCredits, 409: unitBusy, 502: failedInside },
+    response: unit,
+  },
+  unitSleep: {
+    answer: 'The unit, or every unit of its stack, with the new window.',
+    cost: 'A sleeping unit costs nothing but its volume.',
+    errors: {
+      402: 'The window is longer than `maxSleep` of the policy or the plan allows: GET /v1/quota shows it.',
+      409: 'A command, a transfer or a visit is under way, so the unit cannot sleep at once. Send the call again when it has ended, or stop the unit.',
+      502: failedInside,
+    },
+    request: { sleep: '10m', now: true },
+    response: { units: [{ ...sleepingUnit, sleep: '10m' }] },
+  },
+  unitFork: {
+    answer: 'The copy, and what of its source it has: `memory`, `disk` or `config`.',
+    cost: 'The copy costs what any unit of its size costs. Blocks of the disk are shared until one of the two changes them.',
+    errors: {
+      402: noCredits,
+      409: 'The source is still being made or has failed, or the name is taken.',
+      502: 'The copy could not be made; nothing of it is left, and the source goes on.',
+    },
+    request: { name: 'web-2' },
+    response: {
+      units: [copyOfUnit],
+      copied: { 'web-2': 'disk' },
+      outputs: {},
+      stack: 'shop',
+      skipped: [],
+      costLine,
+    },
+  },
+  stackCreate: {
+    answer: 'The stack, without units.',
+    errors: { 409: 'A stack of that name exists: create units in it by `"stack": "NAME"`.' },
+    request: { name: 'shop' },
+    response: { ...stack, units: [] },
+  },
+  stackList: {
+    answer: 'A page of stacks with their units. Send `next` as `cursor` for the page after it.',
+    cost: free,
+    response: { stacks: [stack], next: null },
+  },
+  stackGet: {
+    answer: 'The stack with its units, oldest first.',
+    cost: free,
+    response: stack,
+  },
+  stackDestroy: {
+    answer: 'The stack with the units that went with it.',
+    cost: 'Ends all costs of its units.',
+    errors: { 502: 'Not every unit could be ended yet. It is tried again without you.' },
+    response: { ...stack, units: [{ ...unit, state: 'destroyed', endpoints: [], sleepsAt: null }] },
+  },
+  stackFork: {
+    answer: 'The copies, in a stack of their own, and what each has of its source.',
+    cost: 'Each copy costs what any unit of its size costs.',
+    errors: {
+      402: noCredits,
+      409: 'No unit of the stack can be copied now, or the name of the new stack is taken.',
+      502: 'The copies could not be made; nothing of them is left, and the sources go on.',
+    },
+    request: { into: 'shop-test' },
+    response: {
+      units: [{ ...copyOfUnit, name: 'web', internalHost: 'web.shop-test.internal' }],
+      copied: { web: 'disk' },
+      outputs: {},
+      stack: 'shop-test',
+      skipped: [],
+      costLine,
+    },
+  },
+  recipeList: {
+    answer: 'Every recipe. GET /v1/recipes/{name} tells what one takes.',
+    response: {
+      recipes: [
+        {
+          name: 'postgres',
+          title: 'PostgreSQL',
+          description: 'A PostgreSQL database with a volume and a generated password.',
+          tags: ['database', 'sql'],
+        },
+      ],
+    },
+  },
+  recipeGet: {
+    answer: 'What the recipe takes, tells and makes.',
+    errors: { 404: 'There is no recipe of that name: GET /v1/recipes lists them.' },
+    response: {
+      name: 'postgres',
+      title: 'PostgreSQL',
+      description: 'A PostgreSQL database with a volume and a generated password.',
+      tags: ['database', 'sql'],
+      params: [
+        {
+          name: 'database',
+          type: 'string',
+          options: null,
+          defaultValue: '"app"',
+          required: false,
+          description: 'Name of the database.',
+          format: 'lower-case letters, digits and _',
+        },
+      ],
+      outputs: [{ name: 'DATABASE_URL', description: 'Connection string for the units of the team.' }],
+      units: [
+        {
+          name: 'postgres',
+          image: 'berth.local/postgres:15',
+          size: 'small',
+          ports: [5432],
+          databasePorts: [{ port: 5432, protocol: 'postgres' }],
+          volume: { mount: '/var/lib/postgresql', gb: 2 },
+        },
+      ],
+      frontDoor: null,
+    },
+  },
+}
