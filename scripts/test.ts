@@ -20,7 +20,14 @@ const allTiers = [...usualTiers, 'deep']
 
 /** By full name: messages. A suite, a file or an uncaught error that breaks outside a test has an entry too. */
 type Failures = Map<string, string[]>
-type Outcome = { passed: Set<string>; skipped: number; failures: Failures; failedFiles: Set<string> }
+type Outcome = {
+  passed: Set<string>
+  skipped: number
+  failures: Failures
+  failedFiles: Set<string>
+  /** Files that ran, and in which nothing broke. */
+  cleanFiles: Set<string>
+}
 
 const [tier, ...filters] = process.argv.slice(2)
 if (tier !== undefined && !allTiers.includes(tier)) {
@@ -45,9 +52,10 @@ const isFew = runAgain.reduce((sum, { files }) => sum + files.length, 0) <= FILE
 for (const { tier: name, files, first } of runAgain) {
   const second = isFew && files.length > 0 ? await runTier(name, files, { alone: true }) : null
   for (const [test, messages] of first.failures) {
-    // A suite that breaks outside its tests never passes by name: it may only fail no more.
-    if (second === null || second.failures.has(test)) failures.set(test, messages)
-    else flaky.set(test, messages)
+    // A suite that breaks outside its tests never passes by name: nothing of its file may break any more.
+    const [file = ''] = test.split(' > ')
+    if (second?.passed.has(test) || second?.cleanFiles.has(file)) flaky.set(test, messages)
+    else failures.set(test, messages)
   }
   for (const [test, messages] of second?.failures ?? []) failures.set(test, messages)
   for (const test of second?.passed ?? []) if (!first.passed.has(test)) count.passed += 1
@@ -64,7 +72,13 @@ process.exit(failures.size > 0 || count.passed === 0 ? 1 : 0)
 
 async function runTier(name: string, paths: string[], { alone = false } = {}): Promise<Outcome> {
   const startedAt = performance.now()
-  const outcome: Outcome = { passed: new Set(), skipped: 0, failures: new Map(), failedFiles: new Set() }
+  const outcome: Outcome = {
+    passed: new Set(),
+    skipped: 0,
+    failures: new Map(),
+    failedFiles: new Set(),
+    cleanFiles: new Set(),
+  }
   const onTestRunEnd: Reporter['onTestRunEnd'] = (modules, errors) => {
     for (const module of modules) readModule(module, outcome)
     for (const error of errors) fail(outcome, 'an error that nobody caught', [error])
@@ -99,6 +113,7 @@ function readModule(module: TestModule, outcome: Outcome): void {
     if (suite.errors().length > 0) broken.push([`${file} > ${suite.fullName}`, suite.errors()])
   for (const [name, errors] of broken) fail(outcome, name, errors)
   if (broken.length > 0) outcome.failedFiles.add(file)
+  else if (module.children.allTests('passed').next().done === false) outcome.cleanFiles.add(file)
 }
 
 function nameOf(test: TestCase): string {
