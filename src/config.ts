@@ -86,6 +86,8 @@ export type Config = {
   asideKeptMs: number | null
   /** The id of the instance that may begin on a database which has never met it, though it has machines. */
   acceptDatabase: string | null
+  /** Of the pool: what the units of one team may fill together. */
+  teamDiskPercent: number
   registryMirrors: Record<string, string>
   registryAuthFile: string | null
   /** An HTTP proxy that pulls go through, for hosts without a way out of their own. */
@@ -158,6 +160,7 @@ export function loadConfig(env: Env = process.env): Config {
     reserveGb: wholeNumber(env, 'BERTH_RESERVE_GB', 2),
     asideKeptMs: duration(env, 'BERTH_KEEP_ASIDE', '7d'),
     acceptDatabase: env['BERTH_ACCEPT_DATABASE'] ?? null,
+    teamDiskPercent: percent(env, 'BERTH_TEAM_DISK_PERCENT', 50),
     registryMirrors: mirrors(env['BERTH_REGISTRY_MIRRORS'] ?? ''),
     registryAuthFile: env['BERTH_REGISTRY_AUTH_FILE'] ?? null,
     registryProxy: env['BERTH_REGISTRY_PROXY'] ? address(env, 'BERTH_REGISTRY_PROXY', '') : null,
@@ -345,6 +348,12 @@ function wholeNumber(env: Env, name: string, fallback: number): number {
   const text = env[name] ?? String(fallback)
   if (!/^\d{1,9}$/.test(text)) throw new Error(`${name} must be a whole number, not "${text}"`)
   return Number(text)
+}
+
+function percent(env: Env, name: string, fallback: number): number {
+  const value = wholeNumber(env, name, fallback)
+  if (value >= 1 && value <= 100) return value
+  throw new Error(`${name} must be a whole number from 1 to 100, not "${value}"`)
 }
 
 function sleepWindow(env: Env, name: string, fallback: string): string {

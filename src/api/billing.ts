@@ -3,7 +3,7 @@
 import { pricingSchema } from '../contract/pricing.ts'
 import { quotaSchema } from '../contract/quota.ts'
 import { usageQuerySchema, usageSchema } from '../contract/usage.ts'
-import { getQuota } from '../domain/billing/quota.ts'
+import { getQuota } from '../domain/units/quota.ts'
 import { getUsage } from '../domain/billing/usage.ts'
 import { getPricing } from '../domain/units/pricing.ts'
 import { noBody } from './body.ts'

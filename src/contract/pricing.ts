@@ -13,11 +13,15 @@ export const pricingSchema = strict({
         size: z.enum(sizes),
         vcpu: z.number(),
         memoryMb: z.int(),
+        diskGb: z.int(),
         centsPerHour: cents.describe('While it runs; asleep or stopped it costs nothing.'),
       }),
     )
     .describe('From the smallest to the largest.'),
   volumeCentsPerGbMonth: cents.describe('For 30 days, awake or asleep, until the unit is destroyed.'),
+  planDiskGb: strict({ hobby: z.int(), pro: z.int(), team: z.int() }).describe(
+    'What the disks and volumes of a team’s units may be together, by its plan.',
+  ),
   freeCreditsOnVerifyCents: cents.describe('Once for each address that proves itself.'),
 }).meta({ id: 'Pricing' })
 export type Pricing = z.infer<typeof pricingSchema>

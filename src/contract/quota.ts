@@ -7,6 +7,9 @@ import { sizes } from './policy.ts'
 /** GET /v1/quota. */
 export const quotaSchema = strict({
   units: strict({ live: z.int(), max: z.int() }).describe('Units that run, or are about to.'),
+  disk: strict({ promisedGb: z.int(), maxGb: z.int() }).describe(
+    'Disks and volumes of all units of the team that are there, asleep and stopped ones included.',
+  ),
   spendToday: strict({
     cents,
     capCents: z.int().nullable().describe('Null for a session, which its team alone bounds.'),

@@ -125,7 +125,13 @@ export type LogQuery = {
 export type WrittenFile = { bytes: number; sha256: string; verified: boolean }
 
 /** What the machines of this engine share. */
-export type Capacity = { cpus: number; memoryMb: number; availableMemoryMb: number }
+export type Capacity = {
+  cpus: number
+  memoryMb: number
+  availableMemoryMb: number
+  /** What the machines of one network group may fill of the disks together. */
+  teamDiskGb: number
+}
 
 export type RecoverReport = { adopted: number; removed: number; lost: number }
 

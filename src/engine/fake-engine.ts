@@ -87,7 +87,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
   const configs = new Map<string, Partial<ImageConfig>>()
   const watchers = new Set<(status: MachineStatus) => void>()
   const trafficWatchers = new Set<(ids: string[]) => void>()
-  const capacity: Capacity = { cpus: 2, memoryMb: 65_536, availableMemoryMb: 65_536 }
+  const capacity: Capacity = { cpus: 2, memoryMb: 65_536, availableMemoryMb: 65_536, teamDiskGb: 10_000 }
   const execHandlers: ExecHandler[] = []
   let addressesGiven = 0
   let canKeepMemory = true

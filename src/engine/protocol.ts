@@ -148,7 +148,12 @@ const capabilities = z.object({
   defaultReason: z.string(),
 })
 
-const capacity = z.object({ cpus: z.number(), memoryMb: z.number(), availableMemoryMb: z.number() })
+const capacity = z.object({
+  cpus: z.number(),
+  memoryMb: z.number(),
+  availableMemoryMb: z.number(),
+  teamDiskGb: z.number(),
+})
 
 const image = z.object({
   reference: z.string(),

@@ -1,7 +1,7 @@
 // Which units run on the account of a credential, beside what it may.
 
-import type { Kysely, RawBuilder } from 'kysely'
-import type { Policy } from '../contract/policy.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Policy, Size } from '../contract/policy.ts'
 import { liveStates } from '../contract/states.ts'
 import type { Database } from './db.ts'
 import type { Plan } from './teams.ts'
@@ -31,6 +31,25 @@ export async function findHolding(
     .where('teams.id', '=', teamId)
     .executeTakeFirstOrThrow()
   return { ...row, live: Number(row.live) }
+}
+
+/** Of disks and volumes of all units that have any, or will. One in `error` has lost them, or is about to. */
+export async function sumDiskGb(
+  db: Kysely<Database>,
+  { teamId, sizeDiskGb }: { teamId: string; sizeDiskGb: Record<Size, number> },
+): Promise<number> {
+  const row = await db
+    .selectFrom('units')
+    .select(
+      sql<string>`coalesce(sum((${JSON.stringify(sizeDiskGb)}::jsonb->>size)::int + coalesce((spec->'volume'->>'gb')::int, 0)), 0)`.as(
+        'gb',
+      ),
+    )
+    .where('team_id', '=', teamId)
+    // As the index says it (migrations/0025-disks-there.ts).
+    .where(sql<boolean>`state not in ('error', 'destroyed')`)
+    .executeTakeFirstOrThrow()
+  return Number(row.gb)
 }
 
 export function countLive(db: Pick<Kysely<Database>, 'selectFrom'>, heldBy: string | RawBuilder<string>) {

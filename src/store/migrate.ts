@@ -25,6 +25,7 @@ import { up as recipes } from './migrations/0019-recipes.ts'
 import { up as payments } from './migrations/0020-payments.ts'
 import { up as leaders } from './migrations/0023-leaders.ts'
 import { up as failedCreates } from './migrations/0024-failed-creates.ts'
+import { up as disksThere } from './migrations/0025-disks-there.ts'
 import { up as instances } from './migrations/0027-instances.ts'
 import { up as orderOfEnv } from './migrations/0028-order-of-env.ts'
 
@@ -50,6 +51,7 @@ const migrations: Record<string, Migration> = {
   '0020-payments': { up: payments },
   '0023-leaders': { up: leaders },
   '0024-failed-creates': { up: failedCreates },
+  '0025-disks-there': { up: disksThere },
   '0027-instances': { up: instances },
   '0028-order-of-env': { up: orderOfEnv },
 }

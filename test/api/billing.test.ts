@@ -44,12 +44,13 @@ describe('GET /v1/pricing', () => {
     expect(await read<Pricing>('/v1/pricing')).toEqual({
       currency: 'eur',
       sizes: [
-        { size: 'nano', vcpu: 0.25, memoryMb: 256, centsPerHour: 0.25 },
-        { size: 'small', vcpu: 0.5, memoryMb: 512, centsPerHour: 0.5 },
-        { size: 'medium', vcpu: 1, memoryMb: 2048, centsPerHour: 1.5 },
-        { size: 'large', vcpu: 2, memoryMb: 4096, centsPerHour: 3 },
+        { size: 'nano', vcpu: 0.25, memoryMb: 256, diskGb: 2, centsPerHour: 0.25 },
+        { size: 'small', vcpu: 0.5, memoryMb: 512, diskGb: 5, centsPerHour: 0.5 },
+        { size: 'medium', vcpu: 1, memoryMb: 2048, diskGb: 10, centsPerHour: 1.5 },
+        { size: 'large', vcpu: 2, memoryMb: 4096, diskGb: 20, centsPerHour: 3 },
       ],
       volumeCentsPerGbMonth: 7.2,
+      planDiskGb: { hobby: 600, pro: 3000, team: 30_000 },
       freeCreditsOnVerifyCents: 500,
     })
   })
@@ -131,6 +132,7 @@ describe('GET /v1/quota', () => {
     const quota = await read<Quota>('/v1/quota')
     expect(quota).toMatchObject({
       units: { live: 1, max: 3 },
+      disk: { promisedGb: 5, maxGb: 30_000 },
       spendToday: { capCents: 10, resetsAt: expect.stringMatching(/T00:00:00.000Z$/) },
       allowedSizes: ['nano', 'small'],
       allowedRegistries: ['docker.io'],

@@ -50,6 +50,7 @@ export async function openHostEngine(
     isolation: 'auto',
     poolGb: 16,
     reserveGb: 1,
+    teamDiskPercent: 50,
     registryMirrors: {},
     registryAuthFile: null,
     upstreamProxy: null,

@@ -18,6 +18,7 @@ import { type Bounds, checkConcurrency } from '../policies/check.ts'
 import { lockLiveTeam } from '../teams/lock.ts'
 import { copyBootFiles } from '../units/boot-files.ts'
 import { checkExisting, currentBounds } from '../units/bounds.ts'
+import { checkDisk } from '../units/disk-bounds.ts'
 import { copySecrets } from '../units/env.ts'
 import { newUnitRow } from '../units/new-row.ts'
 
@@ -61,6 +62,8 @@ export async function reserveFork(
     const plan = await decide(db)
     const { bounds, live } = await currentBounds(app, db, caller)
     checkCopies(bounds, plan.copies)
+    const disks = plan.copies.map(({ source: { size, spec } }) => ({ size, volume: spec.volume }))
+    await checkDisk(app, db, { teamId, plan: bounds.plan }, disks)
     const starting = plan.copies.filter(({ source }) => source.state === 'running')
     checkConcurrency(bounds.policy, live, starting.length)
     const sizes = starting.map(({ source }) => source.size)

@@ -5,6 +5,7 @@ import { sizes } from '../../contract/policy.ts'
 import type { Pricing } from '../../contract/pricing.ts'
 import { toCents } from '../../lib/money.ts'
 import { HOURS_OF_A_MONTH, sizeNanoCentsPerHour, volumeNanoCentsPerGbHour } from '../billing/prices.ts'
+import { diskGbOf } from '../teams/limits.ts'
 import { machineSizes } from './machine.ts'
 
 export function getPricing({ freeCreditsCents }: Pick<Config, 'freeCreditsCents'>): Pricing {
@@ -14,9 +15,11 @@ export function getPricing({ freeCreditsCents }: Pick<Config, 'freeCreditsCents'
       size,
       vcpu: machineSizes[size].cpus,
       memoryMb: machineSizes[size].memoryMb,
+      diskGb: machineSizes[size].diskGb,
       centsPerHour: toCents(sizeNanoCentsPerHour[size]),
     })),
     volumeCentsPerGbMonth: toCents(volumeNanoCentsPerGbHour * BigInt(HOURS_OF_A_MONTH)),
+    planDiskGb: { ...diskGbOf },
     freeCreditsOnVerifyCents: freeCreditsCents,
   }
 }

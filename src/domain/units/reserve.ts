@@ -23,6 +23,7 @@ import { lockLiveTeam } from '../teams/lock.ts'
 import { waitForRoom } from './admission.ts'
 import { declaredFiles, keepBootFiles } from './boot-files.ts'
 import { boundsOf, currentBounds, registryOf } from './bounds.ts'
+import { checkDisk, checkVolumes } from './disk-bounds.ts'
 import { declaredEnv, keepSecrets } from './env.ts'
 import { engineAway } from './failures.ts'
 import { freeName } from './names.ts'
@@ -54,7 +55,9 @@ export async function reserveUnits(
   const { teamId } = caller
   const { units: wanted } = plan.make({ name: plan.name, stackName: plan.stack ?? plan.name })
   checkPlanned(app, boundsOf(app, caller), wanted)
+  const specs = wanted.map(({ spec }) => spec)
   const isolation = await defaultClass(app)
+  await checkHostVolumes(app, teamId, specs)
   await waitForRoom(app, teamId)
   return await app.db.transaction().execute(async (db) => {
     await once?.claim(db)
@@ -62,11 +65,12 @@ export async function reserveUnits(
     const { bounds, live } = await currentBounds(app, db, caller)
     checkPlanned(app, bounds, wanted)
     checkConcurrency(bounds.policy, live, wanted.length)
+    await checkDisk(app, db, { teamId, plan: bounds.plan }, specs)
     await checkAffordable(
       app,
       db,
       caller,
-      wanted.map(({ spec }) => spec.size),
+      specs.map(({ size }) => size),
     )
     const first = newId('unit')
     const named = { stack: plan.stack, unitName: plan.name }
@@ -165,6 +169,14 @@ function withUrl(app: App, units: UnitRecord[], outputs: Record<string, string>)
     ])
   }
   return { ...outputs, URL: urlOf(app, published, url) }
+}
+
+async function checkHostVolumes(app: App, teamId: string, wanted: UnitSpec[]): Promise<void> {
+  if (wanted.every(({ volume }) => volume === undefined)) return
+  const { teamDiskGb } = await app.engine.capacity().catch((error: unknown) => {
+    throw engineAway(error)
+  })
+  checkVolumes(app, { teamId }, { wanted, teamDiskGb })
 }
 
 async function defaultClass(app: App): Promise<IsolationClass> {

@@ -8,6 +8,7 @@ import { newMachine, statusOf, type Host } from './host.ts'
 import type { Attachment } from './network/network.ts'
 import { checkReserve } from './pool.ts'
 import { beginMachine, saveRecord } from './record.ts'
+import { prepareShare } from './shares.ts'
 import { removeTraces } from './stop.ts'
 
 export function createMachine(host: Host, spec: MachineSpec): Promise<MachineStatus> {
@@ -45,7 +46,10 @@ async function makeLasting(host: Host, spec: MachineSpec): Promise<Attachment> {
   await beginMachine(host.paths, spec.id)
   const [attached, made] = await Promise.allSettled([
     host.effect('engine.create.network', () => host.network.attach(group)),
-    host.effect('engine.create.disk', () => createDisk(host.paths, spec)),
+    host.effect('engine.create.disk', async () => {
+      await prepareShare(host.paths, spec.networkGroup, host.shareBytes)
+      await createDisk(host.paths, spec)
+    }),
   ])
   if (attached.status === 'fulfilled' && made.status === 'fulfilled') return attached.value
   await removeTraces(host, spec.id)

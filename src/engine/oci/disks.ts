@@ -1,11 +1,13 @@
 // A machine's disk: a subvolume that holds the upper and work layers of its root, limited by a qgroup, and
-// its volume likewise. A disk survives stop, sleep, crash and reboot; only destroy deletes it.
+// its volume likewise; both lie in the share of their team (shares.ts). A disk survives stop, sleep, crash and
+// reboot; only destroy deletes it.
 
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { run, runOrThrow } from '../../lib/process.ts'
 import type { MachineSpec } from '../engine.ts'
 import type { MachinePaths, Paths } from './paths.ts'
+import { copyOptions, shareOptions } from './shares.ts'
 import { nestedSubvolumes } from './subvolumes.ts'
 
 const BTRFS_TIMEOUT_MS = 30_000
@@ -17,8 +19,8 @@ const COMPLETE = 'complete'
 export async function createDisk(paths: Paths, spec: MachineSpec): Promise<void> {
   const machine = paths.machine(spec.id)
   await Promise.all([
-    makeDisk(machine, spec.size.diskGb),
-    spec.volume ? makeSubvolume(machine.volume, spec.volume.gb, 0o755) : undefined,
+    makeDisk(machine, spec),
+    spec.volume ? makeSubvolume(machine.volume, spec, spec.volume.gb, 0o755) : undefined,
   ])
 }
 
@@ -40,8 +42,8 @@ export async function listDisks(paths: Paths): Promise<string[]> {
 export async function snapshotDisk(paths: Paths, source: MachineSpec, copy: string): Promise<void> {
   const [from, to] = [paths.machine(source.id), paths.machine(copy)]
   await Promise.all([
-    snapshot(from.disk, to.disk),
-    source.volume ? snapshot(from.volume, to.volume) : undefined,
+    snapshot(from.disk, to.disk, source),
+    source.volume ? snapshot(from.volume, to.volume, source) : undefined,
   ])
 }
 
@@ -58,23 +60,28 @@ export async function settleCopy(paths: Paths, spec: MachineSpec): Promise<void>
   ])
 }
 
-async function makeDisk(machine: MachinePaths, gb: number): Promise<void> {
+async function makeDisk(machine: MachinePaths, spec: MachineSpec): Promise<void> {
   if (existsSync(`${machine.disk}/${COMPLETE}`)) return
   await deleteSubvolume(machine.disk)
-  await makeSubvolume(machine.disk, gb, 0o700)
+  await makeSubvolume(machine.disk, spec, spec.size.diskGb, 0o700)
   await Promise.all([mkdir(machine.upper, { mode: 0o755 }), mkdir(machine.work, { mode: 0o700 })])
   await writeFile(`${machine.disk}/${COMPLETE}`, '')
 }
 
-async function makeSubvolume(path: string, gb: number, mode: number): Promise<void> {
-  if (!existsSync(path)) await btrfs(['--quiet', 'subvolume', 'create', path])
+async function makeSubvolume(
+  path: string,
+  { networkGroup }: MachineSpec,
+  gb: number,
+  mode: number,
+): Promise<void> {
+  if (!existsSync(path)) await btrfs(['--quiet', 'subvolume', 'create', ...shareOptions(networkGroup), path])
   await limitDisk(path, gb)
   await chmod(path, mode)
 }
 
-async function snapshot(from: string, to: string): Promise<void> {
+async function snapshot(from: string, to: string, { networkGroup }: MachineSpec): Promise<void> {
   await deleteSubvolume(to)
-  await btrfs(['--quiet', 'subvolume', 'snapshot', from, to])
+  await btrfs(['--quiet', 'subvolume', 'snapshot', ...copyOptions(networkGroup), from, to])
 }
 
 /** Of one subvolume, with all that is in it. */

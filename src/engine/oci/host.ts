@@ -52,6 +52,8 @@ export type Host = {
   ioDevice: { major: number; minor: number } | null
   gatewayAddress: string
   reserveGb: number
+  /** What the machines of one team may fill of the pool together. */
+  shareBytes: number
   openFiles: number
   log: Log
   clock: Clock

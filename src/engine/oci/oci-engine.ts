@@ -29,7 +29,7 @@ import { followLogs, readLogs } from './logs.ts'
 import { namesOf } from './network/names.ts'
 import { openNetwork } from './network/network.ts'
 import { createPaths, type Paths } from './paths.ts'
-import { closePool, openPool, poolDevice } from './pool.ts'
+import { closePool, openPool, poolBytes, poolDevice } from './pool.ts'
 import { probeRuntimes } from './probe.ts'
 import { adoptMachines, recoverMachines } from './recover.ts'
 import type { RuntimeOptions } from './runtime.ts'
@@ -52,6 +52,8 @@ export type OciOptions = {
   reserveGb: number
   /** How long what nobody knows is kept. Default: until the operator has it removed. */
   asideKeptMs?: number | null
+  /** Of the pool, in percent: what the machines of one team may fill together. */
+  teamDiskPercent: number
   /** Default: images are neither built anew nor removed. */
   imageUpkeep?: UpkeepSettings
   registryMirrors: Record<string, string>
@@ -114,6 +116,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     ioDevice: await poolDevice(paths),
     gatewayAddress: namesOf(instance).gateway,
     reserveGb: options.reserveGb,
+    shareBytes: Math.floor(((await poolBytes(paths)) * options.teamDiskPercent) / 100),
     openFiles: openFilesLimit(),
     log,
     clock,
@@ -132,7 +135,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
 
   return {
     capabilities: async () => capabilities,
-    capacity: readCapacity,
+    capacity: () => readCapacity(host),
     pull: (reference) => images.pull(reference),
     create: (machine) => createMachine(host, machine),
     start: (ref, run) => startMachine(host, ref, run),

@@ -67,6 +67,19 @@ export async function checkReserve(paths: Paths, reserveGb: number): Promise<voi
   }
 }
 
+/** How large it is. */
+export async function poolBytes(paths: Paths): Promise<number> {
+  const { blocks, bsize } = await statfs(paths.pool)
+  return blocks * bsize
+}
+
+/** Where the kernel says what it counts. Null where it cannot be told. */
+export async function poolState(paths: Paths): Promise<string | null> {
+  const device = basename((await poolDevicePath(paths)) ?? '')
+  const pools = (await readdir(BTRFS_STATE)).map((name) => join(BTRFS_STATE, name))
+  return pools.find((path) => existsSync(join(path, 'devices', device))) ?? null
+}
+
 /** Major and minor number of the pool's block device, for io limits. Null where it cannot be told. */
 export async function poolDevice(paths: Paths): Promise<{ major: number; minor: number } | null> {
   const device = await poolDevicePath(paths)
@@ -109,9 +122,7 @@ async function makePool(paths: Paths, poolGb: number | null): Promise<void> {
  * with it every limit of the pool: it does so from a height of the tree on, and is told one that no tree has.
  */
 async function keepAccounts(paths: Paths): Promise<void> {
-  const device = basename((await poolDevicePath(paths)) ?? '')
-  const pools = (await readdir(BTRFS_STATE)).map((name) => join(BTRFS_STATE, name))
-  const pool = pools.find((path) => existsSync(join(path, 'devices', device)))
+  const pool = await poolState(paths)
   const threshold = join(pool ?? '', 'qgroups/drop_subtree_threshold')
   // Kernels before 6.1 have no such setting, and count always.
   if (pool && existsSync(threshold)) await writeFile(threshold, `${MAX_TREE_HEIGHT}`)

@@ -16,9 +16,10 @@ import { revokeTornForks } from './fork-journal.ts'
 import { releaseAbandoned } from './hold.ts'
 import { forgetMemory, forgetTornMemory } from './memory.ts'
 import { isMonitorAlive } from './monitor.ts'
-import { loadRecords, saveRecord } from './record.ts'
+import { loadRecords, type MachineRecord, saveRecord } from './record.ts'
 import { removeRemains, takeBack, tryAgain } from './remains.ts'
 import { listContainers } from './runtime.ts'
+import { joinShares } from './shares.ts'
 import { destroyMachine } from './stop.ts'
 
 /** At the engine's start, before anything else is asked of it. */
@@ -31,6 +32,7 @@ export async function adoptMachines(host: Host): Promise<void> {
   for (const id of damaged) host.damaged.add(id)
   if (damaged.length > 0)
     host.log.error({ damaged }, 'records of machines cannot be read: their disks are kept')
+  await keepShares(host, records)
   await endAbandonedDumps(host)
   const network = await host.network.recover(
     [...records, ...aside.records].map(({ spec, address, state }) => ({
@@ -72,6 +74,14 @@ export async function recoverMachines(host: Host, wanted: string[]): Promise<Rec
     removed,
     lost: states.filter((state) => state === 'lost').length,
   }
+}
+
+/** Disks are there all the same where it fails: they are bounded each by itself until the next start. */
+async function keepShares(host: Host, records: MachineRecord[]): Promise<void> {
+  const specs = records.map(({ spec }) => spec)
+  await joinShares(host.paths, specs, host.shareBytes).catch((error: unknown) => {
+    host.log.error({ err: error }, 'the shares of teams could not be put in order')
+  })
 }
 
 async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' | 'lost' | 'undone'> {

@@ -6,22 +6,26 @@ import { shortestWindow } from '../../lib/duration.ts'
 import { toCents } from '../../lib/money.ts'
 import { findHolding } from '../../store/holdings.ts'
 import { findSpending } from '../../store/spending.ts'
+import { nextMidnight } from '../billing/limits.ts'
+import { sizeNanoCentsPerHour } from '../billing/prices.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { readRates } from '../credentials/rate-limit.ts'
 import { longestSleep } from '../policies/check.ts'
-import { nextMidnight } from './limits.ts'
-import { sizeNanoCentsPerHour } from './prices.ts'
+import { diskGbOf } from '../teams/limits.ts'
+import { promisedDiskGb } from './disk-bounds.ts'
 
 export async function getQuota(app: App, caller: Caller): Promise<Quota> {
   const { teamId, credentialId, policy, plan } = caller
   const now = app.clock.now()
-  const [spending, { live }, rates] = await Promise.all([
+  const [spending, { live }, promisedGb, rates] = await Promise.all([
     findSpending(app.db, { teamId, credentialId, now, sizePrices: sizeNanoCentsPerHour }),
     findHolding(app.db, { teamId, heldBy: credentialId }),
+    promisedDiskGb(app.db, teamId),
     readRates(app, credentialId),
   ])
   return {
     units: { live, max: policy.maxConcurrentUnits },
+    disk: { promisedGb, maxGb: diskGbOf[plan] },
     spendToday: {
       cents: toCents(spending.spentToday),
       capCents: spending.capCents === null ? null : Number(spending.capCents),

@@ -1,0 +1,54 @@
+// One team fills what it may of the pool, and nobody else notices (decision 0069).
+
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { poolState } from '../../src/engine/oci/pool.ts'
+import { IMAGE, openHostEngine } from './host-engine.ts'
+import { createSuite } from './suite.ts'
+
+let host: Awaited<ReturnType<typeof openHostEngine>>
+const suite = createSuite(
+  async () => ({
+    engine: host.engine(),
+    configuredImage: '',
+    reopen: async () => await host.reopen(),
+    close: async () => await host.close(),
+  }),
+  { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+)
+beforeAll(async () => {
+  host = await openHostEngine({ isolation: 'runc', poolGb: 6, teamDiskPercent: 50 })
+  await suite.open()
+})
+afterAll(async () => await suite.close())
+
+it('a team that fills its share is refused in its own units alone, copies and later engines included', async () => {
+  const greedy = { volume: { mount: '/data', gb: 500 } }
+  const first = await suite.running({}, greedy)
+  const allocate = async (ref: typeof first, name: string, size: string) =>
+    await suite.sh(ref, `fallocate -l ${size} /data/${name} 2>&1; ls /data`)
+
+  expect((await allocate(first, 'whole', '20G')).stdout).toMatch(/quota exceeded/i)
+  expect((await allocate(first, 'much', '2500M')).stdout).not.toMatch(/exceeded/i)
+  expect((await allocate(first, 'more', '1G')).stdout).toMatch(/quota exceeded/i)
+  const second = await suite.running({}, greedy)
+  expect((await allocate(second, 'more', '1G')).stdout).toMatch(/quota exceeded/i)
+
+  const copy = { id: `${first.id}c`, generation: 1 }
+  await host.engine().fork([{ id: copy.id, source: first, networkGroup: 1, run: null }])
+  await suite.reopen()
+  await suite.start(copy)
+  expect((await allocate(copy, 'more', '1G')).stdout).toMatch(/quota exceeded/i)
+  // Else no limit of the pool would hold.
+  const state = (await poolState(host.paths)) ?? ''
+  expect((await readFile(join(state, 'qgroups/inconsistent'), 'utf8')).trim()).toBe('0')
+
+  const other = await suite.running({}, { volume: { mount: '/data', gb: 1 }, networkGroup: 2 })
+  expect((await allocate(other, 'own', '900M')).stdout).toBe('own\n')
+  const written = await host.engine().writeFile(other, '/root/file', Buffer.from('kept'))
+  expect(written).toMatchObject({ bytes: 4, verified: true })
+
+  expect((await suite.sh(first, 'rm /data/much && sync && echo removed')).stdout).toBe('removed\n')
+  for (const ref of [first, second, copy, other]) await host.engine().destroy(ref.id)
+})
