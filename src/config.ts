@@ -86,6 +86,8 @@ export type Config = {
   asideKeptMs: number | null
   /** The id of the instance that may begin on a database which has never met it, though it has machines. */
   acceptDatabase: string | null
+  /** Whether the pool's file has its space of the host at once. */
+  poolSpace: 'allocated' | 'sparse'
   /** Of the pool: what the units of one team may fill together. */
   teamDiskPercent: number
   registryMirrors: Record<string, string>
@@ -160,6 +162,7 @@ export function loadConfig(env: Env = process.env): Config {
     reserveGb: wholeNumber(env, 'BERTH_RESERVE_GB', 2),
     asideKeptMs: duration(env, 'BERTH_KEEP_ASIDE', '7d'),
     acceptDatabase: env['BERTH_ACCEPT_DATABASE'] ?? null,
+    poolSpace: oneOf(env, 'BERTH_POOL_SPACE', ['allocated', 'sparse']),
     teamDiskPercent: percent(env, 'BERTH_TEAM_DISK_PERCENT', 50),
     registryMirrors: mirrors(env['BERTH_REGISTRY_MIRRORS'] ?? ''),
     registryAuthFile: env['BERTH_REGISTRY_AUTH_FILE'] ?? null,

@@ -27,6 +27,7 @@ export const engineRole: Role = async ({ config, instance, runDir, stateDir, log
     poolGb: config.poolGb,
     reserveGb: config.reserveGb,
     asideKeptMs: config.asideKeptMs,
+    poolSpace: config.poolSpace,
     teamDiskPercent: config.teamDiskPercent,
     imageUpkeep: config.images,
     registryMirrors: config.registryMirrors,

@@ -51,6 +51,7 @@ export async function openHostEngine(
     poolGb: 16,
     reserveGb: 1,
     teamDiskPercent: 50,
+    poolSpace: 'sparse',
     registryMirrors: {},
     registryAuthFile: null,
     upstreamProxy: null,

@@ -3,6 +3,7 @@
 
 import type { App } from '../../app.ts'
 import type { Unit } from '../../contract/unit.ts'
+import { isEngineError } from '../../engine/errors.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { doneWithin } from '../../lib/done-within.ts'
 import type { Step } from '../../lib/saga.ts'
@@ -18,9 +19,23 @@ import { showUnit } from './show.ts'
 import { transition } from './transition.ts'
 import { walk, type Walk, type Way } from './way.ts'
 
+const LONGEST_END_MS = 90 * SECOND
+const END_PAUSE_MS = SECOND / 4
+
 const machineStep: Step<Walk> = {
   name: 'machine',
-  run: async ({ app, unit }) => await app.engine.destroy(unit.id),
+  run: async ({ app, unit }) => {
+    // A process that writes much ends once it has: that is slow, and no failure.
+    const deadlineMs = app.clock.monotonicMs() + LONGEST_END_MS
+    for (;;) {
+      try {
+        return await app.engine.destroy(unit.id)
+      } catch (error) {
+        if (!isEngineError(error, 'timeout') || app.clock.monotonicMs() >= deadlineMs) throw error
+      }
+      await app.clock.sleep(END_PAUSE_MS)
+    }
+  },
 }
 
 /** A `destroying` unit to `destroyed`. A destroy that fails is tried again by whoever resumes it. */

@@ -275,6 +275,13 @@ describe('destroy', () => {
     await destroying
   })
 
+  it('goes on where a process is slow to end, and answers once the unit is gone', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    domain.engine.fail('destroy', 'timeout', { times: 3 })
+    expect((await destroyUnit(domain.app, caller, unit.id)).state).toBe('destroyed')
+    expect(machineOf(unit.id)).toBeUndefined()
+  })
+
   it('works while a stop hangs', async () => {
     const unit = await makeUnit(domain.app, caller)
     const release = domain.engine.hang('stop')

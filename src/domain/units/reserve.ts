@@ -173,10 +173,9 @@ function withUrl(app: App, units: UnitRecord[], outputs: Record<string, string>)
 
 async function checkHostVolumes(app: App, teamId: string, wanted: UnitSpec[]): Promise<void> {
   if (wanted.every(({ volume }) => volume === undefined)) return
-  const { teamDiskGb } = await app.engine.capacity().catch((error: unknown) => {
-    throw engineAway(error)
-  })
-  checkVolumes(app, { teamId }, { wanted, teamDiskGb })
+  // Where it cannot be told, the engine says so itself once it makes the machine.
+  const capacity = await app.engine.capacity().catch(() => null)
+  if (capacity) checkVolumes(app, { teamId }, { wanted, teamDiskGb: capacity.teamDiskGb })
 }
 
 async function defaultClass(app: App): Promise<IsolationClass> {

@@ -29,7 +29,8 @@ import { followLogs, readLogs } from './logs.ts'
 import { namesOf } from './network/names.ts'
 import { openNetwork } from './network/network.ts'
 import { createPaths, type Paths } from './paths.ts'
-import { closePool, openPool, poolBytes, poolDevice } from './pool.ts'
+import { type PoolSpace, watchPool } from './pool-watch.ts'
+import { closePool, openPool, poolBytes, poolDevice, refuseUnwritable } from './pool.ts'
 import { probeRuntimes } from './probe.ts'
 import { adoptMachines, recoverMachines } from './recover.ts'
 import type { RuntimeOptions } from './runtime.ts'
@@ -49,6 +50,8 @@ export type OciOptions = {
   isolation: 'auto' | IsolationClass
   /** Size of the disk pool when it is made; null takes most of what is free. */
   poolGb: number | null
+  /** Whether the pool's file has its whole space of the host at once, or takes it as machines write. */
+  poolSpace: PoolSpace
   reserveGb: number
   /** How long what nobody knows is kept. Default: until the operator has it removed. */
   asideKeptMs?: number | null
@@ -132,10 +135,14 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   const logTurns = createKeyedLock()
   const watcher = watchRuns(host)
   const removing = startRemovingAside(host, options.asideKeptMs ?? null)
+  const pool = watchPool(host, options.poolSpace)
 
   return {
     capabilities: async () => capabilities,
-    capacity: () => readCapacity(host),
+    capacity: async () => {
+      await refuseUnwritable(paths)
+      return await readCapacity(host)
+    },
     pull: (reference) => images.pull(reference),
     create: (machine) => createMachine(host, machine),
     start: (ref, run) => startMachine(host, ref, run),
@@ -164,6 +171,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     recover: (wanted) => recoverMachines(host, wanted),
     close: async () => {
       await removing.stop()
+      await pool.close()
       await closeHost(host, watcher)
     },
   }

@@ -1,4 +1,4 @@
-// The disk pool: one btrfs file system of our own in a sparse file, so that every machine's disk is a
+// The disk pool: one btrfs file system of our own in a file (its space: pool-watch.ts), so that every machine's disk is a
 // subvolume with a limit, and a fork a snapshot (design 3). Images lie outside it: two subvolumes of one
 // btrfs reuse inode numbers, and an overlay with both layers there would take different files for one.
 
@@ -60,11 +60,25 @@ export async function closePool(paths: Paths): Promise<void> {
  * and running machines must not be the ones to find out.
  */
 export async function checkReserve(paths: Paths, reserveGb: number): Promise<void> {
+  await refuseUnwritable(paths)
   const [host, pool] = await Promise.all([statfs(paths.machines), statfs(paths.pool)])
   const freeGb = Math.min((host.bavail * host.bsize) / GB, (pool.bavail * pool.bsize) / GB)
   if (freeGb < reserveGb) {
     throw new EngineError('host_full', `The host's disk is nearly full: less than ${reserveGb} GB are free.`)
   }
+}
+
+/** The kernel makes a file system read-only that it could not write; and while it is mounted anew there is none. */
+export async function isWritable(paths: Paths): Promise<boolean> {
+  const row = await poolMount(paths)
+  if (row === null) return false
+  const options = [row.split(' ')[5] ?? '', row.split(' - ')[1]?.split(' ')[2] ?? '']
+  return !options.some((each) => each.split(',').includes('ro'))
+}
+
+export async function refuseUnwritable(paths: Paths): Promise<void> {
+  if (await isWritable(paths)) return
+  throw new EngineError('host_full', 'The disks of this host cannot be written at the moment.')
 }
 
 /** How large it is. */
@@ -103,7 +117,7 @@ async function refuseLost(paths: Paths): Promise<void> {
 async function makePool(paths: Paths, poolGb: number | null): Promise<void> {
   const host = await statfs(paths.pool)
   const freeGb = (host.bavail * host.bsize) / GB
-  const sizeGb = poolGb ?? Math.floor(freeGb * 0.8)
+  const sizeGb = poolGb ?? Math.floor(freeGb * 0.5)
   if (sizeGb < MIN_POOL_GB) {
     throw new EngineError(
       'host_full',
@@ -137,7 +151,10 @@ async function detachStaleDevices(paths: Paths): Promise<void> {
 
 /** `/dev/loopN` while the pool is mounted, else null. */
 async function poolDevicePath(paths: Paths): Promise<string | null> {
+  return (await poolMount(paths))?.split(' - ')[1]?.split(' ')[1] ?? null
+}
+
+async function poolMount(paths: Paths): Promise<string | null> {
   const table = await readFile('/proc/self/mountinfo', 'utf8')
-  const row = table.split('\n').find((line) => line.split(' ')[4] === paths.pool)
-  return row?.split(' - ')[1]?.split(' ')[1] ?? null
+  return table.split('\n').find((line) => line.split(' ')[4] === paths.pool) ?? null
 }

@@ -1,0 +1,53 @@
+// What the pool does where the host's disk is full, or was (reliability F17, decision 0070).
+
+import { open, stat } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runOrThrow } from '../../src/lib/process.ts'
+import { IMAGE, openHostEngine } from './host-engine.ts'
+import { createSuite, eventually } from './suite.ts'
+
+let host: Awaited<ReturnType<typeof openHostEngine>>
+const suite = createSuite(
+  async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
+  { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+)
+beforeAll(async () => {
+  host = await openHostEngine({ isolation: 'runc', poolGb: 4, poolSpace: 'allocated' })
+  await suite.open()
+})
+afterAll(async () => await suite.close())
+
+const tool = async (command: string, ...args: string[]) =>
+  await runOrThrow(command, args, { timeoutMs: 60_000 })
+
+it('has its whole space of the host beforehand, and again once freed blocks were given back', async () => {
+  const missing = async () => {
+    const { size, blocks } = await stat(host.paths.poolFile)
+    return size - blocks * 512
+  }
+  const whole = 64 * 1024 ** 2
+  await eventually(async () => (await missing()) < whole || null, 60_000)
+  await tool('fstrim', host.paths.pool)
+  await eventually(async () => (await missing()) < whole || null, 60_000)
+})
+
+it('once read-only it is told, refuses, and can be written again by itself when that is possible', async () => {
+  const ref = await suite.running()
+  const isUsed = await open(host.paths.pool)
+  await tool('mount', '-o', 'remount,ro', host.paths.pool)
+  await expect(host.engine().capacity()).rejects.toMatchObject({ kind: 'host_full' })
+  await expect(suite.running()).rejects.toMatchObject({ kind: 'host_full' })
+  await isUsed.close()
+  await eventually(
+    () =>
+      host
+        .engine()
+        .capacity()
+        .catch(() => null),
+    60_000,
+  )
+
+  const next = await suite.start({ id: ref.id, generation: 2 })
+  expect((await suite.sh(next, 'echo kept > /root/file; cat /root/file')).stdout).toBe('kept\n')
+  await host.engine().destroy(ref.id)
+})
