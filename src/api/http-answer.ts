@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import { AppError } from '../contract/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { errorEnvelope } from './errors.ts'
+import { jsonText } from './json-text.ts'
 
 type Headers = Record<string, string | string[]>
 
@@ -14,7 +15,7 @@ export function sendJson(
   body: unknown,
   headers: Headers = {},
 ): void {
-  send(response, status, JSON.stringify(body), {
+  send(response, status, jsonText(body), {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
     ...headers,

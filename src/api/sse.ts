@@ -7,6 +7,7 @@ import type { ServerResponse } from 'node:http'
 import type { AppError } from '../contract/errors.ts'
 import { type Clock, SECOND } from '../lib/clock.ts'
 import { callerGone, errorEnvelope, toAppError } from './errors.ts'
+import { jsonText } from './json-text.ts'
 
 export type StreamEvent = { event: string; data: unknown; id?: string }
 
@@ -103,5 +104,5 @@ export function openStream(response: ServerResponse): ServerResponse {
 /** JSON has no bare line breaks, so the data of an event is always one line. */
 function frame({ event, data, id }: StreamEvent): string {
   const idLine = id === undefined ? '' : `id: ${id.replace(/[\r\n\0]/g, '')}\n`
-  return `event: ${event}\n${idLine}data: ${JSON.stringify(data)}\n\n`
+  return `event: ${event}\n${idLine}data: ${jsonText(data)}\n\n`
 }

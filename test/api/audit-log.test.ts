@@ -76,6 +76,8 @@ describe('the audit log', () => {
       target: unit.id,
       durationMs: expect.any(Number),
     })
+    // To the microsecond, and no noise behind it.
+    expect(String(ran?.durationMs)).toMatch(/^\d+(\.\d{1,3})?$/)
     expect(JSON.stringify(events)).not.toContain('hidden')
   })
 

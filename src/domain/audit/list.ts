@@ -36,7 +36,7 @@ function showEvent(record: AuditRecord): AuditEvent {
     input: record.input,
     status: record.status,
     errorCode: record.error_code,
-    durationMs: record.duration_ms,
+    durationMs: record.duration_ms === null ? null : roundMs(record.duration_ms),
     costDeltaCents: toCents(record.cost_delta_nanocents),
     via: record.via,
     agentName: record.agent_name,
@@ -44,4 +44,9 @@ function showEvent(record: AuditRecord): AuditEvent {
     userAgent: record.user_agent,
     requestId: record.request_id,
   }
+}
+
+/** To the microsecond: what a clock says beyond that is noise. */
+function roundMs(ms: number): number {
+  return Math.round(ms * 1000) / 1000
 }
