@@ -111,14 +111,23 @@ describe('a fork that fails', () => {
 })
 
 describe('on the way', () => {
-  it('copies are creating, and say config, for whoever does not wait', async () => {
+  it('copies are creating, and have their disks, for a caller who does not wait until they run', async () => {
     const source = await as.create('web')
-    const release = service.engine.hang('fork')
+    const release = service.engine.hang('start')
     const { status, body } = await as.fork(source.id, { name: 'copy', wait: false })
     expect(status).toBe(201)
-    expect(body).toMatchObject({ copied: { copy: 'config' }, units: [{ state: 'creating' }] })
+    expect(body).toMatchObject({ copied: { copy: 'disk' }, units: [{ state: 'creating' }] })
     const late = await as.fork(source.id, { name: 'late', waitTimeoutMs: 0 })
-    expect(late.body.units).toMatchObject([{ name: 'late' }])
+    expect(late.body).toMatchObject({ copied: { late: 'disk' }, units: [{ name: 'late' }] })
+    release()
+    await expect.poll(async () => (await as.get(only(body).id)).state).toBe('running')
+  })
+
+  it('copies say config while their disks take long', async () => {
+    const source = await as.create('web')
+    const release = service.engine.hang('fork')
+    const { body } = await as.fork(source.id, { name: 'slow', wait: false })
+    expect(body).toMatchObject({ copied: { slow: 'config' }, units: [{ state: 'creating' }] })
     release()
     await expect.poll(async () => (await as.get(only(body).id)).state).toBe('running')
   })

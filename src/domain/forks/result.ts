@@ -12,11 +12,17 @@ import { costLine } from '../billing/cost-line.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { showUnit } from '../units/show.ts'
 import { keptOfForkSchema } from './reserve.ts'
-import { walkFork } from './way.ts'
+import { areCopied, walkFork } from './way.ts'
 
 type Wait = { wait: boolean; waitTimeoutMs: number }
 
-/** Once the copies are where they belong, or still `creating` after `waitTimeoutMs` or without `wait`. */
+/** How long a caller waits for the copies themselves who does not wait for them to run: most take a tenth of a second. */
+const COPIED_WITHIN_MS = 5 * SECOND
+
+/**
+ * Once the copies are where they belong, or still `creating` after `waitTimeoutMs` or without `wait`. Their disks are
+ * waited for in any case, so that `copied` says what they have.
+ */
 export async function answerFork(
   app: App,
   caller: Caller,
@@ -26,6 +32,7 @@ export async function answerFork(
   const made = walkFork(app, fork)
   if (wait) await doneWithin(app.clock, waitTimeoutMs, made)
   else made.catch(() => {})
+  await untilCopied(app, caller, fork.id)
   return await resultOf(app, caller, fork.id)
 }
 
@@ -51,6 +58,17 @@ export async function resumeFork(
 }
 
 const POLL_EVERY_MS = SECOND / 4
+const LOOK_FOR_COPIES_EVERY_MS = SECOND / 20
+
+async function untilCopied(app: App, { teamId }: Caller, id: string): Promise<void> {
+  const deadlineMs = app.clock.monotonicMs() + COPIED_WITHIN_MS
+  for (;;) {
+    const fork = await findFork(app.db, { teamId, id })
+    if (!fork || fork.endedAt !== null || areCopied(fork)) return
+    if (app.clock.monotonicMs() >= deadlineMs) return
+    await app.clock.sleep(LOOK_FOR_COPIES_EVERY_MS)
+  }
+}
 
 async function resultOf(app: App, { teamId }: Caller, id: string): Promise<ForkResult> {
   const fork = await findFork(app.db, { teamId, id })

@@ -77,6 +77,11 @@ const readyForkStep: Step<ForkWalk> = {
 
 export const forkSaga: Saga<ForkWalk> = { name: 'fork', steps: [copyStep, startForkStep, readyForkStep] }
 
+/** Whether the copies have their disks. */
+export function areCopied({ progress }: ForkRecord): boolean {
+  return progress?.done.includes(copyStep.name) ?? false
+}
+
 /** Beyond the longest that copies may take to be ready. */
 const LONGEST_MS = 10 * MINUTE + limits.healthcheckTimeoutMs.max
 
