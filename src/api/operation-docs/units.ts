@@ -24,7 +24,7 @@ export const unitDocs: Record<string, OperationDoc> = {
       402: noCredits,
       404: 'There is no recipe of that name: GET /v1/recipes lists them.',
       409: 'The name is taken in its stack. Send another, or destroy the unit that has it.',
-      502: 'The image could not be had, or the unit did not become ready; the message says what was tried and the last lines of its log. A unit that failed stays in state `error` for an hour, so that its log can be read.',
+      502: 'The image could not be had, or the unit did not become ready; the message says what was tried and the last lines of its log. A unit that failed stays in state `error` for an hour, where its field `error` can be read again.',
     },
     request: {
       spec: {

@@ -231,12 +231,15 @@ describe('a healthcheck', () => {
 
   it('that does not pass in its time ends the create in error', async () => {
     const caller = await domain.makeCaller()
-    domain.engine.onExec(({ argv }) => (argv[0] === 'never-up' ? { exitCode: 1 } : null))
-    await expect(
-      makeUnit(domain.app, caller, { healthcheck: { cmd: ['never-up'], intervalMs: 500, timeoutMs: 1000 } }),
-    ).rejects.toMatchObject({
+    const said = 'no database\n\u202e'
+    domain.engine.onExec(({ argv }) => (argv[0] === 'never-up' ? { exitCode: 1, stderr: said } : null))
+    const healthcheck = { cmd: ['never-up'], intervalMs: 500, timeoutMs: 1000 }
+    const cmd = ['sh', '-c', 'echo FATAL: cannot reach it; sleep infinity']
+    await expect(makeUnit(domain.app, caller, { cmd, healthcheck })).rejects.toMatchObject({
       status: 502,
-      message: expect.stringContaining('healthcheck did not pass within 1000 ms'),
+      message: expect.stringMatching(
+        /healthcheck did not pass within 1000 ms\. It ran \d+ times, and the last time ended with exit code 1: "no database"\. The unit printed, at last: "FATAL: cannot reach it"\.$/,
+      ),
     })
   })
 })

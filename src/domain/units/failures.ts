@@ -4,6 +4,7 @@
 import { AppError, invalidState, providerError, unavailable } from '../../contract/errors.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
+import { NotReady } from './readiness.ts'
 
 /** The sentence for a machine that could not be made or started. */
 export function failureText(error: unknown, unit: UnitRecord): string {
@@ -20,7 +21,9 @@ export function failureText(error: unknown, unit: UnitRecord): string {
     case 'image_invalid':
       return `Image "${unit.image}": ${publicMessage}`
     case 'start_failed':
-      return `The unit could not be started. ${publicMessage}`
+      return [`The unit could not be started. ${publicMessage}`, error instanceof NotReady ? error.said : '']
+        .join(' ')
+        .trim()
     case 'host_full':
     case 'timeout':
     case 'engine_away':
@@ -50,8 +53,8 @@ export function engineAway(error: unknown): unknown {
 }
 
 export function notPossibleNow(unit: UnitRecord, what: string): AppError {
-  const way = unit.state === 'stopped' ? ` ${wayBack(unit)}` : ''
-  return notPossible(unit, `The unit is ${unit.state}, so ${what}.${way}`)
+  const next = nextStep(unit)
+  return notPossible(unit, [`The unit is ${unit.state}, so ${what}.`, next].filter(Boolean).join(' '))
 }
 
 /** Spec 3: `{ lastExit }` once stopped, else what its machine does and what the host said. */
@@ -59,6 +62,15 @@ export function notPossible(unit: UnitRecord, message: string, more: object = {}
   const { state, lastExit, error } = unit
   const machine = state === 'stopped' ? { lastExit } : { machineState: state, lastExit, providerSaid: error }
   return invalidState(message, { ...machine, ...more })
+}
+
+/** What the caller can do about it; null where there is only waiting. */
+function nextStep(unit: UnitRecord): string | null {
+  const { id, state, error } = unit
+  if (state === 'stopped') return wayBack(unit)
+  if (state === 'creating') return `It is still being made: wait until GET /v1/units/${id} says "running".`
+  if (state !== 'error') return null
+  return `${error ?? 'It could not be made.'} It cannot be used again: destroy it, and create another.`
 }
 
 /** What it takes to have it running again (spec 3). */

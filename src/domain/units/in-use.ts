@@ -20,6 +20,8 @@ import { whileInUse } from './use.ts'
 const ATTEMPTS = 5
 /** As long as a start may wait for its turn, and then some. */
 const WAIT_MS = 45 * SECOND
+/** For a unit that is being made: whoever made it is told when it is ready, and nobody need hold a call open for that. */
+const CREATING_MS = 10 * SECOND
 const RETRY_AFTER_S = 5
 
 /**
@@ -36,7 +38,7 @@ export async function useUnit<T>(
   const deadlineMs = app.clock.monotonicMs() + WAIT_MS
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const unit = await getSettledUnit(app, caller, id, leftMs())
+    const unit = await getSettledUnit(app, caller, id, leftMs(), CREATING_MS)
     if (unit.state === 'sleeping') {
       if (!(await doneWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) break
     } else if (unit.state !== 'running') {

@@ -15,17 +15,22 @@ import { findWalk } from './way.ts'
 const WAIT_MS = 30 * SECOND
 const POLL_MS = { first: 10, most: 250 }
 
-/** The unit once nothing is under way with it, or as it is when waiting has taken too long. */
+/**
+ * The unit once nothing is under way with it, or as it is when waiting has taken too long. `creatingMs` bounds the wait
+ * for one that is being made, which may take as long as its image.
+ */
 export async function getSettledUnit(
   app: App,
   caller: Caller,
   id: string,
   waitMs = WAIT_MS,
+  creatingMs = waitMs,
 ): Promise<UnitRecord> {
-  const deadlineMs = app.clock.monotonicMs() + waitMs
+  const startedMs = app.clock.monotonicMs()
   for (;;) {
     const unit = await look(app, caller, id)
-    const leftMs = deadlineMs - app.clock.monotonicMs()
+    const mostMs = unit.state === 'creating' ? Math.min(creatingMs, waitMs) : waitMs
+    const leftMs = startedMs + mostMs - app.clock.monotonicMs()
     if (!isPassing(unit.state) || leftMs <= 0) return unit
     await withOthers(app, unit, () => doneWithin(app.clock, leftMs, untilMoved(app, unit)))
   }

@@ -101,6 +101,31 @@ it('a call waits three quarters of a minute for a unit that takes long to wake, 
   expect((await run(unit)).exitCode).toBe(0)
 })
 
+it('a call waits ten seconds for a unit that is being made, and is told what to wait for', async () => {
+  const release = domain.engine.hang('pull')
+  const unit = await makeUnit(domain.app, caller, {}, { wait: false })
+  const refused = expect(run(unit)).rejects.toMatchObject({
+    status: 409,
+    message: expect.stringContaining(`still being made: wait until GET /v1/units/${unit.id} says "running"`),
+  })
+  await expect.poll(() => domain.app.waiting.get(unit.id), { timeout: 4000 }).toBe(1)
+  domain.clock.advance(10_001)
+  await refused
+  release()
+  await eventually(domain.app, caller, unit.id, 'running')
+  expect((await run(unit)).exitCode).toBe(0)
+})
+
+it('a call to a unit that could not be made hears why', async () => {
+  domain.engine.fail('pull', 'image_not_found')
+  const broken = await makeUnit(domain.app, caller, { image: 'nothing:1' }, { wait: false })
+  await eventually(domain.app, caller, broken.id, 'error')
+  await expect(run(broken)).rejects.toMatchObject({
+    status: 409,
+    message: expect.stringMatching(/^The unit is error, so .* Image "nothing:1"/),
+  })
+})
+
 it('calls that wait for what another process does to their unit ask for it as one', async () => {
   const unit = await makeUnit(domain.app, caller)
   await asleep(unit)
