@@ -66,17 +66,16 @@ describe('with DATABASE_URL', () => {
 })
 
 it('a copy of the data directory is refused beside the original, and changes nothing of its', async () => {
-  const copy = await makeDataDir()
-  await cp(join(data.path, 'instance.json'), join(copy.path, 'instance.json'))
-  await cp(join(data.path, 'machines'), join(copy.path, 'machines'), { recursive: true })
+  const copy = await mkdtemp('/var/tmp/berth-copy-')
+  await cp(join(data.path, 'instance.json'), join(copy, 'instance.json'))
+  await cp(join(data.path, 'machines'), join(copy, 'machines'), { recursive: true })
   const { id } = await berth.instance()
   const before = await readdir(`/run/berth/${id}`)
-  const copied = new Berth(copy.path, { DATABASE_URL: url })
+  const copied = new Berth(copy, { DATABASE_URL: url })
   expect(await copied.exitCode()).toBe(1)
   expect(copied.output).toContain(`The instance ${id} is that of ${data.path}`)
   expect(copied.output).toContain(`process ${await berth.supervisorPid()}`)
-  // Nothing of it is the copy's to remove either.
-  await rm(copy.path, { recursive: true })
+  await rm(copy, { recursive: true })
   expect(await readdir(`/run/berth/${id}`)).toEqual(before)
   const [unit] = await listUnits(berth)
   if (unit) expect((await exec(berth, unit, ['echo', 'hello'])).stdout).toBe('hello\n')
