@@ -84,7 +84,8 @@ export const accountDocs: Record<string, OperationDoc> = {
     answer: 'What each size costs in an hour, and a volume in a month. Amounts are euro cents.',
     response: {
       currency: 'eur',
-      sizes: [{ size: 'small', vcpu: 1, memoryMb: 1024, centsPerHour: 1 }],
+      sizes: [{ size: 'small', vcpu: 0.5, memoryMb: 512, diskGb: 5, centsPerHour: 1 }],
+      planDiskGb: { hobby: 600, pro: 3000, team: 30_000 },
       volumeCentsPerGbMonth: 10,
       freeCreditsOnVerifyCents: 500,
     },
@@ -94,6 +95,7 @@ export const accountDocs: Record<string, OperationDoc> = {
     response: {
       units: { live: 1, max: 5 },
       spendToday: { cents: 12.5, capCents: 1000, resetsAt: '2026-05-05T00:00:00.000Z' },
+      disk: { promisedGb: 12, maxGb: 600 },
       creditBalanceCents: 2487.5,
       allowedSizes: ['nano', 'small', 'medium'],
       allowedRegistries: ['docker.io', 'ghcr.io', 'quay.io'],
