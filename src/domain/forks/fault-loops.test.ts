@@ -71,9 +71,10 @@ const met = async (place: string) =>
 const act = async (app = domain.app) =>
   await forkStack(app, caller, 'shop', stackForkSchema.parse({ into: 'trial' }))
 
+/** Also of a stack that is gone, and of which no list can be asked for any more. */
 async function unitsOf(stack: string): Promise<Unit[]> {
-  const { units } = await listUnits(domain.app, caller, { all: true, limit: 100, stack })
-  return units.toReversed()
+  const { units } = await listUnits(domain.app, caller, { all: true, limit: 100 })
+  return units.toReversed().filter(({ internalHost }) => internalHost.endsWith(`.${stack}.internal`))
 }
 const statesOf = (units: Unit[]) => Object.fromEntries(units.map(({ name, state }) => [name, state]))
 
