@@ -84,6 +84,8 @@ export function judgeRuns({ state, runs }: Seen): string[] {
 
 /** As long as a call waits for a unit that is on its way, at the least. */
 export const WAIT_MS = 30 * SECOND
+/** As long as a call waits for a unit that is still being made, at the least. */
+export const CREATING_WAIT_MS = 10 * SECOND
 /** Refusals that say what is wrong with the call or the moment, and nothing of a failure. */
 const refusals = ['invalid_state', 'quota_exceeded', 'conflict', 'not_found']
 

@@ -33,7 +33,7 @@ function see(change: Partial<Seen>): void {
   reference.seen([unit])
 }
 
-function seeRunning(): void {
+function seeCreating(): void {
   unit = {
     id: 'unit',
     state: 'creating',
@@ -52,6 +52,10 @@ function seeRunning(): void {
     charged: 0n,
   }
   reference.seen([unit])
+}
+
+function seeRunning(): void {
+  seeCreating()
   see({ state: 'running', runs: [{ from: new Date(nowMs + SECOND), to: null }] })
 }
 
@@ -116,6 +120,19 @@ describe('an honest history', () => {
     see({})
     see({ state: 'destroying', runs: endedAt(began) })
     expect(reference.faults).toEqual([])
+  })
+})
+
+describe('a command for a unit that is being made', () => {
+  it.each([
+    { seconds: 9, faults: 1 },
+    { seconds: 10, faults: 0 },
+  ])('may be refused after 10 seconds, and $seconds have passed', ({ seconds, faults }) => {
+    seeCreating()
+    const write = call('write')
+    nowMs += seconds * SECOND
+    reference.answered(write, { ok: false, error: invalidState('It is still being made.', {}) })
+    expect(reference.faults).toHaveLength(faults)
   })
 })
 

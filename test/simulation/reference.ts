@@ -6,6 +6,7 @@ import { MINUTE } from '../../src/lib/clock.ts'
 import { sleepWindowMs } from '../../src/lib/duration.ts'
 import { type Call, type Outcome, paths } from './calls.ts'
 import {
+  CREATING_WAIT_MS,
   judgeBeginning,
   judgeChange,
   judgeFailure,
@@ -154,7 +155,8 @@ export function createReference(around: Surroundings): Reference {
       condemn(id, fileOf(unit, call.path).judge(call.readFrom, null))
     }
     const forbidding = forbids[call.what]
-    if (code !== 'invalid_state' || !forbidding || around.elapsedMs() - call.beganMs >= WAIT_MS) return
+    const waitMs = meanwhile.at(-1) === 'creating' ? CREATING_WAIT_MS : WAIT_MS
+    if (code !== 'invalid_state' || !forbidding || around.elapsedMs() - call.beganMs >= waitMs) return
     const isTrue = meanwhile.some((state) => forbidding.includes(state))
     if (!isTrue) condemn(id, [`was ${meanwhile.join(', ')}, and call ${call.number} was refused`])
   }
