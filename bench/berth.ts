@@ -19,7 +19,7 @@ export function measureBerth(call: Call, rounds: number): Promise<Figures> {
 /** A call of the API; throws unless it succeeded. */
 export type Call = (method: string, path: string, body?: unknown) => Promise<unknown>
 
-export function clientOf({ baseUrl, apiKey }: Berth): Call {
+export function clientOf({ baseUrl, apiKey }: Pick<Berth, 'baseUrl' | 'apiKey'>): Call {
   return async (method, path, body) => {
     const answer = await fetch(baseUrl + path, {
       method,

@@ -155,7 +155,7 @@ export async function measureFirstByte(berth: Berth, call: Call, rounds: number)
 }
 
 /** A public unit whose server answers. */
-async function publish(
+export async function publish(
   call: Call,
   spec: { image: string; cmd: string[]; ports: number[] },
 ): Promise<{ id: string; url: string }> {

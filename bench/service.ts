@@ -9,6 +9,7 @@ import { freePort } from '../src/lib/free-port.ts'
 
 export type Berth = {
   pid: number
+  dataDir: string
   baseUrl: string
   apiKey: string
   caFile: string
@@ -65,6 +66,7 @@ export async function startBerth(isolation: string, settings: Record<string, str
     const credentials = await waitForCredentials(dataDir, ended)
     return {
       pid: child.pid ?? 0,
+      dataDir,
       ...credentials,
       gatewayHttp: `127.0.0.1:${http}`,
       gatewayTls: `127.0.0.1:${tls}`,
