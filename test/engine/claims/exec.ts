@@ -143,17 +143,21 @@ export function execClaims(suite: Suite): void {
   const manyCalls = Number(process.env['BERTH_TEST_EXECS'] ?? (suite.options.small ? 20 : 120))
   const manyCallsMs = Math.max(600_000, manyCalls * 1000)
 
-  test('what a command says on stderr is there in each of many calls, however short it is', async () => {
-    let left = manyCalls
-    const script = 'echo out; echo err >&2; exit 7'
-    const callers = Array.from({ length: 6 }, async () => {
-      while (left-- > 0) {
-        const { exitCode, stdout, stderr } = await suite.sh(machine(), script)
-        expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 7, stdout: 'out\n', stderr: 'err\n' })
-      }
-    })
-    await Promise.all(callers)
-  }, manyCallsMs)
+  test(
+    'what a command says on stderr is there in each of many calls, however short it is',
+    async () => {
+      let left = manyCalls
+      const script = 'echo out; echo err >&2; exit 7'
+      const callers = Array.from({ length: 6 }, async () => {
+        while (left-- > 0) {
+          const { exitCode, stdout, stderr } = await suite.sh(machine(), script)
+          expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 7, stdout: 'out\n', stderr: 'err\n' })
+        }
+      })
+      await Promise.all(callers)
+    },
+    manyCallsMs,
+  )
 
   test('a command that its machine is stopped or destroyed under is told as such, and its output is kept', async () => {
     for (const end of ['stop', 'destroy'] as const) {
