@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { criuPrograms } from '../src/engine/oci/criu.ts'
+import { criuPrograms } from '../src/engine/oci/checkpoint/criu.ts'
 import { run, runOrThrow } from '../src/lib/process.ts'
 import { type Figures, measure, timed } from './figures.ts'
 

@@ -4,20 +4,20 @@ import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
 import type { Engine } from './engine/engine.ts'
-import { batched } from './lib/batch.ts'
+import { batched } from './lib/concurrency/batch.ts'
 import { type Clock, SECOND } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
 import type { Failpoints } from './lib/failpoints.ts'
 import type { Log } from './lib/log.ts'
-import type { DeliverMail } from './lib/mail-transport.ts'
-import type { PaymentProvider } from './lib/stripe.ts'
+import type { DeliverMail } from './integrations/mail-transport.ts'
+import type { PaymentProvider } from './integrations/stripe.ts'
 import type { Observer } from './lib/observer.ts'
-import { createFreshFlight, type FreshFlight } from './lib/fresh-flight.ts'
-import { createKeyedLock, type KeyedLock } from './lib/keyed-lock.ts'
-import { recent } from './lib/recent.ts'
-import { createSteadyClock, type SteadyClock } from './lib/steady-clock.ts'
-import { createSingleFlight, type SingleFlight } from './lib/single-flight.ts'
-import { createTurnstile, type Turnstile } from './lib/turnstile.ts'
+import { createFreshFlight, type FreshFlight } from './lib/concurrency/trailing-flight.ts'
+import { createKeyedLock, type KeyedLock } from './lib/concurrency/keyed-lock.ts'
+import { recent } from './lib/concurrency/ttl-cache.ts'
+import { createSteadyClock, type SteadyClock } from './lib/service-clock.ts'
+import { createSingleFlight, type SingleFlight } from './lib/concurrency/single-flight.ts'
+import { createTurnstile, type Turnstile } from './lib/concurrency/admission-queue.ts'
 import type { Database } from './store/db.ts'
 import type { UnitRecord } from './store/unit-record.ts'
 import { findUnits } from './store/units.ts'
@@ -60,13 +60,13 @@ export type App = AppParts & {
   visitedAt: Map<string, string[]>
   /** Tells of each unit that stops running, by its id: whoever counted on it has to ask again. */
   departures: EventEmitter<{ unit: [id: string] }>
-  /** Units that this process has seen fall asleep with their machines standing still (domain/units/visit-standing.ts). */
+  /** Units that this process has seen fall asleep with their machines standing still (domain/units/activity/thaw-ahead.ts). */
   standing: Map<string, UnitRecord>
   /** Told of each unit that begins to fall asleep here. */
   fallingAsleep: Set<(id: string) => void>
   /** How many calls wait for a unit just now, by its id. */
   waiting: Map<string, number>
-  /** Cold starts (domain/units/admission.ts). */
+  /** Cold starts (domain/units/admission/cold-starts.ts). */
   starts: Turnstile
   /** What locks a team in the database does so here first. */
   teamTurns: KeyedLock

@@ -3,27 +3,27 @@
 // Each loads only what it needs.
 
 import { loadConfig } from './config.ts'
-import { runRole } from './roles/role.ts'
+import { runRole } from './processes/run-process.ts'
 import { complain } from './lib/terminal.ts'
 
 /** Each answers the exit code. */
 const commands: Record<string, (args: string[]) => Promise<number>> = {
   all: async () => (await import('./supervisor/supervisor.ts')).supervise(loadConfig()),
   doctor: async () => (await import('./doctor/doctor.ts')).runDoctor(loadConfig()),
-  'rotate-key': async (args) => (await import('./supervisor/rotate-key.ts')).rotateKey(loadConfig(), args),
-  'sign-in': async (args) => (await import('./supervisor/sign-in.ts')).printSignInLink(loadConfig(), args),
-  team: async (args) => (await import('./supervisor/team.ts')).runTeamCommand(loadConfig(), args),
-  credits: async (args) => (await import('./supervisor/credits.ts')).runCreditsCommand(loadConfig(), args),
-  images: async (args) => (await import('./supervisor/images.ts')).runImagesCommand(loadConfig(), args),
-  aside: async (args) => (await import('./supervisor/aside.ts')).runAsideCommand(loadConfig(), args),
-  backup: async (args) => (await import('./supervisor/backup.ts')).runBackup(loadConfig(), args),
-  restore: async (args) => (await import('./supervisor/restore.ts')).runRestore(loadConfig(), args),
+  'rotate-key': async (args) => (await import('./operator/rotate-key.ts')).rotateKey(loadConfig(), args),
+  'sign-in': async (args) => (await import('./operator/sign-in.ts')).printSignInLink(loadConfig(), args),
+  team: async (args) => (await import('./operator/team.ts')).runTeamCommand(loadConfig(), args),
+  credits: async (args) => (await import('./operator/credits.ts')).runCreditsCommand(loadConfig(), args),
+  images: async (args) => (await import('./operator/images.ts')).runImagesCommand(loadConfig(), args),
+  aside: async (args) => (await import('./operator/aside.ts')).runAsideCommand(loadConfig(), args),
+  backup: async (args) => (await import('./operator/backup.ts')).runBackup(loadConfig(), args),
+  restore: async (args) => (await import('./operator/restore.ts')).runRestore(loadConfig(), args),
 
   // Started by the supervisor, which tells them their settings.
-  engine: async () => runRole('engine', (await import('./roles/engine.ts')).engineRole),
-  migrate: async () => runRole('migrate', (await import('./roles/migrate.ts')).migrateRole),
-  server: async () => runRole('server', (await import('./roles/server.ts')).serverRole),
-  gateway: async () => runRole('gateway', (await import('./roles/gateway.ts')).gatewayRole),
+  engine: async () => runRole('engine', (await import('./processes/engine.ts')).engineRole),
+  migrate: async () => runRole('migrate', (await import('./processes/migrate.ts')).migrateRole),
+  server: async () => runRole('server', (await import('./processes/server.ts')).serverRole),
+  gateway: async () => runRole('gateway', (await import('./processes/gateway.ts')).gatewayRole),
 }
 
 const [name = 'all', ...args] = process.argv.slice(2)

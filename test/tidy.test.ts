@@ -74,7 +74,7 @@ describe('the rules find', () => {
 
   it('none of these where they are to be', () => {
     const files = {
-      'src/engine/oci/unit-tree.ts': 'const fd = openInRoot(rootFd, `${rootfs}/etc`, flags)\n',
+      'src/engine/oci/storage/unit-tree.ts': 'const fd = openInRoot(rootFd, `${rootfs}/etc`, flags)\n',
       'src/engine/oci/images/jail.ts': "const command = ['bwrap', '--bind', rootfs]\n",
       'src/engine/oci/images/jailed/a.ts': "const umoci = spawn('umoci', ['raw', 'unpack', `${rootfs}/a`])\n",
       'src/engine/oci/a.ts': "const rootfs = join(made, 'rootfs')\nconst image = dirname(rootfs)\n",

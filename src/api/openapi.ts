@@ -9,7 +9,7 @@ import {
 import { z } from 'zod'
 import { idempotencyKeySchema } from '../contract/idempotency.ts'
 import { limits } from '../contract/limits.ts'
-import { commonErrors, errorSchema, errorStatuses, type ErrorStatus } from './errors.ts'
+import { commonErrors, errorSchema, errorStatuses, type ErrorStatus } from './http/errors.ts'
 import type { OperationDoc } from './operation-docs/doc.ts'
 import { operationDocs } from './operation-docs/operation-docs.ts'
 import type { Route } from './route.ts'

@@ -12,7 +12,7 @@ import {
   createAuditTrail,
   type Via,
 } from '../domain/audit/audit.ts'
-import { actIn } from '../domain/credentials/act-in.ts'
+import { actIn } from '../domain/credentials/acting-team.ts'
 import {
   type Authenticate,
   createAuthenticate,
@@ -23,9 +23,9 @@ import type { Caller } from '../domain/credentials/caller.ts'
 import { createFailedAttempts, type FailedAttempts } from '../domain/credentials/failed-attempts.ts'
 import { createRateLimits, type RateLimits } from '../domain/credentials/rate-limit.ts'
 import { SECOND } from '../lib/clock.ts'
-import { callerGone, toAppError } from './errors.ts'
+import { callerGone, toAppError } from './http/errors.ts'
 import type { Prepared, RawInput, Route } from './route.ts'
-import type { EventStream } from './sse.ts'
+import type { EventStream } from './http/sse.ts'
 
 /** One request, free of the framework that brought it. */
 type Request = {

@@ -5,7 +5,7 @@ import type { App } from '../app.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
 import { newId } from '../lib/ids.ts'
 import { insertStack } from '../store/stacks.ts'
-import { jsonBody } from './body.ts'
+import { jsonBody } from './http/body.ts'
 import { defineRoute, noParams, noQuery } from './route.ts'
 
 let domain: TestDomain

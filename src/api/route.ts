@@ -12,9 +12,9 @@ import type { Caller } from '../domain/credentials/caller.ts'
 import type { RateClass } from '../domain/credentials/rate-limit.ts'
 import { type Fingerprint, fingerprint } from '../domain/idempotency/fingerprint.ts'
 import { answerOnce, type Once } from '../domain/idempotency/once.ts'
-import type { Body } from './body.ts'
-import type { ErrorStatus } from './errors.ts'
-import { type EventStream, isEventStream } from './sse.ts'
+import type { Body } from './http/body.ts'
+import type { ErrorStatus } from './http/errors.ts'
+import { type EventStream, isEventStream } from './http/sse.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -66,7 +66,7 @@ type Definition<P, Q, B, R, C> = {
   events: Record<string, z.ZodType>
   /** Statuses beyond those every route may answer. */
   errors: readonly ErrorStatus[]
-  /** The team a call is about, where its path names one: the caller acts there (credentials/act-in.ts). */
+  /** The team a call is about, where its path names one: the caller acts there (credentials/acting-team.ts). */
   team?: (input: Input<P, Q, B>) => string
   /** The id a call is about, by its path: it is known of a refused call, too. */
   target: (input: Pick<Input<P, Q, B>, 'params'>) => string | null

@@ -1,5 +1,5 @@
 // The life of a unit as data: spec 3 with what design 4 ("open points") decided. Nothing changes a state
-// but domain/units/transition.ts, and that reads this table.
+// but domain/units/lifecycle/transition.ts, and that reads this table.
 //
 // A unit on its way keeps the reason it was stopped for, which tells where the way leads: `stopping`
 // with `idle` ends asleep, with any other reason stopped; `starting` with `user` or `exited` came from

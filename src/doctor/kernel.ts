@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { release } from 'node:os'
-import { readSharedCounters, type SharedCounter } from '../engine/oci/shared-counters.ts'
+import { readSharedCounters, type SharedCounter } from '../engine/oci/kernel/shared-counters.ts'
 import { SECOND } from '../lib/clock.ts'
 import { run } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'

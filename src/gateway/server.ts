@@ -8,21 +8,28 @@ import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { SECOND } from '../lib/clock.ts'
 import { runLoop } from '../lib/loop.ts'
-import type { Certificates } from './certificates.ts'
-import { createDoor } from './door.ts'
-import { type Exchange, isTooLarge, peerOf, type Request, type Response, readExchange } from './exchange.ts'
-import { createMysqlPort } from './mysql-port.ts'
-import { receiveMysql } from './mysql-visit.ts'
-import { LOOK_EVERY_MS } from './open-visits.ts'
-import { type Outcome, sayOf } from './outcomes.ts'
-import { writePage } from './pages.ts'
-import { receiveCancel } from './postgres-cancel.ts'
-import { createTlsPort } from './tls-port.ts'
-import { refusalOfRedis, tell } from './tls-visit.ts'
-import { receive, sayAtOnce } from './visit.ts'
-import { createVisiting, type VisitingOptions } from './visiting.ts'
-import { type VisitLimits, visitLimits } from './visit-limits.ts'
-import { asksForWebSocket, exchangeOfConnect, exchangeOfUpgrade } from './web-socket.ts'
+import type { Certificates } from './certificates/current.ts'
+import { createDoor } from './listen/connection-limits.ts'
+import {
+  type Exchange,
+  isTooLarge,
+  peerOf,
+  type Request,
+  type Response,
+  readExchange,
+} from './http/exchange.ts'
+import { createMysqlPort } from './listen/mysql-port.ts'
+import { receiveMysql } from './tcp/mysql/handle-connection.ts'
+import { LOOK_EVERY_MS } from './sessions/open-sessions.ts'
+import { type Outcome, sayOf } from './sessions/outcomes.ts'
+import { writePage } from './http/pages.ts'
+import { receiveCancel } from './tcp/postgres/cancel.ts'
+import { createTlsPort } from './listen/tls-port.ts'
+import { refusalOfRedis, tell } from './listen/tls-dispatch.ts'
+import { receive, sayAtOnce } from './http/handle-request.ts'
+import { createVisiting, type VisitingOptions } from './sessions/connect-to-unit.ts'
+import { type VisitLimits, visitLimits } from './sessions/session-limits.ts'
+import { asksForWebSocket, exchangeOfConnect, exchangeOfUpgrade } from './http/web-socket.ts'
 
 export type GatewayOptions = Omit<VisitingOptions, 'limits'> & {
   certificates: Certificates

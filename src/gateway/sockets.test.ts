@@ -14,7 +14,7 @@ import {
   type TestGateway,
   VISITOR,
 } from '../../test/support/gateway.ts'
-import { visitLimits } from './visit-limits.ts'
+import { visitLimits } from './sessions/session-limits.ts'
 
 let gateway: TestGateway
 let origin: Origin

@@ -13,8 +13,8 @@ import type { Caller } from '../domain/credentials/caller.ts'
 import { stopUnit } from '../domain/units/stop.ts'
 import { systemClock } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
-import { connectToServer, type WakeServer } from './wake-client.ts'
-import { serveWakes } from './wake-server.ts'
+import { connectToServer, type WakeServer } from './server-link/client.ts'
+import { serveWakes } from './server-link/server.ts'
 
 let domain: TestDomain
 let caller: Caller

@@ -1,4 +1,4 @@
-// Units that one create made together (domain/units/made-with.ts).
+// Units that one create made together (domain/units/lifecycle/create-group.ts).
 
 import type { Kysely } from 'kysely'
 import type { Database } from './db.ts'

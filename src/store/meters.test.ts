@@ -79,7 +79,7 @@ class History {
         await this.#open(event.meter, event.price)
         break
       case 'close':
-        // What has ended was seen alive at every heartbeat before (domain/units/reconcile.ts).
+        // What has ended was seen alive at every heartbeat before (domain/units/lifecycle/reconcile.ts).
         await this.#close(event.meter, Math.max(this.#beatAt, this.#now - event.lateMs))
         break
       case 'beat':

@@ -43,7 +43,7 @@ export type StateFields = {
   copied?: Copied
 }
 
-/** True for the one whose change it is. Only domain/units/transition.ts calls this. */
+/** True for the one whose change it is. Only domain/units/lifecycle/transition.ts calls this. */
 export async function changeState(db: Kysely<Database>, change: StateChange): Promise<boolean> {
   const { to, at, opens, closes, endedAt } = change
   const goes = to.state === 'destroying' || to.state === 'error'

@@ -4,10 +4,10 @@
 import { connect } from 'node:net'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createServer } from '../../src/api/server.ts'
+import { createServer } from '../../src/api/http/server.ts'
 import { createApp } from '../../src/app.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import type { Operation } from '../../src/engine/fake/faults.ts'
+import type { Operation } from '../support/fake-engine/faults.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 

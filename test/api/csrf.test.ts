@@ -2,7 +2,7 @@
 // route of the API and every page, so that a new one is in it without being named.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { pages } from '../../src/api/pages.ts'
+import { pages } from '../../src/api/web/pages.ts'
 import { routes } from '../../src/api/routes.ts'
 import { createSignInLink } from '../../src/domain/credentials/sign-in.ts'
 import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'

@@ -4,7 +4,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/contract/policy.ts'
-import { visitUnit } from '../../src/domain/units/visit.ts'
+import { visitUnit } from '../../src/domain/units/activity/visit.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import { createForker, type Forker, only } from '../support/forks.ts'
 import { makeKey, makeSession, makeTeam, type TestTeam } from '../support/make.ts'

@@ -3,13 +3,13 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { forkSaga } from '../../src/domain/forks/way.ts'
+import { forkSaga } from '../../src/domain/forks/run.ts'
 import { createWay } from '../../src/domain/units/create.ts'
 import { destroyWay } from '../../src/domain/units/destroy.ts'
-import { sleepWay } from '../../src/domain/units/fall-asleep.ts'
-import { startWay } from '../../src/domain/units/run.ts'
+import { sleepWay } from '../../src/domain/units/activity/hibernate.ts'
+import { startWay } from '../../src/domain/units/lifecycle/run.ts'
 import { stopWay } from '../../src/domain/units/stop.ts'
-import { thawWay } from '../../src/domain/units/wake.ts'
+import { thawWay } from '../../src/domain/units/activity/wake.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 

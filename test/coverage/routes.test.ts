@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { openApiDocument } from '../../src/api/openapi.ts'
 import type { Route } from '../../src/api/route.ts'
 import { routes } from '../../src/api/routes.ts'
-import { createServer } from '../../src/api/server.ts'
+import { createServer } from '../../src/api/http/server.ts'
 import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 

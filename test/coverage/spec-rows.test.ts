@@ -106,11 +106,11 @@ const rows: Record<string, [file: string, claim: string][]> = {
   'spec 7 policy_violation': [['src/domain/policies/check.test.ts', 'policy_violation']],
   'spec 7 quota_exceeded, 402': [
     [
-      'src/domain/units/limits.test.ts',
+      'src/domain/units/admission/enforce-limits.test.ts',
       'of nothing refuses every create, with what is spent and when that ends',
     ],
     [
-      'src/domain/units/limits.test.ts',
+      'src/domain/units/admission/enforce-limits.test.ts',
       'stops twenty units that spend beside each other before it is exceeded',
     ],
   ],
@@ -121,7 +121,10 @@ const rows: Record<string, [file: string, claim: string][]> = {
     ],
   ],
   'spec 7 payment_required': [
-    ['src/domain/units/limits.test.ts', 'that a team has not got refuse every create with 402'],
+    [
+      'src/domain/units/admission/enforce-limits.test.ts',
+      'that a team has not got refuse every create with 402',
+    ],
   ],
   'spec 7 not_found': [['test/api/recipes.test.ts', 'does not know what there is not']],
   'spec 7 invalid_state': [

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { OciEngine, OciOptions } from '../../src/engine/oci/oci-engine.ts'
-import { connectEngine } from '../../src/engine/socket-client.ts'
+import { connectEngine } from '../../src/engine/ipc/client.ts'
 import { SAFE_PATH } from '../../src/lib/process.ts'
 
 export type EngineProcessInput = {

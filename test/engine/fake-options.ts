@@ -1,6 +1,6 @@
 // How the engine in memory takes the contract, alone and behind the socket.
 
-import type { FakeEngine } from '../../src/engine/fake-engine.ts'
+import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import type { ContractOptions } from './contract.ts'
 import { configuredImage } from './suite.ts'
 

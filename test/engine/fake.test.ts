@@ -2,7 +2,7 @@
 // as the real one; and what a test can make it do.
 
 import { describe, expect, test } from 'vitest'
-import { createFakeEngine } from '../../src/engine/fake-engine.ts'
+import { createFakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { describeEngineContract } from './contract.ts'
 import { fakeOptions, pullConfigured } from './fake-options.ts'

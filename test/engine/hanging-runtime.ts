@@ -4,7 +4,7 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { processesOf } from '../support/host-state.ts'
-import { type RuntimeOptions, runtimeDefaults } from '../../src/engine/oci/runtime.ts'
+import { type RuntimeOptions, runtimeDefaults } from '../../src/engine/oci/runtime/runtime.ts'
 
 export type RuntimeVerb = 'create' | 'start' | 'kill' | 'exec'
 

@@ -4,7 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef } from '../../src/engine/engine.ts'
-import { processesIn } from '../../src/engine/oci/cgroups.ts'
+import { processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
 import { processesOf } from '../support/host-state.ts'
 import { type HangingRuntimes, makeHangingRuntimes, type RuntimeVerb } from './hanging-runtime.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Jail, jailCommand, runJailed } from '../../src/engine/oci/images/jail.ts'
-import { getAccount } from '../../src/lib/accounts.ts'
+import { getAccount } from '../../src/lib/system-users.ts'
 import { run } from '../../src/lib/process.ts'
 
 let directory: string

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { poolState } from '../../src/engine/oci/pool.ts'
+import { poolState } from '../../src/engine/oci/storage/pool.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite } from './suite.ts'
 

@@ -3,7 +3,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { getAccount } from '../../src/lib/accounts.ts'
+import { getAccount } from '../../src/lib/system-users.ts'
 import { logPathOf } from '../../src/lib/log.ts'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { cleanHost } from '../support/host-state.ts'

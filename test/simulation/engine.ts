@@ -4,7 +4,7 @@
 
 import type { Engine, MachineRef } from '../../src/engine/engine.ts'
 import { EngineError } from '../../src/engine/errors.ts'
-import type { FakeEngine } from '../../src/engine/fake-engine.ts'
+import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { createLife, type Gate, type Gates, type Life } from './gates.ts'
 import type { Random } from './random.ts'
 

@@ -2,7 +2,7 @@
 // reference says, every call answered, and every unit able to sleep, wake and go.
 
 import { sizeNanoCentsPerHour, volumeNanoCentsPerGbHour } from '../../src/domain/billing/prices.ts'
-import type { FakeEngine } from '../../src/engine/fake-engine.ts'
+import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { recountTeam } from '../../src/store/recount.ts'
 import type { UnitRecord } from '../../src/store/unit-record.ts'

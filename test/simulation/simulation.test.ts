@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Forked, ForkSpec } from '../../src/engine/engine.ts'
-import type { FakeEngine } from '../../src/engine/fake-engine.ts'
+import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { type Bench, createBench } from './bench.ts'
 import { drawSchedule, explore } from './explore.ts'
 import { simulate } from './simulate.ts'

@@ -2,7 +2,7 @@
 // left out step by step until only what a failure needs is left.
 
 import fc from 'fast-check'
-import type { Operation } from '../../src/engine/fake/faults.ts'
+import type { Operation } from '../support/fake-engine/faults.ts'
 import type { EngineErrorKind } from '../../src/engine/errors.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { paths, type specs, type Wish } from './calls.ts'

@@ -1,6 +1,6 @@
 // What befalls the service: brought about, and brought to an end.
 
-import type { Operation } from '../../src/engine/fake/faults.ts'
+import type { Operation } from '../support/fake-engine/faults.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { type Trouble, troubled } from './steps.ts'
 import type { World } from './world.ts'

@@ -2,10 +2,10 @@
 
 import type { Kysely } from 'kysely'
 import { chargeMeters } from '../../src/domain/billing/charge.ts'
-import { resumeForks } from '../../src/domain/forks/way.ts'
+import { resumeForks } from '../../src/domain/forks/run.ts'
 import { destroyErroredUnits } from '../../src/domain/units/destroy.ts'
-import { destroyBrokenCreates } from '../../src/domain/units/made-with.ts'
-import { reconcileMachines, resumePassingUnits } from '../../src/domain/units/reconcile.ts'
+import { destroyBrokenCreates } from '../../src/domain/units/lifecycle/create-group.ts'
+import { reconcileMachines, resumePassingUnits } from '../../src/domain/units/lifecycle/reconcile.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'

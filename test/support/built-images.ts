@@ -13,17 +13,17 @@ import {
   definitionDigest,
   referenceOf,
 } from '../../src/engine/oci/images/builtin.ts'
-import { imageCaps } from '../../src/engine/oci/images/caps.ts'
-import type { Collector } from '../../src/engine/oci/images/collect.ts'
+import { imageCaps } from '../../src/engine/oci/images/image-limits.ts'
+import type { Collector } from '../../src/engine/oci/images/garbage-collection.ts'
 import { openInventory } from '../../src/engine/oci/images/inventory.ts'
 import { buildDigest, readPackages, statusPathIn } from '../../src/engine/oci/images/packages.ts'
 import { openReferences } from '../../src/engine/oci/images/references.ts'
 import type { Refresher } from '../../src/engine/oci/images/refresh.ts'
 import { type ImageStore, openStore } from '../../src/engine/oci/images/store.ts'
 import type { FindUpdates } from '../../src/engine/oci/images/updates.ts'
-import { registerInstance } from '../../src/engine/oci/images/uses.ts'
+import { registerInstance } from '../../src/engine/oci/images/instances.ts'
 import { createPaths } from '../../src/engine/oci/paths.ts'
-import { saveRecord } from '../../src/engine/oci/record.ts'
+import { saveRecord } from '../../src/engine/oci/lifecycle/record.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createTestClock } from './clock.ts'
 

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { methodsOfPath } from '../../src/api/paths.ts'
+import { methodsOfPath } from '../../src/api/http/paths.ts'
 import { arbitraryOf, type Components, conforms, type JsonSchema } from './json-schema.ts'
 
 export type Parameter = {

@@ -3,7 +3,7 @@
 
 import { chown, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { getAccount } from '../../src/lib/accounts.ts'
+import { getAccount } from '../../src/lib/system-users.ts'
 import type { Trouble } from '../../src/lib/failpoints.ts'
 import type { Berth } from './berth.ts'
 

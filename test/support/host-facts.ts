@@ -4,8 +4,8 @@
 
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openCgroups } from '../../src/engine/oci/cgroups.ts'
-import { routesHere } from '../../src/engine/oci/network/host.ts'
+import { openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
+import { routesHere } from '../../src/engine/oci/network/host-state.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { readTables } from '../../src/engine/oci/network/table-listing.ts'
 import { runOrThrow } from '../../src/lib/process.ts'

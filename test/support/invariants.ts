@@ -3,7 +3,7 @@
 import type { Selectable } from 'kysely'
 import type { App } from '../../src/app.ts'
 import type { MachineStatus } from '../../src/engine/engine.ts'
-import type { FakeEngine } from '../../src/engine/fake-engine.ts'
+import type { FakeEngine } from './fake-engine/fake-engine.ts'
 import type { MetersTable } from '../../src/store/meters.ts'
 import type { UnitsTable } from '../../src/store/unit-record.ts'
 

@@ -3,7 +3,7 @@
 
 import { readdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openCgroups } from '../../src/engine/oci/cgroups.ts'
+import { openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { run } from '../../src/lib/process.ts'
 import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'

@@ -1,6 +1,6 @@
 // What the OpenAPI document tells of an operation beside its schemas: for an agent that reads it and nothing else.
 
-import type { ErrorStatus } from '../errors.ts'
+import type { ErrorStatus } from '../http/errors.ts'
 
 export type OperationDoc = {
   /** What the answer of a success holds. */

@@ -4,7 +4,7 @@
 // calls that end together travel in one statement.
 
 import type { App } from '../../app.ts'
-import { batched } from '../../lib/batch.ts'
+import { batched } from '../../lib/concurrency/batch.ts'
 import { newId } from '../../lib/ids.ts'
 import {
   type AuditOutcome,

@@ -5,7 +5,7 @@ import type { App } from '../../app.ts'
 import type { Size } from '../../contract/policy.ts'
 import type { Database } from '../../store/db.ts'
 import { findSpending, type Spending } from '../../store/spending.ts'
-import { checkSpending } from './limits.ts'
+import { checkSpending } from './spending-limits.ts'
 import { sizeNanoCentsPerHour } from './prices.ts'
 
 type Account = { teamId: string; credentialId: string }

@@ -6,7 +6,7 @@ import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import { forbidden, unauthorized } from '../../contract/errors.ts'
 import { policySchema } from '../../contract/policy.ts'
-import { batched } from '../../lib/batch.ts'
+import { batched } from '../../lib/concurrency/batch.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { type Credential, findCredentials, touchCredential } from '../../store/credentials.ts'
 import type { Database } from '../../store/db.ts'
@@ -15,7 +15,7 @@ import { listMemberships } from '../../store/teams.ts'
 import type { Caller } from './caller.ts'
 import { findLiveSession } from './sessions.ts'
 import { tokenMatches, tokenPrefix } from './token.ts'
-import { widePolicy } from './wide-policy.ts'
+import { widePolicy } from './unrestricted-policy.ts'
 
 /** What a request shows of itself. */
 export type Presented = {

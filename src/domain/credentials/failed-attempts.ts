@@ -7,7 +7,7 @@ import { isIPv6 } from 'node:net'
 import { type AppError, rateLimited } from '../../contract/errors.ts'
 import { unmapped } from '../../lib/address-ranges.ts'
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
-import { slidingWindow } from '../../lib/sliding-window.ts'
+import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
 
 export type FailedAttempts = {
   /**

@@ -7,7 +7,7 @@ import type { Database } from '../../store/db.ts'
 import { findFirstUser } from '../../store/teams.ts'
 import { createAccount } from '../accounts/create.ts'
 import { createKey } from './keys.ts'
-import { widePolicy } from './wide-policy.ts'
+import { widePolicy } from './unrestricted-policy.ts'
 
 const firstEmail = 'operator@berth.localhost'
 

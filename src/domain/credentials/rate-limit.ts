@@ -4,7 +4,7 @@
 
 import type { App } from '../../app.ts'
 import { rateLimited } from '../../contract/errors.ts'
-import { batched } from '../../lib/batch.ts'
+import { batched } from '../../lib/concurrency/batch.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import {
   deleteRateWindows,

@@ -9,7 +9,7 @@ import type { Database } from '../../store/db.ts'
 import { findSignInLink, insertSignInLink, useSignInLink } from '../../store/sessions.ts'
 import { findFirstUser } from '../../store/teams.ts'
 import { verifyAddress } from '../../store/users.ts'
-import { accountOf, nameFrom } from './account-of.ts'
+import { accountOf, nameFrom } from './find-or-create-account.ts'
 import { beginSession, type BegunSession } from './begin-session.ts'
 import { newToken, tokenMatches, tokenPrefix } from './token.ts'
 

@@ -1,5 +1,5 @@
 // The part of a fork that is decided in one transaction: whether the caller may, and what rows the copies get. The
-// team is locked meanwhile, as for a create (units/reserve.ts).
+// team is locked meanwhile, as for a create (units/admission/reserve.ts).
 
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
@@ -16,11 +16,11 @@ import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { type Bounds, checkConcurrency } from '../policies/check.ts'
 import { lockLiveTeam } from '../teams/lock.ts'
-import { copyBootFiles } from '../units/boot-files.ts'
-import { checkExisting, currentBounds } from '../units/bounds.ts'
-import { checkDisk } from '../units/disk-bounds.ts'
-import { copySecrets } from '../units/env.ts'
-import { newUnitRow } from '../units/new-row.ts'
+import { copyBootFiles } from '../units/model/boot-files.ts'
+import { checkExisting, currentBounds } from '../units/admission/effective-policy.ts'
+import { checkDisk } from '../units/admission/disk-limits.ts'
+import { copySecrets } from '../units/model/env.ts'
+import { newUnitRow } from '../units/model/new-row.ts'
 
 /** What one copy will be. */
 export type Copy = { source: UnitRecord; name: string; sleep: string; sleepsTogether: boolean }

@@ -4,15 +4,15 @@ import type { App } from '../../app.ts'
 import { type AppError, notFound, providerError } from '../../contract/errors.ts'
 import type { ForkResult } from '../../contract/fork.ts'
 import { SECOND } from '../../lib/clock.ts'
-import { doneWithin } from '../../lib/done-within.ts'
+import { doneWithin } from '../../lib/concurrency/completes-within.ts'
 import { findFork, type ForkError, type ForkRecord } from '../../store/forks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listUnitsOfFork } from '../../store/units.ts'
 import { costLine } from '../billing/cost-line.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { showUnit } from '../units/show.ts'
+import { showUnit } from '../units/model/to-unit.ts'
 import { keptOfForkSchema } from './reserve.ts'
-import { areCopied, walkFork } from './way.ts'
+import { areCopied, walkFork } from './run.ts'
 
 type Wait = { wait: boolean; waitTimeoutMs: number }
 

@@ -9,7 +9,7 @@ import { deleteSecrets } from '../../store/secrets.ts'
 import { deleteStack, lockTeam } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listUnitsOfFork, listUnitsOfStacks, lockUnitsOfFork } from '../../store/units.ts'
-import { transition } from '../units/transition.ts'
+import { transition } from '../units/lifecycle/transition.ts'
 
 /**
  * All copies end in `error`; one whose process had ended by itself by then is destroyed. A stack that was made for

@@ -5,7 +5,7 @@ import { createTestDomain, type TestDomain } from '../../../test/support/domain.
 import { type MailServer, startMailServer } from '../../../test/support/smtp.ts'
 import type { App } from '../../app.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
-import { smtpTransport } from '../../lib/mail-transport.ts'
+import { smtpTransport } from '../../integrations/mail-transport.ts'
 import { deliverMails } from './deliver.ts'
 import { type Mail, postMail } from './post.ts'
 

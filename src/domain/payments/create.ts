@@ -1,5 +1,5 @@
 // Buying credits: a payment is written down, then the provider makes a checkout for it, and whoever asked is told where to
-// pay. What became of it is found out in settle.ts alone.
+// pay. What became of it is found out in reconcile.ts alone.
 
 import { z } from 'zod'
 import type { App } from '../../app.ts'
@@ -7,13 +7,13 @@ import { conflict, forbidden, providerError, unavailable } from '../../contract/
 import { limits } from '../../contract/limits.ts'
 import type { PaymentAnswer, PaymentCreate } from '../../contract/payment.ts'
 import { newId } from '../../lib/ids.ts'
-import type { PaymentProvider } from '../../lib/stripe.ts'
+import type { PaymentProvider } from '../../integrations/stripe.ts'
 import { countOpenPayments, findPayment, insertPayment, type PaymentRecord } from '../../store/payments.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { amongPeople } from '../teams/lock.ts'
 import { openPayment } from './open.ts'
-import { TAKEN_FOR_MS } from './settle.ts'
+import { TAKEN_FOR_MS } from './reconcile.ts'
 import { showPayment } from './show.ts'
 
 const AGAIN_AFTER_S = 5

@@ -2,9 +2,9 @@
 // id, however often it is asked (reliability B12): so a call that died anywhere on the way is done over.
 
 import type { App } from '../../app.ts'
-import { type Checkout, OrderRefused, type PaymentProvider } from '../../lib/stripe.ts'
+import { type Checkout, OrderRefused, type PaymentProvider } from '../../integrations/stripe.ts'
 import { changePayment, findPayment, type PaymentRecord } from '../../store/payments.ts'
-import { nextLook } from './looks.ts'
+import { nextLook } from './poll-schedule.ts'
 
 /**
  * The payment as it is then: `open`, or `failed` where the provider will not have it, or whatever somebody else has made

@@ -10,7 +10,7 @@ import type { App } from '../../app.ts'
 import type { Provider } from '../../contract/me.ts'
 import { spendAllowance } from '../allowances/spend.ts'
 import { peerKey } from '../credentials/failed-attempts.ts'
-import { keepAttempt } from './attempt.ts'
+import { keepAttempt } from './oauth-state.ts'
 import { clientOf, connect } from './connect.ts'
 import { callbackUrl, providerKinds } from './list.ts'
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestDomain, type TestDomain } from '../../../test/support/domain.ts'
 import { DAY, MINUTE } from '../../lib/clock.ts'
 import { createSignInLink, readSignInLink } from '../credentials/sign-in.ts'
-import { keepAttempt } from './attempt.ts'
+import { keepAttempt } from './oauth-state.ts'
 import { forgetSignIns } from './forget.ts'
 
 let domain: TestDomain

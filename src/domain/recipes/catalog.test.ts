@@ -18,7 +18,7 @@ const nasty = fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 }
 /** What identifiers may be. */
 const plain = fc.stringMatching(/^[a-z][a-z0-9_]{0,20}$/)
 
-/** That one no body has (api/json.ts). */
+/** That one no body has (api/http/json.ts). */
 const key = fc.oneof(plain, nasty).filter((text) => text !== '__proto__')
 
 const secrets = (recipe: Recipe) =>

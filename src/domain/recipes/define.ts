@@ -5,8 +5,8 @@ import { validation } from '../../contract/errors.ts'
 import type { Protocol } from '../../contract/endpoint.ts'
 import { parse } from '../../contract/parse.ts'
 import { nameSchema, unitSpecSchema } from '../../contract/unit-spec.ts'
-import { searchDomain, withSuffix } from '../units/names.ts'
-import type { PlannedUnits } from '../units/plan.ts'
+import { searchDomain, withSuffix } from '../units/model/names.ts'
+import type { PlannedUnits } from '../units/model/plan.ts'
 import type { Param } from './params.ts'
 
 type Params = Record<string, Param<unknown>>

@@ -9,9 +9,9 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import { listUnitsByIds, listUnitsOfStacks, lockUnitsOfStack } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { destroyWay } from '../units/destroy.ts'
-import { getStackRecord } from '../units/stack-record.ts'
-import { transition } from '../units/transition.ts'
-import { walk } from '../units/way.ts'
+import { getStackRecord } from '../units/model/stack-record.ts'
+import { transition } from '../units/lifecycle/transition.ts'
+import { walk } from '../units/lifecycle/operation.ts'
 import { showStack } from './show.ts'
 
 /**

@@ -6,7 +6,7 @@ import type { Stack } from '../../contract/stack.ts'
 import type { StackRecord } from '../../store/stacks.ts'
 import { listUnitsOfStacks } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { getStackRecord } from '../units/stack-record.ts'
+import { getStackRecord } from '../units/model/stack-record.ts'
 import { showStack } from './show.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { App } from '../../app.ts'
 import type { Stack } from '../../contract/stack.ts'
 import type { StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { showUnit } from '../units/show.ts'
+import { showUnit } from '../units/model/to-unit.ts'
 
 export function showStack(
   app: App,

@@ -11,7 +11,7 @@ import { findTeamOfUser, insertTeam, listTeamsOfUser, type Plan } from '../../st
 import { findUser, lockUser } from '../../store/users.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
-import { planOrder, teamsOf } from './limits.ts'
+import { planOrder, teamsOf } from './plan-limits.ts'
 import { showWithBalance } from './show.ts'
 
 /** Throws `forbidden` without such a plan, and `quota_exceeded` when it has no room for another team. */

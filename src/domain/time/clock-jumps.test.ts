@@ -13,8 +13,8 @@ import { createSignInLink, readSignInLink, signIn } from '../credentials/sign-in
 import { destroyErroredUnits } from '../units/destroy.ts'
 import { execInUnit } from '../units/exec.ts'
 import { getUnit } from '../units/get.ts'
-import { coolFrozenUnits, sleepIdleUnits } from '../units/idle.ts'
-import { reconcileMachines, recover } from '../units/reconcile.ts'
+import { coolFrozenUnits, sleepIdleUnits } from '../units/activity/idle.ts'
+import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
 import { stopUnit } from '../units/stop.ts'
 import { followWallClock } from './clock-jumps.ts'
 

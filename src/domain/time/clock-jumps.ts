@@ -1,5 +1,5 @@
 // When the wall clock jumps, every stored time that still matters moves along in one transaction, and only
-// then does this process go by the new time (lib/steady-clock.ts). The heartbeat's row says which time the
+// then does this process go by the new time (lib/service-clock.ts). The heartbeat's row says which time the
 // service goes by, so that of several processes one moves the times, and a jump while none ran is seen.
 
 import type { App } from '../../app.ts'

@@ -5,7 +5,7 @@
 import type { App } from '../../app.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import { SECOND } from '../../lib/clock.ts'
-import { FOLLOWED_MS } from '../../lib/steady-clock.ts'
+import { FOLLOWED_MS } from '../../lib/service-clock.ts'
 import { type Heartbeat, lockHeartbeat, saveHeartbeat } from '../../store/heartbeats.ts'
 import { isOutage } from '../../store/outage.ts'
 import { putOffSleep } from '../../store/windows.ts'

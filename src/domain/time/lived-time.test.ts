@@ -11,8 +11,8 @@ import type { Caller } from '../credentials/caller.ts'
 import { destroyUnit } from '../units/destroy.ts'
 import { execInUnit } from '../units/exec.ts'
 import { getUnit } from '../units/get.ts'
-import { sleepIdleUnits } from '../units/idle.ts'
-import { reconcileMachines, recover } from '../units/reconcile.ts'
+import { sleepIdleUnits } from '../units/activity/idle.ts'
+import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
 import { followWallClock } from './clock-jumps.ts'
 
 const SECOND = 1_000
@@ -23,7 +23,7 @@ const WINDOW_MS = 2 * MINUTE
 const GRACE_MS = 30 * SECOND
 /** Between two rounds of the loops. */
 const ROUND_MS = 10 * SECOND
-/** A jump that short is followed, and nothing moved for it (lib/steady-clock.ts). */
+/** A jump that short is followed, and nothing moved for it (lib/service-clock.ts). */
 const FOLLOWED_MS = 2 * SECOND
 
 let domain: TestDomain

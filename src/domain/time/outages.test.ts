@@ -5,14 +5,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import { openPostgresProxy } from '../../../test/support/postgres-proxy.ts'
 import { type App, createApp } from '../../app.ts'
-import { startLoops } from '../../loops.ts'
+import { startLoops } from '../../jobs.ts'
 import { openDatabase } from '../../store/db.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { getUnit } from '../units/get.ts'
 import { stopUnit } from '../units/stop.ts'
-import { sleepIdleUnits } from '../units/idle.ts'
-import { reconcileMachines, recover } from '../units/reconcile.ts'
+import { sleepIdleUnits } from '../units/activity/idle.ts'
+import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
 import { noteOutage } from './heartbeat.ts'
 
 const SECOND = 1_000

@@ -1,15 +1,15 @@
 // POST /v1/units: check, reserve in one transaction, then bring the machines up in idempotent steps
 // (design 4). Only a first create can end in `error`: everything of it on the host is undone and the row
 // kept for an hour, so that its owner can read why. Of several that one create makes together, one that
-// cannot be made takes the others with it (made-with.ts).
+// cannot be made takes the others with it (create-group.ts).
 
 import type { App } from '../../app.ts'
 import type { Create, CreateFromSpec } from '../../contract/create.ts'
 import { type AppError, providerError } from '../../contract/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
-import { allSettled } from '../../lib/all-settled.ts'
-import { doneWithin } from '../../lib/done-within.ts'
+import { allSettled } from '../../lib/concurrency/all-settled.ts'
+import { doneWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Step } from '../../lib/saga.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
 import { abandonStack, deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
@@ -18,17 +18,17 @@ import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { costLine } from '../billing/cost-line.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
-import { failureText } from './failures.ts'
+import { failureText } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
-import { machineSizes } from './machine.ts'
-import { destroyOthers, waitForOthers } from './made-with.ts'
-import { type CreatePlan, planOfSpec } from './plan.ts'
-import { keptOfCreateSchema, reserveUnits } from './reserve.ts'
-import { becomeRunning, readyStep, startStep } from './run.ts'
-import { getSettledUnit } from './settled.ts'
-import { showUnit } from './show.ts'
-import { transition } from './transition.ts'
-import { undo, walk, type Walk, type Way } from './way.ts'
+import { machineSizes } from './model/machine.ts'
+import { destroyOthers, waitForOthers } from './lifecycle/create-group.ts'
+import { type CreatePlan, planOfSpec } from './model/plan.ts'
+import { keptOfCreateSchema, reserveUnits } from './admission/reserve.ts'
+import { becomeRunning, readyStep, startStep } from './lifecycle/run.ts'
+import { getSettledUnit } from './lifecycle/wait-until-stable.ts'
+import { showUnit } from './model/to-unit.ts'
+import { transition } from './lifecycle/transition.ts'
+import { undo, walk, type Walk, type Way } from './lifecycle/operation.ts'
 
 const imageStep: Step<Walk> = {
   name: 'image',

@@ -10,10 +10,10 @@ import type { ExecOutput } from '../../engine/engine.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { notPossible } from './failures.ts'
+import { notPossible } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
-import { useUnit } from './in-use.ts'
-import { machineRef } from './machine.ts'
+import { useUnit } from './activity/use-unit.ts'
+import { machineRef } from './model/machine.ts'
 
 type Output = Pick<ExecResult, 'stdout' | 'stderr' | 'truncated'>
 

@@ -7,8 +7,8 @@ import type { FileRead, FileWritten } from '../../contract/files.ts'
 import { limits } from '../../contract/limits.ts'
 import { type EngineErrorKind, isEngineError } from '../../engine/errors.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { useUnit } from './in-use.ts'
-import { machineRef } from './machine.ts'
+import { useUnit } from './activity/use-unit.ts'
+import { machineRef } from './model/machine.ts'
 
 /** `path` is one that contract/files.ts accepted. */
 export async function writeFile(

@@ -5,7 +5,7 @@ import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../.
 import type { Caller } from '../credentials/caller.ts'
 import { destroyErroredUnits, destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
-import { recordExit, watchExits } from './exits.ts'
+import { recordExit, watchExits } from './lifecycle/exits.ts'
 import { getUnit } from './get.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'

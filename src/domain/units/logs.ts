@@ -7,7 +7,7 @@ import type { LogLine as EngineLine } from '../../engine/engine.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { engineFailure, notPossibleNow } from './failures.ts'
+import { engineFailure, notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 
 /** Without `since` the newest lines, else those after it, oldest first. */

@@ -5,8 +5,8 @@ import { sizes } from '../../contract/policy.ts'
 import type { Pricing } from '../../contract/pricing.ts'
 import { toCents } from '../../lib/money.ts'
 import { HOURS_OF_A_MONTH, sizeNanoCentsPerHour, volumeNanoCentsPerGbHour } from '../billing/prices.ts'
-import { diskGbOf } from '../teams/limits.ts'
-import { machineSizes } from './machine.ts'
+import { diskGbOf } from '../teams/plan-limits.ts'
+import { machineSizes } from './model/machine.ts'
 
 export function getPricing({ freeCreditsCents }: Pick<Config, 'freeCreditsCents'>): Pricing {
   return {

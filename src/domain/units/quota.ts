@@ -6,13 +6,13 @@ import { shortestWindow } from '../../lib/duration.ts'
 import { toCents } from '../../lib/money.ts'
 import { findHolding } from '../../store/holdings.ts'
 import { findSpending } from '../../store/spending.ts'
-import { nextMidnight } from '../billing/limits.ts'
+import { nextMidnight } from '../billing/spending-limits.ts'
 import { sizeNanoCentsPerHour } from '../billing/prices.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { readRates } from '../credentials/rate-limit.ts'
 import { longestSleep } from '../policies/check.ts'
-import { diskGbOf } from '../teams/limits.ts'
-import { promisedDiskGb } from './disk-bounds.ts'
+import { diskGbOf } from '../teams/plan-limits.ts'
+import { promisedDiskGb } from './admission/disk-limits.ts'
 
 export async function getQuota(app: App, caller: Caller): Promise<Quota> {
   const { teamId, credentialId, policy, plan } = caller

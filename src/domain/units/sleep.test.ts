@@ -10,12 +10,12 @@ import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { readFile } from './files.ts'
 import { getRecord, getUnit } from './get.ts'
-import { coolFrozenUnits, giveMemoryBack, sleepIdleUnits } from './idle.ts'
-import { reconcileMachines } from './reconcile.ts'
+import { coolFrozenUnits, giveMemoryBack, sleepIdleUnits } from './activity/idle.ts'
+import { reconcileMachines } from './lifecycle/reconcile.ts'
 import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'
-import { transition } from './transition.ts'
+import { transition } from './lifecycle/transition.ts'
 
 let domain: TestDomain
 let caller: Caller

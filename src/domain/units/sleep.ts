@@ -11,12 +11,12 @@ import { findUnitOfAnyTeam, listUnitsTogether } from '../../store/units.ts'
 import { setStackWindow, setWindow } from '../../store/windows.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { checkSleep } from '../policies/check.ts'
-import { sleepWay } from './fall-asleep.ts'
-import { notPossibleNow } from './failures.ts'
-import { getSettledUnit } from './settled.ts'
-import { showUnit } from './show.ts'
-import { transition } from './transition.ts'
-import { walk } from './way.ts'
+import { sleepWay } from './activity/hibernate.ts'
+import { notPossibleNow } from './lifecycle/failures.ts'
+import { getSettledUnit } from './lifecycle/wait-until-stable.ts'
+import { showUnit } from './model/to-unit.ts'
+import { transition } from './lifecycle/transition.ts'
+import { walk } from './lifecycle/operation.ts'
 
 /**
  * Answers the units whose window was set. With `stack` those of the whole stack, which sleeps and wakes

@@ -2,7 +2,7 @@
 // its kernel answers, repeats and says goodbye for it: what such a machine sends is left out here, since
 // only the engine knows how its machines are.
 
-import type { Host } from './host.ts'
+import type { Host } from './context.ts'
 
 export async function watchTraffic(
   { machines, network }: Host,

@@ -8,8 +8,8 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { MINUTE } from '../../lib/clock.ts'
 import { runOrThrow, SAFE_PATH } from '../../lib/process.ts'
-import { getAccount, type Account } from '../../lib/accounts.ts'
-import { confined } from '../confine.ts'
+import { getAccount, type Account } from '../../lib/system-users.ts'
+import { confined } from '../sandbox.ts'
 import { installProgram } from './program.ts'
 
 export type Cluster = {

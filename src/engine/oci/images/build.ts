@@ -6,7 +6,7 @@ import { mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
-import { writeInTree } from '../unit-tree.ts'
+import { writeInTree } from '../storage/unit-tree.ts'
 import {
   type BuiltIn,
   builtInConfig,
@@ -15,7 +15,7 @@ import {
   readScript,
   referenceOf,
 } from './builtin.ts'
-import type { ImageCaps } from './caps.ts'
+import type { ImageCaps } from './image-limits.ts'
 import { hostAptOptions, hostSources, publicSources, SUITE } from './debian.ts'
 import { imageError } from './failures.ts'
 import { runJailed } from './jail.ts'

@@ -8,16 +8,16 @@ import {
   type ImageReference,
   parseImageReference,
 } from '../../../contract/image-reference.ts'
-import { getAccount } from '../../../lib/accounts.ts'
+import { getAccount } from '../../../lib/system-users.ts'
 import { type Clock, HOUR, MINUTE } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
-import { createSingleFlight } from '../../../lib/single-flight.ts'
+import { createSingleFlight } from '../../../lib/concurrency/single-flight.ts'
 import type { Image } from '../../engine.ts'
 import { isEngineError } from '../../errors.ts'
 import { buildImage } from './build.ts'
 import { type Builds, openBuilds } from './builds.ts'
 import { builtIns, findBuiltIn } from './builtin.ts'
-import { type ImageCaps, imageCaps } from './caps.ts'
+import { type ImageCaps, imageCaps } from './image-limits.ts'
 import type { HostPort } from './dial.ts'
 import { imageError } from './failures.ts'
 import { removeTree } from './files.ts'
@@ -25,10 +25,10 @@ import { pullImage } from './pull.ts'
 import { openReferences, type References } from './references.ts'
 import type { RegistryOptions } from './registry.ts'
 import { type ImageStore, openStore, type StoredImage } from './store.ts'
-import { createTurns, type Turns } from './turns.ts'
+import { createTurns, type Turns } from '../../../lib/concurrency/semaphore.ts'
 import { updatesBy } from './updates.ts'
-import { keepUp, type UpkeepSettings } from './upkeep.ts'
-import { registerInstance, type InstanceOnHost, unregisterInstance } from './uses.ts'
+import { keepUp, type UpkeepSettings } from './maintenance.ts'
+import { registerInstance, type InstanceOnHost, unregisterInstance } from './instances.ts'
 
 export type ImagesOptions = {
   /** Shared between instances where the operator says so. */
@@ -202,7 +202,7 @@ async function getBuiltIn(parts: Parts, reference: ImageReference): Promise<Imag
   return (await use(store, image.digest)) ? image : await getBuiltIn(parts, reference)
 }
 
-/** Notes that somebody asks for it, which keeps it until a machine is made of it (collect.ts). */
+/** Notes that somebody asks for it, which keeps it until a machine is made of it (garbage-collection.ts). */
 async function use(store: ImageStore, digest: string): Promise<StoredImage | null> {
   return await store.hold(digest, async (stored) => stored)
 }

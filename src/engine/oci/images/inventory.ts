@@ -8,14 +8,14 @@ import { run } from '../../../lib/process.ts'
 import { buildImage, type Builder } from './build.ts'
 import { openBuilds } from './builds.ts'
 import { type BuiltIn, builtIns, referenceOf } from './builtin.ts'
-import { imageCaps } from './caps.ts'
-import { removeUnused, standingsOf } from './collect.ts'
+import { imageCaps } from './image-limits.ts'
+import { removeUnused, standingsOf } from './garbage-collection.ts'
 import { takeLock } from './lock.ts'
 import { findPackages, mainVersion, type Packages } from './packages.ts'
 import { askDebian, type Asked, type Condition, conditionsOf, lastAsked, type Refresher } from './refresh.ts'
 import { type KeptImage, openStore } from './store.ts'
 import type { FindUpdates } from './updates.ts'
-import { findUses, type Uses } from './uses.ts'
+import { findUses, type Uses } from './instances.ts'
 
 export type InventoryOptions = {
   imagesDir: string

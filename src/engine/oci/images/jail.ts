@@ -11,7 +11,7 @@
 //   gets no /proc, where uid 0 may write kernel settings even without capabilities.
 
 import { fileURLToPath } from 'node:url'
-import type { Account } from '../../../lib/accounts.ts'
+import type { Account } from '../../../lib/system-users.ts'
 import { run, type RunResult } from '../../../lib/process.ts'
 
 export type Jail = {

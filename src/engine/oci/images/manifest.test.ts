@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cpuStopwatch } from '../../../../test/support/cpu.ts'
-import { imageCaps } from './caps.ts'
+import { imageCaps } from './image-limits.ts'
 import { readImageConfig } from './image-config.ts'
 import { ManifestRefused, pickFromIndex, readManifest } from './manifest.ts'
 

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { ImageCaps } from './caps.ts'
+import type { ImageCaps } from './image-limits.ts'
 
 export type Descriptor = { mediaType: string; digest: string; size: number }
 export type ImageManifest = { digest: string; config: Descriptor; layers: Descriptor[] }

@@ -1,7 +1,7 @@
 // What a built-in image was made of: the packages that dpkg says are installed in it.
 
 import { createHash } from 'node:crypto'
-import { pathInTree, readInTree } from '../unit-tree.ts'
+import { pathInTree, readInTree } from '../storage/unit-tree.ts'
 
 /** Name → version: an image has packages of one architecture. */
 export type Packages = Record<string, string>

@@ -3,8 +3,8 @@
 
 import { chown, mkdir } from 'node:fs/promises'
 import type { ImageReference } from '../../../contract/image-reference.ts'
-import type { Account } from '../../../lib/accounts.ts'
-import type { ImageCaps } from './caps.ts'
+import type { Account } from '../../../lib/system-users.ts'
+import type { ImageCaps } from './image-limits.ts'
 import { digestOf, type ImageManifest, ManifestRefused, pickFromIndex, readManifest } from './manifest.ts'
 import type { RegistrySession } from './registry.ts'
 

@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import type { EngineError } from '../../errors.ts'
-import type { ImageCaps } from './caps.ts'
+import type { ImageCaps } from './image-limits.ts'
 import { imageError } from './failures.ts'
 import { runJailed } from './jail.ts'
 

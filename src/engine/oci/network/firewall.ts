@@ -2,12 +2,12 @@
 // a small transaction, changes that come at once share one, and when a transaction fails, whoever
 // disturbed it, both tables are loaded anew and whole. So the kernel is never further off than one load.
 
-import { batched } from '../../../lib/batch.ts'
-import { createKeyedLock } from '../../../lib/keyed-lock.ts'
+import { batched } from '../../../lib/concurrency/batch.ts'
+import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../../lib/log.ts'
 import { runOrThrow } from '../../../lib/process.ts'
-import { interfacesHere } from './host.ts'
-import { loadAndList } from './own-rules.ts'
+import { interfacesHere } from './host-state.ts'
+import { loadAndList } from './expected-ruleset.ts'
 import {
   addMachine,
   addMember,

@@ -5,7 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunResult, run } from '../../../lib/process.ts'
-import { DNS_PORT, HOST, type Lab, type NetworkProcess, openLab, PUBLIC } from './testing/lab.ts'
+import {
+  DNS_PORT,
+  HOST,
+  type Lab,
+  type NetworkProcess,
+  openLab,
+  PUBLIC,
+} from '../../../../test/support/network-lab/lab.ts'
 
 const PORT = 7000
 const hasRunsc = (await run('runsc', ['--version'], { timeoutMs: 10_000 }).catch(() => null))?.exitCode === 0

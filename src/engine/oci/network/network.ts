@@ -5,7 +5,7 @@
 // All of it is named with the instance. What was made is written nowhere: `recover` reads names and routes
 // off the host, keeps what belongs to machines it is told of and removes the rest.
 
-import { createKeyedLock } from '../../../lib/keyed-lock.ts'
+import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../../lib/log.ts'
 import { EngineError } from '../../errors.ts'
 import { createAddresses } from './addresses.ts'
@@ -13,10 +13,10 @@ import { forgetConnections } from './connections.ts'
 import { createFirewall } from './firewall.ts'
 import { type Instance, type Names, namespacePath, namesOf } from './names.ts'
 import { openNetfilter } from './netfilter.ts'
-import { openNotebook } from './notes.ts'
+import { openNotebook } from './state-file.ts'
 import { createOtherFirewalls } from './other-firewalls.ts'
 import { createPool } from './pool.ts'
-import { claimSubnet, type FoundSlot, findSlots, leaveSubnet } from './presence.ts'
+import { claimSubnet, type FoundSlot, findSlots, leaveSubnet } from './host-routes.ts'
 import { buildSlots, readdressSlot, removeSlots, type Slot, slotOf } from './slots.ts'
 import type { Pullers } from './tables.ts'
 import { createTraffic, type Pair } from './traffic.ts'

@@ -12,7 +12,7 @@ import {
   newInstance,
   openLab,
   PUBLIC,
-} from './testing/lab.ts'
+} from '../../../../test/support/network-lab/lab.ts'
 import type { Attachment } from './network.ts'
 
 let lab: Lab

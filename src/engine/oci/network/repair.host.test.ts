@@ -1,7 +1,14 @@
 // What the network does when something disturbs it (reliability I3, F25), and what it leaves (F5).
 
 import { afterEach, describe, expect, test } from 'vitest'
-import { DNS_PORT, FORBIDDEN, HOST, type Lab, openLab, PUBLIC } from './testing/lab.ts'
+import {
+  DNS_PORT,
+  FORBIDDEN,
+  HOST,
+  type Lab,
+  openLab,
+  PUBLIC,
+} from '../../../../test/support/network-lab/lab.ts'
 
 const PORT = 7000
 /** Reliability I3 asks for 5 s, on a machine that does nothing else. */

@@ -9,7 +9,7 @@
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { run, runOrThrow } from '../../../lib/process.ts'
-import { interfacesHere } from './host.ts'
+import { interfacesHere } from './host-state.ts'
 import { GATEWAY_MAC, MACHINE_MAC, type Names } from './names.ts'
 
 export type Slot = {

@@ -9,7 +9,7 @@
 // machine's own address; siblings only of its group), `limits` (new flows), `dns` (the resolver's port),
 // then `from_machine` when it is forwarded or `to_host` when it is for the host. Everything not named there
 // is dropped. A sibling that does not run is admitted all the same: its packets end in the route that
-// discards (presence.ts) without an answer, and for a while after it was plugged in it cannot refuse a
+// discards (host-routes.ts) without an answer, and for a while after it was plugged in it cannot refuse a
 // connection: the sibling's kernel tries again, and is served once the machine has been woken and listens. An
 // address that is no sibling's is refused at once. Who sent to whom is counted in a table apart (traffic.ts).
 

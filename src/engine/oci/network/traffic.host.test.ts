@@ -4,7 +4,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { DNS_PORT, type Lab, type NetworkProcess, openLab, PUBLIC } from './testing/lab.ts'
+import {
+  DNS_PORT,
+  type Lab,
+  type NetworkProcess,
+  openLab,
+  PUBLIC,
+} from '../../../../test/support/network-lab/lab.ts'
 import type { Attachment, KnownMachine } from './network.ts'
 
 const PORT = 7000

@@ -19,7 +19,7 @@ import { run, runOrThrow } from '../../../lib/process.ts'
 import type { Names } from './names.ts'
 import { type Netfilter, openNetfilter } from './netfilter.ts'
 import type { Counted } from './netlink.ts'
-import { loadAndList } from './own-rules.ts'
+import { loadAndList } from './expected-ruleset.ts'
 
 /** Addresses of two machines. */
 export type Pair = { from: string; to: string }

@@ -4,7 +4,7 @@
 // the host still routes for nobody else. Where it is one already (Docker makes it so), nothing is changed.
 
 import { readFile, writeFile } from 'node:fs/promises'
-import { routesHere } from './host.ts'
+import { routesHere } from './host-state.ts'
 
 export type Uplinks = {
   /** Open for our sake alone: to be kept and guarded. */

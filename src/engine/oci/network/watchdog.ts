@@ -4,10 +4,10 @@
 
 import type { Log } from '../../../lib/log.ts'
 import type { Firewall } from './firewall.ts'
-import { interfacesHere, routesHere } from './host.ts'
+import { interfacesHere, routesHere } from './host-state.ts'
 import type { Names } from './names.ts'
 import type { OtherFirewalls } from './other-firewalls.ts'
-import { keepSubnet } from './presence.ts'
+import { keepSubnet } from './host-routes.ts'
 import { restoreRoute, rewireSlot, type Slot } from './slots.ts'
 import type { Traffic } from './traffic.ts'
 import { isForwarding, setForwarding } from './uplinks.ts'

@@ -1,0 +1,84 @@
+// How many connections to the API there may be, in all and of each peer: opening one needs no credential. Where there is
+// no room, one that asks for nothing makes place, of the peer that has most, so that silent crowds push out themselves
+// and a caller who waits for his answer is left alone.
+
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { peerKey } from '../../domain/credentials/failed-attempts.ts'
+import { SECOND } from '../../lib/clock.ts'
+
+export type ConnectionLimits = {
+  inAll: number
+  /** A peer is an address, or the /64 of an IPv6 address. A trusted proxy brings many and has no such bound. */
+  perPeer: number
+  /** How long the head of a request may take, also of a connection that says nothing. */
+  headersMs: number
+  lookEveryMs: number
+}
+
+export const connectionLimits: ConnectionLimits = {
+  inAll: 2500,
+  perPeer: 1250,
+  headersMs: 10 * SECOND,
+  lookEveryMs: 5 * SECOND,
+}
+
+type Connection = { socket: Socket; peer: string; requests: number }
+
+/** Of each peer, those that have been quiet longest first. */
+type Peers = Map<string, Set<Connection>>
+
+export function boundConnections(
+  server: Server,
+  { inAll, perPeer }: ConnectionLimits,
+  isProxy: (address: string) => boolean,
+): void {
+  const peers: Peers = new Map()
+  const known = new WeakMap<Socket, Connection>()
+  let count = 0
+
+  const leave = (connection: Connection) => {
+    const own = peers.get(connection.peer)
+    if (!own?.delete(connection)) return
+    count -= 1
+    if (own.size === 0) peers.delete(connection.peer)
+  }
+  /** False where every one of them waits for an answer. */
+  const closeOneOf = (connections: Iterable<Connection>): boolean => {
+    for (const connection of connections) {
+      if (connection.requests > 0) continue
+      connection.socket.destroy()
+      leave(connection)
+      return true
+    }
+    return false
+  }
+  const makeRoomFor = (address: string, peer: string): boolean => {
+    const own = peers.get(peer)
+    if (own && own.size >= perPeer && !isProxy(address)) return closeOneOf(own)
+    if (count < inAll) return true
+    return [...peers.values()].toSorted((a, b) => b.size - a.size).some(closeOneOf)
+  }
+
+  server.on('connection', (socket) => {
+    const address = socket.remoteAddress ?? ''
+    const peer = peerKey(address)
+    if (!makeRoomFor(address, peer)) return void socket.destroy()
+    const connection = { socket, peer, requests: 0 }
+    const own = peers.get(peer) ?? new Set()
+    peers.set(peer, own.add(connection))
+    known.set(socket, connection)
+    count += 1
+    socket.once('close', () => leave(connection))
+  })
+  server.on('request', ({ socket }, response) => {
+    const connection = known.get(socket)
+    if (!connection) return
+    connection.requests += 1
+    response.once('close', () => {
+      connection.requests -= 1
+      const own = peers.get(connection.peer)
+      if (own?.delete(connection)) own.add(connection)
+    })
+  })
+}

@@ -1,0 +1,89 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { AppError } from '../../contract/errors.ts'
+import { parseJson } from './json.ts'
+
+const read = (text: string) => parseJson(Buffer.from(text))
+
+test('whatever JSON can say plainly is read as JSON.parse does', () => {
+  const key = fc.string({ unit: 'grapheme' }).filter((text) => text !== '__proto__')
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.string({ unit: 'grapheme' }),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(tie('value'), { maxLength: 5 }),
+      fc.dictionary(key, tie('value'), { maxKeys: 5 }),
+    ),
+  }))
+  fc.assert(
+    fc.property(value, fc.constantFrom(0, 2), (sent, indent) => {
+      const text = JSON.stringify(sent, null, indent)
+      expect(read(text)).toEqual(JSON.parse(text))
+    }),
+  )
+})
+
+const torture: Record<string, string | Buffer> = {
+  'no JSON': '{',
+  'a bare word': 'nonsense',
+  'two values': '{} {}',
+  'a comma too many': '[1,]',
+  'a comment': '{} // hello',
+  'a byte order mark': '\uFEFF{}',
+  'bytes that are no UTF-8': Buffer.from([0x22, 0xff, 0x22]),
+  'UTF-16': Buffer.from('{"a":1}', 'utf16le'),
+  'a key twice': '{"a":1,"a":2}',
+  'a key twice, spelled differently': String.raw`{"a":1,"\u0061":2}`,
+  'a key twice, deep down': '{"x":[{"a":{"b":1,"c":2,"b":3}}]}',
+  'the prototype': '{"__proto__":{"admin":true}}',
+  'the prototype, deep down': '{"spec":{"env":{"__proto__":"x"}}}',
+  'a number beyond all bounds': '{"a":1e400}',
+  'half of a surrogate pair': String.raw`{"a":"\ud800"}`,
+  'half of a surrogate pair in a key': String.raw`{"\udc00":1}`,
+  'arrays 10 000 deep': '['.repeat(10_000) + ']'.repeat(10_000),
+  'objects 10 000 deep': '{"a":'.repeat(10_000) + '1' + '}'.repeat(10_000),
+  'thousands of values': `[${'1,'.repeat(5000)}1]`,
+  'thousands of empty arrays': `[${'[],'.repeat(5000)}1]`,
+  nothing: '',
+}
+
+test.each(Object.entries(torture))('%s is refused quickly', (_title, text) => {
+  const began = performance.now()
+  expect(() => parseJson(Buffer.from(text))).toThrow(AppError)
+  expect(performance.now() - began).toBeLessThan(50)
+})
+
+test('text that looks like members within strings is no member', () => {
+  for (const value of [
+    { 'a:b': ':' },
+    { a: '{"a":1,"a":2}' },
+    { a: '\\', b: '"a":' },
+    { 'quote"': '\\":' },
+  ]) {
+    expect(read(JSON.stringify(value))).toEqual(value)
+  }
+})
+
+test('a refused value is named by its path', () => {
+  expect(() => read(String.raw`{"spec":{"env":{"A":"\ud800"}}}`)).toThrow(/^spec\.env\.A: /)
+})
+
+test('nothing that is read changes what objects inherit', () => {
+  try {
+    read('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}')
+  } catch {}
+  expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
+})
+
+test('2 MB of the worst text is read within a moment', () => {
+  for (const text of [`"${'\\"'.repeat(1_000_000)}"`, `[${':'.repeat(10)}`, `"${':'.repeat(2_000_000)}"`]) {
+    const began = performance.now()
+    try {
+      read(text)
+    } catch {}
+    expect(performance.now() - began).toBeLessThan(500)
+  }
+})

@@ -1,0 +1,61 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { ExecOutputEvent } from '../../contract/exec.ts'
+import { outputFrames } from './output-frames.ts'
+
+const bytesOf = ({ data, encoding }: ExecOutputEvent) => Buffer.from(data, encoding ?? 'utf8')
+
+function framed(chunks: Buffer[]): ExecOutputEvent[] {
+  const frames = outputFrames()
+  return [...chunks.flatMap((chunk) => frames.push(chunk)), ...frames.end()]
+}
+
+/** Cuts at any places. */
+function cut(bytes: Buffer, places: number[]): Buffer[] {
+  const at = [0, ...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
+  return at.slice(1).map((end, index) => bytes.subarray(at[index], end))
+}
+
+test('no byte is lost or added, whatever the bytes and wherever they are cut', () => {
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array)),
+    fc.string({ unit: 'grapheme', maxLength: 100 }).map((text) => Buffer.from(text)),
+    fc
+      .tuple(fc.string({ unit: 'grapheme' }), fc.uint8Array({ maxLength: 5 }))
+      .map(([text, tail]) => Buffer.concat([Buffer.from(text), tail])),
+  )
+  fc.assert(
+    fc.property(bytes, fc.array(fc.nat(1000), { maxLength: 10 }), (whole, places) => {
+      const events = framed(cut(whole, places))
+      expect(Buffer.concat(events.map(bytesOf))).toEqual(whole)
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('text stays text wherever it is cut', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'binary', maxLength: 50 }).filter((text) => text.isWellFormed()),
+      fc.array(fc.nat(1000), { maxLength: 10 }),
+      (text, places) => {
+        const events = framed(cut(Buffer.from(text), places))
+        expect(events.every(({ encoding }) => encoding === undefined)).toBe(true)
+        expect(events.map(({ data }) => data).join('')).toBe(text)
+      },
+    ),
+  )
+})
+
+test('what is no UTF-8 is base64, and what follows is text again', () => {
+  const frames = outputFrames()
+  expect(frames.push(Buffer.from([0xff, 0xfe]))).toEqual([{ data: '//4=', encoding: 'base64' }])
+  expect(frames.push(Buffer.from('ä'))).toEqual([{ data: 'ä' }])
+})
+
+test('a character that never ends comes out at the end', () => {
+  const frames = outputFrames()
+  expect(frames.push(Buffer.from([0xe2, 0x82]))).toEqual([])
+  expect(frames.end()).toEqual([{ data: '4oI=', encoding: 'base64' }])
+  expect(frames.end()).toEqual([])
+})

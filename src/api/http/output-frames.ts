@@ -1,0 +1,56 @@
+// Bytes of a command's output as events of JSON, without losing any: text where it is UTF-8, base64 where
+// it is not (design 5). A character cut in two by a chunk waits for its other half.
+
+import type { ExecOutputEvent } from '../../contract/exec.ts'
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export type OutputFrames = {
+  /** Events of the bytes so far: none when all of them wait for more. */
+  push(chunk: Buffer): ExecOutputEvent[]
+  /** What still waits when no more comes. */
+  end(): ExecOutputEvent[]
+}
+
+export function outputFrames(): OutputFrames {
+  let held: Buffer = Buffer.alloc(0)
+  return {
+    push: (chunk) => {
+      const bytes = Buffer.concat([held, chunk])
+      const whole = bytes.length - unfinishedLength(bytes)
+      held = bytes.subarray(whole)
+      return toEvents(bytes.subarray(0, whole))
+    },
+    end: () => {
+      const rest = held
+      held = Buffer.alloc(0)
+      return toEvents(rest)
+    },
+  }
+}
+
+function toEvents(bytes: Buffer): ExecOutputEvent[] {
+  if (bytes.length === 0) return []
+  try {
+    return [{ data: utf8.decode(bytes) }]
+  } catch {
+    return [{ data: bytes.toString('base64'), encoding: 'base64' }]
+  }
+}
+
+/** How many bytes at the end begin a character that is not complete: 0 to 3. */
+function unfinishedLength(bytes: Buffer): number {
+  for (let length = 1; length <= Math.min(3, bytes.length); length++) {
+    const byte = bytes[bytes.length - length] ?? 0
+    if ((byte & 0b1100_0000) === 0b1000_0000) continue
+    return length < characterLength(byte) ? length : 0
+  }
+  return 0
+}
+
+function characterLength(first: number): number {
+  if (first >= 0b1111_0000 && first <= 0b1111_0100) return 4
+  if (first >= 0b1110_0000 && first < 0b1111_0000) return 3
+  if (first >= 0b1100_0010 && first < 0b1110_0000) return 2
+  return 1
+}

@@ -1,0 +1,89 @@
+// What of an HTTP request the operations want to know, read from its headers with nothing taken on trust.
+
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Presented } from '../../domain/credentials/authenticate.ts'
+import { newId } from '../../lib/ids.ts'
+import { readCookie } from '../web/cookies.ts'
+
+/** A caller's own id is kept where it cannot break a header or a log line (spec 7), else we give one. */
+export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
+  const own = request.headers['x-request-id']
+  return typeof own === 'string' && /^[\x21-\x7e]{1,128}$/.test(own) ? own : newId('request')
+}
+
+/** Who sends a request and how, as far as an operation asks. */
+export function senderOf(request: IncomingMessage, publicUrl: string) {
+  const { headers } = request
+  return {
+    presented: presentedBy(headers, publicUrl),
+    userAgent: userAgentOf(headers),
+    fromOwnPages: isFromOwnPages(request, publicUrl),
+    wantsStream: acceptsStream(headers),
+    lastEventId: lastEventIdOf(headers),
+    stripeSignature: oneOf(headers['stripe-signature']),
+    idempotencyKey: idempotencyKeyOf(request),
+  }
+}
+
+function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented {
+  return {
+    authorization: headers.authorization ?? null,
+    sessionToken: readCookie(headers.cookie, 'session', publicUrl),
+    team: oneOf(headers['x-berth-team']),
+    userAgent: userAgentOf(headers),
+  }
+}
+
+/**
+ * Whether a browser sends this from a page of ours. Browsers name the page's origin on every request that
+ * is unsafe or crosses origins, and no page can forge it; cookies alone say nothing about who asks. What units
+ * serve can be of our site and is not ours.
+ */
+export function isFromOwnPages({ method, headers }: IncomingMessage, publicUrl: string): boolean {
+  const isRead = method === 'GET' || method === 'HEAD'
+  const site = headers['sec-fetch-site']
+  if (site === 'cross-site' || site === 'same-site') {
+    return isRead && headers['sec-fetch-mode'] === 'navigate'
+  }
+  if (headers.origin === undefined) return isRead
+  if (!URL.canParse(headers.origin)) return false
+  const origin = new URL(headers.origin)
+  return origin.origin === new URL(publicUrl).origin || origin.host === headers.host
+}
+
+function acceptsStream(headers: IncomingHttpHeaders): boolean {
+  return (headers.accept ?? '').toLowerCase().includes('text/event-stream')
+}
+
+/** Printable and bounded: it is shown to people and kept. */
+function userAgentOf(headers: IncomingHttpHeaders): string | null {
+  const kept = (headers['user-agent'] ?? '').replace(/[^\x20-\x7e]/g, '').slice(0, 300)
+  return kept === '' ? null : kept
+}
+
+function lastEventIdOf(headers: IncomingHttpHeaders): string | null {
+  const id = headers['last-event-id']
+  return typeof id === 'string' && id !== '' ? id : null
+}
+
+function oneOf(value: string | string[] | undefined): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/** Where it is sent twice its schema gets both and refuses them. */
+function idempotencyKeyOf({ headersDistinct }: IncomingMessage): unknown {
+  const values = headersDistinct['idempotency-key'] ?? []
+  return values.length > 1 ? values : (values[0] ?? null)
+}
+
+/** Where a query names a field twice, its schema gets both and refuses them. */
+export function queryOf(url: string): Record<string, string | string[]> {
+  const fields = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '')
+  const values = Map.groupBy(fields, ([name]) => name)
+  return Object.fromEntries(
+    [...values].map(([name, pairs]) => {
+      const given = pairs.map(([, value]) => value)
+      return [name, given.length === 1 ? (given[0] ?? '') : given]
+    }),
+  )
+}

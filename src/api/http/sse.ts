@@ -1,0 +1,108 @@
+// Server-Sent Events: what a handler streams, and how it reaches the caller. A caller that reads slowly
+// holds the producer back; one that goes away aborts it; silence is broken by a comment every 15 s, so
+// that no proxy takes it for a dead connection (design 5).
+
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { AppError } from '../../contract/errors.ts'
+import { type Clock, SECOND } from '../../lib/clock.ts'
+import { callerGone, errorEnvelope, toAppError } from './errors.ts'
+import { jsonText } from './json-text.ts'
+
+export type StreamEvent = { event: string; data: unknown; id?: string }
+
+/** Waits until the caller has room for more. */
+export type Send = (event: StreamEvent) => Promise<void>
+
+export type EventStream = { streamEvents: (send: Send) => Promise<void> }
+
+export function eventStream(streamEvents: (send: Send) => Promise<void>): EventStream {
+  return { streamEvents }
+}
+
+export function isEventStream(value: unknown): value is EventStream {
+  return typeof value === 'object' && value !== null && 'streamEvents' in value
+}
+
+/** Work that is refused tends to be so at once: until this has passed, an error still gets its own status. */
+const OPEN_AFTER_MS = SECOND
+const COMMENT_EVERY_MS = 15 * SECOND
+
+/**
+ * Streams to the end. Throws what the stream threw, or the signal's reason: before the first byte for the
+ * caller of this to answer, afterwards already told as event `error`.
+ */
+export async function sendEvents(
+  response: ServerResponse,
+  stream: EventStream,
+  { clock, signal, requestId }: { clock: Clock; signal: AbortSignal; requestId: string },
+): Promise<void> {
+  const done = new AbortController()
+  const pulse = keepAlive(response, clock, done.signal)
+  try {
+    await stream.streamEvents(async (event) => {
+      // A producer that looks at no signal must not go on for nobody.
+      signal.throwIfAborted()
+      if (response.destroyed) throw callerGone()
+      await write(response, frame(event))
+    })
+    signal.throwIfAborted()
+    openStream(response)
+  } catch (error) {
+    const told: unknown = signal.aborted ? signal.reason : error
+    if (response.headersSent) await write(response, frame(errorEvent(toAppError(told), requestId)))
+    throw told
+  } finally {
+    done.abort()
+    await pulse
+    if (response.headersSent) response.end()
+  }
+}
+
+function errorEvent(error: AppError, requestId: string): StreamEvent {
+  return { event: 'error', data: errorEnvelope(error, requestId) }
+}
+
+async function keepAlive(response: ServerResponse, clock: Clock, done: AbortSignal): Promise<void> {
+  try {
+    await clock.sleep(OPEN_AFTER_MS, done)
+    for (;;) {
+      await write(response, ': still here\n\n', done)
+      await clock.sleep(COMMENT_EVERY_MS, done)
+    }
+  } catch (error) {
+    if (!done.aborted) throw error
+  }
+}
+
+async function write(response: ServerResponse, text: string, signal?: AbortSignal): Promise<void> {
+  if (response.destroyed) return
+  openStream(response)
+  if (response.write(text)) return
+  // A caller that goes away instead of reading on ends the wait as well.
+  const settled = new AbortController()
+  const options = { signal: signal ? AbortSignal.any([signal, settled.signal]) : settled.signal }
+  try {
+    await Promise.race([once(response, 'drain', options), once(response, 'close', options)])
+  } finally {
+    settled.abort()
+  }
+}
+
+/** The head of a stream that nothing has been sent of. */
+export function openStream(response: ServerResponse): ServerResponse {
+  if (response.headersSent) return response
+  response.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+  })
+  response.flushHeaders()
+  return response
+}
+
+/** JSON has no bare line breaks, so the data of an event is always one line. */
+function frame({ event, data, id }: StreamEvent): string {
+  const idLine = id === undefined ? '' : `id: ${id.replace(/[\r\n\0]/g, '')}\n`
+  return `event: ${event}\n${idLine}data: ${jsonText(data)}\n\n`
+}

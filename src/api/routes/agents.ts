@@ -1,0 +1,128 @@
+// Keys and agents of a team (spec 4.5). What is done to a key may be done to any agent, so both paths share it.
+
+import {
+  agentChangedSchema,
+  agentChangeSchema,
+  agentListSchema,
+  agentRevokedSchema,
+  keyCreatedSchema,
+  keyCreateSchema,
+  keyListSchema,
+} from '../../contract/agent.ts'
+import { changeAgent } from '../../domain/agents/change.ts'
+import { createKeyOfTeam } from '../../domain/agents/create-key.ts'
+import type { AgentNoun } from '../../domain/agents/find.ts'
+import { listAgentsOfTeam, listKeys } from '../../domain/agents/list.ts'
+import { revokeAgent } from '../../domain/agents/revoke.ts'
+import { jsonBody, noBody } from '../http/body.ts'
+import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
+
+const aboutAll = {
+  rate: 'requests',
+  params: noParams,
+  query: noQuery,
+  body: noBody,
+  status: 200,
+  events: {},
+  errors: [],
+  target: () => null,
+  record: () => null,
+} as const
+
+const listAll = defineRoute({
+  ...aboutAll,
+  method: 'GET',
+  path: '/v1/agents',
+  noun: 'agent',
+  summary: "List the team's keys and connected agents, newest first",
+  action: 'agent.list',
+  kind: 'read',
+  response: agentListSchema,
+  handle: (app, _input, { caller }) => listAgentsOfTeam(app, caller),
+})
+
+const listOfKeys = defineRoute({
+  ...aboutAll,
+  method: 'GET',
+  path: '/v1/keys',
+  noun: 'key',
+  summary: "List the team's keys, newest first",
+  action: 'key.list',
+  kind: 'read',
+  response: keyListSchema,
+  handle: (app, _input, { caller }) => listKeys(app, caller),
+})
+
+const create = defineRoute({
+  ...aboutAll,
+  method: 'POST',
+  path: '/v1/keys',
+  noun: 'key',
+  summary: 'Create a key',
+  description: 'Its secret is in this answer and nowhere else. Needs a session: a key cannot make another.',
+  action: 'key.create',
+  kind: 'change',
+  rate: 'creations',
+  body: jsonBody(keyCreateSchema),
+  status: 201,
+  response: keyCreatedSchema,
+  errors: [402, 409, 413, 415],
+  allow: 'key.create',
+  record: ({ body }) => body,
+  outcome: ({ key }) => ({ target: key.id }),
+  handle: (app, { body }, { caller, once }) => createKeyOfTeam(app, caller, body, once),
+  idempotent: 'personal',
+})
+
+const aboutOne = (noun: AgentNoun) =>
+  ({
+    path: `/v1/${noun}s/{id}`,
+    noun,
+    rate: 'requests',
+    params: idParams,
+    query: noQuery,
+    status: 200,
+    events: {},
+    target: ({ params }: { params: { id: string } }) => params.id,
+  }) as const
+
+const change = (noun: AgentNoun) =>
+  defineRoute({
+    ...aboutOne(noun),
+    method: 'PATCH',
+    summary: noun === 'key' ? 'Change the name or policy of a key' : 'Change the name or policy of an agent',
+    description: 'It holds from the next call on. Needs a session.',
+    action: `${noun}.change`,
+    kind: 'change',
+    body: jsonBody(agentChangeSchema),
+    response: agentChangedSchema,
+    errors: [404, 409, 413, 415],
+    record: ({ body }) => body,
+    handle: (app, { params, body }, { caller }) =>
+      changeAgent(app, caller, { noun, id: params.id, change: body }),
+  })
+
+const revoke = (noun: AgentNoun) =>
+  defineRoute({
+    ...aboutOne(noun),
+    method: 'DELETE',
+    summary: noun === 'key' ? 'Revoke a key' : 'Revoke an agent',
+    description: 'Its next call is refused and its open streams end; its units live on. Needs a session.',
+    action: `${noun}.revoke`,
+    kind: 'change',
+    body: noBody,
+    response: agentRevokedSchema,
+    errors: [404],
+    record: () => null,
+    handle: (app, { params }, { caller }) => revokeAgent(app, caller, { noun, id: params.id }),
+  })
+
+export const agentRoutes: readonly Route[] = [
+  listAll,
+  listOfKeys,
+  create,
+  change('key'),
+  revoke('key'),
+  change('agent'),
+  revoke('agent'),
+]

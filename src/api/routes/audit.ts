@@ -1,0 +1,30 @@
+// The audit log (spec 2.12, 4.5).
+
+import { auditListSchema, auditQuerySchema } from '../../contract/audit.ts'
+import { listAudit } from '../../domain/audit/list.ts'
+import { noBody } from '../http/body.ts'
+import { defineRoute, noParams, type Route } from '../route.ts'
+
+const list = defineRoute({
+  method: 'GET',
+  path: '/v1/audit',
+  noun: 'audit event',
+  summary: "List the team's authenticated calls, newest first",
+  description:
+    'One event for each call, also for those that were refused or broke off. A call is listed once it is answered, one that changes something as soon as it has begun.',
+  action: 'audit.list',
+  kind: 'read',
+  rate: 'requests',
+  params: noParams,
+  query: auditQuerySchema,
+  body: noBody,
+  status: 200,
+  response: auditListSchema,
+  events: {},
+  errors: [],
+  target: () => null,
+  record: ({ query }) => query,
+  handle: (app, { query }, { caller }) => listAudit(app, caller, query),
+})
+
+export const auditRoutes: readonly Route[] = [list]

@@ -1,0 +1,98 @@
+// The endpoints of stacks (spec 4.3).
+
+import {
+  stackCreateSchema,
+  stackListQuerySchema,
+  stackListSchema,
+  stackSchema,
+} from '../../contract/stack.ts'
+import { createStack } from '../../domain/stacks/create.ts'
+import { destroyStack } from '../../domain/stacks/destroy.ts'
+import { getStack } from '../../domain/stacks/get.ts'
+import { listStacks } from '../../domain/stacks/list.ts'
+import { jsonBody, noBody } from '../http/body.ts'
+import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
+
+const create = defineRoute({
+  method: 'POST',
+  path: '/v1/stacks',
+  noun: 'stack',
+  summary: 'Create a stack',
+  description:
+    'It has no units yet: create them with `stack`. A create of a unit makes its stack, too, when absent.',
+  action: 'stack.create',
+  kind: 'change',
+  rate: 'creations',
+  params: noParams,
+  query: noQuery,
+  body: jsonBody(stackCreateSchema),
+  status: 201,
+  response: stackSchema,
+  events: {},
+  errors: [409, 413, 415],
+  target: () => null,
+  record: ({ body }) => body,
+  outcome: ({ id }) => ({ target: id }),
+  handle: (app, { body }, { caller, once }) => createStack(app, caller, body, once),
+  idempotent: true,
+})
+
+const list = defineRoute({
+  method: 'GET',
+  path: '/v1/stacks',
+  noun: 'stack',
+  summary: "List the team's stacks with their units, newest first",
+  description: 'A page ends early when its stacks have more than 500 units.',
+  action: 'stack.list',
+  kind: 'read',
+  rate: 'requests',
+  params: noParams,
+  query: stackListQuerySchema,
+  body: noBody,
+  status: 200,
+  response: stackListSchema,
+  events: {},
+  errors: [],
+  target: () => null,
+  record: ({ query }) => query,
+  handle: (app, { query }, { caller }) => listStacks(app, caller, query),
+})
+
+/** What routes about one stack have in common. */
+const aboutStack = {
+  path: '/v1/stacks/{id}',
+  noun: 'stack',
+  rate: 'requests',
+  params: idParams,
+  query: noQuery,
+  body: noBody,
+  status: 200,
+  response: stackSchema,
+  events: {},
+  target: ({ params }: { params: { id: string } }) => params.id,
+  record: () => null,
+  outcome: ({ id }: { id: string }) => ({ target: id }),
+} as const
+
+const get = defineRoute({
+  ...aboutStack,
+  method: 'GET',
+  summary: 'Get a stack, by its id or name, with its units',
+  action: 'stack.get',
+  kind: 'read',
+  errors: [404],
+  handle: (app, { params }, { caller }) => getStack(app, caller, params.id),
+})
+
+const destroy = defineRoute({
+  ...aboutStack,
+  method: 'DELETE',
+  summary: 'Delete a stack, by its id or name, and destroy its units',
+  description: 'Answers the stack with the units that went with it. Its name is free again.',
+  action: 'stack.destroy',
+  kind: 'change',
+  errors: [404, 502],
+  handle: (app, { params }, { caller }) => destroyStack(app, caller, params.id),
+})
+
+export const stackRoutes: readonly Route[] = [create, list, get, destroy]

@@ -1,0 +1,33 @@
+// Messages to support (spec 4.5).
+
+import { supportMessageSchema, supportTicketSchema } from '../../contract/support.ts'
+import { sendToSupport } from '../../domain/support/send.ts'
+import { jsonBody } from '../http/body.ts'
+import { defineRoute, noParams, noQuery, type Route } from '../route.ts'
+
+const send = defineRoute({
+  method: 'POST',
+  path: '/v1/support',
+  noun: 'support message',
+  summary: 'Write to whoever operates this service',
+  description:
+    'The answer goes by mail to the account; with a key or a token, to the person who connected it, else to the owner of the team. ' +
+    'At most five messages in ten minutes per credential.',
+  action: 'support.send',
+  kind: 'change',
+  rate: 'requests',
+  params: noParams,
+  query: noQuery,
+  body: jsonBody(supportMessageSchema),
+  status: 201,
+  response: supportTicketSchema,
+  events: {},
+  errors: [409, 413, 415, 502],
+  target: () => null,
+  record: ({ body: { topic, message } }) => ({ topic, messageBytes: Buffer.byteLength(message) }),
+  outcome: ({ ticket }) => ({ target: ticket }),
+  handle: (app, { body }, { caller, once }) => sendToSupport(app, caller, body, once),
+  idempotent: true,
+})
+
+export const supportRoutes: readonly Route[] = [send]

@@ -1,0 +1,76 @@
+// Teams (spec 4.1). For people alone: no key or token makes, changes or deletes one (spec 5.3).
+
+import { doneSchema } from '../../contract/member.ts'
+import { teamAnswerSchema, teamChangeSchema, teamCreateSchema } from '../../contract/team.ts'
+import { changeTeamOfCaller } from '../../domain/teams/change.ts'
+import { createTeam } from '../../domain/teams/create.ts'
+import { deleteTeamOfCaller } from '../../domain/teams/delete.ts'
+import { jsonBody, noBody } from '../http/body.ts'
+import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
+
+const create = defineRoute({
+  method: 'POST',
+  path: '/v1/teams',
+  noun: 'team',
+  summary: 'Create a team',
+  description: 'Whoever makes it owns it. Needs a session, and the Pro plan or above in a team you own.',
+  action: 'team.create',
+  kind: 'change',
+  rate: 'creations',
+  params: noParams,
+  query: noQuery,
+  body: jsonBody(teamCreateSchema),
+  status: 201,
+  response: teamAnswerSchema,
+  events: {},
+  errors: [402, 413, 415],
+  allow: 'team.create',
+  target: () => null,
+  record: ({ body }) => body,
+  outcome: ({ team }) => ({ target: team.id }),
+  handle: (app, { body }, { caller, once }) => createTeam(app, caller, body, once),
+  idempotent: 'personal',
+})
+
+const aboutTeam = {
+  path: '/v1/teams/{id}',
+  noun: 'team',
+  kind: 'change',
+  rate: 'requests',
+  params: idParams,
+  query: noQuery,
+  status: 200,
+  events: {},
+  team: ({ params }: { params: { id: string } }) => params.id,
+  target: ({ params }: { params: { id: string } }) => params.id,
+} as const
+
+const change = defineRoute({
+  ...aboutTeam,
+  method: 'PATCH',
+  summary: 'Change the name, region or currency of a team',
+  description: 'For owners and admins. What is left out stays as it is.',
+  action: 'team.change',
+  body: jsonBody(teamChangeSchema),
+  response: teamAnswerSchema,
+  errors: [404, 413, 415],
+  allow: 'team.change',
+  record: ({ body }) => body,
+  handle: (app, { body }, { caller }) => changeTeamOfCaller(app, caller, body),
+})
+
+const remove = defineRoute({
+  ...aboutTeam,
+  method: 'DELETE',
+  summary: 'Delete a team',
+  description: 'For owners. Not a personal team, and none that has units: destroy them first.',
+  action: 'team.delete',
+  body: noBody,
+  response: doneSchema,
+  errors: [404, 409],
+  allow: 'team.delete',
+  record: () => null,
+  handle: (app, _input, { caller }) => deleteTeamOfCaller(app, caller),
+})
+
+export const teamRoutes: readonly Route[] = [create, change, remove]

@@ -1,0 +1,35 @@
+// What the audit trail keeps of calls that carry more than names: contents by size, environment by name,
+// commands without passwords (spec 2.12).
+
+import type { Create, CreateFromRecipe, CreateFromSpec } from '../../contract/create.ts'
+import type { Exec } from '../../contract/exec.ts'
+import { maskCommand, namesOf, sizesOf } from '../../domain/audit/mask.ts'
+
+export function recordCreate(body: Create): Record<string, unknown> {
+  return 'recipe' in body ? recordRecipe(body) : recordSpec(body)
+}
+
+/** Which parameters were given: any of them may hold code or a password. */
+function recordRecipe({ params, ...rest }: CreateFromRecipe): Record<string, unknown> {
+  return { ...rest, params: namesOf(params) }
+}
+
+function recordSpec({ spec, ...rest }: CreateFromSpec): Record<string, unknown> {
+  const { cmd, entrypoint, env, files, healthcheck, ...plain } = spec
+  return {
+    ...rest,
+    spec: {
+      ...plain,
+      env: namesOf(env),
+      files: sizesOf(files),
+      ...(cmd && { cmd: maskCommand(cmd) }),
+      ...(entrypoint && { entrypoint: maskCommand(entrypoint) }),
+      ...(healthcheck && { healthcheck: { ...healthcheck, cmd: maskCommand(healthcheck.cmd) } }),
+    },
+  }
+}
+
+export function recordExec({ cmd, timeoutMs, stdin }: Exec): Record<string, unknown> {
+  const stdinBytes = stdin === undefined ? null : Buffer.byteLength(stdin)
+  return { cmd: maskCommand(cmd), timeoutMs, stdinBytes }
+}

@@ -1,0 +1,285 @@
+// The endpoints of units (spec 4.2).
+
+import { z } from 'zod'
+import { createFormOf, createSchema } from '../../contract/create.ts'
+import { exposedSchema, exposeSchema } from '../../contract/endpoint.ts'
+import {
+  execExitEventSchema,
+  execOutputEventSchema,
+  execResultSchema,
+  execSchema,
+} from '../../contract/exec.ts'
+import {
+  decodeFile,
+  fileQuerySchema,
+  fileReadSchema,
+  fileWriteSchema,
+  fileWrittenSchema,
+} from '../../contract/files.ts'
+import { strict } from '../../contract/fields.ts'
+import { logLineSchema, logPageSchema, logQuerySchema } from '../../contract/logs.ts'
+import { runResultSchema } from '../../contract/run-result.ts'
+import { sleepBodySchema } from '../../contract/sleep.ts'
+import { unitListQuerySchema, unitListSchema, unitSchema } from '../../contract/unit.ts'
+import { createFromRecipe } from '../../domain/recipes/create.ts'
+import { createUnits, resumeCreate } from '../../domain/units/create.ts'
+import { destroyUnit } from '../../domain/units/destroy.ts'
+import { execInUnit } from '../../domain/units/exec.ts'
+import { exposeUnit } from '../../domain/units/expose.ts'
+import { readFile, writeFile } from '../../domain/units/files.ts'
+import { getUnit } from '../../domain/units/get.ts'
+import { listUnits } from '../../domain/units/list.ts'
+import { readLogs } from '../../domain/units/logs.ts'
+import { sleepUnit } from '../../domain/units/sleep.ts'
+import { startUnit } from '../../domain/units/start.ts'
+import { stopUnit } from '../../domain/units/stop.ts'
+import { fileBody, fileTooLarge, jsonBody, noBody } from '../http/body.ts'
+import { errorSchema } from '../http/errors.ts'
+import { endReasonSchema, streamExec, streamLogs } from './unit-streams.ts'
+import { recordCreate, recordExec } from './unit-records.ts'
+import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
+
+/** What most routes about one unit have in common. */
+const aboutUnit = {
+  noun: 'unit',
+  rate: 'requests',
+  params: idParams,
+  query: noQuery,
+  body: noBody,
+  status: 200,
+  response: unitSchema,
+  events: {},
+  target: ({ params }: { params: { id: string } }) => params.id,
+  record: () => null,
+} as const
+
+const create = defineRoute({
+  method: 'POST',
+  path: '/v1/units',
+  noun: 'unit',
+  summary: 'Create a unit, or the units of a recipe',
+  description: 'Answers once the unit is ready, up to `waitTimeoutMs`, unless `wait` is false.',
+  action: 'unit.create',
+  kind: 'change',
+  rate: 'creations',
+  params: noParams,
+  query: noQuery,
+  body: jsonBody(createSchema, { formOf: createFormOf }),
+  status: 201,
+  response: runResultSchema,
+  events: {},
+  errors: [402, 404, 409, 413, 415, 502],
+  target: () => null,
+  record: ({ body }) => recordCreate(body),
+  outcome: ({ units: [unit] }) => (unit ? { target: unit.id } : {}),
+  handle: (app, { body }, { caller, once }) =>
+    'recipe' in body ? createFromRecipe(app, caller, body, once) : createUnits(app, caller, body, once),
+  idempotent: { resume: (app, { body }, { caller }, kept) => resumeCreate(app, caller, body, kept) },
+})
+
+const list = defineRoute({
+  method: 'GET',
+  path: '/v1/units',
+  noun: 'unit',
+  summary: "List the team's units, newest first",
+  action: 'unit.list',
+  kind: 'read',
+  rate: 'requests',
+  params: noParams,
+  query: unitListQuerySchema,
+  body: noBody,
+  status: 200,
+  response: unitListSchema,
+  events: {},
+  errors: [404],
+  target: () => null,
+  record: ({ query }) => query,
+  handle: (app, { query }, { caller }) => listUnits(app, caller, query),
+})
+
+const get = defineRoute({
+  ...aboutUnit,
+  method: 'GET',
+  path: '/v1/units/{id}',
+  summary: 'Get a unit',
+  action: 'unit.get',
+  kind: 'read',
+  errors: [404],
+  handle: (app, { params }, { caller }) => getUnit(app, caller, params.id),
+})
+
+const exec = defineRoute({
+  ...aboutUnit,
+  method: 'POST',
+  path: '/v1/units/{id}/exec',
+  summary: 'Run a command in a unit',
+  description:
+    'The command is an argv array run without a shell. With `Accept: text/event-stream` its output is ' +
+    'streamed as it comes. It is killed when the caller goes away.',
+  action: 'unit.exec',
+  kind: 'change',
+  rate: 'execs',
+  body: jsonBody(execSchema),
+  response: execResultSchema,
+  events: {
+    stdout: execOutputEventSchema,
+    stderr: execOutputEventSchema,
+    exit: execExitEventSchema,
+    error: errorSchema,
+  },
+  errors: [402, 404, 409, 413, 415, 502],
+  record: ({ body }) => recordExec(body),
+  handle: async (app, { params, body }, { caller, wantsStream, signal }) =>
+    wantsStream
+      ? streamExec(app, caller, params.id, body, signal)
+      : await execInUnit(app, caller, params.id, body, { signal }),
+})
+
+const logs = defineRoute({
+  ...aboutUnit,
+  method: 'GET',
+  path: '/v1/units/{id}/logs',
+  summary: "Read or follow a unit's log",
+  description: 'With `follow=true` a stream; the header `Last-Event-ID` goes on where an earlier one ended.',
+  action: 'unit.logs',
+  kind: 'read',
+  query: logQuerySchema,
+  response: logPageSchema,
+  events: { line: logLineSchema, end: endReasonSchema, error: errorSchema },
+  errors: [404, 409, 502],
+  record: ({ query }) => query,
+  handle: async (app, { params, query }, { caller, lastEventId, signal }) =>
+    query.follow
+      ? streamLogs(app, caller, params.id, { ...query, since: lastEventId ?? query.since }, signal)
+      : await readLogs(app, caller, params.id, query),
+})
+
+const writeFileJson = defineRoute({
+  ...aboutUnit,
+  method: 'POST',
+  path: '/v1/units/{id}/files',
+  summary: 'Write a file, from base64',
+  action: 'unit.file.write',
+  kind: 'change',
+  body: jsonBody(fileWriteSchema, { tooLarge: fileTooLarge }),
+  response: fileWrittenSchema,
+  errors: [402, 404, 409, 415, 502],
+  record: ({ body }) => ({ path: body.path, bytes: decodeFile(body.contentBase64).length }),
+  handle: (app, { params, body }, { caller }) =>
+    writeFile(app, caller, params.id, body.path, decodeFile(body.contentBase64)),
+})
+
+const writeFileBytes = defineRoute({
+  ...aboutUnit,
+  method: 'PUT',
+  path: '/v1/units/{id}/files',
+  summary: 'Write a file, from the bytes of the body',
+  action: 'unit.file.write',
+  kind: 'change',
+  query: fileQuerySchema,
+  body: fileBody,
+  response: fileWrittenSchema,
+  errors: [402, 404, 409, 415, 502],
+  record: ({ query, body }) => ({ path: query.path, bytes: body.length }),
+  handle: (app, { params, query, body }, { caller }) => writeFile(app, caller, params.id, query.path, body),
+})
+
+const readFileRoute = defineRoute({
+  ...aboutUnit,
+  method: 'GET',
+  path: '/v1/units/{id}/files',
+  summary: 'Read a file',
+  action: 'unit.file.read',
+  kind: 'read',
+  query: fileQuerySchema,
+  response: fileReadSchema,
+  errors: [402, 404, 409, 502],
+  record: ({ query }) => query,
+  handle: (app, { params, query }, { caller }) => readFile(app, caller, params.id, query.path),
+})
+
+const expose = defineRoute({
+  ...aboutUnit,
+  method: 'POST',
+  path: '/v1/units/{id}/expose',
+  summary: 'Publish a port of a unit at a URL, or at a TCP endpoint',
+  description:
+    'A unit has one URL, and one TCP endpoint. The same port again answers what there is. Another port keeps ' +
+    'the address, and restarts the unit when it is a URL. Another mode, or `rotate`, gives it a new address, ' +
+    'and restarts a unit that is told its host by `{{self:host}}`. Wakes a sleeping unit; a stopped one is ' +
+    'published as it is.',
+  action: 'unit.expose',
+  kind: 'change',
+  body: jsonBody(exposeSchema),
+  response: exposedSchema,
+  errors: [402, 404, 409, 413, 415, 502],
+  record: ({ body }) => body,
+  handle: (app, { params, body }, { caller }) => exposeUnit(app, caller, params.id, body),
+})
+
+const stop = defineRoute({
+  ...aboutUnit,
+  method: 'POST',
+  path: '/v1/units/{id}/stop',
+  summary: 'Stop a unit, keeping its disk',
+  action: 'unit.stop',
+  kind: 'change',
+  errors: [404, 409, 502],
+  handle: (app, { params }, { caller }) => stopUnit(app, caller, params.id),
+})
+
+const start = defineRoute({
+  ...aboutUnit,
+  method: 'POST',
+  path: '/v1/units/{id}/start',
+  summary: 'Start a unit that was stopped or has exited',
+  action: 'unit.start',
+  kind: 'change',
+  errors: [402, 404, 409, 502],
+  handle: (app, { params }, { caller }) => startUnit(app, caller, params.id),
+})
+
+const sleep = defineRoute({
+  ...aboutUnit,
+  method: 'POST',
+  path: '/v1/units/{id}/sleep',
+  summary: 'Set how long a unit, or its stack, may idle before it sleeps',
+  description:
+    'No use of the unit: it moves `sleepsAt` by the length of the window alone, and wakes nothing. With ' +
+    '`now` the units sleep at once; a unit in which a command, a file transfer or a visit is under way, or that owes ' +
+    'an answer on a connection to a database, refuses that.',
+  action: 'unit.sleep',
+  kind: 'change',
+  body: jsonBody(sleepBodySchema),
+  response: strict({ units: z.array(unitSchema) }).meta({ id: 'SleepResult' }),
+  errors: [402, 404, 409, 413, 415, 502],
+  record: ({ body }) => body,
+  handle: (app, { params, body }, { caller }) => sleepUnit(app, caller, params.id, body),
+})
+
+const destroy = defineRoute({
+  ...aboutUnit,
+  method: 'DELETE',
+  path: '/v1/units/{id}',
+  summary: 'Destroy a unit and its disk',
+  action: 'unit.destroy',
+  kind: 'change',
+  errors: [404, 409, 502],
+  handle: (app, { params }, { caller }) => destroyUnit(app, caller, params.id),
+})
+
+export const unitRoutes: readonly Route[] = [
+  create,
+  list,
+  get,
+  exec,
+  logs,
+  writeFileJson,
+  writeFileBytes,
+  readFileRoute,
+  expose,
+  stop,
+  start,
+  sleep,
+  destroy,
+]

@@ -1,0 +1,93 @@
+// What browsers see: a few pages of HTML beside the API. They are no operations (nothing here is in the
+// OpenAPI document), so they have no audit rows, but the same bounds.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
+import type { App } from '../../app.ts'
+import type { AppError } from '../../contract/errors.ts'
+import { type Body, readBody } from '../http/body.ts'
+import { logError, payloadTooLarge, toAppError } from '../http/errors.ts'
+import { escapeHtml, htmlPage, pageHeaders } from './html.ts'
+import { send, sendError, sendJson } from '../http/response.ts'
+import { isFromOwnPages } from '../http/request.ts'
+import { readCookie } from './cookies.ts'
+import { providerPages } from './sign-in-providers.ts'
+import { invitePages } from './invite-pages.ts'
+import type { Page, PageRequest } from './page.ts'
+import { signInPages } from './sign-in.ts'
+
+/** Says what this is to whoever opens the bare address. */
+const front: Page = {
+  method: 'GET',
+  path: '/',
+  answer: async (app, { wantsHtml }) => {
+    const { publicUrl } = app.config
+    const openapi = `${publicUrl}/v1/openapi.json`
+    if (!wantsHtml) return { status: 200, json: { name: 'Berth', api: `${publicUrl}/v1`, openapi } }
+    const markup = `
+<p>Container units for AI agents. The API is at <code>${escapeHtml(publicUrl)}/v1</code>; it is described in
+<a href="/v1/openapi.json">/v1/openapi.json</a>. People see <a href="/account">their account</a> here.</p>`
+    return { status: 200, html: htmlPage('Berth', markup) }
+  },
+}
+
+export const pages: readonly Page[] = [front, ...signInPages, ...providerPages, ...invitePages]
+
+const formBody: Omit<Body<unknown>, 'parse'> = {
+  kind: 'bytes',
+  schema: z.unknown(),
+  maxBytes: 4096,
+  tooLarge: () => payloadTooLarge(4096),
+}
+
+export async function answerPage(
+  app: App,
+  page: Page,
+  request: IncomingMessage,
+  response: ServerResponse,
+  {
+    requestId,
+    peer,
+    params,
+    perform,
+  }: { requestId: string } & Pick<PageRequest, 'peer' | 'params' | 'perform'>,
+): Promise<void> {
+  try {
+    const body = page.method === 'POST' ? await readBody(request, formBody) : ''
+    const url = request.url ?? ''
+    const answer = await page.answer(app, {
+      query: new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?')) : ''),
+      form: new URLSearchParams(body.toString()),
+      sessionToken: readCookie(request.headers.cookie, 'session', app.config.publicUrl),
+      providerToken: readCookie(request.headers.cookie, 'provider', app.config.publicUrl),
+      peer,
+      fromOwnPages: isFromOwnPages(request, app.config.publicUrl),
+      wantsHtml: acceptsHtml(request),
+      params,
+      perform,
+    })
+    if ('json' in answer) sendJson(response, answer.status, answer.json)
+    else send(response, answer.status, answer.html, { ...pageHeaders, ...answer.headers })
+  } catch (error) {
+    logError(app.log, error, requestId)
+    const known = toAppError(error)
+    if (acceptsHtml(request)) sendErrorPage(response, known, requestId)
+    else sendError(response, known, requestId)
+  }
+}
+
+function acceptsHtml({ headers }: IncomingMessage): boolean {
+  return (headers.accept ?? '').includes('text/html')
+}
+
+function sendErrorPage(response: ServerResponse, error: AppError, requestId: string): void {
+  const { status, message, retryAfterS } = error
+  const markup = `
+<p>${escapeHtml(message)}</p>
+<p><a href="/sign-in">Sign in</a> · <a href="/account">Your account</a></p>
+<p><small>${escapeHtml(requestId)}</small></p>`
+  send(response, status, htmlPage('This did not work', markup), {
+    ...pageHeaders,
+    ...(retryAfterS === null ? {} : { 'retry-after': String(retryAfterS) }),
+  })
+}

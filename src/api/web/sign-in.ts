@@ -1,0 +1,116 @@
+// Signing in by a one-time link, and the page of whoever has. Looking at a link uses nothing up: mail
+// scanners and previews open links too, so a button does it (design 7). By way of a provider: sign-in-providers.ts.
+
+import type { App } from '../../app.ts'
+import { AppError } from '../../contract/errors.ts'
+import { limits } from '../../contract/limits.ts'
+import { mailSignInLink } from '../../domain/credentials/magic-link.ts'
+import { endSession, whoIs } from '../../domain/credentials/sessions.ts'
+import { readSignInLink, signIn } from '../../domain/credentials/sign-in.ts'
+import { listProviders } from '../../domain/providers/list.ts'
+import { emailPattern } from '../../lib/email.ts'
+import { dropCookie } from './cookies.ts'
+import { escapeHtml, htmlPage } from './html.ts'
+import { type Page, type PageAnswer, refuseForeignPages } from './page.ts'
+import { providerNames } from './sign-in-providers.ts'
+import { signedIn } from './signed-in.ts'
+
+const showSignIn: Page = {
+  method: 'GET',
+  path: '/sign-in',
+  answer: async (app, { query }) => {
+    const token = query.get('token')
+    if (token === null) return { status: 200, html: htmlPage('Sign in to Berth', waysIn(app)) }
+    const email = await readSignInLink(app, token)
+    if (email === null) return deadLink()
+    const form = `
+<p>You are about to sign in as <b>${escapeHtml(email)}</b>.</p>
+<form method="post" action="/sign-in"><input type="hidden" name="token" value="${escapeHtml(token)}"><button>Sign in</button></form>`
+    return { status: 200, html: htmlPage('Sign in to Berth', form) }
+  },
+}
+
+const useLink: Page = {
+  method: 'POST',
+  path: '/sign-in',
+  answer: async (app, request) => {
+    refuseForeignPages(request)
+    try {
+      const { token } = await signIn(app, request.form.get('token') ?? '')
+      return await signedIn(app, request, token)
+    } catch (error) {
+      if (error instanceof AppError && error.status === 401) return deadLink()
+      throw error
+    }
+  },
+}
+
+const askForLink: Page = {
+  method: 'POST',
+  path: '/sign-in/link',
+  answer: async (app, request) => {
+    refuseForeignPages(request)
+    const email = (request.form.get('email') ?? '').trim()
+    if (email.length > limits.inviteEmailLength || !emailPattern.test(email)) {
+      const text = `<p>That is no address a link can be sent to.</p>${waysIn(app)}`
+      return { status: 400, html: htmlPage('Sign in to Berth', text) }
+    }
+    await mailSignInLink(app, { email, peer: request.peer })
+    const text = `
+<p>A link is on its way to <b>${escapeHtml(email)}</b>. It works once, for 15 minutes.</p>
+${app.config.mail.smtpUrl === null ? '<p>This service has no mail server: its operator finds the mail in the data directory.</p>' : ''}`
+    return { status: 200, html: htmlPage('Look at your mail', text) }
+  },
+}
+
+const account: Page = {
+  method: 'GET',
+  path: '/account',
+  answer: async (app, { sessionToken }) => {
+    const person = sessionToken === null ? null : await whoIs(app, sessionToken)
+    if (person === null) return signedOut()
+    const markup = `
+<p>You are signed in as <b>${escapeHtml(person.email)}</b>.</p>
+<p>The API is at <code>${escapeHtml(app.config.publicUrl)}/v1</code>, its description at
+<a href="/v1/openapi.json">/v1/openapi.json</a>.</p>
+<form method="post" action="/sign-out"><button>Sign out</button></form>`
+    return { status: 200, html: htmlPage('Your account', markup) }
+  },
+}
+
+const signOut: Page = {
+  method: 'POST',
+  path: '/sign-out',
+  answer: async (app, request) => {
+    refuseForeignPages(request)
+    if (request.sessionToken !== null) await endSession(app, request.sessionToken)
+    const cookie = dropCookie('session', app.config.publicUrl)
+    return { status: 303, html: '', headers: { location: '/account', 'set-cookie': cookie } }
+  },
+}
+
+export const signInPages: readonly Page[] = [showSignIn, useLink, askForLink, account, signOut]
+
+function waysIn({ config }: App): string {
+  const buttons = listProviders(config).map(
+    (provider) =>
+      `<form method="post" action="/sign-in/${provider}"><button>Sign in with ${providerNames[provider]}</button></form>`,
+  )
+  return `
+<form method="post" action="/sign-in/link">
+<p><label>Your email address<br><input type="email" name="email" autocomplete="email" maxlength="254" required></label></p>
+<button>Mail me a link</button></form>
+${buttons.join('\n')}`
+}
+
+function deadLink(): PageAnswer {
+  const text =
+    '<p>It has been used, has expired, or was never one.</p><p><a href="/sign-in">Ask for a new one</a></p>'
+  return { status: 401, html: htmlPage('This sign-in link does not work', text) }
+}
+
+function signedOut(): PageAnswer {
+  const text =
+    '<p><a href="/sign-in">Sign in</a>, or open a sign-in link, which the operator makes with <code>npm run sign-in</code>.</p>'
+  return { status: 401, html: htmlPage('You are not signed in', text) }
+}

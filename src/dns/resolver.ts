@@ -1,0 +1,207 @@
+// The resolver machines ask (design 3 "Network"). It knows who asks by the source address, which the
+// firewall pins to the machine. Names of machines are answered to their own team alone and `*.internal`
+// never leaves this host; other names are asked of the host's resolvers.
+//
+// Whatever arrives is a stranger's: nothing of it throws, and no asker can take more than its share.
+
+import { createSocket, type Socket as UdpSocket } from 'node:dgram'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Log } from '../lib/log.ts'
+import { isPublicAddress } from '../lib/address-ranges.ts'
+import { createRate, createShare } from './query-limits.ts'
+import { encodeAnswer, parseQuery, type Query } from './query.ts'
+import { forward, framed, type Transport, type Upstream } from './upstream.ts'
+
+/** The address of a machine the asker may know by this name, or null. */
+export type Lookup = (askerAddress: string, name: string) => Promise<string | null>
+
+export type ResolverOptions = {
+  address: string
+  /** 0: any free one. */
+  port: number
+  lookup: Lookup
+  upstreams: Upstream[]
+  log: Log
+}
+
+export type Resolver = { port: number; close(): Promise<void> }
+
+const LIMITS = {
+  queriesPerSecond: 200,
+  forwarded: 512,
+  forwardedPerAsker: 32,
+  connections: 256,
+  connectionsPerAsker: 8,
+  tcpIdleMs: 10_000,
+  unreadBytes: 256 * 1024,
+  lookupMs: 2000,
+} as const
+
+/** Machines move to a new address only with a new life, but a name may be given anew at any time. */
+const TTL_SECONDS = 5
+
+export async function startResolver(options: ResolverOptions): Promise<Resolver> {
+  const { address, log } = options
+  const respond = createResponder(options)
+  const udp = createSocket('udp4')
+  await new Promise<void>((resolve, reject) => {
+    udp.once('error', reject)
+    udp.bind({ address, port: options.port, exclusive: true }, () => {
+      udp.off('error', reject)
+      resolve()
+    })
+  })
+  const { port } = udp.address()
+  const tcp = createServer({ allowHalfOpen: false })
+  const connections = serveTcp(tcp, respond)
+  serveUdp(udp, respond, log)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      tcp.once('error', reject)
+      tcp.listen({ host: address, port, exclusive: true }, () => {
+        tcp.off('error', reject)
+        resolve()
+      })
+    })
+  } catch (error) {
+    udp.close()
+    throw error
+  }
+  tcp.on('error', (error) => log.error({ err: error }, 'resolver: listening failed'))
+
+  return {
+    port,
+    async close() {
+      for (const socket of connections) socket.destroy()
+      await Promise.all([
+        new Promise<void>((resolve) => tcp.close(() => resolve())),
+        new Promise<void>((resolve) => udp.close(() => resolve())),
+      ])
+    },
+  }
+}
+
+// What is answered
+
+/** Null: no answer. Never rejects. */
+type Respond = (bytes: Buffer, asker: string, transport: Transport) => Promise<Buffer | null>
+
+export function createResponder({
+  lookup,
+  upstreams,
+  log,
+}: Pick<ResolverOptions, 'lookup' | 'upstreams' | 'log'>): Respond {
+  const rate = createRate(LIMITS.queriesPerSecond)
+  const forwarding = createShare(LIMITS.forwarded, LIMITS.forwardedPerAsker)
+
+  return async (bytes, asker, transport) => {
+    if (!rate(asker)) return null
+    const parsed = parseQuery(bytes)
+    if (parsed.kind === 'garbage') return null
+    if (parsed.kind === 'refusal') return parsed.bytes
+    const { query } = parsed
+    try {
+      if (isOurs(query.name)) return await answerOwn(lookup, asker, query)
+      if (isPrivateReverse(query.name)) return encodeAnswer(query, 'noSuchName')
+      if (!forwarding.enter(asker)) return encodeAnswer(query, 'serverFailure')
+      try {
+        return await forward(upstreams, query, transport)
+      } finally {
+        forwarding.leave(asker)
+      }
+    } catch (error) {
+      log.error({ err: error }, 'resolver: a query failed')
+      return encodeAnswer(query, 'serverFailure')
+    }
+  }
+}
+
+/** `internal` is ours whole, known names or not; a bare name can only be meant for the stack. */
+function isOurs(name: string): boolean {
+  return name.endsWith('.internal') || !name.includes('.')
+}
+
+async function answerOwn(lookup: Lookup, asker: string, query: Query): Promise<Buffer> {
+  const found = await withDeadline(lookup(asker, query.name), LIMITS.lookupMs)
+  if (found === null) return encodeAnswer(query, 'noSuchName', { authoritative: true })
+  // The name exists, with an IPv4 address and nothing else.
+  const isAsked = query.question.type === 'A'
+  return encodeAnswer(query, 'ok', {
+    authoritative: true,
+    answers: isAsked ? [{ type: 'A', name: query.question.name, ttl: TTL_SECONDS, data: found }] : [],
+  })
+}
+
+/** Who has a private address is the operator's business. */
+function isPrivateReverse(name: string): boolean {
+  if (name.endsWith('.ip6.arpa')) return true
+  if (!name.endsWith('.in-addr.arpa')) return false
+  const bytes = name.slice(0, -'.in-addr.arpa'.length).split('.').toReversed()
+  return !isPublicAddress([...bytes, '0', '0', '0'].slice(0, 4).join('.'))
+}
+
+async function withDeadline<T>(work: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('the lookup took too long')), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+// How it travels
+
+function serveUdp(socket: UdpSocket, respond: Respond, log: Log): void {
+  const answer = async (bytes: Buffer, asker: { address: string; port: number }) => {
+    const reply = await respond(bytes, asker.address, 'udp')
+    if (reply) socket.send(reply, asker.port, asker.address, () => {})
+  }
+  socket.on('message', (bytes, asker) => {
+    // Only a socket closed meanwhile can fail here.
+    answer(bytes, asker).catch((error: unknown) => log.debug({ err: error }, 'resolver: answer not sent'))
+  })
+  socket.on('error', (error) => log.error({ err: error }, 'resolver: receiving failed'))
+}
+
+function serveTcp(server: Server, respond: Respond): Set<Socket> {
+  const open = new Set<Socket>()
+  const share = createShare(LIMITS.connections, LIMITS.connectionsPerAsker)
+  server.on('connection', (socket) => {
+    const asker = socket.remoteAddress ?? ''
+    socket.on('error', () => socket.destroy())
+    if (!share.enter(asker)) {
+      socket.destroy()
+      return
+    }
+    open.add(socket)
+    socket.once('close', () => {
+      open.delete(socket)
+      share.leave(asker)
+    })
+    socket.setTimeout(LIMITS.tcpIdleMs, () => socket.destroy())
+    answerInOrder(socket, asker, respond).catch(() => socket.destroy())
+  })
+  return open
+}
+
+/** One query at a time: a peer that sends faster than it is answered waits in its own buffers. */
+async function answerInOrder(socket: Socket, asker: string, respond: Respond): Promise<void> {
+  let received: Buffer = Buffer.alloc(0)
+  for await (const chunk of socket) {
+    received = Buffer.concat([received, chunk as Buffer])
+    while (received.length >= 2 && received.length >= received.readUInt16BE(0) + 2) {
+      const end = received.readUInt16BE(0) + 2
+      const reply = await respond(received.subarray(2, end), asker, 'tcp')
+      // A peer that asks and does not read would fill our memory with answers.
+      if (!reply || socket.writableLength > LIMITS.unreadBytes) {
+        socket.destroy()
+        return
+      }
+      socket.write(framed(reply))
+      received = received.subarray(end)
+    }
+  }
+}

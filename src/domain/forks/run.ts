@@ -1,0 +1,238 @@
+// The way of a fork: all of its copies are made at once, come up side by side, and arrive together, in one
+// transaction, or none does and everything made is taken back. The rows alone say where a fork stands, so that after
+// a crash it goes on, or ends, by them.
+//
+// Copies are units like any other, and can be destroyed on the way. That is no failure of the others.
+
+import type { App } from '../../app.ts'
+import { limits } from '../../contract/limits.ts'
+import { isEngineError } from '../../engine/errors.ts'
+import { MINUTE } from '../../lib/clock.ts'
+import { runSaga, type Saga, type Step, type StepFailed, undoSaga } from '../../lib/saga.ts'
+import {
+  endFork,
+  findFork,
+  type ForkRecord,
+  listForksUnderWay,
+  saveCopy,
+  saveForkProgress,
+} from '../../store/forks.ts'
+import { isOutage } from '../../store/outage.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { findUnitOfAnyTeam, isUnchanged, listUnitsByIds, listUnitsOfFork } from '../../store/units.ts'
+import { destroyWay } from '../units/destroy.ts'
+import { failureText } from '../units/lifecycle/failures.ts'
+import { machineRef } from '../units/model/machine.ts'
+import { readyStep, runSpec, startStep } from '../units/lifecycle/run.ts'
+import { transition } from '../units/lifecycle/transition.ts'
+import { countUse, recordUses } from '../units/activity/record-use.ts'
+import { forkKey, newWalk, tellOf, untilEngineIsBack, walk, type Walk } from '../units/lifecycle/operation.ts'
+import { takeBack } from './take-back.ts'
+
+export type ForkWalk = {
+  app: App
+  fork: ForkRecord
+  /** Copies that are on their way. */
+  walks: Walk[]
+  /** The one that failed, where it was one. */
+  failed: Walk | null
+}
+
+// Machines first and addresses written down after: the resolver knows who asks by them.
+const copyStep: Step<ForkWalk> = {
+  name: 'copy',
+  run: async (context) => {
+    const { app, fork, walks } = context
+    if (walks.length === 0) return
+    const ids = walks.map(({ unit }) => sourceOf(unit))
+    const sources = await listUnitsByIds(app.db, { teamId: fork.teamId, ids, now: app.clock.now() })
+    const generations = new Map(sources.map((source) => [source.id, machineRef(source)]))
+    const forks = await Promise.all(
+      walks.map(async ({ unit }) => ({
+        id: unit.id,
+        source: generations.get(sourceOf(unit)) ?? { id: sourceOf(unit), generation: 0 },
+        networkGroup: unit.networkGroup,
+        run: isToRun(unit) ? await runSpec(app, unit) : null,
+      })),
+    )
+    const made = await whileUsed(app, sources, () => app.engine.fork(forks))
+    const addresses = new Map(made.map(({ status }) => [status.id, status.address]))
+    for (const each of walks) each.unit = { ...each.unit, address: addresses.get(each.unit.id) ?? null }
+  },
+  undo: async ({ app, walks }) => {
+    await Promise.all(walks.map(({ unit }) => app.engine.destroy(unit.id)))
+  },
+  checkpoint: true,
+}
+
+const startForkStep: Step<ForkWalk> = {
+  name: 'start',
+  run: async (context) => await sideBySide(context, startStep),
+}
+
+const readyForkStep: Step<ForkWalk> = {
+  name: 'ready',
+  run: async (context) => await sideBySide(context, readyStep),
+}
+
+export const forkSaga: Saga<ForkWalk> = { name: 'fork', steps: [copyStep, startForkStep, readyForkStep] }
+
+/** Whether the copies have their disks. */
+export function areCopied({ progress }: ForkRecord): boolean {
+  return progress?.done.includes(copyStep.name) ?? false
+}
+
+/** Beyond the longest that copies may take to be ready. */
+const LONGEST_MS = 10 * MINUTE + limits.healthcheckTimeoutMs.max
+
+/** Takes the fork along, or joins whoever does. How it ended is in its row. */
+export async function walkFork(app: App, { id, teamId }: ForkRecord): Promise<void> {
+  await app.ways.run(forkKey(id), LONGEST_MS, async () => {
+    const fork = await findFork(app.db, { teamId, id })
+    if (fork && fork.endedAt === null) await walkAlone(app, fork)
+  })
+}
+
+/** A loop's round: drives on what a crash, or a database that was away, has left. */
+export async function resumeForks(app: App): Promise<void> {
+  for (const fork of await listForksUnderWay(app.db)) {
+    // Not waited for: one hung machine must not hold up the others.
+    walkFork(app, fork).catch((error: unknown) => {
+      app.log.warn({ err: error, forkId: fork.id }, 'a fork could not be driven on')
+    })
+  }
+}
+
+async function walkAlone(app: App, fork: ForkRecord): Promise<void> {
+  const { id: forkId, teamId } = fork
+  const units = await listUnitsOfFork(app.db, { teamId, forkId, now: app.clock.now() })
+  const walks = units.filter(({ state }) => state === 'creating').map((unit) => newWalk(app, unit))
+  const context: ForkWalk = { app, fork, walks, failed: null }
+  const journal = {
+    done: fork.progress?.done ?? [],
+    save: async (done: string[]) => await keepCopies(context, done),
+  }
+  const failed = await untilEngineIsBack<ForkWalk>(app, () =>
+    runSaga(forkSaga, context, { journal, failpoints: app.failpoints }),
+  )
+  if (!failed) {
+    await arrive(context)
+    return tellOfAll(context, 'arrived')
+  }
+  // Without a database nothing can be said of the fork; it is taken up again when it is back.
+  if (isOutage(failed.cause)) throw failed.cause
+  tellOfAll(context, 'failed')
+  await giveUp(context, failed)
+}
+
+function tellOfAll({ walks }: ForkWalk, outcome: 'arrived' | 'failed'): void {
+  for (const walk of walks) tellOf(walk, forkSaga.name, outcome)
+}
+
+/** Somebody else has ended the fork. */
+class Ended extends Error {}
+
+async function keepCopies(context: ForkWalk, done: string[]): Promise<void> {
+  const { app, fork, walks } = context
+  const kept = await app.db.transaction().execute(async (db) => {
+    if (!(await saveForkProgress(db, { id: fork.id, progress: { done } }))) throw new Ended()
+    const kept: Walk[] = []
+    for (const each of walks) if (await saveCopy(db, each.unit)) kept.push(each)
+    return kept
+  })
+  context.walks = kept
+  await removeUnwanted(
+    app,
+    walks.filter((each) => !kept.includes(each)),
+  )
+}
+
+/** The same step of every copy that is to run. Once all have ended, one that failed fails the fork. */
+async function sideBySide(context: ForkWalk, step: Step<Walk>): Promise<void> {
+  const { app } = context
+  const starting = context.walks.filter(({ unit, ended }) => isToRun(unit) && !ended)
+  const outcomes = await Promise.allSettled(starting.map((each) => step.run(each)))
+  const failures = starting.flatMap((walk, index) => {
+    const outcome = outcomes[index]
+    return outcome?.status === 'rejected' ? [{ walk, cause: outcome.reason as unknown }] : []
+  })
+  const away = failures.find(({ cause }) => isEngineError(cause, 'engine_away') || isOutage(cause))
+  if (away) throw away.cause
+  for (const { walk, cause } of failures) {
+    if (await isUnchanged(app.db, walk.unit)) {
+      context.failed = walk
+      throw cause
+    }
+    context.walks = context.walks.filter((each) => each !== walk)
+  }
+}
+
+async function arrive({ app, fork, walks }: ForkWalk): Promise<void> {
+  await app.clock.steadily(() =>
+    app.db.transaction().execute(async (db) => {
+      if (!(await endFork(db, { id: fork.id, at: app.clock.now(), error: null }))) return
+      for (const { unit, startedMs, resumed, ended } of walks) {
+        if (ended) continue
+        await transition(app, unit, arrivalOf(unit), {
+          db,
+          ...(startedMs === null ? {} : { startedMs }),
+          set: { copied: resumed ? 'memory' : 'disk' },
+        })
+      }
+    }),
+  )
+  await removeUnwanted(app, walks)
+}
+
+async function giveUp(context: ForkWalk, { step, cause, reached }: StepFailed<ForkWalk>): Promise<void> {
+  const { app, fork, failed } = context
+  if (cause instanceof Ended) return
+  app.log.warn({ err: cause, forkId: fork.id, unitId: failed?.unit.id, step }, 'a fork could not be made')
+  const culprit = (failed ?? context.walks[0])?.unit
+  if (!culprit) throw cause
+  const text = isEngineError(cause, 'unknown_machine') ? SOURCE_GONE : failureText(cause, culprit)
+  // States first: a process killed while its unit still counts as creating would look like an exit.
+  const destroying = await takeBack(app, fork, { text, unitId: culprit.id })
+  if (destroying === null) return
+  const problems = await undoSaga(forkSaga, context, { reached, failpoints: app.failpoints })
+  for (const err of problems) app.log.warn({ err, forkId: fork.id }, 'a failure was not undone at once')
+  await Promise.all(destroying.map((unit) => walk(app, unit, destroyWay)))
+}
+
+const SOURCE_GONE = 'What it was to be a copy of is gone.'
+
+/** A destroy may have come by before the machine was there. */
+async function removeUnwanted(app: App, walks: Walk[]): Promise<void> {
+  await Promise.all(
+    walks.map(async ({ unit: { id } }) => {
+      const now = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
+      if (!now || ['destroying', 'destroyed', 'error'].includes(now.state)) await app.engine.destroy(id)
+    }),
+  )
+}
+
+/** A fork is a use of what runs, for as long as it takes; what sleeps sleeps on (design 4). */
+async function whileUsed<T>(app: App, sources: UnitRecord[], work: () => Promise<T>): Promise<T> {
+  const ids = sources.filter(({ state }) => state === 'running').map(({ id }) => id)
+  for (const id of ids) countUse(app, id, 1)
+  try {
+    if (ids.length > 0) await recordUses(app, ids)
+    return await work()
+  } finally {
+    for (const id of ids) countUse(app, id, -1)
+  }
+}
+
+function isToRun({ stoppedReason }: UnitRecord): boolean {
+  return stoppedReason === null
+}
+
+function arrivalOf({ stoppedReason }: UnitRecord): 'ready' | 'copiedAsleep' | 'copiedStopped' {
+  if (stoppedReason === null) return 'ready'
+  return stoppedReason === 'idle' ? 'copiedAsleep' : 'copiedStopped'
+}
+
+function sourceOf({ id, forkedFrom }: UnitRecord): string {
+  if (forkedFrom === null) throw new Error(`${id} is no copy`)
+  return forkedFrom
+}

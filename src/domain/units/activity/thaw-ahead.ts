@@ -1,0 +1,71 @@
+// A visit to a unit whose machine stands still: somebody waits for its first byte, so the machine goes on while the
+// database is asked whether it may, and the visit is passed on while the change is written (decision 0063). Only for a
+// unit that this process has put to sleep itself; of any other it knows nothing without asking.
+//
+// What is remembered of a unit goes with every change of its state, all of which this process makes (decision 0057), and
+// with a window that it is given with its stack (sleep.ts). What is true is decided as ever, with the team locked and by
+// the unit's revision (claim.ts). Nobody else of the team is admitted between the look and that, for all of it happens
+// in the team's turn. A machine that may not go on stands still again; it is let go on ahead once for each sleep, so
+// refusals are worth nothing to whoever collects them.
+
+import { setImmediate } from 'node:timers/promises'
+import type { App } from '../../../app.ts'
+import { SECOND } from '../../../lib/clock.ts'
+import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import type { Visited } from '../../../contract/visit.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { checkLastHolder, takeOnInTurn } from '../admission/claim.ts'
+import { machineRef } from '../model/machine.ts'
+import { thawWay } from './wake.ts'
+import { walk } from '../lifecycle/operation.ts'
+
+/** Either takes milliseconds. One that hangs is left to the reconciler, and holds up nobody else of the team. */
+const LONGEST_MS = SECOND
+
+/** Null: the unit is to be visited in the ordinary way. Rejects with why it does not wake. */
+export async function visitStanding(app: App, id: string, withinMs: number): Promise<Visited | null> {
+  const unit = app.standing.get(id)
+  // A stack that sleeps together wakes together, each in its turn.
+  if (!unit || unit.sleepsTogether) return null
+  app.standing.delete(id)
+  const answer = Promise.withResolvers<Visited | null>()
+  goOn(app, unit, () => answer.resolve(runningAt(unit))).then(() => answer.resolve(null), answer.reject)
+  return (await doneWithin(app.clock, withinMs, answer.promise)) ? await answer.promise : null
+}
+
+export function runningAt({ id, generation, address }: UnitRecord): Visited {
+  if (address === null) throw new Error(`${id} runs without an address`)
+  return { kind: 'running', generation, address }
+}
+
+async function goOn(app: App, unit: UnitRecord, onThere: () => void): Promise<void> {
+  let begun: Promise<void> = Promise.resolve()
+  const starting = await app.teamTurns(unit.teamId, async () => {
+    begun = app.engine.thaw(machineRef(unit))
+    // A failure is the walk's to tell.
+    begun.catch(() => {})
+    // It has left this process before the other question is put together, which takes as long as the way there.
+    await setImmediate()
+    try {
+      await checkLastHolder(app, app.db, unit)
+      begun.then(onThere, () => {})
+      await doneWithin(app.clock, LONGEST_MS, begun).catch(() => {})
+      // The answer has left, too, before the change is put together.
+      await setImmediate()
+      const taken = await takeOnInTurn(app, null, unit, 'thaw')
+      if (!taken) app.departures.emit('unit', unit.id)
+      return taken
+    } catch (error) {
+      await standStillAgain(app, unit, begun)
+      throw error
+    }
+  })
+  if (starting) await walk(app, starting, thawWay, begun)
+}
+
+/** Its row says that it sleeps. Whoever was passed on to it meanwhile has to ask again. */
+async function standStillAgain(app: App, unit: UnitRecord, begun: Promise<void>): Promise<void> {
+  await doneWithin(app.clock, LONGEST_MS, begun).catch(() => {})
+  app.departures.emit('unit', unit.id)
+  await doneWithin(app.clock, LONGEST_MS, app.engine.freeze(machineRef(unit))).catch(() => {})
+}

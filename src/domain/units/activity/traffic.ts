@@ -1,0 +1,173 @@
+// Siblings' packets are use, and wake who sleeps (design 4). The engine says who was sent any, several times a
+// second; here that becomes little: one look a second at all who are busy, and one at once at whoever was
+// quiet before.
+//
+// A packet must not be lost: its sender may wait for an answer and send no other. So a unit that is falling
+// asleep is woken once it has, and a packet that could not wake its unit is good for a minute. It can be a
+// flood, too: a unit that cannot wake is tried every few seconds, said once, and teams take turns.
+
+import type { App } from '../../../app.ts'
+import { batched } from '../../../lib/concurrency/batch.ts'
+import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import { createTurnstile, type Turnstile } from '../../../lib/concurrency/admission-queue.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { findUnitOfAnyTeam, listUnitsAsleep, touchUnits } from '../../../store/units.ts'
+import { untilMoved } from '../lifecycle/wait-until-stable.ts'
+import { wakeUnit } from './wake.ts'
+
+const RESUBSCRIBE_EVERY_MS = SECOND
+const LOOK_EVERY_MS = SECOND
+/** Often enough for the shortest window, which is a minute. */
+const RECORD_EVERY_MS = 15 * SECOND
+const RETRY_EVERY_MS = 5 * SECOND
+const PACKET_GOOD_FOR_MS = MINUTE
+const MOST_AT_ONCE = 500
+
+/** Follows what the engine tells until the signal aborts, across restarts of the engine. */
+export async function watchTraffic(app: App, signal: AbortSignal): Promise<void> {
+  const traffic = new Traffic(app)
+  const forget = (id: string) => traffic.forget(id)
+  app.fallingAsleep.add(forget)
+  const follow = async () => {
+    while (!signal.aborted) {
+      try {
+        await app.engine.watchTraffic((ids) => traffic.tell(ids), signal)
+      } catch (error) {
+        app.log.warn({ err: error }, 'the engine stopped reporting packets')
+      }
+      if (!signal.aborted) await app.clock.sleep(RESUBSCRIBE_EVERY_MS, signal).catch(() => {})
+    }
+  }
+  const lookAgain = async () => {
+    while (!signal.aborted) {
+      await app.clock.sleep(LOOK_EVERY_MS, signal).catch(() => {})
+      traffic.lookAgain()
+    }
+  }
+  await Promise.all([follow(), lookAgain()])
+  app.fallingAsleep.delete(forget)
+}
+
+/** What a look tells: nothing to do, a unit to wake, or that the database is away. */
+type Seen = UnitRecord | 'awake' | 'unknown'
+
+/** A packet whose unit did not wake. */
+type Debt = { sentMs: number; tryAgainMs: number }
+
+class Traffic {
+  readonly #app: App
+  readonly #look: (id: string) => Promise<Seen>
+  readonly #wakes: Turnstile
+  /** Looked at since the last round: packets that come for them now are seen in the next. */
+  #looked = new Set<string>()
+  #later = new Set<string>()
+  /** Being looked at or woken just now. */
+  readonly #busy = new Set<string>()
+  readonly #owed = new Map<string, Debt>()
+
+  constructor(app: App) {
+    this.#app = app
+    this.#look = batched((ids) => recordAndLook(app, ids), MOST_AT_ONCE)
+    this.#wakes = createTurnstile({
+      clock: app.clock,
+      room: async () => ({ places: 16, weight: Infinity }),
+      // Of each unit one waits at most.
+      bounds: { perOwner: Infinity, inAll: Infinity },
+      maxWaitMs: MINUTE,
+      slowMs: 2 * SECOND,
+      weighsOnMs: 0,
+    })
+  }
+
+  /** Packets were sent to these. */
+  tell(ids: string[]): void {
+    const nowMs = this.#app.clock.monotonicMs()
+    for (const id of ids) {
+      const debt = this.#owed.get(id)
+      if (debt) debt.sentMs = nowMs
+      else if (this.#looked.has(id) || this.#busy.has(id)) this.#later.add(id)
+      else void this.#attend(id, nowMs)
+    }
+  }
+
+  /** It begins to fall asleep: packets so far were for one that ran, and the next one is looked at at once. */
+  forget(id: string): void {
+    this.#looked.delete(id)
+    this.#later.delete(id)
+  }
+
+  /** A round: at those who were sent packets since the last one, and those who are owed a wake. */
+  lookAgain(): void {
+    const nowMs = this.#app.clock.monotonicMs()
+    const due = new Map([...this.#later].map((id) => [id, nowMs]))
+    this.#later = new Set()
+    this.#looked = new Set()
+    for (const [id, { sentMs, tryAgainMs }] of this.#owed) {
+      if (nowMs > sentMs + PACKET_GOOD_FOR_MS) this.#owed.delete(id)
+      else if (nowMs >= tryAgainMs) due.set(id, sentMs)
+    }
+    for (const [id, sentMs] of due) {
+      if (!this.#busy.has(id)) void this.#attend(id, sentMs)
+      else if (!this.#owed.has(id)) this.#later.add(id)
+    }
+  }
+
+  async #attend(id: string, sentMs: number): Promise<void> {
+    this.#looked.add(id)
+    this.#busy.add(id)
+    try {
+      const seen = await this.#look(id)
+      if (seen === 'unknown') {
+        this.#later.add(id)
+        return
+      }
+      if (seen !== 'awake') await this.#wake(seen)
+      this.#owed.delete(id)
+    } catch (error) {
+      const debt = this.#owed.get(id)
+      if (!debt) this.#app.log.warn({ err: error, unitId: id }, 'a packet did not wake its unit yet')
+      this.#owed.set(id, {
+        sentMs: Math.max(sentMs, debt?.sentMs ?? 0),
+        tryAgainMs: this.#app.clock.monotonicMs() + RETRY_EVERY_MS,
+      })
+    } finally {
+      this.#busy.delete(id)
+    }
+  }
+
+  async #wake({ id, teamId }: UnitRecord): Promise<void> {
+    await this.#wakes.pass({ owner: teamId, weight: 0 }, () => wakeForPacket(this.#app, id))
+  }
+}
+
+async function recordAndLook(app: App, ids: string[]): Promise<Seen[]> {
+  try {
+    await app.clock.steadily(async () => {
+      const usedAt = app.clock.now()
+      const ifUsedBefore = new Date(usedAt.getTime() - RECORD_EVERY_MS)
+      await touchUnits(app.db, { ids, usedAt, ifUsedBefore })
+    })
+    // Afterwards: whoever was found running and does not sleep by now is kept awake by the use.
+    const asleep = await listUnitsAsleep(app.db, { ids, now: app.clock.now() })
+    const byId = new Map(asleep.map((unit) => [unit.id, unit]))
+    return ids.map((id) => byId.get(id) ?? 'awake')
+  } catch (error) {
+    app.log.warn({ err: error, units: ids.length }, 'packets were not recorded yet')
+    return ids.map(() => 'unknown')
+  }
+}
+
+/** How long a unit may take to fall asleep before it counts as one that does not wake. */
+const SETTLE_MS = 20 * SECOND
+
+async function wakeForPacket(app: App, id: string): Promise<void> {
+  const find = () => findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
+  let unit = await find()
+  if (unit?.state === 'stopping' && unit.stoppedReason === 'idle') {
+    await doneWithin(app.clock, SETTLE_MS, untilMoved(app, unit))
+    unit = await find()
+    if (unit?.state === 'stopping') throw new Error('the unit takes long to fall asleep')
+  }
+  if (unit?.state === 'sleeping') await wakeUnit(app, null, unit)
+}

@@ -1,0 +1,90 @@
+// Operations that need the unit's machine: they wake it, keep it awake while they last, and record at once
+// when it turns out to be gone, so that the refusal tells how it ended.
+
+import type { App } from '../../../app.ts'
+import { type AppError, unavailable } from '../../../contract/errors.ts'
+import { type EngineErrorKind, isEngineError } from '../../../engine/errors.ts'
+import { SECOND } from '../../../lib/clock.ts'
+import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { findUnitOfAnyTeam } from '../../../store/units.ts'
+import type { Caller } from '../../credentials/caller.ts'
+import { recordEndOf } from '../lifecycle/exits.ts'
+import { machineRef } from '../model/machine.ts'
+import { engineFailure, notPossibleNow } from '../lifecycle/failures.ts'
+import { getSettledUnit } from '../lifecycle/wait-until-stable.ts'
+import { wakeUnit } from './wake.ts'
+import { whileInUse } from './record-use.ts'
+
+/** Between finding a unit awake and using it, it can fall asleep or be lost; not many times in a row. */
+const ATTEMPTS = 5
+/** As long as a start may wait for its turn, and then some. */
+const WAIT_MS = 45 * SECOND
+/** For a unit that is being made: whoever made it is told when it is ready, and nobody need hold a call open for that. */
+const CREATING_MS = 10 * SECOND
+const RETRY_AFTER_S = 5
+
+/**
+ * Runs the work on the running unit, and with that is the use that moves `sleepsAt`. `refused` says in a
+ * refusal what cannot be done, as "no command can run in it".
+ */
+export async function useUnit<T>(
+  app: App,
+  caller: Caller,
+  id: string,
+  refused: string,
+  work: (unit: UnitRecord) => Promise<T>,
+): Promise<T> {
+  const deadlineMs = app.clock.monotonicMs() + WAIT_MS
+  const leftMs = () => deadlineMs - app.clock.monotonicMs()
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const unit = await getSettledUnit(app, caller, id, leftMs(), CREATING_MS)
+    if (unit.state === 'sleeping') {
+      if (!(await doneWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) break
+    } else if (unit.state !== 'running') {
+      throw mayWake(unit) ? notAwake() : notPossibleNow(unit, refused)
+    } else {
+      const done = await tryToUse(app, unit, work)
+      if (done) return done.result
+    }
+  }
+  throw notAwake()
+}
+
+/** Of a machine that stands still, has ended, or was destroyed just then. */
+const notBegun: EngineErrorKind[] = ['frozen', 'not_running', 'unknown_machine']
+
+/** Null: the work has not begun, so it may be tried again on a unit that can be woken. */
+async function tryToUse<T>(
+  app: App,
+  unit: UnitRecord,
+  work: (unit: UnitRecord) => Promise<T>,
+): Promise<{ result: T } | null> {
+  try {
+    return await whileInUse(app, unit, () => work(unit))
+  } catch (error) {
+    if (!isEngineError(error) || !notBegun.includes(error.kind)) throw engineFailure(error, unit)
+    await settleWith(app, unit).catch((problem: unknown) => {
+      throw engineFailure(problem, unit)
+    })
+    return null
+  }
+}
+
+/** The machine is not as its unit says: its end is recorded, or a freeze that came too late undone. */
+async function settleWith(app: App, unit: UnitRecord): Promise<void> {
+  await app.ways.run(`settle with ${unit.id} ${unit.generation}`, WAIT_MS, async () => {
+    await recordEndOf(app, unit)
+    const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
+    if (now?.state === 'running' && now.generation === unit.generation) await app.engine.thaw(machineRef(now))
+  })
+}
+
+/** Where it stands it comes to run, or to sleep, from where a call wakes it: only the time was too short. */
+function mayWake({ state, stoppedReason }: UnitRecord): boolean {
+  return state === 'starting' || (state === 'stopping' && stoppedReason === 'idle')
+}
+
+function notAwake(): AppError {
+  return unavailable(`The unit takes long to wake; try again in ${RETRY_AFTER_S} s.`, RETRY_AFTER_S)
+}

@@ -1,0 +1,92 @@
+// What a visit asks of its unit: to be awake, and to stay so for a while. Nobody calls, so a unit that sleeps wakes
+// on the account that it last ran on.
+
+import type { App } from '../../../app.ts'
+import { AppError } from '../../../contract/errors.ts'
+import { VISIT_WAIT_MS, type Visited, type VisitRefusal } from '../../../contract/visit.ts'
+import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { findUnitOfAnyTeam } from '../../../store/units.ts'
+import { untilMoved } from '../lifecycle/wait-until-stable.ts'
+import { recordUse } from './record-use.ts'
+import { runningAt, visitStanding } from './thaw-ahead.ts'
+import { wakeUnit } from './wake.ts'
+
+const RETRY_AFTER_S = 5
+const waiting: Visited = { kind: 'waiting', retryAfterS: RETRY_AFTER_S }
+
+/** Records a use of the unit, and wakes it first where it sleeps, with its stack where that sleeps together. */
+export async function visitUnit(app: App, id: string): Promise<Visited> {
+  const deadlineMs = app.clock.monotonicMs() + VISIT_WAIT_MS
+  const leftMs = () => deadlineMs - app.clock.monotonicMs()
+  const there = await unlessRefused(app, id, () => visitStanding(app, id, leftMs()))
+  if (there) return there
+  for (let woken = false; leftMs() > 0; ) {
+    const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
+    if (!unit || unit.state === 'destroyed' || unit.state === 'destroying' || unit.state === 'error') {
+      return { kind: 'refused', reason: 'gone' }
+    }
+    if (unit.state === 'stopped') return { kind: 'refused', reason: stoppedFor(unit) }
+    if (unit.state === 'running') {
+      // To wake was a use already.
+      if (woken || (await recordUse(app, unit))) return runningAt(unit)
+    } else if (unit.state === 'sleeping') {
+      const answer = await tryToWake(app, unit, leftMs())
+      if (answer) return answer
+      woken = true
+    } else {
+      await doneWithin(app.clock, leftMs(), untilMoved(app, unit))
+    }
+  }
+  return waiting
+}
+
+function stoppedFor({ stoppedReason }: UnitRecord): VisitRefusal {
+  switch (stoppedReason) {
+    case 'exited':
+    case 'cap':
+    case 'credits':
+      return stoppedReason
+    default:
+      return 'stopped'
+  }
+}
+
+/** Null: the unit has woken, or gone elsewhere; read it anew. A frozen one is visited as soon as it goes on. */
+async function tryToWake(app: App, unit: UnitRecord, withinMs: number): Promise<Visited | null> {
+  const thawed = Promise.withResolvers<UnitRecord>()
+  let there: UnitRecord | null = null
+  const woken = wakeUnit(app, null, unit, (starting) => {
+    there = starting
+    thawed.resolve(starting)
+  })
+  return await unlessRefused(app, unit.id, async () => {
+    const isOver = await doneWithin(app.clock, withinMs, Promise.race([woken, thawed.promise]))
+    if (there) return runningAt(there)
+    return isOver ? null : waiting
+  })
+}
+
+/** What the attempt answers, or what a visit is told where it is refused. */
+async function unlessRefused(
+  app: App,
+  unitId: string,
+  attempt: () => Promise<Visited | null>,
+): Promise<Visited | null> {
+  try {
+    return await attempt()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    app.log.info({ unitId, reason: error.message }, 'a visit did not wake its unit')
+    switch (error.code) {
+      case 'unavailable':
+        return { kind: 'waiting', retryAfterS: error.retryAfterS ?? RETRY_AFTER_S }
+      case 'quota_exceeded':
+        return { kind: 'refused', reason: 'no-room' }
+      case 'payment_required':
+        return { kind: 'refused', reason: 'credits' }
+      default:
+        return { kind: 'refused', reason: 'failed' }
+    }
+  }
+}

@@ -1,0 +1,85 @@
+// On whose account a unit runs. A credential takes one more on in one transaction with the team locked, so
+// that at no instant more run for it than its policy allows; from there on the unit counts against it. Who calls
+// takes on no unit that he could not make himself (decision 0047).
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../../app.ts'
+import { nextState } from '../../../contract/states.ts'
+import { type Policy, policySchema } from '../../../contract/policy.ts'
+import { isId } from '../../../lib/ids.ts'
+import type { Database } from '../../../store/db.ts'
+import { lockTeam } from '../../../store/stacks.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { checkAffordable, checkAfforded, readSpending } from '../../billing/afford.ts'
+import type { Caller } from '../../credentials/caller.ts'
+import { widePolicy } from '../../credentials/unrestricted-policy.ts'
+import { checkConcurrency } from '../../policies/check.ts'
+import { refuseCrowd } from './cold-starts.ts'
+import { checkExisting, currentBounds } from './effective-policy.ts'
+import { transition } from '../lifecycle/transition.ts'
+
+/**
+ * The `starting` unit, or null: it is not where the trigger can take it from. Throws what the policy says, and
+ * `payment_required`. Without a caller the unit goes by the account it ran on last, of which its number and money alone
+ * are looked at: a credential that has expired or was revoked can call nothing any more, but its units live on (design
+ * 4), as do those it may not make any more. `onTaken`: the unit is, as soon as the transaction is committed, which
+ * nothing but an outage is in the way of.
+ */
+export async function takeOn(
+  app: App,
+  caller: Caller | null,
+  unit: UnitRecord,
+  trigger: 'start' | 'wake' | 'thaw',
+  onTaken: (starting: UnitRecord) => void = () => {},
+): Promise<UnitRecord | null> {
+  if (nextState(unit, trigger) === null) return null
+  if (trigger !== 'thaw') refuseCrowd(app, unit)
+  // Of one team one at a time: its units could else hold every connection to wait for its lock.
+  return await app.teamTurns(unit.teamId, () => takeOnInTurn(app, caller, unit, trigger, onTaken))
+}
+
+/** The same for whoever has the team's turn. */
+export async function takeOnInTurn(
+  app: App,
+  caller: Caller | null,
+  unit: UnitRecord,
+  trigger: 'start' | 'wake' | 'thaw',
+  onTaken: (starting: UnitRecord) => void = () => {},
+): Promise<UnitRecord | null> {
+  return await app.db.transaction().execute(async (db) => {
+    await lockTeam(db, unit.teamId)
+    if (caller) await checkCaller(app, db, caller, unit)
+    else await checkLastHolder(app, db, unit)
+    const heldBy = caller?.credentialId ?? unit.heldBy
+    const starting = await transition(app, unit, trigger, { db, set: { heldBy } })
+    if (starting) onTaken(starting)
+    return starting
+  })
+}
+
+async function checkCaller(app: App, db: Kysely<Database>, caller: Caller, unit: UnitRecord): Promise<void> {
+  const { bounds, live } = await currentBounds(app, db, caller)
+  checkExisting(bounds, unit)
+  checkConcurrency(bounds.policy, live)
+  await checkAffordable(app, db, caller, [unit.size])
+}
+
+/**
+ * Of the account that the unit last ran on. With the team locked it decides; without, it foresees that. One question,
+ * since a visitor waits for it.
+ */
+export async function checkLastHolder(
+  app: App,
+  db: Kysely<Database>,
+  { teamId, heldBy, size }: UnitRecord,
+): Promise<void> {
+  const spending = await readSpending(app, db, { teamId, credentialId: heldBy })
+  checkConcurrency(policyOf(heldBy, spending.policy), spending.live)
+  checkAfforded(app, spending, [size])
+}
+
+function policyOf(heldBy: string, stored: unknown): Policy {
+  if (isId('session', heldBy)) return widePolicy
+  if (stored === null) throw new Error('the credential that last held a unit is gone')
+  return policySchema.parse(stored)
+}

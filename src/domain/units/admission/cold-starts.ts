@@ -1,0 +1,59 @@
+// Admission of cold starts: a few at a time, a fair share for each team, and only while the host has memory
+// to spare, so that a herd that wakes cannot run it out. A thaw passes by: its memory is there already.
+//
+// A machine's size is what it may take at most, and most take far less. So a start needs no more than the
+// reserve to be free; what is kept for it is kept while it is under way and shows in no figure of the host's.
+
+import type { App } from '../../../app.ts'
+import { type AppError, unavailable } from '../../../contract/errors.ts'
+import { SECOND } from '../../../lib/clock.ts'
+import { NoTurn } from '../../../lib/concurrency/admission-queue.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { machineSizes } from '../model/machine.ts'
+
+/** Does what starts a machine when it is the unit's turn. Throws `unavailable` when there is no room in time. */
+export async function startInTurn(
+  app: App,
+  { teamId, size }: UnitRecord,
+  start: () => Promise<void>,
+): Promise<void> {
+  await refusable(() => app.starts.pass({ owner: teamId, weight: machineSizes[size].memoryMb }, start))
+}
+
+/**
+ * For a create, before anything of it is there: its unit could not go back to where it was. Waits while memory
+ * is short, and refuses where so many wait that it would be refused later.
+ */
+export async function waitForRoom(app: App, teamId: string): Promise<void> {
+  refuseCrowd(app, { teamId })
+  if (await app.starts.hasRoom()) return
+  await refusable(() => app.starts.pass({ owner: teamId, weight: 0 }, async () => {}))
+}
+
+/** Before the unit's state changes: one that would not even be let into the queue stays where it is. */
+export function refuseCrowd(app: App, { teamId }: { teamId: string }): void {
+  const retryAfterMs = app.starts.fullForMs(teamId)
+  if (retryAfterMs !== null) throw tooMany(retryAfterMs)
+}
+
+async function refusable(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof NoTurn)) throw error
+    throw error.reason === 'full' ? tooMany(error.retryAfterMs) : noMemory()
+  }
+}
+
+function tooMany(retryAfterMs: number): AppError {
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / SECOND))
+  return unavailable(`Too many units wait to be started; try again in ${seconds} s.`, seconds)
+}
+
+/** Nobody knows when memory is given back. By then the longest asleep were asked for theirs (idle.ts). */
+const MEMORY_BACK_S = 10
+
+function noMemory(): AppError {
+  const text = 'The host has no memory to spare for another unit'
+  return unavailable(`${text}; try again in ${MEMORY_BACK_S} s, or put other units to sleep.`, MEMORY_BACK_S)
+}

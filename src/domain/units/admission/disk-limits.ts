@@ -1,0 +1,57 @@
+// What a team's units are promised of the host's disks (decision 0069): so much by its plan, whether they run, sleep or
+// are stopped. What they fill of it is bounded by the engine.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../../app.ts'
+import { quotaExceeded } from '../../../contract/errors.ts'
+import { type Size, sizes } from '../../../contract/policy.ts'
+import { tellBoundMet } from '../../../lib/bound-met.ts'
+import type { Database } from '../../../store/db.ts'
+import { sumDiskGb } from '../../../store/holdings.ts'
+import type { Plan } from '../../../store/teams.ts'
+import { diskGbOf } from '../../teams/plan-limits.ts'
+import { machineSizes } from '../model/machine.ts'
+
+type Team = { teamId: string; plan: Plan }
+type Wanted = { size: Size; volume?: { gb: number } | null | undefined }
+
+const sizeDiskGb = Object.fromEntries(sizes.map((size) => [size, machineSizes[size].diskGb])) as Record<
+  Size,
+  number
+>
+
+export async function promisedDiskGb(db: Kysely<Database>, teamId: string): Promise<number> {
+  return await sumDiskGb(db, { teamId, sizeDiskGb })
+}
+
+/** Whether so many more may be promised beside what is. Ask with the team locked. */
+export async function checkDisk(
+  app: App,
+  db: Kysely<Database>,
+  { teamId, plan }: Team,
+  wanted: Wanted[],
+): Promise<void> {
+  const asked = wanted.reduce((sum, { size, volume }) => sum + sizeDiskGb[size] + (volume?.gb ?? 0), 0)
+  const [used, max] = [await promisedDiskGb(db, teamId), diskGbOf[plan]]
+  if (used + asked <= max) return
+  tellBoundMet(app, { bound: 'disk of the plan', by: teamId })
+  throw quotaExceeded(
+    `The disks and volumes of the team's units may be ${max} GB together on its plan; they are ${used} GB, stopped and sleeping units included, and this would add ${asked} GB. Destroy units, or ask for smaller ones.`,
+    { field: 'disk', usedGb: used, maxGb: max, askedGb: asked },
+  )
+}
+
+/** A volume that could never be filled on this host is no promise to make. */
+export function checkVolumes(
+  app: App,
+  { teamId }: Pick<Team, 'teamId'>,
+  { wanted, teamDiskGb }: { wanted: Wanted[]; teamDiskGb: number },
+): void {
+  const largest = Math.max(0, ...wanted.map(({ volume }) => volume?.gb ?? 0))
+  if (largest <= teamDiskGb) return
+  tellBoundMet(app, { bound: 'disk of one team on this host', by: teamId })
+  throw quotaExceeded(
+    `The units of a team may fill ${teamDiskGb} GB on this host, and a volume of ${largest} GB would never fit; ask for at most ${teamDiskGb} GB.`,
+    { field: 'volume', maxGb: teamDiskGb, askedGb: largest },
+  )
+}

@@ -1,0 +1,48 @@
+// What a credential may have. A call is judged by what its credential was allowed as it came, so that it is refused
+// soon, and once more with the team locked: a policy or plan that was changed, or a credential that was revoked,
+// meanwhile holds for whatever has not been admitted by then (spec 5.7, decision 0047).
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../../app.ts'
+import { unauthorized, validation } from '../../../contract/errors.ts'
+import { InvalidImageReference, parseImageReference } from '../../../contract/image-reference.ts'
+import { policySchema } from '../../../contract/policy.ts'
+import type { Database } from '../../../store/db.ts'
+import { findHolding } from '../../../store/holdings.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { isLive } from '../../credentials/authenticate.ts'
+import type { Caller } from '../../credentials/caller.ts'
+import { type Bounds, checkUnit } from '../../policies/check.ts'
+
+export function boundsOf(app: App, { policy, plan }: Pick<Caller, 'policy' | 'plan'>): Bounds {
+  return { policy, plan, sleepMax: app.config.sleepMax }
+}
+
+/** The caller's bounds and how many units run for it, as of now. Call it with the team locked. */
+export async function currentBounds(
+  app: App,
+  db: Kysely<Database>,
+  { kind, teamId, credentialId, policy }: Caller,
+): Promise<{ bounds: Bounds; live: number }> {
+  const holding = await findHolding(db, { teamId, heldBy: credentialId })
+  const { live, plan, revokedAt } = holding
+  if (kind === 'session') return { bounds: boundsOf(app, { policy, plan }), live }
+  if (holding.policy === null) throw unauthorized()
+  const current = policySchema.parse(holding.policy)
+  if (!isLive({ policy: current, revokedAt }, app.clock.now())) throw unauthorized()
+  return { bounds: boundsOf(app, { policy: current, plan }), live }
+}
+
+/** Of a unit that is there, whoever made it. */
+export function checkExisting(bounds: Bounds, unit: Pick<UnitRecord, 'size' | 'image' | 'sleep'>): void {
+  checkUnit(bounds, { ...unit, registry: registryOf(unit.image) })
+}
+
+export function registryOf(image: string): string {
+  try {
+    return parseImageReference(image).registry
+  } catch (error) {
+    if (!(error instanceof InvalidImageReference)) throw error
+    throw validation([{ path: 'spec.image', message: error.message }])
+  }
+}

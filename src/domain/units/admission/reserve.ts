@@ -1,0 +1,212 @@
+// The part of a create that is decided in one transaction: whether the caller may, and what rows it gets. The
+// team is locked meanwhile, so that fifty creates at once cannot all be the fifth of five.
+
+import type { Kysely } from 'kysely'
+import { z } from 'zod'
+import type { App } from '../../../app.ts'
+import { conflict, validation } from '../../../contract/errors.ts'
+import type { UnitSpec } from '../../../contract/unit-spec.ts'
+import type { IsolationClass } from '../../../engine/engine.ts'
+import { newId } from '../../../lib/ids.ts'
+import type { Database } from '../../../store/db.ts'
+import { insertEndpoint } from '../../../store/endpoints.ts'
+import type { StackRecord } from '../../../store/stacks.ts'
+import type { StoredSpec, UnitRecord } from '../../../store/unit-record.ts'
+import { findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../../store/units.ts'
+import { checkAffordable } from '../../billing/afford.ts'
+import type { Caller } from '../../credentials/caller.ts'
+import { urlOf } from '../../endpoints/address.ts'
+import { newEndpoint } from '../../endpoints/name.ts'
+import type { Once } from '../../idempotency/once.ts'
+import { type Bounds, checkConcurrency, checkSleep, checkUnit, defaultSleep } from '../../policies/check.ts'
+import { lockLiveTeam } from '../../teams/lock.ts'
+import { waitForRoom } from './cold-starts.ts'
+import { declaredFiles, keepBootFiles } from '../model/boot-files.ts'
+import { boundsOf, currentBounds, registryOf } from './effective-policy.ts'
+import { checkDisk, checkVolumes } from './disk-limits.ts'
+import { declaredEnv, keepSecrets } from '../model/env.ts'
+import { engineAway } from '../lifecycle/failures.ts'
+import { freeName } from '../model/names.ts'
+import { newUnitRow } from '../model/new-row.ts'
+import type { CreatePlan, PlannedUnit, PlannedUnits } from '../model/plan.ts'
+import { stackFor } from '../model/stack-for.ts'
+
+export type Reservation = {
+  /** In the order in which they start. */
+  units: UnitRecord[]
+  /** What the plan says, secrets generated for them, shown this once, and the URL. */
+  outputs: Record<string, string>
+}
+
+/** What a create with a key keeps for its answer, should the call itself break off. */
+export const keptOfCreateSchema = z.object({
+  recipe: z.string().nullable(),
+  unitIds: z.array(z.string()),
+  outputs: z.record(z.string(), z.string()),
+})
+
+/** Units in `creating`, or a refusal: policy and plan, concurrency, or a name that is taken. */
+export async function reserveUnits(
+  app: App,
+  caller: Caller,
+  plan: CreatePlan,
+  once: Once | null,
+): Promise<Reservation> {
+  const { teamId } = caller
+  const { units: wanted } = plan.make({ name: plan.name, stackName: plan.stack ?? plan.name })
+  checkPlanned(app, boundsOf(app, caller), wanted)
+  const specs = wanted.map(({ spec }) => spec)
+  const isolation = await defaultClass(app)
+  await checkHostVolumes(app, teamId, specs)
+  await waitForRoom(app, teamId)
+  return await app.db.transaction().execute(async (db) => {
+    await once?.claim(db)
+    await lockLiveTeam(db, teamId)
+    const { bounds, live } = await currentBounds(app, db, caller)
+    checkPlanned(app, bounds, wanted)
+    checkConcurrency(bounds.policy, live, wanted.length)
+    await checkDisk(app, db, { teamId, plan: bounds.plan }, specs)
+    await checkAffordable(
+      app,
+      db,
+      caller,
+      specs.map(({ size }) => size),
+    )
+    const first = newId('unit')
+    const named = { stack: plan.stack, unitName: plan.name }
+    const stack = await stackFor(app, db, teamId, { ...named, madeBy: first })
+    const made = await nameAll(db, plan, stack)
+
+    const ids: string[] = []
+    const outputs = { ...made.outputs }
+    for (const planned of made.units) {
+      const id = ids.length === 0 ? first : newId('unit')
+      ids.push(id)
+      const madeWith = made.units.length === 1 ? null : first
+      await insertPlanned(app, db, caller, { id, planned, stack, isolation, madeWith, bounds })
+      const owner = { teamId, stackId: stack.id, unitId: id }
+      Object.assign(outputs, await keepSecrets(db, app.secretKey, owner, planned.spec.env))
+      if (plan.expose && made.frontDoor?.unit === planned.spec.name) {
+        const url = { port: made.frontDoor.port, protocol: 'http', mode: plan.expose } as const
+        const of = { id, teamId, name: planned.spec.name }
+        await insertEndpoint(db, newEndpoint(app.secretKey, of, { ...url, at: app.clock.now() }))
+      }
+    }
+    const units = await Promise.all(ids.map((id) => reread(app, db, id)))
+    const told = withUrl(app, units, outputs)
+    const kept = { recipe: plan.recipe, unitIds: ids, outputs: told }
+    await once?.keep(db, kept satisfies z.infer<typeof keptOfCreateSchema>)
+    return { units, outputs: told }
+  })
+}
+
+/** The plan's units by names that are free in the stack. Throws `conflict` where the caller has chosen a taken one. */
+async function nameAll(
+  db: Kysely<Database>,
+  plan: CreatePlan,
+  { id: stackId, name: stackName }: StackRecord,
+): Promise<PlannedUnits> {
+  const firstTaken = async ({ units }: PlannedUnits): Promise<string | null> => {
+    for (const { spec } of units) if (await unitNameTaken(db, { stackId, name: spec.name })) return spec.name
+    return null
+  }
+  const isTaken = async (name: string) => (await firstTaken(plan.make({ name, stackName }))) !== null
+  const name = plan.isNamed ? plan.name : await freeName(plan.name, isTaken)
+  const made = plan.make({ name, stackName })
+  const taken = plan.isNamed ? await firstTaken(made) : null
+  if (taken === null) return made
+  throw conflict(`The stack already has a unit named "${taken}"; destroy it or choose another name.`)
+}
+
+type Insertion = {
+  id: string
+  planned: PlannedUnit
+  stack: StackRecord
+  isolation: IsolationClass
+  madeWith: string | null
+  bounds: Bounds
+}
+
+async function insertPlanned(
+  app: App,
+  db: Kysely<Database>,
+  caller: Caller,
+  { id, planned, stack, isolation, madeWith, bounds }: Insertion,
+): Promise<void> {
+  const { spec } = planned
+  const { teamId } = caller
+  const together = spec.sleep === undefined ? stack.sleep : null
+  if (together !== null) checkSleep(bounds, together)
+  const row = newUnitRow(app, caller, {
+    id,
+    stack_id: stack.id,
+    name: spec.name,
+    image: spec.image,
+    size: spec.size,
+    spec: storedSpec(planned),
+    isolation,
+    sleep: together ?? sleepOf(app, bounds, spec),
+    sleeps_together: together !== null,
+  })
+  await insertUnit(db, { ...row, made_with: madeWith })
+  await keepBootFiles(db, app.secretKey, { teamId, unitId: id }, spec.files)
+}
+
+async function reread(app: App, db: Kysely<Database>, id: string): Promise<UnitRecord> {
+  const unit = await findUnitOfAnyTeam(db, { id, now: app.clock.now() })
+  if (!unit) throw new Error('a unit was not there right after it was inserted')
+  return unit
+}
+
+/** The URL beside what else is told (spec 2.5); one name cannot mean both it and a secret. */
+function withUrl(app: App, units: UnitRecord[], outputs: Record<string, string>): Record<string, string> {
+  const published = units.find(({ endpoints }) => endpoints.length > 0)
+  const [url] = published?.endpoints ?? []
+  if (!published || !url) return outputs
+  if (Object.hasOwn(outputs, 'URL')) {
+    throw validation([
+      { path: 'expose', message: 'the answer has the URL as outputs.URL: call the secret URL otherwise' },
+    ])
+  }
+  return { ...outputs, URL: urlOf(app, published, url) }
+}
+
+async function checkHostVolumes(app: App, teamId: string, wanted: UnitSpec[]): Promise<void> {
+  if (wanted.every(({ volume }) => volume === undefined)) return
+  // Where it cannot be told, the engine says so itself once it makes the machine.
+  const capacity = await app.engine.capacity().catch(() => null)
+  if (capacity) checkVolumes(app, { teamId }, { wanted, teamDiskGb: capacity.teamDiskGb })
+}
+
+async function defaultClass(app: App): Promise<IsolationClass> {
+  try {
+    return (await app.engine.capabilities()).defaultClass
+  } catch (error) {
+    throw engineAway(error)
+  }
+}
+
+function checkPlanned(app: App, bounds: Bounds, planned: PlannedUnit[]): void {
+  for (const { spec } of planned) {
+    const registry = registryOf(spec.image)
+    checkUnit(bounds, { size: spec.size, registry, sleep: sleepOf(app, bounds, spec) })
+  }
+}
+
+function sleepOf(app: App, bounds: Bounds, spec: UnitSpec): string {
+  return spec.sleep ?? defaultSleep(bounds, app.config.sleepDefault)
+}
+
+function storedSpec({ spec, databasePorts }: PlannedUnit): StoredSpec {
+  return {
+    entrypoint: spec.entrypoint ?? null,
+    cmd: spec.cmd ?? null,
+    env: declaredEnv(spec.env),
+    ports: spec.ports,
+    databasePorts,
+    expose: spec.expose ?? null,
+    volume: spec.volume ?? null,
+    files: declaredFiles(spec.files),
+    healthcheck: spec.healthcheck ?? null,
+  }
+}

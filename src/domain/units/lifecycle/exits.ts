@@ -1,0 +1,90 @@
+// Processes that ended on their own, and machines the host lost (spec 3). The engine tells of each at least
+// once; one that ended because we asked, or in an earlier run, changes nothing here.
+
+import type { App } from '../../../app.ts'
+import { nextState } from '../../../contract/states.ts'
+import type { MachineStatus } from '../../../engine/engine.ts'
+import { SECOND } from '../../../lib/clock.ts'
+import { findHeartbeat } from '../../../store/heartbeats.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { findUnitOfAnyTeam } from '../../../store/units.ts'
+import { transition } from './transition.ts'
+
+/** Of somebody else's change between reading and writing there can be a few, one after the other. */
+const ATTEMPTS = 5
+
+export async function recordExit(app: App, status: MachineStatus): Promise<void> {
+  if (status.state !== 'exited' && status.state !== 'lost') return
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const unit = await findUnitOfAnyTeam(app.db, { id: status.id, now: app.clock.now() })
+    if (!unit || unit.generation !== status.generation) return
+    // It died in its sleep, and whoever wakes it starts it anew.
+    if (unit.state === 'starting' && unit.frozen) return
+    // It was frozen and is gone: its unit sleeps on, and wakes by a start.
+    const isAsleep = unit.state === 'sleeping' && unit.frozen
+    const trigger = isAsleep ? 'cooled' : status.state === 'exited' ? 'exited' : 'lost'
+    if (nextState(unit, trigger) === null || (await move(app, unit, status))) return
+  }
+}
+
+async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promise<boolean> {
+  if (unit.state === 'sleeping') return (await transition(app, unit, 'cooled')) !== null
+  if (!exit) return await moveLost(app, unit)
+  const lastExit = { code: exit.code, oomKilled: exit.oomKilled, at: exit.at.toISOString() }
+  // Before it was ever ready no start was recorded, and whoever waits for it wants to know what to look at.
+  const early = { startedAt: unit.changedAt, error: endedEarly(unit, exit.code) }
+  const moved = await transition(app, unit, 'exited', {
+    endedAt: exit.at,
+    set: { lastExit, ...(unit.state === 'running' ? {} : early) },
+  })
+  return moved !== null
+}
+
+function endedEarly({ id }: UnitRecord, code: number): string {
+  return `Its process ended with code ${code} before it was ready. What it said is in GET /v1/units/${id}/logs.`
+}
+
+/** Nobody knows when it ended; it was alive when the service was last whole, and is billed up to then. */
+async function moveLost(app: App, unit: UnitRecord): Promise<boolean> {
+  const last = await findHeartbeat(app.db)
+  return (await transition(app, unit, 'lost', last ? { endedAt: last.at } : {})) !== null
+}
+
+/** Asks the engine how this unit's run ended, for when an operation found it not running. */
+export async function recordEndOf(app: App, unit: UnitRecord): Promise<void> {
+  const statuses = await app.engine.list()
+  const status = statuses.find(({ id }) => id === unit.id)
+  await recordExit(app, isOfRun(unit, status) ? status : lostRun(unit))
+}
+
+type Run = { id: string; generation: number }
+
+/** Whether the engine knows this run of the machine; a machine that never got to it is `created`. */
+export function isOfRun(unit: Run, status: MachineStatus | undefined): status is MachineStatus {
+  return status?.generation === unit.generation && status.state !== 'created'
+}
+
+/** What there is to say of a run the engine knows nothing of. */
+export function lostRun({ id, generation }: Run): MachineStatus {
+  return { id, generation, state: 'lost', frozen: false, exit: null, address: '' }
+}
+
+const RETRY_EVERY_MS = SECOND
+
+/** Follows the engine's reports until the signal aborts, across restarts of the engine. */
+export async function watchExits(app: App, signal: AbortSignal): Promise<void> {
+  const onExit = (status: MachineStatus) => {
+    recordExit(app, status).catch((error: unknown) => {
+      // The reconciler comes by (reconcile.ts) and finds what was missed here.
+      app.log.error({ err: error, unitId: status.id }, 'an exit was not recorded')
+    })
+  }
+  while (!signal.aborted) {
+    try {
+      await app.engine.watchExits(onExit, signal)
+    } catch (error) {
+      app.log.warn({ err: error }, 'the engine stopped reporting exits')
+    }
+    if (!signal.aborted) await app.clock.sleep(RETRY_EVERY_MS, signal).catch(() => {})
+  }
+}

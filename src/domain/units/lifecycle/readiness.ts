@@ -1,0 +1,95 @@
+// When a unit is ready: its healthcheck passed or, without one, its process has started (spec 2.4). One
+// probe at a time, each killed after 10 seconds, all within the healthcheck's `timeoutMs` (design 5). The first
+// follow each other closely, since most starts take less than one `intervalMs` (docs/decisions/0039).
+
+import type { App } from '../../../app.ts'
+import { limits } from '../../../contract/limits.ts'
+import { EngineError, isEngineError } from '../../../engine/errors.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { machineRef } from '../model/machine.ts'
+
+/** The first pause between two probes; each is half as long again as the one before, up to `intervalMs`. */
+const FIRST_PAUSE_MS = 100
+const LONGER = 1.5
+
+/** Of what the last probe and the unit said, for whoever is told that it is not ready. */
+const PROBE_CHARACTERS = 300
+const LOG_LINES = 10
+const LOG_CHARACTERS = 1500
+
+/** `said` holds what the unit printed: for its team, and for no log of ours. */
+export class NotReady extends EngineError {
+  readonly said: string
+
+  constructor(message: string, said: string) {
+    super('start_failed', message)
+    this.said = said
+  }
+}
+
+type Probe = { outcome: 'passed' | 'failed' | 'ended'; said: string }
+
+/** False: its process ended before it was ready. Throws NotReady when time is up. */
+export async function becomesReady(app: App, unit: UnitRecord, atMostMs = Infinity): Promise<boolean> {
+  const { healthcheck } = unit.spec
+  if (!healthcheck) return true
+  const timeoutMs = Math.min(healthcheck.timeoutMs, atMostMs)
+  const deadlineMs = app.clock.monotonicMs() + timeoutMs
+  let probes = 0
+  let last = ''
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= LONGER) {
+    const leftMs = deadlineMs - app.clock.monotonicMs()
+    if (leftMs <= 0) throw await notReady(app, unit, { timeoutMs, probes, last })
+    const { outcome, said } = await probe(
+      app,
+      unit,
+      healthcheck.cmd,
+      Math.min(leftMs, limits.healthcheckProbeMs),
+    )
+    if (outcome !== 'failed') return outcome === 'passed'
+    probes += 1
+    last = said
+    const restMs = deadlineMs - app.clock.monotonicMs()
+    await app.clock.sleep(Math.max(0, Math.min(pauseMs, healthcheck.intervalMs, restMs)))
+  }
+}
+
+async function probe(app: App, unit: UnitRecord, argv: string[], timeoutMs: number): Promise<Probe> {
+  let output = ''
+  try {
+    const request = { argv, stdin: null, timeoutMs: Math.ceil(timeoutMs) }
+    const { exitCode, timedOut } = await app.engine.exec(machineRef(unit), request, ({ data }) => {
+      if (output.length < PROBE_CHARACTERS) output += data.toString('utf8', 0, PROBE_CHARACTERS)
+    })
+    if (exitCode === 0 && !timedOut) return { outcome: 'passed', said: '' }
+    const how = timedOut ? `was killed after ${Math.ceil(timeoutMs)} ms` : `ended with exit code ${exitCode}`
+    return { outcome: 'failed', said: [how, quoted(output, PROBE_CHARACTERS)].filter(Boolean).join(': ') }
+  } catch (error) {
+    if (isEngineError(error, 'not_running') || isEngineError(error, 'run_ended'))
+      return { outcome: 'ended', said: '' }
+    throw error
+  }
+}
+
+/** Says what it takes to see why: everything of the unit is undone, its log too. */
+async function notReady(
+  app: App,
+  unit: UnitRecord,
+  { timeoutMs, probes, last }: { timeoutMs: number; probes: number; last: string },
+): Promise<NotReady> {
+  const ran = probes === 1 ? 'It ran once and' : `It ran ${probes} times, and the last time`
+  const lines = await app.engine.logs(unit.id, { after: null, since: null, limit: LOG_LINES }).catch(() => [])
+  const log = quoted(lines.map(({ text }) => text).join('\n'), LOG_CHARACTERS)
+  const said = [
+    ...(probes > 0 ? [`${ran} ${last}.`] : []),
+    log === '' ? 'The unit printed nothing.' : `The unit printed, at last: ${log}.`,
+  ]
+  return new NotReady(`Its healthcheck did not pass within ${timeoutMs} ms.`, said.join(' '))
+}
+
+/** Its end, as one line of visible characters; empty for nothing. */
+function quoted(text: string, characters: number): string {
+  const visible = text.replaceAll(/[^\P{C}\n]|[\p{Zl}\p{Zp}]/gu, '').trim()
+  const kept = visible.replaceAll('\n', ' ⏎ ').slice(-characters)
+  return kept === '' ? '' : JSON.stringify(kept.isWellFormed() ? kept : kept.slice(1))
+}

@@ -1,0 +1,160 @@
+// Desired state is in the database, actual state on the host; here they are brought together, after a
+// restart and ever again. Everything is safe to do twice, and beside the operations themselves.
+
+import type { App } from '../../../app.ts'
+import type { MachineStatus } from '../../../engine/engine.ts'
+import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { listPassingUnits, listUnitsWithMachines } from '../../../store/units.ts'
+import { resumeTime } from '../../time/clock-jumps.ts'
+import { beat, noteOutage } from '../../time/heartbeat.ts'
+import { createWay } from '../create.ts'
+import { destroyWay } from '../destroy.ts'
+import { isOfRun, lostRun, recordExit } from './exits.ts'
+import { sleepWay } from '../activity/hibernate.ts'
+import { STOP_GRACE_MS, startWay } from './run.ts'
+import { stopWay } from '../stop.ts'
+import { findUnknownMachines, putMachineAside, reportUnknownRun } from './unknown-runs.ts'
+import { thawWay } from '../activity/wake.ts'
+import { walk, type Way } from './operation.ts'
+
+/**
+ * Once before the first operation: the engine removes what is of units that are gone, puts aside what is of units nobody
+ * knows, and units that a crash left on their way go on. Throws when the engine or the database is away; call it again then.
+ */
+export async function recover(app: App): Promise<void> {
+  noteOutage(app)
+  await resumeTime(app)
+  const wanted = await listUnitsWithMachines(app.db)
+  const ids = new Set(wanted.map((unit) => unit.id))
+  const there = (await app.engine.list()).map(({ id }) => id)
+  const unknown = await findUnknownMachines(
+    app,
+    there.filter((id) => !ids.has(id)),
+  )
+  await Promise.all(unknown.map((id) => logged(app, id, putMachineAside(app, id))))
+  // What could not be put aside is not removed either: the loop tries again.
+  const left = new Set((await app.engine.list()).map(({ id }) => id))
+  const report = await app.engine.recover([...ids, ...unknown.filter((id) => left.has(id))])
+  app.log.info(report, 'recovered')
+  await reconcileMachines(app)
+  await resumePassingUnits(app)
+}
+
+/** A loop's round: drives on what is in a passing state. Work that is under way already is joined. */
+export async function resumePassingUnits(app: App): Promise<void> {
+  for (const unit of await listPassingUnits(app.db, app.clock.now())) {
+    const way = wayOf(unit)
+    if (!way) continue
+    // Not waited for: one hung machine must not hold up the others.
+    walk(app, unit, way).catch((error: unknown) => {
+      // A create or start that failed has ended and said so; a stop or destroy is tried again next round.
+      if (unit.state === 'creating' || unit.state === 'starting') return
+      app.log.warn({ err: error, unitId: unit.id, state: unit.state }, 'a unit could not be driven on')
+    })
+  }
+}
+
+/** What a unit in a passing state is on, read off the row alone: nobody may be left who remembers. */
+function wayOf({ state, stoppedReason, frozen }: UnitRecord): Way | null {
+  switch (state) {
+    case 'creating':
+      return createWay
+    case 'starting':
+      return frozen ? thawWay : startWay
+    case 'stopping':
+      return stoppedReason === 'idle' ? sleepWay : stopWay
+    case 'destroying':
+      return destroyWay
+    default:
+      return null
+  }
+}
+
+type Unit = Pick<UnitRecord, 'id' | 'state' | 'generation' | 'frozen'>
+/** What the database and the engine say. Not settled: the engine said so before the unit came to be as it is. */
+type Pair = { unit: Unit; status: MachineStatus | undefined; isSettled: boolean }
+
+const SETTLE_MS = 10 * SECOND
+/** A machine that is slow to obey must not hold up the next round. */
+const LONGEST_WAIT_MS = 5 * SECOND
+/** Longer than the engine gives itself for any of it. */
+const LONGEST_CORRECTION_MS = 8 * MINUTE
+
+/** A loop's round: exits nobody told us of, runs the host knows nothing of, machines nobody wants. */
+export async function reconcileMachines(app: App): Promise<void> {
+  const listedAt = app.clock.now()
+  const seenMs = app.clock.monotonicMs()
+  // The list first: a machine's row is always older than the machine.
+  const statuses = new Map((await app.engine.list()).map((status) => [status.id, status]))
+  const units = await listUnitsWithMachines(app.db)
+  const pairs = units.map((unit) => {
+    const isSettled = listedAt.getTime() - unit.changedAt.getTime() > SETTLE_MS
+    return { unit, status: statuses.get(unit.id), isSettled }
+  })
+
+  const ends = pairs.flatMap((pair) => endOf(pair) ?? [])
+  await Promise.all(ends.map((end) => logged(app, end.id, recordExit(app, end))))
+  // What is dead was last seen alive at the heartbeat before this one, so it comes after.
+  if (!pairs.some(isInDoubt)) await beat(app, { seenMs })
+
+  for (const { unit, status, isSettled } of pairs)
+    if (isSettled && status) reportUnknownRun(app, unit, status)
+  for (const { id } of units) statuses.delete(id)
+  const unwanted = [...statuses.keys()]
+  const unknown = new Set(await findUnknownMachines(app, unwanted))
+  const corrections = [
+    ...unwanted.map((id) => ({
+      id,
+      effect: () => (unknown.has(id) ? putMachineAside(app, id) : app.engine.destroy(id)),
+    })),
+    ...pairs.flatMap((pair) => correctionOf(app, pair) ?? []),
+  ]
+  await doneWithin(app.clock, LONGEST_WAIT_MS, Promise.all(corrections.map((each) => correct(app, each))))
+}
+
+/** How the unit's run ended, where it is over and the unit does not know. */
+function endOf({ unit, status, isSettled }: Pair): MachineStatus | null {
+  if (isOfRun(unit, status)) return status.state !== 'running' && isToEnd(unit) ? status : null
+  return isToRun(unit) && isSettled ? lostRun(unit) : null
+}
+
+function isInDoubt({ unit, status, isSettled }: Pair): boolean {
+  return isToRun(unit) && !isOfRun(unit, status) && !isSettled
+}
+
+function isToRun({ state, frozen }: Unit): boolean {
+  return state === 'running' || (state === 'sleeping' && frozen)
+}
+
+/** Whether the end of its run is news. */
+function isToEnd(unit: Unit): boolean {
+  return isToRun(unit) || unit.state === 'creating' || unit.state === 'starting'
+}
+
+type Correction = { id: string; effect: () => Promise<void> }
+
+/** For a machine that runs, and not as its unit says: what a crash tore, or an effect that came too late. */
+function correctionOf(app: App, { unit, status, isSettled }: Pair): Correction | null {
+  if (!isSettled || status?.state !== 'running') return null
+  const { id, state, frozen } = unit
+  // Of whatever run it is: of an older one when the next could not be started.
+  const ref = { id, generation: status.generation }
+  const isUnwanted = state === 'stopped' || (state === 'sleeping' && !frozen)
+  if (isUnwanted) return { id, effect: () => app.engine.stop(ref, STOP_GRACE_MS) }
+  if (!isOfRun(unit, status)) return null
+  if (state === 'running' && status.frozen) return { id, effect: () => app.engine.thaw(ref) }
+  if (state === 'sleeping' && !status.frozen) return { id, effect: () => app.engine.freeze(ref) }
+  return null
+}
+
+async function correct(app: App, { id, effect }: Correction): Promise<void> {
+  await logged(app, id, app.ways.run(`correct ${id}`, LONGEST_CORRECTION_MS, effect))
+}
+
+async function logged(app: App, unitId: string, work: Promise<void>): Promise<void> {
+  await work.catch((error: unknown) => {
+    app.log.warn({ err: error, unitId }, 'a machine was not reconciled')
+  })
+}

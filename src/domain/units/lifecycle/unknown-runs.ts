@@ -1,0 +1,32 @@
+// What runs on the host and the database knows nothing of. A unit's row is there before its machine and its generation
+// before its run, and rows stay: so the database has forgotten, somebody restored it from an earlier state or took another
+// one. Such machines are put aside, where the engine keeps them for a while, and the operator is told (reliability F15, F30).
+
+import type { App } from '../../../app.ts'
+import type { MachineStatus } from '../../../engine/engine.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+import { findKnownIds } from '../../../store/units.ts'
+
+/** Of machines that no unit wants: those of units that never were. The others are of units that are gone. */
+export async function findUnknownMachines(app: App, unwanted: string[]): Promise<string[]> {
+  if (unwanted.length === 0) return []
+  const known = await findKnownIds(app.db, unwanted)
+  return unwanted.filter((id) => !known.has(id))
+}
+
+/** Ended and kept, by the engine. */
+export async function putMachineAside(app: App, unitId: string): Promise<void> {
+  app.log.error({ alarm: 'database', unitId }, 'a machine of no unit the database knows is put aside')
+  await app.engine.putAside(unitId)
+}
+
+/** A run that its unit has not come to. */
+export function reportUnknownRun(
+  app: App,
+  { id, generation }: Pick<UnitRecord, 'id' | 'generation'>,
+  status: MachineStatus,
+): void {
+  if (status.state !== 'running' || status.generation <= generation) return
+  const runs = { known: generation, found: status.generation }
+  app.log.error({ alarm: 'database', unitId: id, ...runs }, 'a run the database knows nothing of is ended')
+}

@@ -1,0 +1,42 @@
+// The row that a unit begins with, whether a create or a fork makes it.
+
+import type { Insertable } from 'kysely'
+import type { App } from '../../../app.ts'
+import type { UnitsTable } from '../../../store/unit-record.ts'
+import type { Caller } from '../../credentials/caller.ts'
+
+/** What the maker of a unit decides. */
+type Decided = Pick<
+  Insertable<UnitsTable>,
+  'id' | 'stack_id' | 'name' | 'image' | 'size' | 'spec' | 'isolation' | 'sleep' | 'sleeps_together'
+>
+
+/** `creating`, on the caller's account: nothing has become of it yet. */
+export function newUnitRow(
+  { clock }: Pick<App, 'clock'>,
+  { teamId, networkGroup, credentialId }: Caller,
+  decided: Decided,
+): Insertable<UnitsTable> {
+  const at = clock.now()
+  return {
+    ...decided,
+    team_id: teamId,
+    network_group: networkGroup,
+    address: null,
+    held_by: credentialId,
+    state: 'creating',
+    generation: 1,
+    stopped_reason: null,
+    frozen: false,
+    progress: null,
+    sleeps_at: null,
+    last_used_at: null,
+    created_at: at,
+    changed_at: at,
+    started_at: null,
+    last_exit: null,
+    error: null,
+    destroys_at: null,
+    forked_from: null,
+  }
+}

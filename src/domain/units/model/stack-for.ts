@@ -1,0 +1,46 @@
+// The stack that a new unit belongs to.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../../app.ts'
+import { newId } from '../../../lib/ids.ts'
+import type { Database } from '../../../store/db.ts'
+import { findStackByName, insertStack, nameStack, type StackRecord } from '../../../store/stacks.ts'
+import { freeName } from './names.ts'
+
+/**
+ * The stack of that name, made when absent; without a name a new one named after the unit (design 5), which goes with
+ * its last unit unless somebody names it before. Whichever was made goes with a create that comes to nothing. Call it
+ * with the team locked.
+ */
+export async function stackFor(
+  app: App,
+  db: Kysely<Database>,
+  teamId: string,
+  { stack, unitName, madeBy }: { stack: string | undefined; unitName: string; madeBy: string | null },
+): Promise<StackRecord> {
+  if (stack === undefined) {
+    const name = await freeStackName(db, { teamId, wanted: unitName })
+    return await makeStack(app, db, { teamId, name, sleep: null, isUnnamed: true, madeBy })
+  }
+  const existing = await findStackByName(db, { teamId, name: stack })
+  const isMadeForOthers = existing !== null && (existing.isUnnamed || existing.madeBy !== null)
+  if (existing && (!isMadeForOthers || (await nameStack(db, existing)))) return existing
+  return await makeStack(app, db, { teamId, name: stack, sleep: null, isUnnamed: false, madeBy })
+}
+
+export async function freeStackName(
+  db: Kysely<Database>,
+  { teamId, wanted }: { teamId: string; wanted: string },
+): Promise<string> {
+  return await freeName(wanted, async (name) => (await findStackByName(db, { teamId, name })) !== null)
+}
+
+export async function makeStack(
+  app: App,
+  db: Kysely<Database>,
+  stack: Pick<StackRecord, 'teamId' | 'name' | 'sleep' | 'isUnnamed' | 'madeBy'>,
+): Promise<StackRecord> {
+  const made = { ...stack, id: newId('stack'), createdAt: app.clock.now() }
+  await insertStack(db, made)
+  return { ...made, deletedAt: null }
+}

@@ -1,0 +1,153 @@
+// The engine as the unprivileged processes see it: the same interface, spoken over its socket. The engine
+// may be restarted at any time; calls then fail with `engine_away`, and watchers of exits come back by
+// themselves. Nothing is repeated here: an exec must not run twice, and for the rest the caller knows better.
+
+import { Agent } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Engine } from '../engine.ts'
+import { EngineError, isEngineError } from '../errors.ts'
+import {
+  EPOCH_DEADLINE_MS,
+  EPOCH_QUESTION,
+  epoch as epochSchema,
+  issuesOf,
+  quickOperations,
+  quickSocketOf,
+  streamedOperations,
+  unaryOperations,
+} from './protocol.ts'
+import type {
+  QuickOperation,
+  StreamedOperation,
+  StreamedRequest,
+  UnaryAnswer,
+  UnaryOperation,
+  UnaryRequest,
+} from './protocol.ts'
+import { connectQuickly } from './quick-client.ts'
+import { askForFrames, askForJson } from './request.ts'
+
+/** Between two attempts to watch exits: as long as an engine takes to start again. */
+const WATCH_AGAIN_MS = 250
+
+/** The newest epoch that the engine has heard of. */
+export async function askEngineEpoch(socketPath: string): Promise<number> {
+  const agent = new Agent()
+  const question = { agent, socketPath, operation: EPOCH_QUESTION, body: '{}', deadlineMs: EPOCH_DEADLINE_MS }
+  return epochSchema.parse(await askForJson(question))
+}
+
+type Connection = {
+  socketPath: string
+  /** The asking server's. */
+  epoch: number
+  /** The engine has heard of a later one: calls fail with `stale_caller` from now on. */
+  onLost: () => void
+}
+
+export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine {
+  const agent = new Agent({ keepAlive: true, maxFreeSockets: 64, scheduling: 'lifo' })
+  const quickly = connectQuickly({ socketPath: quickSocketOf(socketPath), epoch })
+
+  async function ask<K extends UnaryOperation>(
+    operation: K,
+    request: UnaryRequest[K],
+  ): Promise<UnaryAnswer[K]> {
+    const { request: schema, answer, deadlineMs } = unaryOperations[operation]
+    const encoded = encode(schema, request)
+    const asked = isQuick(operation)
+      ? quickly(operation, encoded, deadlineMs)
+      : askForJson({ agent, socketPath, operation, body: JSON.stringify(encoded), deadlineMs, epoch })
+    return z.parse(answer, await asked.catch(noticeLoss)) as UnaryAnswer[K]
+  }
+
+  function noticeLoss(error: unknown): never {
+    if (isEngineError(error, 'stale_caller')) onLost()
+    throw error
+  }
+
+  function stream<K extends StreamedOperation>(
+    operation: K,
+    request: StreamedRequest[K],
+    signal?: AbortSignal,
+  ) {
+    const body = JSON.stringify(encode(streamedOperations[operation].request, request))
+    return askForFrames({ agent, socketPath, operation, body, signal, epoch })
+  }
+
+  /** Across restarts of the engine, until the signal aborts. */
+  async function watch(
+    operation: 'watchExits' | 'watchTraffic',
+    onItem: (item: unknown) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const untilAway = async () => {
+      for await (const { data } of stream(operation, {}, signal)) onItem(JSON.parse(data.toString('utf8')))
+    }
+    while (!signal.aborted) {
+      await untilAway().catch(() => {})
+      await delay(WATCH_AGAIN_MS, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  return {
+    capabilities: async () => await ask('capabilities', {}),
+    capacity: async () => await ask('capacity', {}),
+    pull: async (reference) => await ask('pull', { reference }),
+    create: async (machine) => await ask('create', machine),
+    start: async (ref, run) => await ask('start', { ref, run }),
+    stop: async (ref, graceMs) => void (await ask('stop', { ref, graceMs })),
+    suspend: async (ref, graceMs) => await ask('suspend', { ref, graceMs }),
+    fork: async (forks) => await ask('fork', { forks }),
+    freeze: async (ref) => void (await ask('freeze', { ref })),
+    thaw: async (ref) => void (await ask('thaw', { ref })),
+    destroy: async (id) => void (await ask('destroy', { id })),
+    putAside: async (id) => void (await ask('putAside', { id })),
+    list: async () => await ask('list', {}),
+    writeFile: async (ref, path, content) => await ask('writeFile', { ref, path, content }),
+    readFile: async (ref, path, maxBytes) => await ask('readFile', { ref, path, maxBytes }),
+    logs: async (id, query) => await ask('logs', { id, query }),
+    recover: async (wanted) => await ask('recover', { wanted }),
+
+    exec: async (ref, request, onOutput, signal) => {
+      for await (const { type, data } of stream('exec', { ref, request }, signal)) {
+        if (type === 'stdout' || type === 'stderr') await onOutput({ stream: type, data })
+        else return streamedOperations.exec.item.parse(JSON.parse(data.toString('utf8')))
+      }
+      throw new EngineError('engine_away', 'The engine ended before the command did.')
+    },
+
+    async *followLogs(id, after, signal) {
+      try {
+        for await (const { data } of stream('followLogs', { id, after }, signal)) {
+          yield streamedOperations.followLogs.item.parse(JSON.parse(data.toString('utf8')))
+        }
+      } catch (error) {
+        // Whoever stops following is not told that it failed.
+        if (!signal.aborted) throw error
+      }
+    },
+
+    watchExits: async (onExit, signal) =>
+      await watch('watchExits', (item) => onExit(streamedOperations.watchExits.item.parse(item)), signal),
+
+    watchTraffic: async (onTraffic, signal) =>
+      await watch(
+        'watchTraffic',
+        (item) => onTraffic(streamedOperations.watchTraffic.item.parse(item)),
+        signal,
+      ),
+  }
+}
+
+function isQuick(operation: UnaryOperation): operation is QuickOperation {
+  return quickOperations.some((quick) => quick === operation)
+}
+
+/** As it travels. */
+function encode(schema: z.ZodType, request: unknown): unknown {
+  const encoded = z.safeEncode(schema, request)
+  if (encoded.success) return encoded.data
+  throw new EngineError('internal', `The engine cannot be asked this: ${issuesOf(encoded.error)}.`)
+}

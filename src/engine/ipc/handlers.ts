@@ -1,0 +1,75 @@
+// What the engine does for each request of its socket: one line an operation. Requests have been parsed by
+// then (protocol.ts).
+
+import type { Engine } from '../engine.ts'
+import { machinePath } from '../machine-path.ts'
+import type {
+  StreamedOperation,
+  StreamedRequest,
+  UnaryAnswer,
+  UnaryOperation,
+  UnaryRequest,
+} from './protocol.ts'
+import type { FrameStream } from './stream.ts'
+
+type UnaryHandlers = {
+  [K in UnaryOperation]: (engine: Engine, request: UnaryRequest[K]) => Promise<UnaryAnswer[K]>
+}
+
+export const unaryHandlers: UnaryHandlers = {
+  capabilities: async (engine) => await engine.capabilities(),
+  capacity: async (engine) => await engine.capacity(),
+  pull: async (engine, { reference }) => await engine.pull(reference),
+  create: async (engine, machine) => await engine.create(machine),
+  start: async (engine, { ref, run }) => await engine.start(ref, run),
+  stop: async (engine, { ref, graceMs }) => nothing(await engine.stop(ref, graceMs)),
+  suspend: async (engine, { ref, graceMs }) => await engine.suspend(ref, graceMs),
+  fork: async (engine, { forks }) => await engine.fork(forks),
+  freeze: async (engine, { ref }) => nothing(await engine.freeze(ref)),
+  thaw: async (engine, { ref }) => nothing(await engine.thaw(ref)),
+  destroy: async (engine, { id }) => nothing(await engine.destroy(id)),
+  putAside: async (engine, { id }) => nothing(await engine.putAside(id)),
+  list: async (engine) => await engine.list(),
+  writeFile: async (engine, { ref, path, content }) =>
+    await engine.writeFile(ref, machinePath(path), content),
+  readFile: async (engine, { ref, path, maxBytes }) =>
+    await engine.readFile(ref, machinePath(path), maxBytes),
+  logs: async (engine, { id, query }) => await engine.logs(id, query),
+  recover: async (engine, { wanted }) => await engine.recover(wanted),
+}
+
+type StreamedHandlers = {
+  [K in StreamedOperation]: (
+    engine: Engine,
+    request: StreamedRequest[K],
+    stream: FrameStream,
+  ) => Promise<void>
+}
+
+export const streamedHandlers: StreamedHandlers = {
+  exec: async (engine, { ref, request }, stream) => {
+    const exit = await engine.exec(
+      ref,
+      request,
+      async ({ stream: name, data }) => await stream.write(name, data),
+      stream.gone,
+    )
+    await stream.write('message', JSON.stringify(exit))
+  },
+  followLogs: async (engine, { id, after }, stream) => {
+    for await (const line of engine.followLogs(id, after, stream.gone)) {
+      await stream.write('message', JSON.stringify(line))
+    }
+  },
+  watchExits: async (engine, _request, stream) => {
+    // Exits are not waited for: one that cannot be taken in ends the stream, and its watcher asks anew.
+    await engine.watchExits((status) => stream.push('message', JSON.stringify(status)), stream.gone)
+  },
+  watchTraffic: async (engine, _request, stream) => {
+    await engine.watchTraffic((ids) => stream.push('message', JSON.stringify(ids)), stream.gone)
+  },
+}
+
+function nothing(_done: void): null {
+  return null
+}

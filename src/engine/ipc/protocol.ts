@@ -1,0 +1,328 @@
+// What is said over the engine's socket: every operation of engine.ts with the shape and size of its
+// request and answer. The other side of the socket parses strangers' bytes and may have been taken over
+// (design 2), so the engine believes nothing: ids, names, counts and sizes are all bounded here.
+//
+// POST /<operation> with a JSON body. Unary operations answer JSON; streamed ones answer frames (frames.ts). Each call
+// names the epoch of its server in a header; the one question without it is which epoch the engine has seen last. Quick
+// operations go in lines on another socket.
+
+import { z } from 'zod'
+import { limits } from '../../contract/limits.ts'
+import { MINUTE, SECOND } from '../../lib/clock.ts'
+import type { Engine } from '../engine.ts'
+import { isolationClasses } from '../engine.ts'
+import { engineErrorKinds } from '../errors.ts'
+
+export const EPOCH_HEADER = 'berth-epoch'
+export const EPOCH_QUESTION = 'epoch'
+export const EPOCH_DEADLINE_MS = 30 * SECOND
+
+export const epoch = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 2)
+
+const KB = 1024
+const MB = 1024 * KB
+
+/** What standard input of a command may hold. */
+export const STDIN_BYTES = 4 * MB
+
+/** How many machines may be copied together: far more units than a stack has. */
+const FORKS = 500
+
+const date = z.codec(z.iso.datetime(), z.date(), {
+  decode: (text) => new Date(text),
+  encode: (value) => value.toISOString(),
+})
+
+const bytes = (max: number) =>
+  z.codec(z.string().max(base64Length(max)), z.instanceof(Buffer), {
+    decode: (text, context) => {
+      const content = Buffer.from(text, 'base64')
+      if (base64Length(content.length) === text.length) return content
+      context.issues.push({ code: 'custom', input: '', message: 'must be whole base64' })
+      return z.NEVER
+    },
+    encode: (content) => content.toString('base64'),
+  })
+
+const id = z.string().regex(/^[a-z0-9_]{1,64}$/)
+const generation = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1)
+const ref = z.strictObject({ id, generation })
+const digest = z.string().regex(/^sha256:[a-f0-9]{64}$/)
+const reference = z.string().regex(/^[a-z0-9][\w.:/@-]{2,511}$/)
+const hostname = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/)
+const domain = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*$/)
+/** What execve takes: no NUL within. */
+const noNul = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[^\0]*$/)
+const commandLine = z.array(noNul(limits.argvItemLength)).max(limits.argvItems)
+/** One string of a process's environment, as the kernel bounds it; how many there are the body's size does. */
+const env = z.record(z.string().regex(/^[^=\0]{1,1024}$/), noNul(128 * KB))
+const networkGroup = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1)
+/** Judged by machinePath, so that the caller hears `bad_path`. */
+const path = z.string().max(64 * KB)
+const cursor = z.string().max(256)
+
+const bootFiles = z
+  .array(z.strictObject({ path, content: bytes(limits.bootFilesBytes) }))
+  .max(limits.bootFiles)
+  .refine((files) => files.reduce((sum, file) => sum + file.content.length, 0) <= limits.bootFilesBytes)
+
+const machineSpec = z.strictObject({
+  id,
+  imageDigest: digest,
+  isolation: z.enum(isolationClasses),
+  size: z.strictObject({
+    cpus: z.number().positive().max(1024),
+    memoryMb: z
+      .int()
+      .positive()
+      .max(16 * MB),
+    pids: z.int().positive().max(1_000_000),
+    diskGb: z.int().positive().max(100_000),
+  }),
+  volume: z
+    .strictObject({ mount: noNul(limits.volumeMountLength), gb: z.int().positive().max(limits.volumeGb.max) })
+    .nullable(),
+  networkGroup,
+})
+
+const runSpec = z.strictObject({
+  hostname,
+  entrypoint: commandLine.nullable(),
+  cmd: commandLine.nullable(),
+  env,
+  files: bootFiles,
+  searchDomain: domain,
+})
+
+const forkSpec = z.strictObject({ id, source: ref, networkGroup, run: runSpec.nullable() })
+
+const stopRequest = z.strictObject({
+  ref,
+  graceMs: z
+    .int()
+    .min(0)
+    .max(5 * MINUTE),
+})
+
+const execRequest = z.strictObject({
+  argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
+  stdin: bytes(STDIN_BYTES).nullable(),
+  timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.execTimeoutMs.max),
+})
+
+const logQuery = z.strictObject({
+  after: cursor.nullable(),
+  since: date.nullable(),
+  limit: z
+    .int()
+    .min(0)
+    .max(2 * limits.pageSize.max),
+})
+
+const capabilities = z.object({
+  classes: z.array(
+    z.object({
+      class: z.enum(isolationClasses),
+      available: z.boolean(),
+      detail: z.string(),
+      memory: z.object({ available: z.boolean(), detail: z.string() }),
+    }),
+  ),
+  defaultClass: z.enum(isolationClasses),
+  defaultReason: z.string(),
+})
+
+const capacity = z.object({
+  cpus: z.number(),
+  memoryMb: z.number(),
+  availableMemoryMb: z.number(),
+  teamDiskGb: z.number(),
+})
+
+const image = z.object({
+  reference: z.string(),
+  digest: z.string(),
+  config: z.object({
+    env: z.array(z.string()),
+    entrypoint: z.array(z.string()),
+    cmd: z.array(z.string()),
+    workingDir: z.string(),
+    user: z.string(),
+    exposedPorts: z.array(z.number()),
+  }),
+})
+
+const status = z.object({
+  id: z.string(),
+  generation: z.number(),
+  state: z.enum(['created', 'running', 'exited', 'lost']),
+  frozen: z.boolean(),
+  exit: z.object({ code: z.number(), oomKilled: z.boolean(), at: date }).nullable(),
+  address: z.string(),
+})
+
+const logLine = z.object({
+  at: date,
+  stream: z.enum(['stdout', 'stderr']),
+  text: z.string(),
+  continues: z.literal(true).optional(),
+  cursor: z.string(),
+})
+
+const nothing = z.null()
+const nobody = z.strictObject({})
+const SMALL = 64 * KB
+
+/**
+ * Operations with one answer. `deadlineMs` is when the client stops waiting: longer than the engine's own
+ * deadlines, so that it only strikes when the engine hangs. The operation itself goes on.
+ */
+export const unaryOperations = {
+  capabilities: { request: nobody, answer: capabilities, maxBodyBytes: SMALL, deadlineMs: MINUTE },
+  capacity: { request: nobody, answer: capacity, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
+  pull: {
+    request: z.strictObject({ reference }),
+    answer: image,
+    maxBodyBytes: SMALL,
+    deadlineMs: 30 * MINUTE,
+  },
+  create: { request: machineSpec, answer: status, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
+  start: {
+    request: z.strictObject({ ref, run: runSpec }),
+    answer: z.object({ resumed: z.boolean() }),
+    maxBodyBytes: 8 * MB,
+    deadlineMs: 2 * MINUTE,
+  },
+  stop: { request: stopRequest, answer: nothing, maxBodyBytes: SMALL, deadlineMs: 7 * MINUTE },
+  suspend: { request: stopRequest, answer: z.boolean(), maxBodyBytes: SMALL, deadlineMs: 7 * MINUTE },
+  fork: {
+    request: z.strictObject({
+      forks: z
+        .array(forkSpec)
+        .min(1)
+        .max(FORKS)
+        .refine((forks) => new Set(forks.map(({ id }) => id)).size === forks.length),
+    }),
+    answer: z.array(z.object({ status, copied: z.enum(['memory', 'disk']) })),
+    // What one start may send, for a handful of them: a stack's environments and boot files are small.
+    maxBodyBytes: 32 * MB,
+    deadlineMs: 2 * MINUTE,
+  },
+  freeze: { request: z.strictObject({ ref }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
+  thaw: { request: z.strictObject({ ref }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
+  destroy: { request: z.strictObject({ id }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
+  putAside: { request: z.strictObject({ id }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
+  list: { request: nobody, answer: z.array(status), maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
+  writeFile: {
+    request: z.strictObject({ ref, path, content: bytes(limits.fileBytes) }),
+    answer: z.object({ bytes: z.number(), sha256: z.string(), verified: z.boolean() }),
+    maxBodyBytes: 2 * MB,
+    deadlineMs: MINUTE,
+  },
+  readFile: {
+    request: z.strictObject({ ref, path, maxBytes: z.int().min(0).max(limits.fileBytes) }),
+    answer: bytes(limits.fileBytes),
+    maxBodyBytes: 2 * SMALL,
+    deadlineMs: MINUTE,
+  },
+  logs: {
+    request: z.strictObject({ id, query: logQuery }),
+    answer: z.array(logLine),
+    maxBodyBytes: SMALL,
+    deadlineMs: 30 * SECOND,
+  },
+  recover: {
+    request: z.strictObject({ wanted: z.array(id).max(100_000) }),
+    answer: z.object({ adopted: z.number(), removed: z.number(), lost: z.number() }),
+    maxBodyBytes: 8 * MB,
+    deadlineMs: 30 * MINUTE,
+  },
+} satisfies Partial<Record<keyof Engine, Unary>>
+
+/** Operations answered with frames; `item` is what one message frame holds. */
+export const streamedOperations = {
+  exec: {
+    request: z.strictObject({ ref, request: execRequest }),
+    item: z.object({ exitCode: z.number(), timedOut: z.boolean() }),
+    maxBodyBytes: 8 * MB,
+  },
+  followLogs: {
+    request: z.strictObject({ id, after: cursor.nullable() }),
+    item: logLine,
+    maxBodyBytes: SMALL,
+  },
+  watchExits: { request: nobody, item: status, maxBodyBytes: SMALL },
+  watchTraffic: { request: nobody, item: z.array(z.string()), maxBodyBytes: SMALL },
+} satisfies Record<Exclude<keyof Engine, UnaryOperation>, Streamed>
+
+type Unary = { request: z.ZodType; answer: z.ZodType; maxBodyBytes: number; deadlineMs: number }
+type Streamed = { request: z.ZodType; item: z.ZodType; maxBodyBytes: number }
+
+export type UnaryOperation = keyof typeof unaryOperations
+export type StreamedOperation = keyof typeof streamedOperations
+export type UnaryRequest = { [K in UnaryOperation]: z.output<(typeof unaryOperations)[K]['request']> }
+export type UnaryAnswer = { [K in UnaryOperation]: z.output<(typeof unaryOperations)[K]['answer']> }
+export type StreamedRequest = {
+  [K in StreamedOperation]: z.output<(typeof streamedOperations)[K]['request']>
+}
+
+/** How an EngineError travels, as a body or as the last frame of a stream. */
+export const errorAnswer = z.object({
+  error: z.object({ kind: z.enum(engineErrorKinds), publicMessage: z.string() }),
+})
+export type ErrorAnswer = z.output<typeof errorAnswer>
+
+/**
+ * Unary operations that a visitor waits for, which take hardly longer than the way to the engine. They are asked in lines
+ * on a socket of their own, beside the engine's: a question with the epoch of its server, and its answer.
+ */
+export const quickOperations = ['freeze', 'thaw'] as const satisfies UnaryOperation[]
+export type QuickOperation = (typeof quickOperations)[number]
+export const quickSocketOf = (socketPath: string) => `${socketPath.replace(/\.sock$/, '')}.quick`
+/** Of a line. */
+export const QUICK_BYTES = SMALL
+
+const callId = z.int().min(0)
+export const quickQuestionSchema = z.strictObject({
+  id: callId,
+  epoch: z.unknown(),
+  operation: z.enum(quickOperations),
+  request: z.unknown(),
+})
+export type QuickQuestion = z.infer<typeof quickQuestionSchema>
+export const quickAnswerSchema = z.union([
+  z.strictObject({ id: callId, answer: z.unknown() }),
+  errorAnswer.extend({ id: callId }),
+])
+export type QuickAnswer = z.infer<typeof quickAnswerSchema>
+
+/** Idle streams carry an empty frame this often; a client that hears nothing for thrice as long gives up. */
+export const KEEP_ALIVE_MS = 15 * SECOND
+
+/** A sentence on what is wrong with a message, without any value of it. */
+export function issuesOf(error: z.ZodError): string {
+  return error.issues
+    .slice(0, 5)
+    .map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`)
+    .join('; ')
+}
+
+function base64Length(byteCount: number): number {
+  return Math.ceil(byteCount / 3) * 4
+}

@@ -1,0 +1,66 @@
+// The engine's side of quick calls: a socket of their own, on which they come in lines (json-lines-rpc.ts), each with the
+// epoch of the server that asks. As over HTTP, what has begun runs to its end, also when its caller goes away.
+
+import { createServer, type Socket } from 'node:net'
+import { z } from 'zod'
+import { answerLineCalls, type LineAnswers } from '../../lib/ipc/json-lines-rpc.ts'
+import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
+import { QUICK_BYTES, type QuickAnswer, type QuickQuestion, quickQuestionSchema } from './protocol.ts'
+import { errorAnswerOf, parseEpoch, performUnary } from './answers.ts'
+import type { EngineServerOptions } from './server.ts'
+
+/** Of servers, of which there is one, and those before it that have not gone yet. */
+const MOST_CONNECTIONS = 64
+/** In flight of one server: more than machines can run. */
+const MOST_CALLS = 65_536
+const UNREAD_BYTES = 16 * 1024 * 1024
+
+/** Closing answers what is in flight. */
+export async function serveQuickCalls(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {
+  const { socketPath, socketGid, log } = options
+  const callers = new Set<LineAnswers>()
+  const server = createServer((socket: Socket) => {
+    const caller = answerLineCalls(socket, {
+      mostBytes: QUICK_BYTES,
+      mostUnreadBytes: UNREAD_BYTES,
+      mostCalls: MOST_CALLS,
+      answer: (line) => {
+        const question = parse(line)
+        return question && answerTo(options, question)
+      },
+    })
+    callers.add(caller)
+    socket.once('close', () => callers.delete(caller))
+    socket.on('error', (error) => log.debug({ error: error.message }, 'a connection for quick calls broke'))
+  })
+  server.maxConnections = MOST_CONNECTIONS
+  const listening = await listenForGroup(server, socketPath, socketGid)
+  return {
+    close: async () =>
+      await listening.close(() => {
+        for (const caller of callers) caller.end()
+      }),
+  }
+}
+
+/** Never rejects. */
+async function answerTo(
+  { engine, epochs, log }: EngineServerOptions,
+  { id, epoch, operation, request }: QuickQuestion,
+): Promise<QuickAnswer> {
+  try {
+    await epochs.admit(parseEpoch(epoch))
+    return { id, answer: await performUnary(engine, operation, request) }
+  } catch (error) {
+    return { id, ...errorAnswerOf(error, operation, log) }
+  }
+}
+
+function parse(line: string): QuickQuestion | null {
+  try {
+    return quickQuestionSchema.parse(JSON.parse(line))
+  } catch (error) {
+    if (error instanceof z.ZodError || error instanceof SyntaxError) return null
+    throw error
+  }
+}

@@ -1,0 +1,167 @@
+// Quick calls over their socket, both ends of it real: what it refuses, and what outlives a restart of the engine. That
+// freezing and thawing keep the engine's contract over it is in test/engine/socket.test.ts.
+
+import { once } from 'node:events'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../lib/clock.ts'
+import { silentLog } from '../../lib/log.ts'
+import type { Engine } from '../engine.ts'
+import { openEpochs } from '../epochs.ts'
+import { createFakeEngine, type FakeEngine } from '../../../test/support/fake-engine/fake-engine.ts'
+import { connectEngine } from './client.ts'
+import { serveEngine } from './server.ts'
+
+let directory: string
+let socketPath: string
+let fake: FakeEngine
+let serving: { close(): Promise<void> }
+let engine: Engine
+const ref = { id: 'unit_1', generation: 1 }
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'berth-quick-'))
+  socketPath = join(directory, 'engine.sock')
+  fake = createFakeEngine({ clock: systemClock })
+  await serve()
+  engine = serverOf(1).engine
+  const { digest } = await engine.pull('docker.io/library/debian:12')
+  const size = { cpus: 0.25, memoryMb: 64, pids: 8, diskGb: 1 }
+  await engine.create({
+    id: ref.id,
+    imageDigest: digest,
+    isolation: 'runc',
+    size,
+    volume: null,
+    networkGroup: 1,
+  })
+  const run = { hostname: 'a', entrypoint: null, cmd: null, env: {}, files: [], searchDomain: 'b.internal' }
+  await engine.start(ref, run)
+})
+afterEach(async () => {
+  await serving.close()
+  await rm(directory, { recursive: true })
+})
+
+async function serve(): Promise<void> {
+  const epochs = await openEpochs(`${socketPath}.epoch`)
+  const socketGid = process.getegid?.() ?? 0
+  serving = await serveEngine({ engine: fake, epochs, socketPath, socketGid, log: silentLog })
+}
+
+function serverOf(epoch: number) {
+  let lost = 0
+  return { engine: connectEngine({ socketPath, epoch, onLost: () => void (lost += 1) }), lost: () => lost }
+}
+
+const quickPath = () => join(directory, 'engine.quick')
+
+/** What the engine says to this line, or, null, that it hangs up on it. */
+async function saidTo(line: string): Promise<unknown> {
+  const socket = connect(quickPath())
+  // Hung up on with something left to read, which shows as a reset.
+  socket.on('error', () => {})
+  socket.write(`${line}\n`)
+  const said = Promise.race([once(socket, 'data'), once(socket, 'close').then(() => [null])])
+  const [data] = await said
+  socket.destroy()
+  return data === null ? null : JSON.parse(String(data))
+}
+
+const asking = (operation: string, request: unknown, epoch: unknown = 1) =>
+  JSON.stringify({ id: 1, epoch, operation, request })
+
+describe('quick calls', () => {
+  test('have a socket for its group alone, which is gone after close', async () => {
+    expect((await stat(quickPath())).mode & 0o777).toBe(0o660)
+    await serving.close()
+    await expect(stat(quickPath())).rejects.toThrow('ENOENT')
+    await serve()
+  })
+
+  test('are answered in whatever order they are done', async () => {
+    fake.delay('freeze', 100)
+    const order: string[] = []
+    const freezing = engine.freeze(ref).then(() => order.push('frozen'))
+    await engine.thaw(ref).then(() => order.push('thawed'))
+    await freezing
+    expect(order).toEqual(['thawed', 'frozen'])
+  })
+
+  test('fail as the engine says', async () => {
+    const asked = engine.thaw({ ...ref, generation: 7 })
+    await expect(asked).rejects.toMatchObject({ kind: 'not_running' })
+  })
+
+  test('of an engine that fails say nothing of its insides', async () => {
+    fake.fail('thaw', new Error('cannot open /var/lib/berth/secret'))
+    const said = await saidTo(asking('thaw', { ref }))
+    expect(said).toMatchObject({ id: 1, error: { kind: 'internal' } })
+    expect(JSON.stringify(said)).not.toContain('secret')
+  })
+
+  test.each([
+    ['a field nobody knows', asking('thaw', { ref, all: true })],
+    ['an id with a path in it', asking('thaw', { ref: { ...ref, id: '../../etc' } })],
+    ['a generation below zero', asking('freeze', { ref: { ...ref, generation: -1 } })],
+    ['no request', asking('freeze', null)],
+    ['null for its epoch', asking('thaw', { ref }, null)],
+    ['an epoch below the first', asking('thaw', { ref }, 0)],
+    ['half an epoch', asking('thaw', { ref }, 1.5)],
+    ['an epoch without end', asking('thaw', { ref }, 1e99)],
+    ['text for its epoch', asking('thaw', { ref }, '1')],
+  ])('with %s are refused before the engine sees them', async (_, line) => {
+    const before = fake.calls.length
+    expect(await saidTo(line)).toMatchObject({ id: 1, error: { kind: 'internal' } })
+    expect(fake.calls.length).toBe(before)
+  })
+
+  test.each([
+    ['no epoch', JSON.stringify({ id: 1, operation: 'thaw', request: { ref } })],
+    ['an operation that is not quick', asking('destroy', { id: ref.id })],
+    ['an operation of JavaScript', asking('constructor', {})],
+    ['no JSON', 'not JSON'],
+    ['a number that is none', '{"id":"1","epoch":1,"operation":"thaw","request":{}}'],
+    ['a field more', '{"id":1,"epoch":1,"operation":"thaw","request":{},"as":"root"}'],
+    ['a line that is too long', asking('thaw', { ref: 'a'.repeat(64 * 1024) })],
+    ['HTTP', 'POST /thaw HTTP/1.1'],
+  ])('%s is hung up on', async (_, line) => {
+    const before = fake.calls.length
+    expect(await saidTo(line)).toBe(null)
+    expect(fake.calls.length).toBe(before)
+  })
+})
+
+describe('a server that another one has taken over from', () => {
+  test('is refused its quick calls, and told so', async () => {
+    const [old, next] = [serverOf(1), serverOf(2)]
+    await old.engine.freeze(ref)
+    await next.engine.thaw(ref)
+    const before = fake.calls.length
+    await expect(old.engine.freeze(ref)).rejects.toMatchObject({ kind: 'stale_caller' })
+    expect([old.lost(), next.lost(), fake.calls.length]).toEqual([1, 0, before])
+  })
+})
+
+describe('an engine that goes away', () => {
+  test('fails quick calls with a kind of its own, and answers the next one once it is back', async () => {
+    await engine.freeze(ref)
+    await serving.close()
+    await expect(engine.thaw(ref)).rejects.toMatchObject({ kind: 'engine_away' })
+    await serve()
+    await engine.thaw(ref)
+  })
+
+  test('has answered what had begun', async () => {
+    fake.delay('freeze', 200)
+    const freezing = engine.freeze(ref)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await serving.close()
+    await freezing
+    expect(fake.machines()).toMatchObject([{ frozen: true }])
+    await serve()
+  })
+})

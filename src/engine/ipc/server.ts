@@ -1,0 +1,150 @@
+// The engine's side of its socket: HTTP on a unix socket that only the server's group may open (design 2).
+// Every request is parsed against protocol.ts before the engine sees it. A caller that goes away takes its
+// command or its log with it; everything else, once begun, runs to its end. Beside it is the socket of quick calls.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Log } from '../../lib/log.ts'
+import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
+import type { Engine } from '../engine.ts'
+import type { Epochs } from '../epochs.ts'
+import { EngineError, isEngineError } from '../errors.ts'
+import {
+  EPOCH_HEADER,
+  EPOCH_QUESTION,
+  quickSocketOf,
+  streamedOperations,
+  unaryOperations,
+} from './protocol.ts'
+import type { StreamedOperation, StreamedRequest, UnaryOperation } from './protocol.ts'
+import { errorAnswerOf, isMalformed, malformed, parseEpoch, parseRequest, performUnary } from './answers.ts'
+import { streamedHandlers } from './handlers.ts'
+import { serveQuickCalls } from './quick-server.ts'
+import { openFrameStream } from './stream.ts'
+
+export type EngineServerOptions = {
+  engine: Engine
+  /** Refuses servers that another one has taken over from. */
+  epochs: Epochs
+  socketPath: string
+  /** The group that may connect: the server's. */
+  socketGid: number
+  log: Log
+}
+
+/** Serves the engine until closed. Closing ends streams at once and waits for what else is in flight. */
+export async function serveEngine(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {
+  const { engine, epochs, socketPath, socketGid, log } = options
+  const closing = new AbortController()
+
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
+    const operation = (request.url ?? '').slice(1)
+    answer(request, response, operation).catch((error: unknown) => refuse(response, operation, error))
+  })
+  server.maxConnections = 4096
+  server.setTimeout(0)
+
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    operation: string,
+  ): Promise<void> {
+    if (request.method !== 'POST') throw malformed('Only POST is known.')
+    if (isUnary(operation)) {
+      const body = await readBody(request, unaryOperations[operation].maxBodyBytes)
+      await epochs.admit(epochOf(request))
+      reply(response, 200, await performUnary(engine, operation, body))
+    } else if (isStreamed(operation)) {
+      const body = await readBody(request, streamedOperations[operation].maxBodyBytes)
+      await epochs.admit(epochOf(request))
+      await answerStreamed(operation, body, response)
+    } else if (operation === EPOCH_QUESTION) {
+      reply(response, 200, epochs.newest())
+    } else {
+      throw malformed('There is no such operation.')
+    }
+  }
+
+  async function answerStreamed<K extends StreamedOperation>(
+    operation: K,
+    body: unknown,
+    response: ServerResponse,
+  ) {
+    const request = parseRequest(streamedOperations[operation].request, body) as StreamedRequest[K]
+    const stream = openFrameStream(response, closing.signal)
+    try {
+      await streamedHandlers[operation](engine, request, stream)
+    } catch (error) {
+      if (stream.gone.aborted) return
+      await stream.write('error', JSON.stringify(errorAnswerOf(error, operation, log)))
+    } finally {
+      stream.end()
+    }
+  }
+
+  function refuse(response: ServerResponse, operation: string, error: unknown): void {
+    if (response.destroyed) return
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
+    const status = statusOf(error)
+    // What is left of an oversized body is not read: the connection ends with this answer.
+    if (status === 400) response.shouldKeepAlive = false
+    reply(response, status, errorAnswerOf(error, operation, log))
+  }
+
+  function reply(response: ServerResponse, status: number, body: unknown): void {
+    // Closing waits for connections to end, so this answer is the last of its own.
+    if (closing.signal.aborted) response.shouldKeepAlive = false
+    const text = Buffer.from(JSON.stringify(body))
+    response
+      .writeHead(status, { 'content-type': 'application/json', 'content-length': text.length })
+      .end(text)
+  }
+
+  const listening = await listenForGroup(server, socketPath, socketGid)
+  const close = async () =>
+    await listening.close(() => {
+      closing.abort(new EngineError('engine_away', 'The engine is stopping.'))
+      server.closeIdleConnections()
+    })
+  const quick = await serveQuickCalls({ ...options, socketPath: quickSocketOf(socketPath) }).catch(
+    async (error: unknown) => {
+      await close()
+      throw error
+    },
+  )
+  return { close: async () => void (await Promise.all([quick.close(), close()])) }
+}
+
+function isUnary(operation: string): operation is UnaryOperation {
+  return Object.hasOwn(unaryOperations, operation)
+}
+
+function isStreamed(operation: string): operation is StreamedOperation {
+  return Object.hasOwn(streamedOperations, operation)
+}
+
+function epochOf(request: IncomingMessage): number {
+  return parseEpoch(Number(request.headers[EPOCH_HEADER] ?? Number.NaN))
+}
+
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<unknown> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > maxBytes) throw malformed(`The request is longer than ${maxBytes} bytes.`)
+    chunks.push(chunk)
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    throw malformed('The request is not JSON.')
+  }
+}
+
+function statusOf(error: unknown): number {
+  if (isMalformed(error)) return 400
+  return isEngineError(error) && error.kind !== 'internal' ? 422 : 500
+}

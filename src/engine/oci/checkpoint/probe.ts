@@ -1,0 +1,132 @@
+// Whether memory can be kept on this host, found out by doing it in the way machines do: a container with a network of
+// its own and pipes for output is frozen, saved, killed and restored, and must go on where it stood.
+
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { run } from '../../../lib/process.ts'
+import { cgroupPath, type Cgroups, freezeGroup, killAll, openCgroups } from '../kernel/cgroups.ts'
+import { removeCgroup, removeParent } from '../kernel/cgroups.ts'
+import { reapOrphans } from '../exec/children.ts'
+import { endMonitor, forgetExit, type Restored, startMonitor } from '../runtime/monitor.ts'
+import { removeTree } from '../kernel/mounts.ts'
+import type { Paths, RunPaths } from '../paths.ts'
+import { probeConfig, probeNamespace } from '../runtime/probe-bundle.ts'
+import { checkpointContainer, forgetContainer, type Runtime, startContainer } from '../runtime/runtime.ts'
+
+const PROBE_TIMEOUT_MS = 20_000
+const COUNTS_WITHIN_MS = 5000
+const LOOK_EVERY_MS = 10
+
+/** It says 1, 2, 3: what was restored goes on behind the last number, what began anew says 1 again. */
+const COUNTER = 'n=0; while :; do n=$((n+1)); echo $n; /helper/busybox sleep 0.02; done'
+
+type Probe = { paths: Paths; run: RunPaths; runtime: Runtime; cgroups: Cgroups; log: string }
+
+/** Null when it worked, else what was said. */
+export async function tryMemory(paths: Paths, runtime: Runtime, instanceId: string): Promise<string | null> {
+  // A run of a machine that there is not: should this process die, the next one removes it as such.
+  const probe = { paths, run: paths.run('probe', 0), runtime, cgroups: openCgroups(instanceId), log: '' }
+  probe.log = join(probe.run.dir, 'log')
+  const namespace = probeNamespace(runtime, instanceId)
+  const ip = (args: string[]) => run('ip', args, { timeoutMs: PROBE_TIMEOUT_MS })
+  try {
+    await clear(probe)
+    await ip(['netns', 'delete', namespace])
+    await ip(['netns', 'add', namespace])
+    return await saveAndRestore(probe, namespace)
+  } catch (error) {
+    return String(error instanceof Error ? error.message : error).slice(-300)
+  } finally {
+    await clear(probe)
+    void reapOrphans()
+    await ip(['netns', 'delete', namespace])
+    removeParent(probe.cgroups)
+  }
+}
+
+async function saveAndRestore(probe: Probe, namespace: string): Promise<string | null> {
+  const { run: paths, runtime, cgroups } = probe
+  const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS)
+  const images = join(paths.dir, 'memory')
+  for (const directory of [paths.rootfs, images]) await mkdir(directory, { recursive: true, mode: 0o700 })
+  await writeConfig(probe, namespace)
+
+  const started = await start(probe, null, signal)
+  if (started !== null) return started
+  const go = await startContainer(runtime, paths.container, signal)
+  if (go.kind === 'failed') return go.reason
+  await countsPast(probe, 2)
+  if (!(await freezeGroup(cgroups, paths.container))) return 'it could not be frozen'
+  await checkpointContainer(runtime, paths.container, images, { timeoutMs: PROBE_TIMEOUT_MS, signal })
+  if (!(await killAll(cgroups, paths.container))) return 'it could not be killed'
+  await forget(probe)
+
+  const saved = await lastCount(probe)
+  const restored = await start(
+    probe,
+    { directory: images, searchPath: runtime.criu?.searchPath ?? '' },
+    signal,
+  )
+  if (restored !== null) return restored
+  return (await countsPast(probe, saved)) ? null : 'it did not go on where it stood'
+}
+
+async function writeConfig(
+  { paths, run: { config, rootfs, container }, ...probe }: Probe,
+  namespace: string,
+) {
+  const bundle = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'sh', '-c', COUNTER])
+  const inGroup = {
+    ...bundle,
+    linux: { ...bundle.linux, cgroupsPath: cgroupPath(probe.cgroups, container) },
+    annotations: { 'org.criu.config': probe.runtime.criu?.options ?? '' },
+  }
+  await writeFile(config, JSON.stringify(inGroup), { mode: 0o600 })
+}
+
+/** Null, or why not. */
+async function start(
+  { run: paths, runtime, log, ...probe }: Probe,
+  restored: Restored | null,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const started = await startMonitor(runtime, paths, log, probe.paths.exits, signal, restored)
+  return started.kind === 'started' ? null : started.reason.trim().slice(-300)
+}
+
+/** Whether it says a larger number within its time, and none twice. */
+async function countsPast(probe: Probe, number: number): Promise<boolean> {
+  const rounds = COUNTS_WITHIN_MS / LOOK_EVERY_MS
+  for (let round = 0; round < rounds; round += 1) {
+    if ((await lastCount(probe)) > number) break
+    await delay(LOOK_EVERY_MS)
+  }
+  const counts = await countsOf(probe)
+  return (counts.at(-1) ?? 0) > number && counts.every((count, i) => count === i + 1)
+}
+
+async function lastCount(probe: Probe): Promise<number> {
+  return (await countsOf(probe)).at(-1) ?? 0
+}
+
+async function countsOf({ log }: Probe): Promise<number[]> {
+  const text = await readFile(log, 'utf8').catch(() => '')
+  return [...text.matchAll(/ stdout F (\d+)$/gm)].map(([, count]) => Number(count))
+}
+
+/** The monitor of the first one must be gone before the second is taken for it. */
+async function forget({ paths, run: runPaths, cgroups }: Probe): Promise<void> {
+  await endMonitor(runPaths)
+  await forgetContainer(paths.runtimeRoot, runPaths.container)
+  removeCgroup(cgroups, runPaths.container)
+  await forgetExit(runPaths)
+  await rm(runPaths.monitorPid, { force: true })
+}
+
+async function clear(probe: Probe): Promise<void> {
+  await endMonitor(probe.run)
+  await killAll(probe.cgroups, probe.run.container)
+  await forget(probe)
+  await removeTree(probe.run.dir)
+}

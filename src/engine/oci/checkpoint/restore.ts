@@ -1,0 +1,87 @@
+// What it takes, beside the runtime's own restoring, for a run to be as if it had been created: the host name it is to
+// have now, the settings of its network namespace, the host's clocks, no groups of commands that are over, and that it
+// answers.
+
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { runOrThrow } from '../../../lib/process.ts'
+import { HELPER, sysctl } from '../runtime/bundle.ts'
+import { type Cgroups, dissolveChildren } from '../kernel/cgroups.ts'
+import type { Restored } from '../runtime/monitor.ts'
+import { answers, type Runtime } from '../runtime/runtime.ts'
+
+const SETTINGS_TIMEOUT_MS = 10_000
+/** Two magic numbers, then the length of the message. */
+const UTS_HEAD_BYTES = 12
+/** Field 1, a string: the name of the host. */
+const UTS_NODE_TAG = 0x0a
+
+export async function prepareRestore(
+  runtime: Runtime,
+  directory: string,
+  hostname: string,
+  networkNamespace: string,
+): Promise<Restored> {
+  if (!runtime.criu) throw new Error(`${runtime.class} restores no memory`)
+  await Promise.all([
+    renameHost(directory, hostname),
+    followHostClocks(directory),
+    setNetworkSettings(networkNamespace),
+  ])
+  return { directory, searchPath: runtime.criu.searchPath }
+}
+
+/** The memory of a run that does not answer is worth nothing. */
+export async function enterRestored(
+  cgroups: Cgroups,
+  runtime: Runtime,
+  container: string,
+  signal: AbortSignal,
+): Promise<{ kind: 'started' } | { kind: 'failed'; reason: string }> {
+  dissolveChildren(cgroups, container)
+  if (await answers(runtime, container, [HELPER, 'true'], signal)) return { kind: 'started' }
+  return { kind: 'failed', reason: 'it did not answer after its memory was restored' }
+}
+
+/** In what was saved, so that no process of it ever sees the name of another machine. */
+async function renameHost(directory: string, hostname: string): Promise<void> {
+  const images = (await readdir(directory)).filter((name) => name.startsWith('utsns-'))
+  for (const name of images) {
+    const path = join(directory, name)
+    await writeFile(path, withHostName(await readFile(path), hostname))
+  }
+}
+
+/**
+ * With the clocks that were saved, CRIU makes a time namespace in which they go on as if no time had passed. Commands
+ * of the runtime would not be in it, and a run of two clocks cannot be saved again. Without, time has passed as for a
+ * machine that was frozen; it never goes back, since memory is of the boot it is restored in (images.ts).
+ */
+async function followHostClocks(directory: string): Promise<void> {
+  await rm(join(directory, 'timens-0.img'), { force: true })
+}
+
+export function withHostName(image: Buffer, hostname: string): Buffer {
+  const message = image.subarray(UTS_HEAD_BYTES)
+  const length = message[1] ?? 0
+  // A kernel's host name has at most 64 bytes: its length is always a single one.
+  if (message.length !== image.readUInt32LE(8) || message[0] !== UTS_NODE_TAG || length > 64) {
+    throw new Error('the host name in a checkpoint lies elsewhere than expected')
+  }
+  const name = Buffer.from(hostname)
+  const renamed = Buffer.concat([
+    Buffer.from([UTS_NODE_TAG, name.length]),
+    name,
+    message.subarray(2 + length),
+  ])
+  const head = Buffer.from(image.subarray(0, UTS_HEAD_BYTES))
+  head.writeUInt32LE(renamed.length, 8)
+  return Buffer.concat([head, renamed])
+}
+
+/** They belong to the namespace, which is another one now, and a restoration leaves it as it is. */
+async function setNetworkSettings(namespace: string): Promise<void> {
+  const settings = Object.entries(sysctl).map(([name, value]) => `${name}=${value}`)
+  const inside = ['/bin/busybox', 'sysctl', '-w', ...settings]
+  await runOrThrow('nsenter', [`--net=${namespace}`, ...inside], { timeoutMs: SETTINGS_TIMEOUT_MS })
+}

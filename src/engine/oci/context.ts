@@ -1,0 +1,118 @@
+// What every verb of the OCI engine works on: this host's parts, and the machines on it.
+
+import type { EventEmitter } from 'node:events'
+import type { Clock } from '../../lib/clock.ts'
+import type { KeyedLock } from '../../lib/concurrency/keyed-lock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { IsolationClass, MachineRef, MachineStatus } from '../engine.ts'
+import { EngineError } from '../errors.ts'
+import type { Process } from './runtime/bundle.ts'
+import type { Cgroups } from './kernel/cgroups.ts'
+import type { Effect } from './failpoints.ts'
+import type { Images } from './images/images.ts'
+import type { Attachment, Network } from './network/network.ts'
+import type { Paths, RunPaths } from './paths.ts'
+import type { MachineRecord } from './lifecycle/record.ts'
+import type { Runtime } from './runtime/runtime.ts'
+import type { Seccomp } from './kernel/seccomp.ts'
+
+export type Machine = {
+  record: MachineRecord
+  /** Made with the machine, for its first start: later ones ask for their own. */
+  attachment: Attachment | null
+  /** The running process's description, as execs take it over. Loaded from the bundle after an adoption. */
+  process: Process | null
+  /** Resolves when the current run has ended and been recorded. */
+  ended: Promise<void>
+  markEnded: () => void
+  /** Removal of what the last run left; the next start waits for it. Never rejects. */
+  cleanup: Promise<void>
+  /** The run whose remains could not be removed: tried again by the next start. */
+  unclean: RunPaths | null
+  /** Its processes stand still (freeze.ts); the kernel knows it too, so an adoption finds it again. */
+  frozen: boolean
+  /** They stand still for an instant, to be copied (quiesce.ts): settles when they go on. Not `frozen` for others. */
+  held: Promise<void> | null
+  /** What waits until they go on. */
+  onThaw: (() => Promise<void>)[]
+  /** It is being ended, or was ended and has not started since. What it still sends on its way is not use. */
+  ending: boolean
+  /** Aborted once its destruction is asked for: what works for it under its lock gives up. */
+  doom: AbortController
+}
+
+export type Host = {
+  instanceId: string
+  paths: Paths
+  cgroups: Cgroups
+  network: Network
+  images: Images
+  runtimes: Map<IsolationClass, Runtime>
+  seccomp: Seccomp
+  ioDevice: { major: number; minor: number } | null
+  gatewayAddress: string
+  reserveGb: number
+  /** What the machines of one team may fill of the pool together. */
+  shareBytes: number
+  openFiles: number
+  log: Log
+  clock: Clock
+  machines: Map<string, Machine>
+  /** Machines with a record that cannot be read. Their disks are kept until somebody does not want them. */
+  damaged: Set<string>
+  /** Leftovers that were removed since the last report of recover. */
+  swept: number
+  lock: KeyedLock
+  effect: Effect
+  /** Emits `ended` with a MachineStatus for every run that ends. */
+  events: EventEmitter<{ ended: [MachineStatus] }>
+}
+
+export function newMachine(record: MachineRecord, attachment: Attachment | null): Machine {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return {
+    record,
+    attachment,
+    process: null,
+    ended: promise,
+    markEnded: resolve,
+    cleanup: Promise.resolve(),
+    unclean: null,
+    frozen: false,
+    held: null,
+    onThaw: [],
+    ending: false,
+    doom: new AbortController(),
+  }
+}
+
+export function getMachine(host: Host, id: string): Machine {
+  const machine = host.machines.get(id)
+  if (!machine) throw new EngineError('unknown_machine', 'The machine does not exist on this host.')
+  return machine
+}
+
+/** The machine, if this very run of it is running and not frozen. */
+export function getRunning(host: Host, ref: MachineRef): Machine {
+  const machine = getMachine(host, ref.id)
+  if (machine.record.state !== 'running' || machine.record.generation !== ref.generation) {
+    throw new EngineError('not_running', 'The machine is not running.')
+  }
+  if (machine.frozen) throw new EngineError('frozen', 'The machine is frozen.')
+  return machine
+}
+
+export function getRuntime(host: Host, isolation: IsolationClass): Runtime {
+  const runtime = host.runtimes.get(isolation)
+  if (!runtime) {
+    throw new EngineError('start_failed', `The isolation class ${isolation} is not available on this host.`)
+  }
+  return runtime
+}
+
+export function statusOf(machine: Machine): MachineStatus {
+  const { spec, generation, state, exit, address } = machine.record
+  // A start that is under way promises nothing yet.
+  const visible = state === 'starting' ? 'created' : state
+  return { id: spec.id, generation, state: visible, frozen: machine.frozen, exit, address }
+}

@@ -1,0 +1,85 @@
+// Ends of processes that are ours but not Node's: detached execs and monitors, which become our children
+// when what started them leaves (the engine is a subreaper). Node waits only for what it spawned itself.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { peekEndedChild, tryWait } from '../kernel/syscalls.ts'
+
+type Waiting = { resolve: (code: number | null) => void; poll: NodeJS.Timeout }
+
+const POLL_MS = 50
+
+const waiting = new Map<number, Waiting>()
+let listening = false
+
+/** Resolves with the exit code (128 + n for signal n); null when it is no child of ours, or no longer. */
+export function waitForChild(pid: number): Promise<number | null> {
+  if (!listening) {
+    process.on('SIGCHLD', lookAtAll)
+    listening = true
+  }
+  return new Promise((resolve) => {
+    // A process reparents a moment after its parent left, without a signal to us: hence the poll beside it.
+    waiting.set(pid, { resolve, poll: setInterval(() => look(pid), POLL_MS) })
+    look(pid)
+  })
+}
+
+/** Whether a process has ended, ours or another's; ours is buried. Costs a system call or two. */
+export function hasEnded(pid: number): boolean {
+  const { kind } = tryWait(pid)
+  return kind === 'ended' || (kind === 'not-ours' && !isAlive(pid))
+}
+
+function lookAtAll(): void {
+  for (const pid of waiting.keys()) look(pid)
+}
+
+function look(pid: number): void {
+  const entry = waiting.get(pid)
+  if (!entry) return
+  const outcome = tryWait(pid)
+  if (outcome.kind === 'running') return
+  if (outcome.kind === 'not-ours' && isAlive(pid)) return
+  waiting.delete(pid)
+  clearInterval(entry.poll)
+  entry.resolve(outcome.kind === 'ended' ? outcome.code : null)
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const ORPHANS_COME_FOR_MS = 500
+const TURN_MS = 10
+
+let reaping = false
+let reapUntilMs = 0
+
+/**
+ * Buries the ended processes that come to us when their parent leaves (conmon, gofers, what they ran), now or in
+ * a moment, and that nobody waits for. Node buries its own children at the next turn of its loop, so one that is
+ * still there after it is not Node's.
+ */
+export async function reapOrphans(): Promise<void> {
+  reapUntilMs = performance.now() + ORPHANS_COME_FOR_MS
+  if (reaping) return
+  reaping = true
+  let seen: number | null = null
+  while (seen !== null || performance.now() < reapUntilMs) {
+    const ended = peekEndedChild()
+    if (ended !== null && ended === seen) bury(ended)
+    seen = ended
+    await delay(ended === null ? POLL_MS : TURN_MS)
+  }
+  reaping = false
+}
+
+function bury(pid: number): void {
+  if (waiting.has(pid)) look(pid)
+  else tryWait(pid)
+}

@@ -1,0 +1,215 @@
+// Runs a command in a running machine. Its output goes through real pipes of ours straight to the caller,
+// whose slowness holds the command back; at its deadline all of it dies, daemonised children included.
+//
+// A call always ends: what neither ends nor can be killed, because the sandbox stands still or the runtime
+// hangs, is let go a moment after its deadline, and the call answers without it.
+
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ExecExit, ExecRequest, MachineRef, MachineStatus } from '../../engine.ts'
+import { EngineError, isEngineError } from '../../errors.ts'
+import { execProcess, type OciConfig, type Process } from '../runtime/bundle.ts'
+import { createChild, killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
+import { killInsideGvisor } from './kill.ts'
+import { type Attempt, type ExecFiles, launchExec } from './launch.ts'
+import type { OnOutput } from './pipes.ts'
+import { getRunning, getRuntime, type Host, type Machine } from '../context.ts'
+import type { RunPaths } from '../paths.ts'
+
+const TIMED_OUT_CODE = 124
+/** 128 + SIGKILL: what a command ends with that went with its machine. */
+const KILLED_CODE = 137
+const NOT_FOUND = 127
+const NOT_EXECUTABLE = 126
+/** How long a command may find its machine held each time it is tried, by forks that follow each other. */
+const HELD_TIMEOUT_MS = 10_000
+/** How long what was killed may take to end before the call ends without it. */
+const LET_GO_AFTER_MS = 3000
+
+export async function execInMachine(
+  host: Host,
+  ref: MachineRef,
+  request: ExecRequest,
+  onOutput: OnOutput,
+  signal?: AbortSignal,
+  options: { asRoot?: boolean } = {},
+): Promise<ExecExit> {
+  const givesUpAt = performance.now() + HELD_TIMEOUT_MS
+  for (;;) {
+    await getRunning(host, ref).held
+    try {
+      return await execNow(host, ref, request, onOutput, signal, options)
+    } catch (error) {
+      // It was being copied when the runtime looked: it has not begun, and may.
+      const isHeld = isEngineError(error, 'frozen') && !getRunning(host, ref).frozen
+      if (!isHeld || performance.now() > givesUpAt) throw error
+    }
+  }
+}
+
+async function execNow(
+  host: Host,
+  ref: MachineRef,
+  request: ExecRequest,
+  onOutput: OnOutput,
+  signal: AbortSignal | undefined,
+  options: { asRoot?: boolean },
+): Promise<ExecExit> {
+  const machine = getRunning(host, ref)
+  const runtime = getRuntime(host, machine.record.spec.isolation)
+  const paths = host.paths.run(ref.id, ref.generation)
+  const name = `exec-${randomBytes(6).toString('hex')}`
+  const files = filesOf(paths, name)
+  const mainProcess = await loadProcess(machine, paths)
+  const described = execProcess(mainProcess, request.argv, {
+    ...(runtime.class === 'gvisor' ? { env: [markerOf(name)] } : {}),
+    ...options,
+  })
+  await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
+
+  const cgroupChild = runtime.execDetaches ? childGroup(host, paths, name) : null
+  const kill = () => killExec(host, machine, paths, name)
+  try {
+    const attempt = launchExec({ runtime, paths, files, cgroupChild, stdin: request.stdin, onOutput, kill })
+    return await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
+  } finally {
+    await removeFiles(files)
+    if (cgroupChild) removeChild(host.cgroups, paths.container, name)
+  }
+}
+
+/**
+ * Kills the commands that an engine before us was running: nobody takes their output or keeps to their deadline
+ * any more. A child that a finished command left behind is none of them, and keeps its group.
+ */
+export async function killAbandonedExecs(host: Host, machine: Machine, paths: RunPaths): Promise<void> {
+  const files = await readdir(paths.execs).catch((): string[] => [])
+  const running = files.flatMap((file) => /^(exec-.+)\.json$/.exec(file)?.[1] ?? [])
+  for (const name of running) {
+    const forget = async () => {
+      // Its description last: as long as it is there, the next engine tries again.
+      removeChild(host.cgroups, paths.container, name)
+      await removeFiles(filesOf(paths, name))
+    }
+    killExec(host, machine, paths, name, forget).catch((error: unknown) =>
+      host.log.warn({ err: error }, 'an abandoned command was not killed'),
+    )
+  }
+  for (const name of listChildren(host.cgroups, paths.container)) {
+    if (!running.includes(name)) removeChild(host.cgroups, paths.container, name)
+  }
+}
+
+/** What cannot be killed because its machine stands still is killed when that goes on. */
+async function killExec(
+  host: Host,
+  machine: Machine,
+  paths: RunPaths,
+  name: string,
+  afterwards: () => Promise<void> = async () => {},
+): Promise<void> {
+  const isKilled = await tryToKill(host, machine, paths, name)
+  if (!isKilled && machine.frozen) machine.onThaw.push(() => killExec(host, machine, paths, name, afterwards))
+  else await afterwards()
+}
+
+async function tryToKill(host: Host, machine: Machine, paths: RunPaths, name: string): Promise<boolean> {
+  const runtime = getRuntime(host, machine.record.spec.isolation)
+  if (runtime.execDetaches) return await killAll(host.cgroups, paths.container, name)
+  // A sandbox that stands still runs no helper.
+  if (machine.frozen) return false
+  const main = await loadProcess(machine, paths)
+  return await killInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs)
+}
+
+/** In the environment of a command in gVisor, where the host sees no process: it is found by it. */
+function markerOf(name: string): string {
+  return `BERTH_EXEC=${name}`
+}
+
+function filesOf(paths: RunPaths, name: string): ExecFiles {
+  return { processFile: join(paths.execs, `${name}.json`), pidFile: join(paths.execs, `${name}.pid`) }
+}
+
+type Call = {
+  ref: MachineRef
+  request: ExecRequest
+  onOutput: OnOutput
+  kill: () => Promise<void>
+  signal: AbortSignal | undefined
+}
+
+async function untilEnd(host: Host, machine: Machine, attempt: Attempt, call: Call): Promise<ExecExit> {
+  let timedOut = false
+  const timers: NodeJS.Timeout[] = []
+  const after = (ms: number, work: () => void) => void timers.push(setTimeout(work, ms))
+  const kill = () => {
+    call.kill().catch((error: unknown) => host.log.warn({ err: error }, 'a command was not killed'))
+  }
+  const end = () => {
+    attempt.cancel()
+    kill()
+    after(LET_GO_AFTER_MS, () => {
+      // Whatever held it back may have held back its beginning.
+      kill()
+      attempt.letGo()
+    })
+  }
+  const onRunEnded = ({ id }: MachineStatus) => {
+    if (id === call.ref.id) after(LET_GO_AFTER_MS, attempt.letGo)
+  }
+  after(call.request.timeoutMs, () => {
+    timedOut = true
+    end()
+  })
+  // Nobody takes the output any more, so the command is not wanted either.
+  attempt.readerFailed.catch(end)
+  call.signal?.addEventListener('abort', end, { once: true })
+  host.events.on('ended', onRunEnded)
+  try {
+    const outcome = await attempt.outcome
+    if (timedOut) return { exitCode: TIMED_OUT_CODE, timedOut }
+    const isRunEnding = machine.ending || machine.record.generation !== call.ref.generation
+    const hasEnded = isRunEnding || machine.record.state !== 'running'
+    if (outcome.kind === 'not-started') {
+      if (hasEnded) throw new EngineError('not_running', 'The machine is being ended.')
+      return await reportNotStarted(call, outcome.complaint)
+    }
+    const exitCode = outcome.kind === 'ended' ? (outcome.exitCode ?? KILLED_CODE) : KILLED_CODE
+    if (exitCode === KILLED_CODE && isRunEnding) {
+      throw new EngineError('run_ended', 'The machine was ended while the command ran.')
+    }
+    return { exitCode, timedOut }
+  } finally {
+    for (const timer of timers) clearTimeout(timer)
+    call.signal?.removeEventListener('abort', end)
+    host.events.off('ended', onRunEnded)
+  }
+}
+
+/** A command that cannot be executed ends as it would in a shell: 127 or 126, and why on stderr. */
+async function reportNotStarted({ request, onOutput }: Call, complaint: string): Promise<ExecExit> {
+  // It was frozen between our look and the runtime's.
+  if (/paused container/.test(complaint)) throw new EngineError('frozen', 'The machine is frozen.')
+  const command = request.argv[0] ?? ''
+  const denied = /permission denied|exec format error|is a directory/i.test(complaint)
+  const why = denied ? 'cannot be executed' : 'command not found'
+  await onOutput({ stream: 'stderr', data: Buffer.from(`${command.slice(0, 200)}: ${why}\n`) })
+  return { exitCode: denied ? NOT_EXECUTABLE : NOT_FOUND, timedOut: false }
+}
+
+/** A group of the exec's own below the machine's, so that exactly its processes can be killed. */
+function childGroup(host: Host, paths: RunPaths, name: string): string {
+  createChild(host.cgroups, paths.container, name)
+  return host.cgroups.version === 1 ? `freezer:${name}` : name
+}
+
+async function loadProcess(machine: Machine, paths: RunPaths): Promise<Process> {
+  machine.process ??= (JSON.parse(await readFile(paths.config, 'utf8')) as OciConfig).process
+  return machine.process
+}
+
+async function removeFiles({ processFile, pidFile }: ExecFiles): Promise<void> {
+  await Promise.all([rm(processFile, { force: true }), rm(pidFile, { force: true })])
+}

@@ -1,0 +1,39 @@
+// Kills all processes of one exec inside gVisor, where the host sees none of them: the helper looks for the
+// marker that the exec put into their environment. A process that hides it harms its own machine alone.
+
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { run } from '../../../lib/process.ts'
+import { execProcess, HELPER, type Process } from '../runtime/bundle.ts'
+import { execArgs, type Runtime } from '../runtime/runtime.ts'
+
+const KILL_TIMEOUT_MS = 10_000
+
+// Twice: a process may fork between the listing and the signal.
+const SCRIPT = `
+for round in 1 2; do
+  for file in $(${HELPER} grep -l -s -a "$1" /proc/[0-9]*/environ); do
+    pid=\${file#/proc/}; kill -9 "\${pid%/environ}"
+  done
+done`
+
+/** False when the sandbox did not answer. */
+export async function killInsideGvisor(
+  runtime: Runtime,
+  container: string,
+  marker: string,
+  main: Process,
+  execsDir: string,
+): Promise<boolean> {
+  const name = `kill-${marker.split('=')[1]}`
+  const files = { processFile: join(execsDir, `${name}.json`), pidFile: join(execsDir, `${name}.pid`) }
+  const described = execProcess(main, [HELPER, 'sh', '-c', SCRIPT, 'kill', marker], { asRoot: true })
+  await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
+  try {
+    const asked = execArgs(runtime, container, files)
+    const timeoutMs = Math.min(KILL_TIMEOUT_MS, runtime.deadlineMs)
+    return !(await run(runtime.binary, asked, { timeoutMs })).timedOut
+  } finally {
+    await Promise.all([rm(files.processFile, { force: true }), rm(files.pidFile, { force: true })])
+  }
+}

@@ -1,0 +1,165 @@
+// Starts one exec with its runtime and follows it to its outcome. runc passes our pipes on and leaves, so that
+// the command becomes our child; runsc stays until the command ends, and has a pipe of its own for what it says
+// itself: no word of a command is ever taken for the runtime's, nor the other way about.
+
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
+import { waitForChild } from './children.ts'
+import { drain, feed, type OnOutput, openReader, type Pump, pump } from './pipes.ts'
+import type { RunPaths } from '../paths.ts'
+import { execArgs, type Runtime } from '../runtime/runtime.ts'
+import { closeFd, createPipe } from '../kernel/syscalls.ts'
+
+export type ExecFiles = { processFile: string; pidFile: string }
+
+export type Launch = {
+  runtime: Runtime
+  paths: RunPaths
+  files: ExecFiles
+  /** The group of the command's own, where it has one. */
+  cgroupChild: string | null
+  stdin: Buffer | null
+  onOutput: OnOutput
+  kill: () => Promise<void>
+}
+
+/** `exitCode` null: it ended with its machine, or nobody can say how. */
+export type Outcome =
+  | { kind: 'ended'; exitCode: number | null }
+  | { kind: 'not-started'; complaint: string }
+  | { kind: 'let-go' }
+
+export type Attempt = {
+  /** Rejects with the reader's own error when the reader fails to take output. */
+  outcome: Promise<Outcome>
+  /** Rejects as soon as it does; never resolves. */
+  readerFailed: Promise<never>
+  /** It has been asked to end: should it begin only now, it is killed again. */
+  cancel: () => void
+  /** Ends the attempt without the command: the runtime's own process is killed, the pipes are closed. */
+  letGo: () => void
+}
+
+const NOT_EXECUTABLE = 126
+/** What runsc ends with when it cannot follow the command to its end; a command may end with it too. */
+const RUNSC_FAILED = 128
+const MAX_COMPLAINT = 4096
+/** Where runsc finds the pipe for the command's stderr. */
+const COMMAND_STDERR_FD = 3
+
+type Following = Launch & {
+  launched: Promise<number>
+  stdout: Socket
+  stderr: Socket
+  /** What the runtime says of itself: the command's stderr as well, where the runtime leaves before it runs. */
+  complaints: Socket
+  isCancelled: () => boolean
+  onReaderFailed: (error: unknown) => void
+}
+
+export function launchExec(launch: Launch): Attempt {
+  const { runtime, paths, files, cgroupChild } = launch
+  const [stdout, stderr] = [createPipe(), createPipe()]
+  const complaints = runtime.execDetaches ? null : createPipe()
+  const stdin = launch.stdin === null ? null : createPipe()
+  const args = execArgs(runtime, paths.container, files, {
+    cgroupChild,
+    stderrFd: complaints && COMMAND_STDERR_FD,
+  })
+  const outputs = [stdout, ...(complaints ? [complaints] : []), stderr].map(({ writeEnd }) => writeEnd)
+  const launcher = spawn(runtime.binary, args, {
+    env: { PATH: SAFE_PATH },
+    stdio: [stdin?.readEnd ?? 'ignore', ...outputs],
+    detached: true,
+  })
+  for (const fd of [...outputs, ...(stdin ? [stdin.readEnd] : [])]) closeFd(fd)
+  if (stdin && launch.stdin) feed(stdin.writeEnd, launch.stdin)
+  const launched = new Promise<number>((resolve, reject) => {
+    launcher.once('error', reject)
+    launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
+  })
+
+  let cancelled = false
+  const letGo = Promise.withResolvers<Outcome>()
+  const readerFailed = Promise.withResolvers<never>()
+  readerFailed.promise.catch(() => {})
+  const commandStderr = openReader(stderr.readEnd)
+  const readers = {
+    stdout: openReader(stdout.readEnd),
+    stderr: commandStderr,
+    complaints: complaints ? openReader(complaints.readEnd) : commandStderr,
+  }
+  const follow = runtime.execDetaches ? followDetached : followAttached
+  const followed = follow({
+    ...launch,
+    ...readers,
+    launched,
+    isCancelled: () => cancelled,
+    onReaderFailed: readerFailed.reject,
+  })
+  const close = () => Object.values(readers).forEach((reader) => reader.destroy())
+  return {
+    outcome: Promise.race([followed, letGo.promise]).finally(close),
+    readerFailed: readerFailed.promise,
+    cancel: () => void (cancelled = true),
+    letGo: () => {
+      if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
+      // The reader's own error is worth more than that its command hung.
+      void Promise.race([readerFailed.promise, Promise.resolve()]).then(
+        () => letGo.resolve({ kind: 'let-go' }),
+        letGo.reject,
+      )
+    },
+  }
+}
+
+async function followDetached(exec: Following): Promise<Outcome> {
+  // Readers start only then: until here, what is in the pipe may be the runtime's own complaint.
+  const launchCode = await exec.launched
+  const pid = readPid(exec.files.pidFile)
+  if (launchCode !== 0 || pid === null) {
+    return { kind: 'not-started', complaint: await readComplaint(exec.complaints) }
+  }
+  if (exec.isCancelled()) await exec.kill()
+  const pumps = [pump('stdout', exec.stdout, exec.onOutput), pump('stderr', exec.stderr, exec.onOutput)]
+  for (const one of pumps) one.ended.catch(exec.onReaderFailed)
+  const exitCode = await waitForChild(pid)
+  await drain(pumps)
+  return { kind: 'ended', exitCode }
+}
+
+async function followAttached(exec: Following): Promise<Outcome> {
+  const pumps = [pump('stdout', exec.stdout, exec.onOutput), pump('stderr', exec.stderr, exec.onOutput)]
+  for (const one of pumps) one.ended.catch(exec.onReaderFailed)
+  const complaints = complaintsIn(exec.complaints)
+  const exitCode = await exec.launched
+  await drain([...pumps, complaints.pump])
+  const complaint = complaints.soFar()
+  if (!existsSync(exec.files.pidFile)) return { kind: 'not-started', complaint }
+  const isLost = exitCode === RUNSC_FAILED && complaint !== ''
+  return { kind: 'ended', exitCode: isLost ? null : exitCode }
+}
+
+async function readComplaint(stderr: Socket): Promise<string> {
+  const complaints = complaintsIn(stderr)
+  await drain([complaints.pump])
+  return complaints.soFar()
+}
+
+function complaintsIn(stderr: Socket): { pump: Pump; soFar: () => string } {
+  let complaint = ''
+  const collect: OnOutput = ({ data }) => {
+    complaint = (complaint + data.toString('utf8')).slice(0, MAX_COMPLAINT)
+  }
+  return { pump: pump('stderr', stderr, collect), soFar: () => complaint }
+}
+
+function readPid(path: string): number | null {
+  try {
+    return Number(readFileSync(path, 'utf8'))
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,70 @@
+// The pipes between a command in a machine and its caller: real ones (syscalls.ts), read no faster than the
+// caller takes what they hold.
+
+import { Socket } from 'node:net'
+import type { ExecOutput } from '../../engine.ts'
+
+export type OnOutput = (output: ExecOutput) => void | Promise<void>
+
+/** How long output of processes left behind is still waited for once the command itself has ended. */
+const DRAIN_MS = 50
+
+/** `ended` rejects with the caller's own error when the caller fails to take output. */
+export type Pump = { ended: Promise<void>; idleSince: () => number; stop: () => void }
+
+/** What is in the pipe waits there until somebody pumps it; destroying the reader closes the pipe. */
+export function openReader(fd: number): Socket {
+  const reader = new Socket({ fd, readable: true, writable: false })
+  reader.on('error', () => {})
+  return reader
+}
+
+/** Reads a pipe to its end, never faster than `onOutput` takes it. */
+export function pump(stream: 'stdout' | 'stderr', reader: Socket, onOutput: OnOutput): Pump {
+  let lastData = performance.now()
+  let busy = false
+  const ended = (async () => {
+    for await (const data of bytesOf(reader)) {
+      busy = true
+      await onOutput({ stream, data })
+      busy = false
+      lastData = performance.now()
+    }
+  })()
+  return { ended, idleSince: () => (busy ? performance.now() : lastData), stop: () => reader.destroy() }
+}
+
+/** A pipe that breaks or is let go has come to its end. */
+async function* bytesOf(socket: Socket): AsyncIterable<Buffer> {
+  const chunks = socket[Symbol.asyncIterator]()
+  for (;;) {
+    const next = await chunks.next().catch(() => null)
+    if (next === null || next.done) return
+    yield next.value as Buffer
+  }
+}
+
+/**
+ * The command has ended: what it wrote is in the pipes and is read to the end. A child it left behind may
+ * hold them open for ever, so once nothing more comes for a moment they are let go.
+ */
+export async function drain(pumps: Pump[]): Promise<void> {
+  const allEnded = Promise.all(pumps.map((one) => one.ended)).then(() => true)
+  const since = performance.now()
+  for (;;) {
+    const pause = new Promise<boolean>((resolve) => setTimeout(resolve, DRAIN_MS, false))
+    if (await Promise.race([allEnded, pause])) return
+    // A process that was busy itself has not looked into the pipes since: only after a look is silence silence.
+    for (const _turn of [1, 2]) await new Promise(setImmediate)
+    const lastData = Math.max(since, ...pumps.map((one) => one.idleSince()))
+    if (performance.now() - lastData >= DRAIN_MS) break
+  }
+  for (const one of pumps) one.stop()
+}
+
+export function feed(fd: number, content: Buffer): void {
+  const socket = new Socket({ fd, readable: false, writable: true })
+  // The command may end without reading: that is its choice.
+  socket.on('error', () => {})
+  socket.end(content)
+}

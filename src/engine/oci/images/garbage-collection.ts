@@ -1,0 +1,119 @@
+// Removes images that nobody needs: what units were made of stays for as long as they are there, and so does the
+// newest build of each built-in image (decision 60). Whoever is about to use an image wins (store.ts).
+
+import { statfs } from 'node:fs/promises'
+import { type Clock, MINUTE } from '../../../lib/clock.ts'
+import type { Builds } from './builds.ts'
+import { type BuiltIn, definitionDigest } from './builtin.ts'
+import type { References } from './references.ts'
+import type { ImageStore, KeptImage } from './store.ts'
+import { findUses, type Uses } from './instances.ts'
+
+export type Collector = {
+  imagesDir: string
+  store: ImageStore
+  builds: Builds
+  references: References
+  definitions: BuiltIn[]
+  clock: Clock
+}
+
+export type Limits = {
+  /** Images that no unit is made of and nobody asked for go after this. */
+  keepMs: number
+  /** With less than this free, those asked for longest ago go at once. */
+  reserveBytes: number
+}
+
+/** Between being asked for and being a unit's: whatever was asked for within it stays. */
+export const ASKED_MS = 10 * MINUTE
+
+/** What an image is to this Berth. */
+export type Standing = 'current' | 'replaced' | 'other'
+
+export type Collected = {
+  removed: KeptImage[]
+  /** Why none was: not all machines are known. */
+  unknown: string[]
+}
+
+export async function collectImages(collector: Collector, limits: Limits): Promise<Collected> {
+  const { store, imagesDir, clock } = collector
+  const uses = await findUses(imagesDir, clock)
+  if (uses.unknown.length > 0) return { removed: [], unknown: uses.unknown }
+  const standings = await standingsOf(collector)
+  const removed: KeptImage[] = []
+  await noteUses(store, uses, clock)
+  for (const image of (await store.list()).toSorted((a, b) => idleSince(a) - idleSince(b))) {
+    const facts = { image, standing: standings(image), uses, now: clock.now() }
+    const isShort = (await freeBytes(imagesDir)) < limits.reserveBytes
+    if (!isOverdue(facts, { ...limits, isShort })) continue
+    if (await removeUnused(collector, image)) removed.push(image)
+  }
+  await collector.references.prune(async (digest) => (await store.find(digest)) !== null)
+  return { removed, unknown: [] }
+}
+
+/**
+ * What a unit was made of long ago does not go with it, but is kept for the next one. A time that is yet to come is of a
+ * host's clock that was set back since.
+ */
+async function noteUses(store: ImageStore, uses: Uses, clock: Clock): Promise<void> {
+  for (const image of await store.list()) {
+    const { digest } = image.image
+    const idleMs = clock.now().getTime() - idleSince(image)
+    if (idleMs < 0 || (uses.byDigest.has(digest) && idleMs >= ASKED_MS))
+      await store.hold(digest, async () => {})
+  }
+}
+
+type Facts = { image: KeptImage; standing: Standing; uses: Uses; now: Date }
+
+/** Whether an image may go, and is to. */
+export function isOverdue(
+  { image, standing, uses, now }: Facts,
+  { keepMs, isShort }: { keepMs: number; isShort: boolean },
+): boolean {
+  const idleMs = now.getTime() - idleSince(image)
+  if (standing === 'current' || uses.byDigest.has(image.image.digest) || idleMs < ASKED_MS) return false
+  return isShort || standing === 'replaced' || idleMs >= keepMs
+}
+
+/** Removes an image unless a machine has come to be made of it, or somebody has asked for it since. */
+export async function removeUnused(
+  { store, imagesDir, clock }: Pick<Collector, 'store' | 'imagesDir' | 'clock'>,
+  seen: KeptImage,
+): Promise<boolean> {
+  return await store.remove(seen.image.digest, async (image) => {
+    const uses = await findUses(imagesDir, clock)
+    const isWanted = uses.byDigest.has(image.image.digest) || uses.unknown.length > 0
+    return !isWanted && image.usedAt?.getTime() === seen.usedAt?.getTime()
+  })
+}
+
+export async function standingsOf({
+  builds,
+  definitions,
+}: Pick<Collector, 'builds' | 'definitions'>): Promise<(image: KeptImage) => Standing> {
+  const current = new Set<string>()
+  const ours = new Set<string>()
+  for (const definition of definitions) {
+    ours.add(await definitionDigest(definition))
+    const build = await builds.find(definition)
+    if (build) current.add(build.image.digest)
+  }
+  return ({ image, build }) => {
+    if (current.has(image.digest)) return 'current'
+    // Others may be the newest ones of another version of Berth that shares the directory.
+    return ours.has(build?.definition ?? image.digest) ? 'replaced' : 'other'
+  }
+}
+
+function idleSince({ usedAt, madeAt }: KeptImage): number {
+  return (usedAt ?? madeAt).getTime()
+}
+
+export async function freeBytes(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(path)
+  return bavail * bsize
+}

@@ -1,0 +1,72 @@
+// The images' loops in the engine: what is out of date is built anew, what nobody needs is removed. They touch no image
+// that a unit is made of.
+
+import { randomInt } from 'node:crypto'
+import { type Clock, HOUR, MINUTE } from '../../../lib/clock.ts'
+import type { Log } from '../../../lib/log.ts'
+import { runLoop } from '../../../lib/loop.ts'
+import { type Collected, type Collector, collectImages, type Limits } from './garbage-collection.ts'
+import { refreshImages, type Refresher } from './refresh.ts'
+import { type InstanceOnHost, registerInstance } from './instances.ts'
+
+export type UpkeepSettings = {
+  /** How often Debian is asked for updates; null: never, and nothing is built anew by itself. */
+  updatesEveryMs: number | null
+  /** How long an image stays that no unit needs and nobody asks for; null: Berth removes none by itself. */
+  keepMs: number | null
+}
+
+const COLLECT_EVERY_MS = 5 * MINUTE
+const REFRESH_EVERY_MS = 10 * MINUTE
+/** A start has other things to do first, and hosts that start together must not ask together. */
+const REFRESH_AFTER_MS = { least: 2 * MINUTE, most: 10 * MINUTE }
+/** More than the steps of a round may take together: each of them has a deadline of its own. */
+const LONGEST_COLLECT_MS = HOUR
+const LONGEST_REFRESH_MS = 2 * HOUR
+
+export type Upkeep = {
+  instance: InstanceOnHost
+  settings: UpkeepSettings
+  reserveBytes: number
+  clock: Clock
+  log: Log
+}
+
+/** Until the signal of the refresher's builds aborts; resolves when the rounds under way have ended. */
+export async function keepUp(
+  upkeep: Upkeep,
+  { collector, refresher }: { collector: Collector; refresher: Refresher },
+): Promise<void> {
+  const { clock, log, settings } = upkeep
+  const { signal } = refresher.building
+  const loops: Promise<void>[] = []
+  if (settings.keepMs !== null) {
+    const limits = { keepMs: settings.keepMs, reserveBytes: upkeep.reserveBytes }
+    let told = ''
+    const run = async () => {
+      const { unknown } = await collectRound(upkeep, collector, limits)
+      const why = unknown.join(' ')
+      if (why !== told && why !== '') log.warn({ why }, 'no image is removed: not all machines are known')
+      told = why
+    }
+    const loop = { name: 'collect images', everyMs: COLLECT_EVERY_MS, longestMs: LONGEST_COLLECT_MS, run }
+    loops.push(runLoop(loop, { clock, log, signal }))
+  }
+  if (settings.updatesEveryMs !== null) {
+    const everyMs = settings.updatesEveryMs
+    const run = () => refreshImages(refresher, everyMs)
+    const loop = { name: 'refresh images', everyMs: REFRESH_EVERY_MS, longestMs: LONGEST_REFRESH_MS, run }
+    const firstMs = randomInt(REFRESH_AFTER_MS.least, REFRESH_AFTER_MS.most)
+    const begin = clock.sleep(firstMs, signal).catch(() => {})
+    loops.push(begin.then(() => runLoop(loop, { clock, log, signal })))
+  }
+  await Promise.all(loops)
+}
+
+async function collectRound(upkeep: Upkeep, collector: Collector, limits: Limits): Promise<Collected> {
+  await registerInstance(collector.imagesDir, upkeep.instance, upkeep.clock)
+  const collected = await collectImages(collector, limits)
+  for (const { image } of collected.removed)
+    upkeep.log.info({ image: image.reference, digest: image.digest }, 'an image nobody needs was removed')
+  return collected
+}

@@ -1,0 +1,143 @@
+// What is here and nobody knows, put aside: machines that the database has never heard of, and disks whose machine has no
+// record that can be read. Somebody restored an earlier state, or took another database, and may notice within days; so
+// they are ended and kept for a while, and the operator is told. What is wanted again is a machine again.
+//
+// The directory of such a machine is moved from `machines` to `aside`, with a note of when and why. Its disk, its volume
+// and its address stay its own.
+
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { runLoop } from '../../../lib/loop.ts'
+import { readIfThere } from '../../../lib/read-if-there.ts'
+import { writeDurably } from '../../../lib/write-durably.ts'
+import { newMachine, type Host, type Machine } from '../context.ts'
+import { forgetMemory } from '../checkpoint/images.ts'
+import { removeTree } from '../kernel/mounts.ts'
+import type { Paths } from '../paths.ts'
+import { loadRecords, saveRecord } from './record.ts'
+import { endGracefully, removeTraces } from './stop.ts'
+
+/** `unknown`: the database knows of no such unit. `damaged`: its record cannot be read. `no-record`: it has none. */
+const reasons = ['unknown', 'damaged', 'no-record'] as const
+export type AsideReason = (typeof reasons)[number]
+
+export type Aside = { id: string; at: Date; reason: AsideReason; isToGo: boolean }
+
+const NOTE = 'aside.json'
+const REMOVE = 'remove'
+const GRACE_MS = 10 * SECOND
+const LOOK_EVERY_MS = 5 * SECOND
+
+const noteSchema = z.object({ at: z.iso.datetime(), reason: z.enum(reasons) })
+
+/** Ends its run as a stop does. Unknown ids succeed. */
+export function putAside(host: Host, id: string, reason: AsideReason): Promise<void> {
+  return host.lock(id, async () => {
+    const machine = host.machines.get(id)
+    if (!machine && !host.damaged.has(id)) return
+    if (machine?.record.state === 'running') await loseGracefully(host, machine)
+    await machine?.cleanup
+    await forgetMemory(host.paths, id)
+    await host.network.detach(id)
+    const { dir } = host.paths.machine(id)
+    await writeNote(host, dir, reason)
+    await removeTree(host.paths.asideOf(id))
+    await rename(dir, host.paths.asideOf(id))
+    host.machines.delete(id)
+    host.damaged.delete(id)
+    host.log.error({ alarm: 'aside', machine: id, reason }, 'a machine is stopped and put aside')
+  })
+}
+
+/** Its process is asked to end, as by a stop; should its unit come back, that was an end by the host and none of its own. */
+async function loseGracefully(host: Host, machine: Machine): Promise<void> {
+  await endGracefully(host, machine, GRACE_MS)
+  Object.assign(machine.record, { state: 'lost', exit: null, monitor: null })
+  await saveRecord(host.paths, machine.record)
+}
+
+/** A disk that no machine's record names. */
+export async function putDiskAside(host: Host, id: string): Promise<void> {
+  const dir = host.paths.asideOf(id)
+  await mkdir(dir, { mode: 0o700 })
+  await writeNote(host, dir, 'no-record')
+  host.log.error({ alarm: 'aside', machine: id }, 'a disk whose machine has no record is put aside')
+}
+
+/** Those of them that are wanted are machines again, as they were when they were put aside. */
+export async function restoreWanted(host: Host, wanted: Set<string>): Promise<void> {
+  const { records, unfinished, damaged } = await loadRecords(host.paths.aside)
+  for (const id of [...unfinished, ...damaged].filter((each) => wanted.has(each)))
+    host.log.error({ alarm: 'aside', machine: id }, 'a unit has a disk here, and no record of its machine')
+  for (const record of records) {
+    const { id } = record.spec
+    if (!wanted.has(id) || host.machines.has(id)) continue
+    await host.lock(id, async () => {
+      await rename(host.paths.asideOf(id), host.paths.machine(id).dir)
+      await rm(join(host.paths.machine(id).dir, NOTE), { force: true })
+      host.machines.set(id, newMachine(record, null))
+    })
+    host.log.warn({ machine: id }, 'a machine that was put aside is wanted again')
+  }
+}
+
+/** Removes what has been kept for long enough, and what the operator wants gone, until stopped. */
+export function startRemovingAside(host: Host, keptMs: number | null): { stop(): Promise<void> } {
+  const stopped = new AbortController()
+  const run = async () => {
+    for (const { id, at, isToGo } of await listAside(host.paths)) {
+      const isOld = keptMs !== null && host.clock.now().getTime() - at.getTime() > keptMs
+      if (isToGo || isOld) await removeAside(host, id)
+    }
+  }
+  const loop = { name: 'remove what was put aside', everyMs: LOOK_EVERY_MS, longestMs: 2 * MINUTE, run }
+  const running = runLoop(loop, { clock: host.clock, log: host.log, signal: stopped.signal })
+  return {
+    stop: async () => {
+      stopped.abort()
+      await running
+    },
+  }
+}
+
+/** Without its note it counts as put aside just now: nothing goes because of a note that is damaged. */
+export async function listAside(paths: Paths): Promise<Aside[]> {
+  const ids = await readdir(paths.aside).catch(() => [])
+  return await Promise.all(
+    ids.map(async (id) => {
+      const text = (await readIfThere(join(paths.asideOf(id), NOTE))) ?? ''
+      const note = noteSchema.safeParse(parsed(text)).data
+      const isToGo = existsSync(join(paths.asideOf(id), REMOVE))
+      return { id, at: new Date(note?.at ?? Date.now()), reason: note?.reason ?? 'no-record', isToGo }
+    }),
+  )
+}
+
+/** The engine removes it within seconds, or as it starts. */
+export async function askToRemove(paths: Paths, id: string): Promise<void> {
+  await writeFile(join(paths.asideOf(id), REMOVE), '')
+}
+
+async function removeAside(host: Host, id: string): Promise<void> {
+  await host.lock(id, async () => {
+    // It is wanted again, and its disk is in use.
+    if (host.machines.has(id) || host.damaged.has(id)) await removeTree(host.paths.asideOf(id))
+    else await removeTraces(host, id)
+  })
+  host.log.warn({ machine: id }, 'what was put aside is removed')
+}
+
+async function writeNote(host: Host, directory: string, reason: AsideReason): Promise<void> {
+  await writeDurably(join(directory, NOTE), JSON.stringify({ at: host.clock.now(), reason }))
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,57 @@
+// Makes what a machine keeps for life: disk, volume, address. Nothing runs yet. A failure takes back what was
+// made; a crash in between is taken back by the next engine, which finds no record of it.
+
+import type { MachineSpec, MachineStatus } from '../../engine.ts'
+import { EngineError } from '../../errors.ts'
+import { createDisk } from '../storage/disks.ts'
+import { newMachine, statusOf, type Host } from '../context.ts'
+import type { Attachment } from '../network/network.ts'
+import { checkReserve } from '../storage/pool.ts'
+import { beginMachine, saveRecord } from './record.ts'
+import { prepareShare } from '../storage/team-shares.ts'
+import { removeTraces } from './stop.ts'
+
+export function createMachine(host: Host, spec: MachineSpec): Promise<MachineStatus> {
+  return host.lock(spec.id, async () => {
+    const existing = host.machines.get(spec.id)
+    if (existing) return statusOf(existing)
+    await checkReserve(host.paths, host.reserveGb)
+    return await host.images.hold([spec.imageDigest], async ([image]) => {
+      if (image) return await makeMachine(host, spec)
+      throw new EngineError('image_not_found', 'The image is no longer on this host: pull it again.')
+    })
+  })
+}
+
+async function makeMachine(host: Host, spec: MachineSpec): Promise<MachineStatus> {
+  const attachment = await makeLasting(host, spec)
+  const { address } = attachment
+  const machine = newMachine(
+    { spec, address, forkGeneration: 0, generation: 0, state: 'created', monitor: null, exit: null },
+    attachment,
+  )
+  try {
+    await host.effect('engine.create.record', () => saveRecord(host.paths, machine.record))
+  } catch (error) {
+    await removeTraces(host, spec.id)
+    throw error
+  }
+  host.machines.set(spec.id, machine)
+  return statusOf(machine)
+}
+
+/** Both or neither: what succeeded is waited for before it is taken back. */
+async function makeLasting(host: Host, spec: MachineSpec): Promise<Attachment> {
+  const group = { machineId: spec.id, group: spec.networkGroup, address: null }
+  await beginMachine(host.paths, spec.id)
+  const [attached, made] = await Promise.allSettled([
+    host.effect('engine.create.network', () => host.network.attach(group)),
+    host.effect('engine.create.disk', async () => {
+      await prepareShare(host.paths, spec.networkGroup, host.shareBytes)
+      await createDisk(host.paths, spec)
+    }),
+  ])
+  if (attached.status === 'fulfilled' && made.status === 'fulfilled') return attached.value
+  await removeTraces(host, spec.id)
+  throw attached.status === 'rejected' ? attached.reason : made.status === 'rejected' ? made.reason : null
+}

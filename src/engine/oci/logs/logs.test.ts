@@ -1,0 +1,114 @@
+// Reading a log costs what is answered, not what is kept: bytes and rows are counted.
+
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { LogQuery } from '../../engine.ts'
+import { readLogs } from './logs.ts'
+import { createPaths } from '../paths.ts'
+
+const KB = 1024
+const BEGAN = Date.UTC(2026, 0, 1)
+const LINES = 60_000
+const timeOf = (line: number) => new Date(BEGAN + line * 10)
+const textOf = (line: number) => `line ${line} ${'x'.repeat(100)}`
+const row = (at: Date, text: string, tag = 'F') =>
+  `${at.toISOString().replace('Z', '000000+00:00')} stdout ${tag} ${text}\n`
+
+let dataDir: string
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'berth-logs-'))
+  await writeLog(
+    'full',
+    Array.from({ length: LINES }, (_, line) => row(timeOf(line), textOf(line))),
+  )
+})
+afterAll(async () => await rm(dataDir, { recursive: true }))
+
+const paths = () => createPaths({ dataDir, runDir: dataDir })
+
+/** In parts of some megabytes, as rotation leaves them. */
+async function writeLog(id: string, rows: string[]): Promise<void> {
+  const { logs } = paths().machine(id)
+  await mkdir(logs, { recursive: true })
+  const perPart = 25_000
+  for (let part = 1; (part - 1) * perPart < rows.length; part += 1) {
+    const isLast = part * perPart >= rows.length
+    const name = isLast ? '1.log' : `1.${part}.log`
+    await writeFile(join(logs, name), rows.slice((part - 1) * perPart, part * perPart).join(''))
+  }
+}
+
+async function read(id: string, query: Partial<LogQuery>) {
+  const work = { bytes: 0, rows: 0 }
+  const asked = { after: null, since: null, limit: 100, ...query }
+  const lines = await readLogs({ machines: new Map(), paths: paths() }, id, asked, work)
+  return { lines, work }
+}
+
+it('lines since any time, and the newest, are found in ten megabytes with a look at few of them', async () => {
+  for (const line of [0, 1, 24_999, 25_000, 25_001, 31_234, 49_999, 50_000, LINES - 1]) {
+    const { lines, work } = await read('full', { since: timeOf(line), limit: 3 })
+    expect(lines.map(({ text }) => text)).toEqual(
+      [0, 1, 2]
+        .map((n) => line + n)
+        .filter((n) => n < LINES)
+        .map(textOf),
+    )
+    expect([line, work.bytes < 1500 * KB, work.rows < 15_000]).toEqual([line, true, true])
+  }
+  const between = await read('full', { since: new Date(timeOf(31_234).getTime() - 5), limit: 1 })
+  expect(between.lines[0]?.text).toBe(textOf(31_234))
+  const future = await read('full', { since: new Date(BEGAN + 10 ** 12) })
+  expect(future.lines).toEqual([])
+  expect([future.work.bytes < 1500 * KB, future.work.rows < 15_000]).toEqual([true, true])
+  const newest = await read('full', { limit: 500 })
+  expect(newest.lines.map(({ text }) => text)).toEqual(
+    Array.from({ length: 500 }, (_, n) => textOf(LINES - 500 + n)),
+  )
+  expect([newest.work.bytes < 1500 * KB, newest.work.rows < 15_000]).toEqual([true, true])
+})
+
+it('a line of 100 KB comes whole from wherever it is read, and a longer one says that it goes on', async () => {
+  const pieces = (bytes: number, letter: string) =>
+    Array.from({ length: Math.ceil(bytes / 8000) }, (_, n) =>
+      row(timeOf(n), letter.repeat(8000), n + 1 < Math.ceil(bytes / 8000) ? 'P' : 'F'),
+    )
+  await writeLog('long', [
+    row(timeOf(0), 'first'),
+    ...pieces(104_000, 'a'),
+    ...pieces(600_000, 'b'),
+    row(timeOf(80), 'last'),
+  ])
+  const { lines } = await read('long', { since: new Date(0) })
+  const shape = ({ text, continues }: (typeof lines)[number]) => [text[0], text.length, continues]
+  expect(lines.slice(0, 2).map(shape)).toEqual([
+    ['f', 5, undefined],
+    ['a', 104_000, undefined],
+  ])
+  const rest =
+    lines.length === 5
+      ? lines.slice(2)
+      : [...lines.slice(2), ...(await read('long', { after: lines.at(-1)?.cursor ?? '' })).lines]
+  expect(rest.map(({ continues }) => continues)).toEqual([true, true, undefined, undefined])
+  expect(rest.map(({ text }) => text).join('')).toBe('b'.repeat(600_000) + 'last')
+  const page = await read('long', { limit: 2 })
+  expect(page.lines.at(-1)?.text).toBe('last')
+})
+
+it('an answer ends where it would become large, and its cursor reads on', async () => {
+  const big = (n: number) => `${n} ${'y'.repeat(7000)}`
+  await writeLog(
+    'large',
+    Array.from({ length: 300 }, (_, n) => row(timeOf(n), big(n))),
+  )
+  const seen: string[] = []
+  let { lines } = await read('large', { since: new Date(0), limit: 500 })
+  while (lines.length > 0) {
+    expect(lines.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThan(600 * KB)
+    seen.push(...lines.map(({ text }) => text))
+    lines = (await read('large', { after: lines.at(-1)?.cursor ?? '', limit: 500 })).lines
+  }
+  expect(seen).toEqual(Array.from({ length: 300 }, (_, n) => big(n)))
+})

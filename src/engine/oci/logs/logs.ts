@@ -1,0 +1,183 @@
+// A machine's log: files of conmon's, one run after another, each cut into parts by renaming so that the
+// newest 16 MB at least stay and little more (conmon's own limit would drop all of it at once).
+// A cursor is (generation, part, byte offset after the line), and where an unfinished line beside it began.
+
+import { statSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { limits } from '../../../contract/limits.ts'
+import type { LogLine, LogQuery } from '../../engine.ts'
+import { EngineError } from '../../errors.ts'
+import type { Host } from '../context.ts'
+import type { ParsedLine } from './line.ts'
+import {
+  comparePosition,
+  dropOldest,
+  listParts,
+  type Part,
+  type Position,
+  rowsOf,
+  type Work,
+} from './parts.ts'
+import { bytesBeforeEnd, findSince } from './seek.ts'
+import { reopenLog } from '../runtime/monitor.ts'
+
+/** `end` is where the last line given out ended; reading begins at `begin`, where an unfinished line did. */
+type Cursor = { end: Position; begin: Position }
+
+const PART_BYTES = limits.logBytes / 4
+const FOLLOW_EVERY_MS = 200
+/** A longer line comes in several, which say that they go on. */
+const MAX_LINE_CHARS = 256 * 1024
+/** How far before its end a line can begin, with the rows of the other stream in between. */
+const LINE_BYTES = 2 * MAX_LINE_CHARS
+/** An answer ends with the line that goes beyond: the rest is asked for with its cursor. */
+const PAGE_CHARS = 512 * 1024
+/** What is read first for the newest lines; four times as much each time that was too little. */
+const NEWEST_BYTES = 64 * 1024
+
+/** Where the run's conmon writes: the part being written is always numbered one above the finished ones. */
+export function currentLogFile(host: Host, id: string, generation: number): string {
+  return join(host.paths.machine(id).logs, `${generation}.log`)
+}
+
+/** Whether the current part is to be moved aside. Asked several times a second, of every running machine. */
+export function isLogLarge(host: Host, id: string, generation: number): boolean {
+  const found = statSync(currentLogFile(host, id, generation), { throwIfNoEntry: false })
+  return found !== undefined && found.size >= PART_BYTES
+}
+
+/** Moves the current part aside, and drops the oldest parts over the bound. */
+export async function rotateLog(host: Host, id: string, generation: number): Promise<void> {
+  const current = currentLogFile(host, id, generation)
+  const part = (await listParts(host.paths.machine(id).logs)).find((one) => one.path === current)
+  if (!part) return
+  await rename(current, join(host.paths.machine(id).logs, `${generation}.${part.part}.log`))
+  await reopenLog(host.paths.run(id, generation)).catch((error: unknown) => {
+    host.log.warn({ err: error, machine: id }, 'conmon did not reopen its log')
+  })
+  await dropOldest(await listParts(host.paths.machine(id).logs))
+}
+
+/** Costs in proportion to what it answers, however much there is. `work` counts it. */
+export async function readLogs(
+  host: Pick<Host, 'machines' | 'paths'>,
+  id: string,
+  query: LogQuery,
+  work: Work = { bytes: 0, rows: 0 },
+): Promise<LogLine[]> {
+  const isRunning = host.machines.get(id)?.record.state === 'running'
+  const parts = await listParts(host.paths.machine(id).logs, work)
+  if (query.after === null && query.since === null) return newestLines(parts, query.limit, isRunning)
+  const from = query.after === null ? await cursorSince(parts, query.since) : parseCursor(query.after)
+  const lines: LogLine[] = []
+  let chars = 0
+  for await (const line of linesFrom(parts, from, isRunning)) {
+    lines.push(line)
+    chars += line.text.length
+    if (lines.length >= query.limit || chars >= PAGE_CHARS) break
+  }
+  return lines
+}
+
+async function cursorSince(parts: Part[], since: Date | null): Promise<Cursor | null> {
+  const end = since && (await findSince(parts, since))
+  return end ? { end, begin: await bytesBeforeEnd(parts, LINE_BYTES, end) } : null
+}
+
+export async function* followLogs(
+  host: Host,
+  id: string,
+  after: string | null,
+  signal: AbortSignal,
+): AsyncIterable<LogLine> {
+  let cursor = after === null ? null : parseCursor(after)
+  while (!signal.aborted) {
+    // Asked before reading: what a run wrote until its end is read once more after it.
+    const isRunning = host.machines.get(id)?.record.state === 'running'
+    for await (const line of linesFrom(await listParts(host.paths.machine(id).logs), cursor, isRunning)) {
+      if (signal.aborted) return
+      cursor = parseCursor(line.cursor)
+      yield line
+    }
+    if (!isRunning) return
+    await host.clock.sleep(FOLLOW_EVERY_MS, signal).catch(() => undefined)
+  }
+}
+
+/** An unfinished line of one stream: what it holds so far, and where it began. */
+type Open = { text: string; at: Date; begin: Position }
+
+/**
+ * Lines after a cursor, each put together from its pieces: conmon cuts long lines, the streams mix, and a
+ * part may end within a line. What has no end is a line once its run is over.
+ */
+async function* linesFrom(parts: Part[], cursor: Cursor | null, isRunning: boolean): AsyncIterable<LogLine> {
+  const open = new Map<ParsedLine['stream'], Open>()
+  for (const [index, part] of parts.entries()) {
+    const order =
+      cursor === null ? 1 : comparePosition({ ...part, offset: 0 }, { ...cursor.begin, offset: 0 })
+    if (order < 0) continue
+    let end: Position = { ...part, offset: order === 0 && cursor ? cursor.begin.offset : 0 }
+    for await (const piece of rowsOf(part, end.offset)) {
+      const begin = open.get(piece.stream)?.begin ?? end
+      end = { ...part, offset: piece.end }
+      const text = (open.get(piece.stream)?.text ?? '') + piece.text
+      if (piece.partial && text.length < MAX_LINE_CHARS) {
+        open.set(piece.stream, { text, at: piece.at, begin })
+        continue
+      }
+      open.delete(piece.stream)
+      if (cursor !== null && comparePosition(end, cursor.end) <= 0) continue
+      const more = piece.partial ? { continues: true as const } : {}
+      yield { at: piece.at, stream: piece.stream, text, ...more, cursor: formatCursor(end, open) }
+    }
+    const next = parts[index + 1]
+    const runIsOver = next ? next.generation !== part.generation : !isRunning
+    if (!runIsOver) continue
+    for (const [stream, { text, at }] of open) {
+      open.delete(stream)
+      if (cursor === null || comparePosition(end, cursor.end) > 0) {
+        yield { at, stream, text, cursor: formatCursor(end, open) }
+      }
+    }
+  }
+}
+
+async function newestLines(parts: Part[], limit: number, isRunning: boolean): Promise<LogLine[]> {
+  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
+  for (let wanted = NEWEST_BYTES; ; wanted *= 4) {
+    const isAll = wanted >= bytes || wanted >= 2 * PAGE_CHARS
+    const end = await bytesBeforeEnd(parts, wanted)
+    const from = wanted >= bytes ? null : { end, begin: await bytesBeforeEnd(parts, LINE_BYTES, end) }
+    let lines: LogLine[] = []
+    for await (const line of linesFrom(parts, from, isRunning)) {
+      lines.push(line)
+      // Only the newest are wanted: what is far over that is dropped in one go.
+      if (lines.length > 2 * limit) lines = lines.slice(-limit)
+    }
+    if (isAll || lines.length >= limit) return lines.slice(-limit)
+  }
+}
+
+function formatCursor(end: Position, open: Map<unknown, Open>): string {
+  const [begin] = [...open.values()].map((line) => line.begin).sort(comparePosition)
+  return [end, ...(begin ? [begin] : [])].map((at) => `${at.generation}.${at.part}.${at.offset}`).join('-')
+}
+
+function parseCursor(cursor: string): Cursor {
+  const positions = cursor.split('-').map(parsePosition)
+  const [end, begin = end] = positions
+  if (!end || !begin || positions.length > 2) throw badCursor()
+  return { end, begin }
+}
+
+function parsePosition(text: string): Position {
+  const match = /^(\d{1,9})\.(\d{1,9})\.(\d{1,12})$/.exec(text)
+  if (!match) throw badCursor()
+  return { generation: Number(match[1]), part: Number(match[2]), offset: Number(match[3]) }
+}
+
+function badCursor(): EngineError {
+  return new EngineError('bad_cursor', 'The cursor is not one that this machine gave.')
+}

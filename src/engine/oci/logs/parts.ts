@@ -1,0 +1,103 @@
+// The files of a machine's log, and the rows in them from some byte on. What is read is counted: a caller must not be
+// able to have a whole log read.
+
+import { open, readdir, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { limits } from '../../../contract/limits.ts'
+import { parseLogLine, type ParsedLine } from './line.ts'
+
+export type Part = { generation: number; part: number; path: string; bytes: number; work: Work }
+export type Position = { generation: number; part: number; offset: number }
+/** What reading has cost so far. */
+export type Work = { bytes: number; rows: number }
+export type Row = ParsedLine & { end: number }
+
+/** Between two reads others get their turn: so much is parsed in about a millisecond. */
+const READ_BYTES = 64 * 1024
+/** conmon writes rows of some 8 KB at most, so only an edited file could hold a longer one. */
+const MAX_ROW_BYTES = 64 * 1024
+
+/** What conmon wrote from a byte offset on; a row that is still being written waits for its end. */
+export async function* rowsOf(part: Part, offset: number, readBytes = READ_BYTES): AsyncIterable<Row> {
+  const file = await open(part.path, 'r').catch(() => null)
+  if (!file) return
+  try {
+    let position = offset
+    let rest = Buffer.alloc(0)
+    const buffer = Buffer.alloc(readBytes)
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, 0, readBytes, position + rest.length)
+      part.work.bytes += bytesRead
+      if (bytesRead === 0) return
+      rest = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
+      let begin = 0
+      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10, begin)) {
+        const parsed = parseLogLine(rest.toString('utf8', begin, Math.min(end, begin + MAX_ROW_BYTES)))
+        position += end + 1 - begin
+        begin = end + 1
+        part.work.rows += 1
+        if (parsed) yield { ...parsed, end: position }
+      }
+      rest = rest.subarray(begin)
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** Behind the first line break at or after an offset, or the end of the part. */
+export async function endOfRow(part: Part, offset: number): Promise<number> {
+  const file = await open(part.path, 'r').catch(() => null)
+  if (!file) return part.bytes
+  try {
+    const buffer = Buffer.alloc(16 * 1024)
+    for (let position = offset; ; ) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, position)
+      part.work.bytes += bytesRead
+      if (bytesRead === 0) return part.bytes
+      const found = buffer.subarray(0, bytesRead).indexOf(10)
+      if (found >= 0) return position + found + 1
+      position += bytesRead
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** Oldest first; the part a run is writing has no number of its own and comes after its numbered ones. */
+export async function listParts(directory: string, work: Work = { bytes: 0, rows: 0 }): Promise<Part[]> {
+  const names = await readdir(directory).catch(() => [])
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const match = /^(\d+)(?:\.(\d+))?\.log$/.exec(name)
+      if (!match) return null
+      const path = join(directory, name)
+      const bytes = await stat(path).then(
+        (info) => info.size,
+        () => 0,
+      )
+      return { generation: Number(match[1]), part: match[2] ? Number(match[2]) : null, path, bytes }
+    }),
+  )
+  const parts = found.filter((one) => one !== null)
+  const last = new Map<number, number>()
+  for (const { generation, part } of parts) {
+    last.set(generation, Math.max(last.get(generation) ?? 0, part ?? 0))
+  }
+  return parts
+    .map((one) => ({ ...one, part: one.part ?? (last.get(one.generation) ?? 0) + 1, work }))
+    .sort((a, b) => a.generation - b.generation || a.part - b.part)
+}
+
+/** Keeps the newest parts up to the bound, and the one that reaches it. */
+export async function dropOldest(parts: Part[]): Promise<void> {
+  let kept = 0
+  for (const part of parts.toReversed()) {
+    if (kept >= limits.logBytes) await unlink(part.path).catch(() => undefined)
+    kept += part.bytes
+  }
+}
+
+export function comparePosition(a: Position, b: Position): number {
+  return a.generation - b.generation || a.part - b.part || a.offset - b.offset
+}

@@ -1,0 +1,75 @@
+// Where in a log to begin: at a time, or so many bytes before its end. Rows are in the order of their times, so that a
+// few looks find a place in any amount of them.
+
+import { endOfRow, type Part, type Position, type Row, rowsOf } from './parts.ts'
+
+/** A look reads this much: more than any row that conmon writes. */
+const LOOK_BYTES = 16 * 1024
+
+/** Where the first row of that time or later begins, or the end of the log. Null: it is empty. */
+export async function findSince(parts: Part[], since: Date): Promise<Position | null> {
+  const filled = parts.filter(({ bytes }) => bytes > 0)
+  const index = await firstWhere(1, filled.length, async (at) => {
+    const row = await rowFrom(filled[at], 0)
+    return row !== null && row.at >= since
+  })
+  const part = filled[index - 1]
+  if (!part) return null
+  const { bytes } = part
+  // Its last row before that time is within the look that ends here, or begins in it.
+  const late = await firstWhere(0, Math.ceil(bytes / LOOK_BYTES), async (look) => {
+    const row = await rowFrom(part, await rowStart(part, look * LOOK_BYTES))
+    return row === null || row.at >= since
+  })
+  let offset = await rowStart(part, Math.max(0, late - 1) * LOOK_BYTES)
+  for await (const row of rowsOf(part, offset, LOOK_BYTES)) {
+    if (row.at >= since) return { ...place(part), offset }
+    offset = row.end
+  }
+  const next = filled[index]
+  return next ? { ...place(next), offset: 0 } : { ...place(part), offset }
+}
+
+/** The beginning of a row, at least so many bytes before the end of the log or another position: at most all. */
+export async function bytesBeforeEnd(parts: Part[], bytes: number, end?: Position): Promise<Position> {
+  let left = bytes
+  for (const part of parts.toReversed()) {
+    const isAfter = end && (part.generation - end.generation || part.part - end.part) > 0
+    if (isAfter) continue
+    const isHere = end?.generation === part.generation && end.part === part.part
+    const size = isHere ? end.offset : part.bytes
+    if (left < size) return { ...place(part), offset: await rowStart(part, size - left) }
+    left -= size
+  }
+  const [first] = parts
+  return first ? { ...place(first), offset: 0 } : { generation: 0, part: 0, offset: 0 }
+}
+
+/** Where the first row at or after an offset begins, or the end of the part. */
+async function rowStart(part: Part, offset: number): Promise<number> {
+  return offset <= 0 ? 0 : await endOfRow(part, offset - 1)
+}
+
+async function rowFrom(part: Part | undefined, offset: number): Promise<Row | null> {
+  if (!part) return null
+  for await (const row of rowsOf(part, offset, LOOK_BYTES)) return row
+  return null
+}
+
+/** The first number from `low` on for which it holds, once it does for all that follow; `high` for none. */
+async function firstWhere(
+  low: number,
+  high: number,
+  holds: (at: number) => Promise<boolean>,
+): Promise<number> {
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (await holds(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+function place({ generation, part }: Part): Omit<Position, 'offset'> {
+  return { generation, part }
+}

@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import type { ImageConfig, IsolationClass, RunSpec } from '../../engine.ts'
+import { buildConfig, execProcess, type BundleInput } from './bundle.ts'
+
+const image: ImageConfig = {
+  env: ['PATH=/opt/bin', 'LANG=C', 'broken', '=odd'],
+  entrypoint: ['/entry'],
+  cmd: ['serve'],
+  workingDir: '/srv',
+  user: 'app',
+  exposedPorts: [],
+}
+
+const run: RunSpec = {
+  hostname: 'web',
+  entrypoint: null,
+  cmd: null,
+  env: { LANG: 'de', LINES: 'a\nb="c"' },
+  files: [],
+  searchDomain: 's.internal',
+}
+
+function input(
+  changes: {
+    isolation?: IsolationClass
+    run?: Partial<RunSpec>
+    image?: Partial<ImageConfig>
+    uid?: number
+  } = {},
+): BundleInput {
+  return {
+    spec: {
+      id: 'unit_1',
+      imageDigest: 'sha256:0',
+      isolation: changes.isolation ?? 'runc',
+      size: { cpus: 0.25, memoryMb: 256, pids: 100, diskGb: 2 },
+      volume: { mount: '/data', gb: 1 },
+      networkGroup: 1,
+    },
+    run: { ...run, ...changes.run },
+    image: { ...image, ...changes.image },
+    user: { uid: changes.uid ?? 0, gid: 0, additionalGids: [], home: '/root' },
+    rootfs: '/rootfs',
+    mountPoints: { helper: '/run/berth', volume: '/data', tmp: null },
+    helperDir: '/helper',
+    forkGeneration: null,
+    volumeDir: '/volume',
+    cgroupPath: '/berth-test/unit_1-1',
+    networkNamespace: '/run/netns/n',
+    ioDevice: { major: 7, minor: 3 },
+    seccomp: { defaultAction: 'SCMP_ACT_ERRNO', architectures: [], syscalls: [] },
+    openFiles: 1024,
+  }
+}
+
+// A list of what is missing notices nothing that was added, and nothing that nobody has thought of: the configuration
+// as it was read and approved is kept whole.
+for (const isolation of ['runc', 'gvisor'] as const) {
+  it(`the whole configuration of a machine of class ${isolation} is the one in ${isolation}-bundle.json`, () => {
+    const golden = new URL(`testing/${isolation}-bundle.json`, import.meta.url)
+    const config: unknown = JSON.parse(JSON.stringify(buildConfig(input({ isolation }))))
+    expect(config).toEqual(JSON.parse(readFileSync(golden, 'utf8')))
+  })
+}
+
+describe('the command line of a machine', () => {
+  const cases: [string, Partial<RunSpec>, string[]][] = [
+    ['is the image’s own', {}, ['/entry', 'serve']],
+    ['keeps the entrypoint when only cmd is given', { cmd: ['x'] }, ['/entry', 'x']],
+    ['drops the image’s cmd with an entrypoint of the caller’s', { entrypoint: ['/e'] }, ['/e']],
+    ['is the caller’s where both are given', { entrypoint: ['/e'], cmd: ['x'] }, ['/e', 'x']],
+  ]
+  for (const [claim, changes, args] of cases) {
+    it(claim, () => expect(buildConfig(input({ run: changes })).process.args).toEqual(args))
+  }
+
+  it('is refused with advice when neither names one', () => {
+    expect(() => buildConfig(input({ image: { entrypoint: [], cmd: [] } }))).toThrow(
+      /give `cmd` or `entrypoint`/,
+    )
+  })
+})
+
+it('the environment is defaults, then the image, then the caller, and malformed image entries are dropped', () => {
+  expect(buildConfig(input()).process.env).toEqual([
+    'PATH=/opt/bin',
+    'HOSTNAME=web',
+    'HOME=/root',
+    'LANG=de',
+    'LINES=a\nb="c"',
+  ])
+})
+
+it('what is bound lies where the machine’s own links led, the volume over all else', () => {
+  const given = { ...input(), forkGeneration: '/generation' }
+  given.mountPoints = { helper: '/var/run/berth', volume: '/tmp/data', tmp: '/rootfs/tmp' }
+  const mounts = buildConfig(given)['mounts'] as { destination: string; source: string }[]
+  expect(mounts.slice(-4).map(({ destination, source }) => `${source} ${destination}`)).toEqual([
+    '/rootfs/tmp /tmp',
+    '/helper /var/run/berth',
+    '/generation /var/run/berth/fork-generation',
+    '/volume /tmp/data',
+  ])
+  const without = buildConfig(input())['mounts'] as { destination: string }[]
+  expect(without.map(({ destination }) => destination)).not.toContain('/tmp')
+})
+
+it('a user other than root holds no capability', () => {
+  const { capabilities } = buildConfig(input({ uid: 1000 })).process
+  expect(capabilities.effective).toEqual([])
+  expect(capabilities.permitted).toEqual([])
+})
+
+it('no machine may make devices, raw sockets, mounts or gain privileges', () => {
+  for (const isolation of ['runc', 'gvisor'] as const) {
+    const { process } = buildConfig(input({ isolation }))
+    expect(process.noNewPrivileges).toBe(true)
+    for (const power of [
+      'CAP_MKNOD',
+      'CAP_NET_RAW',
+      'CAP_SYS_ADMIN',
+      'CAP_SYS_PTRACE',
+      'CAP_DAC_READ_SEARCH',
+    ]) {
+      expect(Object.values(process.capabilities).flat()).not.toContain(power)
+    }
+  }
+})
+
+it('gVisor gets room for its own threads and memory on top of the machine’s', () => {
+  const limitsOf = (isolation: IsolationClass) =>
+    (
+      buildConfig(input({ isolation }))['linux'] as {
+        resources: { memory: { limit: number }; pids: { limit: number } }
+      }
+    ).resources
+  expect(limitsOf('runc').memory.limit).toBe(256 * 1024 * 1024)
+  expect(limitsOf('gvisor').memory.limit).toBeGreaterThan(256 * 1024 * 1024)
+  expect(limitsOf('runc').pids.limit).toBe(100)
+  expect(limitsOf('gvisor').pids.limit).toBeGreaterThan(100)
+})
+
+it('an exec runs as the machine’s user, and the helper as its root', () => {
+  const { process } = buildConfig(input({ uid: 1000 }))
+  expect(execProcess(process, ['id']).user.uid).toBe(1000)
+  const asRoot = execProcess(process, ['id'], { asRoot: true })
+  expect(asRoot.user.uid).toBe(0)
+  expect(asRoot.capabilities.effective).toContain('CAP_DAC_OVERRIDE')
+})

@@ -1,0 +1,257 @@
+// The OCI configuration of a run, as a pure function of what was asked and where things lie. What hardens a
+// machine is decided here and nowhere else (design 3, reliability I2).
+
+import type { ImageConfig, MachineSpec, RunSpec } from '../../engine.ts'
+import { EngineError } from '../../errors.ts'
+import { HELPER_DIR, type MountPoints } from '../storage/mount-points.ts'
+import type { Seccomp } from '../kernel/seccomp.ts'
+import { UNIT_PTYS } from '../kernel/shared-counters.ts'
+import type { User } from '../storage/user.ts'
+
+export type BundleInput = {
+  spec: MachineSpec
+  run: RunSpec
+  image: ImageConfig
+  user: User
+  rootfs: string
+  mountPoints: MountPoints
+  helperDir: string
+  /** The file that says how many forks lie before the machine, where that is not the shared directory's own. */
+  forkGeneration: string | null
+  volumeDir: string | null
+  cgroupPath: string
+  networkNamespace: string
+  ioDevice: { major: number; minor: number } | null
+  seccomp: Seccomp
+  openFiles: number
+}
+
+/** Docker's default set less NET_RAW (spoofing) and MKNOD (devices). */
+export const CAPABILITIES = [
+  'CAP_AUDIT_WRITE',
+  'CAP_CHOWN',
+  'CAP_DAC_OVERRIDE',
+  'CAP_FOWNER',
+  'CAP_FSETID',
+  'CAP_KILL',
+  'CAP_NET_BIND_SERVICE',
+  'CAP_SETFCAP',
+  'CAP_SETGID',
+  'CAP_SETPCAP',
+  'CAP_SETUID',
+  'CAP_SYS_CHROOT',
+] as const
+
+export const HELPER = `${HELPER_DIR}/busybox`
+/** Where a machine reads, beside the helper, how many forks lie between it and its first ancestor. */
+const FORK_GENERATION = 'fork-generation'
+
+const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const MB = 1024 * 1024
+const CPU_PERIOD_US = 100_000
+/** A machine smaller than this has so much until it has started, and its own size from then on (start.ts). */
+const CPUS_TO_START = 1
+const IO_BYTES_PER_CPU_SECOND = 400 * MB
+
+/** gVisor's own threads count against the host's pid limit: room for them on top of the machine's. */
+const GVISOR_PIDS = 512
+/** And its own memory against the host's memory limit. */
+const GVISOR_MEMORY_MB = 96
+
+export type Process = {
+  terminal: false
+  user: { uid: number; gid: number; additionalGids: number[] }
+  args: string[]
+  env: string[]
+  cwd: string
+  capabilities: Record<'bounding' | 'effective' | 'permitted' | 'inheritable' | 'ambient', string[]>
+  rlimits: { type: string; hard: number; soft: number }[]
+  noNewPrivileges: true
+  oomScoreAdj: number
+}
+
+export type OciConfig = { process: Process; [key: string]: unknown }
+
+export function buildConfig(input: BundleInput): OciConfig {
+  const { spec, run } = input
+  const native = spec.isolation === 'runc'
+  return {
+    ociVersion: '1.0.2',
+    hostname: run.hostname,
+    root: { path: input.rootfs, readonly: false },
+    process: buildProcess(input),
+    mounts: buildMounts(input, native),
+    linux: {
+      cgroupsPath: input.cgroupPath,
+      namespaces: [
+        { type: 'pid' },
+        { type: 'ipc' },
+        { type: 'uts' },
+        { type: 'mount' },
+        ...(native ? [{ type: 'cgroup' }] : []),
+        { type: 'network', path: input.networkNamespace },
+      ],
+      resources: buildResources(spec, input.ioDevice),
+      rootfsPropagation: 'private',
+      maskedPaths,
+      readonlyPaths,
+      ...(native ? { seccomp: input.seccomp, sysctl } : {}),
+    },
+  }
+}
+
+/** The process of an exec: the machine's own, with other arguments. */
+export function execProcess(
+  main: Process,
+  args: string[],
+  extra: { env?: string[]; asRoot?: boolean } = {},
+): Process {
+  const process = { ...main, args, env: [...main.env, ...(extra.env ?? [])] }
+  if (!extra.asRoot) return process
+  return {
+    ...process,
+    user: { uid: 0, gid: 0, additionalGids: [] },
+    cwd: '/',
+    capabilities: capabilitySets(0),
+  }
+}
+
+function buildProcess({ run, image, user, openFiles }: BundleInput): Process {
+  return {
+    terminal: false,
+    user: { uid: user.uid, gid: user.gid, additionalGids: user.additionalGids },
+    args: commandLine(run, image),
+    env: environment(run, image, user),
+    cwd: image.workingDir === '' ? '/' : image.workingDir,
+    capabilities: capabilitySets(user.uid),
+    rlimits: [
+      { type: 'RLIMIT_NOFILE', hard: openFiles, soft: openFiles },
+      { type: 'RLIMIT_CORE', hard: 0, soft: 0 },
+    ],
+    noNewPrivileges: true,
+    // Under memory pressure of the host a machine goes before the processes that serve all of them.
+    oomScoreAdj: 500,
+  }
+}
+
+/** As with Docker: an entrypoint of the caller's drops the image's cmd. */
+function commandLine(run: RunSpec, image: ImageConfig): string[] {
+  const args =
+    run.entrypoint === null
+      ? [...image.entrypoint, ...(run.cmd ?? image.cmd)]
+      : [...run.entrypoint, ...(run.cmd ?? [])]
+  if (args.length === 0) {
+    throw new EngineError('start_failed', 'The image names no command to run: give `cmd` or `entrypoint`.')
+  }
+  return args
+}
+
+/** Later entries win: defaults, then the image, then the caller. */
+function environment(run: RunSpec, image: ImageConfig, user: User): string[] {
+  const values = new Map<string, string>([
+    ['PATH', DEFAULT_PATH],
+    ['HOSTNAME', run.hostname],
+    ['HOME', user.home],
+  ])
+  for (const entry of image.env) {
+    const at = entry.indexOf('=')
+    if (at > 0) values.set(entry.slice(0, at), entry.slice(at + 1))
+  }
+  for (const [name, value] of Object.entries(run.env)) values.set(name, value)
+  return [...values].map(([name, value]) => `${name}=${value}`)
+}
+
+function capabilitySets(uid: number): Process['capabilities'] {
+  const held = uid === 0 ? [...CAPABILITIES] : []
+  return { bounding: [...CAPABILITIES], effective: held, permitted: held, inheritable: [], ambient: [] }
+}
+
+function buildMounts(input: BundleInput, native: boolean): object[] {
+  const mount = (destination: string, type: string, source: string, options: string[]) => ({
+    destination,
+    type,
+    source,
+    options,
+  })
+  const bind = (destination: string, source: string, access: 'ro' | 'rw') =>
+    mount(destination, 'bind', source, ['bind', access, 'nosuid', 'nodev'])
+  const { helper, volume, tmp } = input.mountPoints
+  return [
+    mount('/proc', 'proc', 'proc', ['nosuid', 'noexec', 'nodev']),
+    mount('/dev', 'tmpfs', 'tmpfs', ['nosuid', 'strictatime', 'mode=755', 'size=65536k']),
+    mount('/dev/pts', 'devpts', 'devpts', [
+      'nosuid',
+      'noexec',
+      'newinstance',
+      'ptmxmode=0666',
+      'mode=0620',
+      'gid=5',
+      // gVisor has its own.
+      ...(native ? [`max=${UNIT_PTYS}`] : []),
+    ]),
+    mount('/dev/shm', 'tmpfs', 'shm', ['nosuid', 'noexec', 'nodev', 'mode=1777', 'size=67108864']),
+    mount('/dev/mqueue', 'mqueue', 'mqueue', ['nosuid', 'noexec', 'nodev']),
+    mount('/sys', 'sysfs', 'sysfs', ['nosuid', 'noexec', 'nodev', 'ro']),
+    // Language runtimes read their limits here.
+    ...(native ? [mount('/sys/fs/cgroup', 'cgroup', 'cgroup', ['nosuid', 'noexec', 'nodev', 'ro'])] : []),
+    // Before the volume, which may lie below it.
+    ...(tmp === null ? [] : [bind('/tmp', tmp, 'rw')]),
+    bind(helper, input.helperDir, 'ro'),
+    ...(input.forkGeneration === null
+      ? []
+      : [bind(`${helper}/${FORK_GENERATION}`, input.forkGeneration, 'ro')]),
+    ...(input.volumeDir === null || volume === null ? [] : [bind(volume, input.volumeDir, 'rw')]),
+  ]
+}
+
+/** Microseconds of processor time in each period. */
+export function cpuQuota(cpus: number): number {
+  return Math.round(cpus * CPU_PERIOD_US)
+}
+
+function buildResources(spec: MachineSpec, ioDevice: BundleInput['ioDevice']): object {
+  const gvisor = spec.isolation === 'gvisor'
+  const limit = (spec.size.memoryMb + (gvisor ? GVISOR_MEMORY_MB : 0)) * MB
+  const rate = Math.round(spec.size.cpus * IO_BYTES_PER_CPU_SECOND)
+  return {
+    devices: [{ allow: false, access: 'rwm' }],
+    memory: { limit, swap: limit },
+    cpu: {
+      period: CPU_PERIOD_US,
+      // A quarter of a processor would spend a tenth of a second on starting the sandbox itself.
+      quota: cpuQuota(Math.max(spec.size.cpus, CPUS_TO_START)),
+      shares: Math.max(2, Math.round(spec.size.cpus * 1024)),
+    },
+    pids: { limit: spec.size.pids + (gvisor ? GVISOR_PIDS : 0) },
+    ...(ioDevice && {
+      blockIO: {
+        throttleReadBpsDevice: [{ ...ioDevice, rate }],
+        throttleWriteBpsDevice: [{ ...ioDevice, rate }],
+      },
+    }),
+  }
+}
+
+// Without NET_RAW, ping works through the kernel's own ICMP sockets, and an unprivileged server may take
+// port 80: both only concern the machine's own network namespace.
+export const sysctl = {
+  'net.ipv4.ping_group_range': '0 2147483647',
+  'net.ipv4.ip_unprivileged_port_start': '0',
+}
+
+const maskedPaths = [
+  '/proc/acpi',
+  '/proc/asound',
+  '/proc/interrupts',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/sched_debug',
+  '/proc/scsi',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/sys/devices/virtual/powercap',
+  '/sys/firmware',
+]
+
+const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']

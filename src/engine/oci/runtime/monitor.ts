@@ -1,0 +1,200 @@
+// conmon: one small process a run, which parents the sandbox, writes its log and leaves its exit code in a
+// file. It outlives the engine, so that the next engine can adopt the run.
+
+import { spawn } from 'node:child_process'
+import { constants, readFileSync } from 'node:fs'
+import { open, readdir, rm } from 'node:fs/promises'
+import { Socket } from 'node:net'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
+import type { RunPaths } from '../paths.ts'
+import type { Runtime } from './runtime.ts'
+import { closeFd, createPipe } from '../kernel/syscalls.ts'
+
+export type Monitor = { pid: number; startTime: string }
+
+/** What a container goes on from, instead of being created. `searchPath`: where its runtime finds CRIU. */
+export type Restored = { directory: string; searchPath: string }
+
+export type MonitorStart = { kind: 'started'; monitor: Monitor } | { kind: 'failed'; reason: string }
+
+/** Signal n is bit n - 1. */
+const SIGKILL_BIT = 1n << 8n
+const END_ROUNDS = 100
+const MAX_REPORT_BYTES = 64 * 1024
+/** A cold start is to come within seconds where a restoration hangs. */
+const RESTORE_DEADLINE_MS = 10_000
+
+/**
+ * Starts conmon, which has the runtime create the container, or restore it, running. A hung runtime is a failure
+ * after a deadline, and at once when the start is given up; neither it nor conmon is left over. Repeating a start
+ * that came to something finds it done.
+ */
+export async function startMonitor(
+  runtime: Runtime,
+  run: RunPaths,
+  logFile: string,
+  exitDir: string,
+  signal: AbortSignal,
+  restored: Restored | null = null,
+): Promise<MonitorStart> {
+  const running = findMonitor(run)
+  if (running) return { kind: 'started', monitor: running }
+  const report = createPipe()
+  const deadlineMs = restored ? Math.min(runtime.deadlineMs, RESTORE_DEADLINE_MS) : runtime.deadlineMs
+  const child = spawn('conmon', conmonArgs(runtime, run, logFile, exitDir, restored), {
+    // conmon writes what came of the creation to the descriptor this variable names.
+    env: { PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
+    stdio: ['ignore', 'ignore', 'ignore', report.writeEnd],
+    // It leaves a file named `oom` where it stands.
+    cwd: run.dir,
+    detached: true,
+  })
+  closeFd(report.writeEnd)
+  const failedSpawn = new Promise<string>((_, reject) => child.once('error', reject))
+  const answer = await Promise.race([readReport(report.readEnd, deadlineMs, signal), failedSpawn])
+  const parsed = parseReport(answer)
+  const monitor = findMonitor(run)
+  if (parsed.kind === 'created' && monitor) return { kind: 'started', monitor }
+  if (child.pid !== undefined && child.exitCode === null) killProcessGroup(child.pid)
+  await endMonitor(run)
+  return parsed.kind === 'failed' ? parsed : { kind: 'failed', reason: 'conmon ended at once' }
+}
+
+/** Whether the very process of the record is alive: a pid alone may have been reused. */
+export function isMonitorAlive(monitor: Monitor): boolean {
+  return startTimeOf(monitor.pid) === monitor.startTime
+}
+
+/**
+ * Whether the sandbox, or what serves its files, has a SIGKILL coming: while it is frozen it stands, and is gone
+ * an instant after it was thawed. Both are conmon's children.
+ */
+export function isDoomed({ pid }: Monitor): boolean {
+  const children = tryRead(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
+  return children.some((child) => {
+    const pending = tryRead(`/proc/${child}/status`).matchAll(/^(?:SigPnd|ShdPnd):\s+([0-9a-f]+)$/gm)
+    return [...pending].some(([, mask]) => (BigInt(`0x${mask ?? '0'}`) & SIGKILL_BIT) !== 0n)
+  })
+}
+
+/**
+ * Kills conmon and a runtime that still works for it, which are one process group. By the pid that conmon left,
+ * if that is still its own: a run whose start was cut short has it written nowhere else.
+ */
+export async function endMonitor(run: RunPaths): Promise<void> {
+  const pid = readMonitorPid(run)
+  if (pid === null) return
+  const command = tryRead(`/proc/${pid}/cmdline`)
+  if (command !== '' && !command.split('\0').includes(run.container)) return
+  killProcessGroup(pid)
+  // Until it is gone it may still write down an end.
+  for (let round = 0; round < END_ROUNDS && startTimeOf(pid) !== null; round += 1) await delay(1)
+}
+
+/** What conmon wrote of the end of a run, also under the name it has while it is written. */
+export async function forgetExit({ exit }: RunPaths): Promise<void> {
+  const [directory, container] = [dirname(exit), basename(exit)]
+  const names = (await readdir(directory)).filter(
+    (name) => name === container || name.startsWith(`${container}.`),
+  )
+  await Promise.all(names.map((name) => rm(join(directory, name), { force: true })))
+}
+
+function findMonitor(run: RunPaths): Monitor | null {
+  const pid = readMonitorPid(run)
+  const startTime = pid === null ? null : startTimeOf(pid)
+  return pid === null || startTime === null ? null : { pid, startTime }
+}
+
+function readMonitorPid(run: RunPaths): number | null {
+  const text = tryRead(run.monitorPid).trim()
+  return /^[1-9]\d*$/.test(text) ? Number(text) : null
+}
+
+/** Has conmon open its log file anew, after it was renamed. Bounded: a conmon that is gone does not hold us. */
+export async function reopenLog(run: RunPaths): Promise<void> {
+  const control = await open(run.control, constants.O_WRONLY | constants.O_NONBLOCK)
+  try {
+    await control.write('2 0 0\n')
+  } finally {
+    await control.close()
+  }
+}
+
+function conmonArgs(
+  runtime: Runtime,
+  run: RunPaths,
+  logFile: string,
+  exitDir: string,
+  restored: Restored | null,
+): string[] {
+  const args = [
+    ['--api-version', '1'],
+    ['--cid', run.container],
+    ['--cuuid', run.container],
+    ['--name', run.container],
+    ['--runtime', runtime.launcher],
+    ['--bundle', run.dir],
+    ['--container-pidfile', run.pid],
+    ['--conmon-pidfile', run.monitorPid],
+    ['--log-path', `k8s-file:${logFile}`],
+    ['--log-size-max', String(runtime.logFileBytes)],
+    ['--log-level', 'error'],
+    ['--exit-dir', exitDir],
+    ['--no-sync-log', '--full-attach'],
+    ...runtime.globalArgs.map((arg) => ['--runtime-arg', arg]),
+    ...(restored ? [['--restore', restored.directory]] : []),
+  ]
+  return args.flat()
+}
+
+function readReport(fd: number, timeoutMs: number, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = new Socket({ fd, readable: true, writable: false })
+    let text = ''
+    const finish = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', finish)
+      socket.destroy()
+      resolve(text)
+    }
+    const timer = setTimeout(finish, timeoutMs)
+    signal.addEventListener('abort', finish, { once: true })
+    if (signal.aborted) finish()
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8')
+      if (text.includes('\n') || text.length > MAX_REPORT_BYTES) finish()
+    })
+    socket.on('end', finish)
+    socket.on('error', finish)
+  })
+}
+
+/** conmon reports `{ data: pid }`, or a negative number and the runtime's message. */
+function parseReport(text: string): MonitorStart | { kind: 'created' } {
+  if (text === '') return { kind: 'failed', reason: 'conmon said nothing within its time' }
+  try {
+    const report = JSON.parse(text) as { data?: number; pid?: number; message?: string }
+    if ((report.data ?? report.pid ?? -1) > 0) return { kind: 'created' }
+    return { kind: 'failed', reason: report.message ?? 'the runtime gave no reason' }
+  } catch {
+    return { kind: 'failed', reason: `conmon said: ${text.slice(0, 500)}` }
+  }
+}
+
+/** Field 22 of /proc/PID/stat; what precedes it may hold spaces, but only within parentheses. */
+function startTimeOf(pid: number): string | null {
+  const stat = tryRead(`/proc/${pid}/stat`)
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return fields[0] === 'Z' ? null : (fields[19] ?? null)
+}
+
+function tryRead(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,177 @@
+// What this host can run, found out by doing it: each class runs a trivial container once at start-up, and where
+// memory can be kept, one is saved and restored (probe.ts).
+
+import { access, constants, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { run } from '../../../lib/process.ts'
+import type { Capabilities, ClassCapability, IsolationClass } from '../../engine.ts'
+import { isolationClasses } from '../../engine.ts'
+import { type Criu, criuPrograms, openCriu } from '../checkpoint/criu.ts'
+import type { Paths } from '../paths.ts'
+import { probeConfig, probeNamespace } from './probe-bundle.ts'
+import { tryMemory } from '../checkpoint/probe.ts'
+import { type Runtime, runtimeDefaults, type RuntimeOptions } from './runtime.ts'
+import { runcRuntime, runscRuntime, writeMaskedRunsc } from './runtime.ts'
+import { SECCOMP_PROFILE } from '../kernel/seccomp.ts'
+
+const PROBE_TIMEOUT_MS = 20_000
+/** Bit 24. */
+const CAP_SYS_RESOURCE = 1n << 24n
+
+/**
+ * Its checkpoints are made by a sandbox that runs: they are not of the instant at which its disk is copied. Where it
+ * has a network, those of 2024 are restored to a sandbox that does nothing.
+ */
+const noGvisorMemory = {
+  available: false,
+  detail:
+    'gVisor saves memory only while its sandbox runs on, so not together with the disk: disks are kept alone',
+}
+
+export type Probe = { runtimes: Map<IsolationClass, Runtime>; capabilities: Capabilities }
+
+export async function probeRuntimes(
+  paths: Paths,
+  instanceId: string,
+  asked: 'auto' | IsolationClass,
+  options: RuntimeOptions = runtimeDefaults,
+): Promise<Probe> {
+  const runtimes = new Map<IsolationClass, Runtime>()
+  const classes: ClassCapability[] = []
+  const probes = [probeGvisor, probeRunc].map((probe) => probe(paths, instanceId, options))
+  for (const { capability, runtime } of await Promise.all(probes)) {
+    classes.push(capability)
+    if (runtime) runtimes.set(capability.class, runtime)
+  }
+  return { runtimes, capabilities: { classes, ...chooseDefault(classes, asked) } }
+}
+
+/** Throws a sentence that says what to install when the class asked for, or any, cannot be had. */
+export function chooseDefault(
+  classes: ClassCapability[],
+  asked: 'auto' | IsolationClass,
+): Pick<Capabilities, 'defaultClass' | 'defaultReason'> {
+  const wanted = asked === 'auto' ? isolationClasses : [asked]
+  const chosen = wanted.map((name) => classes.find((one) => one.class === name)).find((one) => one?.available)
+  if (!chosen) {
+    const why = classes.map((one) => `${one.class}: ${one.detail}`).join('; ')
+    throw new Error(`No isolation class is available (BERTH_ISOLATION=${asked}). ${why}`)
+  }
+  const reason =
+    asked !== 'auto'
+      ? `set by BERTH_ISOLATION (${chosen.detail})`
+      : chosen.class === 'gvisor'
+        ? `${chosen.detail} passed its start-up probe, and it is the safer one for code nobody vouches for`
+        : `gVisor is not available (${classes.find((one) => one.class === 'gvisor')?.detail ?? ''})`
+  return { defaultClass: chosen.class, defaultReason: reason }
+}
+
+async function probeRunc(
+  paths: Paths,
+  instanceId: string,
+  options: RuntimeOptions,
+): Promise<{ capability: ClassCapability; runtime?: Runtime }> {
+  const version = await versionOf(options.runc, /runc version (\S+)/)
+  if (!version) return unavailable('runc', 'install the Debian package runc')
+  const profile = await access(SECCOMP_PROFILE, constants.R_OK).then(
+    () => true,
+    () => false,
+  )
+  if (!profile) return unavailable('runc', 'install the Debian package golang-github-containers-common')
+  const runtime = runcRuntime(paths.runtimeRoot('runc'), version, options)
+  const said = await tryContainer(paths, runtime, instanceId)
+  if (said !== null) return unavailable('runc', `runc ${version} could not run a container: ${said}`)
+  const { criu, memory } = await probeCriu(paths, runtime, instanceId, options.criu ?? criuPrograms)
+  const capability = { class: 'runc', available: true, detail: `runc ${version}`, memory } as const
+  return { capability, runtime: { ...runtime, criu } }
+}
+
+/** The first program that does it. */
+async function probeCriu(
+  paths: Paths,
+  runtime: Runtime,
+  instanceId: string,
+  programs: string[],
+): Promise<{ criu: Criu | null; memory: ClassCapability['memory'] }> {
+  let detail = 'install CRIU (Debian: criu), or run the set-up again'
+  for (const program of programs) {
+    const criu = await openCriu(paths.criu, program)
+    if (!criu) continue
+    const said = await tryMemory(paths, { ...runtime, criu }, instanceId)
+    if (said === null)
+      return { criu, memory: { available: true, detail: `CRIU ${criu.version}${await limits()}` } }
+    detail = `CRIU ${criu.version} could not save and restore a container: ${said}`
+  }
+  return { criu: null, memory: { available: false, detail } }
+}
+
+async function probeGvisor(
+  paths: Paths,
+  instanceId: string,
+  options: RuntimeOptions,
+): Promise<{ capability: ClassCapability; runtime?: Runtime }> {
+  const version = await versionOf(options.runsc, /runsc version (?:release-)?(\S+)/)
+  if (!version) {
+    return unavailable('gvisor', 'install runsc (Debian: bookworm-backports, or trixie and later)')
+  }
+  const root = paths.runtimeRoot('runsc')
+  const plain = runscRuntime(root, version, options)
+  const said = await tryContainer(paths, plain, instanceId)
+  if (said === null)
+    return {
+      capability: { class: 'gvisor', available: true, detail: `runsc ${version}`, memory: noGvisorMemory },
+      runtime: plain,
+    }
+  const masked = runscRuntime(root, version, options, await writeMaskedRunsc(paths.helper, options.runsc))
+  const saidMasked = await tryContainer(paths, masked, instanceId)
+  if (saidMasked !== null)
+    return unavailable('gvisor', `runsc ${version} could not run a container: ${saidMasked}`)
+  const detail = `runsc ${version}, with /proc/sys/net hidden from it`
+  return { capability: { class: 'gvisor', available: true, detail, memory: noGvisorMemory }, runtime: masked }
+}
+
+/** Without that capability the kernel tells it nothing of what limits another user's processes. */
+async function limits(): Promise<string> {
+  const mask = /^CapEff:\s+([0-9a-f]+)$/m.exec(await readFile('/proc/self/status', 'utf8'))?.[1] ?? '0'
+  const isWhole = (BigInt(`0x${mask}`) & CAP_SYS_RESOURCE) !== 0n
+  return isWhole ? '' : ', without CAP_SYS_RESOURCE only of units whose processes are all root’s'
+}
+
+function unavailable(name: IsolationClass, detail: string): { capability: ClassCapability } {
+  return { capability: { class: name, available: false, detail, memory: { available: false, detail } } }
+}
+
+async function versionOf(binary: string, pattern: RegExp): Promise<string | null> {
+  const shown = await run(binary, ['--version'], { timeoutMs: PROBE_TIMEOUT_MS }).catch(() => null)
+  return shown ? (pattern.exec(shown.stdout)?.[1] ?? null) : null
+}
+
+/** Runs the static helper in a container of nothing else. Null when it worked, else what was said. */
+async function tryContainer(paths: Paths, runtime: Runtime, instanceId: string): Promise<string | null> {
+  const container = `probe-${runtime.class}-${instanceId}`
+  const bundle = join(paths.runs, container)
+  const rootfs = join(bundle, 'rootfs')
+  const namespace = probeNamespace(runtime, instanceId)
+  await mkdir(rootfs, { recursive: true, mode: 0o700 })
+  const ip = (args: string[]) => run('ip', args, { timeoutMs: PROBE_TIMEOUT_MS })
+  try {
+    // A network namespace by path, as machines have: without it the fault that masking mends does not show.
+    await ip(['netns', 'delete', namespace])
+    await ip(['netns', 'add', namespace])
+    const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'true'])
+    await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
+    const outcome = await run(
+      runtime.launcher,
+      [...runtime.globalArgs, 'run', '--bundle', bundle, container],
+      { timeoutMs: PROBE_TIMEOUT_MS },
+    )
+    if (outcome.exitCode === 0) return null
+    return outcome.timedOut ? 'it hung' : outcome.stderr.trim().slice(-300) || `exit code ${outcome.exitCode}`
+  } finally {
+    await run(runtime.binary, [...runtime.globalArgs, 'delete', '-force', container], {
+      timeoutMs: PROBE_TIMEOUT_MS,
+    })
+    await ip(['netns', 'delete', namespace])
+    await rm(bundle, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,34 @@
+// Says why a start failed: to the caller only what concerns the caller's own command, to the log everything.
+
+import { EngineError } from '../../errors.ts'
+import type { Host } from '../context.ts'
+
+/** What runtimes say, and what it means to the one who chose the command. First match wins. */
+const reasons: { pattern: RegExp; say: (command: string) => string }[] = [
+  {
+    pattern: /executable file not found|no such file or directory|file does not exist|failed to load/i,
+    say: (command) => `The command "${command}" was not found in the image.`,
+  },
+  {
+    pattern: /permission denied|not executable/i,
+    say: (command) => `The command "${command}" may not be executed: it lacks the permission.`,
+  },
+  {
+    pattern: /exec format error/i,
+    say: (command) => `The command "${command}" is not a program for this machine's architecture.`,
+  },
+  {
+    pattern: /mkdir .* not a directory|not a directory|mount/i,
+    say: () =>
+      'A directory the machine needs (its working directory or volume) cannot be made in this image.',
+  },
+]
+
+export function explainStartFailure(host: Host, args: string[], reason: string): EngineError {
+  host.log.warn({ reason: reason.slice(0, 2000) }, 'a machine could not be started')
+  const command = (args[0] ?? '').slice(0, 200)
+  const known = reasons.find(({ pattern }) => pattern.test(reason))
+  return new EngineError('start_failed', known?.say(command) ?? 'The runtime could not start the machine.', {
+    cause: reason,
+  })
+}

@@ -1,0 +1,144 @@
+// Makes machines as copies of others, all or none (design 3 "Fork"). Their disks and volumes are snapshots of one
+// instant, for which the sources that run stand still; the rest is done before it or after. A failure takes back
+// what was made; a crash is taken back by the next engine, which finds no records (journal.ts).
+//
+// Locks: of the copies first, then of the sources, each in the order of their ids. Whoever waits for a source has
+// only locks of machines that do not exist, which are nobody's source: so forks never wait for each other in a ring.
+
+import { allSettled } from '../../../lib/concurrency/all-settled.ts'
+import type { Forked, ForkSpec } from '../../engine.ts'
+import { EngineError } from '../../errors.ts'
+import { settleCopy, snapshotDisk } from '../storage/disks.ts'
+import { settleEnd } from '../lifecycle/exits.ts'
+import { flushSources } from './sync.ts'
+import { forgetFork, noteFork } from './journal.ts'
+import { dumpForForks, keepForForks } from './memory.ts'
+import { whileHeld } from './quiesce.ts'
+import { getMachine, newMachine, statusOf, type Host, type Machine } from '../context.ts'
+import { isKept } from '../checkpoint/images.ts'
+import type { Attachment } from '../network/network.ts'
+import { checkReserve } from '../storage/pool.ts'
+import { beginMachine, saveRecord } from '../lifecycle/record.ts'
+import { removeTraces } from '../lifecycle/stop.ts'
+
+type Sources = Map<string, Machine>
+
+export async function forkMachines(host: Host, forks: ForkSpec[]): Promise<Forked[]> {
+  const missing = forks.filter(({ id }) => !host.machines.has(id))
+  const made = await lockAll(host, idsOf(missing), async () => {
+    // Another call has made one of them meanwhile.
+    if (missing.some(({ id }) => host.machines.has(id))) return null
+    return await makeCopies(host, missing)
+  })
+  if (made === null) return await forkMachines(host, forks)
+  return await Promise.all(forks.map(({ id }) => forkedOf(host, made.get(id) ?? getMachine(host, id))))
+}
+
+async function makeCopies(host: Host, forks: ForkSpec[]): Promise<Map<string, Machine>> {
+  if (forks.length === 0) return new Map()
+  const sources = new Map(
+    idsOf(forks.map(({ source }) => source)).map((id) => [id, getSource(host, id)] as const),
+  )
+  await checkReserve(host.paths, host.reserveGb)
+  const images = [...sources.values()].map(({ record }) => record.spec.imageDigest)
+  // A source may be destroyed before the copies are recorded: their image stays all the same.
+  return await host.images.hold(images, () => copySources(host, forks, sources))
+}
+
+async function copySources(host: Host, forks: ForkSpec[], sources: Sources): Promise<Map<string, Machine>> {
+  const ids = idsOf(forks)
+  try {
+    const [attachments] = await allSettled([
+      allSettled(forks.map((fork) => attach(host, fork))),
+      flushSources(host, forks, sources),
+      allSettled(ids.map((id) => beginMachine(host.paths, id))),
+    ])
+    const dumped = await lockAll(host, [...sources.keys()], () => copyAtOnce(host, forks, sources))
+    const copies = forks.map((fork, i) => describe(fork, sources.get(fork.source.id), attachments[i]))
+    await allSettled([
+      ...copies.map(({ record }) =>
+        host.effect('engine.fork.disk', () => settleCopy(host.paths, record.spec)),
+      ),
+      keepForForks(host, dumped, sources),
+    ])
+    await saveRecords(host, ids, copies)
+    for (const copy of copies) host.machines.set(copy.record.spec.id, copy)
+    return new Map(copies.map((copy) => [copy.record.spec.id, copy]))
+  } catch (error) {
+    const removed = await Promise.allSettled(ids.map((id) => removeTraces(host, id)))
+    for (const each of removed)
+      if (each.status === 'rejected') host.log.error({ err: each.reason }, 'a copy was not taken back')
+    await forgetFork(host.paths, ids)
+    throw error
+  }
+}
+
+/** Of one instant, whatever the sources do. Answers the copies that will have memory of theirs. */
+async function copyAtOnce(host: Host, forks: ForkSpec[], sources: Sources): Promise<ForkSpec[]> {
+  for (const [id, source] of sources) {
+    if (getSource(host, id) !== source)
+      throw new EngineError('unknown_machine', 'The machine is another one.')
+    await settleEnd(host, source)
+  }
+  return await whileHeld(host, [...sources.values()], async () => {
+    const [dumped] = await allSettled([
+      dumpForForks(host, forks, sources),
+      ...forks.map(({ id, source }) =>
+        host.effect('engine.fork.snapshot', () =>
+          snapshotDisk(host.paths, getSource(host, source.id).record.spec, id),
+        ),
+      ),
+    ])
+    // A destruction does not wait for the lock to kill what runs, and lets it go on for that.
+    for (const id of sources.keys()) getSource(host, id)
+    return dumped
+  })
+}
+
+/** With one copy its record says that it was made; with several, a note says which belong together. */
+async function saveRecords(host: Host, ids: string[], copies: Machine[]): Promise<void> {
+  const isOne = copies.length === 1
+  if (!isOne) await host.effect('engine.fork.begin', () => noteFork(host.paths, ids))
+  await allSettled(
+    copies.map(({ record }) => host.effect('engine.fork.record', () => saveRecord(host.paths, record))),
+  )
+  if (!isOne) await host.effect('engine.fork.end', () => forgetFork(host.paths, ids))
+}
+
+function describe(fork: ForkSpec, source?: Machine, attachment?: Attachment): Machine {
+  if (!source || !attachment) throw new Error('a copy has neither a source nor a network')
+  const spec = { ...source.record.spec, id: fork.id, networkGroup: fork.networkGroup }
+  const { address } = attachment
+  const forkGeneration = source.record.forkGeneration + 1
+  return newMachine(
+    { spec, address, forkGeneration, generation: 0, state: 'created', monitor: null, exit: null },
+    attachment,
+  )
+}
+
+function attach(host: Host, { id, networkGroup }: ForkSpec): Promise<Attachment> {
+  return host.effect('engine.fork.network', () =>
+    host.network.attach({ machineId: id, group: networkGroup, address: null }),
+  )
+}
+
+function getSource(host: Host, id: string): Machine {
+  const machine = getMachine(host, id)
+  if (machine.doom.signal.aborted)
+    throw new EngineError('unknown_machine', 'The machine to be copied is being destroyed.')
+  return machine
+}
+
+async function forkedOf(host: Host, machine: Machine): Promise<Forked> {
+  const hasMemory = await isKept(host, { id: machine.record.spec.id, generation: 0 })
+  return { status: statusOf(machine), copied: hasMemory ? 'memory' : 'disk' }
+}
+
+/** Each once, in the order in which they are locked. */
+function idsOf(named: { id: string }[]): string[] {
+  return [...new Set(named.map(({ id }) => id))].toSorted()
+}
+
+function lockAll<T>(host: Host, [id, ...others]: string[], work: () => Promise<T>): Promise<T> {
+  return id === undefined ? work() : host.lock(id, () => lockAll(host, others, work))
+}

@@ -1,0 +1,50 @@
+// Has what machines have written reach the pool before they are held to be copied: a snapshot writes out whatever
+// is left, and they would stand still for that long. They go on meanwhile; who writes faster than the pool takes is
+// held for the rest.
+
+import type { ForkSpec } from '../../engine.ts'
+import { HELPER } from '../runtime/bundle.ts'
+import { dirtyBytes } from '../kernel/cgroups.ts'
+import { destroyDisk, snapshotDisk } from '../storage/disks.ts'
+import { execInMachine } from '../exec/exec.ts'
+import type { Host, Machine } from '../context.ts'
+
+const INSIDE_TIMEOUT_MS = 3000
+/** Written out within some milliseconds. */
+const LITTLE_BYTES = 8 * 1024 * 1024
+const ROUNDS = 3
+
+export async function flushSources(
+  host: Host,
+  forks: ForkSpec[],
+  sources: Map<string, Machine>,
+): Promise<void> {
+  const flushed = [...sources].map(async ([id, machine]) => {
+    if (machine.record.state !== 'running') return
+    if (machine.record.spec.isolation === 'gvisor' && !machine.frozen) await flushInside(host, machine)
+    const copy = forks.find(({ source }) => source.id === id)
+    if (copy) await flushOutside(host, machine, copy.id)
+  })
+  await Promise.all(flushed)
+}
+
+/** gVisor keeps times and mapped pages to itself. Who cannot be asked in time is copied as it is. */
+async function flushInside(host: Host, { record }: Machine): Promise<void> {
+  const { spec, generation } = record
+  const request = { argv: [HELPER, 'sync'], stdin: null, timeoutMs: INSIDE_TIMEOUT_MS }
+  const asRoot = { asRoot: true }
+  await execInMachine(host, { id: spec.id, generation }, request, () => {}, undefined, asRoot).catch(
+    (error: unknown) => host.log.warn({ err: error, machine: spec.id }, 'a machine is copied unflushed'),
+  )
+}
+
+/** By a snapshot that is thrown away: no other call writes out one machine's data and no other's. */
+async function flushOutside(host: Host, { record }: Machine, copy: string): Promise<void> {
+  const { container } = host.paths.run(record.spec.id, record.generation)
+  for (let round = 0; round < ROUNDS && dirtyBytes(host.cgroups, container) > LITTLE_BYTES; round += 1) {
+    await host.effect('engine.fork.flush', async () => {
+      await snapshotDisk(host.paths, record.spec, copy)
+      await destroyDisk(host.paths, copy)
+    })
+  }
+}

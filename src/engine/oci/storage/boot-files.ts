@@ -1,0 +1,27 @@
+// Writes boot files into a root that no process uses yet, at each start that begins anew. What lies there is the
+// machine's own, links it planted included: see unit-tree.ts.
+
+import { EngineError } from '../../errors.ts'
+import { writeInTree } from './unit-tree.ts'
+
+export async function writeBootFiles(
+  rootfs: string,
+  files: { path: string; content: Buffer }[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { path, content } of files) {
+    if (signal.aborted) throw new EngineError('unknown_machine', 'The machine is being destroyed.')
+    try {
+      await writeInTree(rootfs, path, content, modeOf(content))
+    } catch (cause) {
+      throw new EngineError('start_failed', "The boot files could not be written to the machine's disk.", {
+        cause,
+      })
+    }
+  }
+}
+
+/** A boot file that names its interpreter is a program. */
+function modeOf(content: Buffer): number {
+  return content.subarray(0, 2).toString('latin1') === '#!' ? 0o755 : 0o644
+}

@@ -1,0 +1,115 @@
+// A machine's disk: a subvolume that holds the upper and work layers of its root, limited by a qgroup, and
+// its volume likewise; both lie in the share of their team (team-shares.ts). A disk survives stop, sleep, crash and
+// reboot; only destroy deletes it.
+
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { run, runOrThrow } from '../../../lib/process.ts'
+import type { MachineSpec } from '../../engine.ts'
+import type { MachinePaths, Paths } from '../paths.ts'
+import { copyOptions, shareOptions } from './team-shares.ts'
+import { nestedSubvolumes } from './subvolumes.ts'
+
+const BTRFS_TIMEOUT_MS = 30_000
+const NESTED_AT_ONCE = 500
+
+/** The file that says the disk was made to its end; without it the disk is made anew. */
+const COMPLETE = 'complete'
+
+export async function createDisk(paths: Paths, spec: MachineSpec): Promise<void> {
+  const machine = paths.machine(spec.id)
+  await Promise.all([
+    makeDisk(machine, spec),
+    spec.volume ? makeSubvolume(machine.volume, spec, spec.volume.gb, 0o755) : undefined,
+  ])
+}
+
+export async function destroyDisk(paths: Paths, id: string): Promise<void> {
+  const machine = paths.machine(id)
+  await Promise.all([deleteSubvolume(machine.disk), deleteSubvolume(machine.volume)])
+}
+
+/** Ids of machines that have a disk or a volume in the pool. */
+export async function listDisks(paths: Paths): Promise<string[]> {
+  const [disks, volumes] = await Promise.all([readdir(paths.disks), readdir(paths.volumes)])
+  return [...new Set([...disks, ...volumes])]
+}
+
+/**
+ * Disk and volume of a machine that is to be a copy, as they are this instant: quick, whatever their size. The copy
+ * is not whole before `settleCopy`. What an attempt before this one made of it goes.
+ */
+export async function snapshotDisk(paths: Paths, source: MachineSpec, copy: string): Promise<void> {
+  const [from, to] = [paths.machine(source.id), paths.machine(copy)]
+  await Promise.all([
+    snapshot(from.disk, to.disk, source),
+    source.volume ? snapshot(from.volume, to.volume, source) : undefined,
+  ])
+}
+
+/**
+ * Gives a copy the limits that a snapshot does not have of its source, and a work layer of its own: in the one it
+ * has lies what its source was about to do. Nothing has run on it yet, and no link is followed.
+ */
+export async function settleCopy(paths: Paths, spec: MachineSpec): Promise<void> {
+  const machine = paths.machine(spec.id)
+  await Promise.all([
+    limitDisk(machine.disk, spec.size.diskGb),
+    spec.volume ? limitDisk(machine.volume, spec.volume.gb) : undefined,
+    rm(machine.work, { recursive: true, force: true }).then(() => mkdir(machine.work, { mode: 0o700 })),
+  ])
+}
+
+async function makeDisk(machine: MachinePaths, spec: MachineSpec): Promise<void> {
+  if (existsSync(`${machine.disk}/${COMPLETE}`)) return
+  await deleteSubvolume(machine.disk)
+  await makeSubvolume(machine.disk, spec, spec.size.diskGb, 0o700)
+  await Promise.all([mkdir(machine.upper, { mode: 0o755 }), mkdir(machine.work, { mode: 0o700 })])
+  await writeFile(`${machine.disk}/${COMPLETE}`, '')
+}
+
+async function makeSubvolume(
+  path: string,
+  { networkGroup }: MachineSpec,
+  gb: number,
+  mode: number,
+): Promise<void> {
+  if (!existsSync(path)) await btrfs(['--quiet', 'subvolume', 'create', ...shareOptions(networkGroup), path])
+  await limitDisk(path, gb)
+  await chmod(path, mode)
+}
+
+async function snapshot(from: string, to: string, { networkGroup }: MachineSpec): Promise<void> {
+  await deleteSubvolume(to)
+  await btrfs(['--quiet', 'subvolume', 'snapshot', ...copyOptions(networkGroup), from, to])
+}
+
+/** Of one subvolume, with all that is in it. */
+export async function limitDisk(path: string, gb: number): Promise<void> {
+  await btrfs(['qgroup', 'limit', `${gb}G`, path])
+}
+
+async function deleteSubvolume(path: string): Promise<void> {
+  if (!existsSync(path)) return
+  const remove = async () => await btrfs(['--quiet', 'subvolume', 'delete', path])
+  try {
+    await remove()
+  } catch {
+    // It may have others in it. With more than this the attempt fails, and the next one goes on from there.
+    const nested = (await nestedSubvolumes(path)).slice(0, NESTED_AT_ONCE)
+    for (const id of nested) await btrfs(['--quiet', 'subvolume', 'delete', '--subvolid', `${id}`, path])
+    await remove()
+  }
+}
+
+/**
+ * Drops the qgroups that deleted subvolumes left behind: the kernel allows it only after its cleaner is
+ * through, so it is done now and then, apart from the deletion.
+ */
+export async function clearStaleQgroups(paths: Paths): Promise<void> {
+  await run('btrfs', ['qgroup', 'clear-stale', paths.pool], { timeoutMs: BTRFS_TIMEOUT_MS })
+}
+
+async function btrfs(args: string[]): Promise<void> {
+  await runOrThrow('btrfs', args, { timeoutMs: BTRFS_TIMEOUT_MS })
+}

@@ -1,0 +1,65 @@
+// What tells a machine who it is, below /etc: put there before its first start, its own from then on.
+
+import { randomUUID } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import type { RunSpec } from '../../engine.ts'
+import type { Host, Machine } from '../context.ts'
+import type { StoredImage } from '../images/store.ts'
+import type { RunPaths } from '../paths.ts'
+import { detachMount, mountOverlay } from '../kernel/syscalls.ts'
+import { writeInTree } from './unit-tree.ts'
+
+type FirstRun = { machine: Machine; run: RunSpec; paths: RunPaths; image: StoredImage }
+
+export async function prepareEtc(host: Host, { machine, run, paths, image }: FirstRun): Promise<void> {
+  const files = etcFiles(host.gatewayAddress, machine.record.address, run)
+  if (machine.record.forkGeneration === 0) await writeUpper(host, machine, files)
+  else await writeMerged(host, machine, paths, image, files)
+}
+
+function etcFiles(gateway: string, address: string, { hostname, searchDomain }: RunSpec): [string, string][] {
+  return [
+    ['hostname', `${hostname}\n`],
+    ['hosts', `127.0.0.1 localhost\n${address} ${hostname}.${searchDomain} ${hostname}\n`],
+    ['resolv.conf', `nameserver ${gateway}\nsearch ${searchDomain}\n`],
+    ['machine-id', `${randomUUID().replaceAll('-', '')}\n`],
+  ]
+}
+
+/**
+ * Into the upper layer of a disk. A directory of the upper layer hides a link of that name in the image. A first run
+ * that failed may have been there before.
+ */
+async function writeUpper(host: Host, { record }: Machine, files: [string, string][]): Promise<void> {
+  const { upper } = host.paths.machine(record.spec.id)
+  for (const [name, content] of files) await writeInTree(upper, `/etc/${name}`, content)
+}
+
+/**
+ * Over what the machine it is a copy of has left there, which may be anything. Where that machine made it impossible,
+ * its copy starts with what it finds, as that one would.
+ */
+async function writeMerged(
+  host: Host,
+  { record }: Machine,
+  { rootfs }: RunPaths,
+  image: StoredImage,
+  files: [string, string][],
+): Promise<void> {
+  const disk = host.paths.machine(record.spec.id)
+  await mkdir(rootfs, { recursive: true })
+  detachMount(rootfs)
+  mountOverlay(rootfs, { lower: image.rootfs, upper: disk.upper, work: disk.work })
+  try {
+    for (const [name, content] of files) {
+      await writeInTree(rootfs, `/etc/${name}`, content).catch((error: unknown) =>
+        host.log.warn(
+          { err: error, machine: record.spec.id, name },
+          'a copy keeps a file of its source in /etc',
+        ),
+      )
+    }
+  } finally {
+    detachMount(rootfs)
+  }
+}

@@ -1,0 +1,158 @@
+// Every path inside the tree of a unit or an image goes through here (test/support/tidy.ts sees to it). What lies
+// there is a stranger's, links planted to lead elsewhere included. So the kernel resolves each path as if the tree
+// were all there is (openat2); what is read, made or written is reached from the directory it found, by one name
+// that is no link; and no program of ours runs on a tree, where it could take a stranger's file for its own.
+
+import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs'
+import { chmod, mkdir, open, unlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { closeFd, openInRoot, O_PATH } from '../kernel/syscalls.ts'
+
+const DIRECTORY = O_PATH | constants.O_DIRECTORY
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+/**
+ * Writes a file of root's, with the directories above it that are missing. Links lead to directories within the
+ * tree. Whatever has the file's own name is replaced, a link too; but for a directory: then it throws.
+ */
+export async function writeInTree(
+  root: string,
+  path: string,
+  content: string | Buffer,
+  mode = 0o644,
+): Promise<void> {
+  await inDirectory(root, dirname(path), 0o755, async (_, directory) => {
+    const place = placeIn(directory, basename(path))
+    await unlink(place).catch(unless('ENOENT'))
+    const file = await open(place, NEW_FILE, 0o600)
+    try {
+      await file.writeFile(content)
+      // In a directory with the setgid bit it has the group of that.
+      await file.chown(0, 0)
+      await file.chmod(mode)
+    } finally {
+      await file.close()
+    }
+  })
+}
+
+/** The first bytes of a file. Null where there is none, or something else. */
+export function readInTree(root: string, path: string, maxBytes: number): Buffer | null {
+  const rootFd = openRoot(root)
+  let fd: number | null = null
+  try {
+    // A pipe must not hold us.
+    fd = openInRoot(rootFd, path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stats = fstatSync(fd)
+    if (!stats.isFile()) return null
+    const buffer = Buffer.alloc(Math.min(stats.size, maxBytes))
+    return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0))
+  } catch (error) {
+    unless('ENOENT', 'ENOTDIR', 'ELOOP')(error)
+    return null
+  } finally {
+    if (fd !== null) closeFd(fd)
+    closeSync(rootFd)
+  }
+}
+
+/**
+ * Makes a directory, with those above it, where it is missing. Answers where in the tree it lies: a path without any
+ * link, which leads there for programs that know nothing of all this, as long as nothing of the unit runs.
+ */
+export async function makeInTree(root: string, path: string, mode = 0o755): Promise<string> {
+  return await inDirectory(root, path, mode, async (rootFd, directory) => {
+    const real = join('/', readlinkSync(pathOf(directory)).slice(readlinkSync(pathOf(rootFd)).length))
+    // The name of a directory may be no text, and what became of it here another one.
+    const again = openInRoot(rootFd, real, DIRECTORY, { links: false })
+    try {
+      if (fstatSync(again).ino !== fstatSync(directory).ino) throw new Error(`${path} was moved meanwhile`)
+    } finally {
+      closeFd(again)
+    }
+    return real
+  })
+}
+
+/**
+ * The path on this host, for a program that is no part of Berth: of what `makeInTree` has answered, while nothing of
+ * the unit runs; or of what Berth itself has put into an image.
+ */
+export function pathInTree(root: string, real: string): string {
+  return join(root, real)
+}
+
+/** With the directory that a path leads to, made with `mode` where it is missing. */
+async function inDirectory<T>(
+  root: string,
+  path: string,
+  mode: number,
+  use: (rootFd: number, directory: number) => Promise<T>,
+): Promise<T> {
+  const rootFd = openRoot(root)
+  try {
+    const directory = await openDirectory(rootFd, path, mode)
+    try {
+      return await use(rootFd, directory)
+    } finally {
+      closeFd(directory)
+    }
+  } finally {
+    closeSync(rootFd)
+  }
+}
+
+async function openDirectory(rootFd: number, path: string, mode: number): Promise<number> {
+  try {
+    return openInRoot(rootFd, path, DIRECTORY)
+  } catch (error) {
+    if (path === dirname(path)) throw error
+    unless('ENOENT')(error)
+  }
+  const above = await openDirectory(rootFd, dirname(path), 0o755)
+  try {
+    await makeDirectory(above, basename(path), mode)
+  } finally {
+    closeFd(above)
+  }
+  // Where a link had the name, it still leads nowhere.
+  return openInRoot(rootFd, path, DIRECTORY)
+}
+
+async function makeDirectory(above: number, name: string, mode: number): Promise<void> {
+  const place = placeIn(above, name)
+  try {
+    await mkdir(place, 0o700)
+  } catch (error) {
+    return unless('EEXIST')(error)
+  }
+  const made = openSync(place, DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    // What this process would take away from the mode of a new directory is kept.
+    await chmod(pathOf(made), mode)
+  } finally {
+    closeSync(made)
+  }
+}
+
+/** The root itself is ours, and so is every name on the way there. */
+function openRoot(root: string): number {
+  return openSync(root, DIRECTORY | constants.O_NOFOLLOW)
+}
+
+function pathOf(fd: number): string {
+  return `/proc/self/fd/${fd}`
+}
+
+function placeIn(directory: number, name: string): string {
+  if (['', '.', '..'].includes(name)) throw new Error(`"${name}" names nothing in a directory`)
+  return `${pathOf(directory)}/${name}`
+}
+
+/** Throws an error again that has none of these codes. */
+function unless(...codes: string[]): (error: unknown) => void {
+  return (error) => {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (typeof code !== 'string' || !codes.includes(code)) throw error
+  }
+}

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { beginningOf } from './start-fingerprint.ts'
+import type { RunSpec } from './engine.ts'
+
+const run: RunSpec = {
+  hostname: 'web',
+  entrypoint: ['node'],
+  cmd: ['server.js'],
+  env: { A: '1', B: '2' },
+  files: [{ path: '/srv/config', content: Buffer.from('x') }],
+  searchDomain: 'shop.internal',
+}
+
+test('runs with the same command, environment and files begin alike, whatever they are called', () => {
+  const renamed = { ...run, hostname: 'other', searchDomain: 'copy.internal', env: { B: '2', A: '1' } }
+  expect(beginningOf(renamed)).toBe(beginningOf(run))
+})
+
+test.each<[string, Partial<RunSpec>]>([
+  ['entrypoint', { entrypoint: null }],
+  ['command', { cmd: ['server.js', '--debug'] }],
+  ['place between entrypoint and command', { entrypoint: ['node', 'server.js'], cmd: [] }],
+  ['value of a variable', { env: { A: '1', B: '3' } }],
+  ['variable', { env: { A: '1', C: '2' } }],
+  ['content of a file', { files: [{ path: '/srv/config', content: Buffer.from('y') }] }],
+  ['path of a file', { files: [{ path: '/srv/other', content: Buffer.from('x') }] }],
+])('a run with another %s begins otherwise', (_what, change) => {
+  expect(beginningOf({ ...run, ...change })).not.toBe(beginningOf(run))
+})

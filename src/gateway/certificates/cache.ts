@@ -1,0 +1,61 @@
+// Certificates of single names with their keys, in a directory of the gateway's own: a file each. Names are labels
+// of endpoints, so each is the name of a file as it is.
+
+import type { X509Certificate } from 'node:crypto'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createSecureContext, type SecureContext } from 'node:tls'
+import { readCertificate } from '../../certificates/certificate.ts'
+import { writeDurably } from '../../lib/write-durably.ts'
+
+export type Kept = { certificate: X509Certificate; context: SecureContext }
+
+export type KeptCertificates = {
+  find(name: string): Kept | null
+  names(): string[]
+  /** Chain and key, in PEM. Throws when they are no pair. */
+  put(name: string, pem: string): Promise<void>
+  forget(name: string): Promise<void>
+}
+
+const ENDING = '.pem'
+
+/** Deletes what is no certificate for its name below the domain, and what is one too many. */
+export async function openKeptCertificates(
+  directory: string,
+  { domain, most }: { domain: string; most: number },
+): Promise<KeptCertificates> {
+  const kept = new Map<string, Kept>()
+  const fileOf = (name: string) => join(directory, `${name}${ENDING}`)
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  for (const file of await readdir(directory)) {
+    const name = file.slice(0, -ENDING.length)
+    const found = file.endsWith(ENDING) ? read(await readFile(join(directory, file), 'utf8')) : null
+    if (found?.certificate.checkHost(`${name}.${domain}`) && kept.size < most) kept.set(name, found)
+    else await rm(join(directory, file))
+  }
+  return {
+    find: (name) => kept.get(name) ?? null,
+    names: () => [...kept.keys()],
+    async put(name, pem) {
+      const made = read(pem)
+      if (made === null) throw new Error('what was issued is no certificate for its key')
+      await writeDurably(fileOf(name), pem, 0o400)
+      kept.set(name, made)
+    },
+    async forget(name) {
+      kept.delete(name)
+      await rm(fileOf(name), { force: true })
+    },
+  }
+}
+
+function read(pem: string): Kept | null {
+  const certificate = readCertificate(pem)
+  if (certificate === null) return null
+  try {
+    return { certificate, context: createSecureContext({ cert: pem, key: pem }) }
+  } catch {
+    return null
+  }
+}

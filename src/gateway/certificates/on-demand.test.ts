@@ -1,0 +1,240 @@
+// Certificates of public names, from an authority that looks at this gateway's TLS port for its proof.
+
+import type { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  DOMAIN,
+  startGateway,
+  type TestGateway,
+  type TestGatewayOptions,
+} from '../../../test/support/gateway.ts'
+import { type Pebble, startPebble } from '../../../test/support/pebble.ts'
+import { accountKeyIn } from '../../certificates/acme.ts'
+import { DAY, HOUR } from '../../lib/clock.ts'
+import { freePort } from '../../lib/free-port.ts'
+import { silentLog } from '../../lib/log.ts'
+import type { Route } from '../routing/route.ts'
+import { onDemandLimits, openNamesOnDemand } from './on-demand.ts'
+
+const NOBODY = `CN=*.${DOMAIN}`
+
+let gateway: TestGateway
+let pebble: Pebble
+let directory: string
+let limits = onDemandLimits
+/** Where the authority is thought to be. */
+let authorityAt: () => string
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'berth-names-'))
+  const tlsPort = await freePort('127.0.0.1')
+  pebble = await startPebble({ tlsPort })
+  limits = onDemandLimits
+  authorityAt = () => pebble.directory
+  gateway = await start(tlsPort)
+})
+afterEach(async () => {
+  await gateway.close()
+  await pebble.close()
+  await rm(directory, { recursive: true })
+})
+
+async function start(tlsPort: number, routes = new Map<string, Route>()): Promise<TestGateway> {
+  const accountKey = await accountKeyIn(directory)
+  const authority = {
+    get directory() {
+      return authorityAt()
+    },
+    email: 'ops@example.com',
+    ca: pebble.ca,
+    accountKey,
+  }
+  const names = join(directory, 'names')
+  const certificatesBeside: TestGatewayOptions['certificatesBeside'] = async (around) =>
+    await openNamesOnDemand({
+      ...around,
+      authority,
+      directory: names,
+      domain: DOMAIN,
+      log: silentLog,
+      limits,
+    })
+  return await startGateway({}, { tlsPort, routes, certificatesBeside })
+}
+
+async function startAgain(): Promise<void> {
+  const { tlsPort, routes } = gateway
+  await gateway.close()
+  gateway = await start(tlsPort, routes)
+}
+
+/** The certificate a visitor of this name is shown. */
+async function shownTo(servername: string): Promise<X509Certificate> {
+  const client = connectTls({
+    port: gateway.tlsPort,
+    host: '127.0.0.1',
+    servername,
+    rejectUnauthorized: false,
+  })
+  await once(client, 'secureConnect')
+  const certificate = client.getPeerX509Certificate()
+  client.destroy()
+  if (certificate === undefined) throw new Error('nothing was shown')
+  return certificate
+}
+
+const names = async () => (await readdir(join(directory, 'names'))).toSorted()
+
+describe('a public name', () => {
+  it('has a certificate of its own from its first visit on, which visitors can verify', async () => {
+    const host = gateway.expose(1)
+    const certificate = await shownTo(host)
+    expect(certificate.checkHost(host)).toBe(host)
+    expect(certificate.subjectAltName).toBe(`DNS:${host}`)
+    const trusting = { port: gateway.tlsPort, host: '127.0.0.1', servername: host, ca: await pebble.root() }
+    const client = connectTls(trusting)
+    await once(client, 'secureConnect')
+    expect(client.authorized).toBe(true)
+    client.destroy()
+  })
+
+  it('is asked for once, however many visit it at once and later', async () => {
+    const host = gateway.expose(1)
+    const shown = await Promise.all(Array.from({ length: 20 }, async () => await shownTo(host)))
+    expect(new Set(shown.map(({ serialNumber }) => serialNumber)).size).toBe(1)
+    await shownTo(host.toUpperCase())
+    expect(pebble.issued()).toBe(1)
+  })
+
+  it('keeps its certificate when the gateway starts again, and keys are for its user alone', async () => {
+    const host = gateway.expose(1)
+    const { serialNumber } = await shownTo(host)
+    await startAgain()
+    expect((await shownTo(host)).serialNumber).toBe(serialNumber)
+    expect(pebble.issued()).toBe(1)
+    const [file = ''] = await names()
+    expect((await stat(join(directory, 'names', file))).mode & 0o777).toBe(0o400)
+    expect((await stat(join(directory, 'account.key'))).mode & 0o777).toBe(0o600)
+  })
+
+  it('gets another before the one it has ends, without a restart', async () => {
+    const host = gateway.expose(1)
+    const { serialNumber } = await shownTo(host)
+    await gateway.later(59 * DAY)
+    expect(pebble.issued()).toBe(1)
+    await gateway.later(2 * DAY)
+    await expect.poll(async () => (await shownTo(host)).serialNumber).not.toBe(serialNumber)
+    expect(pebble.issued()).toBe(2)
+    expect(await names()).toHaveLength(1)
+  })
+
+  it('loses its certificate some time after it leads nowhere', async () => {
+    const host = gateway.expose(1)
+    await shownTo(host)
+    gateway.routes.clear()
+    await gateway.later(HOUR)
+    await expect.poll(names).toEqual([])
+    expect((await shownTo(host)).subject).toBe(NOBODY)
+  })
+})
+
+describe('nothing is asked of the authority', () => {
+  it.each([
+    ['for a private endpoint', { secret: 'a'.repeat(26) }, (host: string) => host],
+    [
+      'for a private endpoint without its secret',
+      { secret: 'a'.repeat(26) },
+      (host: string) => host.replace(`-${'a'.repeat(26)}`, ''),
+    ],
+    [
+      'for a public name with a secret behind it',
+      {},
+      (host: string) => host.replace('.', `-${'a'.repeat(26)}.`),
+    ],
+    ['for a name nobody has', {}, () => `web-abcdefghij.${DOMAIN}`],
+    ['for the domain itself', {}, () => DOMAIN],
+    ['for a name two levels below', {}, (host: string) => `www.${host}`],
+    ['for a name elsewhere', {}, (host: string) => host.replace(DOMAIN, 'example.com')],
+  ])('%s', async (_what, endpoint, nameOf) => {
+    const host = gateway.expose(1, endpoint)
+    expect((await shownTo(nameOf(host))).subject).toBe(NOBODY)
+    // Not even which it is.
+    expect(pebble.output()).not.toContain('calling handler')
+    expect(await names()).toEqual([])
+  })
+})
+
+describe('an authority that fails', () => {
+  it('is left alone for a while, and longer the oftener it does', async () => {
+    const host = gateway.expose(1)
+    let asked = 0
+    authorityAt = () => {
+      asked += 1
+      return 'https://127.0.0.1:1/dir'
+    }
+    expect((await shownTo(host)).subject).toBe(NOBODY)
+    const once = asked
+    expect((await shownTo(host)).subject).toBe(NOBODY)
+    expect(asked).toBe(once)
+    await gateway.later(6 * 60_000)
+    await shownTo(host)
+    expect(asked).toBe(2 * once)
+    await gateway.later(6 * 60_000)
+    await shownTo(host)
+    expect(asked).toBe(2 * once)
+    authorityAt = () => pebble.directory
+    await gateway.later(6 * 60_000)
+    expect((await shownTo(host)).checkHost(host)).toBe(host)
+  })
+
+  it('that finds no proof issues nothing', async () => {
+    const host = gateway.expose(1)
+    await gateway.close()
+    // Somebody else listens where it looks.
+    gateway = await start(0)
+    gateway.expose(1, { name: host.split('.')[0] ?? '' })
+    expect((await shownTo(host)).subject).toBe(NOBODY)
+    await expect.poll(() => pebble.output()).toContain('invalid')
+    expect(pebble.issued()).toBe(0)
+  })
+})
+
+describe('there are at most', () => {
+  it('so many names', async () => {
+    const { tlsPort } = gateway
+    await gateway.close()
+    limits = { ...onDemandLimits, names: 1 }
+    gateway = await start(tlsPort)
+    const [first, second] = [gateway.expose(1), gateway.expose(1)]
+    expect((await shownTo(first)).subject).not.toBe(NOBODY)
+    expect((await shownTo(second)).subject).toBe(NOBODY)
+  })
+
+  it('so many orders an hour', async () => {
+    const { tlsPort } = gateway
+    await gateway.close()
+    limits = { ...onDemandLimits, ordersAnHour: 1 }
+    gateway = await start(tlsPort)
+    const [first, second] = [gateway.expose(1), gateway.expose(1)]
+    await shownTo(first)
+    expect((await shownTo(second)).subject).toBe(NOBODY)
+    await gateway.later(HOUR)
+    expect((await shownTo(second)).subject).not.toBe(NOBODY)
+  })
+})
+
+describe('what is kept', () => {
+  it('is deleted where it was cut short, or is another name’s', async () => {
+    const host = gateway.expose(1)
+    await shownTo(host)
+    await writeFile(join(directory, 'names', 'web-abcdefghij.pem'), '-----BEGIN CERT')
+    await writeFile(join(directory, 'names', 'leftover.pem.new'), 'x')
+    await startAgain()
+    expect(await names()).toEqual([host.replace(`.${DOMAIN}`, '.pem')])
+  })
+})

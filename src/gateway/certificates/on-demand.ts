@@ -1,0 +1,173 @@
+// Certificates of public names, each ordered when its name is first asked for and renewed before its end. Certificates
+// are published for everybody to read: what nobody may learn is never asked for, so the name of a private endpoint,
+// with or without its secret, gets none, and neither does a name that leads nowhere. Until there is one, and when
+// there comes none, visitors are shown the certificate that is followed.
+
+import { createHash } from 'node:crypto'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SecureContext } from 'node:tls'
+import type { Config } from '../../config.ts'
+import { parseEndpointLabel } from '../../contract/endpoint-label.ts'
+import { accountKeyIn, type Authority, orderCertificate } from '../../certificates/acme.ts'
+import { hasEnded, isDue } from '../../certificates/certificate.ts'
+import { type Clock, DAY, HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
+import { doneWithin } from '../../lib/concurrency/completes-within.ts'
+import type { Log } from '../../lib/log.ts'
+import { runLoop } from '../../lib/loop.ts'
+import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
+import type { FollowedCertificates } from './current.ts'
+import { createChallenges } from './acme-challenges.ts'
+import { readHost } from '../routing/requested-host.ts'
+import { openKeptCertificates } from './cache.ts'
+import type { Routes } from '../routing/route.ts'
+
+/** Teams make public names as fast as units: neither the disk nor the authority's patience is theirs to use up. */
+export const onDemandLimits = { names: 1000, ordersAtOnce: 4, ordersAnHour: 60 }
+/** How long the first visitor of a name waits for its certificate: less than its greeting may take. */
+const PATIENCE_MS = 3 * SECOND
+const LOOK_EVERY_MS = 10 * MINUTE
+/** Doubled with each failure: an authority that counts them by the hour is not to shut us out. */
+const RETRY_MS = { first: 5 * MINUTE, longest: 12 * HOUR }
+
+export type OnDemandOptions = {
+  /** What is shown where there is no other. It is stopped with the rest. */
+  followed: FollowedCertificates
+  authority: Authority
+  /** Of the gateway's own. */
+  directory: string
+  /** In lower case. */
+  domain: string
+  routes: Routes
+  clock: Clock
+  log: Log
+  limits?: typeof onDemandLimits
+}
+
+/** The certificates that are followed, and those of public names beside them where the settings ask for any. */
+export async function withNamesOnDemand(
+  { acme, domain }: Pick<Config, 'acme' | 'domain'>,
+  {
+    stateDir,
+    ...options
+  }: Pick<OnDemandOptions, 'followed' | 'routes' | 'clock' | 'log'> & { stateDir: string },
+): Promise<FollowedCertificates> {
+  if (acme === null || acme.dnsHook !== null) return options.followed
+  const state = join(stateDir, 'acme')
+  // What another authority has issued, a trial one perhaps, is none of this one's.
+  const names = join(state, createHash('sha256').update(acme.directory).digest('hex').slice(0, 16))
+  await mkdir(names, { recursive: true, mode: 0o700 })
+  const authority = {
+    directory: acme.directory,
+    email: acme.email,
+    ca: acme.caFile === null ? null : await readFile(acme.caFile, 'utf8'),
+    accountKey: await accountKeyIn(state),
+  }
+  return await openNamesOnDemand({ ...options, authority, directory: names, domain })
+}
+
+export async function openNamesOnDemand(options: OnDemandOptions): Promise<FollowedCertificates> {
+  const { followed, authority, directory, domain, routes, clock, log } = options
+  const limits = options.limits ?? onDemandLimits
+  const kept = await openKeptCertificates(directory, { domain, most: limits.names })
+  const challenges = createChallenges()
+  const failures = new Map<string, { times: number; untilMs: number }>()
+  const underWay = new Map<string, Promise<void>>()
+  const orders = slidingWindow(limits.ordersAnHour, HOUR)
+
+  /** What is good for a name now. */
+  function current(name: string): SecureContext | null {
+    const found = kept.find(name)
+    return found && !hasEnded(found.certificate, clock.now()) ? found.context : null
+  }
+
+  /** Whether it is a public endpoint's. Null: nobody knows. */
+  async function isPublic(name: string): Promise<boolean | null> {
+    try {
+      const route = await routes.find(name)
+      return route !== null && route.secretHash === null
+    } catch {
+      return null
+    }
+  }
+
+  async function order(name: string): Promise<void> {
+    try {
+      const names = [`${name}.${domain}`]
+      await kept.put(name, await orderCertificate(authority, { names, proof: challenges.proof, clock }))
+      failures.delete(name)
+      log.info({ name }, 'a certificate was issued')
+    } catch (error) {
+      const times = (failures.get(name)?.times ?? 0) + 1
+      const pauseMs = Math.min(RETRY_MS.first * 2 ** (times - 1), RETRY_MS.longest)
+      failures.set(name, { times, untilMs: clock.monotonicMs() + pauseMs })
+      log.warn({ err: error, name, pauseMs }, 'no certificate was issued')
+    } finally {
+      underWay.delete(name)
+    }
+  }
+
+  /** One order at a time for each name; null: none now. Never rejects. */
+  function begin(name: string): Promise<void> | null {
+    const begun = underWay.get(name)
+    if (begun) return begun
+    const nowMs = clock.monotonicMs()
+    const known = new Set([...kept.names(), ...failures.keys(), ...underWay.keys()])
+    const mayBegin =
+      nowMs >= (failures.get(name)?.untilMs ?? -Infinity) &&
+      underWay.size < limits.ordersAtOnce &&
+      (known.has(name) || known.size < limits.names) &&
+      orders.waitMs('', nowMs) === 0
+    if (!mayBegin) return null
+    orders.record('', nowMs)
+    const ordered = order(name)
+    underWay.set(name, ordered)
+    return ordered
+  }
+
+  /** Renews what is about to end, and forgets what leads nowhere any more. */
+  async function look(): Promise<void> {
+    for (const [name, { untilMs }] of failures) if (clock.monotonicMs() > untilMs + DAY) failures.delete(name)
+    const names = kept.names()
+    const arePublic = await Promise.all(names.map(isPublic))
+    for (const [index, name] of names.entries()) {
+      const certificate = kept.find(name)?.certificate
+      if (arePublic[index] === false) await kept.forget(name)
+      else if (arePublic[index] && certificate && isDue(certificate, clock.now())) {
+        await Promise.race([begin(name), stopped])
+      }
+    }
+  }
+
+  const stopping = new AbortController()
+  const stopped = new Promise<void>((resolve) => {
+    stopping.signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  const loop = { name: 'names on demand', everyMs: LOOK_EVERY_MS, longestMs: 2 * HOUR, run: look }
+  const looking = runLoop(loop, { clock, log, signal: stopping.signal })
+  return {
+    async find(serverName) {
+      const name = publicName(serverName, domain)
+      if (name === null) return await followed.find(serverName)
+      const known = current(name)
+      if (known) return known
+      const ordered = (await isPublic(name)) ? begin(name) : null
+      if (ordered) await doneWithin(clock, PATIENCE_MS, ordered)
+      return current(name) ?? (await followed.find(serverName))
+    },
+    follow: (use) => followed.follow(use),
+    challenges,
+    async stop() {
+      stopping.abort()
+      await looking
+      await followed.stop()
+    },
+  }
+}
+
+/** The endpoint of a greeting; null for whatever has a secret in it. */
+function publicName(serverName: string, domain: string): string | null {
+  const asked = readHost(serverName, domain)
+  const label = asked.kind === 'label' ? parseEndpointLabel(asked.label) : null
+  return label === null || label.secret !== null ? null : label.name
+}

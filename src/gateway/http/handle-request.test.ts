@@ -1,0 +1,388 @@
+// Who gets to a unit, what wakes it, and what everybody else is told.
+
+import { type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { newEndpointSecret } from '../../contract/endpoint-label.ts'
+import {
+  DOMAIN,
+  type Origin,
+  startGateway,
+  startOrigin,
+  type TestGateway,
+} from '../../../test/support/gateway.ts'
+import { type VisitRefusal, visitRefusals } from '../../contract/visit.ts'
+import { visitLimits } from '../sessions/session-limits.ts'
+
+let gateway: TestGateway
+let origin: Origin
+const closers: (() => unknown)[] = []
+
+beforeEach(async () => {
+  gateway = await startGateway({ waitingPerUnit: 20, visitsPerUnit: 30, visitsPerPeer: 50 })
+  origin = await startOrigin((asked, response) => {
+    if (asked.url === '/held') return
+    if (asked.url === '/events')
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+    else response.end('here')
+  })
+})
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+  await expect.poll(() => gateway.gateway.count().visits).toBe(0)
+  await gateway.close()
+  await origin.close()
+})
+
+type Got = { status: number; headers: IncomingMessage['headers']; body: string }
+
+function visit(host: string, path = '/', headers: Record<string, string> = {}): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const asked = request({
+      host: '127.0.0.1',
+      port: gateway.port,
+      agent: false,
+      path,
+      headers: { host, ...headers },
+    })
+    closers.push(() => asked.destroy())
+    asked.on('error', reject)
+    asked.on('response', (message) => {
+      let body = ''
+      message.on('data', (chunk) => {
+        body += String(chunk)
+      })
+      message.on('error', reject)
+      message.on('end', () => resolve({ status: message.statusCode ?? 0, headers: message.headers, body }))
+    })
+    asked.end()
+  })
+}
+
+const asleep = { state: 'sleeping', stoppedReason: 'idle' } as const
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Wakes whoever is asked for, once `open` is called. */
+function gate(): { open: () => void } {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  gateway.onWake = async (route) => {
+    await opened
+    return { kind: 'running', route: { ...route, state: 'running', generation: route.generation + 1 } }
+  }
+  return { open }
+}
+
+describe('a private link', () => {
+  it('opens with its secret, and keeps it to itself', async () => {
+    const host = gateway.expose(origin.port, { secret: newEndpointSecret() })
+    const got = await visit(host)
+    expect(got.body).toBe('here')
+    expect(got.headers['referrer-policy']).toBe('same-origin')
+  })
+
+  it('with any other secret is an address that nobody has, and wakes nobody', async () => {
+    const secret = newEndpointSecret()
+    const host = gateway.expose(origin.port, { secret, name: 'mine-abcdefghij', ...asleep })
+    const elsewhere = newEndpointSecret()
+    gateway.expose(origin.port, { secret: elsewhere })
+    const nobody = await visit(`nobody-abcdefghij.${DOMAIN}`)
+    const wrong = ['', `-${newEndpointSecret()}`, `-${elsewhere}`, `-${secret.slice(1)}`, `-${secret}a`]
+    for (const suffix of wrong) {
+      const got = await visit(`mine-abcdefghij${suffix}.${DOMAIN}`)
+      expect([got.status, got.body]).toEqual([404, nobody.body])
+      expect(Object.keys(got.headers)).toEqual(Object.keys(nobody.headers))
+    }
+    expect(gateway.wakes).toEqual([])
+    expect(gateway.use).toEqual([])
+    await visit(host)
+    expect(gateway.wakes).toHaveLength(1)
+  })
+
+  it('that was public before is found without a secret no more', async () => {
+    gateway.expose(origin.port, { name: 'mine-abcdefghij' })
+    expect((await visit(`mine-abcdefghij-${newEndpointSecret()}.${DOMAIN}`)).status).toBe(404)
+    expect((await visit(`mine-abcdefghij.${DOMAIN}`)).status).toBe(200)
+  })
+})
+
+describe('there is nothing', () => {
+  it.each([
+    DOMAIN,
+    `api.${DOMAIN}`,
+    `nobody-abcdefghij.${DOMAIN}`,
+    `a.nobody-abcdefghij.${DOMAIN}`,
+    '127.0.0.1',
+    '[::1]:7080',
+    'localhost:7070',
+    'example.com',
+  ])('at %s', async (host) => {
+    gateway.expose(origin.port)
+    expect((await visit(host)).status).toBe(404)
+    expect(gateway.wakes).toEqual([])
+    expect(origin.seen).toEqual([])
+  })
+
+  it('to be said while nobody can look it up', async () => {
+    gateway.routes.get = () => {
+      throw new Error('the database is away')
+    }
+    const got = await visit(`nobody-abcdefghij.${DOMAIN}`)
+    expect([got.status, got.headers['retry-after']]).toEqual([503, '2'])
+  })
+
+  it('for HTTP at an endpoint of another protocol', async () => {
+    expect((await visit(gateway.expose(origin.port, { protocol: 'postgres' }))).status).toBe(404)
+  })
+})
+
+describe('a sleeping unit', () => {
+  it('wakes once, however many visits wait for it', async () => {
+    const host = gateway.expose(origin.port, asleep)
+    const { open } = gate()
+    const visits = Array.from({ length: 20 }, () => visit(host))
+    await expect.poll(() => gateway.gateway.count().visits).toBe(20)
+    open()
+    const got = await Promise.all(visits)
+    expect(got.map(({ body }) => body)).toEqual(Array(20).fill('here'))
+    expect(gateway.wakes).toHaveLength(1)
+  })
+
+  it('keeps no more than its share of visits waiting', async () => {
+    const host = gateway.expose(origin.port, asleep)
+    const { open } = gate()
+    const visits = Array.from({ length: 25 }, () => visit(host))
+    const refused: Got[] = []
+    for (const answered of visits) void answered.then((got) => got.status === 503 && refused.push(got))
+    await expect.poll(() => refused.length).toBe(5)
+    expect(refused[0]?.headers['retry-after']).toBe('5')
+    open()
+    const statuses = (await Promise.all(visits)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(20)
+  })
+
+  it('that takes too long has its visitors come back', async () => {
+    const host = gateway.expose(origin.port, asleep)
+    gate()
+    const page = visit(host, '/', { accept: 'text/html' })
+    await expect.poll(() => gateway.wakes.length).toBe(1)
+    await gateway.later(visitLimits.patienceMs.waking)
+    const got = await page
+    expect([got.status, got.headers['retry-after']]).toEqual([503, '2'])
+    expect(got.body).toContain('http-equiv="refresh" content="2"')
+  })
+
+  it('says for itself when to come back', async () => {
+    gateway.onWake = async () => ({ kind: 'waiting', retryAfterS: 7 })
+    const got = await visit(gateway.expose(origin.port, asleep))
+    expect([got.status, got.headers['retry-after']]).toEqual([503, '7'])
+  })
+
+  it('whose waker fails has its visitors come back, too', async () => {
+    gateway.onWake = async () => {
+      throw new Error('the server is away')
+    }
+    expect((await visit(gateway.expose(origin.port, asleep))).status).toBe(503)
+  })
+
+  it('gives its visitors time until its server listens', async () => {
+    const { port } = origin
+    await origin.close()
+    const host = gateway.expose(port, asleep)
+    gateway.onWake = async (route) => ({ kind: 'running', route: { ...route, state: 'running' } })
+    setTimeout(() => {
+      void startOrigin((_asked, response) => response.end('late'), port).then((late) => {
+        origin = late
+      })
+    }, 300)
+    expect((await visit(host)).body).toBe('late')
+  })
+
+  it('keeps nobody waiting who has left', async () => {
+    const host = gateway.expose(origin.port, asleep)
+    gate()
+    const socket = connect(gateway.port, '127.0.0.1')
+    socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+    await expect.poll(() => gateway.wakes.length).toBe(1)
+    socket.destroy()
+    await expect.poll(() => gateway.gateway.count().visits).toBe(0)
+    expect(origin.seen).toEqual([])
+  })
+
+  it('is visited by the run it woke to, whatever the route said', async () => {
+    const host = gateway.expose(1, { ...asleep, address: null })
+    gateway.onWake = async (route) => ({
+      kind: 'running',
+      route: { ...route, state: 'running', address: '127.0.0.1', port: origin.port },
+    })
+    expect((await visit(host)).body).toBe('here')
+  })
+
+  it('without an address is not looked for on the gateway’s own host', async () => {
+    const host = gateway.expose(origin.port, { ...asleep, address: null })
+    gateway.onWake = async (route) => {
+      // By the time the visit has tried for long enough.
+      gateway.clock.advance(visitLimits.refusingMs.woken)
+      return { kind: 'running', route: { ...route, state: 'running' } }
+    }
+    expect((await visit(host)).status).toBe(502)
+    expect(origin.seen).toEqual([])
+  })
+})
+
+describe('a unit that will not wake', () => {
+  const codes: Record<VisitRefusal, [number, string]> = {
+    stopped: [503, 'unit_stopped'],
+    exited: [503, 'unit_exited'],
+    cap: [503, 'unit_over_limit'],
+    credits: [503, 'unit_out_of_credits'],
+    gone: [404, 'not_found'],
+    'no-room': [503, 'no_room'],
+    failed: [502, 'wake_failed'],
+  }
+
+  it.each(visitRefusals)('says why: %s', async (reason) => {
+    const host = gateway.expose(origin.port, { state: 'stopped', stoppedReason: 'user' })
+    gateway.onWake = async () => ({ kind: 'refused', reason })
+    const [status, code] = codes[reason]
+    const got = await visit(host)
+    expect([got.status, JSON.parse(got.body).error.code]).toEqual([status, code])
+    expect(gateway.use).toEqual([])
+    const page = await visit(host, '/', { accept: 'text/html,*/*' })
+    expect(page.status).toBe(status)
+    expect(page.body).toMatch(/^<!doctype html>/)
+  })
+})
+
+describe('a page of the gateway', () => {
+  it('may load, run, frame and send nothing, is kept by nobody, and repeats nothing', async () => {
+    const got = await visit(`nobody-abcdefghij.${DOMAIN}`, '/<script>?x=<script>', {
+      accept: 'text/html',
+      'user-agent': '<script>',
+    })
+    expect(got.headers['content-security-policy']).toMatch(/default-src 'none'.*frame-ancestors 'none'/)
+    expect(got.headers).toMatchObject({
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    })
+    expect(got.body).not.toMatch(/script|nobody/)
+  })
+})
+
+describe('a unit that runs', () => {
+  it('but does not listen is said not to, after a moment', async () => {
+    const { port } = origin
+    await origin.close()
+    const answered = visit(gateway.expose(port))
+    await pause(100)
+    gateway.clock.advance(visitLimits.refusingMs.running)
+    const got = await answered
+    expect([got.status, JSON.parse(got.body).error.code]).toEqual([502, 'not_listening'])
+    expect(got.body).toContain(String(port))
+  })
+
+  it('that says nothing for too long is said to', async () => {
+    const answered = visit(gateway.expose(origin.port), '/held')
+    await expect.poll(() => origin.seen).toEqual(['GET /held'])
+    await gateway.later(visitLimits.patienceMs.awaiting)
+    expect((await answered).status).toBe(504)
+  })
+
+  it('is in use while it answers', async () => {
+    const host = gateway.expose(origin.port, { unitId: 'unit_a' })
+    await visit(host)
+    expect(gateway.use).toEqual(['begin unit_a', 'end unit_a'])
+  })
+
+  it('is in use by an event stream only when something passes', async () => {
+    const { port } = origin
+    await origin.close()
+    let send: (text: string) => void = () => {}
+    origin = await startOrigin((_asked, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      send = (text) => response.write(text)
+    }, port)
+    visit(gateway.expose(port, { unitId: 'unit_a' })).catch(() => {})
+    await expect.poll(() => gateway.use).toEqual(['begin unit_a', 'end unit_a'])
+    await gateway.later(0)
+    gateway.use.length = 0
+    await gateway.later(visitLimits.patienceMs.answering)
+    expect(gateway.use).toEqual([])
+    send('data: 1\n\n')
+    await pause(50)
+    await gateway.later(0)
+    expect(gateway.use).toEqual(['touch unit_a'])
+  })
+
+  it('has no more visits than its share, nor has a peer', async () => {
+    const host = gateway.expose(origin.port)
+    for (let at = 0; at < 30; at += 1) visit(host, '/held').catch(() => {})
+    await expect.poll(() => origin.seen.length).toBe(30)
+    expect((await visit(host)).status).toBe(503)
+    const next = gateway.expose(origin.port)
+    for (let at = 0; at < 20; at += 1) visit(next, '/held').catch(() => {})
+    await expect.poll(() => origin.seen.length).toBe(50)
+    expect((await visit(gateway.expose(origin.port))).status).toBe(503)
+  })
+})
+
+describe('what is open ends', () => {
+  const name = 'mine-abcdefghij'
+  const secret = newEndpointSecret()
+
+  it.each<[string, () => void]>([
+    ['when its link is no more', () => gateway.routes.delete(name)],
+    [
+      'when its secret is another',
+      () => gateway.expose(origin.port, { name, unitId: 'u', secret: newEndpointSecret() }),
+    ],
+    ['when it needs no secret', () => gateway.expose(origin.port, { name, unitId: 'u' })],
+    [
+      'when its unit runs anew',
+      () => gateway.expose(origin.port, { name, unitId: 'u', secret, generation: 2 }),
+    ],
+    [
+      'when its unit is stopped',
+      () => gateway.expose(origin.port, { name, unitId: 'u', secret, state: 'stopped' }),
+    ],
+    ['when its URL is another port’s', () => gateway.expose(1, { name, unitId: 'u', secret })],
+    ['when its name is another unit’s', () => gateway.expose(origin.port, { name, unitId: 'v', secret })],
+  ])('%s', async (_what, change) => {
+    const host = gateway.expose(origin.port, { name, unitId: 'u', secret })
+    const ended = visit(host, '/events').then(
+      () => 'whole',
+      (error: Error) => error.message,
+    )
+    await expect.poll(() => gateway.use).toEqual(['begin u', 'end u'])
+    await gateway.later(0)
+    expect(gateway.gateway.count().visits).toBe(1)
+    change()
+    await gateway.later(0)
+    expect(await ended).toBe('aborted')
+  })
+
+  it('not when its unit only stands still, which bytes wake', async () => {
+    const { port } = origin
+    await origin.close()
+    let send: (text: string) => void = () => {}
+    origin = await startOrigin((_asked, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      send = (text) => response.write(text)
+    }, port)
+    const host = gateway.expose(port, { name, unitId: 'u', secret })
+    visit(host).catch(() => {})
+    await expect.poll(() => gateway.use).toHaveLength(2)
+    await gateway.later(0)
+    gateway.expose(port, { name, unitId: 'u', secret, ...asleep, frozen: true })
+    await gateway.later(0)
+    expect([gateway.gateway.count().visits, gateway.wakes.length]).toEqual([1, 0])
+    send('data: 1\n\n')
+    await pause(50)
+    await gateway.later(0)
+    expect(gateway.gateway.count().visits).toBe(1)
+    expect(gateway.wakes.map((route) => route.unitId)).toContain('u')
+  })
+})

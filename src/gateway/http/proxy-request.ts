@@ -1,0 +1,271 @@
+// One request passed on to its unit, and the unit's answer back: streamed both ways, neither side faster than
+// the other reads. Whatever either side does ends in exactly one outcome and leaves nothing open.
+
+import {
+  type Agent,
+  type ClientRequest,
+  type IncomingMessage,
+  request as requestOf,
+  ServerResponse,
+} from 'node:http'
+import type { Duplex } from 'node:stream'
+import { breakOff, dropRest, type Exchange, isHttp2 } from './exchange.ts'
+import type { Cut, Visit } from '../sessions/open-sessions.ts'
+import { join } from '../tcp/splice.ts'
+import { headersForUnit, trailersForOther } from './request-head.ts'
+import { headersForVisitor } from './response-head.ts'
+import type { Route } from '../routing/route.ts'
+
+export type Forwarded =
+  /** The visitor has its answer, or is gone, or was cut off: nothing is left to say. */
+  | { kind: 'over' }
+  /** The unit has not seen the request; it can be sent again. */
+  | { kind: 'refused-connection' }
+  /** A kept connection ended just as it was used; the request can be sent again. */
+  | { kind: 'stale' }
+  | { kind: 'broke' }
+  | { kind: 'too-slow' }
+  | { kind: 'visitor-too-slow' }
+  | { kind: 'malformed' }
+
+/** Requests that mean the same when they arrive twice (RFC 9110, 9.2.2). */
+const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
+const MAX_ANSWER_HEADER_BYTES = 64 * 1024
+
+/** The route's unit runs. Resolves once there is nothing more to do for the visit, or with what to do next. */
+export function forward(exchange: Exchange, visit: Visit, route: Route, agent: Agent): Promise<Forwarded> {
+  return new Promise((resolve) => new Forwarding(exchange, visit, route, resolve).start(agent))
+}
+
+class Forwarding {
+  readonly #exchange: Exchange
+  readonly #visit: Visit
+  readonly #route: Route
+  readonly #resolve: (outcome: Forwarded) => void
+  #upstream: ClientRequest | null = null
+  #answer: IncomingMessage | null = null
+  #isSettled = false
+  #isConnected = false
+  #toldToContinue = false
+
+  constructor(exchange: Exchange, visit: Visit, route: Route, resolve: (outcome: Forwarded) => void) {
+    this.#exchange = exchange
+    this.#visit = visit
+    this.#route = route
+    this.#resolve = resolve
+  }
+
+  start(agent: Agent): void {
+    const { head } = this.#exchange
+    this.#visit.enter('connecting')
+    let upstream: ClientRequest
+    try {
+      upstream = requestOf({
+        agent,
+        // The address of this run, and nothing anybody says (reliability I27).
+        host: this.#route.address,
+        port: this.#route.port,
+        method: head.method,
+        path: head.target,
+        headers: this.#headers(),
+        setHost: false,
+        maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+      })
+    } catch {
+      // Node refuses to write what no server would read.
+      this.#settle({ kind: 'malformed' })
+      return
+    }
+    this.#upstream = upstream
+    upstream.on('error', (error: NodeJS.ErrnoException) => this.#onError(error))
+    upstream.on('response', (answer) => this.#onAnswer(answer))
+    upstream.on('upgrade', (answer, socket, first) => this.#onUpgrade(answer, socket, first))
+    upstream.on('continue', () => this.#onContinue())
+    upstream.on('socket', (socket) => {
+      if (!socket.connecting) this.#onConnected()
+      else socket.once('connect', () => this.#onConnected())
+    })
+    if (!this.#exchange.hasBody) upstream.end()
+    this.#visit.whenCut((why) => this.#onCut(why))
+  }
+
+  #headers(): string[] {
+    const { head, origin, hasBody, expectsContinue, upgrade } = this.#exchange
+    const headers = headersForUnit(head, origin)
+    if (upgrade) headers.push('connection', 'Upgrade', 'upgrade', 'websocket')
+    else headers.push('connection', 'keep-alive')
+    if (head.contentLength !== null) headers.push('content-length', head.contentLength)
+    else if (hasBody) headers.push('transfer-encoding', 'chunked')
+    else if (!repeatable.has(head.method)) headers.push('content-length', '0')
+    if (expectsContinue) headers.push('expect', '100-continue')
+    return headers
+  }
+
+  // The request
+
+  /** Not a byte of the body is read before: until here another try is possible. */
+  #onConnected(): void {
+    if (this.#isSettled) return
+    this.#isConnected = true
+    this.#visit.enter('awaiting')
+    if (this.#exchange.hasBody) this.#upload()
+  }
+
+  #upload(): void {
+    const { request, expectsContinue } = this.#exchange
+    const upstream = this.#upstream
+    if (!upstream) return
+    // Head and first bytes leave together where both are here already; else the head need not wait.
+    if (expectsContinue) upstream.flushHeaders()
+    else setImmediate(() => upstream.flushHeaders())
+    this.#visit.enter('uploading')
+    request.on('data', (chunk: Buffer) => {
+      this.#visit.uploadedBytes += chunk.length
+      if (this.#isSettled || this.#isAnswered() || upstream.write(chunk)) return
+      request.pause()
+      if (!this.#answer) this.#visit.enter('awaiting')
+      upstream.once('drain', () => {
+        if (!this.#answer) this.#visit.enter('uploading')
+        request.resume()
+      })
+    })
+    request.on('end', () => {
+      if (this.#isSettled || this.#isAnswered()) return
+      const trailers = trailersForOther(request.rawTrailers)
+      if (this.#exchange.head.contentLength === null) upstream.addTrailers(trailers)
+      upstream.end()
+      if (!this.#answer) this.#visit.enter('awaiting')
+    })
+    request.on('error', () => {})
+  }
+
+  #onContinue(): void {
+    if (!this.#exchange.expectsContinue || this.#toldToContinue || this.#isSettled) return
+    this.#toldToContinue = true
+    this.#exchange.response.writeContinue()
+  }
+
+  // The answer
+
+  #onAnswer(answer: IncomingMessage): void {
+    answer.on('error', () => this.#onError(new Error('the answer is not whole')))
+    if (this.#isSettled) return
+    this.#answer = answer
+    const { response, head } = this.#exchange
+    const { headers, isEventStream } = headersForVisitor(answer.rawHeaders, {
+      host: head.host,
+      isPrivate: this.#route.secretHash !== null,
+    })
+    if (this.#mustClose()) headers.push('connection', 'close')
+    try {
+      // A status below 200 is an answer before the answer, and never gets here from a server that knows it.
+      if ((answer.statusCode ?? 0) < 200) throw new Error('not a status')
+      response.writeHead(answer.statusCode ?? 0, headers)
+    } catch {
+      this.#fail({ kind: 'broke' })
+      return
+    }
+    this.#visit.enter('answering')
+    if (isEventStream) this.#visit.staysOpen(() => this.#upstream?.socket?.bytesRead ?? 0)
+    this.#relay(answer)
+  }
+
+  #relay(answer: IncomingMessage): void {
+    const { response } = this.#exchange
+    const visit = this.#visit
+    const waiting = visit.phase
+    answer.on('data', (chunk: Buffer) => {
+      if (response.write(chunk)) visit.enter(waiting)
+      else {
+        answer.pause()
+        visit.enter('stalled')
+      }
+    })
+    response.on('drain', () => {
+      if (visit.phase === 'stalled') visit.enter(waiting)
+      answer.resume()
+    })
+    answer.on('end', () => this.#onAnswerEnd(answer))
+    setImmediate(() => {
+      if (!this.#isSettled && response instanceof ServerResponse) response.flushHeaders()
+    })
+  }
+
+  #onAnswerEnd(answer: IncomingMessage): void {
+    if (this.#isSettled) return
+    const { response, request, hasBody } = this.#exchange
+    if (answer.rawTrailers.length > 0) response.addTrailers(trailersForOther(answer.rawTrailers))
+    this.#visit.enter('stalled')
+    const isSent = new Promise<void>((resolve) => response.once('finish', resolve))
+    response.end()
+    // A unit may answer before it has read all. The visitor has to get rid of the rest to read the answer.
+    const isLeft = hasBody && !request.complete && !this.#mustClose()
+    let isRead: Promise<void> | null = null
+    if (isLeft) {
+      this.#visit.enter('leftover')
+      this.#upstream?.destroy()
+      isRead = dropRest(this.#exchange)
+    }
+    void Promise.all([isSent, isRead]).then(() => this.#settle({ kind: 'over' }))
+  }
+
+  /** Whether a visitor that was not told to send its body may or may not do so: nothing can follow it. */
+  #mustClose(): boolean {
+    const { expectsContinue, request } = this.#exchange
+    return expectsContinue && !this.#toldToContinue && !isHttp2(request)
+  }
+
+  #onUpgrade(answer: IncomingMessage, socket: Duplex, first: Buffer): void {
+    socket.on('error', () => socket.destroy())
+    const { upgrade } = this.#exchange
+    if (this.#isSettled || !upgrade || answer.headers.upgrade?.toLowerCase() !== 'websocket') {
+      socket.destroy()
+      this.#fail({ kind: 'broke' })
+      return
+    }
+    const { head } = this.#exchange
+    const { headers } = headersForVisitor(answer.rawHeaders, { host: head.host, isPrivate: false })
+    const visit = this.#visit
+    const visitor = upgrade(headers)
+    // Nothing of the two requests is needed from here on, and there may be thousands of these.
+    this.#upstream = null
+    join(visit, { visitor, unit: socket, first }, () => this.#settle({ kind: 'over' }))
+  }
+
+  // How it ends
+
+  #isAnswered(): boolean {
+    return this.#answer !== null && this.#exchange.response.writableEnded
+  }
+
+  #onCut(why: Cut): void {
+    if (why.kind !== 'late') return this.#fail({ kind: why.kind === 'moved' ? 'broke' : 'over' })
+    if (why.phase === 'connecting') return this.#fail({ kind: 'refused-connection' })
+    return this.#fail({ kind: why.phase === 'uploading' ? 'visitor-too-slow' : 'too-slow' })
+  }
+
+  #onError(error: NodeJS.ErrnoException): void {
+    if (this.#isAnswered()) return
+    if (!this.#isConnected) return this.#fail({ kind: 'refused-connection' })
+    const isClosed = error.code === 'ECONNRESET' || error.code === 'EPIPE'
+    const isStale = this.#upstream?.reusedSocket && !this.#answer && isClosed
+    const { head, hasBody } = this.#exchange
+    this.#fail({ kind: isStale && !hasBody && repeatable.has(head.method) ? 'stale' : 'broke' })
+  }
+
+  /** What the visitor has been told already cannot be taken back: then it has to see that it is not whole. */
+  #fail(outcome: Forwarded): void {
+    if (this.#isSettled) return
+    this.#upstream?.destroy()
+    if (!this.#exchange.response.headersSent) return this.#settle(outcome)
+    breakOff(this.#exchange)
+    this.#settle({ kind: 'over' })
+  }
+
+  #settle(outcome: Forwarded): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#visit.whenCut(() => {})
+    this.#resolve(outcome)
+  }
+}

@@ -1,0 +1,41 @@
+// How many connections there may be, in all and of each peer. Each has somebody who hears of its errors.
+
+import type { Socket } from 'node:net'
+import { SECOND } from '../../lib/clock.ts'
+import { peerAddress, peerOf } from '../http/exchange.ts'
+import { createShare } from '../../dns/query-limits.ts'
+import type { VisitLimits } from '../sessions/session-limits.ts'
+
+/** Of whoever listens. A visitor that has vanished without a word is found out by the kernel. */
+export const acceptOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30 * SECOND }
+
+export type Door = {
+  /** Closes what is one too many. */
+  enter(socket: Socket): void
+  count(): number
+  closeAll(): void
+}
+
+export function createDoor(limits: VisitLimits): Door {
+  const share = createShare(limits.connections, limits.connectionsPerPeer)
+  const inside = new Set<Socket>()
+  return {
+    enter(socket) {
+      socket.on('error', () => socket.destroy())
+      const peer = peerOf(peerAddress(socket))
+      if (!share.enter(peer)) {
+        socket.destroy()
+        return
+      }
+      inside.add(socket)
+      socket.once('close', () => {
+        inside.delete(socket)
+        share.leave(peer)
+      })
+    },
+    count: () => inside.size,
+    closeAll() {
+      for (const socket of inside) socket.destroy()
+    },
+  }
+}

@@ -1,0 +1,108 @@
+// Ports that belong to one endpoint each, for clients that do not say whom they mean (no SNI). What listens follows
+// the database: a port is open while its endpoint is live, and no longer than a second more. Whom a connection is for
+// shows in the port it came to; everything else is as on the port of all.
+
+import { createServer, type Server } from 'node:net'
+import { type EndpointLabel, parseEndpointLabel } from '../../contract/endpoint-label.ts'
+import { type Clock, SECOND } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import { runLoop } from '../../lib/loop.ts'
+import type { EndpointPort } from '../../store/endpoint-ports.ts'
+import { acceptOptions } from './connection-limits.ts'
+import { readHost } from '../routing/requested-host.ts'
+import type { Gateway } from '../server.ts'
+
+const LOOK_EVERY_MS = SECOND / 2
+
+export type EndpointPorts = {
+  /** The name of the endpoint whose port it is. */
+  nameAt(port: number | undefined): string | null
+}
+
+export type OpenEndpointPorts = EndpointPorts & {
+  /** Connections go there as if they had come to the ports of all. Until it is stopped. */
+  open(gateway: Pick<Gateway, 'tls' | 'mysql'>): void
+  stop(): Promise<void>
+}
+
+type Listening = EndpointPort & { server: Server }
+
+export function createEndpointPorts({
+  host,
+  findAll,
+  clock,
+  log,
+}: {
+  host: string
+  /** Those of live endpoints. */
+  findAll: () => Promise<EndpointPort[]>
+  clock: Clock
+  log: Log
+}): OpenEndpointPorts {
+  const listening = new Map<number, Listening>()
+  /** Ports somebody else has, told once. */
+  const taken = new Set<number>()
+  const stopping = new AbortController()
+  let looking: Promise<void> | null = null
+
+  function listen(wanted: EndpointPort, { tls, mysql }: Pick<Gateway, 'tls' | 'mysql'>): void {
+    const { port } = wanted
+    const server = createServer(acceptOptions)
+    const entry = { ...wanted, server }
+    server.on('connection', (socket) => {
+      const taker = entry.protocol === 'mysql' ? mysql : tls
+      taker.emit('connection', socket)
+    })
+    server.on('error', (error) => {
+      if (!taken.has(port)) log.error({ err: error, port }, 'the port of an endpoint cannot be listened on')
+      taken.add(port)
+      server.close()
+      if (listening.get(port) === entry) listening.delete(port)
+    })
+    server.once('listening', () => taken.delete(port))
+    listening.set(port, entry)
+    server.listen(port, host)
+  }
+
+  function close({ port, server }: Listening): void {
+    listening.delete(port)
+    server.close()
+  }
+
+  return {
+    nameAt: (port) => listening.get(port ?? 0)?.name ?? null,
+    open(gateway) {
+      // While the database is away the round fails, and all stays as it was.
+      const run = async () => {
+        const wanted = new Map((await findAll()).map((endpoint) => [endpoint.port, endpoint]))
+        if (stopping.signal.aborted) return
+        for (const entry of listening.values()) {
+          const now = wanted.get(entry.port)
+          if (now) Object.assign(entry, now)
+          else close(entry)
+        }
+        for (const [port, endpoint] of wanted) if (!listening.has(port)) listen(endpoint, gateway)
+      }
+      const loop = { name: 'ports of endpoints', everyMs: LOOK_EVERY_MS, longestMs: 10 * SECOND, run }
+      looking = runLoop(loop, { clock, log, signal: stopping.signal })
+    },
+    async stop() {
+      stopping.abort()
+      for (const entry of listening.values()) close(entry)
+      await looking
+    },
+  }
+}
+
+/** Whom a connection is for, by the name in its greeting or, without one, the port it came to; null: nobody. */
+export function labelMeant(
+  { domain, ports }: { domain: string; ports: EndpointPorts },
+  { serverName, localPort }: { serverName: string | null; localPort: number | undefined },
+): EndpointLabel | null {
+  const owner = ports.nameAt(localPort)
+  if (serverName === null) return owner === null ? null : { name: owner, secret: null }
+  const asked = readHost(serverName, domain)
+  const label = asked.kind === 'label' ? parseEndpointLabel(asked.label) : null
+  // Who names another endpoint may have an old number of somebody's: it is not for whoever has it now.
+  return owner === null || label?.name === owner ? label : null
+}

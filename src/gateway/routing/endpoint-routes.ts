@@ -1,0 +1,87 @@
+// Which unit a name leads to, from the database. Asked anew for a name after a quarter of a second, so that a
+// name that was retired or moved is dead within half of one; however many visits there are, names are asked for
+// together. While the database is away what was known last is gone by: units that run go on being served.
+
+import { batched } from '../../lib/concurrency/batch.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { doneWithin } from '../../lib/concurrency/completes-within.ts'
+import type { Route, Routes } from './route.ts'
+
+const FRESH_MS = 250
+/** A database that has not answered by then counts as away, where there is something to go by. */
+const PATIENCE_MS = 400
+/** The least recently asked are forgotten first. */
+const MOST_KNOWN = 10_000
+
+type Named = Route & { name: string }
+/** `askedMs`: when the question was sent that it is the answer to. */
+type Known = { route: Route; askedMs: number }
+
+export function createEndpointRoutes({
+  findAll,
+  clock,
+}: {
+  /** The live endpoints of these names. */
+  findAll: (names: string[]) => Promise<Named[]>
+  clock: Clock
+}): Routes {
+  const known = new Map<string, Known>()
+  const asking = new Map<string, Promise<Route | null>>()
+  let isAway = false
+  let triedMs = -Infinity
+
+  const findOne = batched(async (names: string[]): Promise<{ route: Route | null; askedMs: number }[]> => {
+    const askedMs = clock.monotonicMs()
+    triedMs = askedMs
+    const found = new Map((await findAll(names)).map(({ name, ...route }) => [name, route]))
+    return names.map((name) => ({ route: found.get(name) ?? null, askedMs }))
+  })
+
+  async function ask(name: string): Promise<Route | null> {
+    try {
+      const { route, askedMs } = await findOne(name)
+      isAway = false
+      // Where it is last in the order of asking.
+      known.delete(name)
+      if (route) known.set(name, { route, askedMs })
+      if (known.size > MOST_KNOWN) known.delete(known.keys().next().value ?? '')
+      return route
+    } catch (error) {
+      isAway = true
+      throw error
+    } finally {
+      asking.delete(name)
+    }
+  }
+
+  /** One question a name at a time: whoever comes meanwhile gets its answer, too. */
+  function askOnce(name: string): Promise<Route | null> {
+    const underWay = asking.get(name) ?? ask(name)
+    asking.set(name, underWay)
+    return underWay
+  }
+
+  return {
+    async find(name) {
+      const last = known.get(name)
+      if (!last) return await askOnce(name)
+      const nowMs = clock.monotonicMs()
+      const ageMs = nowMs - last.askedMs
+      if (ageMs < FRESH_MS) {
+        // Ahead of time, so that no visit of a busy unit waits for it.
+        if (ageMs >= FRESH_MS / 2) void askOnce(name).catch(() => {})
+        return last.route
+      }
+      if (isAway && nowMs - triedMs < FRESH_MS) return last.route
+      const answer = askOnce(name)
+      if (isAway) {
+        answer.catch(() => {})
+        return last.route
+      }
+      const isAnswered = await doneWithin(clock, PATIENCE_MS, answer).catch(() => false)
+      if (isAnswered) return await answer
+      isAway = true
+      return last.route
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { readHost } from './requested-host.ts'
+
+const DOMAIN = 'berth.localhost'
+
+const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
+const port = fc.oneof(
+  fc.constant(''),
+  fc.constant(':'),
+  fc.integer({ min: 1, max: 65535 }).map((number) => `:${number}`),
+)
+const dot = fc.constantFrom('', '.')
+
+describe('the host a visitor names', () => {
+  it('has the label before the domain, however it is written', () => {
+    fc.assert(
+      fc.property(label, dot, port, fc.infiniteStream(fc.boolean()), (asked, end, suffix, cases) => {
+        const host = `${asked}.${DOMAIN}`.replaceAll(/[a-z]/g, (letter) =>
+          cases.next().value ? letter.toUpperCase() : letter,
+        )
+        expect(readHost(`${host}${end}${suffix}`, DOMAIN)).toEqual({ kind: 'label', label: asked })
+      }),
+    )
+  })
+
+  it('is never taken for a label it does not literally hold', () => {
+    const characters = fc.constantFrom(...'ab.-:[]@/\\ \t\r\n\0%_é٣K'.split(''), DOMAIN, `.${DOMAIN}`)
+    fc.assert(
+      fc.property(fc.array(characters, { maxLength: 12 }), (parts) => {
+        const host = parts.join('')
+        const asked = readHost(host, DOMAIN)
+        if (asked.kind !== 'label') return
+        expect(asked.label).toMatch(/^[a-z0-9-]{1,63}$/)
+        expect(host.toLowerCase()).toMatch(new RegExp(`^${asked.label}\\.berth\\.localhost\\.?(:\\d*)?$`))
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  it.each([
+    'berth.localhost',
+    'localhost',
+    'a.b.berth.localhost',
+    'web.example.com',
+    'web.berth.localhost.example.com',
+    'webberth.localhost',
+    '127.0.0.1',
+    '127.0.0.1:7080',
+    '[::1]:7080',
+    '[::ffff:127.0.0.1]',
+  ])('is elsewhere: %s', (host) => {
+    expect(readHost(host, DOMAIN)).toEqual({ kind: 'elsewhere' })
+  })
+
+  it.each([
+    '',
+    '.',
+    '.berth.localhost',
+    'web.berth.localhost..',
+    'web..berth.localhost',
+    'web.berth.localhost:port',
+    'web.berth.localhost:123456',
+    'user@web.berth.localhost',
+    'web.berth.localhost/path',
+    'http://web.berth.localhost',
+    'web.berth.localhost, other.berth.localhost',
+    'web .berth.localhost',
+    'web\0.berth.localhost',
+    'web.berth.localhost\n',
+    'wéb.berth.localhost',
+    'web_1.berth.localhost',
+    '::1',
+    '[::1',
+    `${'a'.repeat(64)}.berth.localhost`,
+  ])('is malformed: %j', (host) => {
+    expect(readHost(host, DOMAIN)).toEqual({ kind: 'malformed' })
+  })
+})

@@ -1,0 +1,111 @@
+// The gateway's side of its questions to the server (protocol.ts). The server may be away at any time: every
+// failure means only that nobody could be asked.
+
+import { connect } from 'node:net'
+import type { Clock } from '../../lib/clock.ts'
+import { openLineCalls } from '../../lib/ipc/json-lines-rpc.ts'
+import {
+  MOST_BYTES,
+  sayingSchema,
+  SILENT_FOR_MS,
+  type WakeAnswer,
+  type WakeOperation,
+  wakeOperations,
+  type WakeRequest,
+} from './protocol.ts'
+
+export type WakeServer = {
+  /** Rejects when nobody answers. */
+  ask<K extends WakeOperation>(operation: K, request: WakeRequest[K]): Promise<WakeAnswer[K]>
+  /** Follows the units that stop running, across restarts of the server, until the signal aborts. */
+  follow(watcher: DepartureWatcher, signal: AbortSignal): Promise<void>
+}
+
+export type DepartureWatcher = {
+  /** From now on every unit that stops running is told of. */
+  onThere: () => void
+  onDeparture: (unitId: string) => void
+  /** From now on nobody tells. */
+  onAway: () => void
+}
+
+/** Between two attempts to follow: as long as a server takes to start again. */
+const AGAIN_MS = 250
+
+export function connectToServer({ socketPath, clock }: { socketPath: string; clock: Clock }): WakeServer {
+  let connection: Connection | null = null
+  const connected = (): Connection => {
+    if (!connection || connection.isOver()) connection = openConnection(socketPath)
+    return connection
+  }
+
+  return {
+    async ask(operation, request) {
+      const { answer, deadlineMs } = wakeOperations[operation]
+      const said = await connected().ask(operation, request, deadlineMs)
+      return answer.parse(said) as WakeAnswer[typeof operation]
+    },
+    async follow(watcher, signal) {
+      while (!signal.aborted) {
+        await connected().follow(watcher, signal)
+        await clock.sleep(AGAIN_MS, signal).catch(() => {})
+      }
+    },
+  }
+}
+
+type Asked = { operation: WakeOperation; request: unknown }
+
+type Connection = {
+  isOver(): boolean
+  ask(operation: WakeOperation, request: unknown, deadlineMs: number): Promise<unknown>
+  /** Until it is over; the signal ends it. */
+  follow(watcher: DepartureWatcher, signal: AbortSignal): Promise<void>
+}
+
+function openConnection(socketPath: string): Connection {
+  const socket = connect(socketPath)
+  const over = Promise.withResolvers<void>()
+  let watcher: DepartureWatcher | null = null
+  let isThere = false
+
+  const silence = setTimeout(() => socket.destroy(new Error('the server is silent')), SILENT_FOR_MS)
+  const hear = (line: string) => {
+    silence.refresh()
+    if (!isThere) watcher?.onThere()
+    isThere = true
+    if (line === '') return null
+    const saying = sayingSchema.parse(JSON.parse(line))
+    if (!('departed' in saying)) return saying
+    watcher?.onDeparture(saying.departed)
+    return null
+  }
+  const calls = openLineCalls(socket, {
+    mostBytes: MOST_BYTES,
+    hear,
+    late: ({ operation }: Asked) => new Error(`no answer in time to "${operation}"`),
+    over: (cause) => cause ?? new Error('the server is gone'),
+  })
+  socket.once('close', () => {
+    clearTimeout(silence)
+    if (isThere) watcher?.onAway()
+    over.resolve()
+  })
+
+  return {
+    isOver: calls.isOver,
+    async ask(operation, request, deadlineMs) {
+      const { answer } = await calls.call({ operation, request }, deadlineMs)
+      if (answer === null) throw new Error(`the server has no answer to "${operation}" just now`)
+      return answer
+    },
+    async follow(following, signal) {
+      watcher = following
+      if (isThere) watcher.onThere()
+      const end = () => void socket.destroy()
+      signal.addEventListener('abort', end)
+      await over.promise
+      signal.removeEventListener('abort', end)
+    },
+  }
+}

@@ -1,0 +1,118 @@
+// The server's side of the gateway's questions (protocol.ts).
+
+import { createServer, type Socket } from 'node:net'
+import type { App } from '../../app.ts'
+import { recordUses } from '../../domain/units/activity/record-use.ts'
+import { visitUnit } from '../../domain/units/activity/visit.ts'
+import { createVisits, type Visits } from '../../domain/units/activity/visits-under-way.ts'
+import { answerLineCalls } from '../../lib/ipc/json-lines-rpc.ts'
+import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
+import { isOutage } from '../../store/outage.ts'
+import {
+  KEEP_ALIVE_MS,
+  MOST_BYTES,
+  MOST_IDS,
+  questionSchema,
+  type Answer,
+  type Departure,
+  type WakeAnswer,
+  type WakeOperation,
+  wakeOperations,
+  type WakeRequest,
+} from './protocol.ts'
+
+type Served = { app: App; visits: Visits }
+
+const handlers: {
+  [K in WakeOperation]: (served: Served, request: WakeRequest[K]) => Promise<WakeAnswer[K]>
+} = {
+  use: async ({ app }, { unitId }) => await visitUnit(app, unitId),
+  used: async ({ app }, { unitIds }) => ({ awake: [...(await recordUses(app, unitIds))] }),
+  visits: async ({ visits }, { unitIds, endpoints }) => {
+    visits.tell(unitIds, endpoints)
+    return {}
+  },
+}
+
+/** One gateway, and those before it that have not gone yet. */
+const MOST_CONNECTIONS = 64
+
+/** Serves until closed. Closing breaks off what is in flight: the gateway asks the next server again. */
+export async function serveWakes(
+  app: App,
+  { socketPath, socketGid }: { socketPath: string; socketGid: number },
+): Promise<{ close(): Promise<void> }> {
+  const served = { app, visits: createVisits(app) }
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    converse(served, socket)
+  })
+  server.maxConnections = MOST_CONNECTIONS
+  const listening = await listenForGroup(server, socketPath, socketGid)
+  return {
+    close: async () => {
+      await listening.close(() => {
+        for (const socket of sockets) socket.destroy()
+      })
+      served.visits.end()
+    },
+  }
+}
+
+/** Whoever reads it too slowly is cut off, and asks anew. */
+const UNREAD_BYTES = 4 * MOST_BYTES
+
+function converse(served: Served, socket: Socket): void {
+  const { departures, log } = served.app
+  const { say } = answerLineCalls(socket, {
+    mostBytes: MOST_BYTES,
+    mostUnreadBytes: UNREAD_BYTES,
+    mostCalls: MOST_IDS,
+    answer: (line) => {
+      const question = parse(line)
+      return question && answerTo(served, question)
+    },
+  })
+  const tellDeparture = (departed: string) => say(JSON.stringify({ departed } satisfies Departure))
+  const keepAlive = setInterval(() => say(''), KEEP_ALIVE_MS)
+  departures.on('unit', tellDeparture)
+  socket.once('close', () => {
+    clearInterval(keepAlive)
+    departures.off('unit', tellDeparture)
+  })
+  socket.on('error', (error) => log.debug({ error: error.message }, 'a connection of the gateway broke'))
+  say('')
+}
+
+type Question = { id: number; operation: WakeOperation; request: unknown }
+
+function parse(line: string): Question | null {
+  let said: unknown
+  try {
+    said = JSON.parse(line)
+  } catch {
+    return null
+  }
+  const question = questionSchema.safeParse(said).data
+  if (!question || !isOperation(question.operation)) return null
+  const { operation } = question
+  const request = wakeOperations[operation].request.safeParse(question.request)
+  return request.success ? { id: question.id, operation, request: request.data } : null
+}
+
+/** Null: not now. Never rejects. */
+async function answerTo(served: Served, { id, operation, request }: Question): Promise<Answer> {
+  try {
+    // `never`: the compiler cannot see that both belong to one row of the table.
+    return { id, answer: await handlers[operation](served, request as never) }
+  } catch (error) {
+    if (!isOutage(error)) served.app.log.error({ err: error }, 'a question of the gateway failed')
+    return { id, answer: null }
+  }
+}
+
+function isOperation(name: string): name is WakeOperation {
+  return Object.hasOwn(wakeOperations, name)
+}

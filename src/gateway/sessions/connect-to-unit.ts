@@ -1,0 +1,165 @@
+// What every visit takes to its unit, over HTTP or another protocol: which endpoint it is for and whether it may
+// use it, a wake where that is needed, and an attempt to pass it on, again while the unit is not ready for it.
+
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import { createSingleFlight, type SingleFlight } from '../../lib/concurrency/single-flight.ts'
+import type { EndpointLabel } from '../../contract/endpoint-label.ts'
+import type { EndpointPorts } from '../listen/endpoint-ports.ts'
+import { createMysqlSessions, type MysqlSessions } from '../tcp/mysql/kill.ts'
+import { createOpenVisits, type OpenVisits, type Visit } from './open-sessions.ts'
+import type { Outcome } from './outcomes.ts'
+import { type CancelKeys, createCancelKeys } from '../tcp/postgres/cancel.ts'
+import { opens } from '../routing/private-link.ts'
+import { createShare, type Share } from '../../dns/query-limits.ts'
+import type { Activity, Route, Routes, WakeOutcome, Waker } from '../routing/route.ts'
+import { createUnitConnections, type UnitConnections } from '../http/unit-connections.ts'
+import type { VisitLimits } from './session-limits.ts'
+
+export type VisitingOptions = {
+  /** In lower case. */
+  domain: string
+  /** Of endpoints that are found by them. */
+  ports: EndpointPorts
+  routes: Routes
+  waker: Waker
+  activity: Activity
+  limits: VisitLimits
+  clock: Clock
+  log: Log
+}
+
+/** What every visit is served with. */
+export type Visiting = VisitingOptions & {
+  visits: OpenVisits
+  connections: UnitConnections
+  wakes: SingleFlight<WakeOutcome>
+  /** Visits that wait for a unit to wake. */
+  waiting: Share
+  cancelKeys: CancelKeys
+  mysqlSessions: MysqlSessions
+}
+
+export function createVisiting(options: VisitingOptions): Visiting {
+  const { waker, limits, clock } = options
+  const connections = createUnitConnections()
+  const wakes = createSingleFlight<WakeOutcome>(clock)
+  const visits = createOpenVisits({
+    ...options,
+    // Nobody waits for this one: the bytes that asked for it are on their way already.
+    wake: (route) => void startWake({ wakes, waker, limits }, route).catch(() => {}),
+    forgetUnit: (unitId) => connections.forget(unitId),
+  })
+  const waiting = createShare(limits.visits, limits.waitingPerUnit)
+  const known = { cancelKeys: createCancelKeys(), mysqlSessions: createMysqlSessions() }
+  return { ...options, visits, connections, wakes, waiting, ...known }
+}
+
+/** Nobody waits for an answer any more, or it has been given. */
+export type Done = { kind: 'over' }
+
+/** What an attempt to pass a visit on can come to, besides its own end. */
+export type Unready = { kind: 'refused-connection' } | { kind: 'stale' }
+
+/** Whom a visit is for: the label it was made to, and whether an endpoint there is one of its kind. */
+export type Wanted = {
+  visit: Visit
+  label: EndpointLabel
+  isMeant: (route: Route) => boolean
+  /** For how long the unit may refuse it. */
+  refusingMs: VisitLimits['refusingMs']
+}
+
+/** The route, if there is one of this kind and whoever asks may use it. Rejects when nobody knows. */
+export async function findOpen(
+  { routes }: Pick<Visiting, 'routes'>,
+  label: EndpointLabel,
+  isMeant: (route: Route) => boolean,
+): Promise<Route | null> {
+  const route = await routes.find(label.name)
+  return route && isMeant(route) && opens(route, label.secret) ? route : null
+}
+
+/**
+ * Passes the visit on as soon as the unit takes it. A unit that refuses connections is tried for a while: its
+ * server may be about to listen, and what the route said may have changed a moment ago.
+ */
+export async function reach<T extends Outcome | Done>(
+  visiting: Visiting,
+  { visit, label, isMeant, refusingMs }: Wanted,
+  found: Route,
+  attempt: (run: Route) => Promise<T | Unready>,
+): Promise<T | Outcome | Done> {
+  const { clock } = visiting
+  const begunMs = clock.monotonicMs()
+  let patienceMs = refusingMs.running
+  let route: Route | null = found
+  let isStale = false
+  for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 250)) {
+    const slept: boolean = route.state !== 'running'
+    const woken = await wake(visiting, visit, route)
+    if (woken.kind !== 'running') return woken
+    if (slept) patienceMs = refusingMs.woken
+    const outcome = await attempt(woken.route)
+    if (visit.isGone) return { kind: 'over' }
+    if (outcome.kind === 'stale') {
+      if (isStale) return { kind: 'broke' }
+      isStale = true
+      continue
+    }
+    if (outcome.kind !== 'refused-connection') return outcome
+    visiting.waker.doubt(route.unitId)
+    if (clock.monotonicMs() - begunMs >= patienceMs) return { kind: 'not-listening', port: route.port }
+    await clock.sleep(pauseMs)
+    route = await findOpen(visiting, label, isMeant)
+    if (!route) return { kind: 'unknown' }
+  }
+}
+
+/** The visit uses the unit from now on, until the function it answers is called; again does no harm. */
+export function beginUse(
+  { activity }: Pick<Visiting, 'activity'>,
+  { unitId, endpointId }: Route,
+): () => void {
+  const end = activity.begin(unitId, endpointId)
+  let isUsed = true
+  return () => {
+    if (isUsed) end()
+    isUsed = false
+  }
+}
+
+/** On a connection that was quiet for long the unit may have fallen asleep: what has come for it wakes it at once. */
+export function wakeIfAsleep(visiting: Visiting, run: Route): void {
+  if (!visiting.waker.awake(run)) void startWake(visiting, run).catch(() => {})
+}
+
+/** The run to go to. Each visit waits no longer than it wants to, whatever becomes of the wake. */
+async function wake(
+  visiting: Visiting,
+  visit: Visit,
+  route: Route,
+): Promise<WakeOutcome | { kind: 'too-many' } | Done> {
+  const { waker, waiting } = visiting
+  const awake = waker.awake(route)
+  if (awake) return { kind: 'running', route: awake }
+  if (!waiting.enter(route.unitId)) return { kind: 'too-many' }
+  visit.enter('waking')
+  const later: WakeOutcome = { kind: 'waiting', retryAfterS: 2 }
+  try {
+    return await new Promise<WakeOutcome | Done>((resolve) => {
+      visit.whenCut((why) => resolve(why.kind === 'gone' ? { kind: 'over' } : later))
+      startWake(visiting, route).then(resolve, () => resolve(later))
+    })
+  } finally {
+    waiting.leave(route.unitId)
+  }
+}
+
+/** However many visits wait for a unit, it is woken once. */
+function startWake(
+  { wakes, waker, limits }: Pick<Visiting, 'wakes' | 'waker' | 'limits'>,
+  route: Route,
+): Promise<WakeOutcome> {
+  return wakes.run(route.unitId, limits.patienceMs.waking, () => waker.wake(route))
+}

@@ -1,0 +1,104 @@
+// Tells the server of units with a visit under way, so that it refuses to put these to sleep in its middle. Most
+// visits are over before they could be told of, and are not; one that was is told to be over at once, since its
+// visitor may ask for just that next.
+
+import { type Clock, SECOND } from '../../lib/clock.ts'
+import { runLoop } from '../../lib/loop.ts'
+import type { Log } from '../../lib/log.ts'
+import type { WakeServer } from '../server-link/client.ts'
+
+/** A visit lasts when it takes longer than this. */
+const LASTS_MS = 100
+/** The server takes a gateway that says nothing for long to have no visits (domain/units/activity/visits-under-way.ts). */
+const REPEAT_EVERY_MS = 5 * SECOND
+
+export type LastingVisits = {
+  begin(unitId: string, endpointId: string): () => void
+  /** Another server has heard nothing yet. */
+  tellAnew(): void
+  run(signal: AbortSignal): Promise<void>
+}
+
+/** `endpoints`: how many visits each has. */
+type Open = { visits: number; sinceMs: number; endpoints: Map<string, number> }
+/** Units with a visit that lasts, and their endpoints with any. */
+type Lasting = ReadonlyMap<string, string[]>
+/** More than anybody reads; their units count without it. */
+const MOST_NAMED = 1000
+
+export function createLastingVisits({
+  server,
+  clock,
+  log,
+}: {
+  server: WakeServer
+  clock: Clock
+  log: Log
+}): LastingVisits {
+  const units = new Map<string, Open>()
+  let told: Lasting = new Map()
+  let toldMs = -Infinity
+  let isTelling = false
+  let hasChanged = false
+
+  /** One at a time: the server goes by the last it has heard. */
+  async function tell(): Promise<void> {
+    hasChanged = true
+    if (isTelling) return
+    isTelling = true
+    try {
+      while (hasChanged) {
+        hasChanged = false
+        await tellOnce()
+      }
+    } catch {
+      // The server is away. It is told in the next round.
+    } finally {
+      isTelling = false
+    }
+  }
+
+  async function tellOnce(): Promise<void> {
+    const nowMs = clock.monotonicMs()
+    const lasting = new Map<string, string[]>()
+    for (const [unitId, { sinceMs, endpoints }] of units)
+      if (nowMs - sinceMs >= LASTS_MS) lasting.set(unitId, [...endpoints.keys()].sort())
+    const isOld = lasting.size > 0 && nowMs - toldMs >= REPEAT_EVERY_MS
+    if (!isOld && isSame(lasting, told)) return
+    const endpoints = Object.fromEntries([...lasting].slice(0, MOST_NAMED))
+    await server.ask('visits', { unitIds: [...lasting.keys()], endpoints })
+    told = lasting
+    toldMs = nowMs
+  }
+
+  return {
+    begin(unitId, endpointId) {
+      const open = units.get(unitId) ?? { visits: 0, sinceMs: clock.monotonicMs(), endpoints: new Map() }
+      const { endpoints } = open
+      open.visits += 1
+      endpoints.set(endpointId, (endpoints.get(endpointId) ?? 0) + 1)
+      units.set(unitId, open)
+      return () => {
+        open.visits -= 1
+        const left = (endpoints.get(endpointId) ?? 0) - 1
+        if (left > 0) endpoints.set(endpointId, left)
+        else endpoints.delete(endpointId)
+        if (open.visits > 0) return
+        units.delete(unitId)
+        if (told.has(unitId) || isTelling) void tell()
+      }
+    },
+    tellAnew: () => {
+      told = new Map()
+    },
+    run: async (signal) =>
+      await runLoop(
+        { name: 'lasting visits', everyMs: LASTS_MS, longestMs: 15 * SECOND, run: tell },
+        { clock, log, signal },
+      ),
+  }
+}
+
+function isSame(some: Lasting, others: Lasting): boolean {
+  return some.size === others.size && [...some].every(([id, at]) => others.get(id)?.join() === at.join())
+}

@@ -1,0 +1,209 @@
+// Every visit under way. Twice a second each is looked at: whether its route still is what it was when the visit
+// began, and whether somebody has kept it waiting for too long. So no visit has a timer of its own, a rotated
+// secret or an ended run is dead within a second however the news arrive, and use is told of in one place.
+
+import type { Clock } from '../../lib/clock.ts'
+import { createShare } from '../../dns/query-limits.ts'
+import type { Activity, Route, Routes } from '../routing/route.ts'
+import type { Phase, VisitLimits } from './session-limits.ts'
+
+/** How often visits are looked at. */
+export const LOOK_EVERY_MS = 500
+
+/** Why a visit ends before its time. */
+export type Cut = { kind: 'gone' } | { kind: 'moved' } | { kind: 'late'; phase: Phase }
+
+export class Visit {
+  /** Who asks. */
+  readonly peer: string
+  /** The name of its endpoint, by which its route is found again. */
+  name = ''
+  /** Where it was passed on to; null until then. */
+  route: Route | null = null
+  phase: Phase = 'finding'
+  sinceMs: number
+  /** Of the request's body. */
+  uploadedBytes = 0
+  /** Bytes of a connection that stays open, which count as use (design 4); null: the whole visit does. */
+  bytes: (() => number) | null = null
+  seenBytes = 0
+  /** Its unit works for it, though no byte moves: use, too. */
+  isWaiting: () => boolean = () => false
+  /** Its unit has been seen asleep: only what has passed since then can be for one that is to wake. */
+  isAsleep = false
+  /** The visitor left: nobody waits for an answer. */
+  isGone = false
+  endUse: () => void = () => {}
+  /** On a connection that stays open its visitor has said something. */
+  onSaid: (chunk: Buffer) => void = () => {}
+  readonly #nowMs: () => number
+  #onCut: (why: Cut) => void = () => {}
+  #mark = 0
+
+  constructor(peer: string, nowMs: () => number) {
+    this.peer = peer
+    this.#nowMs = nowMs
+    this.sinceMs = nowMs()
+  }
+
+  /** Also to say that the phase goes on: something has moved. */
+  enter(phase: Phase): void {
+    this.phase = phase
+    this.sinceMs = this.#nowMs()
+    this.#mark = this.uploadedBytes
+  }
+
+  /**
+   * What has to happen at once when the visit is cut, said by whoever works on it. One that was given up between two
+   * of these is cut for the next: nothing else would ever end it.
+   */
+  whenCut(act: (why: Cut) => void): void {
+    this.#onCut = act
+    if (this.isGone) act({ kind: 'gone' })
+  }
+
+  cut(why: Cut): void {
+    if (this.isGone) return
+    this.isGone = why.kind === 'gone'
+    this.#onCut(why)
+  }
+
+  /** From here on only bytes that pass count as use. */
+  staysOpen(bytes: () => number): void {
+    this.bytes = bytes
+    this.endUse()
+    this.enter('open')
+  }
+
+  isLate(nowMs: number, { patienceMs, uploadBytes }: VisitLimits): boolean {
+    if (nowMs - this.sinceMs < patienceMs[this.phase]) return false
+    if (this.phase !== 'uploading' || this.uploadedBytes - this.#mark < uploadBytes) return true
+    this.enter('uploading')
+    return false
+  }
+}
+
+export type OpenVisits = {
+  /** Null: the peer, or all together, have too many. */
+  begin(peer: string): Visit | null
+  /** Into the unit's share; false: it has too many. */
+  enterUnit(visit: Visit, route: Route): boolean
+  end(visit: Visit): void
+  count(): number
+  look(): Promise<void>
+  cutAll(): void
+}
+
+export type OpenVisitsOptions = {
+  routes: Routes
+  activity: Activity
+  limits: VisitLimits
+  clock: Clock
+  /** A unit fell asleep under a visit that now needs it. */
+  wake: (route: Route) => void
+  /** A run of a unit is over. */
+  forgetUnit: (unitId: string) => void
+}
+
+export function createOpenVisits(options: OpenVisitsOptions): OpenVisits {
+  const { routes, activity, limits, clock, wake, forgetUnit } = options
+  const open = new Set<Visit>()
+  const units = new Map<Visit, string>()
+  const peers = createShare(limits.visits, limits.visitsPerPeer)
+  const shares = createShare(limits.visits, limits.visitsPerUnit)
+  /** As of the last look: exact enough for patience, and free to read. */
+  let nowMs = clock.monotonicMs()
+  const now = () => nowMs
+
+  /** Rejects when nobody knows; then whatever is open stays open. */
+  async function follow(name: string, visits: Visit[]): Promise<void> {
+    const route = await routes.find(name)
+    for (const visit of visits) {
+      const was = visit.route
+      if (was === null || visit.isGone) continue
+      if (route === null || !isSame(route, was)) {
+        forgetUnit(was.unitId)
+        visit.cut({ kind: 'moved' })
+        continue
+      }
+      const isNeeded = visit.bytes ? moved(visit) : visit.phase === 'awaiting'
+      const wasAsleep = visit.isAsleep
+      visit.isAsleep = route.state === 'sleeping'
+      // What passed before it fell asleep was heard then, unless it has no answer yet.
+      if (visit.isAsleep && isNeeded && (wasAsleep || visit.bytes === null || visit.isWaiting())) wake(route)
+    }
+  }
+
+  /** Tells of use, where bytes have passed since the last look. */
+  function moved(visit: Visit): boolean {
+    const bytes = visit.bytes?.() ?? 0
+    const hasMoved = bytes !== visit.seenBytes
+    visit.seenBytes = bytes
+    if ((hasMoved || visit.isWaiting()) && visit.route) activity.touch(visit.route.unitId)
+    return hasMoved
+  }
+
+  return {
+    begin(peer) {
+      if (!peers.enter(peer)) return null
+      const visit = new Visit(peer, now)
+      open.add(visit)
+      return visit
+    },
+    enterUnit(visit, route) {
+      const isIn = units.has(visit) || shares.enter(route.unitId)
+      if (isIn) units.set(visit, route.unitId)
+      return isIn
+    },
+    end(visit) {
+      if (!open.delete(visit)) return
+      peers.leave(visit.peer)
+      const unitId = units.get(visit)
+      if (unitId !== undefined) shares.leave(unitId)
+      units.delete(visit)
+      visit.endUse()
+    },
+    count: () => open.size,
+    async look() {
+      nowMs = clock.monotonicMs()
+      const byName = new Map<string, Visit[]>()
+      for (const visit of open) {
+        if (visit.isLate(nowMs, limits)) visit.cut({ kind: 'late', phase: visit.phase })
+        else if (visit.route) {
+          const visits = byName.get(visit.name)
+          if (visits) visits.push(visit)
+          else byName.set(visit.name, [visit])
+        }
+      }
+      await Promise.allSettled([...byName].map(([name, visits]) => follow(name, visits)))
+    },
+    cutAll() {
+      for (const visit of open) visit.cut({ kind: 'moved' })
+    },
+  }
+}
+
+/** Whether a visit on its way by the one may go on by the other. */
+function isSame(route: Route, was: Route): boolean {
+  const { secretHash } = route
+  const opensAlike = secretHash === null ? was.secretHash === null : was.secretHash?.equals(secretHash)
+  if (!opensAlike || route.unitId !== was.unitId || route.port !== was.port) return false
+  // Whoever woke the unit may know of its run before the row does.
+  if (route.generation < was.generation) return true
+  return route.generation === was.generation && route.address === was.address && isThere(route)
+}
+
+/** Whether the run is there, or about to stand still: one that was frozen goes on where it was. */
+function isThere({ state, stoppedReason, frozen }: Route): boolean {
+  switch (state) {
+    case 'running':
+      return true
+    case 'stopping':
+      return stoppedReason === 'idle'
+    case 'sleeping':
+    case 'starting':
+      return frozen
+    default:
+      return false
+  }
+}

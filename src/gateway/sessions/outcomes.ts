@@ -1,0 +1,203 @@
+// How a visit can end other than with an answer of its unit, and what is said then. Every word of these answers is
+// here: nothing of a request is repeated in them, and a wrong secret looks like an address nobody has.
+
+import type { VisitRefusal } from '../../contract/visit.ts'
+
+export type Outcome =
+  | { kind: 'unknown' }
+  | { kind: 'malformed' }
+  /** More before its body than may be. */
+  | { kind: 'head-too-large' }
+  /** Without TLS, where there is nothing else. */
+  | { kind: 'plain' }
+  /** Its client does not say whom it is for. */
+  | { kind: 'nameless' }
+  /** The connection was made to another name than the request is for. */
+  | { kind: 'misdirected' }
+  /** Nobody can tell at the moment what is at this address. */
+  | { kind: 'unsure' }
+  | { kind: 'too-many' }
+  | { kind: 'waiting'; retryAfterS: number }
+  | { kind: 'refused'; reason: VisitRefusal }
+  | { kind: 'not-listening'; port: number }
+  | { kind: 'broke' }
+  | { kind: 'too-slow' }
+  | { kind: 'visitor-too-slow' }
+
+export type Said = {
+  status: number
+  /** For programs. */
+  code: string
+  title: string
+  text: string
+  /** To whom the unit belongs. */
+  advice?: string
+  retryAfterS?: number
+  /** The connection is not to be used again. */
+  closes?: true
+}
+
+const nothingHere: Said = {
+  status: 404,
+  code: 'not_found',
+  title: 'There is nothing at this address',
+  text: 'The unit that was here is gone, or the link is wrong.',
+  advice: 'Ask whoever gave you the link for the current one.',
+}
+
+const refusals = {
+  gone: nothingHere,
+  stopped: {
+    status: 503,
+    code: 'unit_stopped',
+    title: 'This unit is stopped',
+    text: 'Its owner has stopped it. It does not start by a visit.',
+    advice: 'Start it to make this address work again.',
+  },
+  exited: {
+    status: 503,
+    code: 'unit_exited',
+    title: 'This unit has ended',
+    text: 'Its program has ended by itself. It does not start by a visit.',
+    advice: 'Its logs and its last exit say why. Start it to make this address work again.',
+  },
+  cap: {
+    status: 503,
+    code: 'unit_over_limit',
+    title: 'This unit has reached a limit',
+    text: 'It uses all its owner allows it to, and goes on when the limit is raised or a new day begins.',
+    advice: 'Raise the limit, or stop another unit.',
+  },
+  credits: {
+    status: 503,
+    code: 'unit_out_of_credits',
+    title: 'This unit cannot run now',
+    text: 'Its team has no credits left.',
+    advice: 'Add credits; the unit then wakes on the next visit.',
+  },
+  'no-room': {
+    status: 503,
+    code: 'no_room',
+    title: 'There is no room for this unit now',
+    text: 'It sleeps, and the service has no room to wake it at the moment.',
+    advice: 'Try again soon.',
+    retryAfterS: 30,
+  },
+  failed: {
+    status: 502,
+    code: 'wake_failed',
+    title: 'This unit did not wake',
+    text: 'It sleeps, and starting it has failed.',
+    advice: 'Its error text says why. The next visit tries again.',
+  },
+} satisfies Record<VisitRefusal, Said>
+
+export function sayOf(outcome: Outcome): Said {
+  switch (outcome.kind) {
+    case 'unknown':
+      return nothingHere
+    case 'malformed':
+      return {
+        status: 400,
+        code: 'malformed',
+        title: 'This is not a well-formed request',
+        text: 'It could be understood in more than one way, or in none.',
+        closes: true,
+      }
+    case 'head-too-large':
+      return {
+        status: 431,
+        code: 'head_too_large',
+        title: 'The head of this request is too large',
+        text: 'Its headers, cookies among them, are longer than may be.',
+        closes: true,
+      }
+    case 'plain':
+      return {
+        status: 400,
+        code: 'not_tls',
+        title: 'This port speaks TLS',
+        text: 'The request came without it. Use https:// in place of http://.',
+        closes: true,
+      }
+    case 'nameless':
+      return {
+        status: 421,
+        code: 'nameless',
+        title: 'This connection names no unit',
+        text:
+          'Its client sends no server name (SNI) in its TLS greeting. Let it send the host of the URL (redis-cli: ' +
+          '--sni), or use the port of the endpoint, where it has a portWithoutSni.',
+        closes: true,
+      }
+    case 'misdirected':
+      return {
+        status: 421,
+        code: 'misdirected',
+        title: 'This connection is for another address',
+        text: 'Open a new connection for this one.',
+        closes: true,
+      }
+    case 'unsure':
+      return {
+        status: 503,
+        code: 'unavailable',
+        title: 'This address cannot be looked up now',
+        text: 'The service is not complete at the moment.',
+        advice: 'Try again soon.',
+        retryAfterS: 2,
+      }
+    case 'too-many':
+      return {
+        status: 503,
+        code: 'too_many_visits',
+        title: 'Too many visits at once',
+        text: 'There are more visits at the moment than can be served.',
+        advice: 'Try again soon.',
+        retryAfterS: 5,
+        closes: true,
+      }
+    case 'waiting':
+      return {
+        status: 503,
+        code: 'waking',
+        title: 'This unit is waking up',
+        text: 'That takes longer than usual. This page tries again by itself.',
+        retryAfterS: outcome.retryAfterS,
+      }
+    case 'refused':
+      return refusals[outcome.reason]
+    case 'not-listening':
+      return {
+        status: 502,
+        code: 'not_listening',
+        title: 'Nothing answers in this unit',
+        text: `The unit runs, but nothing listens on its port ${outcome.port}.`,
+        advice: 'Look at its logs. Its program has to listen on 0.0.0.0, not on 127.0.0.1 alone.',
+      }
+    case 'broke':
+      return {
+        status: 502,
+        code: 'bad_answer',
+        title: 'The unit did not answer properly',
+        text: 'It ended the connection, or what it said is not HTTP.',
+        advice: 'Look at its logs.',
+      }
+    case 'too-slow':
+      return {
+        status: 504,
+        code: 'no_answer',
+        title: 'The unit did not answer in time',
+        text: 'It took the request, and then said nothing for too long.',
+        advice: 'Look at its logs.',
+      }
+    case 'visitor-too-slow':
+      return {
+        status: 408,
+        code: 'too_slow',
+        title: 'The request took too long',
+        text: 'It did not arrive in time.',
+        closes: true,
+      }
+  }
+}

@@ -1,0 +1,199 @@
+// The messages of MySQL's protocol that the gateway reads and writes itself.
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  askForTls,
+  asksForPassword,
+  errorPacket,
+  greetClient,
+  type Login,
+  readAnswer,
+  readGreeting,
+  readLogin,
+  writeLogin,
+} from './messages.ts'
+
+const SALT = Buffer.from('abcdefghijklmnopqrst')
+const TLS = 0x800
+const ATTRIBUTES = 0x10_0000
+const LONG_AUTH = 0x20_0000
+const DATABASE = 0x8
+/** Protocol 4.1, a salt of 20 bytes, and plugins. */
+const BASE = 0x200 | 0x8000 | 0x8_0000
+const EVERYTHING = 0xffff_ffff
+
+const anyBytes = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes))
+const names = fc.uint8Array({ min: 1, maxLength: 40 }).map((bytes) => Buffer.from(bytes))
+const logins: fc.Arbitrary<Login> = fc.record({
+  capabilities: fc.nat(0x7f_ffff).map((bits) => bits | BASE | DATABASE | ATTRIBUTES),
+  longestPacket: fc.nat(0x7fff_ffff),
+  charset: fc.nat(255),
+  user: names,
+  database: names,
+  attributes: fc.nat(66_000).map((length) => Buffer.alloc(length, 'a')),
+})
+
+/** The payload of a packet, which is written whole. */
+const payloadOf = (packet: Buffer) => {
+  expect(packet.readUIntLE(0, 3)).toBe(packet.length - 4)
+  return packet.subarray(4)
+}
+/** As a client would have sent it by TLS. */
+const asSent = (payload: Buffer) => readLogin({ number: 2, payload })
+
+describe('the greeting', () => {
+  it('is one that its own reader understands, and offers TLS', () => {
+    const packet = greetClient({ salt: SALT, sessionId: 0xffff_ffff })
+    expect(packet.readUInt8(3)).toBe(0)
+    const greeting = readGreeting({ number: 0, payload: payloadOf(packet) })
+    expect(greeting).toMatchObject({ kind: 'greets', hasTls: true })
+    const [head, tail] = [SALT.subarray(0, 8), SALT.subarray(8)]
+    expect(packet.includes(Buffer.concat([head, Buffer.from([0])]))).toBe(true)
+    expect(packet.includes(Buffer.concat([tail, Buffer.from('\0caching_sha2_password\0')]))).toBe(true)
+  })
+
+  it('offers nothing that not every server can do', () => {
+    const greeting = readGreeting({
+      number: 0,
+      payload: payloadOf(greetClient({ salt: SALT, sessionId: 1 })),
+    })
+    const compression = 0x20 | 0x400_0000
+    const otherResults = 0x100_0000 | 0x200_0000
+    const queryAttributes = 0x800_0000
+    const offered = greeting.kind === 'greets' ? greeting.capabilities : EVERYTHING
+    expect(offered & (compression | otherResults | queryAttributes)).toBe(0)
+  })
+
+  it('of a unit is taken for none when it is cut off, too old or something else', () => {
+    const whole = payloadOf(greetClient({ salt: SALT, sessionId: 1 }))
+    for (let length = 0; length < whole.indexOf(0) + 20; length += 1)
+      expect(readGreeting({ number: 0, payload: whole.subarray(0, length) })).toEqual({ kind: 'wrong' })
+    expect(readGreeting({ number: 1, payload: whole })).toEqual({ kind: 'wrong' })
+    const old = Buffer.from(whole)
+    old.writeUInt16LE(0, whole.indexOf(0) + 19)
+    expect(readGreeting({ number: 0, payload: old })).toEqual({ kind: 'wrong' })
+  })
+
+  it('may be an error, with a state or without', () => {
+    const error = { code: 1040, state: '08004', message: 'Too many connections' }
+    const expected = { kind: 'refuses', code: 1040, message: 'Too many connections' }
+    const payload = payloadOf(errorPacket(0, error))
+    expect(readGreeting({ number: 0, payload })).toEqual(expected)
+    const short = Buffer.concat([payload.subarray(0, 3), payload.subarray(9)])
+    expect(readGreeting({ number: 0, payload: short })).toEqual(expected)
+  })
+})
+
+describe('the answer to it', () => {
+  const answer = (capabilities: number, length = 32) => {
+    const payload = Buffer.alloc(length)
+    payload.writeUInt32LE(capabilities)
+    return payload
+  }
+
+  it('asks for TLS with 32 bytes, and is a login without TLS otherwise', () => {
+    expect(readAnswer({ number: 1, payload: answer(BASE | TLS) })).toBe('tls')
+    expect(readAnswer({ number: 1, payload: answer(BASE) })).toBe('plain')
+    expect(readAnswer({ number: 1, payload: answer(BASE | TLS, 60) })).toBe('plain')
+  })
+
+  it('is wrong when it comes out of order, is short or of another protocol', () => {
+    expect(readAnswer({ number: 2, payload: answer(BASE | TLS) })).toBe('wrong')
+    expect(readAnswer({ number: 1, payload: answer(BASE | TLS, 31) })).toBe('wrong')
+    expect(readAnswer({ number: 1, payload: answer(TLS) })).toBe('wrong')
+  })
+})
+
+describe('a login', () => {
+  it('reaches its unit as it was, without anything of a password', () => {
+    fc.assert(
+      fc.property(logins, (login) => {
+        const { payload, number } = writeLogin(login, { offered: EVERYTHING, isSecure: true })
+        expect(number).toBe(2)
+        const { user, database, attributes, charset, longestPacket } = login
+        const read = asSent(payload)
+        // The length of what would be said of the password.
+        expect(payload[32 + user.length + 1]).toBe(0)
+        expect(read).toMatchObject({ user, database, charset, longestPacket })
+        expect(read?.attributes.equals(attributes)).toBe(true)
+        expect(payload.includes('auth_unknown_plugin\0')).toBe(true)
+      }),
+    )
+  })
+
+  it('asks of a server for no more than it offers, and for TLS where there is TLS', () => {
+    fc.assert(
+      fc.property(logins, fc.nat(0x7fff_ffff), fc.boolean(), (login, more, isSecure) => {
+        const offered = (more | BASE) >>> 0
+        const { payload, number } = writeLogin(login, { offered, isSecure })
+        const agreed = payload.readUInt32LE(0)
+        // What MariaDB leaves out of its greeting to say that it is MariaDB.
+        const allowed = offered | 1 | TLS
+        expect(agreed & ~allowed).toBe(0)
+        expect((agreed & TLS) !== 0).toBe(isSecure)
+        expect(number).toBe(isSecure ? 2 : 1)
+        expect(payload.subarray(9, 32).every((byte) => byte === 0)).toBe(true)
+        if (isSecure) expect(askForTls(login, offered).subarray(4)).toEqual(payload.subarray(0, 32))
+      }),
+    )
+  })
+
+  it('may leave out that it came by TLS, and the end of the name of its plugin', () => {
+    const head = Buffer.alloc(32)
+    head.writeUInt32LE(BASE)
+    const login = readLogin({ number: 2, payload: Buffer.concat([head, Buffer.from('me\0\x02xyplugin')]) })
+    expect(login).toMatchObject({ user: Buffer.from('me'), database: Buffer.alloc(0) })
+  })
+
+  it.each([
+    ['a user without an end', BASE, 'me'],
+    ['an answer that is longer than all of it', BASE, 'me\0\x30xy'],
+    ['an answer longer than anything', BASE | LONG_AUTH, 'me\0\xfexxxxxxxxxx\0'],
+    ['an answer whose length is cut off', BASE | LONG_AUTH, 'me\0\xfd\x01'],
+    ['a database without an end', BASE | DATABASE, 'me\0\0shop'],
+    ['attributes that are longer than all of it', BASE | ATTRIBUTES, 'me\0\0plugin\0\x09xy'],
+    ['no salt of 20 bytes', 0x200 | 0x8_0000, 'me\0\0plugin\0'],
+    ['an old protocol', 0x8000 | 0x8_0000, 'me\0\0plugin\0'],
+  ])('with %s is none', (_what, capabilities, rest) => {
+    const head = Buffer.alloc(32)
+    head.writeUInt32LE(capabilities >>> 0)
+    expect(asSent(Buffer.concat([head, Buffer.from(rest, 'latin1')]))).toBeNull()
+  })
+
+  it('is read or refused, whatever comes', () => {
+    fc.assert(
+      fc.property(anyBytes, fc.boolean(), (bytes, isBegun) => {
+        const payload = isBegun && bytes.length > 4 ? Buffer.from(bytes) : bytes
+        if (payload !== bytes) payload.writeUInt32LE((payload.readUInt32LE(0) | BASE) >>> 0)
+        const login = asSent(payload)
+        if (login) expect(login.user.length).toBeLessThan(payload.length)
+      }),
+    )
+  })
+})
+
+describe('a server that is not talked to by TLS', () => {
+  const switchTo = (plugin: string) =>
+    Buffer.concat([Buffer.from([0xfe]), Buffer.from(`${plugin}\0${'s'.repeat(20)}\0`)])
+
+  it.each(['mysql_native_password', 'caching_sha2_password', 'client_ed25519'])(
+    'may go on by %s',
+    (plugin) => {
+      expect(asksForPassword(switchTo(plugin))).toBe(false)
+      expect(asksForPassword(Buffer.from([0x01, 0x03]))).toBe(false)
+    },
+  )
+
+  it.each([
+    ['a plugin that sends passwords', switchTo('mysql_clear_password')],
+    ['one that asks like a terminal', switchTo('dialog')],
+    ['one whose name begins like a good one’s', switchTo('mysql_native_password_not')],
+    ['the way of before 4.1', Buffer.from([0xfe])],
+    ['a password in full', Buffer.from([0x01, 0x04])],
+    ['another factor', Buffer.from([0x02, 0x61, 0x00])],
+    ['nothing at all', Buffer.alloc(0)],
+  ])('may not ask for %s', (_what, payload) => {
+    expect(asksForPassword(payload)).toBe(true)
+  })
+})

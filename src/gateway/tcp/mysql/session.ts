@@ -1,0 +1,159 @@
+// The unit's end of a MySQL connection: its server's own greeting, the client's login adapted to it, and what both say
+// about the password, which is for the server's salt and never known here. Then bytes pass as they are.
+//
+// The client takes its connection for TLS all the way, and may be asked for the password as it is: a server without
+// TLS is not allowed to.
+
+import type { Socket } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import type { Clock } from '../../../lib/clock.ts'
+import { type Conversation, createConversation } from '../pending-responses.ts'
+import { askForTls, asksForPassword, errorPacket, type Login, readGreeting, writeLogin } from './messages.ts'
+import { followKills } from './kill.ts'
+import { followPackets, HEADER_BYTES, readPacket, readPackets, writePacket } from './packets.ts'
+import type { Visit } from '../../sessions/open-sessions.ts'
+import type { Outcome } from '../../sessions/outcomes.ts'
+import { mysqlErrors } from '../refusals.ts'
+import type { Route } from '../../routing/route.ts'
+import { listenToVisitor } from '../classify-bytes.ts'
+import { connectTo, spend } from '../session.ts'
+import { beginUse, type Done, type Unready, type Visiting } from '../../sessions/connect-to-unit.ts'
+
+const MOST_GREETING_BYTES = 4096
+/** Of all that both say of the password; a ticket of Kerberos is the longest. */
+const MOST_EXCHANGED_BYTES = 64 * 1024
+/** How a server that is about to come, or to go, refuses everybody. */
+const notReady = [1053 /* shutting down */, 1047 /* of a cluster it has not joined yet */]
+
+/** `sessionId`: as the gateway has told the client. */
+type Passed = { socket: TLSSocket; sessionId: number; login: Login; run: Route }
+
+export async function pass(
+  visiting: Visiting,
+  visit: Visit,
+  { socket, sessionId, login, run }: Passed,
+): Promise<Outcome | Done | Unready> {
+  const unit = await connectTo(run, visit)
+  if (unit === null) return { kind: 'refused-connection' }
+  visit.route = run
+  visit.endUse = beginUse(visiting, run)
+  visit.enter('awaiting')
+  const opened = await open(visit, { socket, unit, login })
+  if (opened.kind === 'open') {
+    const { mysqlSessions, clock } = visiting
+    const end = mysqlSessions.add({ given: sessionId, own: opened.sessionId, run })
+    const commands = followKills(mysqlSessions, run)
+    const conversation = createMysqlConversation(clock, commands.answered)
+    const ends = { socket, unit: opened.unit, first: Buffer.alloc(0), translate: commands.take }
+    const session = { ...ends, protocol: 'mysql' as const, run, conversation }
+    const hearVisitor = listenToVisitor('mysql')
+    await spend(visiting, visit, { ...session, hearVisitor }).finally(end)
+    return { kind: 'over' }
+  }
+  unit.destroy()
+  visit.endUse()
+  visit.route = null
+  return opened
+}
+
+/** `sessionId`: the server's own. */
+type Opened = { kind: 'open'; unit: Socket; sessionId: number }
+
+/** Up to where the server has let the client in. */
+async function open(
+  visit: Visit,
+  { socket, unit, login }: { socket: TLSSocket; unit: Socket; login: Login },
+): Promise<Opened | Outcome | Done | Unready> {
+  const packet = await readPacket(unit, MOST_GREETING_BYTES)
+  // One that is only just starting may accept a connection, and have nothing to say to it.
+  if (packet === null) return { kind: 'refused-connection' }
+  const greeting = readGreeting(packet)
+  if (greeting.kind === 'wrong') return { kind: 'broke' }
+  if (greeting.kind === 'refuses') {
+    if (notReady.includes(greeting.code)) return { kind: 'refused-connection' }
+    socket.write(errorPacket(3, { ...greeting, state: '08004' }))
+    return { kind: 'over' }
+  }
+  const { capabilities: offered, hasTls: isSecure } = greeting
+  if (isSecure) unit.write(askForTls(login, offered))
+  const secured = isSecure ? await secure(unit, visit) : unit
+  if (secured === null) return { kind: 'broke' }
+  const first = writeLogin(login, { offered, isSecure })
+  secured.write(writePacket(first))
+  const isIn = await authenticate(socket, secured, { offset: LOGIN_NUMBER - first.number, isSecure })
+  return isIn ? { kind: 'open', unit: secured, sessionId: greeting.sessionId } : { kind: 'over' }
+}
+
+/** The number of a client's login, after its wish for TLS. */
+const LOGIN_NUMBER = 2
+
+/** Null: it comes to nothing. */
+function secure(unit: Socket, visit: Visit): Promise<TLSSocket | null> {
+  return new Promise((resolve) => {
+    // Its certificate is its own: whose address this is, is known from its row and pinned by the firewall.
+    const secured = connectTls({ socket: unit, rejectUnauthorized: false })
+    visit.whenCut(() => secured.destroy())
+    secured.on('error', () => secured.destroy())
+    secured.once('close', () => resolve(null))
+    secured.once('secureConnect', () => resolve(secured))
+  })
+}
+
+/**
+ * Passes on what both say, however often and in whatever order, until the server lets the client in or not. Packets
+ * are counted from the greeting on, which had one more on the side that went on by TLS.
+ */
+function authenticate(
+  socket: TLSSocket,
+  unit: Socket,
+  { offset, isSecure }: { offset: number; isSecure: boolean },
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    const over = new AbortController()
+    const settle = (isIn: boolean): 'enough' => {
+      over.abort()
+      resolve(isIn)
+      return 'enough'
+    }
+    let leftBytes = MOST_EXCHANGED_BYTES
+    const options = { mostBytes: MOST_EXCHANGED_BYTES, signal: over.signal }
+    const isTooMuch = (payload: Buffer) => {
+      leftBytes -= HEADER_BYTES + payload.length
+      return leftBytes < 0
+    }
+    readPackets(unit, options, (packet) => {
+      if (packet === null || isTooMuch(packet.payload)) return settle(false)
+      const { number, payload } = packet
+      if (!isSecure && asksForPassword(payload)) {
+        socket.write(errorPacket(number + offset, mysqlErrors.noTlsInUnit))
+        return settle(false)
+      }
+      socket.write(writePacket({ number: number + offset, payload }))
+      if (payload[0] === OK) return settle(true)
+      return payload[0] === ERROR ? settle(false) : 'more'
+    })
+    readPackets(socket, options, (packet) => {
+      if (packet === null || isTooMuch(packet.payload)) return settle(false)
+      unit.write(writePacket({ number: packet.number - offset, payload: packet.payload }))
+      return 'more'
+    })
+  })
+}
+
+const OK = 0
+const ERROR = 0xff
+
+/** Between two packets of an answer an error is read as one; within one it would be taken for data. */
+function createMysqlConversation(clock: Clock, onAnswer: () => void): Conversation {
+  const conversation = createConversation(clock, 'by-any-byte')
+  const answers = followPackets()
+  return {
+    ...conversation,
+    unitSaid(chunk) {
+      answers.take(chunk)
+      onAnswer()
+      conversation.unitSaid(chunk)
+    },
+    isAtRest: () => conversation.isAtRest() && answers.isBetween(),
+  }
+}

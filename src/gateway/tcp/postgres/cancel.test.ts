@@ -1,0 +1,154 @@
+// Requests to cancel in plain, which say by their key alone whose session they mean.
+
+import { once } from 'node:events'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  type RawOrigin,
+  startGateway,
+  startRawOrigin,
+  type TestGateway,
+} from '../../../../test/support/gateway.ts'
+import { findBackendKey } from './messages.ts'
+
+const STARTUP = Buffer.concat([Buffer.from('0000001100030000', 'hex'), Buffer.from('user\0a\0\0\0')])
+const AUTHENTICATED = Buffer.from('520000000800000000', 'hex')
+const READY = Buffer.from('5a0000000549', 'hex')
+const keyed = (key: Buffer) => {
+  const head = Buffer.from('4b00000000', 'hex')
+  head.writeInt32BE(4 + key.length, 1)
+  return Buffer.concat([head, key])
+}
+const cancelOf = (key: Buffer) => {
+  const head = Buffer.from('0000000004d2162e', 'hex')
+  head.writeInt32BE(8 + key.length)
+  return Buffer.concat([head, key])
+}
+const KEY = Buffer.from('0000002a11223344', 'hex')
+
+let gateway: TestGateway
+let origins: RawOrigin[]
+let clients: Socket[]
+
+beforeEach(async () => {
+  gateway = await startGateway({ headersMs: 1000 })
+  origins = []
+  clients = []
+})
+afterEach(async () => {
+  for (const client of clients) client.destroy()
+  await Promise.all(origins.map((origin) => origin.close()))
+  await gateway.close()
+})
+
+/** A server that gives every session this key, byte by byte, and what it was asked to cancel. */
+async function startServer(key: Buffer): Promise<{ host: string; cancels: Buffer[] }> {
+  const cancels: Buffer[] = []
+  const origin = await startRawOrigin((socket) => {
+    socket.setNoDelay(true)
+    socket.once('data', (said) => {
+      if (said.equals(STARTUP)) {
+        for (const byte of Buffer.concat([AUTHENTICATED, keyed(key), READY])) socket.write(Buffer.of(byte))
+        return
+      }
+      cancels.push(said)
+      socket.end()
+    })
+  })
+  origins.push(origin)
+  return { host: gateway.expose(origin.port, { protocol: 'postgres' }), cancels }
+}
+
+async function beginSession(servername: string): Promise<TLSSocket> {
+  const to = { port: gateway.tlsPort, host: '127.0.0.1', servername, ALPNProtocols: ['postgresql'] }
+  const client = connectTls({ ...to, rejectUnauthorized: false })
+  clients.push(client)
+  client.on('error', () => {})
+  client.write(STARTUP)
+  let said = Buffer.alloc(0)
+  while (!said.includes(READY)) {
+    const [chunk] = (await once(client, 'data')) as [Buffer]
+    said = Buffer.concat([said, chunk])
+  }
+  return client
+}
+
+/** Until the other side closes. */
+async function cancel(request: Buffer): Promise<void> {
+  const client = connectTcp(gateway.tlsPort, '127.0.0.1')
+  clients.push(client)
+  client.on('error', () => {})
+  // In two pieces, as a network may bring it.
+  client.write(request.subarray(0, 9))
+  setImmediate(() => client.write(request.subarray(9)))
+  client.resume()
+  await once(client, 'close')
+}
+
+describe('a request to cancel in plain', () => {
+  it('reaches the unit that gave out its key, and no other', async () => {
+    const [server, other] = [await startServer(KEY), await startServer(Buffer.from(KEY).fill(9, 4))]
+    await beginSession(server.host)
+    await beginSession(other.host)
+    await cancel(cancelOf(KEY))
+    expect([server.cancels, other.cancels]).toEqual([[cancelOf(KEY)], []])
+  })
+
+  it('with a key that nobody has, or had, reaches nobody and wakes nobody', async () => {
+    const server = await startServer(KEY)
+    const session = await beginSession(server.host)
+    await cancel(cancelOf(Buffer.from(KEY).fill(7)))
+    session.destroy()
+    await expect.poll(() => gateway.gateway.count().visits).toBe(0)
+    await cancel(cancelOf(KEY))
+    expect(server.cancels).toEqual([])
+    expect(gateway.wakes).toEqual([])
+  })
+
+  it('with a key that another unit gives out as well reaches neither', async () => {
+    const [server, copier] = [await startServer(KEY), await startServer(KEY)]
+    await beginSession(server.host)
+    const copied = await beginSession(copier.host)
+    await cancel(cancelOf(KEY))
+    expect([server.cancels, copier.cancels]).toEqual([[], []])
+    copied.destroy()
+    await expect.poll(() => gateway.gateway.count().visits).toBe(1)
+    await cancel(cancelOf(KEY))
+    expect(server.cancels).toEqual([cancelOf(KEY)])
+  })
+
+  it('that never becomes whole is closed', async () => {
+    await cancel(cancelOf(KEY).subarray(0, 12))
+  })
+})
+
+describe('a request to cancel over TLS', () => {
+  it('is closed once its server has taken it', async () => {
+    const { host, cancels } = await startServer(KEY)
+    const to = { port: gateway.tlsPort, host: '127.0.0.1', servername: host, ALPNProtocols: ['postgresql'] }
+    const client = connectTls({ ...to, rejectUnauthorized: false })
+    clients.push(client)
+    client.write(cancelOf(KEY))
+    await once(client.resume(), 'close')
+    expect(cancels).toEqual([cancelOf(KEY)])
+    await expect.poll(() => gateway.gateway.count().visits).toBe(0)
+  })
+})
+
+describe('the key of a session', () => {
+  it('is found behind whatever a server says before it, and not looked for behind the start of the session', () => {
+    const said = Buffer.concat([AUTHENTICATED, keyed(KEY), READY])
+    expect(findBackendKey(said)).toEqual(KEY)
+    expect(findBackendKey(said.subarray(0, AUTHENTICATED.length + 8))).toBe('more')
+    expect(findBackendKey(Buffer.concat([READY, keyed(KEY)]))).toBeNull()
+  })
+
+  it('is not looked for without end, or in what no server says', () => {
+    const notice = Buffer.concat([Buffer.from('4e00003004', 'hex'), Buffer.alloc(0x3000)])
+    expect(findBackendKey(notice)).toBe('more')
+    expect(findBackendKey(Buffer.concat([notice, notice]))).toBeNull()
+    expect(findBackendKey(Buffer.from('4b00000000', 'hex'))).toBeNull()
+    expect(findBackendKey(Buffer.from('4bffffffff', 'hex'))).toBeNull()
+  })
+})

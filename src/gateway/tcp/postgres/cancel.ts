@@ -1,0 +1,99 @@
+// Requests to cancel that come in plain. psql, and most libraries, ask so even where the session is encrypted, over a
+// connection that names no endpoint: whose session is meant, its key alone says. So the keys that servers give out
+// are known for as long as their sessions last, and a request goes to the unit whose session has its key, or to
+// nobody. Who has a key can cancel what that session does, and no more, as with PostgreSQL itself.
+
+import { connect, type Socket } from 'node:net'
+import { findBackendKey, keyOfCancel, readStartup } from './messages.ts'
+import type { Route } from '../../routing/route.ts'
+
+export type CancelKeys = {
+  /** The session's, until the function it answers is called. */
+  add(key: Buffer, run: Route): () => void
+  /** Null: no session has it, or more than one; units choose the keys they give out. */
+  find(key: Buffer): Route | null
+}
+
+export function createCancelKeys(): CancelKeys {
+  const sessions = new Map<string, Set<{ run: Route }>>()
+  return {
+    add(key, run) {
+      const name = key.toString('hex')
+      const session = { run }
+      const sharing = sessions.get(name) ?? new Set()
+      sessions.set(name, sharing.add(session))
+      return () => {
+        sharing.delete(session)
+        if (sharing.size === 0 && sessions.get(name) === sharing) sessions.delete(name)
+      }
+    },
+    find(key) {
+      const [session, another] = sessions.get(key.toString('hex')) ?? []
+      return session === undefined || another !== undefined ? null : session.run
+    },
+  }
+}
+
+/** Takes note of the key that the unit gives its visitor, for as long as their session lasts. */
+export function noteKey(
+  keys: CancelKeys,
+  { unit, first, run }: { unit: Socket; first: Buffer; run: Route },
+): void {
+  let said = Buffer.alloc(0)
+  const look = (chunk: Buffer) => {
+    said = Buffer.concat([said, chunk])
+    const key = findBackendKey(said)
+    if (key === 'more') return
+    unit.off('data', look)
+    if (key !== null) unit.once('close', keys.add(key, run))
+    said = Buffer.alloc(0)
+  }
+  unit.on('data', look)
+  look(first)
+}
+
+/** Passes the request on to the backend it is for, and closes once that has. Whoever calls bounds its time. */
+export async function receiveCancel(keys: CancelKeys, socket: Socket): Promise<void> {
+  const request = await readRequest(socket)
+  const run = request === null ? null : keys.find(keyOfCancel(request))
+  if (request !== null && run !== null) await deliver(request, run, socket)
+  socket.destroySoon()
+}
+
+/** Null: it is none, or the other side has left. */
+function readRequest(socket: Socket): Promise<Buffer | null> {
+  return new Promise((resolve) => {
+    let bytes = Buffer.alloc(0)
+    const settle = (request: Buffer | null) => {
+      socket.off('readable', look)
+      resolve(request)
+    }
+    const look = () => {
+      for (let chunk = read(socket); chunk !== null; chunk = read(socket))
+        bytes = Buffer.concat([bytes, chunk])
+      const found = readStartup(bytes)
+      if (found !== 'more') settle(found === 'only' ? bytes : null)
+    }
+    socket.on('readable', look)
+    socket.once('end', () => settle(null))
+    socket.once('close', () => settle(null))
+    look()
+  })
+}
+
+const read = (socket: Socket) => socket.read() as Buffer | null
+
+function deliver(request: Buffer, { address, port }: Route, socket: Socket): Promise<void> {
+  // Node would take no address for its own host's (reliability I27).
+  if (address === null) return Promise.resolve()
+  return new Promise((resolve) => {
+    const unit = connect({ host: address, port, noDelay: true })
+    unit.on('error', () => unit.destroy())
+    unit.once('close', () => resolve())
+    // The server says nothing to it, and closes.
+    unit.resume()
+    unit.end(request)
+    socket.once('close', () => unit.destroy())
+    socket.resume()
+  })
+}

@@ -1,0 +1,86 @@
+// What the gateway says in a protocol other than HTTP, where that protocol has a word for it: why a connection came
+// to nothing, and that its server goes away. What has none just closes.
+
+import type { Protocol } from '../../contract/endpoint.ts'
+import { type Outcome, sayOf } from '../sessions/outcomes.ts'
+import { errorPacket, type ServerError } from './mysql/messages.ts'
+import { fatalError } from './postgres/messages.ts'
+
+export type Tcp = Exclude<Protocol, 'http'>
+
+const refusals: Partial<Record<Tcp, (outcome: Outcome) => Buffer>> = {
+  postgres: (outcome) => {
+    const { title, text, advice } = sayOf(outcome)
+    return fatalError(sqlStates[outcome.kind] ?? '57P03', `${title}. ${text}`, advice)
+  },
+  redis: (outcome) => {
+    const { title, text } = sayOf(outcome)
+    return Buffer.from(`-ERR ${title}. ${text}\r\n`)
+  },
+  mysql: (outcome) => {
+    const { title, text } = sayOf(outcome)
+    const error = mysqlErrorOf[outcome.kind] ?? { code: 1105, state: '08004' }
+    // In the place of what a login is answered with.
+    return errorPacket(3, { ...error, message: `${title}. ${text}` })
+  },
+}
+
+/** Of PostgreSQL's own; 57P03, cannot connect now, for whatever may pass. */
+const sqlStates: Partial<Record<Outcome['kind'], string>> = {
+  unknown: '08004',
+  nameless: '08004',
+  malformed: '08P01',
+  'too-many': '53300',
+  'visitor-too-slow': '57P05',
+}
+
+/** Of MySQL's own; 1105, unknown error, where it knows none. */
+const mysqlErrorOf: Partial<Record<Outcome['kind'], Omit<ServerError, 'message'>>> = {
+  malformed: { code: 1043, state: '08S01' },
+  'too-many': { code: 1040, state: '08004' },
+  'visitor-too-slow': { code: 1159, state: '08S01' },
+}
+
+/** What a client of MySQL can be told besides. Each says what to do. */
+export const mysqlErrors = {
+  noTls: {
+    code: 3159,
+    state: 'HY000',
+    message:
+      'This server takes connections over TLS alone: use --ssl (MariaDB) or --ssl-mode=REQUIRED (MySQL).',
+  },
+  noName: {
+    code: 1105,
+    state: '08004',
+    message:
+      "Your client does not tell which unit it means. Put the first part of the unit's host name before " +
+      'the user name, NAME.USER where the host is NAME.DOMAIN, or use the portWithoutSni of the endpoint.',
+  },
+  noTlsInUnit: {
+    code: 1251,
+    state: '08004',
+    message:
+      'The server in this unit has no TLS, and your password would be sent to it readable. Turn TLS on in it, or ' +
+      'identify the user by a plugin that sends no password.',
+  },
+} satisfies Record<string, ServerError>
+
+/** Null: its protocol has no word for it before a session. */
+export function refusalIn(protocol: Tcp, outcome: Outcome): Buffer | null {
+  return refusals[protocol]?.(outcome) ?? null
+}
+
+const shutdowns: Partial<Record<Tcp, Buffer>> = {
+  postgres: fatalError('57P01', 'terminating connection because the unit stops or falls asleep'),
+  // The first packet after a command, which is when its client will look for one.
+  mysql: errorPacket(1, {
+    code: 1053,
+    state: '08S01',
+    message: 'Server shutdown in progress: the unit stops or falls asleep',
+  }),
+}
+
+/** To a client that waits for nothing: its session ends, by no fault of its own. */
+export function shutdownIn(protocol: Tcp): Buffer | null {
+  return shutdowns[protocol] ?? null
+}

@@ -1,0 +1,186 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createTestClock } from '../../../test/support/clock.ts'
+import type { Room } from './fair-queue.ts'
+import { createTurnstile, NoTurn, type TurnstileOptions } from './admission-queue.ts'
+
+const settle = async (ms = 5) => await new Promise((resolve) => setTimeout(resolve, ms))
+
+function world(options: Partial<TurnstileOptions> = {}) {
+  const clock = createTestClock()
+  const room: { now: Room | null } = { now: { places: 2, weight: 1000 } }
+  const turnstile = createTurnstile({
+    clock,
+    room: async () => room.now,
+    bounds: { perOwner: 100, inAll: 100 },
+    maxWaitMs: 30_000,
+    slowMs: 2000,
+    weighsOnMs: 1000,
+    ...options,
+  })
+  const begun: string[] = []
+  /** Work that ends when told to. */
+  const pass = (name: string, { owner = 'team', weight = 1 } = {}) => {
+    const work = Promise.withResolvers<void>()
+    const done = turnstile.pass({ owner, weight }, async () => {
+      begun.push(name)
+      await work.promise
+    })
+    return { done, end: work.resolve, fail: work.reject }
+  }
+  return { clock, room, turnstile, begun, pass }
+}
+
+describe('the turnstile', () => {
+  it('lets in as many as there are places, and the next when one is through', async () => {
+    const { begun, pass } = world()
+    const [first] = ['a', 'b', 'c'].map((name) => pass(name))
+    await settle()
+    expect(begun).toEqual(['a', 'b'])
+    first?.end()
+    await first?.done
+    await settle()
+    expect(begun).toEqual(['a', 'b', 'c'])
+  })
+
+  it('does not let what hangs hold the others up', async () => {
+    const { clock, begun, pass } = world()
+    for (const name of ['a', 'b', 'c']) pass(name)
+    await settle()
+    clock.advance(2001)
+    await settle()
+    expect(begun).toEqual(['a', 'b', 'c'])
+  })
+
+  it('gives the place of work that fails to the next, and passes the failure on', async () => {
+    const { begun, pass } = world()
+    const [first] = ['a', 'b', 'c'].map((name) => pass(name))
+    await settle()
+    first?.fail(new Error('broke'))
+    await expect(first?.done).rejects.toThrow('broke')
+    await settle()
+    expect(begun).toEqual(['a', 'b', 'c'])
+  })
+
+  it('waits for room that comes from elsewhere', async () => {
+    const { clock, room, begun, pass, turnstile } = world()
+    room.now = { places: 2, weight: -1 }
+    pass('a')
+    await settle()
+    clock.advance(10_000)
+    await settle()
+    expect(begun).toEqual([])
+    expect(await turnstile.hasRoom()).toBe(false)
+    room.now = { places: 2, weight: 0 }
+    clock.advance(300)
+    await settle()
+    expect(begun).toEqual(['a'])
+    expect(await turnstile.lacksRoom()).toBe(false)
+  })
+
+  it('counts what work has taken a moment longer than it lasts', async () => {
+    const { clock, room, begun, pass } = world()
+    room.now = { places: 2, weight: 500 }
+    const heavy = pass('heavy', { weight: 501 })
+    await settle()
+    pass('next')
+    heavy.end()
+    await heavy.done
+    await settle()
+    expect(begun).toEqual(['heavy'])
+    clock.advance(1001)
+    await settle()
+    clock.advance(300)
+    await settle()
+    expect(begun).toEqual(['heavy', 'next'])
+  })
+
+  it('says that room is lacking when what is under way does not end, and not as long as it may', async () => {
+    const { clock, turnstile, pass } = world()
+    const heavy = pass('heavy', { weight: 1001 })
+    await settle()
+    pass('next')
+    await settle()
+    expect([await turnstile.hasRoom(), await turnstile.lacksRoom()]).toEqual([false, false])
+    for (let step = 0; step < 5; step++) {
+      clock.advance(300)
+      await settle()
+    }
+    expect(await turnstile.lacksRoom()).toBe(true)
+    heavy.end()
+  })
+
+  it('refuses who has waited too long, and then the turn goes to another', async () => {
+    const { clock, room, begun, pass } = world()
+    room.now = { places: 2, weight: -1 }
+    const late = pass('late')
+    await settle()
+    clock.advance(20_000)
+    await settle()
+    pass('patient')
+    clock.advance(10_001)
+    await expect(late.done).rejects.toMatchObject({ reason: 'late' })
+    room.now = { places: 2, weight: 0 }
+    clock.advance(300)
+    await settle()
+    expect(begun).toEqual(['patient'])
+  })
+
+  it('refuses at once when too many wait, and says when to come again by how long they take', async () => {
+    const { clock, pass } = world({ bounds: { perOwner: 2, inAll: 100 } })
+    const running = [pass('a'), pass('b')]
+    await settle()
+    pass('c')
+    pass('d')
+    const refused = await pass('e').done.catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(NoTurn)
+    const other = pass('other', { owner: 'other' })
+    clock.advance(1900)
+    for (const each of running) each.end()
+    await Promise.all(running.map(({ done }) => done))
+    await settle()
+    pass('f')
+    const later = await pass('g').done.catch((error: unknown) => error)
+    expect(later).toMatchObject({ reason: 'full' })
+    expect((later as NoTurn).retryAfterMs).toBeGreaterThan((refused as NoTurn).retryAfterMs)
+    other.end()
+  })
+
+  it('lets a little in where nobody knows how much room there is', async () => {
+    const { room, begun, pass } = world()
+    room.now = null
+    for (const name of ['a', 'b', 'c']) pass(name)
+    await settle()
+    expect(begun).toEqual(['a', 'b'])
+  })
+
+  it('has never more inside than places, and leaves nobody outside for good', async () => {
+    const job = fc.record({ owner: fc.constantFrom('a', 'b', 'c'), turns: fc.nat(3), fails: fc.boolean() })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(job, { maxLength: 30 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (jobs, places) => {
+          const { room, turnstile } = world({ weighsOnMs: 0 })
+          room.now = { places, weight: 1000 }
+          let inside = 0
+          const outcomes = await Promise.allSettled(
+            jobs.map(({ owner, turns, fails }) =>
+              turnstile.pass({ owner, weight: 1 }, async () => {
+                inside += 1
+                expect(inside).toBeLessThanOrEqual(places)
+                for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate)
+                inside -= 1
+                if (fails) throw new Error('broke')
+              }),
+            ),
+          )
+          expect(outcomes.map(({ status }) => status)).toEqual(
+            jobs.map(({ fails }) => (fails ? 'rejected' : 'fulfilled')),
+          )
+        },
+      ),
+      { numRuns: 50 },
+    )
+  })
+})

@@ -1,0 +1,34 @@
+// Like a single flight (lib/concurrency/single-flight.ts), for reading: whoever asks gets the outcome of work that began
+// after it asked, and so sees what it has just written. Those who ask while one run is under way wait for the
+// next one together: a thousand who ask at once cost two runs.
+
+export type FreshFlight<T> = {
+  /** `work` must be bounded in time: whoever comes after waits for it. */
+  run(key: string, work: () => Promise<T>): Promise<T>
+}
+
+type Flight<T> = { running: Promise<T>; next: Promise<T> | null }
+
+export function createFreshFlight<T>(): FreshFlight<T> {
+  const inFlight = new Map<string, Flight<T>>()
+
+  const begin = (key: string, work: () => Promise<T>): Promise<T> => {
+    const flight: Flight<T> = { running: work(), next: null }
+    inFlight.set(key, flight)
+    const end = () => {
+      if (inFlight.get(key) === flight && flight.next === null) inFlight.delete(key)
+    }
+    void flight.running.then(end, end)
+    return flight.running
+  }
+
+  return {
+    run(key, work) {
+      const flight = inFlight.get(key)
+      if (!flight) return begin(key, work)
+      const beginNext = () => begin(key, work)
+      flight.next ??= flight.running.then(beginNext, beginNext)
+      return flight.next
+    },
+  }
+}

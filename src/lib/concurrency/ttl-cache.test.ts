@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { createTestClock } from '../../../test/support/clock.ts'
+import { recent } from './ttl-cache.ts'
+
+const clock = createTestClock()
+
+test('is taken anew only when the last one is too old, and once for all who ask', async () => {
+  let readings = 0
+  const read = recent({ clock, forMs: 200, withinMs: 1000 }, async () => ++readings)
+  expect(await Promise.all([read(), read(), read()])).toEqual([1, 1, 1])
+  expect(await read()).toBe(1)
+  clock.advance(201)
+  expect(await read()).toBe(2)
+})
+
+test('a reading that fails or takes too long is null, and the next one is tried', async () => {
+  const outcomes = [
+    async () => await Promise.reject<number>(new Error('away')),
+    async () => await new Promise<number>(() => {}),
+    async () => 3,
+  ]
+  const read = recent({ clock, forMs: 200, withinMs: 1000 }, async () => await outcomes.shift()?.())
+  expect(await read()).toBe(null)
+  clock.advance(201)
+  const hanging = read()
+  clock.advance(1001)
+  expect(await hanging).toBe(null)
+  clock.advance(201)
+  expect(await read()).toBe(3)
+})

@@ -1,0 +1,179 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { answerLineCalls, type LineAnswers, type LineCalls, openLineCalls } from './json-lines-rpc.ts'
+
+const MOST_BYTES = 1024
+const MOST_CALLS = 100
+
+type Question = { say: string; afterMs: number }
+type Answer = { id: number; said: string }
+
+let directory: string
+let path: string
+let server: Server
+let socket: Socket
+let calls: LineCalls<Question, Answer>
+let callers: LineAnswers[]
+/** What the answering side said that was no answer. */
+let heard: string[]
+
+const sleep = async (ms: number) => await new Promise((resolve) => setTimeout(resolve, ms))
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'berth-lines-'))
+  path = join(directory, 'socket')
+  callers = []
+  heard = []
+  server = createServer((accepted) => {
+    accepted.on('error', () => {})
+    callers.push(
+      answerLineCalls(accepted, {
+        mostBytes: MOST_BYTES,
+        mostUnreadBytes: 64 * MOST_BYTES,
+        mostCalls: MOST_CALLS,
+        answer,
+      }),
+    )
+  })
+  server.listen(path)
+  await once(server, 'listening')
+  socket = connect(path)
+  calls = openLineCalls(socket, {
+    mostBytes: MOST_BYTES,
+    hear: (line) => {
+      if (line.startsWith('{')) return JSON.parse(line) as Answer
+      if (line === 'nonsense') throw new Error(line)
+      heard.push(line)
+      return null
+    },
+    late: ({ say }: Question) => new Error(`late: ${say}`),
+    over: (cause) => new Error(`over: ${cause?.message ?? 'ended'}`),
+  })
+})
+afterEach(async () => {
+  socket.destroy()
+  server.close()
+  await once(server, 'close')
+  await rm(directory, { recursive: true })
+})
+
+function answer(line: string): Promise<Answer> | null {
+  if (!line.startsWith('{')) return null
+  const { id, say, afterMs } = JSON.parse(line) as Question & { id: number }
+  return sleep(afterMs).then(() => ({ id, said: say }))
+}
+
+describe('a call', () => {
+  test('is answered, though the connection was not there yet', async () => {
+    expect(socket.connecting).toBe(true)
+    expect(await calls.call({ say: 'a', afterMs: 0 }, 1000)).toEqual({ id: 1, said: 'a' })
+  })
+
+  test('gets its own answer, whatever is said and in whatever order answers come', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ say: fc.string(), afterMs: fc.nat(5) }), { maxLength: 20 }),
+        async (questions) => {
+          const answers = await Promise.all(
+            questions.map(async (question) => await calls.call(question, 10_000)),
+          )
+          expect(answers.map(({ said }) => said)).toEqual(questions.map(({ say }) => say))
+        },
+      ),
+      { numRuns: 50 },
+    )
+  })
+
+  test('that is not answered in time fails in its own words, and its late answer is nobody else’s', async () => {
+    await expect(calls.call({ say: 'slow', afterMs: 50 }, 10)).rejects.toThrow('late: slow')
+    expect(await calls.call({ say: 'next', afterMs: 80 }, 1000)).toMatchObject({ said: 'next' })
+  })
+
+  test('fails when the connection breaks, and so does every other', async () => {
+    const both = [1, 2].map(async (n) => await calls.call({ say: `${n}`, afterMs: 10_000 }, 20_000))
+    const failing = Promise.allSettled(both)
+    await sleep(20)
+    socket.destroy(new Error('broken'))
+    expect((await failing).map((result) => result.status === 'rejected' && String(result.reason))).toEqual([
+      'Error: over: broken',
+      'Error: over: broken',
+    ])
+    expect(calls.isOver()).toBe(true)
+  })
+
+  test('that nobody listens for fails', async () => {
+    const nowhere = openLineCalls(connect(`${path}.not`), {
+      mostBytes: MOST_BYTES,
+      hear: () => null,
+      late: () => new Error('late'),
+      over: (cause) => new Error(`over: ${cause?.message}`),
+    })
+    await expect(nowhere.call({}, 1000)).rejects.toThrow('ENOENT')
+  })
+})
+
+describe('the side that answers', () => {
+  test('says what nobody asked, too', async () => {
+    await calls.call({ say: 'a', afterMs: 0 }, 1000)
+    callers[0]?.say('')
+    callers[0]?.say('by the way')
+    await calls.call({ say: 'b', afterMs: 0 }, 1000)
+    expect(heard).toEqual(['', 'by the way'])
+  })
+
+  test('is left when it says what nobody understands', async () => {
+    const asked = calls.call({ say: 'a', afterMs: 10_000 }, 20_000)
+    const failed = expect(asked).rejects.toThrow('nobody understands')
+    await sleep(20)
+    callers[0]?.say('nonsense')
+    await failed
+  })
+
+  test('answers what it was asked before it ends, and nothing after', async () => {
+    const before = calls.call({ say: 'before', afterMs: 50 }, 1000)
+    await sleep(20)
+    callers[0]?.end()
+    const after = calls.call({ say: 'after', afterMs: 0 }, 1000)
+    const refused = expect(after).rejects.toThrow('over')
+    expect(await before).toMatchObject({ said: 'before' })
+    await refused
+  })
+
+  test('ends at once when nothing was asked', async () => {
+    await calls.call({ say: 'a', afterMs: 0 }, 1000)
+    callers[0]?.end()
+    await once(socket, 'close')
+  })
+
+  test('hangs up on what is no call, on a line too long, and on more calls than it takes', async () => {
+    const hungUpOn = async (said: string) => {
+      const other = connect(path)
+      other.on('error', () => {})
+      other.write(said)
+      other.resume()
+      await once(other, 'close')
+    }
+    await hungUpOn('hello\n')
+    await hungUpOn('{'.repeat(MOST_BYTES + 1))
+    const call = `${JSON.stringify({ id: 1, say: '', afterMs: 10_000 })}\n`
+    await hungUpOn(call.repeat(MOST_CALLS + 1))
+  })
+
+  test('cuts off who does not read its answers', async () => {
+    const deaf = connect(path)
+    deaf.on('error', () => {})
+    deaf.pause()
+    await once(deaf, 'connect')
+    await sleep(20)
+    const caller = callers.at(-1)
+    for (let lines = 0; lines < 5000; lines += 1) caller?.say('x'.repeat(1000))
+    deaf.resume()
+    await once(deaf, 'close')
+    expect(callers).toHaveLength(2)
+  })
+})

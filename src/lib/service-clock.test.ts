@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest'
+import type { Clock } from './clock.ts'
+import { createSteadyClock, type Jump } from './service-clock.ts'
+
+const NOON = Date.parse('2026-03-01T12:00:00Z')
+
+/** Stands still but for what a test does to it. */
+function stillClock(): Clock & { wallMs: number; passedMs: number } {
+  const clock = {
+    wallMs: NOON,
+    passedMs: 5_000,
+    boot: 'one',
+    now: () => new Date(clock.wallMs),
+    monotonicMs: () => clock.passedMs,
+    sleep: (_ms: number, signal?: AbortSignal) =>
+      new Promise<void>((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
+  }
+  return clock
+}
+
+const pass = (clock: ReturnType<typeof stillClock>, ms: number) => {
+  clock.wallMs += ms
+  clock.passedMs += ms
+}
+
+describe('a steady clock', () => {
+  it.each([3_600_000, -3_600_000, 86_400_000, -86_400_000])(
+    'goes on at its pace when the wall clock jumps by %i ms, until it is told to follow',
+    async (jump) => {
+      const source = stillClock()
+      const clock = createSteadyClock(source)
+      source.wallMs += jump
+      pass(source, 1_000)
+      expect(clock.now()).toEqual(new Date(NOON + 1_000))
+      expect(clock.jumpedMs()).toBe(jump)
+
+      const seen: Jump[] = []
+      await clock.follow(async (told) => void seen.push(told))
+      const from = new Date(NOON + 1_000)
+      expect(seen).toEqual([{ from, to: source.now(), offsetMs: NOON - 5_000 + jump }])
+      expect(clock.now()).toEqual(source.now())
+      expect(clock.jumpedMs()).toBe(0)
+    },
+  )
+
+  it('follows small steps and a slow drift by itself, however far they lead', () => {
+    const source = stillClock()
+    const clock = createSteadyClock(source)
+    for (let step = 0; step < 1_000; step++) {
+      pass(source, 1_000)
+      source.wallMs += 500
+      expect(clock.jumpedMs()).toBe(0)
+      expect(clock.now()).toEqual(source.now())
+    }
+  })
+
+  it('stays as it was when what is stored could not be moved along', async () => {
+    const source = stillClock()
+    const clock = createSteadyClock(source)
+    source.wallMs += 60_000
+    const failing = clock.follow(async () => {
+      throw new Error('no database')
+    })
+    await expect(failing).rejects.toThrow('no database')
+    expect(clock.now()).toEqual(new Date(NOON))
+    expect(await clock.steadily(async () => clock.now())).toEqual(new Date(NOON))
+  })
+
+  it('changes over between two pieces of work that hold it, never within one', async () => {
+    const source = stillClock()
+    const clock = createSteadyClock(source)
+    source.wallMs += 60_000
+    const order: string[] = []
+    const first = Promise.withResolvers<void>()
+    const holding = clock.steadily(async () => {
+      order.push('first begins')
+      await first.promise
+      order.push('first ends')
+    })
+    const following = clock.follow(async () => void order.push('moved'))
+    const second = clock.steadily(async () => void order.push(`second at ${clock.now().toISOString()}`))
+    await new Promise((resolve) => setImmediate(resolve))
+    first.resolve()
+    await Promise.all([holding, following, second])
+    expect(order).toEqual(['first begins', 'first ends', 'moved', 'second at 2026-03-01T12:01:00.000Z'])
+  })
+
+  it('resumes where another process left it, and then has the jump still before it', () => {
+    const source = stillClock()
+    const left = createSteadyClock(source).offsetMs()
+    source.wallMs -= 3_600_000
+    const clock = createSteadyClock(source)
+    expect(clock.jumpedMs()).toBe(0)
+    clock.resume(left)
+    expect(clock.jumpedMs()).toBe(-3_600_000)
+    expect(clock.now()).toEqual(new Date(NOON))
+  })
+})

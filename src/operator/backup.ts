@@ -1,0 +1,118 @@
+// `npm run backup -- DIRECTORY`: everything that a restore needs (restore.ts), taken beside a running Berth, while units run
+// (decision 76). The directory is there whole or not at all.
+
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import type { Config } from '../config.ts'
+import {
+  hasPool,
+  removeSnapshots,
+  sendSnapshots,
+  type Snapshot,
+  takeSnapshots,
+} from '../engine/oci/snapshot/disks.ts'
+import { createPaths, type Paths } from '../engine/oci/paths.ts'
+import { loadRecords, type MachineRecord } from '../engine/oci/lifecycle/record.ts'
+import { HOUR, systemClock } from '../lib/clock.ts'
+import { lockFile } from '../lib/file-lock.ts'
+import { runOrThrow } from '../lib/process.ts'
+import { say } from '../lib/terminal.ts'
+import { BACKUP_FILE, type Backup, keptFiles } from './backup/contents.ts'
+import { copyCluster } from './backup/cluster-copy.ts'
+import { findInstance, postgresSocketDir, runDirOf } from '../supervisor/instance.ts'
+import { postgresUrl } from '../supervisor/postgres.ts'
+
+/** Answers the exit code. Throws a sentence for whoever typed the command. */
+export async function runBackup(config: Config, args: string[]): Promise<number> {
+  const [named, ...more] = args
+  if (named === undefined || named.startsWith('-') || more.length > 0)
+    throw new Error('Say where: "npm run backup -- DIRECTORY", which must not be there yet.')
+  const directory = resolve(named)
+  if (existsSync(directory)) throw new Error(`${directory} is there already: name a new directory.`)
+  const instance = await findInstance(config.dataDir)
+  const paths = createPaths({ dataDir: config.dataDir, runDir: '' })
+  if (!instance || !hasPool(paths) || !existsSync(runDirOf(instance)))
+    throw new Error(`Berth does not run on ${config.dataDir}: a backup is taken beside it.`)
+  const lock = await lockFile(paths.backupLock)
+  if ('owner' in lock) throw new Error(`Another backup is being taken (process ${lock.owner}).`)
+  const unfinished = `${directory}.unfinished`
+  try {
+    await rm(unfinished, { recursive: true, force: true })
+    await mkdir(unfinished, { recursive: true, mode: 0o700 })
+    const database = config.databaseUrl === null ? postgresSocketDir(runDirOf(instance)) : null
+    await copyAll(config, paths, { to: unfinished, database })
+    const backup: Backup = {
+      version: 1,
+      at: systemClock.now().toISOString(),
+      instanceId: instance.id,
+      hasDatabase: database !== null,
+    }
+    await writeFile(join(unfinished, BACKUP_FILE), JSON.stringify(backup), { mode: 0o600, flush: true })
+    await runOrThrow('sync', ['--file-system', unfinished], { timeoutMs: HOUR })
+    await rename(unfinished, directory)
+  } finally {
+    await removeSnapshots(paths)
+    await lock.file.close()
+  }
+  say(
+    `The backup is in ${directory}, for root alone: it has secrets. "npm run restore -- ${directory}" takes it.`,
+  )
+  if (config.databaseUrl !== null)
+    say('The database of DATABASE_URL is not in it: take a dump of it right before each backup (pg_dump).')
+  return 0
+}
+
+/** The database first and the disks at that moment: what is made after it is unknown to the copy, and put aside. */
+async function copyAll(
+  { dataDir, imagesDir }: Config,
+  paths: Paths,
+  { to, database }: { to: string; database: string | null },
+): Promise<void> {
+  say('Copying the database')
+  let taken: Snapshot[] = []
+  let records: MachineRecord[] = []
+  const atThatMoment = async () => {
+    taken = await takeSnapshots(paths)
+    records = (await loadRecords(paths.machines)).records.map(withoutRun)
+  }
+  if (database === null) await atThatMoment()
+  else {
+    const cluster = { from: join(dataDir, 'postgres/data'), to: join(to, 'postgres/data') }
+    await copyCluster({ url: postgresUrl(database, 'postgres', 'postgres'), ...cluster }, atThatMoment)
+  }
+  say('Copying disks')
+  await sendSnapshots(paths, taken, to)
+  await mkdir(join(to, 'machines'), { mode: 0o700 })
+  for (const record of records) {
+    const file = join(to, 'machines', `${record.spec.id}.json`)
+    await writeFile(file, JSON.stringify(record), { mode: 0o600 })
+  }
+  say('Copying images and keys')
+  await copyImages(imagesDir, join(to, 'images'), records)
+  await copyFile(join(dataDir, 'instance.json'), join(to, 'instance.json'))
+  for (const name of keptFiles) {
+    if (!existsSync(join(dataDir, name))) continue
+    await mkdir(dirname(join(to, name)), { recursive: true, mode: 0o700 })
+    await copyWhole(join(dataDir, name), join(to, name))
+  }
+}
+
+/** A run is of this host and this moment: restored, its unit is one that the host lost, and wakes with its disk. */
+function withoutRun(record: MachineRecord): MachineRecord {
+  const isUnderWay = record.state === 'running' || record.state === 'starting'
+  return { ...record, state: isUnderWay ? 'lost' : record.state, monitor: null }
+}
+
+/** Those that machines are made of: a machine starts from the very image it was made of. */
+async function copyImages(imagesDir: string, to: string, records: MachineRecord[]): Promise<void> {
+  await mkdir(to, { mode: 0o700 })
+  const names = new Set(records.map(({ spec }) => spec.imageDigest.replace('sha256:', '')))
+  const there = new Set(await readdir(imagesDir).catch(() => []))
+  for (const name of names) if (there.has(name)) await copyWhole(join(imagesDir, name), join(to, name))
+}
+
+/** With owners, times and attributes of every file in it. */
+export async function copyWhole(from: string, to: string): Promise<void> {
+  await runOrThrow('cp', ['--archive', '--no-target-directory', '--', from, to], { timeoutMs: 12 * HOUR })
+}

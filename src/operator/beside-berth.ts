@@ -1,0 +1,41 @@
+// What commands of the operator's have in common: they work beside a running Berth, as root, on its database, and leave
+// a line in its log.
+
+import { type Kysely, sql } from 'kysely'
+import type { Config } from '../config.ts'
+import { createLog, type Log, silentLog } from '../lib/log.ts'
+import { type Database, openDatabase } from '../store/db.ts'
+import { readCredentials } from '../supervisor/credentials-file.ts'
+import { findInstance, postgresSocketDir, runDirOf } from '../supervisor/instance.ts'
+import { openLogFile } from '../supervisor/log-file.ts'
+import { postgresUrl } from '../supervisor/postgres.ts'
+
+type Inside = {
+  db: Kysely<Database>
+  log: Log
+  /** Where people reach the service. */
+  baseUrl: string
+}
+
+/** Throws a sentence for whoever typed the command. */
+export async function runBesideBerth<T>(config: Config, work: (inside: Inside) => Promise<T>): Promise<T> {
+  const instance = await findInstance(config.dataDir)
+  const credentials = await readCredentials(config.dataDir)
+  if (!instance || !credentials) {
+    throw new Error(`Berth has not been started on ${config.dataDir} yet: run "npm start" first, as root.`)
+  }
+  const embedded = postgresUrl(postgresSocketDir(runDirOf(instance)), 'berth')
+  const db = openDatabase(config.databaseUrl ?? embedded, silentLog)
+  const logFile = await openLogFile(config.dataDir)
+  try {
+    await sql`select 1`.execute(db).catch((cause: unknown) => {
+      const message = `The database of Berth does not answer: is Berth running? (${String(cause)})`
+      throw new Error(message, { cause })
+    })
+    const log = createLog('operator', config.logLevel, logFile.descriptor)
+    return await work({ db, log, baseUrl: credentials.baseUrl })
+  } finally {
+    await logFile.close()
+    await db.destroy()
+  }
+}

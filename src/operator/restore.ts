@@ -1,0 +1,106 @@
+// `npm run restore -- DIRECTORY`: a data directory from a backup (backup.ts), in the place of none. Nothing is started.
+// instance.json comes last: a data directory whose restore was cut short is refused at the start.
+
+import { existsSync } from 'node:fs'
+import { chmod, chown, copyFile, mkdir, readdir, readFile, rename } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import type { Config } from '../config.ts'
+import { receiveDisks } from '../engine/oci/snapshot/disks.ts'
+import { createPaths } from '../engine/oci/paths.ts'
+import { closePool, openPool } from '../engine/oci/storage/pool.ts'
+import { type MachineRecord, saveRecord } from '../engine/oci/lifecycle/record.ts'
+import { getAccount } from '../lib/system-users.ts'
+import { HOUR } from '../lib/clock.ts'
+import { runOrThrow } from '../lib/process.ts'
+import { readIfThere } from '../lib/read-if-there.ts'
+import { say } from '../lib/terminal.ts'
+import { BACKUP_FILE, type Backup, backupSchema, keptFiles } from './backup/contents.ts'
+import { copyWhole } from './backup.ts'
+
+/** Answers the exit code. Throws a sentence for whoever typed the command. */
+export async function runRestore(config: Config, args: string[]): Promise<number> {
+  const [named, ...more] = args
+  if (named === undefined || named.startsWith('-') || more.length > 0)
+    throw new Error('Say from where: "npm run restore -- DIRECTORY", as "npm run backup" has made it.')
+  const from = resolve(named)
+  const backup = await readBackup(from)
+  const { dataDir } = config
+  const left = await readdir(dataDir).catch(() => [])
+  if (left.some((name) => name !== 'logs' && name !== 'images'))
+    throw new Error(`${dataDir} is not empty: move it away, or set BERTH_DATA_DIR to another directory.`)
+
+  await mkdir(dataDir, { recursive: true })
+  await chmod(dataDir, 0o711)
+  if (backup.hasDatabase) await restoreDatabase(from, dataDir)
+  await restoreImages(join(from, 'images'), config.imagesDir)
+  await restoreMachines(config, from)
+  await restoreFiles(from, dataDir)
+  await copyFile(join(from, 'instance.json'), join(dataDir, 'instance.json'))
+  say(
+    `${dataDir} is as it was at ${backup.at}. Start Berth: its units are asleep, and wake on their next use.`,
+  )
+  if (!backup.hasDatabase) say('Restore the dump of your database before, and set DATABASE_URL to it.')
+  return 0
+}
+
+async function readBackup(from: string): Promise<Backup> {
+  const text = await readIfThere(join(from, BACKUP_FILE))
+  const parsed = text === null ? null : backupSchema.safeParse(JSON.parse(text))
+  if (parsed?.success) return parsed.data
+  throw new Error(`${from} is no backup of this release of Berth: it has no ${BACKUP_FILE} that can be read.`)
+}
+
+async function restoreDatabase(from: string, dataDir: string): Promise<void> {
+  say('Restoring the database')
+  const root = join(dataDir, 'postgres')
+  await mkdir(root)
+  await copyWhole(join(from, 'postgres/data'), join(root, 'data'))
+  const { uid, gid } = await getAccount('berth-postgres')
+  await runOrThrow('chown', ['--recursive', '--no-dereference', `${uid}:${gid}`, join(root, 'data')], {
+    timeoutMs: HOUR,
+  })
+}
+
+/** Images that are here already stay as they are: their name is what is in them. */
+async function restoreImages(from: string, imagesDir: string): Promise<void> {
+  await mkdir(imagesDir, { recursive: true, mode: 0o700 })
+  for (const name of await readdir(from)) {
+    const image = join(imagesDir, name)
+    if (existsSync(image)) continue
+    const unfinished = join(imagesDir, `making-${name}`)
+    await copyWhole(join(from, name), unfinished)
+    await rename(unfinished, image)
+  }
+}
+
+async function restoreMachines({ dataDir, poolGb }: Config, from: string): Promise<void> {
+  say('Restoring disks')
+  const records = new Map<string, MachineRecord>()
+  for (const name of await readdir(join(from, 'machines'))) {
+    const record = JSON.parse(await readFile(join(from, 'machines', name), 'utf8')) as MachineRecord
+    records.set(record.spec.id, record)
+  }
+  const paths = createPaths({ dataDir, runDir: '' })
+  await openPool(paths, poolGb)
+  try {
+    await receiveDisks(paths, from, (kind, id) => {
+      const spec = records.get(id)?.spec
+      return (kind === 'disks' ? spec?.size.diskGb : spec?.volume?.gb) ?? null
+    })
+  } finally {
+    await closePool(paths)
+  }
+  for (const record of records.values()) await saveRecord(paths, record)
+}
+
+async function restoreFiles(from: string, dataDir: string): Promise<void> {
+  for (const name of keptFiles) {
+    if (!existsSync(join(from, name))) continue
+    await mkdir(dirname(join(dataDir, name)), { recursive: true })
+    await copyWhole(join(from, name), join(dataDir, name))
+  }
+  const key = join(dataDir, 'roles/server/secret.key')
+  const { uid, gid } = await getAccount('berth')
+  // Numbers of users differ from host to host.
+  if (existsSync(key)) await chown(key, uid, gid)
+}

@@ -1,0 +1,90 @@
+// The API and the background loops, over the database and the engine's socket.
+
+import { join } from 'node:path'
+import { createServer } from '../api/http/server.ts'
+import { createApp } from '../app.ts'
+import type { Config } from '../config.ts'
+import { recover } from '../domain/units/lifecycle/reconcile.ts'
+import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
+import { serveWakes } from '../gateway/server-link/server.ts'
+import { getAccount } from '../lib/system-users.ts'
+import { systemClock } from '../lib/clock.ts'
+import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
+import type { Log } from '../lib/log.ts'
+import { type DeliverMail, folderTransport, smtpTransport } from '../integrations/mail-transport.ts'
+import { openStripe } from '../integrations/stripe.ts'
+import { startLoops } from '../jobs.ts'
+import { serveMetrics } from '../metrics/serve.ts'
+import { createServerMetrics } from '../metrics/server-metrics.ts'
+import { openDatabase } from '../store/db.ts'
+import { engineSocketOf, keyFileIn, mailDirOf, wakeSocketOf } from './channel.ts'
+import { openDataKey } from './data-key.ts'
+import { holdLead, takeOver } from './leadership.ts'
+import type { Role, RoleContext } from './run-process.ts'
+
+export const serverRole: Role = async (context) => {
+  const { config, runDir, stateDir, databaseUrl, log } = context
+  const socketPath = engineSocketOf(runDir)
+  const epoch = await lead(context, socketPath)
+  const onLost = () => context.end('Another server has taken the lead.')
+  const db = openDatabase(databaseUrl, log, { epoch, onLost })
+  const holding = holdLead(db, { epoch, onLost, clock: systemClock, log })
+  const metrics = createServerMetrics()
+  const app = createApp({
+    config,
+    db,
+    engine: connectEngine({ socketPath, epoch, onLost }),
+    clock: systemClock,
+    log,
+    secretKey: await openDataKey({ db, keyFile: keyFileIn(stateDir) }),
+    failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
+    deliverMail: mailTransport(config, { runDir, log }),
+    observer: metrics.observer,
+    payments: config.payments && (await openStripe(config.payments)),
+  })
+  // Before anyone can ask for a unit, the engine's machines and the database's units must agree.
+  await recover(app)
+  const loops = startLoops(app)
+  const wakes = await serveWakes(app, {
+    socketPath: wakeSocketOf(runDir),
+    socketGid: (await getAccount('berth-gateway')).gid,
+  })
+  const server = createServer(app)
+  await server.listen(config.apiAddress)
+  const shown = await serveMetrics(config.metrics, { metrics: metrics.of(app), log })
+  return {
+    stop: async () => {
+      await shown.close()
+      await wakes.close()
+      await server.close()
+      await loops.stop()
+      await holding.stop()
+      await db.destroy()
+    },
+  }
+}
+
+/** From here on no other server of this database or this engine does anything. */
+async function lead({ instance, databaseUrl, log }: RoleContext, socketPath: string): Promise<number> {
+  const db = openDatabase(databaseUrl, log)
+  try {
+    const holder = `${instance.id} ${systemClock.boot}`
+    return await takeOver(db, { holder, above: await askEngineEpoch(socketPath), clock: systemClock })
+  } finally {
+    await db.destroy()
+  }
+}
+
+function mailTransport(
+  { mail, dataDir }: Config,
+  { runDir, log }: { runDir: string; log: Log },
+): DeliverMail {
+  const { smtpUrl, from } = mail
+  if (smtpUrl !== null) return smtpTransport({ url: smtpUrl, from })
+  const onWritten = (file: string) =>
+    log.info(
+      { file: join(dataDir, 'mail', file) },
+      'a mail was written to a file, as BERTH_SMTP_URL is not set',
+    )
+  return folderTransport({ dir: mailDirOf(runDir), from, onWritten })
+}

@@ -1,0 +1,119 @@
+// How each role is started, and as whom. The engine needs root; every other role runs confined, and sees the
+// program through its run directory, since the project may lie where its user cannot look.
+
+import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { SAFE_PATH } from '../lib/process.ts'
+import { mailDirOf, type RoleInput, type RoleName, roleNames, serverDirOf } from '../processes/channel.ts'
+import { type AccountName, getAccount } from '../lib/system-users.ts'
+import { type Confinement, confined } from './sandbox.ts'
+
+const users = {
+  engine: null,
+  migrate: 'berth',
+  server: 'berth',
+  gateway: 'berth-gateway',
+} as const satisfies Record<RoleName, AccountName | null>
+
+const COMPILED = 'compiled'
+
+/** A small nursery: by default it grows to 48 MB a process, and calls are answered no faster for it. */
+const nodeFlags = ['--max-semi-space-size=4']
+const project = fileURLToPath(new URL('../..', import.meta.url))
+
+/** What a role keeps lies below the data directory, in a directory that its user alone can enter. */
+export const keptStateOf = (dataDir: string, name: RoleName) => join(dataDir, 'roles', name)
+
+const mailFolderOf = (dataDir: string) => join(dataDir, 'mail')
+
+/** A role's compiled code as kept on disk. */
+export const compiledDirOf = (name: RoleName, dataDir: string) => join(keptStateOf(dataDir, name), COMPILED)
+
+/** Where confined roles see node, the project and their state. */
+const seenIn = (runDir: string) => ({
+  node: join(runDir, 'node'),
+  program: join(runDir, 'program'),
+  state: join(runDir, 'state'),
+})
+
+/** The state directory by the path the role itself sees. */
+export function stateDirOf(name: RoleName, dataDir: string, runDir: string): string {
+  return users[name] === null ? keptStateOf(dataDir, name) : seenIn(runDir).state
+}
+
+/** The directories and mount points roles are started with. */
+export async function prepareRoleDirectories(dataDir: string, runDir: string): Promise<void> {
+  const seen = seenIn(runDir)
+  for (const path of [seen.program, seen.state, mailDirOf(runDir)]) await mkdir(path, { recursive: true })
+  await writeFile(seen.node, '')
+  // The users of the roles pass through both, whoever made the outer one, and for whichever instance.
+  await chmod(dirname(runDir), 0o755)
+  await chmod(runDir, 0o711)
+  await prepareServerDirectory(serverDirOf(runDir))
+  await prepareMailDirectory(mailFolderOf(dataDir))
+
+  for (const name of roleNames) {
+    const path = keptStateOf(dataDir, name)
+    await mkdir(path, { recursive: true })
+    await chmod(path, 0o700)
+    const user = users[name]
+    if (user === null) continue
+    const { uid, gid } = await getAccount(user)
+    await chown(path, uid, gid)
+  }
+}
+
+/** What the server makes in it is of the gateway's group, which the server is no member of. */
+async function prepareServerDirectory(path: string): Promise<void> {
+  const [server, gateway] = await Promise.all([getAccount('berth'), getAccount('berth-gateway')])
+  await mkdir(path, { recursive: true })
+  await chown(path, server.uid, gateway.gid)
+  await chmod(path, 0o2710)
+}
+
+/** Mails carry tokens: what is in it is for the server and for root. */
+async function prepareMailDirectory(path: string): Promise<void> {
+  const { uid, gid } = await getAccount('berth')
+  await mkdir(path, { recursive: true })
+  await chown(path, uid, gid)
+  await chmod(path, 0o700)
+}
+
+export function roleEnvironment({ stateDir }: RoleInput): Record<string, string> {
+  return {
+    PATH: SAFE_PATH,
+    // Compiled code is kept between starts: the next one is quicker, and without the compiler 20 MB smaller.
+    NODE_COMPILE_CACHE: join(stateDir, COMPILED),
+    // Node's few threads need no heaps of their own; with them every process is 5 MB larger.
+    MALLOC_ARENA_MAX: '1',
+  }
+}
+
+/** The command and arguments that run a role. */
+export function roleCommand(name: RoleName, input: RoleInput): [string, string[]] {
+  const user = users[name]
+  const argv = (node: string, directory: string) => [node, ...nodeFlags, join(directory, 'src/main.ts'), name]
+  if (user === null) return ['setpriv', ['--pdeathsig=KILL', '--', ...argv(process.execPath, project)]]
+  const seen = seenIn(input.runDir)
+  return confined(confinementOf(name, user, input), argv(seen.node, seen.program))
+}
+
+function confinementOf(name: RoleName, user: AccountName, { config, runDir }: RoleInput): Confinement {
+  const seen = seenIn(runDir)
+  const { apiAddress, gatewayHttp, gatewayTls, gatewayMysql } = config
+  const ports = [apiAddress, gatewayHttp, gatewayTls, gatewayMysql].map(({ port }) => port)
+  return {
+    user,
+    deathSignal: 'SIGKILL',
+    lowPorts: ports.some((port) => port < 1024),
+    binds: [
+      { mode: 'ro', from: process.execPath, to: seen.node },
+      { mode: 'ro', from: project, to: seen.program },
+      { mode: 'rw', from: keptStateOf(config.dataDir, name), to: seen.state },
+      ...(name === 'server'
+        ? [{ mode: 'rw' as const, from: mailFolderOf(config.dataDir), to: mailDirOf(runDir) }]
+        : []),
+    ],
+  }
+}

@@ -1,0 +1,372 @@
+// The engine in memory: what every test above the engine runs on. It keeps the promises of engine.ts
+// (generations, idempotency, exits told again to each new watcher), and does on request what a real one does
+// on a bad day: fail, hang, be slow, lose a machine, crash. It runs nothing; programs.ts says what commands do.
+
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../../src/lib/clock.ts'
+import type {
+  Capacity,
+  Engine,
+  ExecOutput,
+  ExecRequest,
+  Image,
+  ImageConfig,
+} from '../../../src/engine/engine.ts'
+import type { MachineRef, MachineSpec, MachineStatus } from '../../../src/engine/engine.ts'
+import { EngineError, type EngineErrorKind } from '../../../src/engine/errors.ts'
+import { copyMachine, forkedOf } from './fork.ts'
+import {
+  type Call,
+  createFaults,
+  failing,
+  type FaultOptions,
+  hanging,
+  type Operation,
+  slow,
+} from './faults.ts'
+import { readFrom, writeInto } from './files.ts'
+import { memoryOf } from './memory.ts'
+import {
+  endRun,
+  execInRun,
+  type FakeMachine,
+  followLog,
+  newMachine,
+  notRunning,
+  queryLog,
+  setFrozen,
+  startRun,
+} from './machine.ts'
+
+/** Answers a command instead of the built-in programs; null leaves it to them. */
+export type ExecHandler = (command: { id: string; argv: string[]; stdin: Buffer | null }) => ExecAnswer | null
+export type ExecAnswer = { exitCode?: number; stdout?: string; stderr?: string; afterMs?: number }
+
+export type FakeControls = {
+  /** Every call so far, oldest first. */
+  calls: readonly Call[]
+  machines(): MachineStatus[]
+  /** The next calls of an operation fail. */
+  fail(operation: Operation, failure: EngineErrorKind | Error, options?: FaultOptions): void
+  /** The next calls of an operation wait until the function it returns is called, or the engine crashes. */
+  hang(operation: Operation, options?: FaultOptions): () => void
+  /** Forgets the trouble scripted for an operation. */
+  heal(operation: Operation): void
+  delay(operation: Operation, ms: number, options?: FaultOptions): void
+  onExec(handler: ExecHandler): void
+  /** What `pull` finds under a reference. Every other reference has a default configuration. */
+  setImage(reference: string, config: Partial<ImageConfig>): void
+  /** The first process of a machine ends on its own. */
+  endProcess(id: string, exit?: { code?: number; oomKilled?: boolean }): void
+  /** A sibling sends packets to these machines. */
+  sendPackets(ids: string[]): void
+  /** What the host has from now on. */
+  setCapacity(capacity: Partial<Capacity>): void
+  /** Whether what machines have in memory can be kept and copied from now on; if not, what was kept is lost. */
+  setMemory(available: boolean): void
+  /** The host went down under it. */
+  loseMachine(id: string): void
+  /** The engine process dies and is started again: what was in flight rejects, machines go on. */
+  crash(): void
+}
+
+export type FakeEngine = Engine & FakeControls
+
+const DEFAULT_CONFIG: ImageConfig = {
+  env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+  entrypoint: [],
+  cmd: ['sleep', 'infinity'],
+  workingDir: '/',
+  user: '',
+  exposedPorts: [],
+}
+
+/** SIGTERM, as a well-behaved process ends of it. */
+const STOPPED_CODE = 143
+/** SIGKILL, as a process ends whose memory was kept. */
+const KEPT_CODE = 137
+
+export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
+  const faults = createFaults()
+  const machines = new Map<string, FakeMachine>()
+  const aside = new Map<string, FakeMachine>()
+  const images = new Map<string, Image>()
+  const configs = new Map<string, Partial<ImageConfig>>()
+  const watchers = new Set<(status: MachineStatus) => void>()
+  const trafficWatchers = new Set<(ids: string[]) => void>()
+  const capacity: Capacity = { cpus: 2, memoryMb: 65_536, availableMemoryMb: 65_536, teamDiskGb: 10_000 }
+  const execHandlers: ExecHandler[] = []
+  let addressesGiven = 0
+  let canKeepMemory = true
+
+  const find = (id: string): FakeMachine => {
+    const machine = machines.get(id)
+    if (!machine) throw new EngineError('unknown_machine', `There is no machine ${id}.`)
+    return machine
+  }
+  const findRun = (ref: MachineRef): FakeMachine => {
+    const machine = find(ref.id)
+    if (!machine.run || machine.status.generation !== ref.generation) throw notRunning(ref.id)
+    return machine
+  }
+  const findRunning = (ref: MachineRef): FakeMachine => {
+    const machine = findRun(ref)
+    if (machine.status.frozen) throw new EngineError('frozen', `The machine ${ref.id} is frozen.`)
+    return machine
+  }
+  const end = (machine: FakeMachine, change: Partial<MachineStatus>, { asked = false } = {}): void => {
+    if (!machine.run) return
+    endRun(machine, change, { asked })
+    for (const tell of watchers) tell(machine.status)
+  }
+  const exited = (code: number, oomKilled = false): Partial<MachineStatus> => ({
+    state: 'exited',
+    exit: { code, oomKilled, at: clock.now() },
+  })
+
+  const engine: Engine = {
+    capabilities: async () =>
+      await faults.run(call('capabilities'), async () => ({
+        classes: [
+          { class: 'gvisor', available: true, detail: 'fake', memory: memoryCapability() },
+          { class: 'runc', available: true, detail: 'fake', memory: memoryCapability() },
+        ],
+        defaultClass: 'gvisor',
+        defaultReason: 'The fake engine isolates nothing.',
+      })),
+
+    capacity: async () => await faults.run(call('capacity'), async () => ({ ...capacity })),
+
+    pull: async (reference) =>
+      await faults.run(call('pull'), async () => {
+        const config = { ...DEFAULT_CONFIG, ...configs.get(reference) }
+        const identity = JSON.stringify([reference, config])
+        const digest = `sha256:${createHash('sha256').update(identity).digest('hex')}`
+        images.set(digest, { reference, digest, config })
+        return { reference, digest, config }
+      }),
+
+    create: async (spec: MachineSpec) =>
+      await faults.run(call('create', { id: spec.id }), async () => {
+        const existing = machines.get(spec.id)
+        if (existing) return existing.status
+        const image = images.get(spec.imageDigest)
+        if (!image) throw new EngineError('image_not_found', 'The image of this machine is not here.')
+        const machine = newMachine(spec, image.config, nextAddress())
+        machines.set(spec.id, machine)
+        return machine.status
+      }),
+
+    start: async (ref, run) =>
+      await faults.run(call('start', ref), async () => {
+        const machine = find(ref.id)
+        const { generation, state } = machine.status
+        if (ref.generation < generation) return { resumed: false }
+        if (ref.generation === generation && state === 'lost')
+          throw new EngineError('run_lost', `The run of ${ref.id} is lost.`)
+        if (ref.generation > generation) {
+          end(machine, exited(STOPPED_CODE), { asked: true })
+          startRun(machine, ref.generation, run, clock, (code) => end(machine, exited(code)))
+        }
+        return { resumed: machine.run?.resumed ?? false }
+      }),
+
+    stop: async (ref) =>
+      await faults.run(call('stop', ref), async () => {
+        const machine = find(ref.id)
+        if (machine.status.generation !== ref.generation) return
+        machine.memory = null
+        end(machine, exited(STOPPED_CODE), { asked: true })
+      }),
+
+    suspend: async (ref) =>
+      await faults.run(call('suspend', ref), async () => {
+        const machine = find(ref.id)
+        if (machine.status.generation !== ref.generation) return false
+        if (canKeepMemory && machine.run) machine.memory = memoryOf(machine, ref.generation)
+        const kept = machine.memory?.generation === ref.generation
+        end(machine, exited(kept ? KEPT_CODE : STOPPED_CODE), { asked: true })
+        return kept
+      }),
+
+    fork: async (forks) =>
+      await faults.run(call('fork', forks[0]), async () => {
+        const sources = forks.map(({ source }) => find(source.id))
+        for (const [i, fork] of forks.entries()) {
+          const source = sources[i]
+          if (!source || machines.has(fork.id)) continue
+          machines.set(fork.id, copyMachine(source, fork, nextAddress(), canKeepMemory))
+        }
+        return forks.map(({ id }) => forkedOf(find(id)))
+      }),
+
+    freeze: async (ref) => await faults.run(call('freeze', ref), async () => setFrozen(findRun(ref), true)),
+
+    thaw: async (ref) => await faults.run(call('thaw', ref), async () => setFrozen(findRun(ref), false)),
+
+    destroy: async (id) =>
+      await faults.run(call('destroy', { id }), async () => {
+        const machine = machines.get(id)
+        machines.delete(id)
+        aside.delete(id)
+        if (machine) endRun(machine, {}, { asked: true })
+      }),
+
+    putAside: async (id) =>
+      await faults.run(call('putAside', { id }), async () => {
+        const machine = machines.get(id)
+        if (!machine) return
+        if (machine.status.state === 'running') end(machine, { state: 'lost', exit: null })
+        machines.delete(id)
+        aside.set(id, machine)
+      }),
+
+    list: async () => await faults.run(call('list'), async () => snapshot()),
+
+    exec: async (ref, request, onOutput, signal) =>
+      await faults.run(
+        call('exec', ref),
+        async (gone) => {
+          const machine = findRunning(ref)
+          const scripted = answerOf(ref.id, request)
+          if (scripted) return await play(scripted, onOutput, gone)
+          return await execInRun(machine, request, clock, onOutput, gone)
+        },
+        signal,
+      ),
+
+    writeFile: async (ref, path, content) =>
+      await faults.run(call('writeFile', ref), async () => writeInto(findRunning(ref).files, path, content)),
+
+    readFile: async (ref, path, maxBytes) =>
+      await faults.run(call('readFile', ref), async () => readFrom(findRunning(ref).files, path, maxBytes)),
+
+    logs: async (id, query) => await faults.run(call('logs', { id }), async () => queryLog(find(id), query)),
+
+    async *followLogs(id, after, signal) {
+      const { machine, gone } = await faults.run(call('followLogs', { id }), async (gone) => ({
+        machine: find(id),
+        gone,
+      }))
+      yield* followLog(machine, after, AbortSignal.any([gone, signal]))
+      gone.throwIfAborted()
+    },
+
+    watchTraffic: async (onTraffic, signal) => {
+      await faults
+        .run(
+          call('watchTraffic'),
+          async (gone) => {
+            trafficWatchers.add(onTraffic)
+            gone.addEventListener('abort', () => trafficWatchers.delete(onTraffic), { once: true })
+            await new Promise<never>(() => {})
+          },
+          signal,
+        )
+        .catch((error: unknown) => {
+          if (!signal.aborted) throw error
+        })
+    },
+
+    watchExits: async (onExit, signal) => {
+      // A watcher that gives up ends well; only a crash of the engine is an error.
+      await faults
+        .run(
+          call('watchExits'),
+          async (gone) => {
+            if (gone.aborted) return
+            watchers.add(onExit)
+            gone.addEventListener('abort', () => watchers.delete(onExit), { once: true })
+            for (const status of snapshot()) {
+              if (status.state === 'exited' || status.state === 'lost') onExit(status)
+            }
+            await new Promise<never>(() => {})
+          },
+          signal,
+        )
+        .catch((error: unknown) => {
+          if (!signal.aborted) throw error
+        })
+    },
+
+    recover: async (wanted) =>
+      await faults.run(call('recover'), async () => {
+        for (const id of wanted) {
+          const machine = aside.get(id)
+          if (machine && aside.delete(id)) machines.set(id, machine)
+        }
+        const unwanted = [...machines.keys()].filter((id) => !wanted.includes(id))
+        for (const id of unwanted) {
+          const machine = machines.get(id)
+          machines.delete(id)
+          if (machine) endRun(machine, {}, { asked: true })
+        }
+        const lost = snapshot().filter((status) => status.state === 'lost').length
+        return { adopted: machines.size - lost, removed: unwanted.length, lost }
+      }),
+  }
+
+  function nextAddress(): string {
+    addressesGiven += 1
+    return `10.99.${Math.floor(addressesGiven / 250)}.${1 + (addressesGiven % 250)}`
+  }
+
+  function memoryCapability() {
+    return { available: canKeepMemory, detail: 'fake' }
+  }
+
+  function snapshot(): MachineStatus[] {
+    return [...machines.values()].map((machine) => machine.status)
+  }
+
+  function answerOf(id: string, { argv, stdin }: ExecRequest): ExecAnswer | null {
+    for (const handler of execHandlers) {
+      const answer = handler({ id, argv, stdin })
+      if (answer) return answer
+    }
+    return null
+  }
+
+  async function play(
+    { exitCode = 0, stdout = '', stderr = '', afterMs = 0 }: ExecAnswer,
+    onOutput: (output: ExecOutput) => void | Promise<void>,
+    gone: AbortSignal,
+  ) {
+    if (afterMs > 0) await clock.sleep(afterMs, gone)
+    if (stdout) await onOutput({ stream: 'stdout', data: Buffer.from(stdout) })
+    if (stderr) await onOutput({ stream: 'stderr', data: Buffer.from(stderr) })
+    return { exitCode, timedOut: false }
+  }
+
+  const controls: FakeControls = {
+    calls: faults.calls,
+    machines: snapshot,
+    fail: (operation, failure, options = {}) => faults.add(operation, options, failing(failure)),
+    hang: (operation, options = {}) => {
+      const released = Promise.withResolvers<void>()
+      faults.add(operation, options, hanging(released.promise))
+      return released.resolve
+    },
+    delay: (operation, ms, options = {}) => faults.add(operation, options, slow(clock, ms)),
+    heal: (operation) => faults.heal(operation),
+    onExec: (handler) => void execHandlers.unshift(handler),
+    setImage: (reference, config) => void configs.set(reference, config),
+    endProcess: (id, { code = 0, oomKilled = false } = {}) => end(find(id), exited(code, oomKilled)),
+    sendPackets: (ids) => {
+      for (const tell of trafficWatchers) tell(ids)
+    },
+    setCapacity: (changed) => void Object.assign(capacity, changed),
+    setMemory: (available) => {
+      canKeepMemory = available
+      if (!available) for (const machine of machines.values()) machine.memory = null
+    },
+    loseMachine: (id) => end(find(id), { state: 'lost', exit: null }),
+    crash: () => faults.crash(),
+  }
+
+  return { ...engine, ...controls }
+}
+
+function call(operation: Operation, ref: { id?: string; generation?: number } = {}): Call {
+  return { operation, id: ref.id ?? null, generation: ref.generation ?? null }
+}
