@@ -10,14 +10,8 @@ import { SECOND } from '../lib/clock.ts'
 import { runLoop } from '../lib/loop.ts'
 import type { Certificates } from './certificates/current.ts'
 import { createDoor } from './listen/connection-limits.ts'
-import {
-  type Exchange,
-  isTooLarge,
-  peerOf,
-  type Request,
-  type Response,
-  readExchange,
-} from './http/exchange.ts'
+import { type Exchange, isTooLarge, type Request, type Response, readExchange } from './http/exchange.ts'
+import { peerOf } from './peer.ts'
 import { createMysqlPort } from './listen/mysql-port.ts'
 import { receiveMysql } from './tcp/mysql/handle-connection.ts'
 import { LOOK_EVERY_MS } from './sessions/open-sessions.ts'

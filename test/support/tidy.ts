@@ -8,37 +8,44 @@ export type Sources = Map<string, string>
 
 /**
  * Layers of src/, each with those it may import from (its own aside). `engine` is the interface; what is
- * behind it is seen by the roles that start it, and by nothing of the rules.
+ * behind it is seen by the processes that start it, and by nothing of the rules.
  */
 const layers = {
   lib: [],
   config: ['lib'],
   contract: ['lib'],
   store: ['lib', 'contract'],
+  integrations: ['lib'],
+  certificates: ['lib', 'config'],
+  dns: ['lib'],
   engine: ['lib', 'contract'],
   'engine/behind': ['lib', 'contract', 'engine'],
-  app: ['lib', 'config', 'contract', 'store', 'engine'],
-  domain: ['lib', 'config', 'contract', 'store', 'engine', 'app'],
+  app: ['lib', 'config', 'contract', 'store', 'integrations', 'engine'],
+  domain: ['lib', 'config', 'contract', 'store', 'integrations', 'engine', 'app'],
   api: ['lib', 'config', 'contract', 'app', 'domain'],
-  gateway: ['lib', 'config', 'contract', 'store', 'app', 'domain'],
-  loops: ['lib', 'app', 'domain'],
+  gateway: ['lib', 'config', 'contract', 'store', 'certificates', 'app', 'domain'],
+  jobs: ['lib', 'app', 'domain'],
   metrics: ['lib', 'config', 'contract', 'store', 'engine', 'app'],
   doctor: ['lib', 'config', 'engine', 'engine/behind'],
-  roles: [
+  processes: [
     'lib',
     'config',
     'store',
+    'integrations',
+    'certificates',
+    'dns',
     'engine',
     'engine/behind',
     'app',
     'domain',
     'api',
     'gateway',
-    'loops',
+    'jobs',
     'metrics',
   ],
-  supervisor: ['lib', 'config', 'store', 'domain', 'engine/behind', 'doctor', 'roles'],
-  main: ['lib', 'config', 'doctor', 'roles', 'supervisor'],
+  supervisor: ['lib', 'config', 'store', 'certificates', 'domain', 'engine/behind', 'doctor', 'processes'],
+  operator: ['lib', 'config', 'store', 'domain', 'engine', 'engine/behind', 'processes', 'supervisor'],
+  main: ['lib', 'config', 'doctor', 'processes', 'supervisor', 'operator'],
 } as const satisfies Record<string, readonly string[]>
 
 type Layer = keyof typeof layers
@@ -136,7 +143,7 @@ function domainFault(from: string, to: string): string[] {
 function layerOf(path: string): Layer | null {
   const [, first = '', second = ''] = path.split('/')
   const name = first.replace(/\.ts$/, '')
-  if (name === 'engine') return /^(oci|fake)(-engine\.ts)?$/.test(second) ? 'engine/behind' : 'engine'
+  if (name === 'engine') return second === 'oci' ? 'engine/behind' : 'engine'
   return name in layers ? (name as Layer) : null
 }
 

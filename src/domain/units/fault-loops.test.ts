@@ -253,7 +253,7 @@ describe('the loops', () => {
   it('know every way there is', async () => {
     const known = new Set(scenarios.map(({ way }) => way))
     const found: Way[] = []
-    for await (const path of glob('*.ts', { cwd: import.meta.dirname, exclude: ['*.test.ts'] })) {
+    for await (const path of glob('**/*.ts', { cwd: import.meta.dirname, exclude: ['**/*.test.ts'] })) {
       const exported: Record<string, unknown> = await import(/* @vite-ignore */ `./${path}`)
       found.push(...Object.values(exported).filter(isWay))
     }

@@ -2,9 +2,9 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
-import type { Socket } from 'node:net'
 import type { Duplex, Writable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
+import { peerAddress, serverNameOf } from '../peer.ts'
 import { type Origin, type RequestHead, readHead } from './request-head.ts'
 
 export type Request = IncomingMessage | Http2ServerRequest
@@ -101,26 +101,4 @@ export function dropRest({ request }: Pick<Exchange, 'request'>): Promise<void> 
 function announcesBody(request: Request, head: RequestHead): boolean {
   if (isHttp2(request)) return !request.stream.endAfterHeaders
   return head.isChunked || (head.contentLength !== null && head.contentLength !== '0')
-}
-
-/** What the greeting of TLS named; null when it named nobody. */
-export function serverNameOf(socket: TLSSocket): string | null {
-  // Node's types leave it out on the server's side. `false`: the greeting named none.
-  const name: unknown = Reflect.get(socket, 'servername')
-  return typeof name === 'string' && name !== '' ? name : null
-}
-
-export function peerAddress(socket: Pick<Socket, 'remoteAddress'>): string {
-  const address = socket.remoteAddress ?? ''
-  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
-}
-
-/** Who shares one allowance: an address, or the /64 that a single visitor of IPv6 has to himself. */
-export function peerOf(address: string): string {
-  if (!address.includes(':')) return address
-  const [before = '', after = ''] = address.split('::')
-  const groups = before === '' ? [] : before.split(':')
-  const tail = after === '' ? [] : after.split(':')
-  const missing = address.includes('::') ? Math.max(0, 8 - groups.length - tail.length) : 0
-  return [...groups, ...Array<string>(missing).fill('0'), ...tail].slice(0, 4).join(':')
 }

@@ -2,8 +2,8 @@
 
 import type { Socket } from 'node:net'
 import { SECOND } from '../../lib/clock.ts'
-import { peerAddress, peerOf } from '../http/exchange.ts'
-import { createShare } from '../../dns/query-limits.ts'
+import { peerAddress, peerOf } from '../peer.ts'
+import { createShare } from '../../lib/concurrency/concurrency-limit.ts'
 import type { VisitLimits } from '../sessions/session-limits.ts'
 
 /** Of whoever listens. A visitor that has vanished without a word is found out by the kernel. */

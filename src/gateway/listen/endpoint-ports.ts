@@ -3,13 +3,11 @@
 // shows in the port it came to; everything else is as on the port of all.
 
 import { createServer, type Server } from 'node:net'
-import { type EndpointLabel, parseEndpointLabel } from '../../contract/endpoint-label.ts'
 import { type Clock, SECOND } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { runLoop } from '../../lib/loop.ts'
 import type { EndpointPort } from '../../store/endpoint-ports.ts'
 import { acceptOptions } from './connection-limits.ts'
-import { readHost } from '../routing/requested-host.ts'
 import type { Gateway } from '../server.ts'
 
 const LOOK_EVERY_MS = SECOND / 2
@@ -92,17 +90,4 @@ export function createEndpointPorts({
       await looking
     },
   }
-}
-
-/** Whom a connection is for, by the name in its greeting or, without one, the port it came to; null: nobody. */
-export function labelMeant(
-  { domain, ports }: { domain: string; ports: EndpointPorts },
-  { serverName, localPort }: { serverName: string | null; localPort: number | undefined },
-): EndpointLabel | null {
-  const owner = ports.nameAt(localPort)
-  if (serverName === null) return owner === null ? null : { name: owner, secret: null }
-  const asked = readHost(serverName, domain)
-  const label = asked.kind === 'label' ? parseEndpointLabel(asked.label) : null
-  // Who names another endpoint may have an old number of somebody's: it is not for whoever has it now.
-  return owner === null || label?.name === owner ? label : null
 }

@@ -11,7 +11,7 @@ import { createOpenVisits, type OpenVisits, type Visit } from './open-sessions.t
 import type { Outcome } from './outcomes.ts'
 import { type CancelKeys, createCancelKeys } from '../tcp/postgres/cancel.ts'
 import { opens } from '../routing/private-link.ts'
-import { createShare, type Share } from '../../dns/query-limits.ts'
+import { createShare, type Share } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes, WakeOutcome, Waker } from '../routing/route.ts'
 import { createUnitConnections, type UnitConnections } from '../http/unit-connections.ts'
 import type { VisitLimits } from './session-limits.ts'

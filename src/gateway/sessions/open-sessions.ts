@@ -3,7 +3,7 @@
 // secret or an ended run is dead within a second however the news arrive, and use is told of in one place.
 
 import type { Clock } from '../../lib/clock.ts'
-import { createShare } from '../../dns/query-limits.ts'
+import { createShare } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes } from '../routing/route.ts'
 import type { Phase, VisitLimits } from './session-limits.ts'
 

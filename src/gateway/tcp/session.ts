@@ -4,7 +4,7 @@
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Conversation } from './pending-responses.ts'
-import { peerAddress, peerOf } from '../http/exchange.ts'
+import { peerAddress, peerOf } from '../peer.ts'
 import type { Visit } from '../sessions/open-sessions.ts'
 import type { Outcome } from '../sessions/outcomes.ts'
 import { join, whenClosed } from './splice.ts'

@@ -4,7 +4,7 @@
 
 import type { TLSSocket } from 'node:tls'
 import { type EndpointLabel, parseEndpointLabel } from '../../../contract/endpoint-label.ts'
-import { labelMeant } from '../../listen/endpoint-ports.ts'
+import { labelMeant } from '../../routing/asked-label.ts'
 import { errorPacket, type Login, MOST_LOGIN_BYTES, readLogin } from './messages.ts'
 import { readPacket } from './packets.ts'
 import type { Greeted } from '../../listen/mysql-port.ts'
