@@ -17,7 +17,7 @@ import { widePolicy } from '../src/domain/credentials/unrestricted-policy.ts'
 import type { Plan } from '../src/store/teams.ts'
 import { runBesideBerth } from '../src/operator/beside-berth.ts'
 import { serveRegistry, testImage } from '../test/support/registry.ts'
-import { tar } from '../test/support/tar.ts'
+import { tar, type TarEntry } from '../test/support/tar.ts'
 import type { Attack } from './attacks.ts'
 import { type Call, clientOf, destroyAll } from './berth.ts'
 import { type Figures, percentile, timed } from './figures.ts'
@@ -220,12 +220,12 @@ function inTurns(berth: Berth, keys: string[]): Call {
   }
 }
 
-function deepTree(): { name: string }[] {
-  const names: { name: string }[] = []
+function deepTree(): TarEntry[] {
+  const names: TarEntry[] = []
   let path = ''
   for (let depth = 0; depth < DEEP; depth += 1) {
     path = path === '' ? 'd' : `${path}/d`
-    names.push({ name: path })
+    names.push({ name: 'long', type: 'directory', pax: { path } })
   }
   return names
 }

@@ -37,6 +37,9 @@ export type ImageConfig = {
 /** An image as it lies here after a pull: `digest` names it from then on. */
 export type Image = { reference: string; digest: string; config: ImageConfig }
 
+/** The machine that is to be made of an image, and the team whose share of the pulls it takes. */
+export type PullWaiter = { id: string; teamId: string }
+
 export type MachineSize = { cpus: number; memoryMb: number; pids: number; diskGb: number }
 
 /** What a machine keeps for its whole life: made by create, gone with destroy. */
@@ -141,8 +144,12 @@ export interface Engine {
   /** As it is now: ask before a start. */
   capacity(): Promise<Capacity>
 
-  /** Makes an image present. `reference` is canonical (contract/image-reference.ts). Concurrent pulls of one reference are one pull. */
-  pull(reference: string): Promise<Image>
+  /**
+   * Makes an image present. `reference` is canonical (contract/image-reference.ts). Concurrent pulls of one reference are
+   * one pull, which ends when nobody waits for it any more: `destroy` of the waiter's id ends its wait. Throws
+   * EngineError `image_…`, `host_full` where too many pulls of the team wait, `unknown_machine` once it was destroyed.
+   */
+  pull(reference: string, waiter?: PullWaiter): Promise<Image>
 
   /** Disk, volume and address; nothing runs. */
   create(machine: MachineSpec): Promise<MachineStatus>

@@ -265,6 +265,31 @@ describe('bombs are defused', () => {
     await expectRefused(pull(testImage([layer])), /too many files/)
   })
 
+  test('directories within directories, which take minutes to unpack, in one layer or in several', async () => {
+    const entry = (path: string, content?: string): TarEntry => ({
+      name: 'long',
+      pax: { path },
+      ...(content === undefined ? { type: 'directory' } : { content }),
+    })
+    const directory = (depth: number) => entry(Array(depth).fill('d').join('/'))
+    const nested = (from: number, to: number) =>
+      tar(Array.from({ length: to - from }, (_, n) => directory(from + n + 1)))
+    await expectRefused(pull(testImage([nested(0, 1500)])), /too deep/)
+    await expectRefused(pull(testImage([nested(0, 100), nested(100, 300)])), /too deep/)
+    const file = entry(`${Array(200).fill('e').join('/')}/file`, 'x')
+    await expectRefused(pull(testImage([tar([file])])), /too deep/)
+  })
+
+  test('more work than an unpacking may take', async () => {
+    const zeros = tar(
+      Array.from({ length: 9 }, (_, n) => ({ name: `z${n}`, content: Buffer.alloc(16 * MB, n) })),
+    )
+    registry.add('library/evil', '1', testImage([zeros, zeros, zeros, zeros]))
+    const images = await lab.openAnother({ caps: { ...caps, unpackedBytes: 1024 * MB, unpackCpuS: 1 } })
+    lab.clock.advance(3_600_000)
+    await expectRefused(images.pull(reference), /takes too long/)
+  })
+
   test('too many layers', async () => {
     const layer = tar([{ name: 'a' }])
     await expectRefused(pull(testImage(Array.from({ length: 129 }, () => layer))), /129 layers/)

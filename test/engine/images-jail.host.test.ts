@@ -21,6 +21,7 @@ beforeAll(async () => {
     writable: {},
     account: await getAccount('berth-images'),
     maxFileBytes: 1024 * 1024,
+    maxCpuS: 60,
   }
 })
 

@@ -42,7 +42,7 @@ beforeAll(async () => {
     await rename(`${statusPathIn(rootfs)}.older`, statusPathIn(rootfs))
     return { reference: IMAGE, config: source.config }
   }
-  await store.make(old, fill, AbortSignal.timeout(BUILD_MS))
+  await store.make({ digest: old, maker: 'a test' }, fill, AbortSignal.timeout(BUILD_MS))
 }, BUILD_MS)
 
 afterAll(async () => {

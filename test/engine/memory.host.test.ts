@@ -331,7 +331,7 @@ async function ofRoot({ digest, config }: Image): Promise<string> {
   const store = await openStore(IMAGES_DIR, systemClock)
   const identity = createHash('sha256').update(`${digest} of root`).digest('hex')
   const { image } = await store.make(
-    `sha256:${identity}`,
+    { digest: `sha256:${identity}`, maker: 'a test' },
     async ({ rootfs }) => {
       const source = (await store.find(digest))?.rootfs ?? ''
       await runOrThrow('cp', ['--archive', '--link', source, rootfs], { timeoutMs: 60_000 })

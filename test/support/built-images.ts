@@ -124,7 +124,7 @@ async function addImage(store: ImageStore, reference: string, digest: string): P
     await writeStatus(rootfs, '0.9')
     return { reference, config }
   }
-  const { image } = await store.make(digest, fill, AbortSignal.timeout(60_000))
+  const { image } = await store.make({ digest, maker: 'a test' }, fill, AbortSignal.timeout(60_000))
   return image.digest
 }
 

@@ -23,7 +23,7 @@ export async function deriveImage(
   const store = await openStore(imagesDir, systemClock)
   const identity = createHash('sha256').update(JSON.stringify([source.digest, derived]))
   const { image } = await store.make(
-    `sha256:${identity.digest('hex')}`,
+    { digest: `sha256:${identity.digest('hex')}`, maker: 'a test' },
     async ({ rootfs }) => {
       const files = (await store.find(source.digest))?.rootfs ?? ''
       await runOrThrow('cp', ['--archive', '--link', files, rootfs], { timeoutMs: 60_000 })

@@ -33,8 +33,9 @@ import { undo, walk, type Walk, type Way } from './lifecycle/operation.ts'
 const imageStep: Step<Walk> = {
   name: 'image',
   run: async (context) => {
-    const { canonical } = parseImageReference(context.unit.image)
-    context.imageDigest = (await context.app.engine.pull(canonical)).digest
+    const { id, teamId, image } = context.unit
+    const { canonical } = parseImageReference(image)
+    context.imageDigest = (await context.app.engine.pull(canonical, { id, teamId })).digest
   },
 }
 

@@ -94,7 +94,7 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
   return {
     capabilities: async () => await ask('capabilities', {}),
     capacity: async () => await ask('capacity', {}),
-    pull: async (reference) => await ask('pull', { reference }),
+    pull: async (reference, waiter) => await ask('pull', { reference, waiter }),
     create: async (machine) => await ask('create', machine),
     start: async (ref, run) => await ask('start', { ref, run }),
     stop: async (ref, graceMs) => void (await ask('stop', { ref, graceMs })),

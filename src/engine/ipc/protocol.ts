@@ -197,7 +197,7 @@ export const unaryOperations = {
   capabilities: { request: nobody, answer: capabilities, maxBodyBytes: SMALL, deadlineMs: MINUTE },
   capacity: { request: nobody, answer: capacity, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
   pull: {
-    request: z.strictObject({ reference }),
+    request: z.strictObject({ reference, waiter: z.strictObject({ id, teamId: id }).optional() }),
     answer: image,
     maxBodyBytes: SMALL,
     deadlineMs: 30 * MINUTE,

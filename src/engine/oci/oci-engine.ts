@@ -143,7 +143,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       await refuseUnwritable(paths)
       return await readCapacity(host)
     },
-    pull: (reference) => images.pull(reference),
+    pull: (reference, waiter) => images.pull(reference, waiter),
     create: (machine) => createMachine(host, machine),
     start: (ref, run) => startMachine(host, ref, run),
     stop: (ref, graceMs) => stopMachine(host, ref, graceMs),
@@ -151,7 +151,10 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     fork: (forks) => forkMachines(host, forks),
     freeze: (ref) => freezeMachine(host, ref),
     thaw: (ref) => thawMachine(host, ref),
-    destroy: (id) => destroyMachine(host, id),
+    destroy: async (id) => {
+      images.giveUp(id)
+      await destroyMachine(host, id)
+    },
     putAside: (id) => putAside(host, id, 'unknown'),
     list: async () => [...host.machines.values()].map(statusOf),
     exec: (ref, request, onOutput, signal) => execInMachine(host, ref, request, onOutput, signal),

@@ -3,7 +3,8 @@
 // lets in (lib/concurrency/admission-queue.ts does).
 //
 // What holds: no more have a place than there are; nobody goes in while what those inside weigh exceeds the
-// room; whoever waits goes in once those before it have given their places up.
+// room, or while as many of the same owner are inside as may be; whoever waits goes in once those before it have
+// given their places up.
 
 export type Entry = { readonly owner: string; readonly weight: number }
 
@@ -14,7 +15,8 @@ export type Room = {
   weight: number
 }
 
-export type QueueBounds = { perOwner: number; inAll: number }
+/** `perOwner` and `inAll` may wait; `insidePerOwner` may be inside, where that is bounded. */
+export type QueueBounds = { perOwner: number; inAll: number; insidePerOwner?: number }
 
 export type FairQueue<E extends Entry> = {
   /** Too many wait already, of this owner or in all. */
@@ -28,6 +30,8 @@ export type FairQueue<E extends Entry> = {
   /** It is gone, wherever it was. */
   leave(entry: E): void
   isInside(entry: E): boolean
+  /** Owners with one that waits for nothing but another of their own. */
+  atTheirBound(): string[]
   /** How many wait. */
   waiting(): number
   /** What those inside weigh. */
@@ -42,12 +46,15 @@ export function createFairQueue<E extends Entry>(bounds: QueueBounds): FairQueue
   let waiting = 0
   let weight = 0
 
+  const insidePerOwner = bounds.insidePerOwner ?? Infinity
+
   /** The owner with the fewest places: slow work of one must not take them all. Of several, whose turn it is. */
   const nextOwner = (): string | undefined => {
-    const places = new Map<string, number>()
-    for (const { owner } of placed) places.set(owner, (places.get(owner) ?? 0) + 1)
+    const places = countByOwner(placed)
+    const ins = countByOwner(inside)
     let next: string | undefined
     for (const owner of turns.keys()) {
+      if ((ins.get(owner) ?? 0) >= insidePerOwner) continue
       if (next === undefined || (places.get(owner) ?? 0) < (places.get(next) ?? 0)) next = owner
     }
     return next
@@ -107,7 +114,18 @@ export function createFairQueue<E extends Entry>(bounds: QueueBounds): FairQueue
     },
 
     isInside: (entry) => inside.has(entry),
+    atTheirBound() {
+      if (insidePerOwner === Infinity) return []
+      const ins = countByOwner(inside)
+      return [...turns.keys()].filter((owner) => (ins.get(owner) ?? 0) >= insidePerOwner)
+    },
     waiting: () => waiting,
     weight: () => weight,
   }
+}
+
+function countByOwner(entries: Iterable<Entry>): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { owner } of entries) counts.set(owner, (counts.get(owner) ?? 0) + 1)
+  return counts
 }

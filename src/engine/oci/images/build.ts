@@ -189,6 +189,7 @@ async function finish(
     writable: { '/image': dirname(rootfs) },
     account: null,
     maxFileBytes: caps.unpackedBytes,
+    maxCpuS: caps.unpackCpuS,
   }
   const cleaned = await runJailed(jail, { timeoutMs: caps.unpackMs, maxOutputBytes: 64 * 1024, signal })
   if (cleaned.exitCode !== 0) throw new Error(`cleaning a built image failed: ${cleaned.stderr.slice(-2000)}`)

@@ -9,10 +9,9 @@ import {
   parseImageReference,
 } from '../../../contract/image-reference.ts'
 import { getAccount } from '../../../lib/system-users.ts'
-import { type Clock, HOUR, MINUTE } from '../../../lib/clock.ts'
+import { type Clock, MINUTE } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
-import { createSingleFlight } from '../../../lib/concurrency/single-flight.ts'
-import type { Image } from '../../engine.ts'
+import type { Image, PullWaiter } from '../../engine.ts'
 import { isEngineError } from '../../errors.ts'
 import { buildImage } from './build.ts'
 import { type Builds, openBuilds } from './builds.ts'
@@ -22,10 +21,10 @@ import type { HostPort } from './dial.ts'
 import { imageError } from './failures.ts'
 import { removeTree } from './files.ts'
 import { pullImage } from './pull.ts'
+import { createPullQueue, type Pull } from './pull-queue.ts'
 import { openReferences, type References } from './references.ts'
 import type { RegistryOptions } from './registry.ts'
 import { type ImageStore, openStore, type StoredImage } from './store.ts'
-import { createTurns, type Turns } from '../../../lib/concurrency/semaphore.ts'
 import { updatesBy } from './updates.ts'
 import { keepUp, type UpkeepSettings } from './maintenance.ts'
 import { registerInstance, type InstanceOnHost, unregisterInstance } from './instances.ts'
@@ -53,8 +52,10 @@ export type ImagesOptions = {
 }
 
 export type Images = {
-  /** Makes an image present; `reference` is canonical. Concurrent pulls of one image are one. */
-  pull(reference: string): Promise<Image>
+  /** Makes an image present; `reference` is canonical. Concurrent pulls of one image are one (pull-queue.ts). */
+  pull(reference: string, waiter?: PullWaiter): Promise<Image>
+  /** Ends the waits of a machine that is not to be made any more. */
+  giveUp(id: string): void
   /** An image that is present, by digest, and its root directory. */
   find(digest: string): Promise<StoredImage | null>
   /** Works with images that nobody removes meanwhile: until a record says that a machine is made of them. */
@@ -67,11 +68,6 @@ export type Images = {
 /** A tag is asked for again after this; until then, and while its registry is down, the last answer holds. */
 const TAG_FRESH_MS = 5 * MINUTE
 
-/** Each may take gigabytes and a core for minutes. More than a few, so that slow registries hold up nobody. */
-const PULLS_AT_ONCE = 8
-/** Longer than the steps of a pull may take together. */
-const PULL_MS = HOUR
-
 const GB = 1024 ** 3
 
 /** What every pull here works with. */
@@ -81,7 +77,6 @@ type Parts = {
   references: References
   registry: RegistryOptions
   options: ImagesOptions
-  takeTurn: Turns
   closing: AbortSignal
 }
 
@@ -106,30 +101,26 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
       caps: { ...imageCaps, ...options.caps },
     },
     options,
-    takeTurn: createTurns(PULLS_AT_ONCE),
     closing: closing.signal,
   }
-  const pulls = createSingleFlight<Image>(options.clock)
-  const running = new Set<Promise<unknown>>()
+  const pulls = createPullQueue({ ...options, closing: closing.signal })
   const upkeep = startUpkeep(parts)
 
   return {
     find: (digest) => store.find(digest),
     hold: (digests, work) => holdAll(store, digests, work),
     list: async () => (await store.list()).map(({ image }) => image),
-    pull: async (text) => {
+    pull: async (text, waiter) => {
       const reference = parseImageReference(text)
-      const work = pulls.run(reference.canonical, PULL_MS, () => getImage(parts, reference))
-      running.add(work)
-      try {
-        return { ...(await work), reference: reference.canonical }
-      } finally {
-        running.delete(work)
-      }
+      const image = await pulls.pull(reference.canonical, waiter ?? null, (pull) =>
+        getImage(parts, reference, pull),
+      )
+      return { ...image, reference: reference.canonical }
     },
+    giveUp: (id) => pulls.giveUp(id),
     close: async ({ isEmpty } = { isEmpty: false }) => {
       closing.abort(new Error('images are closing'))
-      await Promise.allSettled(running)
+      await pulls.drain()
       await upkeep
       await removeTree(runDir)
       if (instance && isEmpty) await unregisterInstance(imagesDir, instance)
@@ -160,7 +151,7 @@ async function holdAll<T>(
   return await store.hold(digest, (first) => holdAll(store, others, (rest) => work([first, ...rest])))
 }
 
-async function getImage(parts: Parts, reference: ImageReference): Promise<Image> {
+async function getImage(parts: Parts, reference: ImageReference, pull: Pull): Promise<Image> {
   if (reference.registry === builtInRegistry) return await getBuiltIn(parts, reference)
   const { store, references, options } = parts
   const known = await references.find(reference.canonical)
@@ -170,7 +161,7 @@ async function getImage(parts: Parts, reference: ImageReference): Promise<Image>
   // What is pinned by digest cannot move.
   if (cached && ((ageMs >= 0 && ageMs < TAG_FRESH_MS) || reference.digest !== null)) return cached.image
   try {
-    return await parts.takeTurn(() => getRemote(parts, reference))
+    return await pull.inTurn(() => getRemote(parts, reference, pull.signal))
   } catch (error) {
     if (!cached || !isEngineError(error, 'image_unavailable')) throw error
     const image = reference.canonical
@@ -179,12 +170,12 @@ async function getImage(parts: Parts, reference: ImageReference): Promise<Image>
   }
 }
 
-async function getRemote(parts: Parts, reference: ImageReference): Promise<Image> {
-  const { store, references, registry, options, closing } = parts
+async function getRemote(parts: Parts, reference: ImageReference, signal: AbortSignal): Promise<Image> {
+  const { store, references, registry, options } = parts
   const reserveBytes = options.reserveGb * GB
-  const image = await pullImage(reference, { store, registry, reserveBytes, signal: closing })
+  const image = await pullImage(reference, { store, registry, reserveBytes, signal })
   // It may have lain here for long, and have gone since it was found.
-  if (!(await use(store, image.digest))) return await getRemote(parts, reference)
+  if (!(await use(store, image.digest))) return await getRemote(parts, reference, signal)
   const resolvedAt = options.clock.now()
   await references.save(reference.canonical, { digest: image.digest, resolvedAt })
   return image

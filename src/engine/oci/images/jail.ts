@@ -24,6 +24,8 @@ export type Jail = {
   /** Null: uid 0 with the capabilities above. */
   account: Account | null
   maxFileBytes: number
+  /** Processor time of each process in it. */
+  maxCpuS: number
 }
 
 export type JailRun = { timeoutMs: number; maxOutputBytes: number; signal: AbortSignal }
@@ -46,8 +48,11 @@ export async function runJailed(jail: Jail, options: JailRun): Promise<RunResult
 export function jailCommand(jail: Jail): string[] {
   // biome-ignore format: an option stays beside its value
   return [
+    // Units and the service go first.
+    'nice', '-n', '10',
     'prlimit',
     '--core=0',
+    `--cpu=${jail.maxCpuS}`,
     '--nofile=4096',
     `--data=${MEMORY_BYTES}`,
     `--fsize=${jail.maxFileBytes}`,

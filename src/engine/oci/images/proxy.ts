@@ -56,6 +56,7 @@ async function tunnel(
   client.on('error', () => client.destroy())
   try {
     const server = await open(options, parseAuthority(authority))
+    if (client.destroyed) return void server.destroy()
     track(traffic, server)
     server.setTimeout(options.stallMs, () => {
       blame(traffic, 'stalled')
@@ -97,6 +98,8 @@ function forward(
   const { method = 'GET', headers } = incoming
   const path = url.pathname + url.search
   const outgoing = request({ ...mirror.address, method, path, headers, agent: false, timeout: stallMs })
+  // Whoever asked may end before there is an answer.
+  answer.on('close', () => outgoing.destroy())
   outgoing.on('timeout', () => {
     blame(traffic, 'stalled')
     outgoing.destroy()
@@ -109,7 +112,6 @@ function forward(
   outgoing.on('response', (response) => {
     count(options, traffic, response)
     response.on('error', () => answer.destroy())
-    answer.on('close', () => outgoing.destroy())
     answer.writeHead(response.statusCode ?? 502, response.headers)
     response.pipe(answer)
   })

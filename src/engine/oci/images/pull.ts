@@ -24,8 +24,10 @@ export async function pullImage(reference: ImageReference, options: PullOptions)
   const session = await openRegistry(options.registry, reference, options.signal)
   try {
     const manifest = await resolveManifest(session, reference, options.registry.caps)
+    // Others who pull the same image from elsewhere do not wait for this registry: it may be slow on purpose.
+    const of = { digest: manifest.digest, maker: `${reference.registry}/${reference.repository}` }
     const stored = await options.store.make(
-      manifest.digest,
+      of,
       (workshop) => fill(reference, manifest, session, workshop, options),
       options.signal,
     )

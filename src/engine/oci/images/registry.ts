@@ -73,6 +73,7 @@ export async function openRegistry(
             writable,
             account,
             maxFileBytes: caps.compressedBytes,
+            maxCpuS: caps.fetchCpuS,
           },
           { timeoutMs, maxOutputBytes: caps.documentBytes + 1, signal },
         )

@@ -21,6 +21,7 @@ import type { Image } from '../../engine.ts'
 import { removeTree } from './files.ts'
 import { imageConfigSchema } from './image-config.ts'
 import { type Lock, takeLock, tryLock } from './lock.ts'
+import { digestOf } from './manifest.ts'
 
 /** An image that lies here, and the directory that is its root. */
 export type StoredImage = { image: Image; rootfs: string }
@@ -48,14 +49,17 @@ export type NewImage = Image & { build?: BuildRecord }
 export type ImageStore = {
   find(digest: string): Promise<StoredImage | null>
   list(): Promise<KeptImage[]>
-  /** Makes an image unless it is there; at most one maker a digest, over all processes. */
+  /**
+   * Makes an image unless it is there. `maker` says where from: over all processes at most one at a time works on the
+   * same from there. Makers from elsewhere do not wait for it, and the first to be done is kept.
+   */
   make(
-    digest: string,
+    of: { digest: string; maker: string },
     fill: (workshop: Workshop) => Promise<Omit<Image, 'digest'>>,
     signal: AbortSignal,
   ): Promise<StoredImage>
   /**
-   * Makes an image whose digest is known once it is filled; `key` names the work, like a digest. The caller has
+   * Makes an image, whose digest may be known only once it is filled; `key` names the work, like a digest. The caller has
    * the lock of the key. What is there already under that digest stays.
    */
   makeUnder(
@@ -99,6 +103,16 @@ export async function openStore(directory: string, clock: Clock): Promise<ImageS
     return made
   }
 
+  const makeUnder: ImageStore['makeUnder'] = async (key, fill, signal) => {
+    // Read with the lock: once it is let go, a collector may take the image.
+    return await make(directory, key, fill, async (work, made) => {
+      return await locked(made, signal, async () => {
+        if (!(await find(made))) await work(homeOf(made))
+        return await getMade(made)
+      })
+    })
+  }
+
   return {
     find,
     locked,
@@ -107,20 +121,16 @@ export async function openStore(directory: string, clock: Clock): Promise<ImageS
       const found = await Promise.all(digests.map((hex) => readKept(join(directory, hex))))
       return found.flatMap((kept) => (kept ? [kept] : []))
     },
-    make: async (digest, fill, signal) =>
-      await locked(digest, signal, async () => {
-        const there = await find(digest)
-        if (there) return there
-        const filled = async (workshop: Workshop) => ({ ...(await fill(workshop)), digest })
-        await make(directory, digest, filled, async (work) => await work(homeOf(digest)))
-        return await getMade(digest)
-      }),
-    makeUnder: async (key, fill, signal) => {
-      const digest = await make(directory, key, fill, async (work, made) => {
-        await locked(made, signal, async () => ((await find(made)) ? null : await work(homeOf(made))))
-      })
-      return await getMade(digest)
+    make: async ({ digest, maker }, fill, signal) => {
+      const key = digestOf(`${maker} ${digest}`)
+      const filled = async (workshop: Workshop) => ({ ...(await fill(workshop)), digest })
+      return await locked(
+        key,
+        signal,
+        async () => (await find(digest)) ?? (await makeUnder(key, filled, signal)),
+      )
     },
+    makeUnder,
     hold: async (digest, work) =>
       await releasing(await lock(digest, undefined, 'shared'), async () => {
         const stored = await find(digest)
@@ -143,13 +153,13 @@ export async function openStore(directory: string, clock: Clock): Promise<ImageS
   }
 }
 
-/** Answers the digest. `place` has the finished image moved to its home. */
+/** Returns what `place` does, which has the finished image moved to its home. */
 async function make(
   directory: string,
   key: string,
   fill: (workshop: Workshop) => Promise<NewImage>,
-  place: (work: (home: string) => Promise<void>, digest: string) => Promise<void>,
-): Promise<string> {
+  place: (work: (home: string) => Promise<void>, digest: string) => Promise<StoredImage>,
+): Promise<StoredImage> {
   const making = join(directory, `making-${hexOf(key)}`)
   const made = join(making, 'image')
   await removeTree(making)
@@ -158,11 +168,10 @@ async function make(
     const filled = await fill({ rootfs: join(made, 'rootfs'), scratch: join(making, 'scratch') })
     await writeFile(join(made, 'image.json'), JSON.stringify(filled), { mode: 0o600 })
     await flush(made)
-    await place(async (home) => {
+    return await place(async (home) => {
       await rename(made, home)
       await flush(directory)
     }, filled.digest)
-    return filled.digest
   } finally {
     await removeTree(making)
   }

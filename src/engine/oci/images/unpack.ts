@@ -9,10 +9,12 @@ import { imageError } from './failures.ts'
 import { runJailed } from './jail.ts'
 
 const outcomeSchema = z.object({
-  kind: z.enum(['unpacked', 'failed', 'too-large', 'too-many-files', 'host-full']),
+  kind: z.enum(['unpacked', 'failed', 'too-large', 'too-many-files', 'too-deep', 'too-slow', 'host-full']),
 })
 
 export type UnpackOptions = { caps: ImageCaps; reserveBytes: number; signal: AbortSignal }
+
+const tooSlow = 'unpacking it takes too long'
 
 /** Unpacks into `rootfs`, which must not exist, and cleans it (jailed/unpack.ts). */
 export async function unpack(
@@ -21,7 +23,7 @@ export async function unpack(
   { caps, reserveBytes, signal }: UnpackOptions,
 ): Promise<void> {
   await mkdir(dirname(paths.rootfs), { recursive: true })
-  const limits = { bytes: caps.unpackedBytes, files: caps.files, reserveBytes }
+  const limits = { bytes: caps.unpackedBytes, files: caps.files, depth: caps.depth, reserveBytes }
   const result = await runJailed(
     {
       program: 'unpack',
@@ -30,10 +32,11 @@ export async function unpack(
       writable: { '/image': dirname(paths.rootfs) },
       account: null,
       maxFileBytes: caps.unpackedBytes,
+      maxCpuS: caps.unpackCpuS,
     },
     { timeoutMs: caps.unpackMs, maxOutputBytes: 64 * 1024, signal },
   )
-  if (result.timedOut) throw imageError('image_invalid', reference, 'unpacking it takes too long')
+  if (result.timedOut) throw imageError('image_invalid', reference, tooSlow)
   const outcome = outcomeSchema.safeParse(parseJson(result.stdout)).data?.kind ?? 'failed'
   if (outcome !== 'unpacked') throw refusal(outcome, reference, result.stderr)
 }
@@ -49,6 +52,10 @@ function refusal(
       return imageError('image_invalid', reference, 'it is too large unpacked', cause)
     case 'too-many-files':
       return imageError('image_invalid', reference, 'it has too many files', cause)
+    case 'too-deep':
+      return imageError('image_invalid', reference, 'its directories lie too deep within each other', cause)
+    case 'too-slow':
+      return imageError('image_invalid', reference, tooSlow, cause)
     case 'host-full':
       return imageError('host_full', reference, undefined, cause)
     case 'failed':

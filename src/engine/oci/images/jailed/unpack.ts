@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { statfsSync } from 'node:fs'
 import { clean, entriesBelow, rootfs } from './tree.ts'
 
-type Limits = { bytes: number; files: number; reserveBytes: number }
+type Limits = { bytes: number; files: number; depth: number; reserveBytes: number }
 
 const WALK_EVERY_MS = 300
 /** Watching costs at most this share of a core. */
@@ -17,8 +17,10 @@ const umoci = spawn('umoci', ['raw', 'unpack', '--image', '/layout:image', rootf
 })
 let timer = setTimeout(watch, WALK_EVERY_MS)
 umoci.on('error', () => end({ kind: 'failed' }))
-umoci.on('close', (code) => {
+umoci.on('close', (code, signal) => {
   clearTimeout(timer)
+  // Its processor time is bounded by the jail.
+  if (signal === 'SIGKILL' || signal === 'SIGXCPU') end({ kind: 'too-slow' })
   if (code !== 0) end({ kind: 'failed' })
   const excess = findExcess()
   if (excess) end(excess)
@@ -33,13 +35,14 @@ function watch(): void {
   timer = setTimeout(watch, Math.max(WALK_EVERY_MS, (performance.now() - start) / WALK_SHARE))
 }
 
-function findExcess(): { kind: 'too-large' | 'too-many-files' | 'host-full' } | null {
+function findExcess(): { kind: 'too-large' | 'too-many-files' | 'too-deep' | 'host-full' } | null {
   const disk = statfsSync('/image')
   if (disk.bavail * disk.bsize < limits.reserveBytes) return { kind: 'host-full' }
   let bytes = 0
   let files = 0
-  for (const [, stats] of entriesBelow(Buffer.from(rootfs))) {
+  for (const [path, stats] of entriesBelow(Buffer.from(rootfs))) {
     files += 1
+    if (depthOf(path) > limits.depth) return { kind: 'too-deep' }
     // What it takes on the disk: a hole in a file costs nothing.
     bytes += stats.blocks * 512
     if (bytes > limits.bytes) return { kind: 'too-large' }
@@ -52,4 +55,13 @@ function end(outcome: object): never {
   process.stdout.write(`${JSON.stringify(outcome)}\n`)
   // Ends the jail, and umoci with it.
   process.exit(0)
+}
+
+const SLASH = 0x2f
+
+/** How many directories lie above it, the root file system aside. */
+function depthOf(path: Buffer): number {
+  let slashes = 0
+  for (const byte of path.subarray(rootfs.length + 1)) if (byte === SLASH) slashes += 1
+  return slashes
 }
