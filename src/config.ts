@@ -97,6 +97,8 @@ export type Config = {
   /** Trouble on request (lib/failpoints.ts), for tests alone. */
   failpoints: boolean
   rates: { requests: number; creations: number; execs: number }
+  /** Of one team, under way at the same time. */
+  commandsAtOnce: number
   /** How long calls stay in the audit log; 0: for ever. */
   auditDays: number
   /** Without a server mails are written into a folder. */
@@ -173,6 +175,7 @@ export function loadConfig(env: Env = process.env): Config {
       creations: wholeNumber(env, 'BERTH_RATE_CREATIONS', 30),
       execs: wholeNumber(env, 'BERTH_RATE_EXECS', 120),
     },
+    commandsAtOnce: wholeNumber(env, 'BERTH_TEAM_COMMANDS', 64),
     auditDays: wholeNumber(env, 'BERTH_AUDIT_DAYS', 90),
     mail: {
       smtpUrl: urlOf(env, 'BERTH_SMTP_URL', ['smtp:', 'smtps:']),

@@ -23,6 +23,7 @@ import type { Caller } from '../domain/credentials/caller.ts'
 import { createFailedAttempts, type FailedAttempts } from '../domain/credentials/failed-attempts.ts'
 import { createRateLimits, type RateLimits } from '../domain/credentials/rate-limit.ts'
 import { SECOND } from '../lib/clock.ts'
+import { type CallKind, type CallsAtOnce, createCallsAtOnce } from './calls-at-once.ts'
 import { callerGone, toAppError } from './http/errors.ts'
 import type { Prepared, RawInput, Route } from './route.ts'
 import type { EventStream } from './http/sse.ts'
@@ -47,6 +48,8 @@ type Request = {
   /** Aborts when the caller goes away, the server stops, or `abort` says so. */
   signal: AbortSignal
   abort: (reason: AppError) => void
+  /** Calls back once the answer has left, or nobody can be answered any more. */
+  onceAnswered: (callback: () => void) => void
   markReplayed: () => void
 }
 
@@ -66,6 +69,7 @@ const RECHECK_EVERY_MS = 4 * SECOND
 
 type Gate = {
   app: App
+  callsAtOnce: CallsAtOnce
   authenticate: Authenticate
   attempts: FailedAttempts
   rates: RateLimits
@@ -75,6 +79,7 @@ type Gate = {
 export function createOperations(app: App): Operations {
   const gate: Gate = {
     app,
+    callsAtOnce: createCallsAtOnce(app),
     authenticate: createAuthenticate(app),
     attempts: createFailedAttempts(app.clock),
     rates: createRateLimits(app),
@@ -152,6 +157,7 @@ async function runAudited(
   let answer: () => void = () => {}
   try {
     const { prepared, acting } = await accept(gate, caller, call, request)
+    request.onceAnswered(gate.callsAtOnce.begin(kindOf(request), acting.teamId))
     if (route.kind === 'change') await call.open()
     const answered = await prepared.run(gate.app, request, acting)
     if (answered.kind === 'stream') {
@@ -168,6 +174,11 @@ async function runAudited(
   }
   await call.close({ status: request.signal.aborted ? callerGone().status : route.status, errorCode: null })
   answer()
+}
+
+function kindOf({ route, wantsStream }: Request): CallKind {
+  if (route.rate === 'execs') return 'command'
+  return wantsStream ? 'stream' : 'call'
 }
 
 /** The checks that come before anything happens. */

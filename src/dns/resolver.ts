@@ -8,7 +8,7 @@ import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Log } from '../lib/log.ts'
 import { isPublicAddress } from '../lib/address-ranges.ts'
-import { createShare } from '../lib/concurrency/concurrency-limit.ts'
+import { createConcurrencyLimit } from '../lib/concurrency/concurrency-limit.ts'
 import { createRate } from './query-limits.ts'
 import { encodeAnswer, parseQuery, type Query } from './query.ts'
 import { forward, framed, type Transport, type Upstream } from './upstream.ts'
@@ -93,7 +93,7 @@ export function createResponder({
   log,
 }: Pick<ResolverOptions, 'lookup' | 'upstreams' | 'log'>): Respond {
   const rate = createRate(LIMITS.queriesPerSecond)
-  const forwarding = createShare(LIMITS.forwarded, LIMITS.forwardedPerAsker)
+  const forwarding = createConcurrencyLimit(LIMITS.forwarded, LIMITS.forwardedPerAsker)
 
   return async (bytes, asker, transport) => {
     if (!rate(asker)) return null
@@ -169,7 +169,7 @@ function serveUdp(socket: UdpSocket, respond: Respond, log: Log): void {
 
 function serveTcp(server: Server, respond: Respond): Set<Socket> {
   const open = new Set<Socket>()
-  const share = createShare(LIMITS.connections, LIMITS.connectionsPerAsker)
+  const share = createConcurrencyLimit(LIMITS.connections, LIMITS.connectionsPerAsker)
   server.on('connection', (socket) => {
     const asker = socket.remoteAddress ?? ''
     socket.on('error', () => socket.destroy())

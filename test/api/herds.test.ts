@@ -54,7 +54,7 @@ describe.each([
   { tier: 'stopped', frozenForMs: 0, sleeps: 'suspend', wakes: 'start' },
 ] as const)('five hundred calls at once wake a $tier', ({ frozenForMs, sleeps, wakes }) => {
   beforeAll(async () => {
-    service = await startService({ frozenForMs })
+    service = await startService({ frozenForMs, commandsAtOnce: HERD })
     team = await makeTeam(service)
   })
   afterEach(() => expect(service.app.uses.size + service.app.waiting.size).toBe(0))

@@ -51,6 +51,7 @@ export type ServiceOptions = Partial<
   Pick<
     Config,
     | 'rates'
+    | 'commandsAtOnce'
     | 'publicUrl'
     | 'trustedProxies'
     | 'frozenForMs'
@@ -83,6 +84,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     publicUrl: options.publicUrl ?? 'http://berth.test',
     trustedProxies: options.trustedProxies ?? [],
     rates: options.rates ?? wideRates,
+    commandsAtOnce: options.commandsAtOnce ?? loadConfig({}).commandsAtOnce,
     gatewayPorts: options.gatewayPorts ?? null,
     signIn: options.signIn ?? { github: null, google: null },
     supportEmail: options.supportEmail ?? null,

@@ -149,6 +149,7 @@ async function serveRoute(
         readBody: () => readBody(request, route.body),
         signal,
         abort: (reason) => gone.abort(reason),
+        onceAnswered: (callback) => onceClosed(response, callback),
         markReplayed: () => response.setHeader('idempotent-replayed', 'true'),
       },
       {
@@ -187,6 +188,7 @@ async function servePage(
         readBody: async () => Buffer.alloc(0),
         signal: AbortSignal.any([gone.signal, stopping]),
         abort: (reason) => gone.abort(reason),
+        onceAnswered: (callback) => onceClosed(response, callback),
         markReplayed: () => {},
       },
       {
@@ -214,6 +216,11 @@ function goneWith(response: ServerResponse): AbortController {
     if (!response.writableFinished) gone.abort(callerGone())
   })
   return gone
+}
+
+function onceClosed(response: ServerResponse, callback: () => void): void {
+  if (response.closed) callback()
+  else response.once('close', callback)
 }
 
 function sendUnknownPath({ id, request, response }: Exchange): void {

@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net'
 import { SECOND } from '../../lib/clock.ts'
 import { peerAddress, peerOf } from '../peer.ts'
-import { createShare } from '../../lib/concurrency/concurrency-limit.ts'
+import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { VisitLimits } from '../sessions/session-limits.ts'
 
 /** Of whoever listens. A visitor that has vanished without a word is found out by the kernel. */
@@ -17,7 +17,7 @@ export type Door = {
 }
 
 export function createDoor(limits: VisitLimits): Door {
-  const share = createShare(limits.connections, limits.connectionsPerPeer)
+  const share = createConcurrencyLimit(limits.connections, limits.connectionsPerPeer)
   const inside = new Set<Socket>()
   return {
     enter(socket) {

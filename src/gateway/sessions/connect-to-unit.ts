@@ -11,7 +11,7 @@ import { createOpenVisits, type OpenVisits, type Visit } from './open-sessions.t
 import type { Outcome } from './outcomes.ts'
 import { type CancelKeys, createCancelKeys } from '../tcp/postgres/cancel.ts'
 import { opens } from '../routing/private-link.ts'
-import { createShare, type Share } from '../../lib/concurrency/concurrency-limit.ts'
+import { createConcurrencyLimit, type ConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes, WakeOutcome, Waker } from '../routing/route.ts'
 import { createUnitConnections, type UnitConnections } from '../http/unit-connections.ts'
 import type { VisitLimits } from './session-limits.ts'
@@ -35,7 +35,7 @@ export type Visiting = VisitingOptions & {
   connections: UnitConnections
   wakes: SingleFlight<WakeOutcome>
   /** Visits that wait for a unit to wake. */
-  waiting: Share
+  waiting: ConcurrencyLimit
   cancelKeys: CancelKeys
   mysqlSessions: MysqlSessions
 }
@@ -50,7 +50,7 @@ export function createVisiting(options: VisitingOptions): Visiting {
     wake: (route) => void startWake({ wakes, waker, limits }, route).catch(() => {}),
     forgetUnit: (unitId) => connections.forget(unitId),
   })
-  const waiting = createShare(limits.visits, limits.waitingPerUnit)
+  const waiting = createConcurrencyLimit(limits.visits, limits.waitingPerUnit)
   const known = { cancelKeys: createCancelKeys(), mysqlSessions: createMysqlSessions() }
   return { ...options, visits, connections, wakes, waiting, ...known }
 }

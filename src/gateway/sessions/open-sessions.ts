@@ -3,7 +3,7 @@
 // secret or an ended run is dead within a second however the news arrive, and use is told of in one place.
 
 import type { Clock } from '../../lib/clock.ts'
-import { createShare } from '../../lib/concurrency/concurrency-limit.ts'
+import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes } from '../routing/route.ts'
 import type { Phase, VisitLimits } from './session-limits.ts'
 
@@ -109,8 +109,8 @@ export function createOpenVisits(options: OpenVisitsOptions): OpenVisits {
   const { routes, activity, limits, clock, wake, forgetUnit } = options
   const open = new Set<Visit>()
   const units = new Map<Visit, string>()
-  const peers = createShare(limits.visits, limits.visitsPerPeer)
-  const shares = createShare(limits.visits, limits.visitsPerUnit)
+  const peers = createConcurrencyLimit(limits.visits, limits.visitsPerPeer)
+  const shares = createConcurrencyLimit(limits.visits, limits.visitsPerUnit)
   /** As of the last look: exact enough for patience, and free to read. */
   let nowMs = clock.monotonicMs()
   const now = () => nowMs

@@ -1,24 +1,30 @@
 // How many may be at something at once: in all, and of each key. Whoever is refused does not wait.
 
-export type Share = { enter(asker: string): boolean; leave(asker: string): void }
+export type ConcurrencyLimit = {
+  /** False: there is no room. */
+  enter(key: string): boolean
+  leave(key: string): void
+  /** How many of the key are in. */
+  count(key: string): number
+}
 
-/** So many at once, in all and of each asker. */
-export function createShare(total: number, each: number): Share {
+export function createConcurrencyLimit(total: number, each: number): ConcurrencyLimit {
   const inside = new Map<string, number>()
   let all = 0
   return {
-    enter(asker) {
-      const own = inside.get(asker) ?? 0
-      if (all >= total || own >= each) return false
+    enter(key) {
+      const own = inside.get(key) ?? 0
+      if (own >= each || all >= total) return false
       all += 1
-      inside.set(asker, own + 1)
+      inside.set(key, own + 1)
       return true
     },
-    leave(asker) {
-      const own = (inside.get(asker) ?? 0) - 1
+    leave(key) {
+      const own = (inside.get(key) ?? 0) - 1
       all -= 1
-      if (own > 0) inside.set(asker, own)
-      else inside.delete(asker)
+      if (own > 0) inside.set(key, own)
+      else inside.delete(key)
     },
+    count: (key) => inside.get(key) ?? 0,
   }
 }

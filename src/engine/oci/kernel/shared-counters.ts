@@ -5,7 +5,7 @@
 import { accessSync, constants, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export type SharedCounter = {
+export type ConcurrencyLimitdCounter = {
   name: string
   atLeast: number
   isLow: boolean
@@ -38,7 +38,7 @@ export function raiseSharedCounters(root = '/proc/sys'): string[] {
 }
 
 /** Those that this kernel has. */
-export function readSharedCounters(root = '/proc/sys'): SharedCounter[] {
+export function readSharedCounters(root = '/proc/sys'): ConcurrencyLimitdCounter[] {
   return Object.entries(wanted).flatMap(([name, atLeast]) => {
     const value = read(fileOf(root, name))
     if (value === null) return []

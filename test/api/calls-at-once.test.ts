@@ -1,0 +1,102 @@
+// How many calls of a team may be under way at once (decision 84).
+
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterEach, expect, test, vi } from 'vitest'
+import { BOUND_MET } from '../../src/lib/bound-met.ts'
+import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const PATIENCE = { timeout: 20_000, interval: 20 }
+
+let service: Service
+afterEach(async () => await service.close())
+
+async function teamWithUnit(): Promise<TestTeam & { exec: string; logs: string }> {
+  const team = await makeTeam(service)
+  const { id } = await makeUnit(service, team)
+  return { ...team, exec: `/v1/units/${id}/exec`, logs: `/v1/units/${id}/logs` }
+}
+
+/** Returns how to give it up. */
+async function beginCommand({ exec, key }: { exec: string; key: string }): Promise<() => void> {
+  const began = commandsBegun()
+  const caller = new AbortController()
+  const body = { cmd: ['sleep', 'infinity'] }
+  service.fetch('POST', exec, { key, body, signal: caller.signal }).catch(() => {})
+  await vi.waitFor(() => expect(commandsBegun()).toBe(began + 1), PATIENCE)
+  return () => caller.abort()
+}
+
+const commandsBegun = () => service.engine.calls.filter(({ operation }) => operation === 'exec').length
+
+async function run({ exec, key }: { exec: string; key: string }) {
+  return await service.call<{ error: { code: string; message: string } }>('POST', exec, {
+    key,
+    body: { cmd: ['true'] },
+  })
+}
+
+test('a team has so many commands at once, others have theirs meanwhile, and one that ended makes room', async () => {
+  service = await startService({ commandsAtOnce: 2 })
+  const [crowded, other] = [await teamWithUnit(), await teamWithUnit()]
+  const [giveUp] = [await beginCommand(crowded), await beginCommand(crowded)]
+
+  const refused = await run(crowded)
+  expect(refused).toMatchObject({
+    status: 429,
+    body: {
+      error: {
+        code: 'quota_exceeded',
+        message:
+          'The team has 2 commands under way, and no more may be at once; try again when one of them has ended.',
+      },
+    },
+  })
+  expect(refused.headers.get('retry-after')).toBe('1')
+  expect(service.logged.some((line) => line.includes(BOUND_MET) && line.includes(crowded.teamId))).toBe(true)
+  // Calls that run no command go on.
+  expect((await service.call('GET', crowded.logs, { key: crowded.key })).status).toBe(200)
+  expect((await run(other)).status).toBe(200)
+
+  giveUp()
+  await vi.waitFor(async () => expect((await run(crowded)).status).toBe(200), PATIENCE)
+})
+
+test('all teams together have so many, and whoever comes then is told to come back', async () => {
+  service = await startService({ commandsAtOnce: 1 })
+  for (let team = 0; team < 4; team += 1) await beginCommand(await teamWithUnit())
+  expect(await run(await teamWithUnit())).toMatchObject({
+    status: 503,
+    body: { error: { code: 'unavailable' } },
+  })
+})
+
+test('a command counts until its answer has left, however slowly it is read', async () => {
+  service = await startService({ commandsAtOnce: 1 })
+  const team = await teamWithUnit()
+  const socket = await sendAndReadNothing(team)
+  await vi.waitFor(() => expect(commandsBegun()).toBe(1), PATIENCE)
+  // Its head is here, so all of what it printed is held.
+  await once(socket, 'readable')
+  expect((await run(team)).status).toBe(429)
+  socket.destroy()
+  await vi.waitFor(async () => expect((await run(team)).status).toBe(200), PATIENCE)
+})
+
+/** A command whose answer is 6 MB of JSON. */
+async function sendAndReadNothing({ exec, key }: { exec: string; key: string }): Promise<Socket> {
+  const { hostname, port } = new URL(service.baseUrl)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  const body = JSON.stringify({ cmd: ['head', '-c', String(1024 * 1024)] })
+  const head = [
+    `POST ${exec} HTTP/1.1`,
+    'host: berth.test',
+    `authorization: Bearer ${key}`,
+    'content-type: application/json',
+    `content-length: ${body.length}`,
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  return socket
+}
