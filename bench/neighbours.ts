@@ -30,7 +30,12 @@ const KEYS = 8
 const DEEP = 1500
 /** One round of so many makes a unit of an image that is not on the host yet. */
 const ROUNDS_A_PULL = 4
-const defaultRates = { BERTH_RATE_REQUESTS: '300', BERTH_RATE_CREATIONS: '30', BERTH_RATE_EXECS: '120' }
+const defaultRates = {
+  BERTH_RATE_REQUESTS: '300',
+  BERTH_RATE_CREATIONS: '30',
+  BERTH_RATE_EXECS: '120',
+  BERTH_TEAM_COMMANDS: '64',
+}
 
 let freshImages = 0
 

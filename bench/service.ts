@@ -53,6 +53,7 @@ export async function startBerth(isolation: string, settings: Record<string, str
       BERTH_RATE_REQUESTS: '1000000',
       BERTH_RATE_CREATIONS: '1000000',
       BERTH_RATE_EXECS: '1000000',
+      BERTH_TEAM_COMMANDS: '10000',
       ...settings,
     },
   })

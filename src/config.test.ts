@@ -53,6 +53,8 @@ describe('settings', () => {
     ['BERTH_TRUSTED_PROXIES', '10.0.0.0/33'],
     ['BERTH_TRUSTED_PROXIES', '10.0.0.1/'],
     ['BERTH_RATE_EXECS', 'many'],
+    ['BERTH_API_HOSTS', 'api.example.com:443'],
+    ['BERTH_API_HOSTS', 'https://api.example.com'],
     ['BERTH_STRIPE_URL', 'stripe'],
     ['BERTH_STRIPE_SECRET_KEY', 'pk_live_1'],
     ['BERTH_STRIPE_SECRET_KEY', 'sk_test_1'],

@@ -68,6 +68,8 @@ export type Config = {
   publicUrl: string
   /** Addresses and ranges of proxies whose word on who asks is taken. */
   trustedProxies: string[]
+  /** Names of the API beside the public URL's. */
+  apiHosts: string[]
   isolation: 'auto' | 'gvisor' | 'runc'
   /** The program that saves memory of runc machines, in place of those that are tried. */
   criu: string | null
@@ -152,6 +154,7 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayPublicMysql: port(env, 'BERTH_GATEWAY_PUBLIC_MYSQL'),
     publicUrl: env['BERTH_PUBLIC_URL'] ?? httpUrl(apiAddress),
     trustedProxies: addressRanges(env, 'BERTH_TRUSTED_PROXIES'),
+    apiHosts: hostNames(env, 'BERTH_API_HOSTS'),
     isolation: oneOf(env, 'BERTH_ISOLATION', ['auto', 'gvisor', 'runc']),
     criu: env['BERTH_CRIU'] === undefined ? null : resolve(env['BERTH_CRIU']),
     databaseUrl: env['DATABASE_URL'] ?? null,
@@ -311,6 +314,14 @@ function emailAddress(env: Env, name: string): string | null {
   const text = env[name]
   if (text === undefined || emailPattern.test(text)) return text ?? null
   throw new Error(`${name} must be an email address, not "${text}"`)
+}
+
+function hostNames(env: Env, name: string): string[] {
+  const text = env[name]
+  if (text === undefined || text === '') return []
+  const names = text.split(',').map((each) => each.trim().toLowerCase())
+  if (names.every((each) => /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/.test(each))) return names
+  throw new Error(`${name} must be names without ports, separated by commas, not "${text}".`)
 }
 
 function addressRanges(env: Env, name: string): string[] {

@@ -15,6 +15,7 @@ export const errorCodes = [
   'request_timeout',
   'payload_too_large',
   'unsupported_media_type',
+  'misdirected_request',
   'headers_too_large',
   'provider_error',
   'unavailable',

@@ -92,7 +92,7 @@ async function sendAndReadNothing({ exec, key }: { exec: string; key: string }):
   const body = JSON.stringify({ cmd: ['head', '-c', String(1024 * 1024)] })
   const head = [
     `POST ${exec} HTTP/1.1`,
-    'host: berth.test',
+    'host: 127.0.0.1',
     `authorization: Bearer ${key}`,
     'content-type: application/json',
     `content-length: ${body.length}`,

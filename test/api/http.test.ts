@@ -46,7 +46,7 @@ describe('spec 7: x-request-id', () => {
   test('headers beyond what a server reads are 431, with a code of its own', async () => {
     const answer = await sendRaw(
       service.port,
-      `GET /v1/units HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`,
+      `GET /v1/units HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`,
     )
     expect(answer).toMatch(/^HTTP\/1\.1 431 /)
     expect(answer).toContain('"code":"headers_too_large"')
@@ -55,7 +55,7 @@ describe('spec 7: x-request-id', () => {
   test('line breaks in headers never come back as headers', async () => {
     const answer = await sendRaw(
       service.port,
-      `GET /v1/units HTTP/1.1\r\nhost: x\r\nx-request-id: a\r\n evil: 1\r\nconnection: close\r\n\r\n`,
+      `GET /v1/units HTTP/1.1\r\nhost: 127.0.0.1\r\nx-request-id: a\r\n evil: 1\r\nconnection: close\r\n\r\n`,
     )
     expect(answer).not.toMatch(/^evil:/m)
   })
@@ -109,7 +109,7 @@ describe('methods and paths', () => {
   })
 
   test.each(['TRACE', 'PROPFIND', 'QUERY'])('%s is 405 too', async (method) => {
-    const request = `${method} /v1/units HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`
+    const request = `${method} /v1/units HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n`
     const answer = await sendRaw(service.port, request)
     expect(answer).toMatch(/^HTTP\/1\.1 405 /)
     expect(answer).toMatch(/\r\nallow: POST, GET, HEAD\r\n/)
@@ -132,7 +132,7 @@ describe('methods and paths', () => {
     '/%',
     '/%zz',
   ])('%s is 404, and is not the list of units', async (path) => {
-    const request = `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${team.key}\r\nconnection: close\r\n\r\n`
+    const request = `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${team.key}\r\nconnection: close\r\n\r\n`
     const answer = await sendRaw(service.port, request)
     expect(answer).toMatch(/^HTTP\/1\.1 404 /)
     expect(answer).toContain('"code":"not_found"')
@@ -141,7 +141,7 @@ describe('methods and paths', () => {
   test('a path of another spelling asks for credentials all the same', async () => {
     const answer = await sendRaw(
       service.port,
-      `GET /v1/%75nits HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`,
+      `GET /v1/%75nits HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n`,
     )
     expect(answer).toMatch(/^HTTP\/1\.1 401 /)
   })
@@ -165,7 +165,7 @@ describe('bodies', () => {
   test('a body without a media type is refused', async () => {
     const body = '{"spec":{}}'
     const request =
-      `POST /v1/units HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${team.key}\r\n` +
+      `POST /v1/units HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${team.key}\r\n` +
       `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
     expect(await sendRaw(service.port, request)).toMatch(/^HTTP\/1\.1 415 /)
   })
@@ -303,7 +303,7 @@ test('a client that sends all of a refused body before it reads gets its answer'
   const { id } = await makeUnit(service, team)
   const head = [
     `PUT /v1/units/${id}/files?path=/big HTTP/1.1`,
-    'host: berth',
+    'host: 127.0.0.1',
     `authorization: Bearer ${team.key}`,
     'content-type: application/octet-stream',
     'content-length: 8000000',

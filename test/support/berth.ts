@@ -153,6 +153,7 @@ function baseEnvironment(dataDir: string): Record<string, string> {
     BERTH_RATE_REQUESTS: '100000',
     BERTH_RATE_CREATIONS: '100000',
     BERTH_RATE_EXECS: '100000',
+    BERTH_TEAM_COMMANDS: '10000',
   }
 }
 

@@ -54,6 +54,7 @@ export type ServiceOptions = Partial<
     | 'commandsAtOnce'
     | 'publicUrl'
     | 'trustedProxies'
+    | 'apiHosts'
     | 'frozenForMs'
     | 'gatewayPorts'
     | 'signIn'
@@ -83,6 +84,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     ...loadConfig({}),
     publicUrl: options.publicUrl ?? 'http://berth.test',
     trustedProxies: options.trustedProxies ?? [],
+    apiHosts: options.apiHosts ?? [],
     rates: options.rates ?? wideRates,
     commandsAtOnce: options.commandsAtOnce ?? loadConfig({}).commandsAtOnce,
     gatewayPorts: options.gatewayPorts ?? null,

@@ -12,6 +12,7 @@ import { addressMatcher } from '../../lib/address-ranges.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { doneWithin } from '../../lib/concurrency/completes-within.ts'
 import { readBody } from './body.ts'
+import { createHostCheck, misdirected } from './hosts.ts'
 import { boundConnections, connectionLimits } from './connections.ts'
 import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
 import { refuseMalformed, sendError, sendJson } from './response.ts'
@@ -57,6 +58,13 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
   const begin = (request: FastifyRequest, reply: FastifyReply) => take(app, request, reply)
   const operations = createOperations(app)
   const stopping = new AbortController()
+  const isOurs = createHostCheck(app.config)
+  // Before any route, and before anybody is authenticated.
+  server.addHook('onRequest', (request, reply, next) => {
+    if (isOurs(request.raw)) return next()
+    const { id, response } = begin(request, reply)
+    sendError(response, misdirected(app.config.publicUrl), id)
+  })
   server.addHook('preClose', async () => {
     setTimeout(() => stopping.abort(serverStopping()), CLOSE_GRACE_MS).unref()
     // Connections that fall idle while the last calls finish would be kept for callers that may not come.
