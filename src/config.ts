@@ -2,11 +2,27 @@
 // The only reader of process.env.
 
 import { resolve } from 'node:path'
-import { isAddressRange } from './lib/address-ranges.ts'
-import { durationMs } from './lib/duration.ts'
-import { emailPattern } from './lib/email.ts'
+import {
+  address,
+  domainName,
+  urlBelow,
+  urlOf,
+  emailAddress,
+  hostNames,
+  addressRanges,
+  port,
+  portRange,
+  oneOf,
+  wholeNumber,
+  percent,
+  sleepWindow,
+  duration,
+  mirrors,
+  type Address,
+  type Env,
+} from './lib/setting-values.ts'
 
-export type Address = { host: string; port: number }
+export type { Address }
 
 /** An authority that issues certificates by itself (RFC 8555). */
 export type AcmeSettings = {
@@ -112,8 +128,6 @@ export type Config = {
   /** Without them nobody can buy credits. */
   payments: StripeSettings | null
 }
-
-type Env = Record<string, string | undefined>
 
 /** Reads the settings; throws a sentence that names the variable when one is wrong. */
 export function loadConfig(env: Env = process.env): Config {
@@ -274,130 +288,4 @@ function acme(env: Env): AcmeSettings | null {
 
 export function httpUrl({ host, port }: Address): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-function address(env: Env, name: string, fallback: string): Address {
-  const text = env[name] ?? fallback
-  const match = /^(\[[0-9a-f:]+\]|[^:]+):(\d{1,5})$/.exec(text)
-  if (!match || Number(match[2]) > 65535) throw new Error(`${name} must be host:port, not "${text}"`)
-  return { host: (match[1] ?? '').replace(/^\[|\]$/g, ''), port: Number(match[2]) }
-}
-
-function domainName(env: Env, name: string, fallback: string): string {
-  const text = (env[name] ?? fallback).toLowerCase()
-  if (/^(?!.{190})[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*$/.test(text)) return text
-  throw new Error(`${name} must be a domain name such as apps.example.com, not "${text}"`)
-}
-
-/** Scheme, domain and port, and nothing behind them. */
-function urlBelow(env: Env, name: string, domain: string): string | null {
-  const text = env[name]
-  if (text === undefined) return null
-  const url = URL.canParse(text) ? new URL(text) : null
-  const isPlain = url !== null && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`
-  if (isPlain && url.hostname === domain) return url.origin
-  throw new Error(
-    `${name} must be http or https, BERTH_DOMAIN and a port, as "https://${domain}:443", not "${text}"`,
-  )
-}
-
-/** Such a URL may hold a password, so the refusal does not repeat it. */
-function urlOf(env: Env, name: string, protocols: readonly string[]): string | null {
-  const text = env[name]
-  if (text === undefined) return null
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url && protocols.includes(url.protocol) && url.hostname !== '') return text.replace(/\/$/, '')
-  throw new Error(`${name} must be a URL that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`)
-}
-
-function emailAddress(env: Env, name: string): string | null {
-  const text = env[name]
-  if (text === undefined || emailPattern.test(text)) return text ?? null
-  throw new Error(`${name} must be an email address, not "${text}"`)
-}
-
-function hostNames(env: Env, name: string): string[] {
-  const text = env[name]
-  if (text === undefined || text === '') return []
-  const names = text.split(',').map((each) => each.trim().toLowerCase())
-  if (names.every((each) => /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/.test(each))) return names
-  throw new Error(`${name} must be names without ports, separated by commas, not "${text}".`)
-}
-
-function addressRanges(env: Env, name: string): string[] {
-  const ranges = (env[name] ?? '')
-    .split(',')
-    .map((range) => range.trim())
-    .filter((range) => range !== '')
-  const wrong = ranges.find((range) => !isAddressRange(range))
-  if (wrong === undefined) return ranges
-  throw new Error(`${name} must be addresses or ranges, as "10.0.0.5,fd00::/8", not "${wrong}"`)
-}
-
-function port(env: Env, name: string): number | null {
-  const text = env[name]
-  if (text === undefined) return null
-  const number = Number(text)
-  if (/^\d{1,5}$/.test(text) && number >= 1 && number <= 65535) return number
-  throw new Error(`${name} must be a port, not "${text}"`)
-}
-
-/** Those Berth listens on besides are none of an endpoint's. */
-function portRange(env: Env, name: string, others: Address[]): Config['gatewayPorts'] {
-  const text = env[name]
-  if (text === undefined) return null
-  const [, first, last] = (/^(\d{4,5})-(\d{4,5})$/.exec(text) ?? []).map(Number)
-  const isRange = first && last && first >= 1024 && first <= last && last <= 65535
-  const own = isRange && others.find(({ port }) => port >= first && port <= last)
-  if (own) throw new Error(`${name} must leave out ${own.port}, which Berth listens on already`)
-  if (isRange) return { first, last }
-  throw new Error(`${name} must be two ports from 1024 to 65535, as "17000-17999", not "${text}"`)
-}
-
-function oneOf<const T extends string>(env: Env, name: string, allowed: readonly [T, ...T[]]): T {
-  const text = env[name] ?? allowed[0]
-  const found = allowed.find((value) => value === text)
-  if (found === undefined) throw new Error(`${name} must be one of ${allowed.join(', ')}, not "${text}"`)
-  return found
-}
-
-function wholeNumber(env: Env, name: string, fallback: number): number {
-  const text = env[name] ?? String(fallback)
-  if (!/^\d{1,9}$/.test(text)) throw new Error(`${name} must be a whole number, not "${text}"`)
-  return Number(text)
-}
-
-function percent(env: Env, name: string, fallback: number): number {
-  const value = wholeNumber(env, name, fallback)
-  if (value >= 1 && value <= 100) return value
-  throw new Error(`${name} must be a whole number from 1 to 100, not "${value}"`)
-}
-
-function sleepWindow(env: Env, name: string, fallback: string): string {
-  const text = env[name] ?? fallback
-  if (!/^(?:never|[1-9][0-9]{0,4}[mhd])$/.test(text)) {
-    throw new Error(`${name} must be "never" or a number followed by m, h or d, not "${text}"`)
-  }
-  return text
-}
-
-/** Null for `never`: what roles are told is JSON, which has no infinity. */
-function duration(env: Env, name: string, fallback: string): number | null {
-  const text = env[name] ?? fallback
-  const ms = durationMs(text)
-  if (ms === null)
-    throw new Error(`${name} must be "never" or a number followed by s, m, h or d, not "${text}"`)
-  return Number.isFinite(ms) ? ms : null
-}
-
-/** `docker.io=127.0.0.1:5000,quay.io=mirror.lan` → registry host → where it is really fetched. */
-function mirrors(text: string): Record<string, string> {
-  const pairs = text.split(',').filter((part) => part.trim() !== '')
-  return Object.fromEntries(
-    pairs.map((part) => {
-      const [from, to] = part.split('=').map((side) => side.trim())
-      if (!from || !to) throw new Error(`BERTH_REGISTRY_MIRRORS must be registry=mirror[,…], not "${part}"`)
-      return [from, to]
-    }),
-  )
 }
