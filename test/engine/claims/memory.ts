@@ -222,8 +222,9 @@ export function memoryClaims(suite: Suite): void {
     const ref = await serving()
     const script = [
       'grep -E "^(NoNewPrivs|Seccomp|Cap|Uid|Gid)" /proc/1/status; cat /proc/1/oom_score_adj /proc/1/limits',
-      // Over which /dev/null lies: its flags are nothing.
-      'cut -d" " -f5,6 /proc/1/mountinfo | sed -r "s/,relatime//; s#^(/proc/(keys|timer_list)) .*#\\1#" | sort; cat /proc/sys/net/ipv4/ip_unprivileged_port_start',
+      // Where /dev/null lies over a file, flags of that mount are nothing.
+      'cut -d" " -f4,5,6 /proc/1/mountinfo | sed -r "s/,relatime//; s#^/null (\\S+) .*#null \\1#; s#^\\S+ ##" | sort',
+      'cat /proc/sys/net/ipv4/ip_unprivileged_port_start',
       'cat /proc/sys/net/ipv4/ping_group_range; find /sys/fs/cgroup -maxdepth 2 -name "*limit_in_bytes" | sort | xargs cat',
       'find /sys/fs/cgroup -maxdepth 2 -name "cpu.cfs_quota_us" -o -name pids.max -o -name cpu.max | sort | xargs cat',
       'cat /sys/fs/cgroup/devices/devices.list; cat /proc/1/cgroup; readlink /proc/1/ns/time; mount -t tmpfs none /mnt 2>&1; unshare -m true 2>&1',

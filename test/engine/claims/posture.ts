@@ -26,6 +26,21 @@ export function postureClaims(suite: Suite): void {
     }
   })
 
+  onHostKernel(
+    'a machine reads nothing of its host: how it was started, its disks, hardware and other programs',
+    async () => {
+      const files =
+        'cmdline config.gz diskstats iomem ioports kallsyms locks modules partitions slabinfo swaps vmallocinfo'
+      const directories =
+        'block class/block class/dmi dev/block devices/virtual/block devices/virtual/dmi fs/btrfs kernel/slab firmware'
+      const { stdout } = await suite.sh(
+        machine(),
+        `for f in ${files}; do cat /proc/$f 2>/dev/null; done; for d in ${directories}; do ls -A /sys/$d 2>/dev/null; done`,
+      )
+      expect(stdout).toBe('')
+    },
+  )
+
   onHostKernel('root in a machine mounts nothing and unmounts nothing', async () => {
     expect(await fails('mount -t tmpfs none /mnt')).toBe(true)
     expect(await fails('mount --bind / /mnt')).toBe(true)

@@ -239,19 +239,40 @@ export const sysctl = {
   'net.ipv4.ip_unprivileged_port_start': '0',
 }
 
+// What tells of the host: its kernel and how it was started, its disks, its hardware and its other programs.
 const maskedPaths = [
   '/proc/acpi',
   '/proc/asound',
+  '/proc/cmdline',
+  '/proc/config.gz',
+  '/proc/diskstats',
   '/proc/interrupts',
+  '/proc/iomem',
+  '/proc/ioports',
+  '/proc/kallsyms',
   '/proc/kcore',
   '/proc/keys',
   '/proc/latency_stats',
+  '/proc/locks',
+  '/proc/modules',
+  '/proc/partitions',
   '/proc/sched_debug',
   '/proc/scsi',
+  '/proc/slabinfo',
+  '/proc/swaps',
   '/proc/timer_list',
   '/proc/timer_stats',
+  '/proc/vmallocinfo',
+  '/sys/block',
+  '/sys/class/block',
+  '/sys/class/dmi',
+  '/sys/dev/block',
+  '/sys/devices/virtual/block',
+  '/sys/devices/virtual/dmi',
   '/sys/devices/virtual/powercap',
   '/sys/firmware',
+  '/sys/fs/btrfs',
+  '/sys/kernel/slab',
 ]
 
 const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
