@@ -4,8 +4,11 @@ import type { ColumnType, Kysely } from 'kysely'
 import type { Database } from './db.ts'
 import type { Progress, UnitRecord } from './unit-record.ts'
 
-/** Why nothing came of a fork, and of which of its units that is true. */
-export type ForkError = { text: string; unitId: string }
+/**
+ * Why nothing came of a fork, and of which unit that is true: of a copy, which is in `error` for it, or of a source that
+ * went before it was copied.
+ */
+export type ForkError = { text: string; unitId: string; isSourceGone?: true }
 
 export type ForksTable = {
   id: string

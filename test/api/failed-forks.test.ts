@@ -98,6 +98,14 @@ describe('a fork that fails', () => {
     expect(body.id).toBe(other.stackId)
   })
 
+  it('takes the stack with it that it would have made', async () => {
+    const source = await as.create('web', {}, { stack: 'shop' })
+    service.engine.fail('fork', 'internal')
+    expect((await as.fork(source.id, { stack: 'trial' })).status).toBe(502)
+    expect((await as.call('GET', '/v1/stacks/trial')).status).toBe(404)
+    expect((await as.fork(source.id, { stack: 'trial' })).status).toBe(201)
+  })
+
   it('leaves the stack it was to go to as it was', async () => {
     const source = await as.create('web', {}, { stack: 'shop' })
     service.engine.fail('fork', 'internal')
@@ -163,18 +171,105 @@ describe('on the way', () => {
     expect(body.units).toMatchObject([{ state: 'destroyed' }])
     expect(as.machineOf(only(body).id)).toBeUndefined()
   })
+})
 
-  it('the source can be destroyed, and then nothing comes of it', async () => {
-    const source = await as.create('web', {}, { stack: 'shop' })
+describe('a fork whose source is destroyed meanwhile', () => {
+  const volume = { volume: { mount: '/data', gb: 1 } }
+  const allUnits = async () =>
+    (await as.call<{ units: Unit[] }>('GET', '/v1/units?all=true')).body.units.filter(
+      ({ forkedFrom }) => forkedFrom !== null,
+    )
+
+  /** Nothing of the copies is to be seen, paid or found on the host. */
+  async function expectNothingLeft(copies: number): Promise<void> {
+    await expect.poll(as.units).toEqual([])
+    const rows = await allUnits()
+    expect(rows).toHaveLength(copies)
+    for (const row of rows) {
+      expect(row).toMatchObject({ state: 'destroyed', costCentsSoFar: 0, destroysAt: null })
+      expect(row.error).toContain('"web" was destroyed')
+      expect(as.machineOf(row.id)).toBeUndefined()
+    }
+  }
+
+  it.each([true, false])('is 409 with its name, and leaves nothing (wait: %s)', async (wait) => {
+    const source = await as.create('web', volume, { stack: 'shop' })
     const release = service.engine.hang('fork')
-    const forking = as.fork(source.id, { name: 'copy' })
+    const forking = as.fork(source.id, { name: 'copy', stack: 'trial', wait })
     await expect.poll(async () => (await as.units()).length).toBe(2)
     await as.call('DELETE', `/v1/units/${source.id}`)
     release()
     const { status, body } = await forking
-    expect(status).toBe(502)
-    expect(body.error.message).toBe('What it was to be a copy of is gone.')
-    expect((await as.units()).map(({ state }) => state)).toEqual(['error'])
+    expect(status).toBe(409)
+    expect(body.error).toMatchObject({
+      code: 'invalid_state',
+      message: '"web" was destroyed before it could be copied, so nothing came of its fork.',
+      details: { machineState: 'destroyed', unitId: source.id },
+    })
+    await expectNothingLeft(1)
+    await expect.poll(async () => (await as.call('GET', '/v1/stacks/trial')).status).toBe(404)
+  })
+
+  it('is 409 while the destruction is still under way, whatever the engine says of it', async () => {
+    const source = await as.create('web')
+    const release = service.engine.hang('fork')
+    service.engine.fail('fork', 'timeout')
+    const destruction = service.engine.hang('destroy')
+    const forking = as.fork(source.id, { name: 'copy' })
+    await expect.poll(async () => (await as.units()).length).toBe(2)
+    const destroying = as.call('DELETE', `/v1/units/${source.id}`)
+    await expect.poll(async () => (await as.get(source.id)).state).toBe('destroying')
+    release()
+    const { status, body } = await forking
+    expect(status).toBe(409)
+    expect(body.error.details).toMatchObject({ machineState: 'destroying', unitId: source.id })
+    destruction()
+    await destroying
+    await expectNothingLeft(1)
+  })
+
+  it('has all of its copies once they have their disks', async () => {
+    const source = await as.create('web')
+    const release = service.engine.hang('start')
+    const forking = as.fork(source.id, { name: 'copy' })
+    await expect
+      .poll(async () => (await allUnits()).map(({ id }) => as.machineOf(id)?.state))
+      .toEqual(['created'])
+    await as.call('DELETE', `/v1/units/${source.id}`)
+    release()
+    const { status, body } = await forking
+    expect(status).toBe(201)
+    expect(only(body)).toMatchObject({ state: 'running', error: null })
+  })
+
+  it('takes back the copies of all units of a stack, of which one went', async () => {
+    const db = await as.create('db', volume, { stack: 'shop' })
+    const web = await as.create('web', {}, { stack: 'shop' })
+    const release = service.engine.hang('fork')
+    const forking = as.forkStack('shop', { into: 'trial' })
+    await expect.poll(async () => (await as.units()).length).toBe(4)
+    await as.call('DELETE', `/v1/units/${web.id}`)
+    release()
+    const { status, body } = await forking
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining('"web" was destroyed')])
+    expect(await as.exec(db.id, 'echo', 'well')).toBe('well\n')
+    await as.call('DELETE', `/v1/units/${db.id}`)
+    await expectNothingLeft(2)
+    expect((await as.call('GET', '/v1/stacks/trial')).status).toBe(404)
+  })
+
+  it('is answered alike when it is repeated with its Idempotency-Key', async () => {
+    const source = await as.create('web')
+    const release = service.engine.hang('fork')
+    const options = { key: team.key, body: {}, headers: { 'idempotency-key': 'gone' } }
+    const path = `/v1/units/${source.id}/fork`
+    const first = service.call<ForkResult>('POST', path, options)
+    await expect.poll(async () => (await as.units()).length).toBe(2)
+    await as.call('DELETE', `/v1/units/${source.id}`)
+    release()
+    const second = await service.call<ForkResult>('POST', path, options)
+    expect([(await first).status, second.status]).toEqual([409, 409])
+    expect(told(second)).toBe(told(await first))
   })
 })
 

@@ -39,7 +39,9 @@ export async function forkUnit(
     checkCopies(boundsOf(app, caller), [{ source, sleep: body.sleep ?? source.sleep }])
     if (source.state === 'running') await waitForRoom(app, caller.teamId)
     try {
-      const fork = await reserveFork(app, caller, once, (db) => decide(app, db, source, body))
+      const fork = await reserveFork(app, caller, once, (db, forkId) =>
+        decide(app, db, { forkId, found: source }, body),
+      )
       return await answerFork(app, caller, fork, body)
     } catch (error) {
       if (!(error instanceof SourceMoved)) throw error
@@ -51,11 +53,11 @@ export async function forkUnit(
 async function decide(
   app: App,
   db: Kysely<Database>,
-  found: UnitRecord,
+  { forkId, found }: { forkId: string; found: UnitRecord },
   { name, stack: stackName, sleep }: UnitFork,
 ): Promise<Plan> {
   const { id, teamId } = found
-  const stack = await stackOf(app, db, found, stackName)
+  const stack = await stackOf(app, db, { forkId, found }, stackName)
   await lockUnit(db, id)
   const source = await findUnit(db, { teamId, id, now: app.clock.now() })
   if (source?.revision !== found.revision) throw new SourceMoved()
@@ -93,14 +95,14 @@ async function refuseLostPeers(
   }
 }
 
-/** That of the source, or the one named, made when absent. */
+/** That of the source, or the one named, made when absent: then it goes with a fork that comes to nothing. */
 async function stackOf(
   app: App,
   db: Kysely<Database>,
-  { teamId, stackId, name }: UnitRecord,
+  { forkId, found: { teamId, stackId, name } }: { forkId: string; found: UnitRecord },
   stack: string | undefined,
 ): Promise<StackRecord> {
-  if (stack !== undefined) return await stackFor(app, db, teamId, { stack, unitName: name, madeBy: null })
+  if (stack !== undefined) return await stackFor(app, db, teamId, { stack, unitName: name, madeBy: forkId })
   const own = await findStack(db, { teamId, id: stackId })
   if (!own) throw new Error('a unit is in no stack')
   return own

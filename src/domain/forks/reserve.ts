@@ -48,18 +48,22 @@ export function isForkable({ state }: { state: UnitState }): boolean {
   return state === 'running' || state === 'sleeping' || state === 'stopped'
 }
 
-/** `decide` looks and names in the transaction, and locks the stack of its source before the source. */
+/**
+ * `decide` looks and names in the transaction, and locks the stack of its source before the source. It is told the id of
+ * the fork.
+ */
 export async function reserveFork(
   app: App,
   caller: Caller,
   once: Once | null,
-  decide: (db: Kysely<Database>) => Promise<Plan>,
+  decide: (db: Kysely<Database>, forkId: string) => Promise<Plan>,
 ): Promise<ForkRecord> {
   const { teamId, credentialId } = caller
   const reserve = async (db: Kysely<Database>) => {
     await once?.claim(db)
     await lockLiveTeam(db, teamId)
-    const plan = await decide(db)
+    const id = newId('fork')
+    const plan = await decide(db, id)
     const { bounds, live } = await currentBounds(app, db, caller)
     checkCopies(bounds, plan.copies)
     const disks = plan.copies.map(({ source: { size, spec } }) => ({ size, volume: spec.volume }))
@@ -69,7 +73,6 @@ export async function reserveFork(
     const sizes = starting.map(({ source }) => source.size)
     await checkAffordable(app, db, caller, sizes)
 
-    const id = newId('fork')
     const { sourceId, stack, copies, skipped } = plan
     const createdAt = app.clock.now()
     await insertFork(db, {

@@ -7,9 +7,10 @@ import { SECOND } from '../../lib/clock.ts'
 import { doneWithin } from '../../lib/concurrency/completes-within.ts'
 import { findFork, type ForkError, type ForkRecord } from '../../store/forks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { listUnitsOfFork } from '../../store/units.ts'
+import { findUnit, listUnitsOfFork } from '../../store/units.ts'
 import { costLine } from '../billing/cost-line.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { notPossible } from '../units/lifecycle/failures.ts'
 import { showUnit } from '../units/model/to-unit.ts'
 import { keptOfForkSchema } from './reserve.ts'
 import { areCopied, walkFork } from './run.ts'
@@ -74,6 +75,7 @@ async function resultOf(app: App, { teamId }: Caller, id: string): Promise<ForkR
   const fork = await findFork(app.db, { teamId, id })
   if (!fork) throw notFound('fork', id)
   const units = await listUnitsOfFork(app.db, { teamId, forkId: id, now: app.clock.now() })
+  if (fork.error?.isSourceGone) throw await sourceGone(app, teamId, fork.error)
   if (fork.error !== null) throw couldNotBeMade(fork.error, units)
   return {
     units: units.map((unit) => showUnit(app, unit)),
@@ -83,6 +85,13 @@ async function resultOf(app: App, { teamId }: Caller, id: string): Promise<ForkR
     skipped: fork.skipped,
     costLine: costLine(units),
   }
+}
+
+/** No failure of the host's: the caller's team has destroyed what it asked for copies of. */
+async function sourceGone(app: App, teamId: string, { text, unitId }: ForkError): Promise<AppError> {
+  const source = await findUnit(app.db, { teamId, id: unitId, now: app.clock.now() })
+  if (!source) throw new Error('the source of a fork has no row')
+  return notPossible(source, text, { unitId })
 }
 
 function couldNotBeMade({ text, unitId }: ForkError, units: UnitRecord[]): AppError {

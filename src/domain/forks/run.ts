@@ -190,16 +190,31 @@ async function giveUp(context: ForkWalk, { step, cause, reached }: StepFailed<Fo
   app.log.warn({ err: cause, forkId: fork.id, unitId: failed?.unit.id, step }, 'a fork could not be made')
   const culprit = (failed ?? context.walks[0])?.unit
   if (!culprit) throw cause
-  const text = isEngineError(cause, 'unknown_machine') ? SOURCE_GONE : failureText(cause, culprit)
+  const gone = step === copyStep.name ? await findSourceGone(context) : null
   // States first: a process killed while its unit still counts as creating would look like an exit.
-  const destroying = await takeBack(app, fork, { text, unitId: culprit.id })
+  const destroying = await takeBack(
+    app,
+    fork,
+    gone
+      ? { text: sourceGone(gone), unitId: gone.id, isSourceGone: true }
+      : { text: failureText(cause, culprit), unitId: culprit.id },
+  )
   if (destroying === null) return
   const problems = await undoSaga(forkSaga, context, { reached, failpoints: app.failpoints })
   for (const err of problems) app.log.warn({ err, forkId: fork.id }, 'a failure was not undone at once')
   await Promise.all(destroying.map((unit) => walk(app, unit, destroyWay)))
 }
 
-const SOURCE_GONE = 'What it was to be a copy of is gone.'
+/** One that is being destroyed, or was: whatever the engine says of a copy of it then, that is why. */
+async function findSourceGone({ app, fork: { teamId }, walks }: ForkWalk): Promise<UnitRecord | null> {
+  const ids = walks.map(({ unit }) => sourceOf(unit))
+  const sources = await listUnitsByIds(app.db, { teamId, ids, now: app.clock.now() })
+  return sources.find(({ state }) => state === 'destroying' || state === 'destroyed') ?? null
+}
+
+function sourceGone({ name }: UnitRecord): string {
+  return `"${name}" was destroyed before it could be copied, so nothing came of its fork.`
+}
 
 /** A destroy may have come by before the machine was there. */
 async function removeUnwanted(app: App, walks: Walk[]): Promise<void> {
