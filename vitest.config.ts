@@ -1,5 +1,6 @@
 // Four tiers: `fast` needs no root and runs in parallel; `simulation` draws schedules at random; `host` drives
-// real runtimes as root, three files at a time; `deep` does so for an hour or more, and is not part of `npm test`.
+// real runtimes as root, a few files at a time; `deep` runs every matrix whole that the others run in part
+// (test/support/part-of.ts), and what takes an hour. It is not part of `npm test`.
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.ts'
 
@@ -12,6 +13,9 @@ const onHost = {
   pool: 'forks' as const,
   hookTimeout: 600_000,
 }
+
+/** Files of the fast tier that run a part of what they could. */
+const inPart: string[] = []
 
 export default defineConfig({
   test: {
@@ -57,8 +61,9 @@ export default defineConfig({
         test: {
           ...onHost,
           name: 'deep',
-          include: ['src/**/*.deep.test.ts', 'test/**/*.deep.test.ts'],
-          maxWorkers: 1,
+          include: ['{src,test}/**/*.{deep,host}.test.ts', 'test/simulation/*.test.ts', ...inPart],
+          env: { BERTH_TEST_DEEP: 'yes' },
+          maxWorkers: 2,
           testTimeout: 3_600_000,
         },
       },

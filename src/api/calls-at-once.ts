@@ -22,7 +22,7 @@ export function createCallsAtOnce(app: Pick<App, 'config' | 'log' | 'clock'>): C
     // Of each, 1 MB of either stream is held; on the host it is a process or two.
     command: app.config.commandsAtOnce,
     stream: 250,
-    call: 500,
+    call: 1000,
   }
   const open = (kind: CallKind) => createConcurrencyLimit(TEAMS * each[kind], each[kind])
   const limits = { command: open('command'), stream: open('stream'), call: open('call') }

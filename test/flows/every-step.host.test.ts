@@ -1,7 +1,7 @@
 // Berth is killed at every step of every way a unit can take, while it works for callers on real machines: the server
 // before and after each step and each undo, the engine after each effect (reliability F1). Each time the
 // caller, who tries again as a sane one does, finds one unit, where it was sent, with its files; and the host
-// is as the database says.
+// is as the database says. `npm test` runs a part of the places, another with each commit.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -17,6 +17,7 @@ import { reachedFailpoints } from '../support/criu.ts'
 import { Drill, WITHIN_MS } from '../support/drill.ts'
 import { arm, disarm, stillArmed } from '../support/failpoints.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
+import { partOf } from '../support/part-of.ts'
 
 type Verb = 'create' | 'start' | 'wake' | 'sleep' | 'cool' | 'stop' | 'destroy' | 'fork'
 type Life = {
@@ -90,9 +91,9 @@ const deaf = { cmd: ['sh', '-c', 'trap "" TERM; while :; do sleep 1000 & wait; d
 
 /** Each on a data directory of its own, side by side: most of the time is spent waiting. */
 const lanes = [
-  { lane: 'of ways', lives: serverLives },
-  { lane: 'of effects', lives: engineLives },
-  { lane: 'in gVisor', lives: gvisorLives },
+  { lane: 'of ways', lives: serverLives, inPart: 3 },
+  { lane: 'of effects', lives: engineLives, inPart: 2 },
+  { lane: 'in gVisor', lives: gvisorLives, inPart: 1 },
 ]
 
 const oneByOne = { concurrent: false }
@@ -102,35 +103,42 @@ it('every place Berth can be killed at is met by a drill', () => {
   expect([...new Set([...drilled, ...undoing])].toSorted()).toEqual(everyPlace.toSorted())
 })
 
-describe.concurrent.each(lanes)('killed in the middle $lane,', ({ lane, lives }) => {
+describe.concurrent.each(lanes)('killed in the middle $lane,', ({ lane, lives, inPart }) => {
   const drill = new Drill()
   afterAll(() => drill.close())
 
-  describe.each(lives)('in $isolation, where sleepers are frozen for $frozenFor,', oneByOne, (life) => {
-    let units: Unit[]
+  describe.each(partOf(lives, inPart))(
+    'in $isolation, where sleepers are frozen for $frozenFor,',
+    oneByOne,
+    (life) => {
+      let units: Unit[]
 
-    beforeAll(async () => {
-      await drill.startAnew({ BERTH_ISOLATION: life.isolation, BERTH_FROZEN_FOR: life.frozenFor })
-      // More than one: whoever does not run into the crash itself is met by it anywhere.
-      units = await Promise.all([drill.makeUnit(), drill.makeUnit()])
-    })
-    afterEach(() => disarm(drill.berth))
-    afterAll(() => drill.expectDestroys(units))
+      beforeAll(async () => {
+        await drill.startAnew({ BERTH_ISOLATION: life.isolation, BERTH_FROZEN_FOR: life.frozenFor })
+        // More than one: whoever does not run into the crash itself is met by it anywhere.
+        units = await Promise.all([drill.makeUnit(), drill.makeUnit()])
+      })
+      afterEach(() => disarm(drill.berth))
+      afterAll(() => drill.expectDestroys(units))
 
-    it.each(life.places)(`the ${life.role} dies at %s, which costs time and nothing else`, async (place) => {
-      // One that stops when it is asked to need not be killed.
-      const others = place === 'engine.stop.kill.after' ? [await drill.makeUnit(deaf)] : []
-      await expectUnharmed(drill, life, place, [...units, ...others])
-      await drill.expectDestroys(others)
-    })
-  })
+      it.each(life.places)(
+        `the ${life.role} dies at %s, which costs time and nothing else`,
+        async (place) => {
+          // One that stops when it is asked to need not be killed.
+          const others = place === 'engine.stop.kill.after' ? [await drill.makeUnit(deaf)] : []
+          await expectUnharmed(drill, life, place, [...units, ...others])
+          await drill.expectDestroys(others)
+        },
+      )
+    },
+  )
 
   if (lane !== 'in gVisor') return
   describe('while what failed is undone', oneByOne, () => {
     beforeAll(() => drill.startAnew({ BERTH_ISOLATION: 'runc' }))
     afterEach(() => disarm(drill.berth))
 
-    it.each(undoing)('the server dies at %s, and the undoing goes on', async (place) => {
+    it.each(partOf(undoing, 3))('the server dies at %s, and the undoing goes on', async (place) => {
       if (place.startsWith('create.')) await expectCreateUndone(drill, place)
       else if (place.startsWith('fork.')) await expectForkUndone(drill, place)
       else await expectStartUndone(drill, place)

@@ -1,15 +1,18 @@
-// As many schedules as a test run has time for; `npm run simulate` runs more. A failure says which line brings
-// it back.
+// As many schedules as a test run has time for, others with each commit; `npm run simulate` runs more. A failure says
+// which line brings it back.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Forked, ForkSpec } from '../../src/engine/engine.ts'
 import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { type Bench, createBench } from './bench.ts'
+import { isDeep, testSeed } from '../support/part-of.ts'
 import { drawSchedule, explore } from './explore.ts'
 import { simulate } from './simulate.ts'
 
-const SCHEDULES = 300
-const SCHEDULES_WITH_JUMPS = 60
+const SCHEDULES = isDeep ? 3000 : 100
+const SCHEDULES_WITH_JUMPS = isDeep ? 600 : 20
+/** A failure says the seed of its schedule, so these need not begin at one. */
+const FIRST_SEED = testSeed % 1_000_000
 /** Beside each other, so that Postgres and this process both have something to do. */
 const BENCHES = 3
 
@@ -21,10 +24,10 @@ afterAll(async () => await Promise.all(benches.map((bench) => bench.close())))
 
 /** The first failure among so many seeds. */
 async function findFailure(count: number, withJumps: boolean): Promise<string | null> {
-  let seed = 0
+  let seed = FIRST_SEED
   let failure: string | null = null
   const work = async (bench: Bench) => {
-    while (seed < count && failure === null) {
+    while (seed < FIRST_SEED + count && failure === null) {
       seed += 1
       failure = (await explore(bench, { seed, withJumps, only: null })) ?? failure
     }
