@@ -1,4 +1,4 @@
-// The ledger's charges: added by the database as meters move (migrations/0016-ledger.ts), and never changed. Their
+// The ledger's charges: added by the database as meters move (sql/ledger.sql), and never changed. Their
 // sums by day, credential and size are kept beside them.
 
 import type { ColumnType } from 'kysely'

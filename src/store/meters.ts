@@ -3,7 +3,7 @@
 // so the two cannot disagree; a frozen machine that wakes opens another, since nobody pays for sleep.
 //
 // `billed_to` is how far it has been charged. Whoever moves that writes the charges with it: the database does
-// (migrations/0016-ledger.ts). What an open meter has counted since is added up wherever a cost is asked for.
+// (sql/ledger.sql). What an open meter has counted since is added up wherever a cost is asked for.
 
 import { type Generated, type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Size } from '../contract/policy.ts'

@@ -1,7 +1,7 @@
 // Brings a database to the schema of this code. Each part has its own file, in order; what has been
 // released never changes.
 
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import type { Database } from './db.ts'
 import { up as accounts } from './migrations/0001-accounts.ts'
@@ -28,6 +28,8 @@ import { up as failedCreates } from './migrations/0024-failed-creates.ts'
 import { up as disksThere } from './migrations/0025-disks-there.ts'
 import { up as instances } from './migrations/0027-instances.ts'
 import { up as orderOfEnv } from './migrations/0028-order-of-env.ts'
+import { up as repeatableSql } from './migrations/0031-repeatable-sql.ts'
+import { applyRepeatableSql } from './repeatable.ts'
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -54,11 +56,29 @@ const migrations: Record<string, Migration> = {
   '0025-disks-there': { up: disksThere },
   '0027-instances': { up: instances },
   '0028-order-of-env': { up: orderOfEnv },
+  '0031-repeatable-sql': { up: repeatableSql },
 }
 
-/** Safe to run by several processes at once and any number of times. Throws when a migration fails. */
+// Of this file alone. The migrator takes a lock of its own, but only after it has looked for its tables.
+const LOCK = sql`pg_advisory_xact_lock(hashtext('berth migrate'))`
+
+/**
+ * Runs the migrations that the database lacks, and then the repeatable SQL, in one transaction: after a failure the
+ * database is as it was. Safe to run by several processes at once and any number of times. Throws when a step fails.
+ */
 export async function migrate(db: Kysely<Database>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
+  await db.transaction().execute(async (transaction) => {
+    await sql`select ${LOCK}`.execute(transaction)
+    await runMigrations(createMigrator(transaction))
+    await applyRepeatableSql(transaction)
+  })
+}
+
+export function createMigrator(db: Kysely<Database>): Migrator {
+  return new Migrator({ db, provider: { getMigrations: async () => migrations } })
+}
+
+async function runMigrations(migrator: Migrator): Promise<void> {
   const { error, results } = await migrator.migrateToLatest()
   if (!error) return
   const reason = error instanceof Error ? error.message : 'the reason is unknown'

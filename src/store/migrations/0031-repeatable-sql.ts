@@ -1,0 +1,12 @@
+// Which text of each repeatable SQL file this database has (store/repeatable.ts, decision 91).
+
+import { type Kysely, sql } from 'kysely'
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table repeatable_sql (
+      name text primary key,
+      sha256 text not null
+    );
+  `.execute(db)
+}

@@ -1,0 +1,111 @@
+// The functions in the database are those of sql/ledger.sql, wherever the database comes from.
+
+import { readFile } from 'node:fs/promises'
+import { type Kysely, sql } from 'kysely'
+import { afterAll, beforeEach, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
+import { silentLog } from '../lib/log.ts'
+import { type Database, openDatabase } from './db.ts'
+import { createMigrator, migrate } from './migrate.ts'
+
+/** The last release whose functions were in its migrations. */
+const LAST_WITHOUT = '0028-order-of-env'
+
+const databases: TestDatabase[] = []
+let db: Kysely<Database>
+const connections: Kysely<Database>[] = []
+
+async function open(): Promise<Kysely<Database>> {
+  const database = await createTestDatabase()
+  databases.push(database)
+  const opened = openDatabase(database.url, silentLog)
+  connections.push(opened)
+  return opened
+}
+
+beforeEach(async () => {
+  db = await open()
+})
+afterAll(async () => {
+  await Promise.all(connections.map((each) => each.destroy()))
+  await Promise.all(databases.map((each) => each.drop()))
+})
+
+/** A database as an installation of that release has it. */
+async function makeOld(): Promise<Kysely<Database>> {
+  const old = await open()
+  await sql`drop schema public cascade; create schema public`.execute(old)
+  const { error } = await createMigrator(old).migrateTo(LAST_WITHOUT)
+  expect(error).toBeUndefined()
+  return old
+}
+
+type Definition = { name: string; definition: string }
+
+/** All of the schema's functions and triggers, as Postgres writes them. */
+async function definitionsOf(database: Kysely<Database>): Promise<Definition[]> {
+  const { rows } = await sql<Definition>`
+    select proname as name, pg_get_functiondef(oid) as definition
+    from pg_proc where pronamespace = 'public'::regnamespace
+    union all
+    select tgname, pg_get_triggerdef(oid) from pg_trigger where not tgisinternal
+    order by name, definition
+  `.execute(database)
+  return rows
+}
+
+/** Postgres gives a row that is written again another one of these. */
+async function versionOfCounted(database: Kysely<Database>): Promise<string | undefined> {
+  const { rows } = await sql<{ version: string }>`
+    select xmin::text || ' ' || ctid::text as version from pg_proc where proname = 'counted'
+  `.execute(database)
+  return rows[0]?.version
+}
+
+const spoil = sql`
+  create or replace function counted(counted_before numeric, price_per_hour bigint, ms bigint) returns bigint
+  language sql return 0
+`
+
+it('a database of an older release has the functions of a fresh one once it is upgraded', async () => {
+  const old = await makeOld()
+  await spoil.execute(old)
+  await migrate(old)
+  expect(await definitionsOf(old)).toEqual(await definitionsOf(db))
+})
+
+it('a file in sql/ defines every function and trigger there is', async () => {
+  const text = await readFile(new URL('sql/ledger.sql', import.meta.url), 'utf8')
+  const defined = [...text.matchAll(/^create or replace (?:function|trigger) (\w+)/gm)].map(
+    ([, name]) => name,
+  )
+  const names = (await definitionsOf(db)).map(({ name }) => name)
+  expect(names.length).toBeGreaterThan(10)
+  expect(new Set(names)).toEqual(new Set(defined))
+})
+
+it('functions are replaced when their text has changed, and left alone when not', async () => {
+  const before = await definitionsOf(db)
+  const version = await versionOfCounted(db)
+  await migrate(db)
+  expect(await versionOfCounted(db)).toBe(version)
+
+  await spoil.execute(db)
+  await sql`update repeatable_sql set sha256 = 'of another text'`.execute(db)
+  await migrate(db)
+  expect(await definitionsOf(db)).toEqual(before)
+})
+
+it('an upgrade that fails leaves the database as it was', async () => {
+  const old = await makeOld()
+  const before = await definitionsOf(old)
+  await sql`drop table credits cascade`.execute(old)
+  const broken = await definitionsOf(old)
+  expect(broken).not.toEqual(before)
+  await expect(migrate(old)).rejects.toThrow(/credits/)
+  expect(await definitionsOf(old)).toEqual(broken)
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name desc`.execute(
+    old,
+  )
+  expect(rows[0]?.name).toBe(LAST_WITHOUT)
+})

@@ -1,0 +1,32 @@
+// SQL that is applied again whenever its text changes: the functions of the ledger. A migration is frozen once it was
+// released, so the functions as they are now would else be spread over all migrations that ever replaced one (decision 91).
+
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { type Kysely, sql } from 'kysely'
+import type { Database } from './db.ts'
+
+/** In the order they are applied. Each can be applied any number of times. */
+const files = ['ledger'] as const
+
+/** Call it after the migrations and within their transaction, which keeps several processes from applying it at once. */
+export async function applyRepeatableSql(db: Kysely<Database>): Promise<void> {
+  for (const name of files) {
+    const text = await readFile(new URL(`./sql/${name}.sql`, import.meta.url), 'utf8')
+    const sha256 = createHash('sha256').update(text).digest('hex')
+    if ((await findApplied(db, name)) === sha256) continue
+    await sql.raw(text).execute(db)
+    await sql`
+      insert into repeatable_sql (name, sha256) values (${name}, ${sha256})
+      on conflict (name) do update set sha256 = excluded.sha256
+    `.execute(db)
+  }
+}
+
+/** Null: it was never applied. */
+async function findApplied(db: Kysely<Database>, name: string): Promise<string | null> {
+  const { rows } = await sql<{ sha256: string }>`
+    select sha256 from repeatable_sql where name = ${name}
+  `.execute(db)
+  return rows[0]?.sha256 ?? null
+}
