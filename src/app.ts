@@ -15,7 +15,7 @@ import type { Observer } from './lib/observer.ts'
 import { createFreshFlight, type FreshFlight } from './lib/concurrency/trailing-flight.ts'
 import { createKeyedLock, type KeyedLock } from './lib/concurrency/keyed-lock.ts'
 import { recent } from './lib/concurrency/ttl-cache.ts'
-import { createSteadyClock, type SteadyClock } from './lib/service-clock.ts'
+import { createServiceClock, type ServiceClock } from './lib/service-clock.ts'
 import { createSingleFlight, type SingleFlight } from './lib/concurrency/single-flight.ts'
 import { createTurnstile, type Turnstile } from './lib/concurrency/admission-queue.ts'
 import type { Database } from './store/db.ts'
@@ -40,56 +40,56 @@ export type AppParts = {
 
 export type App = AppParts & {
   /** The time the service goes by. */
-  clock: SteadyClock
+  clock: ServiceClock
   /** The database, the engine or this process was away since the last heartbeat (domain/time/heartbeat.ts). */
   outage: { isOn: boolean }
   /**
    * Units on their way to another state, by what is done and to which. Whoever needs the same while it is
    * under way, a second caller or the loop that resumes what a crash left, joins it.
    */
-  ways: SingleFlight<void>
+  unitOperations: SingleFlight<void>
   /** Units looked at by calls that wait for them, by team and id: one look for all who come together. */
-  looks: FreshFlight<UnitRecord>
+  coalescedReads: FreshFlight<UnitRecord>
   /** A unit as a call shows it; null where the team has none of that id. Those asked for together are read together. */
-  unitReads: (named: { teamId: string; id: string }) => Promise<UnitRecord | null>
+  loadUnit: (named: { teamId: string; id: string }) => Promise<UnitRecord | null>
   /** Uses being recorded, by the unit's id; the outcome is whether it runs. */
-  touches: FreshFlight<boolean>
+  coalescedUseWrites: FreshFlight<boolean>
   /** How many calls and visits use a unit just now, by its id. */
-  uses: Map<string, number>
+  usesPerUnit: Map<string, number>
   /** At which of its endpoints a unit has visits under way, as far as the gateway has said. */
-  visitedAt: Map<string, string[]>
+  sessionEndpoints: Map<string, string[]>
   /** Tells of each unit that stops running, by its id: whoever counted on it has to ask again. */
-  departures: EventEmitter<{ unit: [id: string] }>
-  /** Units that this process has seen fall asleep with their machines standing still (domain/units/activity/thaw-ahead.ts). */
-  standing: Map<string, UnitRecord>
+  unitEvents: EventEmitter<{ runEnded: [id: string] }>
+  /** Units that this process has seen fall asleep with their machines standing still (domain/units/activity/optimistic-thaw.ts). */
+  frozenUnits: Map<string, UnitRecord>
   /** Told of each unit that begins to fall asleep here. */
-  fallingAsleep: Set<(id: string) => void>
+  beforeFreeze: Set<(id: string) => void>
   /** How many calls wait for a unit just now, by its id. */
-  waiting: Map<string, number>
+  waitersPerUnit: Map<string, number>
   /** Cold starts (domain/units/admission/cold-starts.ts). */
-  starts: Turnstile
+  coldStarts: Turnstile
   /** What locks a team in the database does so here first. */
-  teamTurns: KeyedLock
+  teamLocks: KeyedLock
 }
 
 export function createApp(parts: AppParts): App {
-  const clock = createSteadyClock(parts.clock)
+  const clock = createServiceClock(parts.clock)
   return {
     ...parts,
     clock,
     outage: { isOn: false },
-    ways: createSingleFlight<void>(clock),
-    looks: createFreshFlight<UnitRecord>(),
-    unitReads: batched((wanted) => findUnits(parts.db, { wanted, now: clock.now() })),
-    touches: createFreshFlight<boolean>(),
-    uses: new Map(),
-    visitedAt: new Map(),
-    departures: new EventEmitter(),
-    standing: new Map(),
-    fallingAsleep: new Set(),
-    waiting: new Map(),
-    starts: createStarts(parts),
-    teamTurns: createKeyedLock(),
+    unitOperations: createSingleFlight<void>(clock),
+    coalescedReads: createFreshFlight<UnitRecord>(),
+    loadUnit: batched((wanted) => findUnits(parts.db, { wanted, now: clock.now() })),
+    coalescedUseWrites: createFreshFlight<boolean>(),
+    usesPerUnit: new Map(),
+    sessionEndpoints: new Map(),
+    unitEvents: new EventEmitter(),
+    frozenUnits: new Map(),
+    beforeFreeze: new Set(),
+    waitersPerUnit: new Map(),
+    coldStarts: createColdStarts(parts),
+    teamLocks: createKeyedLock(),
   }
 }
 
@@ -97,7 +97,7 @@ export function createApp(parts: AppParts): App {
  * A start costs 40 to 200 ms of CPU, so more than a few at once only make each other slow. Those that wait are
  * as many as can have their turn in the time.
  */
-function createStarts({ engine, config, clock }: AppParts): Turnstile {
+function createColdStarts({ engine, config, clock }: AppParts): Turnstile {
   const capacity = recent({ clock, forMs: SECOND / 5, withinMs: SECOND }, () => engine.capacity())
   return createTurnstile({
     clock,

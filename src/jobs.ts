@@ -1,8 +1,8 @@
-// The work nobody asks for: it takes no input, reads the store, and may run twice and in two processes.
+// Background jobs. Each takes no input and reads the store, so it may run again after a crash and overlap a run that hangs.
 
 import type { App } from './app.ts'
 import { chargeMeters } from './domain/billing/charge.ts'
-import { recountLedger } from './domain/billing/verify-ledger.ts'
+import { verifyLedger } from './domain/billing/verify-ledger.ts'
 import { forgetOldRates } from './domain/credentials/rate-limit.ts'
 import { resumeForks } from './domain/forks/run.ts'
 import { forgetOldAuditRows } from './domain/audit/forget.ts'
@@ -11,53 +11,53 @@ import { forgetAllowances } from './domain/allowances/spend.ts'
 import { deliverMails } from './domain/mail/deliver.ts'
 import { settlePayments } from './domain/payments/reconcile.ts'
 import { forgetSignIns } from './domain/providers/forget.ts'
-import { followWallClock } from './domain/time/clock-jumps.ts'
+import { adoptClockJump } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
 import { watchExits } from './domain/units/lifecycle/exits.ts'
 import { destroyBrokenCreates } from './domain/units/lifecycle/create-group.ts'
-import { reconcileMachines, resumePassingUnits } from './domain/units/lifecycle/reconcile.ts'
+import { reconcileMachines, resumeOperations } from './domain/units/lifecycle/reconcile.ts'
 import { enforceLimits } from './domain/units/admission/enforce-limits.ts'
-import { coolFrozenUnits, giveMemoryBack, sleepIdleUnits } from './domain/units/activity/idle.ts'
+import { hibernateFrozenUnits, giveMemoryBack, sleepIdleUnits } from './domain/units/activity/idle.ts'
 import { watchTraffic } from './domain/units/activity/traffic.ts'
 import { MINUTE, SECOND } from './lib/clock.ts'
 import { runLoop } from './lib/loop.ts'
 
-const loops = [
-  { name: 'sleep idle units', everyMs: SECOND / 2, round: sleepIdleUnits },
-  { name: 'cool frozen units', everyMs: 5 * SECOND, round: coolFrozenUnits },
-  { name: 'give memory back', everyMs: SECOND, round: giveMemoryBack },
-  { name: 'destroy errored units', everyMs: 5 * SECOND, round: destroyErroredUnits },
-  { name: 'destroy what broke off', everyMs: 5 * SECOND, round: destroyBrokenCreates },
-  { name: 'resume passing units', everyMs: 5 * SECOND, round: resumePassingUnits },
-  { name: 'resume forks', everyMs: 5 * SECOND, round: resumeForks },
-  { name: 'reconcile machines', everyMs: 5 * SECOND, round: reconcileMachines },
-  { name: 'follow the wall clock', everyMs: SECOND, round: followWallClock },
-  { name: 'enforce limits', everyMs: 5 * SECOND, round: enforceLimits },
-  { name: 'charge meters', everyMs: MINUTE, round: chargeMeters },
-  { name: 'recount the ledger', everyMs: 5 * MINUTE, round: recountLedger },
-  { name: 'deliver mails', everyMs: SECOND, round: deliverMails },
-  { name: 'settle payments', everyMs: SECOND, round: settlePayments },
-  { name: 'forget old sign-ins', everyMs: MINUTE, round: forgetSignIns },
-  { name: 'forget old allowances', everyMs: MINUTE, round: forgetAllowances },
-  { name: 'forget old idempotency keys', everyMs: 10 * SECOND, round: forgetOldKeys },
-  { name: 'forget old rates', everyMs: 10 * SECOND, round: forgetOldRates },
-  { name: 'forget old audit rows', everyMs: 10 * SECOND, round: forgetOldAuditRows },
+const jobs = [
+  { name: 'sleep idle units', everyMs: SECOND / 2, run: sleepIdleUnits },
+  { name: 'hibernate frozen units', everyMs: 5 * SECOND, run: hibernateFrozenUnits },
+  { name: 'give memory back', everyMs: SECOND, run: giveMemoryBack },
+  { name: 'destroy errored units', everyMs: 5 * SECOND, run: destroyErroredUnits },
+  { name: 'clean up failed creates', everyMs: 5 * SECOND, run: destroyBrokenCreates },
+  { name: 'resume unit operations', everyMs: 5 * SECOND, run: resumeOperations },
+  { name: 'resume forks', everyMs: 5 * SECOND, run: resumeForks },
+  { name: 'reconcile machines', everyMs: 5 * SECOND, run: reconcileMachines },
+  { name: 'follow the wall clock', everyMs: SECOND, run: adoptClockJump },
+  { name: 'enforce limits', everyMs: 5 * SECOND, run: enforceLimits },
+  { name: 'charge meters', everyMs: MINUTE, run: chargeMeters },
+  { name: 'verify the ledger', everyMs: 5 * MINUTE, run: verifyLedger },
+  { name: 'deliver mails', everyMs: SECOND, run: deliverMails },
+  { name: 'reconcile payments', everyMs: SECOND, run: settlePayments },
+  { name: 'delete old sign-ins', everyMs: MINUTE, run: forgetSignIns },
+  { name: 'delete old allowances', everyMs: MINUTE, run: forgetAllowances },
+  { name: 'delete old idempotency keys', everyMs: 10 * SECOND, run: forgetOldKeys },
+  { name: 'delete old rates', everyMs: 10 * SECOND, run: forgetOldRates },
+  { name: 'delete old audit rows', everyMs: 10 * SECOND, run: forgetOldAuditRows },
 ]
 
-/** Of any round: statements and calls of the engine have shorter deadlines, and no round makes many in a row. */
-const LONGEST_ROUND_MS = 2 * MINUTE
+/** For one run. Statements and engine calls have shorter timeouts, and no run makes many in a row. */
+const JOB_TIMEOUT_MS = 2 * MINUTE
 
-/** Call it after `recover` (domain/units/lifecycle/reconcile.ts). `stop` resolves when the rounds under way have ended. */
-export function startLoops(app: App): { stop(): Promise<void> } {
+/** Call it after `recover` (domain/units/lifecycle/reconcile.ts). `stop` resolves when the runs in progress have ended. */
+export function startJobs(app: App): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const { clock, log } = app
-  // One that throws is stuck: nobody catches it, so the process ends and is started afresh (processes/run-process.ts).
+  // A rejection means that the process is stuck: it is not caught, so the process exits and is restarted (processes/run-process.ts).
   const running = [
     watchExits(app, stopped.signal),
     watchTraffic(app, stopped.signal),
-    ...loops.map(({ name, everyMs, round }) => {
-      const loop = { name, everyMs, longestMs: LONGEST_ROUND_MS, run: () => runRound(app, name, round) }
+    ...jobs.map(({ name, everyMs, run }) => {
+      const loop = { name, everyMs, timeoutMs: JOB_TIMEOUT_MS, run: () => runJob(app, name, run) }
       return runLoop(loop, { clock, log, signal: stopped.signal })
     }),
   ]
@@ -69,12 +69,12 @@ export function startLoops(app: App): { stop(): Promise<void> } {
   }
 }
 
-async function runRound(app: App, loop: string, round: (app: App) => Promise<void>): Promise<void> {
+async function runJob(app: App, job: string, run: (app: App) => Promise<void>): Promise<void> {
   try {
-    await round(app)
-    app.observer.roundEnded({ loop, outcome: 'done' })
+    await run(app)
+    app.observer.jobEnded({ job, result: 'success' })
   } catch (error) {
-    app.observer.roundEnded({ loop, outcome: 'failed' })
+    app.observer.jobEnded({ job, result: 'failure' })
     noteFailure(app, error)
     throw error
   }

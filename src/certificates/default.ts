@@ -50,7 +50,7 @@ export async function prepareCertificate(
     await prepare()
     if (wildcard) await show(file, await wildcard.renew((await readText(file)) ?? ''))
   }
-  const loop = { name: 'certificate', everyMs: LOOK_EVERY_MS, longestMs: LONGEST_LOOK_MS, run }
+  const loop = { name: 'certificate', everyMs: LOOK_EVERY_MS, timeoutMs: LONGEST_LOOK_MS, run }
   return { keep: async (around) => await runLoop(loop, { clock, ...around }) }
 }
 

@@ -1,7 +1,14 @@
 // Spec 3 and the open points of design 4, spelled out once more as a table of every state and trigger.
 
 import { describe, expect, it } from 'vitest'
-import { isPassing, nextState, type StoppedReason, type Trigger, transitions, unitStates } from './states.ts'
+import {
+  isTransitional,
+  nextState,
+  type StoppedReason,
+  type Trigger,
+  transitions,
+  unitStates,
+} from './states.ts'
 import type { UnitState } from './states.ts'
 
 const triggers = Object.keys(transitions) as Trigger[]
@@ -117,8 +124,8 @@ describe('the state table', () => {
     expect(nextState(at('sleeping', 'idle', true), 'thaw')).toEqual(at('starting', 'idle', true))
     expect(nextState(at('sleeping', 'idle', true), 'wake')).toBeNull()
     expect(nextState(at('sleeping', 'idle'), 'thaw')).toBeNull()
-    expect(nextState(at('sleeping', 'idle', true), 'cooled')).toEqual(at('sleeping', 'idle'))
-    expect(nextState(at('sleeping', 'idle'), 'cooled')).toBeNull()
+    expect(nextState(at('sleeping', 'idle', true), 'hibernated')).toEqual(at('sleeping', 'idle'))
+    expect(nextState(at('sleeping', 'idle'), 'hibernated')).toBeNull()
     for (const trigger of ['ready', 'again', 'exited'] as const)
       expect(nextState(at('starting', 'idle', true), trigger)?.frozen, trigger).toBe(false)
   })
@@ -133,6 +140,6 @@ describe('the state table', () => {
   })
 
   it('names the passing states', () => {
-    expect(unitStates.filter(isPassing)).toEqual(['creating', 'stopping', 'starting', 'destroying'])
+    expect(unitStates.filter(isTransitional)).toEqual(['creating', 'stopping', 'starting', 'destroying'])
   })
 })

@@ -60,7 +60,7 @@ export const transitions = {
   asleep: { from: ['stopping'], to: 'sleeping', when: ['idle'] },
   asleepFrozen: { from: ['stopping'], to: 'sleeping', when: ['idle'], frozen: true },
   /** From the first tier of sleep to the second, or its machine was lost. */
-  cooled: { from: ['sleeping'], whenFrozen: true, frozen: false },
+  hibernated: { from: ['sleeping'], whenFrozen: true, frozen: false },
 
   /** The process ended on its own. Within `stopping` it ended because we asked. */
   exited: { from: ['creating', 'starting', 'running'], to: 'stopped', reason: 'exited', frozen: false },
@@ -92,19 +92,24 @@ export const transitions = {
 export type Trigger = keyof typeof transitions
 
 /** States that last only while something is under way; whoever arrives waits. */
-export const passingStates = ['creating', 'stopping', 'starting', 'destroying'] as const satisfies UnitState[]
+export const transitionalStates = [
+  'creating',
+  'stopping',
+  'starting',
+  'destroying',
+] as const satisfies UnitState[]
 
 /** What counts against `maxConcurrentUnits` (design 4). */
 export const liveStates = ['creating', 'starting', 'running', 'stopping'] as const satisfies UnitState[]
 
 /** Who is in one of these has no name in its stack any more: another unit may have it. */
-export const namelessStates = ['error', 'destroying', 'destroyed'] as const satisfies UnitState[]
+export const statesWithoutName = ['error', 'destroying', 'destroyed'] as const satisfies UnitState[]
 
-export function isPassing(state: UnitState): boolean {
-  return passingStates.some((passing) => passing === state)
+export function isTransitional(state: UnitState): boolean {
+  return transitionalStates.some((passing) => passing === state)
 }
 
-export type Standing = {
+export type Status = {
   state: UnitState
   stoppedReason: StoppedReason | null
   frozen: boolean
@@ -112,7 +117,7 @@ export type Standing = {
 }
 
 /** Where a trigger leads from here, or null where it is not allowed. Pure: the table's only reader. */
-export function nextState(current: Standing, trigger: Trigger): Standing | null {
+export function nextState(current: Status, trigger: Trigger): Status | null {
   const { from, to, when, whenFrozen, reason, frozen, newRun }: Transition = transitions[trigger]
   if (!from.includes(current.state)) return null
   if (whenFrozen !== undefined && current.frozen !== whenFrozen) return null

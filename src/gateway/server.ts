@@ -99,7 +99,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     {
       name: 'open visits',
       everyMs: LOOK_EVERY_MS,
-      longestMs: 10 * SECOND,
+      timeoutMs: 10 * SECOND,
       async run() {
         await visiting.visits.look()
         visiting.connections.sweep()

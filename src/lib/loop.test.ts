@@ -14,7 +14,7 @@ it('a loop goes on after a failed round, never overlaps, and ends when told to',
     {
       name: 'test',
       everyMs: 1,
-      longestMs: 60_000,
+      timeoutMs: 60_000,
       run: async () => {
         under += 1
         expect(under).toBe(1)
@@ -40,7 +40,7 @@ function hangingLoop(hangs: (round: number) => boolean) {
     state.rounds += 1
     if (hangs(state.rounds)) await new Promise<never>(() => {})
   }
-  const loop = { name: 'test', everyMs: 1, longestMs: 60_000, run }
+  const loop = { name: 'test', everyMs: 1, timeoutMs: 60_000, run }
   const ended = runLoop(loop, { clock, log: silentLog, signal: stop.signal })
   /** A minute as a process lives through it, and not as one that is stopped meanwhile. */
   const passMinute = async () => {
@@ -65,7 +65,7 @@ it('a round that hangs is left behind, and the loop goes on', async () => {
 
 it('a loop whose rounds hang one after the other throws', async () => {
   const { state, ended, passMinute } = hangingLoop(() => true)
-  const thrown = expect(ended).rejects.toThrow('3 rounds of the loop "test" hang')
+  const thrown = expect(ended).rejects.toThrow('3 runs in a row of the job "test" timed out')
   for (const round of [1, 2, 3]) {
     await expect.poll(() => state.rounds).toBe(round)
     await passMinute()

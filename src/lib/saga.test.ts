@@ -45,7 +45,7 @@ describe('a saga', () => {
     expect(failed.step).toBe('c')
     expect(failed.cause).toMatchObject({ message: 'c broke' })
     expect(trace.done).toEqual(['a', 'b', 'c'])
-    const problems = await undoSaga(saga, trace, { reached: failed.reached, failpoints: noFailpoints })
+    const problems = await undoSaga(saga, trace, { attempted: failed.attempted, failpoints: noFailpoints })
     expect(trace.done.slice(3)).toEqual(['undo c', 'undo b', 'undo a'])
     expect(problems).toMatchObject([{ message: 'undo of b broke' }])
   })
@@ -61,7 +61,7 @@ describe('a saga', () => {
     const failed = await failure(saga, again, { done: ['a', 'b'], save })
     expect(again.done).toEqual(['c'])
     // What an earlier process did is undone all the same.
-    expect(failed.reached.map(({ name }) => name)).toEqual(['c', 'b', 'a'])
+    expect(failed.attempted.map(({ name }) => name)).toEqual(['c', 'b', 'a'])
   })
 
   it('whose progress cannot be written has failed at that step', async () => {

@@ -24,12 +24,12 @@ export type Journal = {
 export class StepFailed<Context> extends Error {
   readonly step: string
   /** The failed step and those before it, last first: what there is to undo. */
-  readonly reached: Step<Context>[]
+  readonly attempted: Step<Context>[]
 
   constructor(step: string, reached: Step<Context>[], cause: unknown) {
     super(`the step ${step} failed`, { cause })
     this.step = step
-    this.reached = reached
+    this.attempted = reached
   }
 }
 
@@ -42,12 +42,12 @@ export async function runSaga<Context>(
   const { name, steps } = saga
   for (const [index, step] of steps.entries()) {
     if (journal.done.includes(step.name)) continue
-    const upToHere = steps.slice(0, index + 1)
+    const attemptedHere = steps.slice(0, index + 1)
     try {
       await failpoints.effect(`${name}.${step.name}`, () => step.run(context))
-      if (step.checkpoint) await journal.save(upToHere.map((done) => done.name))
+      if (step.checkpoint) await journal.save(attemptedHere.map((done) => done.name))
     } catch (cause) {
-      throw new StepFailed(step.name, upToHere.reverse(), cause)
+      throw new StepFailed(step.name, attemptedHere.reverse(), cause)
     }
   }
 }
@@ -56,10 +56,10 @@ export async function runSaga<Context>(
 export async function undoSaga<Context>(
   saga: Saga<Context>,
   context: Context,
-  { reached, failpoints }: { reached: readonly Step<Context>[]; failpoints: Failpoints },
+  { attempted, failpoints }: { attempted: readonly Step<Context>[]; failpoints: Failpoints },
 ): Promise<unknown[]> {
   const failures: unknown[] = []
-  for (const { name, undo } of reached) {
+  for (const { name, undo } of attempted) {
     if (!undo) continue
     try {
       await failpoints.effect(`${saga.name}.${name}.undo`, () => undo(context))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Clock } from './clock.ts'
-import { createSteadyClock, type Jump } from './service-clock.ts'
+import { createServiceClock, type Jump } from './service-clock.ts'
 
 const NOON = Date.parse('2026-03-01T12:00:00Z')
 
@@ -28,14 +28,14 @@ describe('a steady clock', () => {
     'goes on at its pace when the wall clock jumps by %i ms, until it is told to follow',
     async (jump) => {
       const source = stillClock()
-      const clock = createSteadyClock(source)
+      const clock = createServiceClock(source)
       source.wallMs += jump
       pass(source, 1_000)
       expect(clock.now()).toEqual(new Date(NOON + 1_000))
       expect(clock.jumpedMs()).toBe(jump)
 
       const seen: Jump[] = []
-      await clock.follow(async (told) => void seen.push(told))
+      await clock.adoptJump(async (told) => void seen.push(told))
       const from = new Date(NOON + 1_000)
       expect(seen).toEqual([{ from, to: source.now(), offsetMs: NOON - 5_000 + jump }])
       expect(clock.now()).toEqual(source.now())
@@ -45,7 +45,7 @@ describe('a steady clock', () => {
 
   it('follows small steps and a slow drift by itself, however far they lead', () => {
     const source = stillClock()
-    const clock = createSteadyClock(source)
+    const clock = createServiceClock(source)
     for (let step = 0; step < 1_000; step++) {
       pass(source, 1_000)
       source.wallMs += 500
@@ -56,29 +56,29 @@ describe('a steady clock', () => {
 
   it('stays as it was when what is stored could not be moved along', async () => {
     const source = stillClock()
-    const clock = createSteadyClock(source)
+    const clock = createServiceClock(source)
     source.wallMs += 60_000
-    const failing = clock.follow(async () => {
+    const failing = clock.adoptJump(async () => {
       throw new Error('no database')
     })
     await expect(failing).rejects.toThrow('no database')
     expect(clock.now()).toEqual(new Date(NOON))
-    expect(await clock.steadily(async () => clock.now())).toEqual(new Date(NOON))
+    expect(await clock.withStableTime(async () => clock.now())).toEqual(new Date(NOON))
   })
 
   it('changes over between two pieces of work that hold it, never within one', async () => {
     const source = stillClock()
-    const clock = createSteadyClock(source)
+    const clock = createServiceClock(source)
     source.wallMs += 60_000
     const order: string[] = []
     const first = Promise.withResolvers<void>()
-    const holding = clock.steadily(async () => {
+    const holding = clock.withStableTime(async () => {
       order.push('first begins')
       await first.promise
       order.push('first ends')
     })
-    const following = clock.follow(async () => void order.push('moved'))
-    const second = clock.steadily(async () => void order.push(`second at ${clock.now().toISOString()}`))
+    const following = clock.adoptJump(async () => void order.push('moved'))
+    const second = clock.withStableTime(async () => void order.push(`second at ${clock.now().toISOString()}`))
     await new Promise((resolve) => setImmediate(resolve))
     first.resolve()
     await Promise.all([holding, following, second])
@@ -87,9 +87,9 @@ describe('a steady clock', () => {
 
   it('resumes where another process left it, and then has the jump still before it', () => {
     const source = stillClock()
-    const left = createSteadyClock(source).offsetMs()
+    const left = createServiceClock(source).offsetMs()
     source.wallMs -= 3_600_000
-    const clock = createSteadyClock(source)
+    const clock = createServiceClock(source)
     expect(clock.jumpedMs()).toBe(0)
     clock.resume(left)
     expect(clock.jumpedMs()).toBe(-3_600_000)

@@ -8,7 +8,7 @@ import { type Clock, SECOND } from './clock.ts'
 /** `offsetMs`: wall time less monotonic time from then on. */
 export type Jump = { from: Date; to: Date; offsetMs: number }
 
-export type SteadyClock = Clock & {
+export type ServiceClock = Clock & {
   /** Wall time less monotonic time, as this clock goes by now. */
   offsetMs(): number
   /** Goes on from where another process of this boot has left it, though the wall clock jumped since. */
@@ -19,20 +19,20 @@ export type SteadyClock = Clock & {
    * Runs work that reads the time and writes it down. The time does not change over meanwhile, so work like
    * this must be short and hold no lock when it begins.
    */
-  steadily<T>(work: () => Promise<T>): Promise<T>
+  withStableTime<T>(work: () => Promise<T>): Promise<T>
   /**
    * Follows the wall clock once `work` has moved along what is stored. Until then the time stays what it was,
    * `steadily` waits, and when `work` throws nothing has changed.
    */
-  follow(work: (jump: Jump) => Promise<void>): Promise<void>
+  adoptJump(work: (jump: Jump) => Promise<void>): Promise<void>
 }
 
 /** Clocks are stepped by a second now and then (leap seconds, NTP); that hurts nobody. */
-export const FOLLOWED_MS = 2 * SECOND
+export const TOLERATED_JUMP_MS = 2 * SECOND
 /** Work that holds the time for longer hangs. What it writes may then be off by the jump. */
-const LONGEST_HOLD_MS = 5 * SECOND
+const STABLE_TIMEOUT_MS = 5 * SECOND
 
-export function createSteadyClock(source: Clock): SteadyClock {
+export function createServiceClock(source: Clock): ServiceClock {
   const wallOffsetMs = () => source.now().getTime() - source.monotonicMs()
   let offsetMs = wallOffsetMs()
   let following: Promise<void> | null = null
@@ -40,7 +40,7 @@ export function createSteadyClock(source: Clock): SteadyClock {
 
   const jumpedMs = () => {
     const aheadMs = wallOffsetMs() - offsetMs
-    if (Math.abs(aheadMs) > FOLLOWED_MS) return aheadMs
+    if (Math.abs(aheadMs) > TOLERATED_JUMP_MS) return aheadMs
     offsetMs += aheadMs
     return 0
   }
@@ -48,7 +48,7 @@ export function createSteadyClock(source: Clock): SteadyClock {
 
   async function changeOver(work: (jump: Jump) => Promise<void>): Promise<void> {
     const pause = new AbortController()
-    const tooLong = source.sleep(LONGEST_HOLD_MS, pause.signal).catch(() => {})
+    const tooLong = source.sleep(STABLE_TIMEOUT_MS, pause.signal).catch(() => {})
     await Promise.race([Promise.allSettled(holding), tooLong])
     pause.abort()
     const jump = { from: now(), to: source.now(), offsetMs: wallOffsetMs() }
@@ -66,7 +66,7 @@ export function createSteadyClock(source: Clock): SteadyClock {
       offsetMs = from
     },
     jumpedMs,
-    steadily: async (work) => {
+    withStableTime: async (work) => {
       while (following) await following.catch(() => {})
       const held = work()
       holding.add(held)
@@ -76,7 +76,7 @@ export function createSteadyClock(source: Clock): SteadyClock {
         holding.delete(held)
       }
     },
-    follow: async (work) => {
+    adoptJump: async (work) => {
       if (following) return await following
       following = changeOver(work).finally(() => {
         following = null

@@ -5,7 +5,7 @@ import { makeInvite, makeKey, makeSharedTeam, makeUnit } from '../../test/suppor
 import { type Service, startService } from '../../test/support/service.ts'
 import { createApp } from '../app.ts'
 import { chargeMeters } from '../domain/billing/charge.ts'
-import { recountLedger } from '../domain/billing/verify-ledger.ts'
+import { verifyLedger } from '../domain/billing/verify-ledger.ts'
 import { reconcileMachines } from '../domain/units/lifecycle/reconcile.ts'
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
@@ -75,13 +75,18 @@ describe('the metrics', () => {
     await service.call('GET', `/v1/units/${id}x`, { key })
     await service.call('GET', '/v1/nothing/of/ours', { key })
 
-    const ways = async (way: string, tier: string) =>
-      await valueOf('berth_way_seconds_count', { way, tier, class: 'gvisor', outcome: 'arrived' })
-    expect(await ways('create', 'cold')).toBe(2)
-    expect(await ways('wake', 'frozen')).toBe(1)
-    expect(await ways('start', 'cold')).toBe(1)
-    expect(await ways('stop', 'none')).toBe(1)
-    expect(await ways('wake', 'cold')).toBeNull()
+    const operations = async (operation: string, tier: string) =>
+      await valueOf('berth_unit_operation_seconds_count', {
+        operation,
+        tier,
+        class: 'gvisor',
+        result: 'success',
+      })
+    expect(await operations('create', 'cold')).toBe(2)
+    expect(await operations('wake', 'frozen')).toBe(1)
+    expect(await operations('start', 'cold')).toBe(1)
+    expect(await operations('stop', 'none')).toBe(1)
+    expect(await operations('wake', 'cold')).toBeNull()
     const calls = async (method: string, route: string, status: string) =>
       await valueOf('berth_api_request_seconds_count', { method, route, status })
     expect(await calls('POST', '/v1/units', '2xx')).toBe(2)
@@ -95,7 +100,9 @@ describe('the metrics', () => {
     service.engine.fail('start', 'start_failed')
     const body = { spec: { name: 'fails', image: 'node:22' } }
     expect((await service.call('POST', '/v1/units', { key: team.key, body })).status).toBe(502)
-    expect(await valueOf('berth_way_seconds_count', { way: 'create', outcome: 'failed' })).toBe(1)
+    expect(
+      await valueOf('berth_unit_operation_seconds_count', { operation: 'create', result: 'failure' }),
+    ).toBe(1)
     expect(await valueOf('berth_units', { state: 'error' })).toBe(1)
   })
 
@@ -108,7 +115,7 @@ describe('the metrics', () => {
     expect(await valueOf('berth_engine_up')).toBe(1)
     expect(await valueOf('berth_database_up')).toBe(1)
     expect(
-      await valueOf('berth_loop_rounds_total', { loop: 'sleep idle units', outcome: 'done' }),
+      await valueOf('berth_job_runs_total', { job: 'sleep idle units', result: 'success' }),
     ).toBeGreaterThan(0)
     expect(await valueOf('process_resident_memory_bytes')).toBeGreaterThan(1e6)
     expect(await valueOf('nodejs_eventloop_lag_p99_seconds')).not.toBeNull()
@@ -122,8 +129,8 @@ describe('the metrics', () => {
     await chargeMeters(service.app)
     const before = (await valueOf('berth_ledger_differences_total')) ?? 0
     await db.updateTable('balances').set({ nano_cents: 42n, recounted_at: null }).execute()
-    await recountLedger(service.app)
-    expect(await valueOf('berth_ledger_recounted_teams_total')).toBeGreaterThan(0)
+    await verifyLedger(service.app)
+    expect(await valueOf('berth_ledger_verified_teams_total')).toBeGreaterThan(0)
     expect(await valueOf('berth_ledger_differences_total')).toBeGreaterThan(before)
   })
 
@@ -147,16 +154,16 @@ describe('the metrics', () => {
     )
     expect([...names].toSorted()).toEqual([
       'class',
+      'job',
       'le',
-      'loop',
       'method',
-      'outcome',
+      'operation',
       'queue',
+      'result',
       'route',
       'state',
       'status',
       'tier',
-      'way',
     ])
   })
 })

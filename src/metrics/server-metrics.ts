@@ -20,7 +20,7 @@ const LOOK_EVERY_MS = SECOND
 const FRESH_MS = 60 * SECOND
 
 /** From a thaw to a first pull. */
-const wayBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+const operationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 const callBuckets = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60]
 
 export type ServerMetrics = {
@@ -50,11 +50,11 @@ export function createServerMetrics(): ServerMetrics {
 
 function createObserver(registry: Registry): Observer {
   const registers = [registry]
-  const ways = new Histogram({
-    name: 'berth_way_seconds',
-    help: 'Ways of units from one state to another, by whether they arrived',
-    labelNames: ['way', 'class', 'tier', 'outcome'],
-    buckets: wayBuckets,
+  const operations = new Histogram({
+    name: 'berth_unit_operation_seconds',
+    help: 'Lifecycle operations of units by result',
+    labelNames: ['operation', 'class', 'tier', 'result'],
+    buckets: operationBuckets,
     registers,
   })
   const calls = new Histogram({
@@ -64,25 +64,25 @@ function createObserver(registry: Registry): Observer {
     buckets: callBuckets,
     registers,
   })
-  const rounds = new Counter({
-    name: 'berth_loop_rounds_total',
-    help: 'Rounds of the background loops',
-    labelNames: ['loop', 'outcome'],
+  const jobs = new Counter({
+    name: 'berth_job_runs_total',
+    help: 'Runs of the background jobs by result',
+    labelNames: ['job', 'result'],
     registers,
   })
-  const recounted = new Counter({
-    name: 'berth_ledger_recounted_teams_total',
-    help: 'Teams whose money was added up anew',
+  const verified = new Counter({
+    name: 'berth_ledger_verified_teams_total',
+    help: 'Teams whose ledger was verified',
     registers,
   })
   const differences = new Counter({
     name: 'berth_ledger_differences_total',
-    help: 'Sums of the ledger that were not what they add up to: each is a bug',
+    help: 'Sums of the ledger that differ from their parts: each is a bug',
     registers,
   })
   return {
-    wayEnded: ({ way, isolation, tier, outcome, ms }) =>
-      ways.observe({ way, class: isolation, tier, outcome }, ms / SECOND),
+    operationEnded: ({ operation, isolation, tier, result, ms }) =>
+      operations.observe({ operation, class: isolation, tier, result }, ms / SECOND),
     callAnswered: ({ method, route, status, ms }) =>
       calls.observe(
         {
@@ -93,9 +93,9 @@ function createObserver(registry: Registry): Observer {
         },
         ms / SECOND,
       ),
-    roundEnded: (round) => rounds.inc(round),
-    teamRecounted: ({ differences: found }) => {
-      recounted.inc()
+    jobEnded: (run) => jobs.inc(run),
+    ledgerVerified: ({ differences: found }) => {
+      verified.inc()
       differences.inc(found)
     },
   }

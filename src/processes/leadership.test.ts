@@ -16,7 +16,7 @@ import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
 import { serveEngine } from '../engine/ipc/server.ts'
 import { SECOND, systemClock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
-import { startLoops } from '../jobs.ts'
+import { startJobs } from '../jobs.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { findLead } from '../store/leaders.ts'
 import { isOutage } from '../store/outage.ts'
@@ -102,7 +102,7 @@ describe('a server that another one has taken over from', () => {
     const caller = await domain.makeCaller()
     const old = await startServer()
     await makeUnit(old.app, caller, { sleep: '1m' })
-    const loops = startLoops(old.app)
+    const loops = startJobs(old.app)
     const next = await startServer()
     await makeUnit(next.app, caller, { name: 'two', sleep: 'never' })
     const calls = domain.engine.calls.length

@@ -84,7 +84,7 @@ export function holdLead(
   const renew = async () => {
     if (!(await renewLead(db, { epoch }))) onLost()
   }
-  const loop = { name: 'hold the lead', everyMs: RENEW_EVERY_MS, longestMs: 60 * SECOND, run: renew }
+  const loop = { name: 'hold the lead', everyMs: RENEW_EVERY_MS, timeoutMs: 60 * SECOND, run: renew }
   const holding = runLoop(loop, { clock, log, signal: stopped.signal })
   return {
     stop: async () => {

@@ -13,7 +13,7 @@ import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
 import type { Log } from '../lib/log.ts'
 import { type DeliverMail, folderTransport, smtpTransport } from '../integrations/mail-transport.ts'
 import { openStripe } from '../integrations/stripe.ts'
-import { startLoops } from '../jobs.ts'
+import { startJobs } from '../jobs.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { createServerMetrics } from '../metrics/server-metrics.ts'
 import { openDatabase } from '../store/db.ts'
@@ -44,7 +44,7 @@ export const serverRole: Role = async (context) => {
   })
   // Before anyone can ask for a unit, the engine's machines and the database's units must agree.
   await recover(app)
-  const loops = startLoops(app)
+  const loops = startJobs(app)
   const wakes = await serveWakes(app, {
     socketPath: wakeSocketOf(runDir),
     socketGid: (await getAccount('berth-gateway')).gid,

@@ -2,7 +2,7 @@
 // which may see these columns and no others.
 
 import type { Kysely } from 'kysely'
-import { namelessStates } from '../contract/states.ts'
+import { statesWithoutName } from '../contract/states.ts'
 import type { Database } from './db.ts'
 
 /**
@@ -21,7 +21,7 @@ export async function findAddressOfName(
     .innerJoin('stacks', 'stacks.id', 'target.stack_id')
     .where('asker.address', '=', askerAddress)
     .where('asker.state', '<>', 'destroyed')
-    .where('target.state', 'not in', [...namelessStates])
+    .where('target.state', 'not in', [...statesWithoutName])
     .where('target.name', '=', asked.unit)
     .select('target.address')
   const scoped =

@@ -2,7 +2,7 @@
 // their name or comment.
 
 import { type Insertable, type Kysely, sql } from 'kysely'
-import { namelessStates, passingStates } from '../contract/states.ts'
+import { statesWithoutName, transitionalStates } from '../contract/states.ts'
 import type { Database } from './db.ts'
 import { windowEnd } from './windows.ts'
 import { selectUnits, toRecord, type UnitRecord, type UnitsTable } from './unit-record.ts'
@@ -135,7 +135,7 @@ export async function unitNameTaken(
     .select('id')
     .where('stack_id', '=', stackId)
     .where('name', '=', name)
-    .where('state', 'not in', [...namelessStates])
+    .where('state', 'not in', [...statesWithoutName])
     .executeTakeFirst()
   return row !== undefined
 }
@@ -157,9 +157,9 @@ export async function listUnitsOfFork(
  * Of any team: what a crash, or an engine that was away, may have left half done. Copies go with their fork
  * (forks.ts).
  */
-export async function listPassingUnits(db: Kysely<Database>, now: Date): Promise<UnitRecord[]> {
+export async function listTransitionalUnits(db: Kysely<Database>, now: Date): Promise<UnitRecord[]> {
   const rows = await selectUnits(db, now)
-    .where('units.state', 'in', passingStates)
+    .where('units.state', 'in', transitionalStates)
     .where((where) => where.or([where('units.state', '<>', 'creating'), where('units.fork_id', 'is', null)]))
     .execute()
   return rows.map(toRecord)

@@ -8,7 +8,7 @@ import type { ForkResult } from '../../src/contract/fork.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import type { Database } from '../../src/store/db.ts'
-import { recountTeam } from '../../src/store/recount.ts'
+import { verifyLedgerOfTeam } from '../../src/store/verify-ledger.ts'
 import { type BreakableService, startBreakableService } from '../support/breakable-service.ts'
 import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import type { Side } from '../support/postgres-proxy.ts'
@@ -185,7 +185,7 @@ describe.each(Object.entries(cases))('at any statement of %s', (_name, { prepare
         })
         expect([where, await broken.settle()]).toEqual([where, []])
         await check(team, sent, answer)
-        expect([where, await recountTeam(db, team.teamId)]).toEqual([where, []])
+        expect([where, await verifyLedgerOfTeam(db, team.teamId)]).toEqual([where, []])
         if (broke === null) break
         seen.add(`${side} ${broke.split(' ')[0]}`)
       }

@@ -6,16 +6,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import type { App } from '../../src/app.ts'
 import { chargeMeters } from '../../src/domain/billing/charge.ts'
-import { recountLedger } from '../../src/domain/billing/verify-ledger.ts'
+import { verifyLedger } from '../../src/domain/billing/verify-ledger.ts'
 import { destroyErroredUnits } from '../../src/domain/units/destroy.ts'
-import { coolFrozenUnits, sleepIdleUnits } from '../../src/domain/units/activity/idle.ts'
+import { hibernateFrozenUnits, sleepIdleUnits } from '../../src/domain/units/activity/idle.ts'
 import { enforceLimits } from '../../src/domain/units/admission/enforce-limits.ts'
 import { reconcileMachines } from '../../src/domain/units/lifecycle/reconcile.ts'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Database } from '../../src/store/db.ts'
 import { isOutage } from '../../src/store/outage.ts'
-import { recountTeam } from '../../src/store/recount.ts'
+import { verifyLedgerOfTeam } from '../../src/store/verify-ledger.ts'
 import { parseCommand, perform } from '../../src/operator/credits.ts'
 import { type BreakableService, startBreakableService } from '../support/breakable-service.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
@@ -59,7 +59,7 @@ const cases: Record<string, Case> = {
   },
   'that puts to sleep': { round: sleepIdleUnits, prepare: unitUnused, becomes: { state: 'sleeping' } },
   'that cools who sleeps': {
-    round: coolFrozenUnits,
+    round: hibernateFrozenUnits,
     prepare: async (team) => {
       const unit = await unitUnused(team)
       await sleepIdleUnits(service.app)
@@ -114,7 +114,7 @@ const cases: Record<string, Case> = {
     becomes: { state: 'destroyed' },
   },
   'that recounts': {
-    round: recountLedger,
+    round: verifyLedger,
     prepare: async (team) => await makeUnit(service, team),
     becomes: { state: 'running' },
   },
@@ -141,7 +141,7 @@ describe.each(Object.entries(cases))(
           expect([where, await broken.settle()]).toEqual([where, []])
           const { body } = await service.call<Unit>('GET', `/v1/units/${unit.id}`, { key: team.key })
           expect([where, body]).toMatchObject([where, becomes])
-          expect([where, await recountTeam(db, team.teamId)]).toEqual([where, []])
+          expect([where, await verifyLedgerOfTeam(db, team.teamId)]).toEqual([where, []])
           await service.call('DELETE', `/v1/units/${unit.id}`, { key: team.key })
           if (broke === null) break
         }

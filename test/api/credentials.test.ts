@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureFirstAccount } from '../../src/domain/credentials/first-account.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
-import { followWallClock } from '../../src/domain/time/clock-jumps.ts'
+import { adoptClockJump } from '../../src/domain/time/clock-jumps.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { revokeCredential } from '../../src/store/credentials.ts'
 import { makeKey, makeSession, makeTeam, makeUnit } from '../support/make.ts'
@@ -212,7 +212,7 @@ test('a key says when it was last used', async () => {
   expect((await lastUsed()).last_used_at?.getTime()).toBeGreaterThan((first?.getTime() ?? 0) + HOUR)
   // The host's clock is set back by more than that, and the service follows it.
   service.clock.jump(-2 * DAY)
-  await followWallClock(service.app)
+  await adoptClockJump(service.app)
   await list({ authorization: `Bearer ${key.secret}` })
   expect((await lastUsed()).last_used_at?.getTime()).toBeLessThan(first?.getTime() ?? 0)
 })

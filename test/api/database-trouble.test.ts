@@ -8,7 +8,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import { reconcileMachines } from '../../src/domain/units/lifecycle/reconcile.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { isOutage } from '../../src/store/outage.ts'
-import { recountTeam } from '../../src/store/recount.ts'
+import { verifyLedgerOfTeam } from '../../src/store/verify-ledger.ts'
 import { type BreakableService, startBreakableService } from '../support/breakable-service.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import type { Answer } from '../support/service.ts'
@@ -56,7 +56,7 @@ const names = async () => {
 
 async function expectWhole(): Promise<void> {
   expect(await broken.settle()).toEqual([])
-  expect(await recountTeam(broken.db, team.teamId)).toEqual([])
+  expect(await verifyLedgerOfTeam(broken.db, team.teamId)).toEqual([])
 }
 
 describe('a database that is away', () => {
@@ -174,7 +174,7 @@ describe('a database that', () => {
     expect(asked.body.units[0]?.id).not.toBe(unknown)
     // Destroyed, and forgotten to be: its owner is told that it was lost, and may destroy it again.
     expect(await broken.settle()).toEqual([`${gone} is sleeping: its machine and disk are gone`])
-    expect(await recountTeam(db, team.teamId)).toEqual([])
+    expect(await verifyLedgerOfTeam(db, team.teamId)).toEqual([])
     const states = await db.selectFrom('units').select(['id', 'state', 'stopped_reason']).execute()
     expect(states).toHaveLength(4)
     expect(states).toEqual(

@@ -5,7 +5,7 @@ import { createApp } from '../../src/app.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { recover } from '../../src/domain/units/lifecycle/reconcile.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
-import { startLoops } from '../../src/jobs.ts'
+import { startJobs } from '../../src/jobs.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -93,7 +93,7 @@ describe('a unit that could not be made', () => {
     expect((await call('GET', `/v1/units/${id}`)).body.state).toBe('error')
     const next = createApp({ ...service.app, clock: service.clock })
     await recover(next)
-    const loops = startLoops(next)
+    const loops = startJobs(next)
     await expect.poll(async () => (await call('GET', `/v1/units/${id}`)).body.state).toBe('destroyed')
     await loops.stop()
   })
@@ -103,7 +103,7 @@ describe('a unit that could not be made', () => {
     service.clock.advance(59 * MINUTE)
     const next = createApp({ ...service.app, clock: service.clock })
     await recover(next)
-    const loops = startLoops(next)
+    const loops = startJobs(next)
     service.clock.advance(6 * SECOND)
     await new Promise((resolve) => setTimeout(resolve, 100))
     await loops.stop()
@@ -115,7 +115,7 @@ describe('a unit that could not be made', () => {
     const id = await failToMake('start')
     expect(machines(id)).toHaveLength(1)
     const next = createApp({ ...service.app, clock: service.clock })
-    const loops = startLoops(next)
+    const loops = startJobs(next)
     await expect.poll(() => machines(id)).toEqual([])
     await loops.stop()
     expect((await call('GET', `/v1/units/${id}`)).body).toMatchObject({ state: 'error', costCentsSoFar: 0 })

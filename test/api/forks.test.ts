@@ -120,7 +120,7 @@ describe('a fork of a unit', () => {
 
   it.each([
     ['asleep and frozen', 'sleeping', async (id: string) => await as.putToSleep(id)],
-    ['asleep and cold', 'sleeping', cool],
+    ['asleep and cold', 'sleeping', hibernate],
     ['stopped', 'stopped', async (id: string) => await as.call('POST', `/v1/units/${id}/stop`)],
   ])('of one that is %s is %s, and wakes neither', async (_name, state, bring) => {
     const source = await as.create('web')
@@ -212,7 +212,7 @@ describe('a fork of a unit', () => {
 })
 
 /** To the second tier of sleep. */
-async function cool(id: string): Promise<void> {
+async function hibernate(id: string): Promise<void> {
   await as.putToSleep(id)
   service.clock.advance((service.app.config.frozenForMs ?? 0) + 10_000)
   await expect.poll(() => as.machineOf(id)?.state).toBe('exited')

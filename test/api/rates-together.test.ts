@@ -7,7 +7,7 @@ import { type App, createApp } from '../../src/app.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { createRateLimits, forgetOldRates, readRates } from '../../src/domain/credentials/rate-limit.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
-import { followWallClock } from '../../src/domain/time/clock-jumps.ts'
+import { adoptClockJump } from '../../src/domain/time/clock-jumps.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -107,7 +107,7 @@ describe('two servers together', () => {
   ])('a wall clock that is set %s frees nobody and locks nobody out', async (_where, ms) => {
     expect(passedOf(await ask(310))).toBe(300)
     service.clock.jump(ms)
-    for (const { app } of [service, other]) await followWallClock(app)
+    for (const { app } of [service, other]) await adoptClockJump(app)
     expect(passedOf(await ask(10))).toBe(0)
     const late = await startBeside()
     const fresh = createRateLimits(service.app)

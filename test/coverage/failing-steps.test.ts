@@ -4,21 +4,29 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import { forkSaga } from '../../src/domain/forks/run.ts'
-import { createWay } from '../../src/domain/units/create.ts'
-import { destroyWay } from '../../src/domain/units/destroy.ts'
-import { sleepWay } from '../../src/domain/units/activity/hibernate.ts'
-import { startWay } from '../../src/domain/units/lifecycle/run.ts'
-import { stopWay } from '../../src/domain/units/stop.ts'
-import { thawWay } from '../../src/domain/units/activity/wake.ts'
+import { createOperation } from '../../src/domain/units/create.ts'
+import { destroyOperation } from '../../src/domain/units/destroy.ts'
+import { sleepOperation } from '../../src/domain/units/activity/hibernate.ts'
+import { startOperation } from '../../src/domain/units/lifecycle/run.ts'
+import { stopOperation } from '../../src/domain/units/stop.ts'
+import { thawOperation } from '../../src/domain/units/activity/wake.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** What an error of ours, of the kernel or of the database may say. */
-const SAID = 'ENOENT /var/lib/berth/machines/x: relation "units" at run (way.ts:12:3) 10.1.2.3 runc --root'
+const SAID =
+  'ENOENT /var/lib/berth/machines/x: relation "units" at run (operation.ts:12:3) 10.1.2.3 runc --root'
 
 /** Those that callers wait for. */
-const ways = [createWay, startWay, thawWay, sleepWay, stopWay, destroyWay]
-const places = [...ways.map(({ saga }) => saga), forkSaga].flatMap(({ name: saga, steps }) =>
+const operations = [
+  createOperation,
+  startOperation,
+  thawOperation,
+  sleepOperation,
+  stopOperation,
+  destroyOperation,
+]
+const places = [...operations.map(({ saga }) => saga), forkSaga].flatMap(({ name: saga, steps }) =>
   steps.flatMap(({ name }) => [`${saga}.${name}.before`, `${saga}.${name}.after`]),
 )
 

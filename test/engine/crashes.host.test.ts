@@ -9,7 +9,7 @@ import { reachedFailpoints } from '../support/criu.ts'
 import { partOf } from '../support/part-of.ts'
 import { runtimeDefaults } from '../../src/engine/oci/runtime/runtime.ts'
 import { openEngineProcess } from './engine-process.ts'
-import { after, createWalk, stepOf } from './failpoint-steps.ts'
+import { after, createScenario, stepOf } from './failpoint-steps.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite, kindOf } from './suite.ts'
 
@@ -49,23 +49,23 @@ describe('a crash of the engine', () => {
     async (name) => {
       onTestFailed(async () => await suite.reopen())
       const step = stepOf(name)
-      const walk = createWalk(host.engine, suite.specOf({ volume: { mount: '/data', gb: 1 } }), name)
+      const scenario = createScenario(host.engine, suite.specOf({ volume: { mount: '/data', gb: 1 } }), name)
       const marked = await mark()
       for (const when of ['before', 'after']) {
-        await walk.before(step)
+        await scenario.before(step)
         await writeFile(join(wishes, `${name}.${when}`), 'crash')
-        expect([when, await kindOf(walk.take(step))]).toEqual([when, 'engine_away'])
+        expect([when, await kindOf(scenario.take(step))]).toEqual([when, 'engine_away'])
 
         await suite.reopen()
         // What is to be destroyed nobody wants any more.
-        const wanted = step === 'destroy' ? [bystander().id] : [bystander().id, walk.id]
+        const wanted = step === 'destroy' ? [bystander().id] : [bystander().id, scenario.id]
         await host.engine().recover(wanted)
         await host.expectAsListed()
-        await walk.take(step)
-        expect([when, await walk.says(step)]).toEqual([when, after[step]])
+        await scenario.take(step)
+        expect([when, await scenario.says(step)]).toEqual([when, after[step]])
       }
       await host.expectAsListed()
-      await host.engine().destroy(walk.id)
+      await host.engine().destroy(scenario.id)
       expect(await mark()).toBe(`${marked}x\n`)
     },
   )

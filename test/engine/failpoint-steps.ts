@@ -24,7 +24,7 @@ export function stepOf(name: EngineFailpoint): Step {
   return area as Step
 }
 
-export function createWalk(engine: () => Engine, spec: MachineSpec, name: EngineFailpoint) {
+export function createScenario(engine: () => Engine, spec: MachineSpec, name: EngineFailpoint) {
   let generation = 0
   // Who heeds SIGTERM need not be killed.
   const graceMs = name === 'engine.stop.kill' ? 0 : 1500
@@ -32,7 +32,7 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
   /** Two at once, so that they are there together or not at all. */
   const copies = ['a', 'b'].map((name) => `${spec.id}${name}`)
 
-  const walk = {
+  const scenario = {
     id: spec.id,
 
     status: async (): Promise<MachineStatus | undefined> =>
@@ -43,7 +43,7 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
       // Those two concern a machine that has never run.
       if (step === 'create' || name === 'engine.start.etc') await engine().destroy(spec.id)
       if (step === 'create') return
-      const found = await walk.status()
+      const found = await scenario.status()
       if (!found) await engine().create(spec)
       if (step === 'start') {
         await engine().stop(ref(), 0)
@@ -58,12 +58,12 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
       else await engine().thaw(ref())
       if (step === 'fork') for (const id of copies) await engine().destroy(id)
       // Nothing is flushed that is not there; what is appended is not written out by the file's being closed.
-      if (name === 'engine.fork.flush') await walk.sh('head -c 20M /dev/zero >> /data/unwritten')
+      if (name === 'engine.fork.flush') await scenario.sh('head -c 20M /dev/zero >> /data/unwritten')
     },
 
     /** As a caller does who may have tried before: what was cut short is done with a newer generation. */
     async take(step: Step): Promise<void> {
-      const ways = {
+      const actions = {
         create: async () => void (await engine().create(spec)),
         start: async () =>
           await engine()
@@ -83,24 +83,24 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
         stop: async () => await engine().stop(ref(), graceMs),
         destroy: async () => await engine().destroy(spec.id),
       }
-      await ways[step]()
+      await actions[step]()
     },
 
     /** What a machine says that is where it should be after a step: nothing where there is none. */
     async says(step: Step): Promise<string> {
-      const found = await walk.status()
+      const found = await scenario.status()
       if (!found) return 'absent'
       if (step === 'fork') {
         const made = (await engine().list()).filter(({ id }) => copies.includes(id))
-        return `${await walk.asked()}${made.map(({ state }) => state).join(' ')}`
+        return `${await scenario.asked()}${made.map(({ state }) => state).join(' ')}`
       }
       if (found.state !== 'running' || found.frozen) return found.frozen ? 'frozen' : found.state
-      return step === 'start' || step === 'thaw' ? await walk.asked() : 'running'
+      return step === 'start' || step === 'thaw' ? await scenario.asked() : 'running'
     },
 
     /** Its network files, its boot file and what it keeps, of which it keeps more each time. */
     asked: async (): Promise<string> =>
-      await walk.sh('echo x >> /data/kept; cat /srv/boot; grep -c nameserver /etc/resolv.conf; hostname'),
+      await scenario.sh('echo x >> /data/kept; cat /srv/boot; grep -c nameserver /etc/resolv.conf; hostname'),
 
     async sh(script: string): Promise<string> {
       let output = ''
@@ -111,7 +111,7 @@ export function createWalk(engine: () => Engine, spec: MachineSpec, name: Engine
       return output
     },
   }
-  return walk
+  return scenario
 }
 
 /** What `says` answers after each step. */

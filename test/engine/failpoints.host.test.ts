@@ -7,7 +7,7 @@ import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
 import { createFailpoints, FailpointError, type Trouble } from '../../src/lib/failpoints.ts'
 import { reachedFailpoints } from '../support/criu.ts'
 import { partOf } from '../support/part-of.ts'
-import { after, createWalk, stepOf } from './failpoint-steps.ts'
+import { after, createScenario, stepOf } from './failpoint-steps.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite } from './suite.ts'
 
@@ -45,16 +45,16 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
 
   it.each(partOf(names, 10))('%s may fail and happen twice', async (name: EngineFailpoint) => {
     const step = stepOf(name)
-    const walk = createWalk(host.engine, suite.specOf({ volume: { mount: '/data', gb: 1 } }), name)
+    const scenario = createScenario(host.engine, suite.specOf({ volume: { mount: '/data', gb: 1 } }), name)
     const troubles = [
       { place: `${name}.before`, trouble: 'error' },
       { place: `${name}.after`, trouble: 'error' },
       { place: name, trouble: 'twice' },
     ] as const
     for (const trouble of troubles) {
-      await walk.before(step)
+      await scenario.before(step)
       wish = { ...trouble }
-      const error = await walk.take(step).then(
+      const error = await scenario.take(step).then(
         () => null,
         (thrown: unknown) => thrown,
       )
@@ -63,11 +63,11 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
       if (error) expect(error).toBeInstanceOf(FailpointError)
       // Half a machine is one that is to be destroyed again.
       if (error === null || step !== 'destroy') await host.expectAsListed()
-      if (error) await walk.take(step)
-      expect([trouble, await walk.says(step)]).toEqual([trouble, after[step]])
+      if (error) await scenario.take(step)
+      expect([trouble, await scenario.says(step)]).toEqual([trouble, after[step]])
     }
-    await host.engine().destroy(walk.id)
-    expect(await walk.status()).toBeUndefined()
+    await host.engine().destroy(scenario.id)
+    expect(await scenario.status()).toBeUndefined()
     await host.expectAsListed()
   })
 })

@@ -15,7 +15,7 @@ import type { Protocol } from '../../src/contract/endpoint.ts'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { destroyAll } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
-import { cool, freeze, FROZEN_FOR_S, type Published, publish, waking } from '../support/published.ts'
+import { hibernate, freeze, FROZEN_FOR_S, type Published, publish, waking } from '../support/published.ts'
 
 const run = promisify(execFile)
 
@@ -202,7 +202,7 @@ describe.each(clients)('$client', ({ of, ask }) => {
 describe('a unit that is stopped', () => {
   beforeAll(
     async () =>
-      await cool(
+      await hibernate(
         berth,
         Object.values(published).map(({ unit }) => unit),
       ),

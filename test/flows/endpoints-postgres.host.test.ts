@@ -11,7 +11,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { destroyAll } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
-import { cool, freeze, FROZEN_FOR_S, type Published, publish, unitOf, waking } from '../support/published.ts'
+import {
+  hibernate,
+  freeze,
+  FROZEN_FOR_S,
+  type Published,
+  publish,
+  unitOf,
+  waking,
+} from '../support/published.ts'
 
 const run = promisify(execFile)
 
@@ -112,7 +120,7 @@ describe('a PostgreSQL that sleeps', () => {
   it('is woken by psql, frozen as well as cold', async () => {
     await freeze(berth, shop.unit)
     expect(await waking(berth, shop.unit, 'frozen', () => psql(shop))).toBe('42\n')
-    await cool(berth, [shop.unit])
+    await hibernate(berth, [shop.unit])
     expect(await waking(berth, shop.unit, 'cold', () => psql(shop))).toBe('42\n')
   })
 

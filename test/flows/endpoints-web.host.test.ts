@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { destroyAll } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
-import { cool, freeze, FROZEN_FOR_S, type Published, publish, waking } from '../support/published.ts'
+import { hibernate, freeze, FROZEN_FOR_S, type Published, publish, waking } from '../support/published.ts'
 import {
   clone,
   download,
@@ -92,7 +92,7 @@ async function curl(url: string, ...args: string[]): Promise<string> {
 describe('a private URL', () => {
   it.each(['frozen', 'cold'] as const)('is opened by curl, with its unit %s', async (tier) => {
     if (tier === 'frozen') await freeze(berth, site.unit)
-    else await cool(berth, [site.unit])
+    else await hibernate(berth, [site.unit])
     expect(await waking(berth, site.unit, tier, () => curl(`${site.url}/`))).toBe('the page of site')
     await freeze(berth, site.unit)
     const byHttp2 = () => curl(`${site.url}/`, '--http2', '--write-out', ' by %{http_version}')

@@ -5,13 +5,13 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { createWay } from '../../src/domain/units/create.ts'
-import { destroyWay } from '../../src/domain/units/destroy.ts'
+import { createOperation } from '../../src/domain/units/create.ts'
+import { destroyOperation } from '../../src/domain/units/destroy.ts'
 import { forkSaga } from '../../src/domain/forks/run.ts'
-import { coolWay, sleepWay } from '../../src/domain/units/activity/hibernate.ts'
-import { startWay } from '../../src/domain/units/lifecycle/run.ts'
-import { stopWay } from '../../src/domain/units/stop.ts'
-import { thawWay } from '../../src/domain/units/activity/wake.ts'
+import { hibernateOperation, sleepOperation } from '../../src/domain/units/activity/hibernate.ts'
+import { startOperation } from '../../src/domain/units/lifecycle/run.ts'
+import { stopOperation } from '../../src/domain/units/stop.ts'
+import { thawOperation } from '../../src/domain/units/activity/wake.ts'
 import { eventually } from '../support/berth.ts'
 import { reachedFailpoints } from '../support/criu.ts'
 import { Drill, WITHIN_MS } from '../support/drill.ts'
@@ -19,7 +19,7 @@ import { arm, disarm, stillArmed } from '../support/failpoints.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
 import { partOf } from '../support/part-of.ts'
 
-type Verb = 'create' | 'start' | 'wake' | 'sleep' | 'cool' | 'stop' | 'destroy' | 'fork'
+type Verb = 'create' | 'start' | 'wake' | 'sleep' | 'hibernate' | 'stop' | 'destroy' | 'fork'
 type Life = {
   role: 'server' | 'engine'
   isolation: 'runc' | 'gvisor'
@@ -32,8 +32,16 @@ type Life = {
 const around = (saga: string, ...steps: string[]) =>
   steps.flatMap((step) => [`${saga}.${step}.before`, `${saga}.${step}.after`])
 
-const ways = [createWay, startWay, thawWay, sleepWay, coolWay, stopWay, destroyWay]
-const sagas = [...ways.map(({ saga }) => saga), forkSaga]
+const operations = [
+  createOperation,
+  startOperation,
+  thawOperation,
+  sleepOperation,
+  hibernateOperation,
+  stopOperation,
+  destroyOperation,
+]
+const sagas = [...operations.map(({ saga }) => saga), forkSaga]
 const everyPlace = [
   ...sagas.flatMap(({ name, steps }) => around(name, ...steps.map((step) => step.name))),
   ...sagas.flatMap(({ name: saga, steps }) =>
@@ -69,7 +77,7 @@ const serverLives: Life[] = [
   server([...around('stop', 'stop'), ...around('destroy', 'machine')]),
   server(around('start', 'start', 'ready')),
   server(around('start', 'start', 'ready'), { frozenFor: '0s', from: 'asleep' }),
-  server(around('cool', 'suspend'), { frozenFor: '1s' }),
+  server(around('hibernate', 'suspend'), { frozenFor: '1s' }),
   server(around('fork', 'copy')),
   server(around('fork', 'start', 'ready')),
 ]
@@ -91,7 +99,7 @@ const deaf = { cmd: ['sh', '-c', 'trap "" TERM; while :; do sleep 1000 & wait; d
 
 /** Each on a data directory of its own, side by side: most of the time is spent waiting. */
 const lanes = [
-  { lane: 'of ways', lives: serverLives, inPart: 3 },
+  { lane: 'of operations', lives: serverLives, inPart: 3 },
   { lane: 'of effects', lives: engineLives, inPart: 2 },
   { lane: 'in gVisor', lives: gvisorLives, inPart: 1 },
 ]
@@ -193,12 +201,12 @@ const arrivals: Record<Exclude<Verb, 'create' | 'destroy' | 'fork'>, Partial<Uni
   wake: { state: 'running', stoppedReason: null },
   sleep: { state: 'sleeping', stoppedReason: 'idle' },
   // By itself, once it sleeps.
-  cool: { state: 'sleeping', stoppedReason: 'idle' },
+  hibernate: { state: 'sleeping', stoppedReason: 'idle' },
   stop: { state: 'stopped', stoppedReason: 'user' },
 }
 
 async function expectArrives(drill: Drill, verb: keyof typeof arrivals, units: Unit[]): Promise<void> {
-  const isSleep = verb === 'sleep' || verb === 'cool'
+  const isSleep = verb === 'sleep' || verb === 'hibernate'
   const send = (unit: Unit) =>
     isSleep ? drill.sleepNow(unit) : drill.act(unit, verb === 'wake' ? 'start' : verb)
   for (const { status } of await Promise.all(units.map(send))) expect(status).toBe(200)

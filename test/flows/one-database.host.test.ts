@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lockFile } from '../../src/lib/file-lock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { openDatabase } from '../../src/store/db.ts'
-import { recountTeam } from '../../src/store/recount.ts'
+import { verifyLedgerOfTeam } from '../../src/store/verify-ledger.ts'
 import { type Postgres, startPostgres } from '../../src/supervisor/postgres.ts'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
@@ -139,7 +139,7 @@ describe('while the database is away', () => {
   async function expectLedger(): Promise<void> {
     const db = openDatabase(postgres.url('berth'), silentLog)
     const teams = await db.selectFrom('teams').select('id').execute()
-    for (const { id } of teams) expect(await recountTeam(db, id)).toEqual([])
+    for (const { id } of teams) expect(await verifyLedgerOfTeam(db, id)).toEqual([])
     await db.destroy()
   }
 })

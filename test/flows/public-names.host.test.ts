@@ -14,7 +14,15 @@ import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { destroyAll } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
 import { type Pebble, startPebble } from '../support/pebble.ts'
-import { cool, freeze, FROZEN_FOR_S, type Published, publish, unitOf, waking } from '../support/published.ts'
+import {
+  hibernate,
+  freeze,
+  FROZEN_FOR_S,
+  type Published,
+  publish,
+  unitOf,
+  waking,
+} from '../support/published.ts'
 
 const run = promisify(execFile)
 
@@ -102,7 +110,7 @@ it('redis-cli without --sni wakes and uses a public unit at its own port', async
   expect(await askNameless(port)).toBe('done')
   await freeze(berth, open.unit)
   expect(await waking(berth, open.unit, 'frozen', () => askNameless(port))).toBe('done')
-  await cool(berth, [open.unit])
+  await hibernate(berth, [open.unit])
   expect(await waking(berth, open.unit, 'cold', () => askNameless(port))).toBe('done')
 })
 

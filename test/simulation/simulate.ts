@@ -4,7 +4,7 @@
 import { sizeNanoCentsPerHour, volumeNanoCentsPerGbHour } from '../../src/domain/billing/prices.ts'
 import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
-import { recountTeam } from '../../src/store/recount.ts'
+import { verifyLedgerOfTeam } from '../../src/store/verify-ledger.ts'
 import type { UnitRecord } from '../../src/store/unit-record.ts'
 import { listUnitsOfTeam } from '../../src/store/units.ts'
 import { findUnsettled } from '../support/invariants.ts'
@@ -192,7 +192,7 @@ async function end(world: World): Promise<void> {
     const owed = forRuns / BigInt(HOUR) + forVolume / BigInt(HOUR)
     if (owed !== costNanoCents) reference.faults.push(`${id}: costs ${costNanoCents}, and should ${owed}`)
   }
-  const differences = await recountTeam(database.direct, bench.roomy.teamId)
+  const differences = await verifyLedgerOfTeam(database.direct, bench.roomy.teamId)
   for (const { what, of } of differences) reference.faults.push(`${of}: the ${what} does not add up`)
   check(world)
 }

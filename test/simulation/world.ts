@@ -10,7 +10,7 @@ import { createFakeEngine, type FakeEngine } from '../support/fake-engine/fake-e
 import { SecretKey } from '../../src/lib/crypto.ts'
 import { unobserved } from '../../src/lib/observer.ts'
 import { noFailpoints } from '../../src/lib/failpoints.ts'
-import { startLoops } from '../../src/jobs.ts'
+import { startJobs } from '../../src/jobs.ts'
 import type { Bench } from './bench.ts'
 import {
   type Call,
@@ -139,7 +139,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
     recover(started).then(
       () => {
         note(`${mine.name} is ready`)
-        startLoops(started)
+        startJobs(started)
         app = started
       },
       (error: unknown) => {

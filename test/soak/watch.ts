@@ -1,7 +1,7 @@
 // Looks on from outside, as a dashboard would: no unit may be on its way from one state to another for long.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { isPassing } from '../../src/contract/states.ts'
+import { isTransitional } from '../../src/contract/states.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { send } from '../support/patient-client.ts'
 import type { World } from './world.ts'
@@ -17,7 +17,7 @@ export async function watchStates(world: World): Promise<void> {
     await delay(LOOK_EVERY_MS)
     const listed = await send<{ units: Unit[] }>(world.berth, { method: 'GET', path: '/v1/units' })
     if (listed.kind !== 'answered' || listed.status !== 200) continue
-    const passing = listed.body.units.filter(({ state }) => isPassing(state))
+    const passing = listed.body.units.filter(({ state }) => isTransitional(state))
     const keys = new Set(passing.map(({ id, state }) => `${id} is ${state}`))
     for (const known of since.keys()) if (!keys.has(known)) since.delete(known)
     for (const key of keys) {

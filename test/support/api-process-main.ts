@@ -13,7 +13,7 @@ import { unobserved } from '../../src/lib/observer.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
 import { noFailpoints } from '../../src/lib/failpoints.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { startLoops } from '../../src/jobs.ts'
+import { startJobs } from '../../src/jobs.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import type { ApiProcessInput } from './api-process.ts'
 
@@ -34,7 +34,7 @@ const app = createApp({
   payments: null,
 })
 await recover(app)
-const loops = startLoops(app)
+const loops = startJobs(app)
 const server = createServer(app)
 await server.listen({ host: '127.0.0.1', port: 0 })
 process.stdout.write(`${(server.server.address() as AddressInfo).port}\n`)

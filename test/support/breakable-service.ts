@@ -5,7 +5,7 @@ import { chargeMeters } from '../../src/domain/billing/charge.ts'
 import { resumeForks } from '../../src/domain/forks/run.ts'
 import { destroyErroredUnits } from '../../src/domain/units/destroy.ts'
 import { destroyBrokenCreates } from '../../src/domain/units/lifecycle/create-group.ts'
-import { reconcileMachines, resumePassingUnits } from '../../src/domain/units/lifecycle/reconcile.ts'
+import { reconcileMachines, resumeOperations } from '../../src/domain/units/lifecycle/reconcile.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
@@ -27,7 +27,7 @@ export type BreakableService = {
 }
 
 const rounds = [
-  resumePassingUnits,
+  resumeOperations,
   resumeForks,
   destroyBrokenCreates,
   destroyErroredUnits,

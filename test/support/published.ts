@@ -42,7 +42,7 @@ export async function freeze(berth: Berth, unit: Unit): Promise<void> {
 }
 
 /** Asleep for long enough to be stopped: nothing is left but their disks. */
-export async function cool(berth: Berth, units: Unit[]): Promise<void> {
+export async function hibernate(berth: Berth, units: Unit[]): Promise<void> {
   await Promise.all(units.map((unit) => freeze(berth, unit)))
   await delay(STOPPED_AFTER_MS)
 }

@@ -14,7 +14,7 @@ import { type Observer, unobserved } from '../../src/lib/observer.ts'
 import { type Failpoints, noFailpoints } from '../../src/lib/failpoints.ts'
 import type { Letter } from '../../src/integrations/mail-transport.ts'
 import { openStripe } from '../../src/integrations/stripe.ts'
-import { startLoops } from '../../src/jobs.ts'
+import { startJobs } from '../../src/jobs.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 import { faultOf } from './document.ts'
@@ -105,7 +105,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     observer: options.observer ?? unobserved,
     payments: config.payments && (await openStripe(config.payments)),
   })
-  const loops = options.loops === false ? null : startLoops(app)
+  const loops = options.loops === false ? null : startJobs(app)
   const server = createServer(app)
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestDomain, type TestDomain } from '../../../test/support/domain.ts'
 import { AppError } from '../../contract/errors.ts'
 import { HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
-import { followWallClock } from '../time/clock-jumps.ts'
+import { adoptClockJump } from '../time/clock-jumps.ts'
 import { forgetAllowances, spendAllowance } from './spend.ts'
 
 let domain: TestDomain
@@ -47,7 +47,7 @@ it('is neither freed nor locked by a wall clock that jumps', async () => {
   for (let time = 0; time < 5; time++) await spend('jumping')
   for (const ms of [5 * HOUR, -10 * HOUR]) {
     domain.clock.jump(ms)
-    await followWallClock(domain.app)
+    await adoptClockJump(domain.app)
     const waitS = (await spend('jumping')) ?? 0
     expect(waitS).toBeGreaterThan(9 * 60)
     expect(waitS).toBeLessThanOrEqual(10 * 60)

@@ -11,7 +11,7 @@ const BATCH = 1_000
 export async function chargeMeters({ db, clock }: App): Promise<void> {
   for (;;) {
     // The time must not change over between what it is and what it is compared with.
-    const charged = await clock.steadily(() => chargeOpenMeters(db, { now: clock.now(), limit: BATCH }))
+    const charged = await clock.withStableTime(() => chargeOpenMeters(db, { now: clock.now(), limit: BATCH }))
     if (charged < BATCH) return
   }
 }

@@ -7,7 +7,7 @@ import type { App } from '../../app.ts'
 import { HOUR } from '../../lib/clock.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { chargeMeters } from './charge.ts'
-import { recountLedger } from './verify-ledger.ts'
+import { verifyLedger } from './verify-ledger.ts'
 
 let domain: TestDomain
 let caller: Caller
@@ -27,7 +27,7 @@ async function recount(): Promise<unknown[]> {
   alarms = []
   const app: App = domain.restarted()
   app.log = { ...app.log, error: (about: Record<string, unknown>) => alarms.push(about) } as never
-  await recountLedger(app)
+  await verifyLedger(app)
   return alarms.map(({ what }) => what)
 }
 

@@ -16,7 +16,7 @@ import { destroyErroredUnits, destroyUnit } from '../units/destroy.ts'
 import { execInUnit } from '../units/exec.ts'
 import { readFile, writeFile } from '../units/files.ts'
 import { listUnits } from '../units/list.ts'
-import { reconcileMachines, recover, resumePassingUnits } from '../units/lifecycle/reconcile.ts'
+import { reconcileMachines, recover, resumeOperations } from '../units/lifecycle/reconcile.ts'
 import { sleepUnit } from '../units/sleep.ts'
 import { startUnit } from '../units/start.ts'
 import { stopUnit } from '../units/stop.ts'
@@ -36,7 +36,7 @@ const asked: { operation: Operation; when: 'before' | 'after' }[] = (
 const arrived = { db: 'running', job: 'stopped', lazy: 'sleeping', web: 'running' }
 const sources = ['db', 'job', 'lazy', 'web']
 /** What makes good whatever went wrong. */
-const loops = [reconcileMachines, resumePassingUnits, resumeForks]
+const loops = [reconcileMachines, resumeOperations, resumeForks]
 
 let domain: TestDomain
 let caller: Caller

@@ -6,7 +6,7 @@ import type { App } from '../../app.ts'
 import { conflict, invalidState, notFound } from '../../contract/errors.ts'
 import type { ForkResult, StackFork } from '../../contract/fork.ts'
 import { limits } from '../../contract/limits.ts'
-import { isPassing, type UnitState } from '../../contract/states.ts'
+import { isTransitional, type UnitState } from '../../contract/states.ts'
 import type { Database } from '../../store/db.ts'
 import { findStack, findStackByName, type StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
@@ -17,7 +17,7 @@ import { getLiveStack } from '../stacks/get.ts'
 import { waitForRoom } from '../units/admission/cold-starts.ts'
 import { boundsOf } from '../units/admission/effective-policy.ts'
 import { copyStackSecrets } from '../units/model/env.ts'
-import { getSettledUnit } from '../units/lifecycle/wait-until-stable.ts'
+import { waitUntilStable } from '../units/lifecycle/wait-until-stable.ts'
 import { freeStackName, makeStack } from '../units/model/stack-for.ts'
 import { checkCopies, isForkable, type Plan, reserveFork, SourceMoved } from './reserve.ts'
 import { answerFork } from './result.ts'
@@ -53,7 +53,9 @@ export async function forkStack(
 async function settledUnitsOf(app: App, caller: Caller, { id, teamId }: StackRecord): Promise<UnitRecord[]> {
   const units = await listUnitsOfStacks(app.db, { teamId, stackIds: [id], now: app.clock.now() })
   return await Promise.all(
-    units.map(async (unit) => (isPassing(unit.state) ? await getSettledUnit(app, caller, unit.id) : unit)),
+    units.map(async (unit) =>
+      isTransitional(unit.state) ? await waitUntilStable(app, caller, unit.id) : unit,
+    ),
   )
 }
 

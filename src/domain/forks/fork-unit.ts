@@ -16,7 +16,7 @@ import { peersOf } from '../units/model/env.ts'
 import { notPossibleNow } from '../units/lifecycle/failures.ts'
 import { getRecord } from '../units/get.ts'
 import { freeName } from '../units/model/names.ts'
-import { getSettledUnit } from '../units/lifecycle/wait-until-stable.ts'
+import { waitUntilStable } from '../units/lifecycle/wait-until-stable.ts'
 import { stackFor } from '../units/model/stack-for.ts'
 import { checkCopies, isForkable, type Plan, reserveFork, SourceMoved } from './reserve.ts'
 import { answerFork } from './result.ts'
@@ -34,7 +34,7 @@ export async function forkUnit(
   once: Once | null = null,
 ): Promise<ForkResult> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const source = await getSettledUnit(app, caller, id)
+    const source = await waitUntilStable(app, caller, id)
     if (!isForkable(source)) throw notPossibleNow(source, REFUSED)
     checkCopies(boundsOf(app, caller), [{ source, sleep: body.sleep ?? source.sleep }])
     if (source.state === 'running') await waitForRoom(app, caller.teamId)

@@ -90,7 +90,9 @@ export async function reserveFork(
     if (!fork) throw new Error('a fork was not there right after it was inserted')
     return fork
   }
-  return await app.teamTurns(teamId, () => app.clock.steadily(() => app.db.transaction().execute(reserve)))
+  return await app.teamLocks(teamId, () =>
+    app.clock.withStableTime(() => app.db.transaction().execute(reserve)),
+  )
 }
 
 /** What holds for a create holds for copies, also of what somebody else was allowed. */

@@ -13,7 +13,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { notPossible } from '../units/lifecycle/failures.ts'
 import { showUnit } from '../units/model/to-unit.ts'
 import { keptOfForkSchema } from './reserve.ts'
-import { areCopied, walkFork } from './run.ts'
+import { areCopied, runFork } from './run.ts'
 
 type Wait = { wait: boolean; waitTimeoutMs: number }
 
@@ -30,7 +30,7 @@ export async function answerFork(
   fork: ForkRecord,
   { wait, waitTimeoutMs }: Wait,
 ): Promise<ForkResult> {
-  const made = walkFork(app, fork)
+  const made = runFork(app, fork)
   if (wait) await doneWithin(app.clock, waitTimeoutMs, made)
   else made.catch(() => {})
   await untilCopied(app, caller, fork.id)

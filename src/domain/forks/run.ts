@@ -20,35 +20,42 @@ import {
 import { isOutage } from '../../store/outage.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam, isUnchanged, listUnitsByIds, listUnitsOfFork } from '../../store/units.ts'
-import { destroyWay } from '../units/destroy.ts'
+import { destroyOperation } from '../units/destroy.ts'
 import { failureText } from '../units/lifecycle/failures.ts'
 import { machineRef } from '../units/model/machine.ts'
 import { readyStep, runSpec, startStep } from '../units/lifecycle/run.ts'
 import { transition } from '../units/lifecycle/transition.ts'
 import { countUse, recordUses } from '../units/activity/record-use.ts'
-import { forkKey, newWalk, tellOf, untilEngineIsBack, walk, type Walk } from '../units/lifecycle/operation.ts'
+import {
+  forkKey,
+  newOperationContext,
+  reportOperation,
+  retryWhileEngineAway,
+  runOperation,
+  type OperationContext,
+} from '../units/lifecycle/operation.ts'
 import { takeBack } from './take-back.ts'
 
-export type ForkWalk = {
+export type ForkContext = {
   app: App
   fork: ForkRecord
   /** Copies that are on their way. */
-  walks: Walk[]
+  copies: OperationContext[]
   /** The one that failed, where it was one. */
-  failed: Walk | null
+  failed: OperationContext | null
 }
 
 // Machines first and addresses written down after: the resolver knows who asks by them.
-const copyStep: Step<ForkWalk> = {
+const copyStep: Step<ForkContext> = {
   name: 'copy',
   run: async (context) => {
-    const { app, fork, walks } = context
-    if (walks.length === 0) return
-    const ids = walks.map(({ unit }) => sourceOf(unit))
+    const { app, fork, copies } = context
+    if (copies.length === 0) return
+    const ids = copies.map(({ unit }) => sourceOf(unit))
     const sources = await listUnitsByIds(app.db, { teamId: fork.teamId, ids, now: app.clock.now() })
     const generations = new Map(sources.map((source) => [source.id, machineRef(source)]))
     const forks = await Promise.all(
-      walks.map(async ({ unit }) => ({
+      copies.map(async ({ unit }) => ({
         id: unit.id,
         source: generations.get(sourceOf(unit)) ?? { id: sourceOf(unit), generation: 0 },
         networkGroup: unit.networkGroup,
@@ -57,25 +64,25 @@ const copyStep: Step<ForkWalk> = {
     )
     const made = await whileUsed(app, sources, () => app.engine.fork(forks))
     const addresses = new Map(made.map(({ status }) => [status.id, status.address]))
-    for (const each of walks) each.unit = { ...each.unit, address: addresses.get(each.unit.id) ?? null }
+    for (const each of copies) each.unit = { ...each.unit, address: addresses.get(each.unit.id) ?? null }
   },
-  undo: async ({ app, walks }) => {
-    await Promise.all(walks.map(({ unit }) => app.engine.destroy(unit.id)))
+  undo: async ({ app, copies }) => {
+    await Promise.all(copies.map(({ unit }) => app.engine.destroy(unit.id)))
   },
   checkpoint: true,
 }
 
-const startForkStep: Step<ForkWalk> = {
+const startForkStep: Step<ForkContext> = {
   name: 'start',
   run: async (context) => await sideBySide(context, startStep),
 }
 
-const readyForkStep: Step<ForkWalk> = {
+const readyForkStep: Step<ForkContext> = {
   name: 'ready',
   run: async (context) => await sideBySide(context, readyStep),
 }
 
-export const forkSaga: Saga<ForkWalk> = { name: 'fork', steps: [copyStep, startForkStep, readyForkStep] }
+export const forkSaga: Saga<ForkContext> = { name: 'fork', steps: [copyStep, startForkStep, readyForkStep] }
 
 /** Whether the copies have their disks. */
 export function areCopied({ progress }: ForkRecord): boolean {
@@ -86,10 +93,10 @@ export function areCopied({ progress }: ForkRecord): boolean {
 const LONGEST_MS = 10 * MINUTE + limits.healthcheckTimeoutMs.max
 
 /** Takes the fork along, or joins whoever does. How it ended is in its row. */
-export async function walkFork(app: App, { id, teamId }: ForkRecord): Promise<void> {
-  await app.ways.run(forkKey(id), LONGEST_MS, async () => {
+export async function runFork(app: App, { id, teamId }: ForkRecord): Promise<void> {
+  await app.unitOperations.run(forkKey(id), LONGEST_MS, async () => {
     const fork = await findFork(app.db, { teamId, id })
-    if (fork && fork.endedAt === null) await walkAlone(app, fork)
+    if (fork && fork.endedAt === null) await runForkHere(app, fork)
   })
 }
 
@@ -97,83 +104,85 @@ export async function walkFork(app: App, { id, teamId }: ForkRecord): Promise<vo
 export async function resumeForks(app: App): Promise<void> {
   for (const fork of await listForksUnderWay(app.db)) {
     // Not waited for: one hung machine must not hold up the others.
-    walkFork(app, fork).catch((error: unknown) => {
-      app.log.warn({ err: error, forkId: fork.id }, 'a fork could not be driven on')
+    runFork(app, fork).catch((error: unknown) => {
+      app.log.warn({ err: error, forkId: fork.id }, 'fork failed to resume')
     })
   }
 }
 
-async function walkAlone(app: App, fork: ForkRecord): Promise<void> {
+async function runForkHere(app: App, fork: ForkRecord): Promise<void> {
   const { id: forkId, teamId } = fork
   const units = await listUnitsOfFork(app.db, { teamId, forkId, now: app.clock.now() })
-  const walks = units.filter(({ state }) => state === 'creating').map((unit) => newWalk(app, unit))
-  const context: ForkWalk = { app, fork, walks, failed: null }
+  const copies = units
+    .filter(({ state }) => state === 'creating')
+    .map((unit) => newOperationContext(app, unit))
+  const context: ForkContext = { app, fork, copies, failed: null }
   const journal = {
     done: fork.progress?.done ?? [],
     save: async (done: string[]) => await keepCopies(context, done),
   }
-  const failed = await untilEngineIsBack<ForkWalk>(app, () =>
+  const failed = await retryWhileEngineAway<ForkContext>(app, () =>
     runSaga(forkSaga, context, { journal, failpoints: app.failpoints }),
   )
   if (!failed) {
-    await arrive(context)
-    return tellOfAll(context, 'arrived')
+    await onSuccess(context)
+    return tellOfAll(context, 'success')
   }
   // Without a database nothing can be said of the fork; it is taken up again when it is back.
   if (isOutage(failed.cause)) throw failed.cause
-  tellOfAll(context, 'failed')
-  await giveUp(context, failed)
+  tellOfAll(context, 'failure')
+  await onFailure(context, failed)
 }
 
-function tellOfAll({ walks }: ForkWalk, outcome: 'arrived' | 'failed'): void {
-  for (const walk of walks) tellOf(walk, forkSaga.name, outcome)
+function tellOfAll({ copies }: ForkContext, result: 'success' | 'failure'): void {
+  for (const copy of copies) reportOperation(copy, forkSaga.name, result)
 }
 
 /** Somebody else has ended the fork. */
 class Ended extends Error {}
 
-async function keepCopies(context: ForkWalk, done: string[]): Promise<void> {
-  const { app, fork, walks } = context
+async function keepCopies(context: ForkContext, done: string[]): Promise<void> {
+  const { app, fork, copies } = context
   const kept = await app.db.transaction().execute(async (db) => {
     if (!(await saveForkProgress(db, { id: fork.id, progress: { done } }))) throw new Ended()
-    const kept: Walk[] = []
-    for (const each of walks) if (await saveCopy(db, each.unit)) kept.push(each)
+    const kept: OperationContext[] = []
+    for (const each of copies) if (await saveCopy(db, each.unit)) kept.push(each)
     return kept
   })
-  context.walks = kept
+  context.copies = kept
   await removeUnwanted(
     app,
-    walks.filter((each) => !kept.includes(each)),
+    copies.filter((each) => !kept.includes(each)),
   )
 }
 
 /** The same step of every copy that is to run. Once all have ended, one that failed fails the fork. */
-async function sideBySide(context: ForkWalk, step: Step<Walk>): Promise<void> {
+async function sideBySide(context: ForkContext, step: Step<OperationContext>): Promise<void> {
   const { app } = context
-  const starting = context.walks.filter(({ unit, ended }) => isToRun(unit) && !ended)
+  const starting = context.copies.filter(({ unit, ended }) => isToRun(unit) && !ended)
   const outcomes = await Promise.allSettled(starting.map((each) => step.run(each)))
-  const failures = starting.flatMap((walk, index) => {
+  const failures = starting.flatMap((copy, index) => {
     const outcome = outcomes[index]
-    return outcome?.status === 'rejected' ? [{ walk, cause: outcome.reason as unknown }] : []
+    return outcome?.status === 'rejected' ? [{ copy, cause: outcome.reason as unknown }] : []
   })
   const away = failures.find(({ cause }) => isEngineError(cause, 'engine_away') || isOutage(cause))
   if (away) throw away.cause
-  for (const { walk, cause } of failures) {
-    if (await isUnchanged(app.db, walk.unit)) {
-      context.failed = walk
+  for (const { copy, cause } of failures) {
+    if (await isUnchanged(app.db, copy.unit)) {
+      context.failed = copy
       throw cause
     }
-    context.walks = context.walks.filter((each) => each !== walk)
+    context.copies = context.copies.filter((each) => each !== copy)
   }
 }
 
-async function arrive({ app, fork, walks }: ForkWalk): Promise<void> {
-  await app.clock.steadily(() =>
+async function onSuccess({ app, fork, copies }: ForkContext): Promise<void> {
+  await app.clock.withStableTime(() =>
     app.db.transaction().execute(async (db) => {
       if (!(await endFork(db, { id: fork.id, at: app.clock.now(), error: null }))) return
-      for (const { unit, startedMs, resumed, ended } of walks) {
+      for (const { unit, startedMs, resumed, ended } of copies) {
         if (ended) continue
-        await transition(app, unit, arrivalOf(unit), {
+        await transition(app, unit, endTriggerOf(unit), {
           db,
           ...(startedMs === null ? {} : { startedMs }),
           set: { copied: resumed ? 'memory' : 'disk' },
@@ -181,14 +190,17 @@ async function arrive({ app, fork, walks }: ForkWalk): Promise<void> {
       }
     }),
   )
-  await removeUnwanted(app, walks)
+  await removeUnwanted(app, copies)
 }
 
-async function giveUp(context: ForkWalk, { step, cause, reached }: StepFailed<ForkWalk>): Promise<void> {
+async function onFailure(
+  context: ForkContext,
+  { step, cause, attempted }: StepFailed<ForkContext>,
+): Promise<void> {
   const { app, fork, failed } = context
   if (cause instanceof Ended) return
   app.log.warn({ err: cause, forkId: fork.id, unitId: failed?.unit.id, step }, 'a fork could not be made')
-  const culprit = (failed ?? context.walks[0])?.unit
+  const culprit = (failed ?? context.copies[0])?.unit
   if (!culprit) throw cause
   const gone = step === copyStep.name ? await findSourceGone(context) : null
   // States first: a process killed while its unit still counts as creating would look like an exit.
@@ -200,14 +212,14 @@ async function giveUp(context: ForkWalk, { step, cause, reached }: StepFailed<Fo
       : { text: failureText(cause, culprit), unitId: culprit.id },
   )
   if (destroying === null) return
-  const problems = await undoSaga(forkSaga, context, { reached, failpoints: app.failpoints })
-  for (const err of problems) app.log.warn({ err, forkId: fork.id }, 'a failure was not undone at once')
-  await Promise.all(destroying.map((unit) => walk(app, unit, destroyWay)))
+  const problems = await undoSaga(forkSaga, context, { attempted, failpoints: app.failpoints })
+  for (const err of problems) app.log.warn({ err, forkId: fork.id }, 'undo of a failed operation step failed')
+  await Promise.all(destroying.map((unit) => runOperation(app, unit, destroyOperation)))
 }
 
 /** One that is being destroyed, or was: whatever the engine says of a copy of it then, that is why. */
-async function findSourceGone({ app, fork: { teamId }, walks }: ForkWalk): Promise<UnitRecord | null> {
-  const ids = walks.map(({ unit }) => sourceOf(unit))
+async function findSourceGone({ app, fork: { teamId }, copies }: ForkContext): Promise<UnitRecord | null> {
+  const ids = copies.map(({ unit }) => sourceOf(unit))
   const sources = await listUnitsByIds(app.db, { teamId, ids, now: app.clock.now() })
   return sources.find(({ state }) => state === 'destroying' || state === 'destroyed') ?? null
 }
@@ -217,9 +229,9 @@ function sourceGone({ name }: UnitRecord): string {
 }
 
 /** A destroy may have come by before the machine was there. */
-async function removeUnwanted(app: App, walks: Walk[]): Promise<void> {
+async function removeUnwanted(app: App, copies: OperationContext[]): Promise<void> {
   await Promise.all(
-    walks.map(async ({ unit: { id } }) => {
+    copies.map(async ({ unit: { id } }) => {
       const now = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
       if (!now || ['destroying', 'destroyed', 'error'].includes(now.state)) await app.engine.destroy(id)
     }),
@@ -242,7 +254,7 @@ function isToRun({ stoppedReason }: UnitRecord): boolean {
   return stoppedReason === null
 }
 
-function arrivalOf({ stoppedReason }: UnitRecord): 'ready' | 'copiedAsleep' | 'copiedStopped' {
+function endTriggerOf({ stoppedReason }: UnitRecord): 'ready' | 'copiedAsleep' | 'copiedStopped' {
   if (stoppedReason === null) return 'ready'
   return stoppedReason === 'idle' ? 'copiedAsleep' : 'copiedStopped'
 }

@@ -21,7 +21,7 @@ export async function takeBack(
   { id, teamId, sourceId, stackId }: ForkRecord,
   error: ForkError,
 ): Promise<UnitRecord[] | null> {
-  return await app.clock.steadily(() =>
+  return await app.clock.withStableTime(() =>
     app.db.transaction().execute(async (db) => {
       await lockTeam(db, teamId)
       if (!(await endFork(db, { id, at: app.clock.now(), error }))) return null

@@ -35,7 +35,7 @@ export async function acceptInvite(app: App, caller: Caller, token: string): Pro
     checkMemberSeats(team.plan, used)
     return { team: await showWithBalance(db, team) }
   }
-  return await app.teamTurns(teamId, () => app.clock.steadily(() => app.db.transaction().execute(join)))
+  return await app.teamLocks(teamId, () => app.clock.withStableTime(() => app.db.transaction().execute(join)))
 }
 
 /** Throws `forbidden` for anybody but the owner of the address, who has proven that it is his. */

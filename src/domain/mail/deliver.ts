@@ -17,7 +17,7 @@ const TRIED_FOR_MS = DAY
 export async function deliverMails(app: App): Promise<void> {
   const now = app.clock.now()
   const until = new Date(now.getTime() + TAKEN_FOR_MS)
-  const taken = await app.clock.steadily(() => takeDueMails(app.db, { now, until, limit: AT_ONCE }))
+  const taken = await app.clock.withStableTime(() => takeDueMails(app.db, { now, until, limit: AT_ONCE }))
   await Promise.all(taken.map((mail) => deliver(app, mail)))
 }
 

@@ -20,7 +20,7 @@ const AT_ONCE = 20
 export async function settlePayments(app: App): Promise<void> {
   const { payments: provider } = app
   if (provider === null) return
-  const due = await app.clock.steadily(() => {
+  const due = await app.clock.withStableTime(() => {
     const now = app.clock.now()
     const until = new Date(now.getTime() + TAKEN_FOR_MS)
     return takeDuePayments(app.db, { now, until, limit: AT_ONCE })

@@ -16,7 +16,7 @@ export async function hearOfPayment(
   if (provider === null) throw notFound('webhook', 'stripe')
   try {
     const subject = await provider.readEvent(body, signature ?? '', clock.now())
-    if (subject) await clock.steadily(() => wakePayments(app.db, { ...subject, now: clock.now() }))
+    if (subject) await clock.withStableTime(() => wakePayments(app.db, { ...subject, now: clock.now() }))
   } catch (error) {
     if (!(error instanceof ForgedEvent)) throw error
     throw validation([{ path: 'stripe-signature', message: 'is not of this body, or is too old' }])

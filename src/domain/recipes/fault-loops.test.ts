@@ -10,11 +10,11 @@ import { findStackByName } from '../../store/stacks.ts'
 import type { Unit } from '../../contract/unit.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { createPlanned, createUnits, createWay } from '../units/create.ts'
+import { createPlanned, createUnits, createOperation } from '../units/create.ts'
 import { planOfSpec } from '../units/model/plan.ts'
 import { listUnits } from '../units/list.ts'
 import { destroyBrokenCreates } from '../units/lifecycle/create-group.ts'
-import { reconcileMachines, recover, resumePassingUnits } from '../units/lifecycle/reconcile.ts'
+import { reconcileMachines, recover, resumeOperations } from '../units/lifecycle/reconcile.ts'
 import { createBody } from '../../../test/support/domain.ts'
 import { defineRecipe } from './define.ts'
 
@@ -32,18 +32,18 @@ const trio = defineRecipe({
 })
 const names = ['trio-first', 'trio-second', 'trio']
 
-const { name: way, steps } = createWay.saga
-const sides = steps.flatMap(({ name }) => [`${way}.${name}.before`, `${way}.${name}.after`])
+const { name: operation, steps } = createOperation.saga
+const sides = steps.flatMap(({ name }) => [`${operation}.${name}.before`, `${operation}.${name}.after`])
 /** A failure of the last step has every undo of the way run. */
-const lastFailure = `${way}.${steps.at(-1)?.name ?? ''}.after`
+const lastFailure = `${operation}.${steps.at(-1)?.name ?? ''}.after`
 const undoSides = steps
   .filter(({ undo }) => undo)
-  .flatMap(({ name }) => [`${way}.${name}.undo.before`, `${way}.${name}.undo.after`])
+  .flatMap(({ name }) => [`${operation}.${name}.undo.before`, `${operation}.${name}.undo.after`])
 /** Units come to these one after the other; to all others side by side. */
 const isInTurn = (place: string) => /start|ready|undo/.test(place)
 const inTurn = (places: string[]) => names.flatMap((name) => places.map((place) => ({ name, place })))
 /** What makes good whatever went wrong. */
-const loops = [reconcileMachines, resumePassingUnits, destroyBrokenCreates]
+const loops = [reconcileMachines, resumeOperations, destroyBrokenCreates]
 
 let domain: TestDomain
 let caller: Caller

@@ -8,10 +8,10 @@ import { deleteStack, lockTeam, type StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listUnitsByIds, listUnitsOfStacks, lockUnitsOfStack } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { destroyWay } from '../units/destroy.ts'
+import { destroyOperation } from '../units/destroy.ts'
 import { getStackRecord } from '../units/model/stack-record.ts'
 import { transition } from '../units/lifecycle/transition.ts'
-import { walk } from '../units/lifecycle/operation.ts'
+import { runOperation } from '../units/lifecycle/operation.ts'
 import { showStack } from './show.ts'
 
 /**
@@ -20,8 +20,8 @@ import { showStack } from './show.ts'
  */
 export async function destroyStack(app: App, caller: Caller, idOrName: string): Promise<Stack> {
   const stack = await getStackRecord(app, caller, idOrName)
-  const destroying = await app.teamTurns(stack.teamId, () => sendOff(app, stack))
-  await Promise.all(destroying.map((unit) => walk(app, unit, destroyWay)))
+  const destroying = await app.teamLocks(stack.teamId, () => sendOff(app, stack))
+  await Promise.all(destroying.map((unit) => runOperation(app, unit, destroyOperation)))
   const ids = destroying.map(({ id }) => id)
   return showStack(
     app,
@@ -31,7 +31,7 @@ export async function destroyStack(app: App, caller: Caller, idOrName: string): 
 }
 
 async function sendOff(app: App, { id, teamId }: StackRecord): Promise<UnitRecord[]> {
-  return await app.clock.steadily(() =>
+  return await app.clock.withStableTime(() =>
     app.db.transaction().execute(async (db) => {
       await lockTeam(db, teamId)
       await deleteStack(db, { teamId, id, at: app.clock.now() })

@@ -46,7 +46,7 @@ export async function createTeam(
     await once?.keep(db, answer)
     return answer
   }
-  return await app.clock.steadily(() => app.db.transaction().execute(make))
+  return await app.clock.withStableTime(() => app.db.transaction().execute(make))
 }
 
 async function bestPlanWithRoom(db: Kysely<Database>, userId: string): Promise<Plan> {

@@ -40,7 +40,7 @@ export async function amongPeople<T>(
     if (team === null) throw forbidden('You are not a member of this team any more.')
     return await work(db, { team, allowed: (action) => authorize({ ...caller, role: team.role }, action) })
   }
-  return await app.teamTurns(teamId, () =>
-    app.clock.steadily(() => app.db.transaction().execute(inTransaction)),
+  return await app.teamLocks(teamId, () =>
+    app.clock.withStableTime(() => app.db.transaction().execute(inTransaction)),
   )
 }

@@ -13,10 +13,10 @@ import { createSignInLink, readSignInLink, signIn } from '../credentials/sign-in
 import { destroyErroredUnits } from '../units/destroy.ts'
 import { execInUnit } from '../units/exec.ts'
 import { getUnit } from '../units/get.ts'
-import { coolFrozenUnits, sleepIdleUnits } from '../units/activity/idle.ts'
+import { hibernateFrozenUnits, sleepIdleUnits } from '../units/activity/idle.ts'
 import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
 import { stopUnit } from '../units/stop.ts'
-import { followWallClock } from './clock-jumps.ts'
+import { adoptClockJump } from './clock-jumps.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -52,10 +52,10 @@ const minutesToSleep = async (id: string) =>
 /** What the loops do, in an order that is worst: what acts on time comes before what looks at the clock. */
 async function rounds(): Promise<void> {
   await sleepIdleUnits(app)
-  await coolFrozenUnits(app)
+  await hibernateFrozenUnits(app)
   await destroyErroredUnits(app)
   await reconcileMachines(app)
-  await followWallClock(app)
+  await adoptClockJump(app)
 }
 
 const jumps = [
@@ -157,7 +157,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     const { token } = await signIn(app, (await createSignInLink(app, email)).token)
     const link = await createSignInLink(app, email)
     domain.clock.jump(jump)
-    await followWallClock(app)
+    await adoptClockJump(app)
     domain.clock.advance(DAY - MINUTE)
     expect(await readSignInLink(app, link.token)).toBe(email)
     domain.clock.advance(2 * MINUTE)
@@ -186,7 +186,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     const other = domain.restarted()
     domain.clock.advance(20 * MINUTE)
     domain.clock.jump(jump)
-    await Promise.all([followWallClock(app), followWallClock(other)])
+    await Promise.all([adoptClockJump(app), adoptClockJump(other)])
     expect(await minutesToSleep(unit.id)).toBeCloseTo(40, 1)
     expect(await billedMinutes(unit.id)).toBeCloseTo(20, 1)
   })
@@ -195,11 +195,11 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     const late = domain.restarted()
     domain.clock.jump(jump)
-    await followWallClock(app)
+    await adoptClockJump(app)
     await reconcileMachines(late)
-    await followWallClock(late)
+    await adoptClockJump(late)
     await reconcileMachines(late)
-    await followWallClock(app)
+    await adoptClockJump(app)
     expect(await minutesToSleep(unit.id)).toBeCloseTo(60, 1)
     expect(late.clock.now().getTime() - app.clock.now().getTime()).toBeLessThan(SECOND)
   })
@@ -211,7 +211,7 @@ describe('the time', () => {
     const cut = createApp({ ...app, clock: domain.clock, db: nowhere })
     const before = cut.clock.now().getTime()
     domain.clock.jump(DAY)
-    await expect(followWallClock(cut)).rejects.toThrow('ENOENT')
+    await expect(adoptClockJump(cut)).rejects.toThrow('ENOENT')
     expect(cut.clock.now().getTime() - before).toBeLessThan(MINUTE)
     await nowhere.destroy()
   })

@@ -5,7 +5,7 @@
 import type { App } from '../../app.ts'
 import { findHeartbeat, lockHeartbeat, saveHeartbeat } from '../../store/heartbeats.ts'
 import { moveOpenTimes } from '../../store/open-times.ts'
-import { goBySameTime } from './heartbeat.ts'
+import { haveSameOffset } from './heartbeat.ts'
 
 /** Once, before anything asks for the time: goes on by the time the service last went by. */
 export async function resumeTime(app: App): Promise<void> {
@@ -14,18 +14,18 @@ export async function resumeTime(app: App): Promise<void> {
   if (last?.boot === clock.boot) clock.resume(last.offsetMs)
   // Nobody knows how long a reboot took, but it took no less than no time.
   else if (last && last.at > clock.now()) clock.resume(last.at.getTime() - clock.monotonicMs())
-  await followWallClock(app)
+  await adoptClockJump(app)
 }
 
 /** A loop's round. */
-export async function followWallClock(app: App): Promise<void> {
+export async function adoptClockJump(app: App): Promise<void> {
   const { boot } = app.clock
   if (app.clock.jumpedMs() === 0) return
-  await app.clock.follow(async ({ from, to, offsetMs }) => {
+  await app.clock.adoptJump(async ({ from, to, offsetMs }) => {
     const byMs = to.getTime() - from.getTime()
     const moved = await app.db.transaction().execute(async (db) => {
       const last = await lockHeartbeat(db)
-      if (last?.boot === boot && goBySameTime(last, { offsetMs })) return false
+      if (last?.boot === boot && haveSameOffset(last, { offsetMs })) return false
       await moveOpenTimes(db, { from, to })
       const at = new Date(last ? last.at.getTime() + byMs : to.getTime())
       await saveHeartbeat(db, { at, boot, offsetMs })

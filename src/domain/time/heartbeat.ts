@@ -5,7 +5,7 @@
 import type { App } from '../../app.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import { SECOND } from '../../lib/clock.ts'
-import { FOLLOWED_MS } from '../../lib/service-clock.ts'
+import { TOLERATED_JUMP_MS } from '../../lib/service-clock.ts'
 import { type Heartbeat, lockHeartbeat, saveHeartbeat } from '../../store/heartbeats.ts'
 import { isOutage } from '../../store/outage.ts'
 import { putOffSleep } from '../../store/windows.ts'
@@ -25,16 +25,16 @@ export function noteFailure(app: App, error: unknown): void {
 }
 
 /** `seenMs`, by the monotonic clock: when the engine answered. Ends an outage. */
-export async function beat(app: App, { seenMs }: { seenMs: number }): Promise<void> {
+export async function recordHeartbeat(app: App, { seenMs }: { seenMs: number }): Promise<void> {
   const { clock, db, outage } = app
-  const noted = await clock.steadily(() =>
+  const noted = await clock.withStableTime(() =>
     db.transaction().execute(async (transaction) => {
       const last = await lockHeartbeat(transaction)
       const now = clock.now()
       const at = new Date(now.getTime() - Math.ceil(clock.monotonicMs() - seenMs))
       const beat: Heartbeat = { at, boot: clock.boot, offsetMs: clock.offsetMs() }
       // Another process goes by the new time already; this one is about to follow.
-      if (last && last.boot === beat.boot && !goBySameTime(last, beat)) return false
+      if (last && last.boot === beat.boot && !haveSameOffset(last, beat)) return false
       if (last && outage.isOn) {
         const awayMs = Math.max(0, now.getTime() - last.at.getTime())
         await putOffSleep(transaction, { now, byMs: awayMs, graceMs: GRACE_MS })
@@ -47,6 +47,9 @@ export async function beat(app: App, { seenMs }: { seenMs: number }): Promise<vo
 }
 
 /** Of two heartbeats of one boot. */
-export function goBySameTime(one: Pick<Heartbeat, 'offsetMs'>, other: Pick<Heartbeat, 'offsetMs'>): boolean {
-  return Math.abs(one.offsetMs - other.offsetMs) <= FOLLOWED_MS
+export function haveSameOffset(
+  one: Pick<Heartbeat, 'offsetMs'>,
+  other: Pick<Heartbeat, 'offsetMs'>,
+): boolean {
+  return Math.abs(one.offsetMs - other.offsetMs) <= TOLERATED_JUMP_MS
 }

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import { openPostgresProxy } from '../../../test/support/postgres-proxy.ts'
 import { type App, createApp } from '../../app.ts'
-import { startLoops } from '../../jobs.ts'
+import { startJobs } from '../../jobs.ts'
 import { openDatabase } from '../../store/db.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -238,7 +238,7 @@ describe('an outage that no process of ours dies of', () => {
     app = createApp({ ...app, clock: domain.clock, db: openDatabase(url, silentLog) })
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     await reconcileMachines(app)
-    const loops = startLoops(app)
+    const loops = startJobs(app)
     away()
     await expect
       .poll(() => {

@@ -25,12 +25,12 @@ import { destroyOthers, waitForOthers } from './lifecycle/create-group.ts'
 import { type CreatePlan, planOfSpec } from './model/plan.ts'
 import { keptOfCreateSchema, reserveUnits } from './admission/reserve.ts'
 import { becomeRunning, readyStep, startStep } from './lifecycle/run.ts'
-import { getSettledUnit } from './lifecycle/wait-until-stable.ts'
+import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { showUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
-import { undo, walk, type Walk, type Way } from './lifecycle/operation.ts'
+import { undoSteps, runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
 
-const imageStep: Step<Walk> = {
+const imageStep: Step<OperationContext> = {
   name: 'image',
   run: async (context) => {
     const { id, teamId, image } = context.unit
@@ -40,7 +40,7 @@ const imageStep: Step<Walk> = {
 }
 
 // The address is written down before anything runs in it: the resolver knows who asks by it.
-const machineStep: Step<Walk> = {
+const machineStep: Step<OperationContext> = {
   name: 'machine',
   run: async (context) => {
     const { app, unit, imageDigest } = context
@@ -60,25 +60,25 @@ const machineStep: Step<Walk> = {
 }
 
 // Last before the start: what takes longest, the image, is there by then.
-const orderStep: Step<Walk> = {
+const orderStep: Step<OperationContext> = {
   name: 'order',
   run: async ({ app, unit }) => await waitForOthers(app, unit),
 }
 
 /** A `creating` unit to `running`, or to `error`, which throws. */
-export const createWay: Way = {
+export const createOperation: UnitOperation = {
   saga: { name: 'create', steps: [imageStep, machineStep, orderStep, startStep, readyStep] },
-  arrive: async (context) => {
+  onSuccess: async (context) => {
     await becomeRunning(context)
     await removeIfUnwanted(context)
   },
-  giveUp: async (context, failed) => {
+  onFailure: async (context, failed) => {
     const { app, unit } = context
     app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit could not be made')
     // State first: a process killed while its unit still counts as creating would look like an exit.
     const error = failureText(failed.cause, unit)
     if (!(await fail(app, unit, error))) return await removeIfUnwanted(context)
-    await undo(createWay, context, failed.reached)
+    await undoSteps(createOperation, context, failed.attempted)
     await destroyOthers(app, unit)
     throw couldNotBeMade({ ...unit, error }, failed.cause)
   },
@@ -105,7 +105,7 @@ export async function createPlanned(
 ): Promise<RunResult> {
   const { units, outputs } = await reserveUnits(app, caller, plan, once)
   // All of them: one that fails takes the others with it, and who hears of it finds nothing left.
-  const made = allSettled(units.map((unit) => walk(app, unit, createWay)))
+  const made = allSettled(units.map((unit) => runOperation(app, unit, createOperation)))
   // A failure after the wait is the unit's `error`; here nobody listens any more.
   if (wait.wait) await doneWithin(app.clock, wait.waitTimeoutMs, made)
   else made.catch(() => {})
@@ -125,7 +125,7 @@ export async function resumeCreate(
 ): Promise<RunResult> {
   const { unitIds, ...told } = keptOfCreateSchema.parse(kept)
   const get = async (id: string) =>
-    wait ? await getSettledUnit(app, caller, id, waitTimeoutMs) : await getRecord(app, caller, id)
+    wait ? await waitUntilStable(app, caller, id, waitTimeoutMs) : await getRecord(app, caller, id)
   const units = await Promise.all(unitIds.map(get))
   // Only a unit that could not be made has an error and never ran.
   const failed = wait ? units.find(({ error, startedAt }) => error !== null && startedAt === null) : undefined
@@ -139,7 +139,7 @@ function resultOf(app: App, units: UnitRecord[], told: Pick<RunResult, 'outputs'
 
 /** To `error`, with the stack that was made for it, unless others are in it. False: it went another way meanwhile. */
 async function fail(app: App, unit: UnitRecord, error: string): Promise<boolean> {
-  return await app.clock.steadily(() =>
+  return await app.clock.withStableTime(() =>
     app.db.transaction().execute(async (db) => {
       await lockStack(db, unit.stackId)
       if (!(await transition(app, unit, 'createFailed', { db, set: { error } }))) return false
@@ -158,9 +158,9 @@ function couldNotBeMade({ id, name, madeWith, error }: UnitRecord, cause?: unkno
 }
 
 /** A destroy may have come by before the machine was there. */
-async function removeIfUnwanted(context: Walk): Promise<void> {
+async function removeIfUnwanted(context: OperationContext): Promise<void> {
   const { app, unit } = context
   const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
   if (now && !['destroying', 'destroyed'].includes(now.state)) return
-  await undo(createWay, context, [machineStep])
+  await undoSteps(createOperation, context, [machineStep])
 }

@@ -17,12 +17,12 @@ import { engineFailure } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { showUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
-import { walk, type Walk, type Way } from './lifecycle/operation.ts'
+import { runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
 
 const LONGEST_END_MS = 90 * SECOND
 const END_PAUSE_MS = SECOND / 4
 
-const machineStep: Step<Walk> = {
+const machineStep: Step<OperationContext> = {
   name: 'machine',
   run: async ({ app, unit }) => {
     // A process that writes much ends once it has: that is slow, and no failure.
@@ -39,9 +39,9 @@ const machineStep: Step<Walk> = {
 }
 
 /** A `destroying` unit to `destroyed`. A destroy that fails is tried again by whoever resumes it. */
-export const destroyWay: Way = {
+export const destroyOperation: UnitOperation = {
   saga: { name: 'destroy', steps: [machineStep] },
-  arrive: async ({ app, unit }) => {
+  onSuccess: async ({ app, unit }) => {
     await app.db.transaction().execute(async (db) => {
       // Of the last two of a stack, one is to see that the other went.
       await lockStack(db, unit.stackId)
@@ -52,7 +52,7 @@ export const destroyWay: Way = {
       if (await deleteStackOfLastUnit(db, stack)) await deleteSecrets(db, stack.id)
     })
   },
-  giveUp: async ({ unit }, { cause }) => {
+  onFailure: async ({ unit }, { cause }) => {
     throw engineFailure(cause, unit)
   },
 }
@@ -84,7 +84,7 @@ async function destroy(app: App, unit: UnitRecord): Promise<void> {
   while (current && current.state !== 'destroyed') {
     const destroying: UnitRecord | null =
       current.state === 'destroying' ? current : await transition(app, current, 'destroy')
-    if (destroying) return await walk(app, destroying, destroyWay)
+    if (destroying) return await runOperation(app, destroying, destroyOperation)
     // Somebody else moved it between reading and writing.
     current = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
   }

@@ -19,7 +19,7 @@ import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { exposeUnit } from './expose.ts'
 import { getUnit } from './get.ts'
-import { reconcileMachines, resumePassingUnits } from './lifecycle/reconcile.ts'
+import { reconcileMachines, resumeOperations } from './lifecycle/reconcile.ts'
 import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'
@@ -239,7 +239,7 @@ describe('publishing', () => {
     domain.troubles.set('restart.end.after', 'crash')
     void expose(id, { port: 4000 }).catch(() => {})
     await eventually(domain.app, caller, id, 'starting')
-    await resumePassingUnits(domain.restarted())
+    await resumeOperations(domain.restarted())
     expect(await eventually(domain.app, caller, id, 'running')).toMatchObject({ endpoints: [{ port: 4000 }] })
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
   })

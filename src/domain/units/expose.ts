@@ -21,10 +21,10 @@ import { usesOwnHost } from './model/env.ts'
 import { notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { useUnit } from './activity/use-unit.ts'
-import { restartWay } from './lifecycle/run.ts'
-import { getSettledUnit } from './lifecycle/wait-until-stable.ts'
+import { restartOperation } from './lifecycle/run.ts'
+import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { transition } from './lifecycle/transition.ts'
-import { walk } from './lifecycle/operation.ts'
+import { runOperation } from './lifecycle/operation.ts'
 
 const REFUSED = 'it cannot be published'
 
@@ -33,7 +33,7 @@ const ATTEMPTS = 5
 
 export async function exposeUnit(app: App, caller: Caller, id: string, body: Expose): Promise<Exposed> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const unit = await getSettledUnit(app, caller, id)
+    const unit = await waitUntilStable(app, caller, id)
     // Before it is woken for nothing.
     choose(unit, body)
     const work = () => publish(app, unit, body)
@@ -46,7 +46,7 @@ export async function exposeUnit(app: App, caller: Caller, id: string, body: Exp
 /** Null: the unit is on its way somewhere just now. */
 async function publish(app: App, found: UnitRecord, body: Expose): Promise<Exposed | null> {
   const { id, teamId } = found
-  const published = await app.clock.steadily(() =>
+  const published = await app.clock.withStableTime(() =>
     app.db.transaction().execute(async (db) => {
       await lockUnit(db, id)
       const unit = await findUnit(db, { teamId, id, now: app.clock.now() })
@@ -64,7 +64,7 @@ async function publish(app: App, found: UnitRecord, body: Expose): Promise<Expos
   )
   if (published === null) return null
   const { choice, endpoint, restarting } = published
-  if (restarting) await walk(app, restarting, restartWay)
+  if (restarting) await runOperation(app, restarting, restartOperation)
   const { mode, port } = endpoint
   const warning = warningOf(choice, restarting !== null)
   return { url: urlOf(app, found, endpoint), mode, port, ...(warning === null ? {} : { warning }) }

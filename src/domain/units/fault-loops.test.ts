@@ -13,20 +13,20 @@ import type { Operation } from '../../../test/support/fake-engine/faults.ts'
 import { HOUR } from '../../lib/clock.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { createWay } from './create.ts'
-import { destroyErroredUnits, destroyUnit, destroyWay } from './destroy.ts'
+import { createOperation } from './create.ts'
+import { destroyErroredUnits, destroyUnit, destroyOperation } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { exposeUnit } from './expose.ts'
-import { coolUnit, coolWay, sleepWay } from './activity/hibernate.ts'
+import { hibernateUnit, hibernateOperation, sleepOperation } from './activity/hibernate.ts'
 import { readFile, writeFile } from './files.ts'
 import { listUnits } from './list.ts'
-import { reconcileMachines, recover, resumePassingUnits } from './lifecycle/reconcile.ts'
-import { restartWay, startWay } from './lifecycle/run.ts'
+import { reconcileMachines, recover, resumeOperations } from './lifecycle/reconcile.ts'
+import { restartOperation, startOperation } from './lifecycle/run.ts'
 import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
-import { stopUnit, stopWay } from './stop.ts'
-import { thawWay } from './activity/wake.ts'
-import type { Way } from './lifecycle/operation.ts'
+import { stopUnit, stopOperation } from './stop.ts'
+import { thawOperation } from './activity/wake.ts'
+import type { UnitOperation } from './lifecycle/operation.ts'
 
 type Act = (app: App, caller: Caller, id: string) => Promise<unknown>
 
@@ -34,9 +34,9 @@ const create: Act = (app, caller) =>
   makeUnit(app, caller, { healthcheck: { cmd: ['true'], intervalMs: 500, timeoutMs: 5_000 } })
 const use: Act = (app, caller, id) => execInUnit(app, caller, id, { cmd: ['true'], timeoutMs: 5_000 })
 const sleep: Act = (app, caller, id) => sleepUnit(app, caller, id, { sleep: '1h', stack: false, now: true })
-const cool: Act = async (app, _caller, id) => {
+const hibernate: Act = async (app, _caller, id) => {
   const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
-  if (unit) await coolUnit(app, unit)
+  if (unit) await hibernateUnit(app, unit)
 }
 
 const publishAt =
@@ -50,17 +50,17 @@ const places = {
   published: [publishAt(80)],
   stopped: [stopUnit],
   frozen: [sleep],
-  cold: [sleep, cool],
+  cold: [sleep, hibernate],
 } satisfies Record<string, Act[]>
 
 type Scenario = {
   name: string
-  way: Way
+  operation: UnitOperation
   from: keyof typeof places | null
   act: Act
-  arrives: Unit['state']
-  /** Where an error on the way leaves it, once the loops have been by. Left out: it arrives all the same. */
-  givesUp?: Unit['state']
+  ends: Unit['state']
+  /** Where an error on the way leaves it, once the loops have been by. Left out: it ends all the same. */
+  endsOnError?: Unit['state']
   /** What its way asks of the engine. */
   asks: Operation[]
 }
@@ -68,90 +68,110 @@ type Scenario = {
 const scenarios: Scenario[] = [
   {
     name: 'create',
-    way: createWay,
+    operation: createOperation,
     from: null,
     act: create,
-    arrives: 'running',
-    givesUp: 'error',
+    ends: 'running',
+    endsOnError: 'error',
     asks: ['pull', 'create', 'start', 'exec'],
   },
   {
     name: 'start',
-    way: startWay,
+    operation: startOperation,
     from: 'stopped',
     act: startUnit,
-    arrives: 'running',
-    givesUp: 'stopped',
+    ends: 'running',
+    endsOnError: 'stopped',
     asks: ['start', 'exec'],
   },
   {
     name: 'cold wake',
-    way: startWay,
+    operation: startOperation,
     from: 'cold',
     act: use,
-    arrives: 'running',
-    givesUp: 'sleeping',
+    ends: 'running',
+    endsOnError: 'sleeping',
     asks: ['start', 'exec'],
   },
-  { name: 'wake', way: thawWay, from: 'frozen', act: use, arrives: 'running', asks: ['thaw'] },
+  { name: 'wake', operation: thawOperation, from: 'frozen', act: use, ends: 'running', asks: ['thaw'] },
   {
     name: 'restart',
-    way: restartWay,
+    operation: restartOperation,
     from: 'published',
     act: publishAt(81),
-    arrives: 'running',
-    givesUp: 'sleeping',
+    ends: 'running',
+    endsOnError: 'sleeping',
     asks: ['stop', 'start', 'exec'],
   },
-  { name: 'stop', way: stopWay, from: 'running', act: stopUnit, arrives: 'stopped', asks: ['stop'] },
+  { name: 'stop', operation: stopOperation, from: 'running', act: stopUnit, ends: 'stopped', asks: ['stop'] },
   {
     name: 'stop when asleep',
-    way: stopWay,
+    operation: stopOperation,
     from: 'frozen',
     act: stopUnit,
-    arrives: 'stopped',
+    ends: 'stopped',
     asks: ['stop'],
   },
-  { name: 'sleep', way: sleepWay, from: 'running', act: sleep, arrives: 'sleeping', asks: ['freeze'] },
-  { name: 'cool', way: coolWay, from: 'frozen', act: cool, arrives: 'sleeping', asks: ['suspend'] },
+  {
+    name: 'sleep',
+    operation: sleepOperation,
+    from: 'running',
+    act: sleep,
+    ends: 'sleeping',
+    asks: ['freeze'],
+  },
+  {
+    name: 'hibernate',
+    operation: hibernateOperation,
+    from: 'frozen',
+    act: hibernate,
+    ends: 'sleeping',
+    asks: ['suspend'],
+  },
   {
     name: 'destroy',
-    way: destroyWay,
+    operation: destroyOperation,
     from: 'running',
     act: destroyUnit,
-    arrives: 'destroyed',
+    ends: 'destroyed',
     asks: ['destroy'],
   },
   {
     name: 'destroy when stopped',
-    way: destroyWay,
+    operation: destroyOperation,
     from: 'stopped',
     act: destroyUnit,
-    arrives: 'destroyed',
+    ends: 'destroyed',
     asks: ['destroy'],
   },
   {
     name: 'destroy when asleep',
-    way: destroyWay,
+    operation: destroyOperation,
     from: 'frozen',
     act: destroyUnit,
-    arrives: 'destroyed',
+    ends: 'destroyed',
     asks: ['destroy'],
   },
 ]
 
 /** Every place beside a step, by the scenario that passes it. */
 const sides = scenarios.flatMap((scenario) =>
-  scenario.way.saga.steps.flatMap(({ name }) =>
-    ['before', 'after'].map((side) => ({ scenario, place: `${scenario.way.saga.name}.${name}.${side}` })),
+  scenario.operation.saga.steps.flatMap(({ name }) =>
+    ['before', 'after'].map((side) => ({
+      scenario,
+      place: `${scenario.operation.saga.name}.${name}.${side}`,
+    })),
   ),
 )
 const steps = scenarios.flatMap((scenario) =>
-  scenario.way.saga.steps.map(({ name }) => ({ scenario, place: `${scenario.way.saga.name}.${name}` })),
+  scenario.operation.saga.steps.map(({ name }) => ({
+    scenario,
+    place: `${scenario.operation.saga.name}.${name}`,
+  })),
 )
 /** A failure of the last step has every undo of the way run. */
 const undos = scenarios.flatMap((scenario) => {
-  const { name, steps } = scenario.way.saga
+  const { name, steps } = scenario.operation.saga
   const failure = `${name}.${steps.at(-1)?.name ?? ''}.after`
   return steps
     .filter(({ undo }) => undo)
@@ -168,7 +188,7 @@ const asked = scenarios.flatMap((scenario) =>
 /** Beyond the longest that any way may take. */
 const LONGER_THAN_ANY_WAY_MS = HOUR
 /** What makes good whatever went wrong. */
-const loops = [reconcileMachines, resumePassingUnits]
+const loops = [reconcileMachines, resumeOperations]
 
 let domain: TestDomain
 let caller: Caller
@@ -251,19 +271,19 @@ async function restart(): Promise<App> {
 
 describe('the loops', () => {
   it('know every way there is', async () => {
-    const known = new Set(scenarios.map(({ way }) => way))
-    const found: Way[] = []
+    const known = new Set(scenarios.map(({ operation }) => operation))
+    const found: UnitOperation[] = []
     for await (const path of glob('**/*.ts', { cwd: import.meta.dirname, exclude: ['**/*.test.ts'] })) {
       const exported: Record<string, unknown> = await import(/* @vite-ignore */ `./${path}`)
       found.push(...Object.values(exported).filter(isWay))
     }
     expect(found.length).toBeGreaterThan(0)
-    expect(found.filter((way) => !known.has(way))).toEqual([])
+    expect(found.filter((operation) => !known.has(operation))).toEqual([])
   })
 })
 
-function isWay(value: unknown): value is Way {
-  return typeof value === 'object' && value !== null && 'saga' in value && 'giveUp' in value
+function isWay(value: unknown): value is UnitOperation {
+  return typeof value === 'object' && value !== null && 'saga' in value && 'onFailure' in value
 }
 
 describe('a crash', () => {
@@ -272,7 +292,7 @@ describe('a crash', () => {
     domain.troubles.set(place, 'crash')
     scenario.act(domain.app, caller, id).catch(() => {})
     await met(place)
-    await endsAs(await restart(), scenario, scenario.arrives)
+    await endsAs(await restart(), scenario, scenario.ends)
   })
 
   it.each(undoSides)('at $place of a $scenario.name is made good', async ({ scenario, failure, place }) => {
@@ -280,7 +300,7 @@ describe('a crash', () => {
     domain.troubles.set(failure, 'error').set(place, 'crash')
     scenario.act(domain.app, caller, id).catch(() => {})
     await met(place)
-    await endsAs(await restart(), scenario, scenario.givesUp ?? scenario.arrives)
+    await endsAs(await restart(), scenario, scenario.endsOnError ?? scenario.ends)
   })
 })
 
@@ -289,11 +309,11 @@ describe('an error', () => {
     await prepare(scenario)
     domain.troubles.set(place, 'error')
     const outcome = scenario.act(domain.app, caller, id)
-    if (scenario.way === thawWay) await outcome
+    if (scenario.operation === thawOperation) await outcome
     else await expect(outcome).rejects.toThrow()
     // Whoever gives up has taken everything back by then.
-    if (scenario.givesUp) expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
-    await endsAs(domain.app, scenario, scenario.givesUp ?? scenario.arrives)
+    if (scenario.endsOnError) expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
+    await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
   })
 
   it.each(undoSides)(
@@ -302,7 +322,7 @@ describe('an error', () => {
       await prepare(scenario)
       domain.troubles.set(failure, 'error').set(place, 'error')
       await expect(scenario.act(domain.app, caller, id)).rejects.toThrow()
-      await endsAs(domain.app, scenario, scenario.givesUp ?? scenario.arrives)
+      await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
     },
   )
 
@@ -317,7 +337,7 @@ describe('an error', () => {
     // A machine that cannot be frozen is stopped, and one that cannot be thawed started anew: no failure.
     if (operation === 'thaw' || operation === 'freeze') expect(failure).toBeNull()
     else expect(failure).toMatchObject({ status: 502, details: { unitId: (await onlyUnit()).id } })
-    await endsAs(domain.app, scenario, scenario.givesUp ?? scenario.arrives)
+    await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
   })
 })
 
@@ -326,14 +346,14 @@ describe('done twice', () => {
     await prepare(scenario)
     domain.troubles.set(place, 'twice')
     await scenario.act(domain.app, caller, id)
-    await endsAs(domain.app, scenario, scenario.arrives)
+    await endsAs(domain.app, scenario, scenario.ends)
   })
 
   it.each(undos)('$place of a $scenario.name comes to the same', async ({ scenario, failure, place }) => {
     await prepare(scenario)
     domain.troubles.set(failure, 'error').set(place, 'twice')
     await expect(scenario.act(domain.app, caller, id)).rejects.toThrow()
-    await endsAs(domain.app, scenario, scenario.givesUp ?? scenario.arrives)
+    await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
   })
 })
 
@@ -350,7 +370,7 @@ describe('a hang', () => {
     await destroyUnit(domain.app, neighbour, other)
   })
 
-  it.each(sides.filter(({ scenario }) => scenario.way !== destroyWay))(
+  it.each(sides.filter(({ scenario }) => scenario.operation !== destroyOperation))(
     'at $place of a $scenario.name does not keep it from being destroyed',
     async ({ scenario, place }) => {
       await prepare(scenario)
@@ -368,13 +388,13 @@ describe('a hang', () => {
     void scenario.act(domain.app, caller, id).catch(() => {})
     await met(place)
     domain.clock.advance(LONGER_THAN_ANY_WAY_MS)
-    await endsAs(domain.app, scenario, scenario.arrives)
+    await endsAs(domain.app, scenario, scenario.ends)
   })
   it.each(undoSides)('at $place of a $scenario.name hurts nothing', async ({ scenario, failure, place }) => {
     await prepare(scenario)
     domain.troubles.set(failure, 'error').set(place, 'hang')
     void scenario.act(domain.app, caller, id).catch(() => {})
     await met(place)
-    await endsAs(domain.app, scenario, scenario.givesUp ?? scenario.arrives)
+    await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
   })
 })

@@ -12,7 +12,7 @@ import { showUnit } from './model/to-unit.ts'
 /** Read together with all others that are asked for meanwhile: most of what a read costs, it costs once for all. */
 export async function getUnit(app: App, { teamId }: Caller, id: string): Promise<Unit> {
   if (!isId('unit', id)) throw notFound('unit', id)
-  return showUnit(app, (await app.unitReads({ teamId, id })) ?? (await refuse(app, id)))
+  return showUnit(app, (await app.loadUnit({ teamId, id })) ?? (await refuse(app, id)))
 }
 
 /**

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import { findUnsettled } from '../../../test/support/invariants.ts'
 import { SECOND } from '../../lib/clock.ts'
-import { startLoops } from '../../jobs.ts'
+import { startJobs } from '../../jobs.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { execInUnit } from './exec.ts'
-import { coolUnit } from './activity/hibernate.ts'
+import { hibernateUnit } from './activity/hibernate.ts'
 import { readFile, writeFile } from './files.ts'
 import { getUnit } from './get.ts'
 import { sleepUnit } from './sleep.ts'
@@ -20,10 +20,10 @@ import { stopUnit } from './stop.ts'
 describe.each(['1h', '0s'])('a unit that was frozen for %s and then ended', (frozenFor) => {
   let domain: TestDomain
   let caller: Caller
-  let loops: ReturnType<typeof startLoops>
+  let loops: ReturnType<typeof startJobs>
   beforeAll(async () => {
     domain = await createTestDomain({ BERTH_FROZEN_FOR: frozenFor })
-    loops = startLoops(domain.app)
+    loops = startJobs(domain.app)
   })
   beforeEach(async () => {
     domain.engine.setMemory(true)
@@ -51,7 +51,7 @@ describe.each(['1h', '0s'])('a unit that was frozen for %s and then ended', (fro
   async function fallAsleep(id: string): Promise<void> {
     await sleepUnit(domain.app, caller, id, { sleep: '1h', stack: false, now: true })
     const unit = await findUnitOfAnyTeam(domain.app.db, { id, now: domain.clock.now() })
-    if (unit?.frozen) await coolUnit(domain.app, unit)
+    if (unit?.frozen) await hibernateUnit(domain.app, unit)
     expect(machineOf(id)?.state).toBe('exited')
   }
 
@@ -119,7 +119,7 @@ describe.each(['1h', '0s'])('a unit that was frozen for %s and then ended', (fro
     const asleep = sleepUnit(domain.app, caller, id, { sleep: '1h', stack: false, now: true })
     await asleep.catch(() => {})
     const unit = await findUnitOfAnyTeam(domain.app.db, { id, now: domain.clock.now() })
-    if (unit?.frozen) await coolUnit(domain.app, unit).catch(() => {})
+    if (unit?.frozen) await hibernateUnit(domain.app, unit).catch(() => {})
     await expect
       .poll(async () => {
         domain.clock.advance(11 * SECOND)

@@ -10,7 +10,7 @@ import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { readFile } from './files.ts'
 import { getRecord, getUnit } from './get.ts'
-import { coolFrozenUnits, giveMemoryBack, sleepIdleUnits } from './activity/idle.ts'
+import { hibernateFrozenUnits, giveMemoryBack, sleepIdleUnits } from './activity/idle.ts'
 import { reconcileMachines } from './lifecycle/reconcile.ts'
 import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
@@ -198,11 +198,11 @@ describe('the first tier of sleep', () => {
   it('gives way to the second after its time, and nothing but the machine changes', async () => {
     const unit = await makeSleepingUnit()
     domain.clock.advance(9 * 60_000)
-    await coolFrozenUnits(domain.app)
+    await hibernateFrozenUnits(domain.app)
     await settle()
     expect(machineOf(unit.id)).toMatchObject({ frozen: true })
     domain.clock.advance(60_000)
-    await coolFrozenUnits(domain.app)
+    await hibernateFrozenUnits(domain.app)
     await expect.poll(() => machineOf(unit.id)).toMatchObject({ state: 'exited', frozen: false })
     expect(await getUnit(domain.app, caller, unit.id)).toEqual(unit)
     expect((await run(unit.id, 'echo', 'cold')).stdout).toBe('cold\n')
@@ -245,11 +245,11 @@ describe('the first tier of sleep', () => {
     expect(machineOf(unit.id)).toMatchObject({ state: 'running', frozen: false })
   })
 
-  it('stops a machine that a crash kept from being cooled', async () => {
+  it('stops a machine that a crash kept from being hibernated', async () => {
     const unit = await makeSleepingUnit()
     domain.clock.advance(11 * 60_000)
-    domain.troubles.set('cool.stop.before', 'crash')
-    await coolFrozenUnits(domain.app)
+    domain.troubles.set('hibernate.suspend.before', 'crash')
+    await hibernateFrozenUnits(domain.app)
     await settle()
     domain.clock.advance(11_000)
     await reconcileMachines(domain.restarted())
@@ -416,7 +416,7 @@ describe('a stack that sleeps together', () => {
     if (!first || !last) throw new Error('no stack')
     await sleepUnit(domain.app, caller, first.id, body({ stack: true, now: true }))
     domain.clock.advance(11 * 60_000)
-    await coolFrozenUnits(domain.app)
+    await hibernateFrozenUnits(domain.app)
     for (const { id } of units) await expect.poll(() => machineOf(id)?.state).toBe('exited')
     const from = domain.engine.calls.length
     await run(last.id, 'true')

@@ -11,12 +11,12 @@ import { findUnitOfAnyTeam, listUnitsTogether } from '../../store/units.ts'
 import { setStackWindow, setWindow } from '../../store/windows.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { checkSleep } from '../policies/check.ts'
-import { sleepWay } from './activity/hibernate.ts'
+import { sleepOperation } from './activity/hibernate.ts'
 import { notPossibleNow } from './lifecycle/failures.ts'
-import { getSettledUnit } from './lifecycle/wait-until-stable.ts'
+import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { showUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
-import { walk } from './lifecycle/operation.ts'
+import { runOperation } from './lifecycle/operation.ts'
 
 /**
  * Answers the units whose window was set. With `stack` those of the whole stack, which sleeps and wakes
@@ -29,7 +29,7 @@ export async function sleepUnit(
   body: SleepBody,
 ): Promise<{ units: Unit[] }> {
   checkSleep({ policy: caller.policy, plan: caller.plan, sleepMax: app.config.sleepMax }, body.sleep)
-  const unit = await getSettledUnit(app, caller, id)
+  const unit = await waitUntilStable(app, caller, id)
   if (!hasWindow(unit)) throw notPossibleNow(unit, 'it has no sleep to set')
   if (body.now && unit.state === 'stopped') throw notPossibleNow(unit, 'it cannot be put to sleep')
   const units = await setWindows(app, unit, body)
@@ -55,26 +55,26 @@ async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBod
     return await listUnitsTogether(db, { teamId, stackId, now: app.clock.now() })
   })
   // They wake together from now on, none of them ahead of the others.
-  for (const { id } of members) app.standing.delete(id)
+  for (const { id } of members) app.frozenUnits.delete(id)
   return members.filter(hasWindow)
 }
 
 async function putToSleep(app: App, caller: Caller, id: string): Promise<void> {
   for (;;) {
-    const unit = await getSettledUnit(app, caller, id)
+    const unit = await waitUntilStable(app, caller, id)
     refuseBusy(app, [unit])
     if (unit.state !== 'running' || unit.lastUsedAt === null) return
     // A call that came since the unit was read is seen the next time round.
     const stopping = await transition(app, unit, 'idle', { ifUnusedSince: unit.lastUsedAt })
-    if (stopping) return await walk(app, stopping, sleepWay)
+    if (stopping) return await runOperation(app, stopping, sleepOperation)
   }
 }
 
 /** Nobody's command or transfer is frozen in its middle. */
 function refuseBusy(app: App, units: UnitRecord[]): void {
-  const busy = units.filter(({ id, state }) => state === 'running' && app.uses.has(id))
+  const busy = units.filter(({ id, state }) => state === 'running' && app.usesPerUnit.has(id))
   if (busy.length === 0) return
-  const endpoints = busy.flatMap(({ id }) => app.visitedAt.get(id) ?? [])
+  const endpoints = busy.flatMap(({ id }) => app.sessionEndpoints.get(id) ?? [])
   const names = busy.map(({ name }) => `"${name}"`).join(', ')
   throw invalidState(
     `A command, a file transfer, a visit or an answer to a client's connection is under way in ${names}; wait for it, or leave out "now": it sleeps when its window has passed.`,

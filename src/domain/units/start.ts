@@ -8,12 +8,12 @@ import type { Caller } from '../credentials/caller.ts'
 import { notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { takeOn } from './admission/claim.ts'
-import { startWay } from './lifecycle/run.ts'
-import { getSettledUnit } from './lifecycle/wait-until-stable.ts'
+import { startOperation } from './lifecycle/run.ts'
+import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { showUnit } from './model/to-unit.ts'
 import { recordUse } from './activity/record-use.ts'
 import { wakeUnit } from './activity/wake.ts'
-import { walk } from './lifecycle/operation.ts'
+import { runOperation } from './lifecycle/operation.ts'
 
 /** Between finding a unit and bringing it up, others start, stop or sleep it; not many times in a row. */
 const ATTEMPTS = 5
@@ -21,7 +21,7 @@ const ATTEMPTS = 5
 /** Starts a stopped unit, wakes a sleeping one, and is a use of a running one. */
 export async function startUnit(app: App, caller: Caller, id: string): Promise<Unit> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const unit = await getSettledUnit(app, caller, id)
+    const unit = await waitUntilStable(app, caller, id)
     if (await bringUp(app, caller, unit)) break
   }
   const now = await getRecord(app, caller, id)
@@ -38,7 +38,7 @@ async function bringUp(app: App, caller: Caller, unit: UnitRecord): Promise<bool
   }
   if (nextState(unit, 'start') === null) throw notPossibleNow(unit, 'it cannot be started')
   const starting = await takeOn(app, caller, unit, 'start')
-  if (starting) await walk(app, starting, startWay)
+  if (starting) await runOperation(app, starting, startOperation)
   return starting !== null
 }
 

@@ -10,12 +10,12 @@ import { engineFailure, notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { machineRef } from './model/machine.ts'
 import { STOP_GRACE_MS } from './lifecycle/run.ts'
-import { getSettledUnit } from './lifecycle/wait-until-stable.ts'
+import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { showUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
-import { walk, type Walk, type Way } from './lifecycle/operation.ts'
+import { runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
 
-export const stopStep: Step<Walk> = {
+export const stopStep: Step<OperationContext> = {
   name: 'stop',
   run: async ({ app, unit }) => {
     try {
@@ -28,10 +28,10 @@ export const stopStep: Step<Walk> = {
 }
 
 /** A `stopping` unit to `stopped`. A stop that fails is tried again by whoever resumes it. */
-export const stopWay: Way = {
+export const stopOperation: UnitOperation = {
   saga: { name: 'stop', steps: [stopStep] },
-  arrive: async ({ app, unit }) => void (await transition(app, unit, 'stopped')),
-  giveUp: async ({ unit }, { cause }) => {
+  onSuccess: async ({ app, unit }) => void (await transition(app, unit, 'stopped')),
+  onFailure: async ({ unit }, { cause }) => {
     throw engineFailure(cause, unit)
   },
 }
@@ -42,12 +42,12 @@ const ATTEMPTS = 5
 /** Stopping a stopped unit succeeds, so that the call can be repeated; a sleeping one stays down from now on. */
 export async function stopUnit(app: App, caller: Caller, id: string): Promise<Unit> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const unit = await getSettledUnit(app, caller, id)
+    const unit = await waitUntilStable(app, caller, id)
     if (unit.state === 'stopped') return showUnit(app, unit)
     if (nextState(unit, 'stop') === null) break
     const stopping = await transition(app, unit, 'stop')
     if (!stopping) continue
-    await walk(app, stopping, stopWay)
+    await runOperation(app, stopping, stopOperation)
     const now = await getRecord(app, caller, id)
     // Whoever has started it since came later, and is not to be stopped too.
     if (!['destroying', 'destroyed'].includes(now.state)) return showUnit(app, now)

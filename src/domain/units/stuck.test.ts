@@ -3,17 +3,17 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
-import { isPassing } from '../../contract/states.ts'
+import { isTransitional } from '../../contract/states.ts'
 import type { Unit } from '../../contract/unit.ts'
 import type { Operation } from '../../../test/support/fake-engine/faults.ts'
 import type { App } from '../../app.ts'
-import { startLoops } from '../../jobs.ts'
+import { startJobs } from '../../jobs.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { getUnit } from './get.ts'
 import { sleepIdleUnits } from './activity/idle.ts'
-import { reconcileMachines, resumePassingUnits } from './lifecycle/reconcile.ts'
+import { reconcileMachines, resumeOperations } from './lifecycle/reconcile.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'
 
@@ -119,7 +119,7 @@ describe.each(cases)('a unit left $state at $operation', (one) => {
 
   it('by a process that died is driven on by the next round of another', async () => {
     const { unit } = await hangIn(one)
-    await resumePassingUnits(domain.restarted())
+    await resumeOperations(domain.restarted())
     await eventually(app, caller, unit.id, ends)
   })
 
@@ -128,11 +128,11 @@ describe.each(cases)('a unit left $state at $operation', (one) => {
     await expect.poll(() => callsOf(operation)).toBeGreaterThan(0)
     const calls = callsOf(operation)
     domain.clock.advance(MINUTE)
-    await resumePassingUnits(app)
+    await resumeOperations(app)
     await settle()
     expect(callsOf(operation)).toBe(calls)
     domain.clock.advance(withinMinutes * MINUTE)
-    await resumePassingUnits(app)
+    await resumeOperations(app)
     await eventually(app, caller, unit.id, ends)
   })
 
@@ -140,7 +140,7 @@ describe.each(cases)('a unit left $state at $operation', (one) => {
     'is not harmed when the hanging call %s in the end',
     async (how) => {
       const { unit, release } = await hangIn(one)
-      await resumePassingUnits(domain.restarted())
+      await resumeOperations(domain.restarted())
       await eventually(app, caller, unit.id, ends)
       if (ends === 'stopped') await startUnit(domain.restarted(), caller, unit.id)
       app = domain.restarted()
@@ -153,7 +153,7 @@ describe.each(cases)('a unit left $state at $operation', (one) => {
       domain.clock.advance(11_000)
       await reconcileMachines(app)
       const after = await getUnit(app, caller, unit.id)
-      expect(isPassing(after.state)).toBe(false)
+      expect(isTransitional(after.state)).toBe(false)
       expect(after.state).toBe(ends === 'destroyed' ? 'destroyed' : 'running')
       expect(machineOf(unit.id)).toEqual(inMemory)
       domain.engine.heal(operation)
@@ -169,7 +169,7 @@ describe('a unit left creating', () => {
       const unit = await makeUnit(app, caller, {}, { wait: false })
       await expect.poll(() => domain.engine.calls.at(-1)).toMatchObject({ operation })
       domain.clock.advance(80 * MINUTE)
-      await resumePassingUnits(app)
+      await resumeOperations(app)
       await eventually(app, caller, unit.id, 'running')
       const machine = machineOf(unit.id)
       release()
@@ -195,7 +195,7 @@ it('a round of a loop that hangs in the engine is followed by others', async () 
   const unit = await makeUnit(app, caller)
   domain.engine.hang('list')
   const lists = callsOf('list')
-  const loops = startLoops(app)
+  const loops = startJobs(app)
   await expect.poll(() => callsOf('list')).toBeGreaterThan(lists)
   // Nobody tells of this one: it is found by a round or not at all.
   await domain.engine.destroy(unit.id)

@@ -44,7 +44,7 @@ export async function openCertificates({
 
   const stopping = new AbortController()
   const looking = runLoop(
-    { name: 'certificates', everyMs: LOOK_EVERY_MS, longestMs: 10 * SECOND, run: look },
+    { name: 'certificates', everyMs: LOOK_EVERY_MS, timeoutMs: 10 * SECOND, run: look },
     { clock, log, signal: stopping.signal },
   )
   return {

@@ -143,7 +143,7 @@ export async function openNamesOnDemand(options: OnDemandOptions): Promise<Follo
   const stopped = new Promise<void>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve(), { once: true })
   })
-  const loop = { name: 'names on demand', everyMs: LOOK_EVERY_MS, longestMs: 2 * HOUR, run: look }
+  const loop = { name: 'names on demand', everyMs: LOOK_EVERY_MS, timeoutMs: 2 * HOUR, run: look }
   const looking = runLoop(loop, { clock, log, signal: stopping.signal })
   return {
     async find(serverName) {

@@ -81,7 +81,7 @@ export function createEndpointPorts({
         }
         for (const [port, endpoint] of wanted) if (!listening.has(port)) listen(endpoint, gateway)
       }
-      const loop = { name: 'ports of endpoints', everyMs: LOOK_EVERY_MS, longestMs: 10 * SECOND, run }
+      const loop = { name: 'ports of endpoints', everyMs: LOOK_EVERY_MS, timeoutMs: 10 * SECOND, run }
       looking = runLoop(loop, { clock, log, signal: stopping.signal })
     },
     async stop() {

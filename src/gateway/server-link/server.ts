@@ -65,7 +65,7 @@ export async function serveWakes(
 const UNREAD_BYTES = 4 * MOST_BYTES
 
 function converse(served: Served, socket: Socket): void {
-  const { departures, log } = served.app
+  const { unitEvents, log } = served.app
   const { say } = answerLineCalls(socket, {
     mostBytes: MOST_BYTES,
     mostUnreadBytes: UNREAD_BYTES,
@@ -77,10 +77,10 @@ function converse(served: Served, socket: Socket): void {
   })
   const tellDeparture = (departed: string) => say(JSON.stringify({ departed } satisfies Departure))
   const keepAlive = setInterval(() => say(''), KEEP_ALIVE_MS)
-  departures.on('unit', tellDeparture)
+  unitEvents.on('runEnded', tellDeparture)
   socket.once('close', () => {
     clearInterval(keepAlive)
-    departures.off('unit', tellDeparture)
+    unitEvents.off('runEnded', tellDeparture)
   })
   socket.on('error', (error) => log.debug({ error: error.message }, 'a connection of the gateway broke'))
   say('')

@@ -165,7 +165,7 @@ export function createUnitUse({
       stopping.signal,
     ),
     runLoop(
-      { name: 'use of units', everyMs: SECOND, longestMs: 15 * SECOND, run: tell },
+      { name: 'use of units', everyMs: SECOND, timeoutMs: 15 * SECOND, run: tell },
       { clock, log, signal: stopping.signal },
     ),
     lasting.run(stopping.signal),

@@ -93,7 +93,7 @@ export function createLastingVisits({
     },
     run: async (signal) =>
       await runLoop(
-        { name: 'lasting visits', everyMs: LASTS_MS, longestMs: 15 * SECOND, run: tell },
+        { name: 'lasting visits', everyMs: LASTS_MS, timeoutMs: 15 * SECOND, run: tell },
         { clock, log, signal },
       ),
   }

@@ -2,7 +2,7 @@
 
 import type { App } from '../../../src/app.ts'
 import { findBalances } from '../../../src/store/credits.ts'
-import { recountTeam } from '../../../src/store/recount.ts'
+import { verifyLedgerOfTeam } from '../../../src/store/verify-ledger.ts'
 import { listUnitsOfTeam } from '../../../src/store/units.ts'
 import { listUsage } from '../../../src/store/usage.ts'
 import type { World } from './world.ts'
@@ -27,7 +27,7 @@ export async function compareShown(world: World, app: App, teams: string[]): Pro
     const spent = (await sumOf(world, 'credits', teamId)) - (balances.get(teamId) ?? 0n)
     if (used !== shown) faults.push(`${teamId}: the usage is ${used}, its units cost ${shown}`)
     if (spent !== shown) faults.push(`${teamId}: ${spent} went off the balance, its units cost ${shown}`)
-    for (const { what, of } of await recountTeam(app.db, teamId))
+    for (const { what, of } of await verifyLedgerOfTeam(app.db, teamId))
       faults.push(`${of}: the ${what} does not add up`)
   }
 }

@@ -5,15 +5,15 @@
 import type { Size } from '../../../src/contract/policy.ts'
 import { chargeMeters } from '../../../src/domain/billing/charge.ts'
 import { sizeNanoCentsPerHour } from '../../../src/domain/billing/prices.ts'
-import { recountLedger } from '../../../src/domain/billing/verify-ledger.ts'
+import { verifyLedger } from '../../../src/domain/billing/verify-ledger.ts'
 import type { Caller } from '../../../src/domain/credentials/caller.ts'
 import { grantCredits } from '../../../src/domain/credits/grant.ts'
 import { resumeForks } from '../../../src/domain/forks/run.ts'
-import { followWallClock } from '../../../src/domain/time/clock-jumps.ts'
+import { adoptClockJump } from '../../../src/domain/time/clock-jumps.ts'
 import { destroyErroredUnits, destroyUnit } from '../../../src/domain/units/destroy.ts'
-import { coolFrozenUnits, sleepIdleUnits } from '../../../src/domain/units/activity/idle.ts'
+import { hibernateFrozenUnits, sleepIdleUnits } from '../../../src/domain/units/activity/idle.ts'
 import { enforceLimits } from '../../../src/domain/units/admission/enforce-limits.ts'
-import { reconcileMachines, resumePassingUnits } from '../../../src/domain/units/lifecycle/reconcile.ts'
+import { reconcileMachines, resumeOperations } from '../../../src/domain/units/lifecycle/reconcile.ts'
 import type { App } from '../../../src/app.ts'
 import { DAY, MINUTE, SECOND } from '../../../src/lib/clock.ts'
 import { addKey, makeCaller } from '../../support/domain.ts'
@@ -40,10 +40,10 @@ export type Month = { faults: string[]; figures: Record<string, number | string>
 
 const rounds: Record<string, (app: App) => Promise<void>> = {
   reconcileMachines,
-  resumePassingUnits,
+  resumeOperations,
   resumeForks,
   sleepIdleUnits,
-  coolFrozenUnits,
+  hibernateFrozenUnits,
   destroyErroredUnits,
   enforceLimits,
 }
@@ -133,7 +133,7 @@ async function makeCallers({ servers, pool }: World): Promise<Caller[]> {
 /** Both go by the new time where somebody has set the clock. */
 async function followClock(world: World): Promise<void> {
   for (const server of world.servers)
-    await world.settle([{ server, what: 'followWallClock', work: () => followWallClock(server.app) }])
+    await world.settle([{ server, what: 'followWallClock', work: () => adoptClockJump(server.app) }])
 }
 
 /** The loops of one server, one after the other; which one's is drawn. */
@@ -149,7 +149,7 @@ async function chargeTwice(world: World): Promise<void> {
   await world.settle(
     world.servers.flatMap((server) => [
       { server, what: 'chargeMeters', work: () => chargeMeters(server.app) },
-      { server, what: 'recountLedger', work: () => recountLedger(server.app) },
+      { server, what: 'recountLedger', work: () => verifyLedger(server.app) },
     ]),
   )
 }

@@ -9,12 +9,12 @@ import type { UnitRecord } from '../../../store/unit-record.ts'
 import { isUnchanged } from '../../../store/units.ts'
 import { machineRef } from '../model/machine.ts'
 import { STOP_GRACE_MS } from '../lifecycle/run.ts'
-import { stopStep, stopWay } from '../stop.ts'
+import { stopStep, stopOperation } from '../stop.ts'
 import { transition } from '../lifecycle/transition.ts'
-import { walkAlone, type Walk, type Way } from '../lifecycle/operation.ts'
+import { runOperationHere, type OperationContext, type UnitOperation } from '../lifecycle/operation.ts'
 
 // Whoever wakes the unit asks for a start, and the engine knows whether there is memory to go on with.
-const suspendStep: Step<Walk> = {
+const suspendStep: Step<OperationContext> = {
   name: 'suspend',
   run: async ({ app, unit }) => {
     try {
@@ -26,11 +26,11 @@ const suspendStep: Step<Walk> = {
   },
 }
 
-const freezeStep: Step<Walk> = {
+const freezeStep: Step<OperationContext> = {
   name: 'freeze',
   run: async (context) => {
     const { app, unit } = context
-    for (const tell of app.fallingAsleep) tell(unit.id)
+    for (const tell of app.beforeFreeze) tell(unit.id)
     if (app.config.frozenForMs === 0) return await suspendStep.run(context)
     try {
       await app.engine.freeze(machineRef(unit))
@@ -45,23 +45,23 @@ const freezeStep: Step<Walk> = {
 }
 
 /** A `stopping` unit that was idle to `sleeping`. */
-export const sleepWay: Way = {
+export const sleepOperation: UnitOperation = {
   saga: { name: 'sleep', steps: [freezeStep] },
-  arrive: async ({ app, unit, frozen }) =>
+  onSuccess: async ({ app, unit, frozen }) =>
     void (await transition(app, unit, frozen ? 'asleepFrozen' : 'asleep')),
-  giveUp: stopWay.giveUp,
+  onFailure: stopOperation.onFailure,
 }
 
 /** Gives a frozen machine's memory back. A wake that comes meanwhile starts the unit anew once it is down. */
-export async function coolUnit(app: App, unit: UnitRecord): Promise<void> {
-  const cooled = await transition(app, unit, 'cooled')
-  if (cooled) await walkAlone(app, cooled, coolWay)
+export async function hibernateUnit(app: App, unit: UnitRecord): Promise<void> {
+  const hibernated = await transition(app, unit, 'hibernated')
+  if (hibernated) await runOperationHere(app, hibernated, hibernateOperation)
 }
 
 // Nothing is left to decide when it ends: the unit sleeps all the while, and a machine nobody stopped is
 // found by the reconciler.
-export const coolWay: Way = {
-  saga: { name: 'cool', steps: [suspendStep] },
-  arrive: async () => {},
-  giveUp: stopWay.giveUp,
+export const hibernateOperation: UnitOperation = {
+  saga: { name: 'hibernate', steps: [suspendStep] },
+  onSuccess: async () => {},
+  onFailure: stopOperation.onFailure,
 }

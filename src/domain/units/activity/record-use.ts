@@ -12,12 +12,12 @@ export async function recordUse(app: App, { id, sleepsTogether }: UnitRecord): P
     sleepsTogether
       ? (await touchUnits(app.db, { ids: [id], usedAt })).has(id)
       : await touchUnit(app.db, { id, usedAt })
-  return await app.touches.run(id, () => app.clock.steadily(() => touch(app.clock.now())))
+  return await app.coalescedUseWrites.run(id, () => app.clock.withStableTime(() => touch(app.clock.now())))
 }
 
 /** Answers which of them run. */
 export async function recordUses(app: App, ids: string[]): Promise<Set<string>> {
-  return await app.clock.steadily(() => touchUnits(app.db, { ids, usedAt: app.clock.now() }))
+  return await app.clock.withStableTime(() => touchUnits(app.db, { ids, usedAt: app.clock.now() }))
 }
 
 /** The shortest window is a minute, so a use that is renewed this often never looks idle. */
@@ -54,10 +54,10 @@ async function renewing<T>(app: App, unit: UnitRecord, work: () => Promise<T>): 
 }
 
 /** A use that goes on keeps the unit awake, whether it can be recorded or not (idle.ts). */
-export function countUse({ uses }: App, id: string, change: 1 | -1): void {
-  const now = (uses.get(id) ?? 0) + change
-  if (now === 0) uses.delete(id)
-  else uses.set(id, now)
+export function countUse({ usesPerUnit }: App, id: string, change: 1 | -1): void {
+  const now = (usesPerUnit.get(id) ?? 0) + change
+  if (now === 0) usesPerUnit.delete(id)
+  else usesPerUnit.set(id, now)
 }
 
 async function renew(app: App, unit: UnitRecord, done: AbortSignal): Promise<void> {

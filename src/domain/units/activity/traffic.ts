@@ -13,7 +13,7 @@ import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
 import { createTurnstile, type Turnstile } from '../../../lib/concurrency/admission-queue.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam, listUnitsAsleep, touchUnits } from '../../../store/units.ts'
-import { untilMoved } from '../lifecycle/wait-until-stable.ts'
+import { waitForChange } from '../lifecycle/wait-until-stable.ts'
 import { wakeUnit } from './wake.ts'
 
 const RESUBSCRIBE_EVERY_MS = SECOND
@@ -28,7 +28,7 @@ const MOST_AT_ONCE = 500
 export async function watchTraffic(app: App, signal: AbortSignal): Promise<void> {
   const traffic = new Traffic(app)
   const forget = (id: string) => traffic.forget(id)
-  app.fallingAsleep.add(forget)
+  app.beforeFreeze.add(forget)
   const follow = async () => {
     while (!signal.aborted) {
       try {
@@ -46,7 +46,7 @@ export async function watchTraffic(app: App, signal: AbortSignal): Promise<void>
     }
   }
   await Promise.all([follow(), lookAgain()])
-  app.fallingAsleep.delete(forget)
+  app.beforeFreeze.delete(forget)
 }
 
 /** What a look tells: nothing to do, a unit to wake, or that the database is away. */
@@ -143,7 +143,7 @@ class Traffic {
 
 async function recordAndLook(app: App, ids: string[]): Promise<Seen[]> {
   try {
-    await app.clock.steadily(async () => {
+    await app.clock.withStableTime(async () => {
       const usedAt = app.clock.now()
       const ifUsedBefore = new Date(usedAt.getTime() - RECORD_EVERY_MS)
       await touchUnits(app.db, { ids, usedAt, ifUsedBefore })
@@ -165,7 +165,7 @@ async function wakeForPacket(app: App, id: string): Promise<void> {
   const find = () => findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
   let unit = await find()
   if (unit?.state === 'stopping' && unit.stoppedReason === 'idle') {
-    await doneWithin(app.clock, SETTLE_MS, untilMoved(app, unit))
+    await doneWithin(app.clock, SETTLE_MS, waitForChange(app, unit))
     unit = await find()
     if (unit?.state === 'stopping') throw new Error('the unit takes long to fall asleep')
   }

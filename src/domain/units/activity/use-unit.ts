@@ -12,7 +12,7 @@ import type { Caller } from '../../credentials/caller.ts'
 import { recordEndOf } from '../lifecycle/exits.ts'
 import { machineRef } from '../model/machine.ts'
 import { engineFailure, notPossibleNow } from '../lifecycle/failures.ts'
-import { getSettledUnit } from '../lifecycle/wait-until-stable.ts'
+import { waitUntilStable } from '../lifecycle/wait-until-stable.ts'
 import { wakeUnit } from './wake.ts'
 import { whileInUse } from './record-use.ts'
 
@@ -38,7 +38,7 @@ export async function useUnit<T>(
   const deadlineMs = app.clock.monotonicMs() + WAIT_MS
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const unit = await getSettledUnit(app, caller, id, leftMs(), CREATING_MS)
+    const unit = await waitUntilStable(app, caller, id, leftMs(), CREATING_MS)
     if (unit.state === 'sleeping') {
       if (!(await doneWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) break
     } else if (unit.state !== 'running') {
@@ -73,7 +73,7 @@ async function tryToUse<T>(
 
 /** The machine is not as its unit says: its end is recorded, or a freeze that came too late undone. */
 async function settleWith(app: App, unit: UnitRecord): Promise<void> {
-  await app.ways.run(`settle with ${unit.id} ${unit.generation}`, WAIT_MS, async () => {
+  await app.unitOperations.run(`settle with ${unit.id} ${unit.generation}`, WAIT_MS, async () => {
     await recordEndOf(app, unit)
     const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
     if (now?.state === 'running' && now.generation === unit.generation) await app.engine.thaw(machineRef(now))

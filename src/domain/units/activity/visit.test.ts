@@ -7,7 +7,7 @@ import { newId } from '../../../lib/ids.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { destroyUnit } from '../destroy.ts'
 import { getUnit } from '../get.ts'
-import { coolFrozenUnits, sleepIdleUnits } from './idle.ts'
+import { hibernateFrozenUnits, sleepIdleUnits } from './idle.ts'
 import { reconcileMachines } from '../lifecycle/reconcile.ts'
 import { sleepUnit } from '../sleep.ts'
 import { stopUnit } from '../stop.ts'
@@ -46,9 +46,9 @@ const machineOf = (id: string) => domain.engine.machines().find((machine) => mac
 const settle = async (ms = 20) => await new Promise((resolve) => setTimeout(resolve, ms))
 
 /** From the first tier of sleep to the second. */
-async function cool(): Promise<void> {
+async function hibernate(): Promise<void> {
   domain.clock.advance(11 * 60_000)
-  await coolFrozenUnits(domain.app)
+  await hibernateFrozenUnits(domain.app)
   const machine = () => domain.engine.machines().find(({ id }) => id === unit.id)
   await expect.poll(() => machine()?.state).not.toBe('running')
 }
@@ -82,7 +82,7 @@ describe('a visit', () => {
     // The visit is passed on before its row says so.
     await eventually(domain.app, caller, unit.id, 'running')
     await asleep()
-    await cool()
+    await hibernate()
     expect(await visit()).toMatchObject({ kind: 'running', generation: 2 })
     expect(await get()).toMatchObject({ state: 'running', stoppedReason: null })
   })
@@ -155,7 +155,7 @@ describe('a visit', () => {
 
   it('is told to come again when the host has no room', async () => {
     await asleep()
-    await cool()
+    await hibernate()
     domain.engine.setCapacity({ availableMemoryMb: 0 })
     expect(await inTime(visit())).toMatchObject({ kind: 'waiting', retryAfterS: expect.any(Number) })
     // Before there is room: the wake that the visit began goes on without it.
@@ -199,7 +199,7 @@ describe('a visit', () => {
     await asleep()
     const told: string[] = []
     const listen = (id: string) => told.push(id)
-    domain.app.departures.on('unit', listen)
+    domain.app.unitEvents.on('runEnded', listen)
     const { app } = domain
     const away = () => {
       throw new Error('the database went away just now')
@@ -211,7 +211,7 @@ describe('a visit', () => {
     await visitUnit({ ...app, db }, unit.id).catch(() => {})
     await expect.poll(() => told).toEqual([unit.id])
     await expect.poll(() => machineOf(unit.id)?.frozen).toBe(true)
-    domain.app.departures.off('unit', listen)
+    domain.app.unitEvents.off('runEnded', listen)
     expect(await visit()).toMatchObject({ kind: 'running' })
   })
 
@@ -228,7 +228,7 @@ describe('a unit that stops running', () => {
   it('is told of once, before its machine is touched', async () => {
     const told: string[] = []
     const listen = (id: string) => told.push(id)
-    domain.app.departures.on('unit', listen)
+    domain.app.unitEvents.on('runEnded', listen)
     const release = domain.engine.hang('freeze')
     const sleeping = asleep()
     await expect.poll(() => told).toEqual([unit.id])
@@ -239,7 +239,7 @@ describe('a unit that stops running', () => {
     await stopUnit(domain.app, caller, unit.id)
     await destroyUnit(domain.app, caller, unit.id)
     expect(told).toEqual([unit.id, unit.id])
-    domain.app.departures.off('unit', listen)
+    domain.app.unitEvents.off('runEnded', listen)
   })
 })
 
@@ -275,7 +275,7 @@ describe('visits under way', () => {
     domain.clock.advance(21_000)
     await settle(1)
     await asleep()
-    expect(domain.app.uses.size).toBe(0)
+    expect(domain.app.usesPerUnit.size).toBe(0)
   })
 })
 

@@ -7,9 +7,9 @@ import { VISIT_WAIT_MS, type Visited, type VisitRefusal } from '../../../contrac
 import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
-import { untilMoved } from '../lifecycle/wait-until-stable.ts'
+import { waitForChange } from '../lifecycle/wait-until-stable.ts'
 import { recordUse } from './record-use.ts'
-import { runningAt, visitStanding } from './thaw-ahead.ts'
+import { toRunning, thawOptimistically } from './optimistic-thaw.ts'
 import { wakeUnit } from './wake.ts'
 
 const RETRY_AFTER_S = 5
@@ -19,7 +19,7 @@ const waiting: Visited = { kind: 'waiting', retryAfterS: RETRY_AFTER_S }
 export async function visitUnit(app: App, id: string): Promise<Visited> {
   const deadlineMs = app.clock.monotonicMs() + VISIT_WAIT_MS
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
-  const there = await unlessRefused(app, id, () => visitStanding(app, id, leftMs()))
+  const there = await unlessRefused(app, id, () => thawOptimistically(app, id, leftMs()))
   if (there) return there
   for (let woken = false; leftMs() > 0; ) {
     const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
@@ -29,13 +29,13 @@ export async function visitUnit(app: App, id: string): Promise<Visited> {
     if (unit.state === 'stopped') return { kind: 'refused', reason: stoppedFor(unit) }
     if (unit.state === 'running') {
       // To wake was a use already.
-      if (woken || (await recordUse(app, unit))) return runningAt(unit)
+      if (woken || (await recordUse(app, unit))) return toRunning(unit)
     } else if (unit.state === 'sleeping') {
       const answer = await tryToWake(app, unit, leftMs())
       if (answer) return answer
       woken = true
     } else {
-      await doneWithin(app.clock, leftMs(), untilMoved(app, unit))
+      await doneWithin(app.clock, leftMs(), waitForChange(app, unit))
     }
   }
   return waiting
@@ -62,7 +62,7 @@ async function tryToWake(app: App, unit: UnitRecord, withinMs: number): Promise<
   })
   return await unlessRefused(app, unit.id, async () => {
     const isOver = await doneWithin(app.clock, withinMs, Promise.race([woken, thawed.promise]))
-    if (there) return runningAt(there)
+    if (there) return toRunning(there)
     return isOver ? null : waiting
   })
 }

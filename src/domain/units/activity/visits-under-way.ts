@@ -24,14 +24,15 @@ export function createVisits(app: App): Visits {
     for (const id of by) if (!visited.has(id)) countUse(app, id, 1)
     for (const id of visited) if (!by.has(id)) countUse(app, id, -1)
     visited = by
-    app.visitedAt.clear()
+    app.sessionEndpoints.clear()
   }
   const end = () => replace(new Set())
 
   return {
     tell(unitIds, endpoints = {}) {
       replace(new Set(unitIds))
-      for (const [unitId, endpointIds] of Object.entries(endpoints)) app.visitedAt.set(unitId, endpointIds)
+      for (const [unitId, endpointIds] of Object.entries(endpoints))
+        app.sessionEndpoints.set(unitId, endpointIds)
       silence = new AbortController()
       if (visited.size > 0) app.clock.sleep(SILENT_FOR_MS, silence.signal).then(end, () => {})
     },

@@ -11,12 +11,12 @@ import { listUnitsTogether } from '../../../store/units.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { takeOn } from '../admission/claim.ts'
 import { machineRef } from '../model/machine.ts'
-import { startWay } from '../lifecycle/run.ts'
-import { withOthers } from '../lifecycle/wait-until-stable.ts'
+import { startOperation } from '../lifecycle/run.ts'
+import { withWaiterLimit } from '../lifecycle/wait-until-stable.ts'
 import { transition } from '../lifecycle/transition.ts'
-import { walk, type Walk, type Way } from '../lifecycle/operation.ts'
+import { runOperation, type OperationContext, type UnitOperation } from '../lifecycle/operation.ts'
 
-const thawStep: Step<Walk> = {
+const thawStep: Step<OperationContext> = {
   name: 'thaw',
   run: async (context) => {
     const { app, unit, begun } = context
@@ -26,15 +26,15 @@ const thawStep: Step<Walk> = {
 }
 
 /** A `starting` unit whose machine is frozen to `running`. Any doubt about the machine means a cold start. */
-export const thawWay: Way = {
+export const thawOperation: UnitOperation = {
   saga: { name: 'wake', steps: [thawStep] },
-  arrive: async ({ app, unit }) => void (await transition(app, unit, 'ready')),
-  giveUp: async (context, failed) => {
+  onSuccess: async ({ app, unit }) => void (await transition(app, unit, 'ready')),
+  onFailure: async (context, failed) => {
     const { app, unit } = context
-    if (isEngineError(failed.cause, 'engine_away')) return await startWay.giveUp(context, failed)
+    if (isEngineError(failed.cause, 'engine_away')) return await startOperation.onFailure(context, failed)
     app.log.warn({ err: failed.cause, unitId: unit.id }, 'a frozen machine is started anew')
     const again = await transition(app, unit, 'again')
-    if (again) await walk(app, again, startWay)
+    if (again) await runOperation(app, again, startOperation)
   },
 }
 
@@ -52,7 +52,7 @@ export async function wakeUnit(
   onThawed: OnThawed = () => {},
 ): Promise<void> {
   const wake = unit.sleepsTogether ? wakeWithStack : wakeAlone
-  await withOthers(app, unit, () => wake(app, caller, unit, onThawed))
+  await withWaiterLimit(app, unit, () => wake(app, caller, unit, onThawed))
 }
 
 type OnThawed = (starting: UnitRecord) => void
@@ -103,7 +103,7 @@ async function wakeAlone(
 
 async function startAnew(app: App, caller: Caller | null, unit: UnitRecord): Promise<void> {
   const starting = await takeOn(app, caller, unit, 'wake')
-  if (starting) await walk(app, starting, startWay)
+  if (starting) await runOperation(app, starting, startOperation)
 }
 
 /**
@@ -114,7 +114,7 @@ async function thaw(app: App, caller: Caller | null, unit: UnitRecord, onThawed:
   let begun: Promise<void> = Promise.resolve()
   const begin = (taken: UnitRecord) => {
     begun = app.engine.thaw(machineRef(taken))
-    // A failure is the walk's to tell.
+    // The operation reports a failure.
     begun.catch(() => {})
   }
   const starting = await takeOn(app, caller, unit, 'thaw', begin)
@@ -123,7 +123,7 @@ async function thaw(app: App, caller: Caller | null, unit: UnitRecord, onThawed:
     () => onThawed(starting),
     () => {},
   )
-  await walk(app, starting, thawWay, begun)
+  await runOperation(app, starting, thawOperation, begun)
 }
 
 /** By credential too: one that may run no more units must not fail the others who ask. */
@@ -135,7 +135,7 @@ async function once(
   work: () => Promise<void>,
 ): Promise<void> {
   const key = `${what} ${id} ${revision} for ${caller?.credentialId ?? heldBy}`
-  await app.ways.run(key, LONGEST_WAKE_MS, work)
+  await app.unitOperations.run(key, LONGEST_WAKE_MS, work)
 }
 
 const LONGEST_WAKE_MS = 10 * MINUTE

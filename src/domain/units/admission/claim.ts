@@ -35,7 +35,7 @@ export async function takeOn(
   if (nextState(unit, trigger) === null) return null
   if (trigger !== 'thaw') refuseCrowd(app, unit)
   // Of one team one at a time: its units could else hold every connection to wait for its lock.
-  return await app.teamTurns(unit.teamId, () => takeOnInTurn(app, caller, unit, trigger, onTaken))
+  return await app.teamLocks(unit.teamId, () => takeOnInTurn(app, caller, unit, trigger, onTaken))
 }
 
 /** The same for whoever has the team's turn. */

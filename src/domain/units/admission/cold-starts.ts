@@ -17,7 +17,7 @@ export async function startInTurn(
   { teamId, size }: UnitRecord,
   start: () => Promise<void>,
 ): Promise<void> {
-  await refusable(() => app.starts.pass({ owner: teamId, weight: machineSizes[size].memoryMb }, start))
+  await refusable(() => app.coldStarts.pass({ owner: teamId, weight: machineSizes[size].memoryMb }, start))
 }
 
 /**
@@ -26,13 +26,13 @@ export async function startInTurn(
  */
 export async function waitForRoom(app: App, teamId: string): Promise<void> {
   refuseCrowd(app, { teamId })
-  if (await app.starts.hasRoom()) return
-  await refusable(() => app.starts.pass({ owner: teamId, weight: 0 }, async () => {}))
+  if (await app.coldStarts.hasRoom()) return
+  await refusable(() => app.coldStarts.pass({ owner: teamId, weight: 0 }, async () => {}))
 }
 
 /** Before the unit's state changes: one that would not even be let into the queue stays where it is. */
 export function refuseCrowd(app: App, { teamId }: { teamId: string }): void {
-  const retryAfterMs = app.starts.fullForMs(teamId)
+  const retryAfterMs = app.coldStarts.fullForMs(teamId)
   if (retryAfterMs !== null) throw tooMany(retryAfterMs)
 }
 

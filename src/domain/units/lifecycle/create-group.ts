@@ -6,7 +6,7 @@ import { EngineError } from '../../../engine/errors.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { listUnitsMadeWith, listUnitsOfBrokenCreates } from '../../../store/made-with.ts'
 import { destroyQuietly } from '../destroy.ts'
-import { untilMoved } from './wait-until-stable.ts'
+import { waitForChange } from './wait-until-stable.ts'
 
 /** Resolves when those before it run. Throws EngineError `start_failed` when one of them does not. */
 export async function waitForOthers(app: App, unit: UnitRecord): Promise<void> {
@@ -17,7 +17,7 @@ export async function waitForOthers(app: App, unit: UnitRecord): Promise<void> {
     if (failed) throw new EngineError('start_failed', `It needs "${failed.name}": ${whatBecameOf(failed)}`)
     const [creating] = before.filter(({ state }) => state === 'creating')
     if (!creating) return
-    await untilMoved(app, creating)
+    await waitForChange(app, creating)
   }
 }
 

@@ -22,13 +22,13 @@ export async function recordExit(app: App, status: MachineStatus): Promise<void>
     if (unit.state === 'starting' && unit.frozen) return
     // It was frozen and is gone: its unit sleeps on, and wakes by a start.
     const isAsleep = unit.state === 'sleeping' && unit.frozen
-    const trigger = isAsleep ? 'cooled' : status.state === 'exited' ? 'exited' : 'lost'
+    const trigger = isAsleep ? 'hibernated' : status.state === 'exited' ? 'exited' : 'lost'
     if (nextState(unit, trigger) === null || (await move(app, unit, status))) return
   }
 }
 
 async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promise<boolean> {
-  if (unit.state === 'sleeping') return (await transition(app, unit, 'cooled')) !== null
+  if (unit.state === 'sleeping') return (await transition(app, unit, 'hibernated')) !== null
   if (!exit) return await moveLost(app, unit)
   const lastExit = { code: exit.code, oomKilled: exit.oomKilled, at: exit.at.toISOString() }
   // Before it was ever ready no start was recorded, and whoever waits for it wants to know what to look at.

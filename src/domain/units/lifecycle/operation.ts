@@ -1,10 +1,10 @@
-// A unit on its way from one state to another: a saga, where it arrives, and what becomes of the unit when it
-// cannot. Every change that takes work outside the database goes this way, begun by a call or a loop and
-// resumed by whoever finds the unit in a passing state.
+// A lifecycle operation takes a unit from one state to another: a saga, what happens when it succeeds, and what becomes of
+// the unit when it fails. Every state change that needs work outside the database is one. It is started by a call or a
+// background job, and resumed by the reconciler, which finds the unit in a transitional state.
 
 import type { App } from '../../../app.ts'
 import { limits } from '../../../contract/limits.ts'
-import { isPassing, type UnitState } from '../../../contract/states.ts'
+import { isTransitional, type UnitState } from '../../../contract/states.ts'
 import { isEngineError } from '../../../engine/errors.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { runSaga, type Saga, type Step, StepFailed, undoSaga } from '../../../lib/saga.ts'
@@ -12,51 +12,53 @@ import { isOutage } from '../../../store/outage.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { saveProgress } from '../../../store/units.ts'
 
-export type Walk = {
+export type OperationContext = {
   app: App
-  /** As the way has come to know it: its address, and its generation when a run had to be begun again. */
+  /** The unit as the operation has changed it so far: its address, and its generation when a new run was needed. */
   unit: UnitRecord
   /** The image that was pulled for it. */
   imageDigest: string | null
   /** When the machine was started, by the monotonic clock, as far as this process knows. */
   startedMs: number | null
-  /** The run went on with what an earlier one had in memory. */
+  /** The run was restored with the memory of an earlier one. */
   resumed: boolean
-  /** The process ended on its own before it was ready, which has been recorded; that is no failure of ours. */
+  /** The process exited by itself before it was ready. The exit is recorded; the operation has not failed. */
   ended: boolean
-  /** The machine stands still instead of having been stopped. */
+  /** The machine was frozen rather than stopped. */
   frozen: boolean
-  /** What was begun of the first step before the unit was on its way; null once it has been waited for. */
+  /** Work of the first step that was started ahead of the state change; null once it has been awaited. */
   begun: Promise<void> | null
 }
 
-export type Way = {
-  saga: Saga<Walk>
-  arrive: (walk: Walk) => Promise<void>
-  /** Decides where the unit is left. Throws what the caller is to be told. */
-  giveUp: (walk: Walk, failed: StepFailed<Walk>) => Promise<void>
+export type UnitOperation = {
+  saga: Saga<OperationContext>
+  onSuccess: (context: OperationContext) => Promise<void>
+  /** Decides which state the unit is left in. Throws the error for the caller. */
+  onFailure: (context: OperationContext, failed: StepFailed<OperationContext>) => Promise<void>
 }
 
-/** The unit is on another way by now: somebody stops or destroys it. */
+/** Another operation has taken over the unit: it is being stopped or destroyed. */
 class Superseded extends Error {}
 
-/** Takes the unit along the way, or joins whoever does. Rejects with what the caller is to be told. */
-export async function walk(
+/** Runs the operation, or joins the run in progress in this process. Rejects with the error for the caller. */
+export async function runOperation(
   app: App,
   unit: UnitRecord,
-  way: Way,
+  operation: UnitOperation,
   begun: Promise<void> | null = null,
 ): Promise<void> {
-  await app.ways.run(wayKey(unit), longestMs[unit.state] ?? MINUTE, () => walkAlone(app, unit, way, begun))
+  await app.unitOperations.run(operationKey(unit), timeoutMs[unit.state] ?? MINUTE, () =>
+    runOperationHere(app, unit, operation, begun),
+  )
 }
 
-/** Who takes the unit along in this process, if anybody does. */
-export function findWalk(app: App, unit: UnitRecord): Promise<void> | null {
+/** The operation in progress on the unit in this process; null when there is none. */
+export function findOperation(app: App, unit: UnitRecord): Promise<void> | null {
   const isCopied = unit.state === 'creating' && unit.forkId !== null
-  return app.ways.find(isCopied ? forkKey(unit.forkId ?? '') : wayKey(unit))
+  return app.unitOperations.find(isCopied ? forkKey(unit.forkId ?? '') : operationKey(unit))
 }
 
-export function newWalk(app: App, unit: UnitRecord): Walk {
+export function newOperationContext(app: App, unit: UnitRecord): OperationContext {
   return {
     app,
     unit,
@@ -69,14 +71,14 @@ export function newWalk(app: App, unit: UnitRecord): Walk {
   }
 }
 
-/** The walk itself, for a way that nobody waits for. */
-export async function walkAlone(
+/** Runs the operation without joining another run of it: for operations that no caller waits for. */
+export async function runOperationHere(
   app: App,
   unit: UnitRecord,
-  way: Way,
+  operation: UnitOperation,
   begun: Promise<void> | null = null,
 ): Promise<void> {
-  const context = { ...newWalk(app, unit), begun }
+  const context = { ...newOperationContext(app, unit), begun }
   const journal = {
     done: unit.progress?.done ?? [],
     save: async (done: string[]) => {
@@ -84,36 +86,36 @@ export async function walkAlone(
       if (!(await saveProgress(app.db, context.unit))) throw new Superseded()
     },
   }
-  const failed = await untilEngineIsBack<Walk>(app, () =>
-    runSaga(way.saga, context, { journal, failpoints: app.failpoints }),
+  const failed = await retryWhileEngineAway<OperationContext>(app, () =>
+    runSaga(operation.saga, context, { journal, failpoints: app.failpoints }),
   )
   if (!failed) {
-    await way.arrive(context)
-    return tellOf(context, way.saga.name, 'arrived')
+    await operation.onSuccess(context)
+    return reportOperation(context, operation.saga.name, 'success')
   }
-  // Without a database nothing can be said of the unit; the way is taken up again when it is back.
+  // Without the database the result cannot be recorded. The operation is resumed when it is back.
   if (isOutage(failed.cause)) throw failed.cause
-  if (!(failed.cause instanceof Superseded)) tellOf(context, way.saga.name, 'failed')
-  await way.giveUp(context, failed)
+  if (!(failed.cause instanceof Superseded)) reportOperation(context, operation.saga.name, 'failure')
+  await operation.onFailure(context, failed)
 }
 
-/** For the operator: how long it took since the unit set out, whoever took it along. */
-export function tellOf(
-  { app, unit, resumed, ended }: Walk,
+/** Reports the duration since the state change, whichever process ran the operation. */
+export function reportOperation(
+  { app, unit, resumed, ended }: OperationContext,
   name: string,
-  outcome: 'arrived' | 'failed',
+  result: 'success' | 'failure',
 ): void {
   const { state, stoppedReason, frozen, isolation, changedAt } = unit
-  if (ended || !isPassing(state)) return
+  if (ended || !isTransitional(state)) return
   const isWake = name === 'start' && stoppedReason !== 'user' && stoppedReason !== 'exited'
   const leadsToRun = state === 'creating' || state === 'starting'
   const tier = leadsToRun ? (resumed ? 'memory' : frozen ? 'frozen' : 'cold') : 'none'
   const ms = Math.max(0, app.clock.now().getTime() - changedAt.getTime())
-  app.observer.wayEnded({ way: isWake ? 'wake' : name, isolation, tier, outcome, ms })
+  app.observer.operationEnded({ operation: isWake ? 'wake' : name, isolation, tier, result, ms })
 }
 
-/** An engine that restarts is back in a second or two, and steps may be repeated: nobody need notice. */
-export async function untilEngineIsBack<Context>(
+/** Repeats the attempt while the engine restarts, which takes a second or two; steps are idempotent. Returns the failure, or null on success. */
+export async function retryWhileEngineAway<Context>(
   app: App,
   attempt: () => Promise<void>,
 ): Promise<StepFailed<Context> | null> {
@@ -125,7 +127,7 @@ export async function untilEngineIsBack<Context>(
     } catch (failed) {
       if (!(failed instanceof StepFailed)) throw failed
       if (!isEngineError(failed.cause, 'engine_away')) return failed
-      // From when it was first found away: by then a long start may have taken its time.
+      // Counted from the first failed call, since the step may have run for long before.
       deadlineMs ??= app.clock.monotonicMs() + ENGINE_BACK_MS
       if (app.clock.monotonicMs() >= deadlineMs) return failed
     }
@@ -136,15 +138,19 @@ export async function untilEngineIsBack<Context>(
 const ENGINE_BACK_MS = 20 * SECOND
 const ENGINE_PAUSE_MS = 250
 
-/** What could not be undone the reconciler takes care of: it removes and stops machines nobody wants. */
-export async function undo(way: Way, context: Walk, reached: readonly Step<Walk>[]): Promise<void> {
+/** Undoes the attempted steps. What cannot be undone is left to the reconciler, which removes unwanted machines. */
+export async function undoSteps(
+  operation: UnitOperation,
+  context: OperationContext,
+  attempted: readonly Step<OperationContext>[],
+): Promise<void> {
   const { app, unit } = context
-  const problems = await undoSaga(way.saga, context, { reached, failpoints: app.failpoints })
-  for (const err of problems) app.log.warn({ err, unitId: unit.id }, 'a failure was not undone at once')
+  const problems = await undoSaga(operation.saga, context, { attempted, failpoints: app.failpoints })
+  for (const err of problems) app.log.warn({ err, unitId: unit.id }, 'undo of a failed operation step failed')
 }
 
-/** What is under way for longer hangs, and is begun anew beside it; every step may be done twice. */
-const longestMs: Partial<Record<UnitState, number>> = {
+/** An operation that takes longer is considered hung and is started again beside it; steps are idempotent. */
+const timeoutMs: Partial<Record<UnitState, number>> = {
   // A first pull or build of its image, and its healthcheck.
   creating: 40 * MINUTE + limits.healthcheckTimeoutMs.max,
   starting: 5 * MINUTE + limits.healthcheckTimeoutMs.max,
@@ -152,12 +158,12 @@ const longestMs: Partial<Record<UnitState, number>> = {
   destroying: 3 * MINUTE,
 }
 
-/** Copies that are being made go with their fork. */
+/** Copies in creation belong to the operation of their fork. */
 export function forkKey(forkId: string): string {
-  return `way of ${forkId}`
+  return `operation ${forkId}`
 }
 
-/** By revision: a start that failed is still being undone when the next one begins. */
-function wayKey({ id, revision }: UnitRecord): string {
-  return `way of ${id} ${revision}`
+/** The revision is included because a failed start may still be undone when the next one begins. */
+function operationKey({ id, revision }: UnitRecord): string {
+  return `operation ${id} ${revision}`
 }

@@ -6,18 +6,18 @@ import type { MachineStatus } from '../../../engine/engine.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
-import { listPassingUnits, listUnitsWithMachines } from '../../../store/units.ts'
+import { listTransitionalUnits, listUnitsWithMachines } from '../../../store/units.ts'
 import { resumeTime } from '../../time/clock-jumps.ts'
-import { beat, noteOutage } from '../../time/heartbeat.ts'
-import { createWay } from '../create.ts'
-import { destroyWay } from '../destroy.ts'
+import { recordHeartbeat, noteOutage } from '../../time/heartbeat.ts'
+import { createOperation } from '../create.ts'
+import { destroyOperation } from '../destroy.ts'
 import { isOfRun, lostRun, recordExit } from './exits.ts'
-import { sleepWay } from '../activity/hibernate.ts'
-import { STOP_GRACE_MS, startWay } from './run.ts'
-import { stopWay } from '../stop.ts'
+import { sleepOperation } from '../activity/hibernate.ts'
+import { STOP_GRACE_MS, startOperation } from './run.ts'
+import { stopOperation } from '../stop.ts'
 import { findUnknownMachines, putMachineAside, reportUnknownRun } from './unknown-runs.ts'
-import { thawWay } from '../activity/wake.ts'
-import { walk, type Way } from './operation.ts'
+import { thawOperation } from '../activity/wake.ts'
+import { runOperation, type UnitOperation } from './operation.ts'
 
 /**
  * Once before the first operation: the engine removes what is of units that are gone, puts aside what is of units nobody
@@ -39,34 +39,34 @@ export async function recover(app: App): Promise<void> {
   const report = await app.engine.recover([...ids, ...unknown.filter((id) => left.has(id))])
   app.log.info(report, 'recovered')
   await reconcileMachines(app)
-  await resumePassingUnits(app)
+  await resumeOperations(app)
 }
 
 /** A loop's round: drives on what is in a passing state. Work that is under way already is joined. */
-export async function resumePassingUnits(app: App): Promise<void> {
-  for (const unit of await listPassingUnits(app.db, app.clock.now())) {
-    const way = wayOf(unit)
+export async function resumeOperations(app: App): Promise<void> {
+  for (const unit of await listTransitionalUnits(app.db, app.clock.now())) {
+    const way = operationOf(unit)
     if (!way) continue
     // Not waited for: one hung machine must not hold up the others.
-    walk(app, unit, way).catch((error: unknown) => {
+    runOperation(app, unit, way).catch((error: unknown) => {
       // A create or start that failed has ended and said so; a stop or destroy is tried again next round.
       if (unit.state === 'creating' || unit.state === 'starting') return
-      app.log.warn({ err: error, unitId: unit.id, state: unit.state }, 'a unit could not be driven on')
+      app.log.warn({ err: error, unitId: unit.id, state: unit.state }, 'unit operation failed to resume')
     })
   }
 }
 
 /** What a unit in a passing state is on, read off the row alone: nobody may be left who remembers. */
-function wayOf({ state, stoppedReason, frozen }: UnitRecord): Way | null {
+function operationOf({ state, stoppedReason, frozen }: UnitRecord): UnitOperation | null {
   switch (state) {
     case 'creating':
-      return createWay
+      return createOperation
     case 'starting':
-      return frozen ? thawWay : startWay
+      return frozen ? thawOperation : startOperation
     case 'stopping':
-      return stoppedReason === 'idle' ? sleepWay : stopWay
+      return stoppedReason === 'idle' ? sleepOperation : stopOperation
     case 'destroying':
-      return destroyWay
+      return destroyOperation
     default:
       return null
   }
@@ -97,7 +97,7 @@ export async function reconcileMachines(app: App): Promise<void> {
   const ends = pairs.flatMap((pair) => endOf(pair) ?? [])
   await Promise.all(ends.map((end) => logged(app, end.id, recordExit(app, end))))
   // What is dead was last seen alive at the heartbeat before this one, so it comes after.
-  if (!pairs.some(isInDoubt)) await beat(app, { seenMs })
+  if (!pairs.some(isInDoubt)) await recordHeartbeat(app, { seenMs })
 
   for (const { unit, status, isSettled } of pairs)
     if (isSettled && status) reportUnknownRun(app, unit, status)
@@ -150,7 +150,7 @@ function correctionOf(app: App, { unit, status, isSettled }: Pair): Correction |
 }
 
 async function correct(app: App, { id, effect }: Correction): Promise<void> {
-  await logged(app, id, app.ways.run(`correct ${id}`, LONGEST_CORRECTION_MS, effect))
+  await logged(app, id, app.unitOperations.run(`correct ${id}`, LONGEST_CORRECTION_MS, effect))
 }
 
 async function logged(app: App, unitId: string, work: Promise<void>): Promise<void> {

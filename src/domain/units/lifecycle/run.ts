@@ -18,50 +18,52 @@ import { machineRef } from '../model/machine.ts'
 import { searchDomain } from '../model/names.ts'
 import { becomesReady } from './readiness.ts'
 import { transition } from './transition.ts'
-import { undo, type Walk, type Way } from './operation.ts'
+import { undoSteps, type OperationContext, type UnitOperation } from './operation.ts'
 
 /** What the process gets on SIGTERM before it is killed. */
 export const STOP_GRACE_MS = 10_000
 
 // Without a checkpoint: whoever resumes asks the engine again, which knows better whether the run is there.
-export const startStep: Step<Walk> = {
+export const startStep: Step<OperationContext> = {
   name: 'start',
-  run: async (walk) => {
-    const { app } = walk
-    await startInTurn(app, walk.unit, () => startMachine(walk))
-    walk.startedMs ??= app.clock.monotonicMs()
+  run: async (context) => {
+    const { app } = context
+    await startInTurn(app, context.unit, () => startMachine(context))
+    context.startedMs ??= app.clock.monotonicMs()
   },
   undo: async ({ app, unit }) => await app.engine.stop(machineRef(unit), 0),
 }
 
-async function startMachine(walk: Walk): Promise<void> {
-  const { app } = walk
-  const spec = await runSpec(app, walk.unit)
-  const start = async () => (await app.engine.start(machineRef(walk.unit), spec)).resumed
+async function startMachine(context: OperationContext): Promise<void> {
+  const { app } = context
+  const spec = await runSpec(app, context.unit)
+  const start = async () => (await app.engine.start(machineRef(context.unit), spec)).resumed
   try {
-    walk.resumed = await start()
+    context.resumed = await start()
   } catch (error) {
     if (!isEngineError(error, 'run_lost')) throw error
-    await beginAgain(walk, error)
-    walk.resumed = await start()
+    await beginAgain(context, error)
+    context.resumed = await start()
   }
 }
 
 /** Another run, in place of the one that came to nothing. Throws that when the unit is not to run any more. */
-async function beginAgain(walk: Walk, because: unknown): Promise<void> {
-  const again = await transition(walk.app, walk.unit, 'again')
+async function beginAgain(context: OperationContext, because: unknown): Promise<void> {
+  const again = await transition(context.app, context.unit, 'again')
   if (!again) throw because
-  walk.unit = again
-  walk.startedMs = null
+  context.unit = again
+  context.startedMs = null
 }
 
-export const readyStep: Step<Walk> = {
+export const readyStep: Step<OperationContext> = {
   name: 'ready',
-  run: async (walk) => {
-    const isReady = walk.resumed ? await becomesReadyAgain(walk) : await becomesReady(walk.app, walk.unit)
+  run: async (context) => {
+    const isReady = context.resumed
+      ? await becomesReadyAgain(context)
+      : await becomesReady(context.app, context.unit)
     if (isReady) return
-    const { app, unit } = walk
-    walk.ended = true
+    const { app, unit } = context
+    context.ended = true
     await recordEndOf(app, unit)
     const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
     if (now?.state !== unit.state) return
@@ -76,22 +78,22 @@ export const readyStep: Step<Walk> = {
 const READY_AGAIN_MS = 10 * SECOND
 
 /** Memory is never relied on: who has gone on with it and is not ready soon is started anew. */
-async function becomesReadyAgain(walk: Walk): Promise<boolean> {
-  const { app, unit } = walk
+async function becomesReadyAgain(context: OperationContext): Promise<boolean> {
+  const { app, unit } = context
   try {
     return await becomesReady(app, unit, READY_AGAIN_MS)
   } catch (error) {
     if (!isEngineError(error, 'start_failed')) throw error
     app.log.warn({ unitId: unit.id }, 'a unit that kept its memory is not ready, and is started anew')
-    await beginAgain(walk, error)
-    await startStep.run(walk)
-    return await becomesReady(app, walk.unit)
+    await beginAgain(context, error)
+    await startStep.run(context)
+    return await becomesReady(app, context.unit)
   }
 }
 
 // The run before the unit's new one ends as a stop ends it. Whoever resumes after a crash takes the way of a
 // start, which kills what is left of it.
-const endStep: Step<Walk> = {
+const endStep: Step<OperationContext> = {
   name: 'end',
   run: async ({ app, unit }) => await app.engine.stop(runBefore(unit), STOP_GRACE_MS),
   // Nothing of it may be left where the unit goes then: to sleep.
@@ -106,30 +108,30 @@ function runBefore({ id, generation }: UnitRecord): MachineRef {
  * A `starting` unit to `running`. One that has run before never ends in `error`: when it does not start it
  * is back where it was, stopped or asleep, its disk untouched, and can be tried again (design 4).
  */
-function runAgain(name: string, steps: Step<Walk>[]): Way {
-  const way: Way = {
+function runAgain(name: string, steps: Step<OperationContext>[]): UnitOperation {
+  const operation: UnitOperation = {
     saga: { name, steps },
-    arrive: becomeRunning,
-    giveUp: async (context, failed) => {
+    onSuccess: becomeRunning,
+    onFailure: async (context, failed) => {
       const { app, unit } = context
       app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit did not start')
       // State first: a process that is killed while its unit still counts as starting would look like an exit.
       const back = nextState(unit, 'startFailed') ? 'startFailed' : 'wakeFailed'
       const set = { error: failureText(failed.cause, unit) }
       if (!(await transition(app, unit, back, { set }))) return
-      await undo(way, context, failed.reached)
+      await undoSteps(operation, context, failed.attempted)
       throw engineFailure(failed.cause, unit)
     },
   }
-  return way
+  return operation
 }
 
-export const startWay = runAgain('start', [startStep, readyStep])
+export const startOperation = runAgain('start', [startStep, readyStep])
 /** For a unit that has run until now, and is to have what changed since. */
-export const restartWay = runAgain('restart', [endStep, startStep, readyStep])
+export const restartOperation = runAgain('restart', [endStep, startStep, readyStep])
 
 /** Makes the unit `running`, unless its process has ended or the unit went another way meanwhile. */
-export async function becomeRunning({ app, unit, startedMs, ended }: Walk): Promise<void> {
+export async function becomeRunning({ app, unit, startedMs, ended }: OperationContext): Promise<void> {
   if (ended || startedMs === null) return
   await transition(app, unit, 'ready', { startedMs })
 }

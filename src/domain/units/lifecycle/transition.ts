@@ -3,7 +3,7 @@
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
-import { nextState, type Standing, type Trigger } from '../../../contract/states.ts'
+import { nextState, type Status, type Trigger } from '../../../contract/states.ts'
 import { HOUR } from '../../../lib/clock.ts'
 import { changeState, type StateFields } from '../../../store/unit-state.ts'
 import type { Database } from '../../../store/db.ts'
@@ -42,13 +42,13 @@ export async function transition(
   // A transaction holds locks, and whoever does must not wait for the time. So begin and end runs outside.
   return options.db
     ? await move(app, unit, to, options)
-    : await app.clock.steadily(() => move(app, unit, to, options))
+    : await app.clock.withStableTime(() => move(app, unit, to, options))
 }
 
 async function move(
   app: App,
   unit: UnitRecord,
-  to: Standing,
+  to: Status,
   { set = {}, startedMs, endedAt, ifDue = false, ifUnusedSince, db = app.db }: TransitionOptions,
 ): Promise<UnitRecord | null> {
   const at = app.clock.now()
@@ -68,10 +68,10 @@ async function move(
     set: fields,
   })
   if (!changed) return null
-  if (unit.state === 'running' && to.state !== 'running') app.departures.emit('unit', unit.id)
+  if (unit.state === 'running' && to.state !== 'running') app.unitEvents.emit('runEnded', unit.id)
   const moved = { ...unit, ...fields, ...to, revision: unit.revision + 1n, changedAt: at }
-  if (moved.state === 'sleeping' && moved.frozen) app.standing.set(unit.id, moved)
-  else app.standing.delete(unit.id)
+  if (moved.state === 'sleeping' && moved.frozen) app.frozenUnits.set(unit.id, moved)
+  else app.frozenUnits.delete(unit.id)
   return moved
 }
 

@@ -3,14 +3,14 @@
 
 import type { App } from '../../../app.ts'
 import { unavailable } from '../../../contract/errors.ts'
-import { isPassing } from '../../../contract/states.ts'
+import { isTransitional } from '../../../contract/states.ts'
 import { SECOND } from '../../../lib/clock.ts'
 import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { isUnchanged } from '../../../store/units.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { getRecord } from '../get.ts'
-import { findWalk } from './operation.ts'
+import { findOperation } from './operation.ts'
 
 const WAIT_MS = 30 * SECOND
 const POLL_MS = { first: 10, most: 250 }
@@ -19,7 +19,7 @@ const POLL_MS = { first: 10, most: 250 }
  * The unit once nothing is under way with it, or as it is when waiting has taken too long. `creatingMs` bounds the wait
  * for one that is being made, which may take as long as its image.
  */
-export async function getSettledUnit(
+export async function waitUntilStable(
   app: App,
   caller: Caller,
   id: string,
@@ -28,50 +28,50 @@ export async function getSettledUnit(
 ): Promise<UnitRecord> {
   const startedMs = app.clock.monotonicMs()
   for (;;) {
-    const unit = await look(app, caller, id)
+    const unit = await readCoalesced(app, caller, id)
     const mostMs = unit.state === 'creating' ? Math.min(creatingMs, waitMs) : waitMs
     const leftMs = startedMs + mostMs - app.clock.monotonicMs()
-    if (!isPassing(unit.state) || leftMs <= 0) return unit
-    await withOthers(app, unit, () => doneWithin(app.clock, leftMs, untilMoved(app, unit)))
+    if (!isTransitional(unit.state) || leftMs <= 0) return unit
+    await withWaiterLimit(app, unit, () => doneWithin(app.clock, leftMs, waitForChange(app, unit)))
   }
 }
 
-async function look(app: App, caller: Caller, id: string): Promise<UnitRecord> {
-  return await app.looks.run(`${caller.teamId} ${id}`, () => getRecord(app, caller, id))
+async function readCoalesced(app: App, caller: Caller, id: string): Promise<UnitRecord> {
+  return await app.coalescedReads.run(`${caller.teamId} ${id}`, () => getRecord(app, caller, id))
 }
 
 /**
  * Until the unit is in another state, or what takes it there has come to an end. What this process does itself
  * is waited for, what another does is asked for.
  */
-export async function untilMoved(app: App, unit: UnitRecord): Promise<void> {
-  const underWay = findWalk(app, unit)
+export async function waitForChange(app: App, unit: UnitRecord): Promise<void> {
+  const underWay = findOperation(app, unit)
   if (underWay) return await underWay.catch(() => {})
-  await app.ways.run(`${unit.id} ${unit.revision} elsewhere`, WAIT_MS, async () => {
+  await app.unitOperations.run(`${unit.id} ${unit.revision} elsewhere`, WAIT_MS, async () => {
     const deadlineMs = app.clock.monotonicMs() + WAIT_MS
     for (let pauseMs = POLL_MS.first; app.clock.monotonicMs() < deadlineMs; pauseMs *= 2) {
       await app.clock.sleep(Math.min(pauseMs, POLL_MS.most))
-      if (!(await isUnchanged(app.db, unit)) || findWalk(app, unit)) return
+      if (!(await isUnchanged(app.db, unit)) || findOperation(app, unit)) return
     }
   })
 }
 
 /** So many calls may wait for one unit. Each holds a connection and its body. */
-const MOST_WAITING = 1000
+const MAX_WAITERS = 1000
 const RETRY_AFTER_S = 2
 
 /** Waits for the unit with the others who do. Throws `unavailable` when they are too many. */
-export async function withOthers<T>(app: App, { id }: UnitRecord, wait: () => Promise<T>): Promise<T> {
-  const others = app.waiting.get(id) ?? 0
-  if (others >= MOST_WAITING) {
+export async function withWaiterLimit<T>(app: App, { id }: UnitRecord, wait: () => Promise<T>): Promise<T> {
+  const others = app.waitersPerUnit.get(id) ?? 0
+  if (others >= MAX_WAITERS) {
     throw unavailable(`Too many calls wait for this unit; try again in ${RETRY_AFTER_S} s.`, RETRY_AFTER_S)
   }
-  app.waiting.set(id, others + 1)
+  app.waitersPerUnit.set(id, others + 1)
   try {
     return await wait()
   } finally {
-    const left = (app.waiting.get(id) ?? 1) - 1
-    if (left === 0) app.waiting.delete(id)
-    else app.waiting.set(id, left)
+    const left = (app.waitersPerUnit.get(id) ?? 1) - 1
+    if (left === 0) app.waitersPerUnit.delete(id)
+    else app.waitersPerUnit.set(id, left)
   }
 }

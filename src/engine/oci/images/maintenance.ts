@@ -49,13 +49,13 @@ export async function keepUp(
       if (why !== told && why !== '') log.warn({ why }, 'no image is removed: not all machines are known')
       told = why
     }
-    const loop = { name: 'collect images', everyMs: COLLECT_EVERY_MS, longestMs: LONGEST_COLLECT_MS, run }
+    const loop = { name: 'collect images', everyMs: COLLECT_EVERY_MS, timeoutMs: LONGEST_COLLECT_MS, run }
     loops.push(runLoop(loop, { clock, log, signal }))
   }
   if (settings.updatesEveryMs !== null) {
     const everyMs = settings.updatesEveryMs
     const run = () => refreshImages(refresher, everyMs)
-    const loop = { name: 'refresh images', everyMs: REFRESH_EVERY_MS, longestMs: LONGEST_REFRESH_MS, run }
+    const loop = { name: 'refresh images', everyMs: REFRESH_EVERY_MS, timeoutMs: LONGEST_REFRESH_MS, run }
     const firstMs = randomInt(REFRESH_AFTER_MS.least, REFRESH_AFTER_MS.most)
     const begin = clock.sleep(firstMs, signal).catch(() => {})
     loops.push(begin.then(() => runLoop(loop, { clock, log, signal })))

@@ -93,7 +93,7 @@ export function startRemovingAside(host: Host, keptMs: number | null): { stop():
       if (isToGo || isOld) await removeAside(host, id)
     }
   }
-  const loop = { name: 'remove what was put aside', everyMs: LOOK_EVERY_MS, longestMs: 2 * MINUTE, run }
+  const loop = { name: 'remove what was put aside', everyMs: LOOK_EVERY_MS, timeoutMs: 2 * MINUTE, run }
   const running = runLoop(loop, { clock: host.clock, log: host.log, signal: stopped.signal })
   return {
     stop: async () => {

@@ -10,7 +10,7 @@ export type Difference = { what: string; of: string; recorded: bigint; recompute
  * Of one team, all as of one moment: each unit's charges against the times and prices of its meters, each meter's
  * charges against its time, each day's sums against its charges, and the balance against everything.
  */
-export async function recountTeam(db: Kysely<Database>, teamId: string): Promise<Difference[]> {
+export async function verifyLedgerOfTeam(db: Kysely<Database>, teamId: string): Promise<Difference[]> {
   const { rows } = await sql<Difference>`
     with metered as (
       select *, round(extract(epoch from billed_to - started_at) * 1000)::numeric as counted_ms
@@ -51,7 +51,7 @@ export async function recountTeam(db: Kysely<Database>, teamId: string): Promise
 }
 
 /** Teams whose last recount was longest ago, before `before`. */
-export async function listTeamsToRecount(
+export async function listTeamsToVerify(
   db: Kysely<Database>,
   { before, limit }: { before: Date; limit: number },
 ): Promise<string[]> {
@@ -65,7 +65,7 @@ export async function listTeamsToRecount(
   return rows.map((row) => row.team_id)
 }
 
-export async function noteRecount(
+export async function saveLedgerVerified(
   db: Kysely<Database>,
   { teamId, at }: { teamId: string; at: Date },
 ): Promise<void> {

@@ -16,56 +16,59 @@ import type { Visited } from '../../../contract/visit.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { checkLastHolder, takeOnInTurn } from '../admission/claim.ts'
 import { machineRef } from '../model/machine.ts'
-import { thawWay } from './wake.ts'
-import { walk } from '../lifecycle/operation.ts'
+import { thawOperation } from './wake.ts'
+import { runOperation } from '../lifecycle/operation.ts'
 
 /** Either takes milliseconds. One that hangs is left to the reconciler, and holds up nobody else of the team. */
-const LONGEST_MS = SECOND
+const TIMEOUT_MS = SECOND
 
 /** Null: the unit is to be visited in the ordinary way. Rejects with why it does not wake. */
-export async function visitStanding(app: App, id: string, withinMs: number): Promise<Visited | null> {
-  const unit = app.standing.get(id)
+export async function thawOptimistically(app: App, id: string, withinMs: number): Promise<Visited | null> {
+  const unit = app.frozenUnits.get(id)
   // A stack that sleeps together wakes together, each in its turn.
   if (!unit || unit.sleepsTogether) return null
-  app.standing.delete(id)
+  app.frozenUnits.delete(id)
   const answer = Promise.withResolvers<Visited | null>()
-  goOn(app, unit, () => answer.resolve(runningAt(unit))).then(() => answer.resolve(null), answer.reject)
+  thawAndClaim(app, unit, () => answer.resolve(toRunning(unit))).then(
+    () => answer.resolve(null),
+    answer.reject,
+  )
   return (await doneWithin(app.clock, withinMs, answer.promise)) ? await answer.promise : null
 }
 
-export function runningAt({ id, generation, address }: UnitRecord): Visited {
+export function toRunning({ id, generation, address }: UnitRecord): Visited {
   if (address === null) throw new Error(`${id} runs without an address`)
   return { kind: 'running', generation, address }
 }
 
-async function goOn(app: App, unit: UnitRecord, onThere: () => void): Promise<void> {
+async function thawAndClaim(app: App, unit: UnitRecord, onThere: () => void): Promise<void> {
   let begun: Promise<void> = Promise.resolve()
-  const starting = await app.teamTurns(unit.teamId, async () => {
+  const starting = await app.teamLocks(unit.teamId, async () => {
     begun = app.engine.thaw(machineRef(unit))
-    // A failure is the walk's to tell.
+    // The operation reports a failure.
     begun.catch(() => {})
     // It has left this process before the other question is put together, which takes as long as the way there.
     await setImmediate()
     try {
       await checkLastHolder(app, app.db, unit)
       begun.then(onThere, () => {})
-      await doneWithin(app.clock, LONGEST_MS, begun).catch(() => {})
+      await doneWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
       // The answer has left, too, before the change is put together.
       await setImmediate()
       const taken = await takeOnInTurn(app, null, unit, 'thaw')
-      if (!taken) app.departures.emit('unit', unit.id)
+      if (!taken) app.unitEvents.emit('runEnded', unit.id)
       return taken
     } catch (error) {
-      await standStillAgain(app, unit, begun)
+      await refreeze(app, unit, begun)
       throw error
     }
   })
-  if (starting) await walk(app, starting, thawWay, begun)
+  if (starting) await runOperation(app, starting, thawOperation, begun)
 }
 
 /** Its row says that it sleeps. Whoever was passed on to it meanwhile has to ask again. */
-async function standStillAgain(app: App, unit: UnitRecord, begun: Promise<void>): Promise<void> {
-  await doneWithin(app.clock, LONGEST_MS, begun).catch(() => {})
-  app.departures.emit('unit', unit.id)
-  await doneWithin(app.clock, LONGEST_MS, app.engine.freeze(machineRef(unit))).catch(() => {})
+async function refreeze(app: App, unit: UnitRecord, begun: Promise<void>): Promise<void> {
+  await doneWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
+  app.unitEvents.emit('runEnded', unit.id)
+  await doneWithin(app.clock, TIMEOUT_MS, app.engine.freeze(machineRef(unit))).catch(() => {})
 }

@@ -6,14 +6,14 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestDomain, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import type { App } from '../../app.ts'
-import { isPassing } from '../../contract/states.ts'
+import { isTransitional } from '../../contract/states.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { destroyUnit } from '../units/destroy.ts'
 import { execInUnit } from '../units/exec.ts'
 import { getUnit } from '../units/get.ts'
 import { sleepIdleUnits } from '../units/activity/idle.ts'
 import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
-import { followWallClock } from './clock-jumps.ts'
+import { adoptClockJump } from './clock-jumps.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -153,7 +153,7 @@ class History {
       expect(at.to, 'it slept too early').toBeGreaterThan(this.#due.from - this.#slackMs)
       this.#stopsRunning(at)
     } else expect(at.from, 'it should sleep').toBeLessThan(this.#due.to + this.#slackMs)
-    await followWallClock(this.#app)
+    await adoptClockJump(this.#app)
   }
 
   async #restart({ downMs, jumpMs }: { downMs: number; jumpMs: number }): Promise<void> {
@@ -200,7 +200,7 @@ class History {
   }
 
   async #isPassing(): Promise<boolean> {
-    return isPassing(await this.#state())
+    return isTransitional(await this.#state())
   }
 }
 
