@@ -2,7 +2,7 @@
 // and the files that pages name or link to.
 
 import { access, glob, readFile } from 'node:fs/promises'
-import { dirname, join, normalize } from 'node:path'
+import { basename, dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, it } from 'vitest'
 
@@ -88,6 +88,32 @@ it('cites only decisions that are there', () => {
   expect(
     citedBut('decision', '\\d+', new Set([...decisions, ...[...decisions].map((d) => d.padStart(4, '0'))])),
   ).toEqual([])
+})
+
+const decisions = () => [...files].filter(([path]) => /^docs\/decisions\/\d{4}-/.test(path))
+
+/** What a decision's page begins with; null where it does not begin so. */
+function headOf(path: string, text: string): { title: string; status: string } | null {
+  const [, number, title = '', status = ''] =
+    /^# (\d{4}): ([A-Z].*)\n\nStatus: (accepted|(?:amended|superseded) by decision \d+.*)\n\n/.exec(text) ?? []
+  return number !== undefined && path.includes(`/${number}-`) ? { title, status } : null
+}
+
+it('begins each decision with its number, its title and its status', () => {
+  expect(decisions().length).toBeGreaterThan(50)
+  const wrong = decisions().filter(([path, text]) => headOf(path, text) === null)
+  expect(wrong.map(([path]) => path)).toEqual([])
+})
+
+it('lists every decision in the index, with its title, its status and a line', () => {
+  const rows = textOf('docs/decisions/README.md').matchAll(/^\| \[(\d{4})\]\((\S+)\) \| (.*) \| (.*) \| (.+) \|$/gm)
+  const listed = [...rows].map(([, number, file, title, status]) => `${number} ${file}: ${title} (${status})`)
+  const there = decisions().map(([path, text]) => {
+    const file = basename(path)
+    const head = headOf(path, text)
+    return `${file.slice(0, 4)} ${file}: ${head?.title} (${head?.status})`
+  })
+  expect(listed).toEqual(there.toSorted((a, b) => a.localeCompare(b)))
 })
 
 it('links from its pages only to files that are there', async () => {
