@@ -85,7 +85,10 @@ async function record(): Promise<Session> {
 /** The first unit of an image waits for it to be built. */
 async function prepareImage(berth: Berth): Promise<void> {
   const spec = { name: 'first', image: 'berth.local/python:3.11' }
-  const made = await berth.call<{ units: { id: string }[] }>('POST', '/v1/units', { spec, waitTimeoutMs: 300_000 })
+  const made = await berth.call<{ units: { id: string }[] }>('POST', '/v1/units', {
+    spec,
+    waitTimeoutMs: 300_000,
+  })
   await berth.call('DELETE', `/v1/units/${made.body.units[0]?.id}`)
 }
 

@@ -18,7 +18,9 @@ export function drawSession({ recordedAt, steps }: Session): string {
   const texts = lines.flatMap((line, index) => {
     if (line === null) return []
     const y = BAR + PADDING + index * LINE + 13
-    return [`  <text class="${line.kind}" x="${PADDING}" y="${y}" xml:space="preserve">${escape(line.text)}</text>`]
+    return [
+      `  <text class="${line.kind}" x="${PADDING}" y="${y}" xml:space="preserve">${escape(line.text)}</text>`,
+    ]
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title">
   <title id="title">A terminal session with Berth, recorded on ${recordedAt.slice(0, 10)}: a unit is made, sleeps, is woken by a visit, and is copied with its memory</title>

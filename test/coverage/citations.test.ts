@@ -95,7 +95,8 @@ const decisions = () => [...files].filter(([path]) => /^docs\/decisions\/\d{4}-/
 /** What a decision's page begins with; null where it does not begin so. */
 function headOf(path: string, text: string): { title: string; status: string } | null {
   const [, number, title = '', status = ''] =
-    /^# (\d{4}): ([A-Z].*)\n\nStatus: (accepted|(?:amended|superseded) by decision \d+.*)\n\n/.exec(text) ?? []
+    /^# (\d{4}): ([A-Z].*)\n\nStatus: (accepted|(?:amended|superseded) by decision \d+.*)\n\n/.exec(text) ??
+    []
   return number !== undefined && path.includes(`/${number}-`) ? { title, status } : null
 }
 
@@ -106,7 +107,9 @@ it('begins each decision with its number, its title and its status', () => {
 })
 
 it('lists every decision in the index, with its title, its status and a line', () => {
-  const rows = textOf('docs/decisions/README.md').matchAll(/^\| \[(\d{4})\]\((\S+)\) \| (.*) \| (.*) \| (.+) \|$/gm)
+  const rows = textOf('docs/decisions/README.md').matchAll(
+    /^\| \[(\d{4})\]\((\S+)\) \| (.*) \| (.*) \| (.+) \|$/gm,
+  )
   const listed = [...rows].map(([, number, file, title, status]) => `${number} ${file}: ${title} (${status})`)
   const there = decisions().map(([path, text]) => {
     const file = basename(path)
