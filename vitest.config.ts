@@ -7,8 +7,11 @@ import { LongestFirst } from './test/support/longest-first.ts'
 /** A machine that does other things besides must not fail what is right: what is waited for comes much sooner. */
 const expect = { poll: { timeout: 10_000 } }
 
+const setupFiles = ['test/support/draw-large.ts']
+
 const onHost = {
   expect,
+  setupFiles,
   globalSetup: ['test/support/postgres.ts', 'test/support/clear-host.ts'],
   pool: 'forks' as const,
   hookTimeout: 600_000,
@@ -26,7 +29,7 @@ export default defineConfig({
           name: 'fast',
           include: [
             'src/**/*.test.ts',
-            'test/{api,coverage}/**/*.test.ts',
+            'test/{api,coverage,soak}/**/*.test.ts',
             'test/*.test.ts',
             'test/engine/{fake,socket}.test.ts',
           ],
@@ -34,6 +37,7 @@ export default defineConfig({
           pool: 'threads',
           isolate: false,
           expect,
+          setupFiles,
           testTimeout: 30_000,
           hookTimeout: 30_000,
           globalSetup: ['test/support/postgres.ts'],
@@ -43,6 +47,7 @@ export default defineConfig({
         test: {
           name: 'simulation',
           expect,
+          setupFiles,
           include: ['test/simulation/*.test.ts'],
           globalSetup: ['test/support/postgres.ts'],
         },

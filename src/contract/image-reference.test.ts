@@ -1,6 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
-import { cpuStopwatch } from '../../test/support/cpu.ts'
+import { describe, expect, test, vi } from 'vitest'
 import { imagePattern, InvalidImageReference, parseImageReference } from './image-reference.ts'
 
 const digest = `sha256:${'a'.repeat(64)}`
@@ -82,30 +81,41 @@ describe('reliability S14: what no image may be called', () => {
 })
 
 describe('properties', () => {
-  const part = fc.stringMatching(/^[a-z0-9._-]{1,12}$/)
+  const part = fc.oneof(fc.stringMatching(/^[a-z0-9._-]{1,12}$/), fc.stringMatching(/^[a-z0-9]{1,12}$/))
   const likely = fc
     .tuple(fc.array(part, { minLength: 1, maxLength: 4 }), fc.option(part), fc.boolean())
     .map(([parts, tag, pinned]) => parts.join('/') + (tag ? `:${tag}` : '') + (pinned ? `@${digest}` : ''))
 
   test('canonical is a fixed point and holds the pattern; anything else is our own error', () => {
+    let read = 0
     fc.assert(
       fc.property(fc.oneof(likely, fc.string({ unit: 'binary', maxLength: 300 })), (text) => {
         try {
           const reference = parseImageReference(text)
           expect(parseImageReference(reference.canonical)).toEqual(reference)
           expect(reference.canonical).toMatch(imagePattern)
+          read += 1
         } catch (error) {
           expect(error).toBeInstanceOf(InvalidImageReference)
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: 2000 },
     )
+    expect(read).toBeGreaterThan(100)
   })
 
-  test.each(['a', 'a/', 'a.', '-', ':', '@sha256:', 'a_'])('1 MB of %j is refused at once', (piece) => {
-    const text = piece.repeat(Math.ceil(1_000_000 / piece.length))
-    const cpuMs = cpuStopwatch()
-    expect(() => parseImageReference(text)).toThrow(InvalidImageReference)
-    expect(cpuMs()).toBeLessThan(5)
-  })
+  test.each(['a', 'a/', 'a.', '-', ':', '@sha256:', 'a_'])(
+    '1 MB of %j is refused before any pattern reads it',
+    (piece) => {
+      const text = piece.repeat(Math.ceil(1_000_000 / piece.length))
+      const read = vi.spyOn(RegExp.prototype, 'test')
+      const parse = () => parseImageReference(text)
+      try {
+        expect(parse).toThrow(InvalidImageReference)
+        expect(read).not.toHaveBeenCalled()
+      } finally {
+        read.mockRestore()
+      }
+    },
+  )
 })

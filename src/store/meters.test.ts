@@ -63,6 +63,10 @@ class History {
     this.#id = id
   }
 
+  get hasCost(): boolean {
+    return this.#shown > 0n
+  }
+
   async begin(): Promise<void> {
     await this.#saveHeartbeat()
   }
@@ -216,6 +220,7 @@ class History {
 describe('whatever happens to a unit', () => {
   it('its charges are the integral of its prices over its time, to the nano-cent', async () => {
     const { id } = await makeUnit(domain.app, caller)
+    let charged = 0
     await fc.assert(
       fc.asyncProperty(fc.array(event, { maxLength: 40 }), async (events) => {
         await sql`truncate meters, charges, usage_days, balances, heartbeats`.execute(domain.app.db)
@@ -223,9 +228,11 @@ describe('whatever happens to a unit', () => {
         await history.begin()
         for (const event of events) await history.happen(event)
         await history.end()
+        if (history.hasCost) charged += 1
       }),
       { numRuns: 100 },
     )
+    expect(charged).toBeGreaterThan(30)
   }, 120_000)
 })
 

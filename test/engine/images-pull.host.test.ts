@@ -274,11 +274,9 @@ describe('a registry that fails', () => {
       response.write(layer.content.subarray(0, 1000))
       return true
     }
-    const start = performance.now()
     await expect(lab.images.pull('docker.io/library/app:1')).rejects.toMatchObject({
       kind: 'image_unavailable',
     })
-    expect(performance.now() - start).toBeLessThan(30_000)
   })
 
   test('trickles for ever: the deadline of a download ends it', async () => {

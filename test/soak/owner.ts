@@ -73,11 +73,12 @@ export function createOwner(world: World, name: string, random: Random): Owner {
         { method: 'POST', path, body: { spec, stack: name }, headers: key },
         [201, 502],
       )
-      const unitId = created?.body.units?.[0]?.id ?? created?.body.error?.details?.unitId
-      if (!unitId) return
-      if (created?.status === 201) id = unitId
+      // It got nowhere, which is a fault already.
+      if (created === null) return
+      const unitId = created.body.units?.[0]?.id ?? created.body.error?.details?.unitId
+      if (created.status === 201 && unitId) id = unitId
       // One of its processes was killed before it ran for the first time: it says so, and may be taken away.
-      else await ask(world, 'destroy', { method: 'DELETE', path: `/v1/units/${unitId}` })
+      else if (unitId) await ask(world, 'destroy', { method: 'DELETE', path: `/v1/units/${unitId}` })
     }
   }
 
@@ -153,7 +154,8 @@ export function createOwner(world: World, name: string, random: Random): Owner {
   return {
     run: async () => {
       await make()
-      while (!world.over.aborted) await act[pickKind(random, actions)](random.pick(PATHS))
+      // Without a unit there is nothing to ask of.
+      while (id !== null && !world.over.aborted) await act[pickKind(random, actions)](random.pick(PATHS))
     },
     verify: async () => {
       if (id !== null) for (const path of PATHS) await read(path)

@@ -11,7 +11,7 @@ export type Parameter = {
   required?: boolean
   schema: JsonSchema
 }
-type Content = Record<string, { schema: JsonSchema }>
+type Content = Record<string, { schema: JsonSchema; example?: unknown }>
 export type Operation = {
   operationId: string
   security: object[]
@@ -67,6 +67,12 @@ export function fill(path: string, params: Record<string, string>): string {
 
 export function jsonBodyOf({ operation }: Named): JsonSchema | undefined {
   return operation.requestBody?.content['application/json']?.schema
+}
+
+/** The body that the document gives as an example; bytes where it takes bytes, undefined where it takes nothing. */
+export function exampleBody(named: Named): unknown {
+  if (jsonBodyOf(named)) return named.operation.requestBody?.content['application/json']?.example
+  return named.operation.requestBody === undefined ? undefined : new Uint8Array(Buffer.from('some bytes'))
 }
 
 /** A few bodies the document allows, always the same ones; bytes where it takes bytes, nothing where it takes nothing. */

@@ -68,10 +68,12 @@ describe.each(asked)('%s', (_name, recipe) => {
     const given = fc.record(
       Object.fromEntries(textParams(recipe).map(([name]) => [name, fc.oneof(nasty, plain)])),
     )
+    let accepted = 0
     fc.assert(
       fc.property(given, (texts) => {
         const made = makeOf(recipe, { ...usual, ...texts })
         if (made === null) return
+        accepted += 1
         expect(made.units.map(({ spec }) => readAsMore(spec))).toEqual(
           byDefault.units.map(({ spec }) => readAsMore(spec)),
         )
@@ -79,6 +81,7 @@ describe.each(asked)('%s', (_name, recipe) => {
         for (const text of Object.values(texts)) expect(values).toContain(text)
       }),
     )
+    expect(accepted).toBeGreaterThan(0)
   })
 
   it('tells addresses that mean the very values', () => {
@@ -107,6 +110,7 @@ describe.each(asked)('%s', (_name, recipe) => {
   it('has files and environment as they were sent', () => {
     const some = { ...usual } as { files?: object; env?: object }
     const [at] = Object.keys(some.files ?? {})
+    let sentOn = 0
     fc.assert(
       fc.property(fc.dictionary(key, nasty, { maxKeys: 4 }), (texts) => {
         if (at !== undefined) {
@@ -121,9 +125,12 @@ describe.each(asked)('%s', (_name, recipe) => {
         }
         if (!Object.hasOwn(recipe.params, 'env')) return
         const made = makeOf(recipe, { ...usual, env: texts })
-        if (made) expect(made.units.at(-1)?.spec.env).toMatchObject(texts)
+        if (!made) return
+        expect(made.units.at(-1)?.spec.env).toMatchObject(texts)
+        if (Object.keys(texts).length > 0) sentOn += 1
       }),
     )
+    if (Object.hasOwn(recipe.params, 'env')) expect(sentOn).toBeGreaterThan(0)
   })
 
   it('refuses what is no value of its parameters at all', () => {

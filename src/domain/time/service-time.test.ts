@@ -89,6 +89,10 @@ class History {
     this.#caller = caller
   }
 
+  get isAsleep(): boolean {
+    return this.#since === null
+  }
+
   async begin(): Promise<void> {
     const made = await spanOf(async () => {
       const unit = await makeUnit(this.#app, this.#caller, { sleep: '2m', size: 'small' })
@@ -205,15 +209,20 @@ class History {
 }
 
 it('a unit sleeps and costs by the time it lived, over uses, jumps, restarts and reboots', async () => {
+  let slept = 0
   await fc.assert(
     fc.asyncProperty(fc.array(event, { maxLength: 12 }), async (events) => {
       const app = domain.restarted()
       await recover(app)
       const history = new History(app, await domain.makeCaller())
       await history.begin()
-      for (const event of events) await history.happen(event)
+      for (const event of events) {
+        await history.happen(event)
+        if (history.isAsleep) slept += 1
+      }
       await history.end()
     }),
     { numRuns: 20 },
   )
+  expect(slept).toBeGreaterThan(5)
 }, 60_000)

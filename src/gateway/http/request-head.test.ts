@@ -97,7 +97,7 @@ describe('the unit is told', () => {
     const name = fc.constantFrom('x-forwarded-for', 'X_Forwarded_Host', 'forwarded', 'connection', 'accept')
     const value = fc.constantFrom('host', 'x-forwarded-for', 'accept', 'close', 'a')
     fc.assert(
-      fc.property(fc.array(fc.tuple(name, value)), (pairs) => {
+      fc.property(fc.array(fc.tuple(name, value), { maxLength: 40 }), (pairs) => {
         for (const ours of [
           'host',
           'x-forwarded-for',

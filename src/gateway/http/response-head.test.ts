@@ -70,12 +70,15 @@ describe('a cookie', () => {
       ' domain =a',
       'x=Domain=b',
     )
+    let passed = 0
     fc.assert(
-      fc.property(fc.array(attribute), (attributes) => {
+      fc.property(fc.array(attribute, { maxLength: 12 }), (attributes) => {
         const isWider = attributes.some((text) => text.endsWith('=berth.localhost') || text.endsWith(' =a'))
+        if (!isWider) passed += 1
         expect(passes(['a=1', ...attributes].join(';'))).toBe(!isWider)
       }),
     )
+    expect(passed).toBeGreaterThan(0)
   })
 })
 

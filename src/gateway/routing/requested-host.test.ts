@@ -26,16 +26,24 @@ describe('the host a visitor names', () => {
 
   it('is never taken for a label it does not literally hold', () => {
     const characters = fc.constantFrom(...'ab.-:[]@/\\ \t\r\n\0%_é٣K'.split(''), DOMAIN, `.${DOMAIN}`)
+    const parts = fc.array(characters, { maxLength: 12 })
+    const near = fc.tuple(fc.array(characters, { maxLength: 3 }), fc.constantFrom('', '.', ':', ':1'))
+    const hosts = fc.oneof(
+      parts.map((all) => all.join('')),
+      near.map(([all, end]) => `${all.join('')}.${DOMAIN}${end}`),
+    )
+    let labels = 0
     fc.assert(
-      fc.property(fc.array(characters, { maxLength: 12 }), (parts) => {
-        const host = parts.join('')
+      fc.property(hosts, (host) => {
         const asked = readHost(host, DOMAIN)
         if (asked.kind !== 'label') return
+        labels += 1
         expect(asked.label).toMatch(/^[a-z0-9-]{1,63}$/)
         expect(host.toLowerCase()).toMatch(new RegExp(`^${asked.label}\\.berth\\.localhost\\.?(:\\d*)?$`))
       }),
       { numRuns: 5000 },
     )
+    expect(labels).toBeGreaterThan(20)
   })
 
   it.each([

@@ -26,6 +26,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 describe('the fair queue, whatever happens to it', () => {
   it('keeps its bounds, lets in by room and place, and loses nobody', () => {
+    let [refused, kept] = [0, 0]
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         const queue = createFairQueue<Ticket>({ perOwner: 5, inAll: 9 })
@@ -39,6 +40,7 @@ describe('the fair queue, whatever happens to it', () => {
             const own = waiting.filter(({ owner }) => owner === ticket.owner).length
             expect(queue.join(ticket)).toBe(own < 5 && waiting.length < 9)
             if (own < 5 && waiting.length < 9) waiting.push(ticket)
+            else refused += 1
           } else if (taken.do === 'admit') {
             const { room } = taken
             let weight = [...inside].reduce((sum, ticket) => sum + ticket.weight, 0)
@@ -52,6 +54,7 @@ describe('the fair queue, whatever happens to it', () => {
               weight += ticket.weight
             }
             // Nobody waits who could go in.
+            if (waiting.length > 0) kept += 1
             expect(waiting.length === 0 || placed.size >= room.places || weight > room.weight).toBe(true)
           } else {
             const all = [...waiting, ...inside]
@@ -74,6 +77,8 @@ describe('the fair queue, whatever happens to it', () => {
         expect(new Set(queue.admit(roomy))).toEqual(new Set(waiting))
       }),
     )
+    expect(refused).toBeGreaterThan(100)
+    expect(kept).toBeGreaterThan(100)
   })
 })
 

@@ -69,11 +69,9 @@ export function execClaims(suite: Suite): void {
   })
 
   test('at its deadline a command is killed, and what it printed is kept', async () => {
-    const started = performance.now()
-    const result = await suite.sh(machine(), 'echo first; sleep 60; echo never', { timeoutMs: 1500 })
+    const result = await suite.sh(machine(), 'echo first; sleep 1000; echo never', { timeoutMs: 1500 })
     expect(result).toMatchObject({ timedOut: true, stdout: 'first\n' })
     expect(result.exitCode).not.toBe(0)
-    expect(performance.now() - started).toBeLessThan(6000)
   })
 
   test('a command that prints for ever ends at its deadline', async () => {
@@ -114,10 +112,10 @@ export function execClaims(suite: Suite): void {
   test('an aborted command is dead and its call ends', async () => {
     const abort = new AbortController()
     setTimeout(() => abort.abort(new Error('the caller left')), 500)
-    const started = performance.now()
-    const call = suite.sh(machine(), 'sleep 60; echo survived > /tmp/survived', { signal: abort.signal })
+    const script = 'sleep 1000; echo survived > /tmp/survived'
+    const call = suite.sh(machine(), script, { signal: abort.signal, timeoutMs: 900_000 })
     await call.catch(() => undefined)
-    expect(performance.now() - started).toBeLessThan(6000)
+    expect((await suite.sh(machine(), 'cat /proc/[0-9]*/cmdline')).stdout).not.toContain('sleep\x001000\0')
     expect(await suite.sh(machine(), 'test -f /tmp/survived')).toMatchObject({ exitCode: 1 })
   })
 
@@ -131,12 +129,10 @@ export function execClaims(suite: Suite): void {
   })
 
   test('a reader that fails ends the command and gets its own error', async () => {
-    const call = suite.engine().exec(machine(), { argv: ['yes'], stdin: null, timeoutMs: 10_000 }, () => {
+    const call = suite.engine().exec(machine(), { argv: ['yes'], stdin: null, timeoutMs: 900_000 }, () => {
       throw new Error('the reader failed')
     })
-    const started = performance.now()
     await expect(call).rejects.toThrow('the reader failed')
-    expect(performance.now() - started).toBeLessThan(6000)
   })
 
   // BERTH_TEST_EXECS asks for more of them. Ten thousand take half an hour on two busy cores.

@@ -39,7 +39,7 @@ export function fileClaims(suite: Suite): void {
     }
   })
 
-  test('a path that cannot name a file is refused at once', async () => {
+  test('a path that cannot name a file is refused', async () => {
     const bad = [
       '',
       'relative',
@@ -53,10 +53,8 @@ export function fileClaims(suite: Suite): void {
       `/tmp${'/d'.repeat(3000)}`,
     ]
     for (const path of bad) {
-      const started = performance.now()
       expect([path, await kindOf(write(path, 'x'))]).toEqual([path, 'bad_path'])
       expect([path, await kindOf(read(path))]).toEqual([path, 'bad_path'])
-      expect(performance.now() - started).toBeLessThan(1000)
     }
   })
 

@@ -4,24 +4,18 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { kindOf, type Suite } from '../suite.ts'
 
-/** Whatever lies at a path, the answer comes within this. */
-const ANSWERS_WITHIN_MS = 7000
-
 export function hostileFileClaims(suite: Suite): void {
   const machine = suite.shared()
   const write = async (path: string) =>
     await suite.engine().writeFile(machine(), path, Buffer.from('written'))
   const read = async (path: string) => await suite.engine().readFile(machine(), path, 1024 * 1024)
 
-  /** The kind of error, or null when it worked; fails when it takes too long. */
+  /** The kind of error, or null when it worked. What holds an answer up lasts longer than any test. */
   async function outcome(work: Promise<unknown>): Promise<string | null> {
-    const started = performance.now()
-    const kind = await work.then(
+    return await work.then(
       () => null,
       (error: unknown) => (error instanceof Error && 'kind' in error ? String(error.kind) : String(error)),
     )
-    expect(performance.now() - started).toBeLessThan(ANSWERS_WITHIN_MS)
-    return kind
   }
 
   test('links are followed within the machine, and lead nowhere else', async () => {
@@ -106,9 +100,7 @@ export function hostileFileClaims(suite: Suite): void {
     await suite.engine().stop(ref, 0)
     for (const [i, directory] of ['absolute', 'climbing', 'process'].entries()) {
       const files = [{ path: `/srv/${directory}/planted`, content: Buffer.from('x') }]
-      const started = performance.now()
       await outcome(suite.start({ id: ref.id, generation: 2 + i }, { files }))
-      expect(performance.now() - started).toBeLessThan(ANSWERS_WITHIN_MS)
       await suite.engine().stop({ id: ref.id, generation: 2 + i }, 0)
     }
     const overFifo = { files: [{ path: '/srv/fifo', content: Buffer.from('content') }] }

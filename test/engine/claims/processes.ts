@@ -46,10 +46,10 @@ export function processClaims(suite: Suite): void {
   })
 
   test('a child left behind that holds the output does not hold up the answer', async () => {
-    const started = performance.now()
-    const result = await suite.sh(machine(), 'sleep 30 & echo answered')
+    const result = await suite.sh(machine(), 'sleep 1234 & echo answered', { timeoutMs: 900_000 })
     expect(result).toMatchObject({ exitCode: 0, timedOut: false, stdout: 'answered\n' })
-    expect(performance.now() - started).toBeLessThan(8000)
+    // It was not waited for: it is still there.
+    expect((await suite.sh(machine(), 'cat /proc/[0-9]*/cmdline')).stdout).toContain('sleep\x001234\0')
   })
 
   test('a child left behind by a command that ended lives on', async () => {
@@ -94,9 +94,7 @@ export function processClaims(suite: Suite): void {
       cmd: [],
     })
     await suite.logged(stubborn.id, 1)
-    const started = performance.now()
     await suite.engine().stop(stubborn, 1000)
-    expect(performance.now() - started).toBeLessThan(8000)
     expect(await suite.exitOf(stubborn)).toMatchObject({ code: 137, oomKilled: false })
   })
 

@@ -83,9 +83,9 @@ describe('what a client says', () => {
   it('passes with every KILL in it translated and nothing else changed, however it is cut', () => {
     const others = fc.oneof(
       fc.constant(KILL),
-      fc.uint8Array({ maxLength: 700, size: 'max' }).map((bytes) => Buffer.from(bytes)),
+      fc.uint8Array({ maxLength: 700 }).map((bytes) => Buffer.from(bytes)),
     )
-    const sent = fc.array(others, { minLength: 1, maxLength: 12, size: 'max' })
+    const sent = fc.array(others, { minLength: 1, maxLength: 12 })
     fc.assert(
       fc.property(sent, fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1 }), (commands, sizes) => {
         const bytes = Buffer.concat(commands.map((command) => packet(0, command)))
