@@ -36,6 +36,8 @@ export default defineConfig({
           exclude: ['**/*.{host,deep}.test.ts', 'node_modules/**'],
           pool: 'threads',
           isolate: false,
+          // They wait for Postgres more than they compute; by itself vitest would run one file at a time on two cores.
+          maxWorkers: 4,
           expect,
           setupFiles,
           testTimeout: 30_000,
@@ -46,6 +48,7 @@ export default defineConfig({
       {
         test: {
           name: 'simulation',
+          maxWorkers: 2,
           expect,
           setupFiles,
           include: ['test/simulation/*.test.ts'],

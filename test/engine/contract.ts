@@ -54,14 +54,15 @@ const claims = {
   restart: restartClaims,
 } satisfies Record<string, (suite: Suite) => void>
 
-export type ContractOptions = SuiteOptions & { without?: Partial<Record<keyof typeof claims, string>> }
+export type ClaimGroup = keyof typeof claims
+export type ContractOptions = SuiteOptions & { without?: Partial<Record<ClaimGroup, string>> }
 
 export function describeEngineContract(name: string, open: OpenEngine, options: ContractOptions): void {
   describe(`${name} keeps the engine contract`, () => {
     const suite = createSuite(open, options)
     beforeAll(async () => await suite.open())
     afterAll(async () => await suite.close())
-    for (const group of Object.keys(claims) as (keyof typeof claims)[]) {
+    for (const group of Object.keys(claims) as ClaimGroup[]) {
       const reason = options.without?.[group]
       if (reason === undefined) describe(group, () => claims[group](suite))
       else describe.skip(`${group}: NOT CLAIMED, ${reason}`, () => claims[group](suite))

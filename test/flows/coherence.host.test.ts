@@ -9,9 +9,10 @@ import { createUnit, destroyAll, type Exec } from '../support/berth-units.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
 import { cleanHost } from '../support/host-state.ts'
 import { send } from '../support/patient-client.ts'
+import { isDeep } from '../support/part-of.ts'
 
 /** A round is four alternations: a thousand of them in runc, two hundred in gVisor, where each costs more. */
-const ROUNDS = { runc: 250, gvisor: 50 }
+const ROUNDS = isDeep ? { runc: 250, gvisor: 50 } : { runc: 60, gvisor: 40 }
 const UNITS = 2
 const SLEEP_EVERY = 8
 const STOP_EVERY = 20

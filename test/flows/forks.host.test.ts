@@ -1,5 +1,6 @@
 // Forks of real units over the API, in each class: a stack whose copies run, find each other and go their own way,
-// and units whose memory outlives their sleep where the class can keep it.
+// and units whose memory outlives their sleep where the class can keep it. `npm test` does so in one
+// of the classes.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
@@ -12,6 +13,7 @@ import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
 import { hasCriu } from '../support/criu.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
 import { cleanHost } from '../support/host-state.ts'
+import { partOf } from '../support/part-of.ts'
 
 const image = 'berth.local/debian:12'
 
@@ -27,7 +29,7 @@ const ask = (host: string) => ['bash', '-c', `exec 3<>/dev/tcp/${host}/7000; cat
 
 const FROZEN_FOR_MS = SECOND
 
-describe.each(isolationClasses)('%s', (isolation) => {
+describe.each(partOf(isolationClasses, 1))('%s', (isolation) => {
   let data: Awaited<ReturnType<typeof makeDataDir>>
   let berth: Berth
   /** Whether what is in memory can be kept: then it must be. */

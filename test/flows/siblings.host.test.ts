@@ -1,5 +1,6 @@
 // Units that live off each other, on real runtimes: an application with a pooled connection to a database that has
-// fallen asleep, in each class and each tier of sleep.
+// fallen asleep, in each class and each tier of sleep. `npm test` does so in one
+// of the classes.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,6 +10,7 @@ import { SECOND } from '../../src/lib/clock.ts'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
+import { partOf } from '../support/part-of.ts'
 
 /** Answers every line with `seen LINE`, to any number of connections. */
 const database = `
@@ -43,7 +45,7 @@ const perl = (program: string) => ['perl', '-MIO::Socket::INET', '-e', program]
 const FROZEN_FOR_MS = 2 * SECOND
 const STOPPED_AFTER_MS = FROZEN_FOR_MS + 7 * SECOND
 
-describe.each(isolationClasses)('%s, a database', (isolation) => {
+describe.each(partOf(isolationClasses, 1))('%s, a database', (isolation) => {
   let data: Awaited<ReturnType<typeof makeDataDir>>
   let berth: Berth
   let db: Unit

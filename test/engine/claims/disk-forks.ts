@@ -149,14 +149,12 @@ export function diskForkClaims(suite: Suite): void {
   test('a fork has limits of its own, and its source has what it had', async () => {
     const size = { cpus: 1, memoryMb: 256, pids: 64, diskGb: 1 }
     const source = await suite.running({}, { size, ...withVolume })
-    await suite.sh(source, 'for d in /root /data; do head -c 300M /dev/zero > $d/held; done', {
-      timeoutMs: 60_000,
-    })
+    await suite.sh(source, 'for d in /root /data; do fallocate -l 300M $d/held; done')
     const copy = await running(source)
     for (const directory of ['/root', '/data']) {
-      const fill = `head -c 900M /dev/zero > ${directory}/full; sync ${directory}/full`
+      const fill = `cd ${directory}; fallocate -l 600M own; head -c 300M /dev/zero > full; sync full`
       expect((await suite.sh(copy, fill, { timeoutMs: 60_000 })).stderr).toMatch(/quota|No space/i)
-      const fits = `head -c 300M /dev/zero > ${directory}/more && sync ${directory}/more && echo fits`
+      const fits = `fallocate -l 500M ${directory}/own && head -c 100M /dev/zero > ${directory}/more && sync ${directory}/more && echo fits`
       expect(await suite.sh(source, fits, { timeoutMs: 60_000 })).toMatchObject({ stdout: 'fits\n' })
     }
   })

@@ -71,10 +71,10 @@ export function limitClaims(suite: Suite): void {
     const neighbour = await suite.running()
     const ref = await suite.running({}, { size, volume: { mount: '/data', gb: 1 } })
     for (const directory of ['/root', '/data']) {
-      const fill = `head -c 1200M /dev/zero > ${directory}/full; sync; echo ended`
+      const fill = `cd ${directory}; fallocate -l 900M held; head -c 300M /dev/zero > full; sync; echo ended`
       const result = await suite.sh(ref, fill, { timeoutMs: 60_000 })
       expect(result.stderr).toMatch(/quota|No space/i)
-      expect(await suite.sh(ref, `rm -f ${directory}/full; echo going on`)).toMatchObject({
+      expect(await suite.sh(ref, `rm -f ${directory}/held ${directory}/full; echo going on`)).toMatchObject({
         stdout: 'going on\n',
       })
     }
