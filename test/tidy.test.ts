@@ -72,8 +72,14 @@ describe('the rules find', () => {
     expect(faultsOf({ 'src/engine/oci/a.ts': text })).toHaveLength(1)
   })
 
+  it('a transaction that the domain begins by itself', () => {
+    const text = 'await app.db.transaction().execute(async (db) => {})\n'
+    expect(faultsOf({ 'src/domain/units/a.ts': text })).toHaveLength(1)
+  })
+
   it('none of these where they are to be', () => {
     const files = {
+      'src/domain/transactions/transactions.ts': 'await db.transaction().execute(work)\n',
       'src/engine/oci/storage/unit-tree.ts': 'const fd = openInRoot(rootFd, `${rootfs}/etc`, flags)\n',
       'src/engine/oci/images/jail.ts': "const command = ['bwrap', '--bind', rootfs]\n",
       'src/engine/oci/images/jailed/a.ts': "const umoci = spawn('umoci', ['raw', 'unpack', `${rootfs}/a`])\n",

@@ -22,7 +22,7 @@ export type ServiceClock = Clock & {
   withStableTime<T>(work: () => Promise<T>): Promise<T>
   /**
    * Follows the wall clock once `work` has moved along what is stored. Until then the time stays what it was,
-   * `steadily` waits, and when `work` throws nothing has changed.
+   * `withStableTime` waits, and when `work` throws nothing has changed.
    */
   adoptJump(work: (jump: Jump) => Promise<void>): Promise<void>
 }

@@ -11,7 +11,13 @@ const LASTS_MS = isDeep ? 600_000 : 30_000
 it('nothing is lost, stuck or left behind while everything is killed at random', {
   timeout: 10 * LASTS_MS,
 }, async () => {
-  const journal = await soak({ seed: testSeed, forMs: LASTS_MS, owners: 4, pauseMs: [1000, 5000], say: () => {} })
+  const journal = await soak({
+    seed: testSeed,
+    forMs: LASTS_MS,
+    owners: 4,
+    pauseMs: [1000, 5000],
+    say: () => {},
+  })
   expect(journal.faults).toEqual([])
   // It was no minute of quiet.
   expect(journal.kills).toBeGreaterThan(1)

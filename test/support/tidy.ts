@@ -55,6 +55,7 @@ const engineInterface = ['src/engine/engine.ts', 'src/engine/errors.ts']
 
 /** Folders of the domain, each importing from those before it alone. */
 const domainOrder = [
+  'transactions',
   'time',
   'mail',
   'allowances',
@@ -191,6 +192,15 @@ const jailFile = 'src/engine/oci/images/jail.ts'
 // Within a jail there is nothing a link could lead to.
 const inJail = (path: string) => path.startsWith('src/engine/oci/images/jailed/')
 
+const transactionsFile = 'src/domain/transactions/transactions.ts'
+const ownTransactions = [
+  transactionsFile,
+  // Changes the time over, for which all others wait.
+  'src/domain/time/clock-jumps.ts',
+  // Runs before there is a service whose time could change.
+  'src/domain/credentials/first-account.ts',
+]
+
 const bannedText: { pattern: RegExp; where: (path: string) => boolean; advice: string }[] = [
   {
     pattern: /\bprocess\.env\b/,
@@ -237,6 +247,11 @@ const bannedText: { pattern: RegExp; where: (path: string) => boolean; advice: s
       !inJail(path) &&
       ![jailFile, 'src/operator/backup.ts'].includes(path),
     advice: `starts a program on strangers' files, or a jail for it, which ${jailFile} alone does`,
+  },
+  {
+    pattern: /\.transaction\(\)/,
+    where: (path) => path.startsWith('src/domain/') && inSrc(path) && !ownTransactions.includes(path),
+    advice: `begins a transaction of its own, and ${transactionsFile} keeps the time and the team's lock for all of them`,
   },
   {
     pattern: /\b(describe|it|test)\.only\b/,

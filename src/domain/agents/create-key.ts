@@ -8,7 +8,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { createKey } from '../credentials/keys.ts'
 import type { Once } from '../idempotency/once.ts'
 import { laterExpiry } from '../policies/expiry.ts'
-import { lockLiveTeam } from '../teams/lock.ts'
+import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 import { seatsOf } from './seats.ts'
 import { showAgent } from './show.ts'
 
@@ -19,11 +19,9 @@ export async function createKeyOfTeam(
   { name, policy: asked }: KeyCreate,
   once: Once | null,
 ): Promise<KeyCreated> {
-  const now = app.clock.now()
-  const policy = { ...asked, expiresAt: laterExpiry(asked.expiresAt, now) }
-  return await app.db.transaction().execute(async (db) => {
-    await once?.claim(db)
-    await lockLiveTeam(db, teamId)
+  return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
+    const now = app.clock.now()
+    const policy = { ...asked, expiresAt: laterExpiry(asked.expiresAt, now) }
     const used = await countLiveCredentials(db, { teamId, now })
     const max = seatsOf[plan]
     if (used >= max) {

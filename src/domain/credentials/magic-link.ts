@@ -5,6 +5,7 @@ import type { App } from '../../app.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { spendAllowance } from '../allowances/spend.ts'
 import { postMail } from '../mail/post.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { peerKey } from './failed-attempts.ts'
 import { createSignInLink } from './sign-in.ts'
 import { signInUrl } from './sign-in-url.ts'
@@ -17,7 +18,7 @@ export async function mailSignInLink(
   { email, peer }: { email: string; peer: string },
 ): Promise<void> {
   const { publicUrl } = app.config
-  await app.db.transaction().execute(async (db) => {
+  await inTransaction(app, async (db) => {
     await spendAllowance(app, db, 'link-by-peer', peerKey(peer))
     await spendAllowance(app, db, 'link-by-address', email.toLowerCase())
     const needs = { db, clock: app.clock }

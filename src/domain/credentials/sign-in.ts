@@ -2,6 +2,7 @@
 // the operator's own command. The link is used up once, and what it gives is a session.
 
 import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
 import type { Config } from '../../config.ts'
 import { unauthorized } from '../../contract/errors.ts'
 import { type Clock, DAY } from '../../lib/clock.ts'
@@ -11,6 +12,7 @@ import { findFirstUser } from '../../store/teams.ts'
 import { verifyAddress } from '../../store/users.ts'
 import { accountOf, nameFrom } from './find-or-create-account.ts'
 import { beginSession, type BegunSession } from './begin-session.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { newToken, tokenMatches, tokenPrefix } from './token.ts'
 
 /** Of a link the operator makes: whoever it is for may not be there right now. */
@@ -44,7 +46,7 @@ export async function readSignInLink({ db, clock }: Needs, token: string): Promi
 
 /** Uses a link up. Answers the session's token; an address nobody has yet gets an account. */
 export async function signIn(
-  { db, clock, config }: Needs & { config: Pick<Config, 'freeCreditsCents'> },
+  { db, clock, config }: Pick<App, 'db' | 'clock'> & { config: Pick<Config, 'freeCreditsCents'> },
   linkToken: string,
 ): Promise<BegunSession> {
   const email = await readSignInLink({ db, clock }, linkToken)
@@ -52,7 +54,7 @@ export async function signIn(
   const refused = unauthorized('This sign-in link has been used or has expired; ask for a new one.')
   if (email === null || prefix === null) throw refused
 
-  return await db.transaction().execute(async (transaction) => {
+  return await inTransaction({ db, clock }, async (transaction) => {
     const at = clock.now()
     if (!(await useSignInLink(transaction, prefix, at))) throw refused
     const { userId, isProven } = await accountOf(transaction, {

@@ -15,7 +15,7 @@ import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { type Bounds, checkConcurrency } from '../policies/check.ts'
-import { lockLiveTeam } from '../teams/lock.ts'
+import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 import { copyBootFiles } from '../units/model/boot-files.ts'
 import { checkExisting, currentBounds } from '../units/admission/effective-policy.ts'
 import { checkDisk } from '../units/admission/disk-limits.ts'
@@ -59,9 +59,7 @@ export async function reserveFork(
   decide: (db: Kysely<Database>, forkId: string) => Promise<Plan>,
 ): Promise<ForkRecord> {
   const { teamId, credentialId } = caller
-  const reserve = async (db: Kysely<Database>) => {
-    await once?.claim(db)
-    await lockLiveTeam(db, teamId)
+  return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const id = newId('fork')
     const plan = await decide(db, id)
     const { bounds, live } = await currentBounds(app, db, caller)
@@ -89,10 +87,7 @@ export async function reserveFork(
     const fork = await findFork(db, { teamId, id })
     if (!fork) throw new Error('a fork was not there right after it was inserted')
     return fork
-  }
-  return await app.teamLocks(teamId, () =>
-    app.clock.withStableTime(() => app.db.transaction().execute(reserve)),
-  )
+  })
 }
 
 /** What holds for a create holds for copies, also of what somebody else was allowed. */

@@ -35,6 +35,7 @@ import {
   type OperationContext,
 } from '../units/lifecycle/operation.ts'
 import { takeBack } from './take-back.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 
 export type ForkContext = {
   app: App
@@ -143,7 +144,7 @@ class Ended extends Error {}
 
 async function keepCopies(context: ForkContext, done: string[]): Promise<void> {
   const { app, fork, copies } = context
-  const kept = await app.db.transaction().execute(async (db) => {
+  const kept = await inTransaction(app, async (db) => {
     if (!(await saveForkProgress(db, { id: fork.id, progress: { done } }))) throw new Ended()
     const kept: OperationContext[] = []
     for (const each of copies) if (await saveCopy(db, each.unit)) kept.push(each)
@@ -177,19 +178,17 @@ async function sideBySide(context: ForkContext, step: Step<OperationContext>): P
 }
 
 async function onSuccess({ app, fork, copies }: ForkContext): Promise<void> {
-  await app.clock.withStableTime(() =>
-    app.db.transaction().execute(async (db) => {
-      if (!(await endFork(db, { id: fork.id, at: app.clock.now(), error: null }))) return
-      for (const { unit, startedMs, resumed, ended } of copies) {
-        if (ended) continue
-        await transition(app, unit, endTriggerOf(unit), {
-          db,
-          ...(startedMs === null ? {} : { startedMs }),
-          set: { copied: resumed ? 'memory' : 'disk' },
-        })
-      }
-    }),
-  )
+  await inTransaction(app, async (db) => {
+    if (!(await endFork(db, { id: fork.id, at: app.clock.now(), error: null }))) return
+    for (const { unit, startedMs, resumed, ended } of copies) {
+      if (ended) continue
+      await transition(app, unit, endTriggerOf(unit), {
+        db,
+        ...(startedMs === null ? {} : { startedMs }),
+        set: { copied: resumed ? 'memory' : 'disk' },
+      })
+    }
+  })
   await removeUnwanted(app, copies)
 }
 

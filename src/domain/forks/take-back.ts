@@ -6,9 +6,10 @@ import { isId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { endFork, type ForkError, type ForkRecord } from '../../store/forks.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
-import { abandonStack, deleteStack, deleteStackOfLastUnit, lockStack, lockTeam } from '../../store/stacks.ts'
+import { abandonStack, deleteStack, deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listUnitsOfFork, listUnitsOfStacks, lockUnitsOfFork } from '../../store/units.ts'
+import { inTeamTransaction } from '../transactions/transactions.ts'
 import { transition } from '../units/lifecycle/transition.ts'
 
 /**
@@ -21,30 +22,27 @@ export async function takeBack(
   { id, teamId, sourceId, stackId }: ForkRecord,
   error: ForkError,
 ): Promise<UnitRecord[] | null> {
-  return await app.clock.withStableTime(() =>
-    app.db.transaction().execute(async (db) => {
-      await lockTeam(db, teamId)
-      if (!(await endFork(db, { id, at: app.clock.now(), error }))) return null
-      await lockStack(db, stackId)
-      if (isId('stack', sourceId)) await takeBackStack(app, db, { id, teamId, stackId })
-      else await abandonStack(db, { id: stackId, madeBy: id })
-      await lockUnitsOfFork(db, id)
-      const units = await listUnitsOfFork(db, { teamId, forkId: id, now: app.clock.now() })
-      const culprit = units.find((unit) => unit.id === error.unitId)?.name
-      const forOthers = `Nothing came of its fork: "${culprit}" could not be copied. ${error.text}`
-      const destroying: UnitRecord[] = []
-      for (const unit of units) {
-        const text = error.isSourceGone || unit.id === error.unitId ? error.text : forOthers
-        const set = { error: text }
-        if (!error.isSourceGone && (await transition(app, unit, 'createFailed', { db, set }))) continue
-        const sent = await transition(app, unit, 'destroy', { db, set: error.isSourceGone ? set : {} })
-        if (sent) destroying.push(sent)
-      }
-      const wasLast = await deleteStackOfLastUnit(db, { id: stackId, at: app.clock.now() })
-      if (wasLast) await deleteSecrets(db, stackId)
-      return destroying
-    }),
-  )
+  return await inTeamTransaction(app, teamId, async (db) => {
+    if (!(await endFork(db, { id, at: app.clock.now(), error }))) return null
+    await lockStack(db, stackId)
+    if (isId('stack', sourceId)) await takeBackStack(app, db, { id, teamId, stackId })
+    else await abandonStack(db, { id: stackId, madeBy: id })
+    await lockUnitsOfFork(db, id)
+    const units = await listUnitsOfFork(db, { teamId, forkId: id, now: app.clock.now() })
+    const culprit = units.find((unit) => unit.id === error.unitId)?.name
+    const forOthers = `Nothing came of its fork: "${culprit}" could not be copied. ${error.text}`
+    const destroying: UnitRecord[] = []
+    for (const unit of units) {
+      const text = error.isSourceGone || unit.id === error.unitId ? error.text : forOthers
+      const set = { error: text }
+      if (!error.isSourceGone && (await transition(app, unit, 'createFailed', { db, set }))) continue
+      const sent = await transition(app, unit, 'destroy', { db, set: error.isSourceGone ? set : {} })
+      if (sent) destroying.push(sent)
+    }
+    const wasLast = await deleteStackOfLastUnit(db, { id: stackId, at: app.clock.now() })
+    if (wasLast) await deleteSecrets(db, stackId)
+    return destroying
+  })
 }
 
 /** Unless somebody has made something else in it meanwhile. */

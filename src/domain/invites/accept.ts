@@ -1,12 +1,10 @@
 // Joining a team by an invitation: for whoever is signed in with the very address it was sent to. Its row goes in the
 // transaction that makes the membership, so that of several who accept at once one does.
 
-import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import { forbidden, invalidState, notFound } from '../../contract/errors.ts'
 import type { TeamAnswer } from '../../contract/team.ts'
 import { isSameEmail } from '../../lib/email.ts'
-import type { Database } from '../../store/db.ts'
 import { deleteInvite, type InviteInTeam } from '../../store/invites.ts'
 import { countMembers, insertMember } from '../../store/members.ts'
 import { findTeamOfUser } from '../../store/teams.ts'
@@ -14,7 +12,7 @@ import { findUser } from '../../store/users.ts'
 import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { checkMemberSeats } from '../teams/plan-limits.ts'
-import { lockLiveTeam } from '../teams/lock.ts'
+import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 import { showWithBalance } from '../teams/show.ts'
 import { getInviteByToken } from './find.ts'
 
@@ -23,9 +21,8 @@ export async function acceptInvite(app: App, caller: Caller, token: string): Pro
   const invite = await getInviteByToken(app, token)
   const userId = await invitedUser(app, caller, invite)
   const { team_id: teamId, role } = invite
-  const join = async (db: Kysely<Database>) => {
+  return await inLiveTeamTransaction(app, { teamId, once: null }, async (db) => {
     const at = app.clock.now()
-    await lockLiveTeam(db, teamId)
     if (!(await deleteInvite(db, { teamId, id: invite.id }))) throw notFound('invitation', invite.prefix)
     if (invite.expires_at <= at) throw invalidState('This invitation has expired; ask for another one.', null)
     const used = await countMembers(db, teamId)
@@ -34,8 +31,7 @@ export async function acceptInvite(app: App, caller: Caller, token: string): Pro
     if (!team) throw new Error('a team was not there right after somebody joined it')
     checkMemberSeats(team.plan, used)
     return { team: await showWithBalance(db, team) }
-  }
-  return await app.teamLocks(teamId, () => app.clock.withStableTime(() => app.db.transaction().execute(join)))
+  })
 }
 
 /** Throws `forbidden` for anybody but the owner of the address, who has proven that it is his. */

@@ -10,6 +10,7 @@ import type { Checkout, PaymentProvider } from '../../integrations/stripe.ts'
 import { insertCredit } from '../../store/credits.ts'
 import { changePayment, type PaymentRecord, takeDuePayments } from '../../store/payments.ts'
 import { nextLook } from './poll-schedule.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { openPayment } from './open.ts'
 
 /** Longer than any look takes: after it another process may try. */
@@ -66,9 +67,9 @@ async function settleCheckout(app: App, payment: PaymentRecord, checkout: Checko
 
 /** In one transaction, so that who is told `paid` has the credits. */
 async function credit(app: App, payment: PaymentRecord, checkout: Checkout): Promise<void> {
-  const at = app.clock.now()
   await app.failpoints.effect('payment.credit', () =>
-    app.db.transaction().execute(async (db) => {
+    inTransaction(app, async (db) => {
+      const at = app.clock.now()
       const changed = await changePayment(db, payment, {
         state: 'paid',
         intent_id: checkout.intentId,

@@ -10,6 +10,7 @@ import type { App } from '../../app.ts'
 import type { Provider } from '../../contract/me.ts'
 import { spendAllowance } from '../allowances/spend.ts'
 import { peerKey } from '../credentials/failed-attempts.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { keepAttempt } from './oauth-state.ts'
 import { clientOf, connect } from './connect.ts'
 import { callbackUrl, providerKinds } from './list.ts'
@@ -22,7 +23,7 @@ export async function beginProviderSignIn(
   const { scope, isOpenId } = providerKinds[provider]
   const client = clientOf(app, provider)
   const attempt = { nonce: randomNonce(), codeVerifier: randomPKCECodeVerifier() }
-  const { token, state } = await app.db.transaction().execute(async (db) => {
+  const { token, state } = await inTransaction(app, async (db) => {
     await spendAllowance(app, db, 'provider-by-peer', peerKey(peer))
     return await keepAttempt(app, db, provider, attempt)
   })

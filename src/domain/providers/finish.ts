@@ -18,6 +18,7 @@ import type { Database } from '../../store/db.ts'
 import { findUserOfIdentity, insertIdentity } from '../../store/identities.ts'
 import { accountOf, nameFrom } from '../credentials/find-or-create-account.ts'
 import { beginSession, type BegunSession } from '../credentials/begin-session.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { type Attempt, takeAttempt } from './oauth-state.ts'
 import { clientOf, connect } from './connect.ts'
 import { callbackUrl, providerKinds } from './list.ts'
@@ -33,8 +34,8 @@ export async function finishProviderSignIn(
   if (!attempt)
     throw unauthorized('This sign-in was not begun in this browser, or took too long; begin again.')
   const person = await identify(app, provider, { attempt, state, answer })
-  const at = app.clock.now()
-  return await app.db.transaction().execute(async (db) => {
+  return await inTransaction(app, async (db) => {
+    const at = app.clock.now()
     const userId = await userOf(app, db, { provider, person, at })
     return await beginSession(db, { userId, at })
   })

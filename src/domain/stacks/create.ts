@@ -7,7 +7,7 @@ import { newId } from '../../lib/ids.ts'
 import { findStackByName, insertStack } from '../../store/stacks.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
-import { lockLiveTeam } from '../teams/lock.ts'
+import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 import { showStack } from './show.ts'
 
 export async function createStack(
@@ -16,9 +16,7 @@ export async function createStack(
   { name }: StackCreate,
   once: Once | null,
 ): Promise<Stack> {
-  return await app.db.transaction().execute(async (db) => {
-    await once?.claim(db)
-    await lockLiveTeam(db, teamId)
+  return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const other = await findStackByName(db, { teamId, name })
     if (other) {
       throw conflict(`The team already has a stack named "${name}"; use it or choose another name.`, {

@@ -4,10 +4,11 @@
 import type { App } from '../../app.ts'
 import type { Stack } from '../../contract/stack.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
-import { deleteStack, lockTeam, type StackRecord } from '../../store/stacks.ts'
+import { deleteStack, type StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { listUnitsByIds, listUnitsOfStacks, lockUnitsOfStack } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { inTeamTransaction } from '../transactions/transactions.ts'
 import { destroyOperation } from '../units/destroy.ts'
 import { getStackRecord } from '../units/model/stack-record.ts'
 import { transition } from '../units/lifecycle/transition.ts'
@@ -20,7 +21,7 @@ import { showStack } from './show.ts'
  */
 export async function destroyStack(app: App, caller: Caller, idOrName: string): Promise<Stack> {
   const stack = await getStackRecord(app, caller, idOrName)
-  const destroying = await app.teamLocks(stack.teamId, () => sendOff(app, stack))
+  const destroying = await sendOff(app, stack)
   await Promise.all(destroying.map((unit) => runOperation(app, unit, destroyOperation)))
   const ids = destroying.map(({ id }) => id)
   return showStack(
@@ -31,20 +32,17 @@ export async function destroyStack(app: App, caller: Caller, idOrName: string): 
 }
 
 async function sendOff(app: App, { id, teamId }: StackRecord): Promise<UnitRecord[]> {
-  return await app.clock.withStableTime(() =>
-    app.db.transaction().execute(async (db) => {
-      await lockTeam(db, teamId)
-      await deleteStack(db, { teamId, id, at: app.clock.now() })
-      await deleteSecrets(db, id)
-      await lockUnitsOfStack(db, id)
-      const units = await listUnitsOfStacks(db, { teamId, stackIds: [id], now: app.clock.now() })
-      const destroying: UnitRecord[] = []
-      for (const unit of units) {
-        const sent = unit.state === 'destroying' ? unit : await transition(app, unit, 'destroy', { db })
-        if (!sent) throw new Error('a unit changed while it was locked')
-        destroying.push(sent)
-      }
-      return destroying
-    }),
-  )
+  return await inTeamTransaction(app, teamId, async (db) => {
+    await deleteStack(db, { teamId, id, at: app.clock.now() })
+    await deleteSecrets(db, id)
+    await lockUnitsOfStack(db, id)
+    const units = await listUnitsOfStacks(db, { teamId, stackIds: [id], now: app.clock.now() })
+    const destroying: UnitRecord[] = []
+    for (const unit of units) {
+      const sent = unit.state === 'destroying' ? unit : await transition(app, unit, 'destroy', { db })
+      if (!sent) throw new Error('a unit changed while it was locked')
+      destroying.push(sent)
+    }
+    return destroying
+  })
 }

@@ -13,6 +13,7 @@ import { spendAllowance } from '../allowances/spend.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { postMail } from '../mail/post.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 
 /** Throws `rateLimited` for too many of one credential. */
 export async function sendToSupport(
@@ -21,7 +22,7 @@ export async function sendToSupport(
   { topic, message }: SupportMessage,
   once: Once | null,
 ): Promise<SupportTicket> {
-  return await app.db.transaction().execute(async (db) => {
+  return await inTransaction(app, async (db) => {
     await once?.claim(db)
     await spendAllowance(app, db, 'support', caller.credentialId)
     const ticket = newId('ticket')

@@ -11,6 +11,7 @@ import { findTeamOfUser, insertTeam, listTeamsOfUser, type Plan } from '../../st
 import { findUser, lockUser } from '../../store/users.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { planOrder, teamsOf } from './plan-limits.ts'
 import { showWithBalance } from './show.ts'
 
@@ -22,7 +23,7 @@ export async function createTeam(
   once: Once | null,
 ): Promise<TeamAnswer> {
   if (userId === null) throw unauthorized()
-  const make = async (db: Kysely<Database>) => {
+  return await inTransaction(app, async (db) => {
     await once?.claim(db)
     await lockUser(db, userId)
     const plan = await bestPlanWithRoom(db, userId)
@@ -45,8 +46,7 @@ export async function createTeam(
     const answer = { team: await showWithBalance(db, team) }
     await once?.keep(db, answer)
     return answer
-  }
-  return await app.clock.withStableTime(() => app.db.transaction().execute(make))
+  })
 }
 
 async function bestPlanWithRoom(db: Kysely<Database>, userId: string): Promise<Plan> {

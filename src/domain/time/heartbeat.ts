@@ -8,6 +8,7 @@ import { SECOND } from '../../lib/clock.ts'
 import { TOLERATED_JUMP_MS } from '../../lib/service-clock.ts'
 import { type Heartbeat, lockHeartbeat, saveHeartbeat } from '../../store/heartbeats.ts'
 import { isOutage } from '../../store/outage.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { putOffSleep } from '../../store/windows.ts'
 
 /** Whoever was refused during an outage has this long to come again before a unit sleeps. */
@@ -27,22 +28,20 @@ export function noteFailure(app: App, error: unknown): void {
 /** `seenMs`, by the monotonic clock: when the engine answered. Ends an outage. */
 export async function recordHeartbeat(app: App, { seenMs }: { seenMs: number }): Promise<void> {
   const { clock, db, outage } = app
-  const noted = await clock.withStableTime(() =>
-    db.transaction().execute(async (transaction) => {
-      const last = await lockHeartbeat(transaction)
-      const now = clock.now()
-      const at = new Date(now.getTime() - Math.ceil(clock.monotonicMs() - seenMs))
-      const beat: Heartbeat = { at, boot: clock.boot, offsetMs: clock.offsetMs() }
-      // Another process goes by the new time already; this one is about to follow.
-      if (last && last.boot === beat.boot && !haveSameOffset(last, beat)) return false
-      if (last && outage.isOn) {
-        const awayMs = Math.max(0, now.getTime() - last.at.getTime())
-        await putOffSleep(transaction, { now, byMs: awayMs, graceMs: GRACE_MS })
-      }
-      await saveHeartbeat(transaction, beat)
-      return true
-    }),
-  )
+  const noted = await inTransaction({ db, clock }, async (transaction) => {
+    const last = await lockHeartbeat(transaction)
+    const now = clock.now()
+    const at = new Date(now.getTime() - Math.ceil(clock.monotonicMs() - seenMs))
+    const beat: Heartbeat = { at, boot: clock.boot, offsetMs: clock.offsetMs() }
+    // Another process goes by the new time already; this one is about to follow.
+    if (last && last.boot === beat.boot && !haveSameOffset(last, beat)) return false
+    if (last && outage.isOn) {
+      const awayMs = Math.max(0, now.getTime() - last.at.getTime())
+      await putOffSleep(transaction, { now, byMs: awayMs, graceMs: GRACE_MS })
+    }
+    await saveHeartbeat(transaction, beat)
+    return true
+  })
   if (noted) outage.isOn = false
 }
 

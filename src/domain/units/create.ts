@@ -29,6 +29,7 @@ import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { showUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
 import { undoSteps, runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 
 const imageStep: Step<OperationContext> = {
   name: 'image',
@@ -139,16 +140,14 @@ function resultOf(app: App, units: UnitRecord[], told: Pick<RunResult, 'outputs'
 
 /** To `error`, with the stack that was made for it, unless others are in it. False: it went another way meanwhile. */
 async function fail(app: App, unit: UnitRecord, error: string): Promise<boolean> {
-  return await app.clock.withStableTime(() =>
-    app.db.transaction().execute(async (db) => {
-      await lockStack(db, unit.stackId)
-      if (!(await transition(app, unit, 'createFailed', { db, set: { error } }))) return false
-      const stack = { id: unit.stackId, at: app.clock.now() }
-      await abandonStack(db, { id: stack.id, madeBy: unit.madeWith ?? unit.id })
-      if (await deleteStackOfLastUnit(db, stack)) await deleteSecrets(db, stack.id)
-      return true
-    }),
-  )
+  return await inTransaction(app, async (db) => {
+    await lockStack(db, unit.stackId)
+    if (!(await transition(app, unit, 'createFailed', { db, set: { error } }))) return false
+    const stack = { id: unit.stackId, at: app.clock.now() }
+    await abandonStack(db, { id: stack.id, madeBy: unit.madeWith ?? unit.id })
+    if (await deleteStackOfLastUnit(db, stack)) await deleteSecrets(db, stack.id)
+    return true
+  })
 }
 
 /** Of several, by its name. */

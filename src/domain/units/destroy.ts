@@ -13,6 +13,7 @@ import { deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam, listUnitsDueToBeDestroyed } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { engineFailure } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { showUnit } from './model/to-unit.ts'
@@ -42,7 +43,7 @@ const machineStep: Step<OperationContext> = {
 export const destroyOperation: UnitOperation = {
   saga: { name: 'destroy', steps: [machineStep] },
   onSuccess: async ({ app, unit }) => {
-    await app.db.transaction().execute(async (db) => {
+    await inTransaction(app, async (db) => {
       // Of the last two of a stack, one is to see that the other went.
       await lockStack(db, unit.stackId)
       await deleteSecrets(db, unit.id)

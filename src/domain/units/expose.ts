@@ -16,6 +16,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { urlOf } from '../endpoints/address.ts'
 import { type Choice, choose, isUrl } from '../endpoints/choose.ts'
 import { newEndpoint } from '../endpoints/name.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { refuseCrowd } from './admission/cold-starts.ts'
 import { usesOwnHost } from './model/env.ts'
 import { notPossibleNow } from './lifecycle/failures.ts'
@@ -46,22 +47,20 @@ export async function exposeUnit(app: App, caller: Caller, id: string, body: Exp
 /** Null: the unit is on its way somewhere just now. */
 async function publish(app: App, found: UnitRecord, body: Expose): Promise<Exposed | null> {
   const { id, teamId } = found
-  const published = await app.clock.withStableTime(() =>
-    app.db.transaction().execute(async (db) => {
-      await lockUnit(db, id)
-      const unit = await findUnit(db, { teamId, id, now: app.clock.now() })
-      if (unit?.state !== 'running' && unit?.state !== 'stopped') return null
-      const choice = choose(unit, body)
-      const restarts = unit.state === 'running' && outdates(unit, choice)
-      if (restarts) refuseCrowd(app, unit)
-      const endpoint = await write(app, db, unit, choice)
-      return {
-        choice,
-        endpoint,
-        restarting: restarts ? await transition(app, unit, 'restart', { db }) : null,
-      }
-    }),
-  )
+  const published = await inTransaction(app, async (db) => {
+    await lockUnit(db, id)
+    const unit = await findUnit(db, { teamId, id, now: app.clock.now() })
+    if (unit?.state !== 'running' && unit?.state !== 'stopped') return null
+    const choice = choose(unit, body)
+    const restarts = unit.state === 'running' && outdates(unit, choice)
+    if (restarts) refuseCrowd(app, unit)
+    const endpoint = await write(app, db, unit, choice)
+    return {
+      choice,
+      endpoint,
+      restarting: restarts ? await transition(app, unit, 'restart', { db }) : null,
+    }
+  })
   if (published === null) return null
   const { choice, endpoint, restarting } = published
   if (restarting) await runOperation(app, restarting, restartOperation)

@@ -5,12 +5,12 @@ import type { App } from '../../app.ts'
 import { invalidState } from '../../contract/errors.ts'
 import type { SleepBody } from '../../contract/sleep.ts'
 import type { Unit } from '../../contract/unit.ts'
-import { lockTeam } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam, listUnitsTogether } from '../../store/units.ts'
 import { setStackWindow, setWindow } from '../../store/windows.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { checkSleep } from '../policies/check.ts'
+import { inTeamTransaction } from '../transactions/transactions.ts'
 import { sleepOperation } from './activity/hibernate.ts'
 import { notPossibleNow } from './lifecycle/failures.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
@@ -48,9 +48,8 @@ async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBod
     return [unit]
   }
   const { teamId, stackId } = unit
-  const members = await app.db.transaction().execute(async (db) => {
-    // A unit that joins the stack meanwhile takes its window over, or is there to be given it.
-    await lockTeam(db, teamId)
+  // A unit that joins the stack meanwhile takes its window over, or is there to be given it.
+  const members = await inTeamTransaction(app, teamId, async (db) => {
     await setStackWindow(db, { teamId, stackId, sleep })
     return await listUnitsTogether(db, { teamId, stackId, now: app.clock.now() })
   })

@@ -8,12 +8,12 @@ import { nextState } from '../../../contract/states.ts'
 import { type Policy, policySchema } from '../../../contract/policy.ts'
 import { isId } from '../../../lib/ids.ts'
 import type { Database } from '../../../store/db.ts'
-import { lockTeam } from '../../../store/stacks.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { checkAffordable, checkAfforded, readSpending } from '../../billing/afford.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { widePolicy } from '../../credentials/unrestricted-policy.ts'
 import { checkConcurrency } from '../../policies/check.ts'
+import { inTransactionOfLockedTeam } from '../../transactions/transactions.ts'
 import { refuseCrowd } from './cold-starts.ts'
 import { checkExisting, currentBounds } from './effective-policy.ts'
 import { transition } from '../lifecycle/transition.ts'
@@ -38,7 +38,7 @@ export async function takeOn(
   return await app.teamLocks(unit.teamId, () => takeOnInTurn(app, caller, unit, trigger, onTaken))
 }
 
-/** The same for whoever has the team's turn. */
+/** The same for a caller who holds the team's lock in this process already. */
 export async function takeOnInTurn(
   app: App,
   caller: Caller | null,
@@ -46,8 +46,7 @@ export async function takeOnInTurn(
   trigger: 'start' | 'wake' | 'thaw',
   onTaken: (starting: UnitRecord) => void = () => {},
 ): Promise<UnitRecord | null> {
-  return await app.db.transaction().execute(async (db) => {
-    await lockTeam(db, unit.teamId)
+  return await inTransactionOfLockedTeam(app, unit.teamId, async (db) => {
     if (caller) await checkCaller(app, db, caller, unit)
     else await checkLastHolder(app, db, unit)
     const heldBy = caller?.credentialId ?? unit.heldBy

@@ -19,7 +19,7 @@ import { urlOf } from '../../endpoints/address.ts'
 import { newEndpoint } from '../../endpoints/name.ts'
 import type { Once } from '../../idempotency/once.ts'
 import { type Bounds, checkConcurrency, checkSleep, checkUnit, defaultSleep } from '../../policies/check.ts'
-import { lockLiveTeam } from '../../teams/lock.ts'
+import { inLiveTeamTransaction } from '../../transactions/transactions.ts'
 import { waitForRoom } from './cold-starts.ts'
 import { declaredFiles, keepBootFiles } from '../model/boot-files.ts'
 import { boundsOf, currentBounds, registryOf } from './effective-policy.ts'
@@ -59,9 +59,7 @@ export async function reserveUnits(
   const isolation = await defaultClass(app)
   await checkHostVolumes(app, teamId, specs)
   await waitForRoom(app, teamId)
-  return await app.db.transaction().execute(async (db) => {
-    await once?.claim(db)
-    await lockLiveTeam(db, teamId)
+  return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const { bounds, live } = await currentBounds(app, db, caller)
     checkPlanned(app, bounds, wanted)
     checkConcurrency(bounds.policy, live, wanted.length)

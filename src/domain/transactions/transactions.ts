@@ -1,0 +1,54 @@
+// Every transaction of the domain begins here, so that two rules hold without anybody having to remember them:
+//  - the time does not change over while a transaction reads it and writes it down (lib/service-clock.ts);
+//  - a transaction that locks a team waits for it in this process first. Else the calls of one team could hold every
+//    connection to Postgres, each waiting there for the same row.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { forbidden } from '../../contract/errors.ts'
+import type { ServiceClock } from '../../lib/service-clock.ts'
+import type { Database } from '../../store/db.ts'
+import { lockTeam } from '../../store/stacks.ts'
+
+type Work<T> = (db: Kysely<Database>) => Promise<T>
+/** Claims the Idempotency-Key of the call (domain/idempotency/once.ts). Null for a call without one. */
+type Once = { claim(db: Kysely<Database>): Promise<void> } | null
+
+/** Runs the work in one transaction and returns what it returns. Hold no lock of a row or a team when calling it. */
+export async function inTransaction<T>(
+  { db, clock }: { db: Kysely<Database>; clock: Pick<ServiceClock, 'withStableTime'> },
+  work: Work<T>,
+): Promise<T> {
+  return await clock.withStableTime(() => db.transaction().execute(work))
+}
+
+/** Runs the work in one transaction in which the team is locked, be it deleted or not. */
+export async function inTeamTransaction<T>(app: App, teamId: string, work: Work<T>): Promise<T> {
+  return await app.teamLocks(teamId, () => inTransactionOfLockedTeam(app, teamId, work))
+}
+
+/** The same for a caller who holds the team's lock in this process (`app.teamLocks`) already. */
+export async function inTransactionOfLockedTeam<T>(app: App, teamId: string, work: Work<T>): Promise<T> {
+  return await inTransaction(app, async (db) => {
+    await lockTeam(db, teamId)
+    return await work(db)
+  })
+}
+
+/**
+ * Runs the work in one transaction in which the team is locked and there. Whatever is made in a team is made so, and its
+ * deletion takes the same lock: either the deletion finds what was made, or this throws `forbidden`.
+ */
+export async function inLiveTeamTransaction<T>(
+  app: App,
+  { teamId, once }: { teamId: string; once: Once },
+  work: Work<T>,
+): Promise<T> {
+  return await app.teamLocks(teamId, () =>
+    inTransaction(app, async (db) => {
+      await once?.claim(db)
+      if (!(await lockTeam(db, teamId))) throw forbidden('This team has been deleted.')
+      return await work(db)
+    }),
+  )
+}
