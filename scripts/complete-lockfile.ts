@@ -1,11 +1,17 @@
 // Run it after `npm install` where the registry lacks packages for other platforms (a mirror often does):
 // npm then leaves them out of package-lock.json without a word, and `npm ci` refuses that file everywhere.
-// They are put back by name and version, marked for their platform, so that npm skips them on ours.
+// They are put back by name and version, marked for their platform, so that npm skips them on ours. Then every entry
+// without a digest is given the one that the registry has for it; a mirror that lacks a package has none.
 
+import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
 
 type Package = {
   version?: string
+  integrity?: string
   optional?: boolean
   dev?: boolean
   os?: string[]
@@ -31,9 +37,26 @@ for (const owner of Object.values(packages)) {
   }
 }
 
+const withoutDigest: string[] = []
+for (const [key, entry] of Object.entries(packages)) {
+  if (key === '' || entry.integrity !== undefined) continue
+  const name = key.slice(key.lastIndexOf('node_modules/') + 'node_modules/'.length)
+  const integrity = await integrityOf(`${name}@${entry.version}`)
+  if (integrity === null) withoutDigest.push(name)
+  else entry.integrity = integrity
+}
+
 const sorted = Object.fromEntries(Object.entries(packages).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 await writeFile(path, `${JSON.stringify({ ...lockfile, packages: sorted }, null, 2)}\n`)
 console.log(added.length === 0 ? 'package-lock.json is complete' : `added ${added.join(', ')}`)
+if (withoutDigest.length > 0) console.log(`this registry has no digest of ${withoutDigest.join(', ')}`)
+
+/** Null: the registry does not have it. */
+async function integrityOf(specifier: string): Promise<string | null> {
+  const asked = run('npm', ['view', specifier, 'dist.integrity'], { timeout: 60_000 })
+  const answer = await asked.catch(() => ({ stdout: '' }))
+  return /^sha512-\S+$/m.exec(answer.stdout)?.[0] ?? null
+}
 
 /** Such packages carry their platform in their name: `@oxlint/binding-linux-x64-musl`. */
 function platformOf(name: string): Package {

