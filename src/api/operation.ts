@@ -155,9 +155,13 @@ async function runAudited(
 ): Promise<void> {
   const { route } = request
   let answer: () => void = () => {}
+  let giveBackCreation: () => Promise<void> = async () => {}
   try {
     const { prepared, acting } = await accept(gate, caller, call, request)
     request.onceAnswered(gate.callsAtOnce.begin(kindOf(request), acting.teamId))
+    if (route.rate === 'creations') {
+      giveBackCreation = await gate.rates.spendCreation(caller.credentialId)
+    }
     if (route.kind === 'change') await call.open()
     const answered = await prepared.run(gate.app, request, acting)
     if (answered.kind === 'stream') {
@@ -169,11 +173,30 @@ async function runAudited(
   } catch (error) {
     // Work that was aborted fails in many ways; the caller's going is what happened.
     const known = toAppError(request.signal.aborted ? request.signal.reason : error)
+    if (madeNothing(known)) await giveBack(gate, giveBackCreation, request)
     await closeRefused(gate, call, known.status, known.code, request)
     throw known.status === 500 ? error : known
   }
   await call.close({ status: request.signal.aborted ? callerGone().status : route.status, errorCode: null })
   answer()
+}
+
+/** Refused for what was asked. A failure, or a caller who went away, may leave something behind, and took work. */
+function madeNothing({ status }: AppError): boolean {
+  return status >= 400 && status < 499
+}
+
+/** Whoever is refused hears of that, whatever becomes of this. */
+async function giveBack(
+  { app }: Gate,
+  giveBackCreation: () => Promise<void>,
+  { requestId }: Request,
+): Promise<void> {
+  try {
+    await giveBackCreation()
+  } catch (error) {
+    app.log.warn({ err: error, requestId }, 'a creation that was refused could not be given back')
+  }
 }
 
 function kindOf({ route, wantsStream }: Request): CallKind {

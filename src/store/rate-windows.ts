@@ -83,6 +83,19 @@ export async function findRateWindow(
   return row ? toRow(row) : null
 }
 
+/** By the credential's id; those that there are. */
+export async function listRateWindows(
+  db: Kysely<Database>,
+  credentialIds: string[],
+): Promise<Map<string, RateWindowRow | null>> {
+  const rows = await db
+    .selectFrom('rate_windows')
+    .selectAll()
+    .where('credential_id', '=', sql<string>`any(${credentialIds})`)
+    .execute()
+  return new Map(rows.map((row) => [row.credential_id, toRow(row)]))
+}
+
 /** Of any team: those that nobody has used since. */
 export async function deleteRateWindows(
   db: Kysely<Database>,

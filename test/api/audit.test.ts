@@ -73,8 +73,9 @@ describe('one row', () => {
   })
 
   test('a call over the rate limit', async () => {
-    const own = await makeTeam(service)
-    const create = () => traced('POST', '/v1/units', { key: own.key, body: {} })
+    const own = await makeTeam(service, { maxConcurrentUnits: 100 })
+    const body = { spec: { name: 'web', image: 'node:22' }, wait: false }
+    const create = () => traced('POST', '/v1/units', { key: own.key, body })
     for (let asked = 0; asked < 10; asked++) await create()
     expect(await create()).toMatchObject({
       status: 429,

@@ -59,6 +59,28 @@ async function signInAs(email: string): Promise<{ cookie: string }> {
 let count = 0
 const newAddress = () => `guest-${count++}@example.test`
 
+describe('mails to people who have not asked for them', () => {
+  it('are bounded for each address and for each team, and not by what was refused', async () => {
+    const one = newAddress()
+    for (let sent = 0; sent < 10; sent++) expect((await invite({ email: one })).status).toBe(201)
+    const refused = await invite({ email: one })
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '600'])
+    expect(await service.mailTo(one)).toHaveLength(10)
+
+    for (let sent = 10; sent < 30; sent++) {
+      const { status, body } = await invite({ email: newAddress() })
+      expect(status).toBe(201)
+      // A seat for the next.
+      await revoke(body.invite.id)
+    }
+    expect((await invite({ email: newAddress() })).status).toBe(429)
+    const { id: other, owner: leader } = await makeSharedTeam(service)
+    expect((await send('POST', `/v1/teams/${other}/invites`, leader, { email: one })).status).toBe(201)
+    service.clock.advance(10 * MINUTE)
+    expect((await invite({ email: one })).status).toBe(201)
+  })
+})
+
 describe('an invitation', () => {
   it('comes by mail, says what it is for, and makes a member once', async () => {
     const email = newAddress()

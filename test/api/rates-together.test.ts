@@ -25,7 +25,7 @@ const rates = {
 beforeEach(async () => {
   service = await startService({ rates, loops: false })
   other = await startBeside()
-  team = await makeTeam(service)
+  team = await makeTeam(service, { maxConcurrentUnits: 1000, allowedSizes: ['nano'] })
 })
 afterEach(async () => {
   await other.close()
@@ -41,10 +41,12 @@ async function startBeside(): Promise<typeof other> {
   return { app, baseUrl: `http://127.0.0.1:${port}`, close: async () => await server.close() }
 }
 
+const unit = JSON.stringify({ spec: { name: 'web', image: 'node:22', size: 'nano' }, wait: false })
+
 type Asked = { status: number; retryAfterS: number }
 
 /** `count` calls, taking turns between both servers, some forty at once. */
-async function ask(count: number, method = 'GET', key = team.key): Promise<Asked[]> {
+async function ask(count: number, method = 'GET', key = team.key, body = unit): Promise<Asked[]> {
   const answers: Asked[] = []
   let asked = 0
   const one = async () => {
@@ -54,7 +56,7 @@ async function ask(count: number, method = 'GET', key = team.key): Promise<Asked
       const response = await fetch(`${server.baseUrl}/v1/units`, {
         method,
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        ...(method === 'POST' ? { body: '{}' } : {}),
+        ...(method === 'POST' ? { body } : {}),
       })
       await response.text()
       answers.push({ status: response.status, retryAfterS: Number(response.headers.get('retry-after')) })
@@ -84,6 +86,27 @@ describe('two servers together', () => {
   test('let 30 creations a minute pass, and reads beside them', async () => {
     expect(passedOf(await ask(50, 'POST'))).toBe(30)
     expect(passedOf(await ask(10))).toBe(10)
+  })
+
+  test('forget creations that were refused, whichever of them counted those', async () => {
+    expect((await ask(100, 'POST', team.key, '{}')).map(({ status }) => status)).toContain(400)
+    const tooLarge = unit.replace('nano', 'large')
+    for (const { status } of await ask(60, 'POST', team.key, tooLarge)) expect([402, 429]).toContain(status)
+    // By then both have heard what the other gave back.
+    service.clock.advance(SECOND)
+    expect(passedOf(await ask(50, 'POST'))).toBe(30)
+  })
+
+  test('a server hears within a second that another gave creations back', async () => {
+    const limits = createRateLimits(service.app)
+    const elsewhere = createRateLimits(other.app)
+    const counted = []
+    for (let made = 0; made < 30; made++) counted.push(await limits.spendCreation(team.keyId))
+    await expect(elsewhere.spendCreation(team.keyId)).rejects.toMatchObject({ status: 429 })
+    await counted[0]?.()
+    service.clock.advance(SECOND)
+    await elsewhere.spendCreation(team.keyId)
+    await expect(elsewhere.spendCreation(team.keyId)).rejects.toMatchObject({ status: 429 })
   })
 
   test('let no more pass around the edge of a minute', async () => {

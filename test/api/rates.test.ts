@@ -1,11 +1,11 @@
 // Spec 8: 300 requests, 30 creations, 120 execs a minute per credential.
 
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
 import { FAILURES_PER_MINUTE } from '../../src/domain/credentials/failed-attempts.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { SECOND } from '../../src/lib/clock.ts'
-import { makeKey, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { makeKey, makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -50,12 +50,74 @@ test('300 requests a minute pass, the next is refused until retry-after', async 
   await expectTrueRetryAfter(refusal, ask)
 })
 
-test('30 creations a minute pass, also such as fail, and reads go on', async () => {
-  const ask = () => service.call('POST', '/v1/units', { key: team.key, body: {} })
-  const { passed, refusal } = await untilRefused(ask)
-  expect(passed).toBe(30)
-  expect((await service.call('GET', '/v1/units', { key: team.key })).status).toBe(200)
-  await expectTrueRetryAfter(refusal, ask)
+const creating = (name: string, more: object = {}) => ({
+  spec: { name, image: 'node:22', ...more },
+  wait: false,
+})
+
+describe('creations', () => {
+  let count = 0
+  let roomy: TestTeam
+  const create = (body: object = creating(`unit-${count++}`)) =>
+    service.call('POST', '/v1/units', { key: roomy.key, body })
+
+  beforeEach(async () => {
+    roomy = await makeTeam(service, { maxConcurrentUnits: 1000, allowedSizes: ['nano', 'small'] })
+  })
+
+  test('30 a minute pass, and reads go on', async () => {
+    const { passed, refusal } = await untilRefused(() => create())
+    expect(passed).toBe(30)
+    expect((await service.call('GET', '/v1/units', { key: roomy.key })).status).toBe(200)
+    await expectTrueRetryAfter(refusal, () => create())
+  })
+
+  test('those that are refused count for nothing, however they are and however many at once', async () => {
+    expect((await create(creating('taken'))).status).toBe(201)
+    const stack = 'taken'
+    const refused = [
+      { status: 400, body: {} },
+      { status: 402, body: creating('large', { size: 'large' }) },
+      { status: 409, body: { ...creating('taken'), stack } },
+    ]
+    const asked = refused.flatMap((one) => Array.from({ length: 20 }, () => one))
+    const answers = await Promise.all(asked.map(({ body }) => create(body)))
+    // Those that come while thirty others are looked at are told to wait: never more than thirty are.
+    for (const [index, { status }] of answers.entries()) expect([asked[index]?.status, 429]).toContain(status)
+    for (const { status, body } of asked) expect((await create(body)).status).toBe(status)
+    const { passed } = await untilRefused(() => create())
+    expect(passed).toBe(29)
+  })
+
+  test('those that are refused are requests like any other', async () => {
+    const { passed } = await untilRefused(() => create({}))
+    expect(passed).toBe(300)
+  })
+
+  test('one that could not be made for a fault of ours counts: it took work', async () => {
+    service.engine.fail('pull', 'image_not_found')
+    expect((await create({ ...creating('gone'), wait: true })).status).toBe(502)
+    expect((await untilRefused(() => create())).passed).toBe(29)
+  })
+
+  test('forks are creations; stacks, keys and teams are not', async () => {
+    const { id } = await makeUnit(service, roomy)
+    const cookie = await makeSession(service, roomy)
+    const headers = { origin: service.baseUrl }
+    for (const path of ['/v1/stacks', '/v1/keys', '/v1/teams']) {
+      for (let made = 0; made < 31; made++) {
+        const { status } = await service.call('POST', path, { cookie, headers, body: { name: `m-${made}` } })
+        // A plan has its own bounds.
+        expect([201, 402]).toContain(status)
+      }
+    }
+    const { passed } = await untilRefused(() =>
+      service.call('POST', `/v1/units/${id}/fork`, { key: roomy.key, body: { wait: false } }),
+    )
+    // The unit has been made by the same key.
+    expect(passed).toBe(29)
+    expect((await create()).status).toBe(429)
+  })
 })
 
 test('120 execs a minute pass, streamed or not', async () => {

@@ -62,7 +62,7 @@ const create = defineRoute({
   description: 'Its secret is in this answer and nowhere else. Needs a session: a key cannot make another.',
   action: 'key.create',
   kind: 'change',
-  rate: 'creations',
+  rate: 'requests',
   body: jsonBody(keyCreateSchema),
   status: 201,
   response: keyCreatedSchema,

@@ -24,10 +24,10 @@ const create = defineRoute({
   path: '/v1/teams/{id}/invites',
   summary: 'Invite somebody to a team by mail',
   description:
-    'For owners and admins, on the Pro plan and above. The link is good for seven days. Another invitation to the same address takes the place of the one before.',
+    'For owners and admins, on the Pro plan and above. The link is good for seven days. Another invitation to the same address takes the place of the one before. At most 30 of a team within ten minutes, and ten to one address.',
   action: 'invite.create',
   kind: 'change',
-  rate: 'creations',
+  rate: 'requests',
   params: idParams,
   body: jsonBody(inviteCreateSchema),
   status: 201,

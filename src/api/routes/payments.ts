@@ -26,7 +26,7 @@ const create = defineRoute({
     'For owners and admins. Answers where to pay, which a browser does; the credits are there seconds after it was done. 403 where the service takes no payments (`payments` of GET /v1/me).',
   action: 'payment.create',
   kind: 'change',
-  rate: 'creations',
+  rate: 'requests',
   params: idParams,
   body: jsonBody(paymentCreateSchema),
   status: 201,

@@ -22,7 +22,7 @@ const create = defineRoute({
     'It has no units yet: create them with `stack`. A create of a unit makes its stack, too, when absent.',
   action: 'stack.create',
   kind: 'change',
-  rate: 'creations',
+  rate: 'requests',
   params: noParams,
   query: noQuery,
   body: jsonBody(stackCreateSchema),

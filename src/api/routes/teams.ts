@@ -16,7 +16,7 @@ const create = defineRoute({
   description: 'Whoever makes it owns it. Needs a session, and the Pro plan or above in a team you own.',
   action: 'team.create',
   kind: 'change',
-  rate: 'creations',
+  rate: 'requests',
   params: noParams,
   query: noQuery,
   body: jsonBody(teamCreateSchema),

@@ -13,6 +13,12 @@ type Allowance = { times: number; withinMs: number; what: string }
 
 export const allowances = {
   support: { times: 5, withinMs: 10 * MINUTE, what: 'messages to support in ten minutes' },
+  'invite-by-team': { times: 30, withinMs: 10 * MINUTE, what: 'invitations of a team in ten minutes' },
+  'invite-by-address': {
+    times: 10,
+    withinMs: 10 * MINUTE,
+    what: 'invitations of a team to one address in ten minutes',
+  },
   'link-by-address': { times: 5, withinMs: 15 * MINUTE, what: 'sign-in links to an address in 15 minutes' },
   'link-by-peer': { times: 60, withinMs: 15 * MINUTE, what: 'sign-in links from one place in 15 minutes' },
   'provider-by-peer': { times: 300, withinMs: 15 * MINUTE, what: 'sign-ins from one place in 15 minutes' },

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
-import { type RateWindow, spentOf, waitMs, withCall } from './rate-window.ts'
+import { type RateWindow, spentOf, waitMs, withCall, withoutCall } from './rate-window.ts'
 
 const LIMIT = 20
 
@@ -16,6 +16,9 @@ function play(times: number[]): { passed: number[]; window: RateWindow } {
   }
   return { passed, window }
 }
+
+/** Until a minute after the end of its quarter of a second. */
+const countsAt = (counted: number, time: number) => time < (Math.floor(counted / 250) + 1) * 250 + MINUTE
 
 const burst = { weight: 4, arbitrary: fc.integer({ min: 0, max: 400 }) }
 const rest = { weight: 1, arbitrary: fc.integer({ min: 0, max: 20 * SECOND }) }
@@ -55,6 +58,40 @@ test('who is refused has used the limit up within little more than a minute, and
     }),
   )
   expect(refused).toBeGreaterThan(10)
+})
+
+test('what is given back counts for nothing, and the rest as before', () => {
+  let given = 0
+  let refused = 0
+  fc.assert(
+    fc.property(times, fc.infiniteStream(fc.nat(3)), (asked, dice) => {
+      let passed: number[] = []
+      let window: RateWindow = []
+      for (const time of asked) {
+        // Calls of the last second, the way that refusals come soon.
+        const index = passed.findIndex((counted) => counted > time - SECOND)
+        if (index !== -1 && dice.next().value === 0) {
+          given += 1
+          window = withoutCall(window, passed[index] ?? 0)
+          passed = passed.toSpliced(index, 1)
+        }
+        expect(spentOf(window, time).calls).toBe(passed.filter((counted) => countsAt(counted, time)).length)
+        if (waitMs(window, LIMIT, time) > 0) {
+          refused += 1
+          continue
+        }
+        passed.push(time)
+        window = withCall(window, time)
+      }
+    }),
+  )
+  expect([given > 100, refused > 10]).toEqual([true, true])
+})
+
+test('what counts no longer cannot be given back, and nothing that counts goes for it', () => {
+  const window = withCall([], 100_000)
+  expect(withoutCall(window, 10_000)).toBe(window)
+  expect(withoutCall([], 10_000)).toEqual([])
 })
 
 test('what is remembered is bounded, whatever the limit', () => {

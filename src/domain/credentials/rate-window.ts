@@ -28,15 +28,33 @@ export function waitMs(window: RateWindow, limit: number, nowMs: number): number
 /** With one call more, and without what counts no longer. */
 export function withCall(window: RateWindow, nowMs: number): RateWindow {
   const live = liveOf(window, nowMs)
-  const endsMs = (Math.floor(nowMs / QUARTER_MS) + 1) * QUARTER_MS + MINUTE
+  const endsMs = endOf(nowMs)
   const last = live.at(-1)
   return last && last[0] >= endsMs ? [...live.slice(0, -1), [last[0], last[1] + 1]] : [...live, [endsMs, 1]]
+}
+
+/**
+ * Without one of the calls that were counted then. Where nothing is known of that quarter any more it goes off an earlier
+ * one, never a later: what is left counts as long as it would have.
+ */
+export function withoutCall(window: RateWindow, countedMs: number): RateWindow {
+  // Ends that another process wrote are off by how far the clocks have drifted since.
+  const latestEndMs = endOf(countedMs) + QUARTER_MS / 2
+  const index = window.findLastIndex(([endsMs]) => endsMs <= latestEndMs)
+  const burst = window[index]
+  if (!burst) return window
+  const [endsMs, calls] = burst
+  return calls === 1 ? window.toSpliced(index, 1) : window.with(index, [endsMs, calls - 1])
 }
 
 /** How many calls count now, and when none of them will any more. */
 export function spentOf(window: RateWindow, nowMs: number): { calls: number; untilMs: number } {
   const live = liveOf(window, nowMs)
   return { calls: callsOf(live), untilMs: live.at(-1)?.[0] ?? nowMs }
+}
+
+function endOf(nowMs: number): number {
+  return (Math.floor(nowMs / QUARTER_MS) + 1) * QUARTER_MS + MINUTE
 }
 
 function liveOf(window: RateWindow, nowMs: number): RateWindow {

@@ -9,6 +9,7 @@ import { newId } from '../../lib/ids.ts'
 import { countOtherInvites, type InviteRecord, putInvite } from '../../store/invites.ts'
 import { countMembers, isMember } from '../../store/members.ts'
 import { findUser } from '../../store/users.ts'
+import { spendAllowance } from '../allowances/spend.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { newToken } from '../credentials/token.ts'
 import type { Once } from '../idempotency/once.ts'
@@ -20,7 +21,10 @@ import { inviteMail } from './mail.ts'
 
 const INVITES_LIVE_MS = 7 * DAY
 
-/** Throws `forbidden` for a plan without members, and `quota_exceeded` when there is no room for another. */
+/**
+ * Throws `forbidden` for a plan without members, `quota_exceeded` when there is no room for another, and `rateLimited`
+ * for too many of a team or to one address.
+ */
 export async function inviteToTeam(
   app: App,
   caller: Caller,
@@ -35,6 +39,9 @@ export async function inviteToTeam(
     const now = app.clock.now()
     const used = (await countMembers(db, teamId)) + (await countOtherInvites(db, { teamId, email, now }))
     checkMemberSeats(team.plan, used)
+    // Each is a mail to somebody who has not asked for it.
+    await spendAllowance(app, db, 'invite-by-team', teamId)
+    await spendAllowance(app, db, 'invite-by-address', `${teamId} ${email}`)
 
     const { token, prefix, hash } = newToken('invite')
     const record: InviteRecord = {
