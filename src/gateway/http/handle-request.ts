@@ -78,7 +78,9 @@ async function pass(visiting: Visiting, exchange: Exchange, visit: Visit, route:
   if (route.address === null) return { kind: 'refused-connection' }
   visit.route = route
   visit.endUse = beginUse(visiting, route)
-  visit.onSaid = () => wakeIfAsleep(visiting, route)
+  visit.onSaid = (_chunk, said) => {
+    if (said !== 'nothing') wakeIfAsleep(visiting, route)
+  }
   const forwarded = await forward(exchange, visit, route, visiting.connections.agentFor(route))
   visit.endUse()
   visit.route = null

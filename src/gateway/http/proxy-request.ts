@@ -11,6 +11,7 @@ import {
 import type { Duplex } from 'node:stream'
 import { breakOff, dropRest, type Exchange, isHttp2 } from './exchange.ts'
 import type { Cut, Visit } from '../sessions/open-sessions.ts'
+import { listenToWebSocket } from '../tcp/pings/web-socket.ts'
 import { join } from '../tcp/splice.ts'
 import { headersForUnit, trailersForOther } from './request-head.ts'
 import { headersForVisitor } from './response-head.ts'
@@ -229,7 +230,8 @@ class Forwarding {
     const visitor = upgrade(headers)
     // Nothing of the two requests is needed from here on, and there may be thousands of these.
     this.#upstream = null
-    join(visit, { visitor, unit: socket, first }, () => this.#settle({ kind: 'over' }))
+    const ends = { visitor, unit: socket, first, listening: listenToWebSocket() }
+    join(visit, ends, () => this.#settle({ kind: 'over' }))
   }
 
   // How it ends

@@ -5,6 +5,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes } from '../routing/route.ts'
+import type { Said } from '../tcp/classify-bytes.ts'
 import type { Phase, VisitLimits } from './session-limits.ts'
 
 /** How often visits are looked at. */
@@ -24,7 +25,7 @@ export class Visit {
   sinceMs: number
   /** Of the request's body. */
   uploadedBytes = 0
-  /** Bytes of a connection that stays open, which count as use (design 4); null: the whole visit does. */
+  /** Of a connection that stays open how many bytes count as use (design 4): not those of pings; null: the whole visit does. */
   bytes: (() => number) | null = null
   seenBytes = 0
   /** Its unit works for it, though no byte moves: use, too. */
@@ -35,7 +36,9 @@ export class Visit {
   isGone = false
   endUse: () => void = () => {}
   /** On a connection that stays open its visitor has said something. */
-  onSaid: (chunk: Buffer) => void = () => {}
+  onSaid: (chunk: Buffer, said: Said) => void = () => {}
+  /** At each look while its unit stands still. */
+  whileAsleep: () => void = () => {}
   readonly #nowMs: () => number
   #onCut: (why: Cut) => void = () => {}
   #mark = 0
@@ -68,7 +71,7 @@ export class Visit {
     this.#onCut(why)
   }
 
-  /** From here on only bytes that pass count as use. */
+  /** From here on only these bytes count as use. */
   staysOpen(bytes: () => number): void {
     this.bytes = bytes
     this.endUse()
@@ -129,6 +132,7 @@ export function createOpenVisits(options: OpenVisitsOptions): OpenVisits {
       const isNeeded = visit.bytes ? moved(visit) : visit.phase === 'awaiting'
       const wasAsleep = visit.isAsleep
       visit.isAsleep = route.state === 'sleeping'
+      if (visit.isAsleep) visit.whileAsleep()
       // What passed before it fell asleep was heard then, unless it has no answer yet.
       if (visit.isAsleep && isNeeded && (wasAsleep || visit.bytes === null || visit.isWaiting())) wake(route)
     }

@@ -2,7 +2,10 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Listen, listenToUnit, listenToVisitor, type Said } from './classify-bytes.ts'
+import { createTestClock } from '../../../test/support/clock.ts'
+import { SECOND } from '../../lib/clock.ts'
+import { type Listen, type Listening, listenTo, type Said } from './classify-bytes.ts'
+import { listenToWebSocket } from './pings/web-socket.ts'
 
 const amqpFrame = (kind: number, payload: Buffer) => {
   const head = Buffer.alloc(7)
@@ -29,10 +32,24 @@ const http2Frame = (kind: number, length: number) => {
 }
 const PING = http2Frame(6, 8)
 
-const begun = (protocol: 'amqp' | 'grpc', skip: number): Listen => {
-  const listen = listenToVisitor(protocol)
-  listen(Buffer.alloc(skip))
-  return listen
+const greetings = {
+  amqp: Buffer.from('AMQP\0\0\x09\x01', 'latin1'),
+  grpc: Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+}
+const clock = createTestClock()
+
+function listening(protocol: 'amqp' | 'grpc'): Listening {
+  const both = listenTo(protocol, clock)
+  expect(both.toVisitor(greetings[protocol])).toBe('word')
+  return both
+}
+const begun = (protocol: 'amqp' | 'grpc'): Listen => listening(protocol).toVisitor
+
+/** What is heard of bytes that come in pieces of this size. */
+function heardIn(listen: Listen, bytes: Buffer, size: number): Said[] {
+  const heard: Said[] = []
+  for (let at = 0; at < bytes.length; at += size) heard.push(listen(bytes.subarray(at, at + size)))
+  return heard
 }
 
 describe('a client of AMQP', () => {
@@ -43,17 +60,15 @@ describe('a client of AMQP', () => {
     ['declares a queue', DECLARE, 'question'],
     ['publishes, declares and sends a heartbeat', Buffer.concat([PUBLISH, DECLARE, HEARTBEAT]), 'question'],
   ])('that %s', (_what, bytes, said) => {
-    expect(begun('amqp', 8)(bytes)).toBe(said)
+    expect(begun('amqp')(bytes)).toBe(said)
   })
 
   it('is understood however its frames are cut', () => {
     const frames = fc.array(fc.constantFrom(HEARTBEAT, PUBLISH, ACK), { minLength: 1, maxLength: 20 })
     fc.assert(
       fc.property(frames, fc.integer({ min: 1, max: 90 }), (sent, size) => {
-        const listen = begun('amqp', 8)
-        const bytes = Buffer.concat(sent)
-        const heard: Said[] = []
-        for (let at = 0; at < bytes.length; at += size) heard.push(listen(bytes.subarray(at, at + size)))
+        const listen = begun('amqp')
+        const heard = heardIn(listen, Buffer.concat(sent), size)
         expect(heard).not.toContain('question')
         expect(heard.includes('word')).toBe(sent.some((frame) => frame !== HEARTBEAT))
         expect(listen(DECLARE)).toBe('question')
@@ -64,12 +79,145 @@ describe('a client of AMQP', () => {
 
 describe('a server of AMQP', () => {
   it('answers by what is no heartbeat', () => {
-    const listen = listenToUnit('amqp')
+    const listen = listenTo('amqp', clock).toUnit
     expect([listen(HEARTBEAT), listen(method(50, 11)), listen(HEARTBEAT)]).toEqual([
       'nothing',
       'word',
       'nothing',
     ])
+  })
+})
+
+describe('a client of AMQP 1.0', () => {
+  it('is told from one of 0.9.1, and its empty frames are heartbeats', () => {
+    const greeting = Buffer.from('AMQP\x03\x01\x00\x00', 'latin1')
+    const empty = Buffer.from([0, 0, 0, 8, 2, 0, 0, 0])
+    // Read as 0.9.1 its first byte would begin a heartbeat.
+    const transfer = Buffer.concat([Buffer.from([0, 0, 1, 8, 2, 0, 0, 0]), Buffer.alloc(256, 8)])
+    const { toVisitor, toUnit } = listenTo('amqp', clock)
+    for (const listen of [toVisitor, toUnit]) {
+      expect([greeting, empty, transfer, greeting, empty].map(listen)).toEqual([
+        'word',
+        'nothing',
+        'word',
+        'word',
+        'nothing',
+      ])
+    }
+  })
+})
+
+/** A frame of a WebSocket; what visitors send is masked. */
+function webSocketFrame(kind: number, length: number, masked: boolean): Buffer {
+  const lengths = [Buffer.from([length]), Buffer.alloc(3, 126), Buffer.alloc(9, 127)]
+  if (length > 125) lengths[1]?.writeUInt16BE(Math.min(length, 65_535), 1)
+  lengths[2]?.writeBigUInt64BE(BigInt(length), 1)
+  const [coded = Buffer.alloc(1)] = lengths.slice(length <= 125 ? 0 : length < 65_536 ? 1 : 2)
+  coded[0] = (coded[0] ?? 0) | (masked ? 0x80 : 0)
+  const mask = masked ? Buffer.from([1, 2, 3, 4]) : Buffer.alloc(0)
+  // Bytes that would be pings, were they read as heads.
+  return Buffer.concat([Buffer.from([0x80 | kind]), coded, mask, Buffer.alloc(length, 0x89)])
+}
+
+describe('a WebSocket', () => {
+  const sides = ['toVisitor', 'toUnit'] as const
+  const control = [9, 10].flatMap((kind) => [0, 5, 125].map((length) => ({ kind, length })))
+  const content = [0, 1, 2].flatMap((kind) => [0, 1, 125, 126, 70_000].map((length) => ({ kind, length })))
+
+  it.each(sides)('that pings and answers pings says nothing %s, however its frames are cut', (side) => {
+    const frames = fc.array(fc.constantFrom(...control), { minLength: 1, maxLength: 30, size: 'max' })
+    fc.assert(
+      fc.property(
+        frames,
+        fc.integer({ min: 1, max: 200 }),
+        fc.constantFrom(...content),
+        (sent, size, last) => {
+          const listen = listenToWebSocket()[side]
+          const framed = ({ kind, length }: (typeof control)[number]) =>
+            webSocketFrame(kind, length, side === 'toVisitor')
+          const heard = heardIn(listen, Buffer.concat(sent.map(framed)), size)
+          expect(new Set(heard)).toEqual(new Set(['nothing']))
+          expect(heardIn(listen, framed(last), size)).toContain('word')
+          expect(new Set(heardIn(listen, Buffer.concat(sent.map(framed)), size))).toEqual(
+            new Set(['nothing']),
+          )
+        },
+      ),
+    )
+  })
+
+  it.each<[string, Buffer]>([
+    ['is not masked', webSocketFrame(9, 4, false)],
+    ['is no whole ping', Buffer.concat([Buffer.from([0x09, 0x80]), Buffer.alloc(4)])],
+    ['is a ping of more than 125 bytes', webSocketFrame(9, 200, true)],
+    ['is no frame', Buffer.from('hello')],
+  ])('that says what %s is in use from there on', (_what, bytes) => {
+    const listen = listenToWebSocket().toVisitor
+    expect(listen(bytes)).toBe('word')
+    expect(listen(webSocketFrame(9, 0, true))).toBe('word')
+  })
+})
+
+describe('whose unit stands still', () => {
+  it('a WebSocket is answered its last ping, once, and not within what the unit has begun to say', () => {
+    const both = listenToWebSocket()
+    expect(both.keepAlive()).toBeNull()
+    const ping = Buffer.from([0x89, 0x82, 1, 2, 3, 4, 0x68 ^ 1, 0x69 ^ 2])
+    both.toVisitor(webSocketFrame(9, 3, true))
+    both.toVisitor(ping)
+    const message = webSocketFrame(1, 20, false)
+    both.toUnit(message.subarray(0, 1))
+    expect(both.keepAlive()).toBeNull()
+    both.toUnit(message.subarray(1))
+    expect(both.keepAlive()?.toString('latin1')).toBe('\x8a\x02hi')
+    expect(both.keepAlive()).toBeNull()
+    both.toVisitor(ping)
+    both.toUnit(webSocketFrame(10, 2, false))
+    expect(both.keepAlive()).toBeNull()
+  })
+
+  it('a client of gRPC is answered its ping, and not between headers', () => {
+    const both = listening('grpc')
+    both.toVisitor(PING)
+    expect(both.keepAlive()).toBeNull()
+    both.toUnit(http2Frame(4, 0))
+    const answer = Buffer.from(PING)
+    answer[4] = 1
+    expect(both.keepAlive()).toEqual(
+      Buffer.concat([Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0]), PING.subarray(9)]),
+    )
+    expect(both.keepAlive()).toBeNull()
+    both.toVisitor(PING)
+    const [open, closed] = [http2Frame(1, 5), http2Frame(9, 5)]
+    open[4] = 0
+    closed[4] = 4
+    both.toUnit(open)
+    expect(both.keepAlive()).toBeNull()
+    both.toUnit(closed)
+    expect(both.keepAlive()).not.toBeNull()
+    both.toVisitor(PING)
+    both.toUnit(answer)
+    expect(both.keepAlive()).toBeNull()
+  })
+
+  it('a client of AMQP hears heartbeats as often as both agreed on', () => {
+    const both = listening('amqp')
+    both.toUnit(method(10, 30))
+    clock.advance(100 * SECOND)
+    expect(both.keepAlive()).toBeNull()
+    const tuned = amqpFrame(1, Buffer.from([0, 10, 0, 31, 8, 0, 0, 2, 0, 0, 0, 10]))
+    for (const byte of tuned) both.toVisitor(Buffer.from([byte]))
+    expect(both.keepAlive()).toEqual(HEARTBEAT)
+    expect(both.keepAlive()).toBeNull()
+    clock.advance(5 * SECOND)
+    both.toUnit(HEARTBEAT.subarray(0, 3))
+    clock.advance(5 * SECOND)
+    expect(both.keepAlive()).toBeNull()
+    both.toUnit(HEARTBEAT.subarray(3))
+    clock.advance(4 * SECOND)
+    expect(both.keepAlive()).toBeNull()
+    clock.advance(SECOND)
+    expect(both.keepAlive()).toEqual(HEARTBEAT)
   })
 })
 
@@ -82,11 +230,11 @@ describe('a client of gRPC', () => {
     ['reads on', 8, 'word'],
     ['gives up a call', 3, 'word'],
   ])('that %s', (_what, kind, said) => {
-    expect(begun('grpc', 24)(http2Frame(kind, 13))).toBe(said)
+    expect(begun('grpc')(http2Frame(kind, kind === 6 ? 8 : 13))).toBe(said)
   })
 
   it('hears no answer in the answer to its ping', () => {
-    const listen = listenToUnit('grpc')
+    const listen = listenTo('grpc', clock).toUnit
     expect([listen(PING), listen(http2Frame(1, 20))]).toEqual(['nothing', 'word'])
   })
 })
@@ -94,7 +242,7 @@ describe('a client of gRPC', () => {
 describe('a client of MySQL', () => {
   it('waits for no answer when it closes statements', () => {
     const close = Buffer.from([5, 0, 0, 0, 0x19, 1, 0, 0, 0])
-    const listen = listenToVisitor('mysql')
+    const listen = listenTo('mysql', clock).toVisitor
     expect(listen(Buffer.concat([close, close]))).toBe('word')
     expect(listen(Buffer.concat([close, Buffer.from([1, 0, 0, 0, 0x0e])]))).toBe('question')
   })

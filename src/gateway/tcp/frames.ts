@@ -6,27 +6,37 @@ import type { Said } from './classify-bytes.ts'
 export type Frames = {
   /** Bytes before the first one. */
   skip: number
-  /** How long its head is, as far as what there is of it tells: one byte at least. */
+  /**
+   * How long its head is: one byte at least, and never fewer than it takes to tell, since what is not there yet reads as
+   * anything. At most `MOST_HEAD_BYTES`.
+   */
   headBytes: (head: Buffer) => number
-  /** Of all of it. */
+  /** Of all of it. Infinity: it is no frame, and nothing behind it is read as one. */
   lengthOf: (head: Buffer) => number
 }
 
-const MOST_HEAD_BYTES = 16
+/** Room for a whole ping of a WebSocket, so that it can be answered. */
+export const MOST_HEAD_BYTES = 160
 const strength = { nothing: 0, word: 1, question: 2 } as const
 
-/** `saidBy`: by a frame with this head. */
+export type FrameReader = {
+  hear: (piece: Buffer) => Said
+  /** Every frame that has begun is whole. */
+  isBetween: () => boolean
+}
+
+/** `saidBy`: by a frame with this head, which is good until it returns. */
 export function readerOfFrames(
   { skip, headBytes, lengthOf }: Frames,
   saidBy: (head: Buffer) => Said,
-): (piece: Buffer) => Said {
+): FrameReader {
   const head = Buffer.alloc(MOST_HEAD_BYTES)
   let headLength = 0
   let left = skip
   let current: Said = 'word'
-  return (piece) => {
+  const hear = (piece: Buffer): Said => {
     let said: Said = 'nothing'
-    const hear = () => {
+    const note = () => {
       if (strength[current] > strength[said]) said = current
     }
     for (let at = 0; at < piece.length; ) {
@@ -34,7 +44,7 @@ export function readerOfFrames(
         const step = Math.min(left, piece.length - at)
         left -= step
         at += step
-        hear()
+        note()
         continue
       }
       head[headLength] = piece[at] ?? 0
@@ -43,10 +53,11 @@ export function readerOfFrames(
       if (headLength < headBytes(head)) continue
       const whole = head.subarray(0, headLength)
       left = lengthOf(whole) - headLength
-      current = saidBy(whole)
+      current = left === Infinity ? 'word' : saidBy(whole)
       headLength = 0
-      hear()
+      note()
     }
     return said
   }
+  return { hear, isBetween: () => left === 0 && headLength === 0 }
 }

@@ -13,7 +13,7 @@ import { noteKey } from './postgres/cancel.ts'
 import { refuseAmqp } from './refuse-amqp.ts'
 import { refuseGrpc } from './refuse-grpc.ts'
 import type { Route } from '../routing/route.ts'
-import { listenToVisitor } from './classify-bytes.ts'
+import { listenTo } from './classify-bytes.ts'
 import { connectTo, during, spend } from './session.ts'
 import { beginUse, type Done, reach, type Unready, type Visiting } from '../sessions/connect-to-unit.ts'
 
@@ -121,10 +121,10 @@ async function pass(
   if (protocol === 'postgres') noteKey(visiting.cancelKeys, { unit, first: reply, run })
   const [answered, isAside] = answersOf[protocol] ?? ['by-any-byte' as const]
   const conversation = createConversation(visiting.clock, answered, isAside)
-  const hearVisitor = listenToVisitor(protocol)
-  hearVisitor(first)
+  const listening = listenTo(protocol, visiting.clock)
+  listening.toVisitor(first)
   conversation.visitorSaid()
-  await spend(visiting, visit, { socket, unit, first: reply, protocol, run, conversation, hearVisitor })
+  await spend(visiting, visit, { socket, unit, first: reply, protocol, run, conversation, listening })
   return { kind: 'over' }
 }
 

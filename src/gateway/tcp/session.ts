@@ -10,7 +10,7 @@ import type { Outcome } from '../sessions/outcomes.ts'
 import { join, whenClosed } from './splice.ts'
 import { refusalIn, shutdownIn, type Tcp } from './refusals.ts'
 import type { Route } from '../routing/route.ts'
-import { type Listen, listenToUnit } from './classify-bytes.ts'
+import type { Listening, Said } from './classify-bytes.ts'
 import { beginUse, type Done, type Visiting, wakeIfAsleep } from '../sessions/connect-to-unit.ts'
 
 /** A visit for as long as it is served, whatever becomes of it. Never rejects. */
@@ -65,33 +65,33 @@ export type Session = {
   protocol: Tcp
   run: Route
   conversation: Conversation
-  hearVisitor: Listen
+  listening: Listening
 }
 
 /** Until both ends are closed. */
 export function spend(
   visiting: Visiting,
   visit: Visit,
-  { socket, unit, first, translate, protocol, run, conversation, hearVisitor }: Session,
+  { socket, unit, first, translate, protocol, run, conversation, listening }: Session,
 ): Promise<void> {
   return new Promise((resolve) => {
-    const hearUnit = listenToUnit(protocol)
     const owing = createOwing(visiting, run, conversation)
-    const unitSaid = (chunk: Buffer) => {
-      if (hearUnit(chunk) !== 'nothing') conversation.unitSaid(chunk)
+    const onAnswer = (chunk: Buffer, said: Said) => {
+      if (said !== 'nothing') conversation.unitSaid(chunk)
       owing.weigh()
     }
-    visit.onSaid = (chunk) => {
-      if (hearVisitor(chunk) === 'question') conversation.visitorSaid()
+    visit.onSaid = (_chunk, said) => {
+      if (said === 'question') conversation.visitorSaid()
       owing.weigh()
-      wakeIfAsleep(visiting, run)
+      if (said !== 'nothing') wakeIfAsleep(visiting, run)
     }
     const over = () => {
       owing.end()
       resolve()
     }
     owing.weigh()
-    const close = join(visit, { visitor: socket, unit, first, ...(translate && { translate }) }, over)
+    const ends = { visitor: socket, unit, first, listening, onAnswer, ...(translate && { translate }) }
+    const close = join(visit, ends, over)
     visit.whenCut((why) => {
       const last = why.kind === 'moved' && conversation.isAtRest() ? shutdownIn(protocol) : null
       if (last !== null) socket.write(last)
@@ -99,8 +99,6 @@ export function spend(
       else close()
     })
     visit.isWaiting = () => owing.weigh()
-    if (first.length > 0) unitSaid(first)
-    unit.on('data', unitSaid)
   })
 }
 

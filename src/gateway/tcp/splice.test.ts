@@ -162,6 +162,53 @@ describe('a WebSocket', () => {
     expect(gateway.use).toEqual(['touch u'])
   })
 
+  const PING = '\x89\x82\x01\x02\x03\x04\x69\x6b'
+  const TEXT = '\x81\x82\x01\x02\x03\x04\x69\x6b'
+
+  it('is no use by pings, which pass as they are', async () => {
+    const socket = await open()
+    const [unitSide] = unit.connections
+    unitSide?.unpipe()
+    await gateway.later(0)
+    gateway.use.length = 0
+    let heard = ''
+    unitSide?.on('data', (chunk: Buffer) => {
+      heard += chunk.toString('latin1')
+    })
+    unitSide?.resume()
+    for (const byte of PING + PING) socket.write(byte, 'latin1')
+    unitSide?.write('\x8a\x02hi\x89\x00', 'latin1')
+    expect(await readUntil(socket, '\x89\x00')).toBe('\x8a\x02hi\x89\x00')
+    await expect.poll(() => heard).toBe(PING + PING)
+    await gateway.later(500)
+    expect(gateway.use).toEqual([])
+    socket.write(TEXT, 'latin1')
+    await expect.poll(() => heard).toBe(PING + PING + TEXT)
+    await gateway.later(500)
+    expect(gateway.use).toEqual(['touch u'])
+  })
+
+  it('does not wake its unit by pings, and is answered them while that stands still', async () => {
+    const socket = await open()
+    const [unitSide] = unit.connections
+    unitSide?.unpipe()
+    unitSide?.resume()
+    gateway.expose(unit.port, { unitId: 'u', name: 'ws-abcdefghij', state: 'sleeping', frozen: true })
+    gateway.isAwake = () => false
+    await gateway.later(500)
+    for (const _time of [1, 2, 3]) {
+      socket.write(PING, 'latin1')
+      await expect
+        .poll(() => (unitSide?.bytesRead ?? 0) % PING.length)
+        .toBe((heads[0]?.length ?? 0) % PING.length)
+      await gateway.later(500)
+      expect(await readUntil(socket, '\x8a\x02hi')).toBe('\x8a\x02hi')
+    }
+    expect([gateway.wakes, socket.closed]).toEqual([[], false])
+    socket.write(TEXT, 'latin1')
+    await expect.poll(() => gateway.wakes).toHaveLength(1)
+  })
+
   it('ends with its link', async () => {
     const socket = await open()
     await gateway.later(0)

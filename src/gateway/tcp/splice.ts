@@ -4,12 +4,17 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Visit } from '../sessions/open-sessions.ts'
+import type { Listening, Said } from './classify-bytes.ts'
 
 export type Ends = {
   visitor: Duplex
   unit: Duplex
   /** What the unit has sent along with its consent. */
   first: Buffer
+  /** Tells what is use of the unit from pings, which are none. */
+  listening: Listening
+  /** Hears what the unit has said, once it is on its way. */
+  onAnswer?: (chunk: Buffer, said: Said) => void
   /** What the visitor says, as the unit is to hear it; otherwise bytes pass as they are. */
   translate?: (chunk: Buffer) => Buffer
 }
@@ -17,7 +22,7 @@ export type Ends = {
 /** Calls back once both are closed. Answers what closes them at once. */
 export function join(
   visit: Visit,
-  { visitor, unit, first, translate = (chunk) => chunk }: Ends,
+  { visitor, unit, first, listening, onAnswer = () => {}, translate = (chunk) => chunk }: Ends,
   onClosed: () => void,
 ): () => void {
   const close = () => {
@@ -33,9 +38,18 @@ export function join(
     })
   }
   if (unit instanceof Socket) unit.setTimeout(0)
-  visit.staysOpen(() => bytesOf(unit))
-  if (first.length > 0) visitor.write(first)
-  visitor.on('data', (chunk: Buffer) => visit.onSaid(chunk))
+  let usedBytes = 0
+  const hear = (chunk: Buffer, said: Said) => {
+    if (said !== 'nothing') usedBytes += chunk.length
+    return said
+  }
+  const answer = (chunk: Buffer) => onAnswer(chunk, hear(chunk, listening.toUnit(chunk)))
+  visit.staysOpen(() => usedBytes)
+  if (first.length > 0) {
+    visitor.write(first)
+    answer(first)
+  }
+  visitor.on('data', (chunk: Buffer) => visit.onSaid(chunk, hear(chunk, listening.toVisitor(chunk))))
   // The other side may have something left to say, but not for ever.
   const leave = () => visit.enter('leftover')
   pass(visitor, unit, translate, () => {
@@ -49,6 +63,13 @@ export function join(
     (chunk) => chunk,
     () => visitor.end(leave),
   )
+  unit.on('data', answer)
+  visit.whileAsleep = () => {
+    // Who reads nothing is sent no more.
+    if (!visitor.writable || visitor.writableLength > 0) return
+    const kept = listening.keepAlive()
+    if (kept !== null) visitor.write(kept)
+  }
   visit.whenCut(close)
   return close
 }
@@ -74,8 +95,4 @@ function pass(from: Duplex, to: Duplex, translate: (chunk: Buffer) => Buffer, on
     if (to.writableFinished || to.destroyed) to.destroy()
     else to.once('finish', () => to.destroy()).end()
   })
-}
-
-function bytesOf(end: Duplex): number {
-  return end instanceof Socket ? end.bytesRead + end.bytesWritten : 0
 }

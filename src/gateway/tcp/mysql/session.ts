@@ -15,7 +15,7 @@ import type { Visit } from '../../sessions/open-sessions.ts'
 import type { Outcome } from '../../sessions/outcomes.ts'
 import { mysqlErrors } from '../refusals.ts'
 import type { Route } from '../../routing/route.ts'
-import { listenToVisitor } from '../classify-bytes.ts'
+import { listenTo } from '../classify-bytes.ts'
 import { connectTo, spend } from '../session.ts'
 import { beginUse, type Done, type Unready, type Visiting } from '../../sessions/connect-to-unit.ts'
 
@@ -46,8 +46,8 @@ export async function pass(
     const conversation = createMysqlConversation(clock, commands.answered)
     const ends = { socket, unit: opened.unit, first: Buffer.alloc(0), translate: commands.take }
     const session = { ...ends, protocol: 'mysql' as const, run, conversation }
-    const hearVisitor = listenToVisitor('mysql')
-    await spend(visiting, visit, { ...session, hearVisitor }).finally(end)
+    const listening = listenTo('mysql', clock)
+    await spend(visiting, visit, { ...session, listening }).finally(end)
     return { kind: 'over' }
   }
   unit.destroy()
