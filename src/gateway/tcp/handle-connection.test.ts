@@ -269,42 +269,6 @@ describe('a connection to a TCP endpoint', () => {
   })
 })
 
-describe('heartbeats of AMQP', () => {
-  const HEARTBEAT = Buffer.from([8, 0, 0, 0, 0, 0, 0, 0xce])
-  const tune = Buffer.from([1, 0, 0, 0, 0, 0, 12, 0, 10, 0, 31, 8, 0, 0, 2, 0, 0, 0, 60, 0xce])
-
-  it('are no use, wake nobody, and go on for a unit that stands still', async () => {
-    const started = Buffer.from([1, 0, 0, 0, 0, 0, 5, 0, 10, 0, 10, 0, 0xce])
-    const origin = await originOf((socket) => socket.once('data', () => socket.write(started)))
-    const host = gateway.expose(origin.port, { protocol: 'amqp', unitId: 'u' })
-    const [name = ''] = gateway.routes.keys()
-    const client = await greet(host)
-    client.write('AMQP\0\0\x09\x01', 'latin1')
-    await next(client)
-    client.write(tune)
-    await expect.poll(() => origin.connections[0]?.bytesRead).toBe(8 + tune.length)
-    await gateway.later(500)
-    gateway.use.length = 0
-    client.write(HEARTBEAT)
-    origin.connections[0]?.write(HEARTBEAT)
-    expect(await next(client)).toBe(HEARTBEAT.toString('latin1'))
-    await expect.poll(() => origin.connections[0]?.bytesRead).toBe(16 + tune.length)
-    await gateway.later(500)
-    expect(gateway.use).toEqual([])
-
-    const route = gateway.routes.get(name)
-    if (route) gateway.routes.set(name, { ...route, state: 'sleeping', stoppedReason: 'idle', frozen: true })
-    gateway.isAwake = () => false
-    const kept = next(client)
-    await gateway.later(30_000)
-    expect(await kept).toBe(HEARTBEAT.toString('latin1'))
-    client.write(HEARTBEAT)
-    await expect.poll(() => origin.connections[0]?.bytesRead).toBe(24 + tune.length)
-    await gateway.later(500)
-    expect(gateway.wakes).toEqual([])
-  })
-})
-
 describe('a client of PostgreSQL', () => {
   it('is answered its own way, and is told to go on without GSS', async () => {
     const origin = await originOf(echo)
