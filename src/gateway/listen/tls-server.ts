@@ -4,6 +4,7 @@
 import { createServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import { callbackify } from 'node:util'
 import type { Certificates } from '../certificates/current.ts'
+import { acknowledgeNow } from './quick-ack.ts'
 
 export function createTlsServer({
   certificates,
@@ -32,6 +33,7 @@ export function createTlsServer({
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   server.on('secureConnection', (socket) => {
     socket.on('error', () => socket.destroy())
+    acknowledgeNow(socket)
     onSecure(socket)
   })
   return server
