@@ -125,7 +125,7 @@ describe('a WebSocket', () => {
   const content = [0, 1, 2].flatMap((kind) => [0, 1, 125, 126, 70_000].map((length) => ({ kind, length })))
 
   it.each(sides)('that pings and answers pings says nothing %s, however its frames are cut', (side) => {
-    const frames = fc.array(fc.constantFrom(...control), { minLength: 1, maxLength: 30, size: 'max' })
+    const frames = fc.array(fc.constantFrom(...control), { minLength: 1, maxLength: 30 })
     fc.assert(
       fc.property(
         frames,
