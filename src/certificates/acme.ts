@@ -1,13 +1,14 @@
-// A certificate from an authority that speaks ACME (RFC 8555). The protocol is acme-client's, which is loaded only
-// where somebody asks for a certificate. Everything is bounded in time: nothing is tried again in here, that is for
-// whoever asked, who knows when.
+// A certificate from an authority that speaks ACME (RFC 8555). Everything is bounded in time: a failed order is not placed
+// again in here, for the caller knows when.
 
+import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { Agent } from 'node:https'
 import { join } from 'node:path'
-import { type Clock, MINUTE, SECOND } from '../lib/clock.ts'
+import { type Clock, MINUTE } from '../lib/clock.ts'
 import { doneWithin } from '../lib/concurrency/completes-within.ts'
 import { writeDurably } from '../lib/write-durably.ts'
+import { type AcmeOrder, placeOrder } from './acme-client.ts'
+import { makeKey, proofCertificate, signingRequest, toPem } from './signed.ts'
 
 export type Authority = {
   /** URL of its directory. */
@@ -29,12 +30,8 @@ export type Proof = {
   withdraw(challenge: Challenge): Promise<void>
 }
 
-const REQUEST_MS = 20 * SECOND
-const MOST_ANSWER_BYTES = 1024 * 1024
 /** Records take their time to be seen everywhere. */
 const ORDER_MS = 15 * MINUTE
-/** How often the authority is asked whether it is through: after 0.5, 1, 2, … seconds. */
-const polling = { backoffMin: SECOND / 2, backoffMax: 10 * SECOND, backoffAttempts: 15 }
 const MOST_REASON_LENGTH = 500
 
 /** Chain and key, in PEM. Throws a sentence that says why there is none. */
@@ -42,7 +39,7 @@ export async function orderCertificate(
   authority: Authority,
   { names, proof, clock }: { names: string[]; proof: Proof; clock: Clock },
 ): Promise<string> {
-  const ordered = order(authority, names, proof)
+  const ordered = order(authority, { names, proof, clock })
   if (!(await doneWithin(clock, ORDER_MS, ordered))) {
     throw new Error(`the authority has issued no certificate for ${names[0]} in time`)
   }
@@ -54,79 +51,58 @@ export async function accountKeyIn(directory: string): Promise<string> {
   const file = join(directory, 'account.key')
   const kept = await readFile(file, 'utf8').catch(() => null)
   if (kept !== null) return kept
-  const made = String(await (await load()).crypto.createPrivateEcdsaKey())
+  const made = toPem(await makeKey())
   await writeDurably(file, made, 0o600)
   return made
 }
 
 /** What TLS-ALPN-01 wants to be shown (RFC 8737), with its key, in PEM. */
-export async function challengeCertificate({ name, keyAuthorization }: Challenge): Promise<string> {
-  const { crypto } = await load()
-  const key = await crypto.createPrivateEcdsaKey()
-  const authorization = { identifier: { type: 'dns', value: name } }
-  // It looks at nothing else of an authorization.
-  const made = await crypto.createAlpnCertificate(authorization as never, keyAuthorization, key)
-  return made.map(String).join('\n')
+export async function challengeCertificate(challenge: Challenge): Promise<string> {
+  const key = await makeKey()
+  return `${proofCertificate(challenge, { key, now: new Date() })}${toPem(key)}`
 }
 
-async function load() {
-  const { default: acme } = await import('acme-client')
-  Object.assign(acme.axios.defaults, {
-    timeout: REQUEST_MS,
-    maxContentLength: MOST_ANSWER_BYTES,
-    maxRedirects: 0,
-    proxy: false,
-    // A limit that is reached may say "in an hour": nobody waits in here for that.
-    acmeSettings: { retryMaxAttempts: 0 },
-  })
-  return acme
-}
-
-async function order(authority: Authority, names: string[], proof: Proof): Promise<string> {
-  const acme = await load()
-  acme.axios.defaults.httpsAgent = new Agent(authority.ca === null ? {} : { ca: authority.ca })
-  const { directory: directoryUrl, accountKey, email } = authority
-  const client = new acme.Client({ directoryUrl, accountKey, ...polling })
+async function order(
+  authority: Authority,
+  { names, proof, clock }: { names: string[]; proof: Proof; clock: Clock },
+): Promise<string> {
   try {
-    await client.createAccount({
-      termsOfServiceAgreed: true,
-      ...(email === null ? {} : { contact: [`mailto:${email}`] }),
-    })
-    const placed = await client.createOrder({ identifiers: names.map((value) => ({ type: 'dns', value })) })
-    await prove(client, await client.getAuthorizations(placed), proof)
-    const [key, request] = await acme.crypto.createCsr(
-      { altNames: names },
-      await acme.crypto.createPrivateEcdsaKey(),
-    )
-    const chain = await client.getCertificate(await client.finalizeOrder(placed, request))
-    return `${chain.trim()}\n${String(key).trim()}\n`
+    const placed = await placeOrder({ ...authority, clock }, names)
+    await prove(placed, proof)
+    const key = await makeKey()
+    const chain = await placed.issue(signingRequest(names, key))
+    return `${chain.trim()}\n${toPem(key).trim()}\n`
   } catch (error) {
-    // The error itself carries the whole request, signed with the account's key.
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, MOST_REASON_LENGTH)
-    throw new Error(`no certificate for ${names[0]} from ${directoryUrl}: ${reason}`)
+    throw new Error(`no certificate for ${names[0]} from ${authority.directory}: ${reason}`)
   }
 }
 
-type Client = InstanceType<Awaited<ReturnType<typeof load>>['Client']>
-type Authorization = Awaited<ReturnType<Client['getAuthorizations']>>[number]
-
 /** One after the other, since what proves the one may stand beside what proves the other. */
-async function prove(client: Client, authorizations: Authorization[], proof: Proof): Promise<void> {
+async function prove(placed: AcmeOrder, proof: Proof): Promise<void> {
   const offered: Challenge[] = []
   try {
-    for (const { identifier, challenges, status } of authorizations) {
+    for (const { identifier, challenges, status } of await placed.authorizations()) {
       // It may remember that it was proved a while ago.
       if (status === 'valid') continue
       const found = challenges.find(({ type }) => type === proof.type)
       if (!found) throw new Error(`the authority offers no ${proof.type} for ${identifier.value}`)
-      const keyAuthorization = await client.getChallengeKeyAuthorization(found)
-      const challenge = { name: identifier.value, keyAuthorization }
+      const challenge = {
+        name: identifier.value,
+        keyAuthorization: shownFor(proof.type, placed.keyAuthorizationOf(found)),
+      }
       offered.push(challenge)
       await proof.offer(challenge)
-      await client.completeChallenge(found)
-      await client.waitForValidStatus(found)
+      await placed.prove(found)
     }
   } finally {
     for (const challenge of offered) await proof.withdraw(challenge)
   }
+}
+
+/** A record of DNS has the digest in it. */
+function shownFor(type: Proof['type'], keyAuthorization: string): string {
+  return type === 'dns-01'
+    ? createHash('sha256').update(keyAuthorization).digest('base64url')
+    : keyAuthorization
 }

@@ -9,22 +9,14 @@ const read = async (path: string) => await readFile(new URL(`../../${path}`, imp
 it('the notices list every package that Berth runs with, at its version and under its licence', async () => {
   const [notices, lockfile] = await Promise.all([read('THIRD_PARTY_NOTICES.md'), read('package-lock.json')])
   const packages = notedPackages(lockfile)
-  expect(packages.length).toBeGreaterThan(100)
+  expect(packages.length).toBeGreaterThan(50)
   const lines = packages.map(({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`)
   const listed = notices.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| package'))
   expect(listed, 'run npm run notices').toEqual(lines)
 })
 
 it('every package that Berth runs with tells its licence, and it is one that asks for nothing but its notice', async () => {
-  const free = new Set([
-    'MIT',
-    'Apache-2.0',
-    'BSD-3-Clause',
-    'ISC',
-    'MIT-0',
-    '0BSD',
-    '(BSD-3-Clause OR GPL-2.0)',
-  ])
+  const free = new Set(['MIT', 'Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT-0', '0BSD'])
   const others = notedPackages(await read('package-lock.json')).filter(({ licence }) => !free.has(licence))
   expect(others).toEqual([])
 })

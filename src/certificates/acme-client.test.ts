@@ -1,0 +1,115 @@
+// An authority that misbehaves: its answers are bounded, and lead nowhere else. What a good one is asked for is tried with
+// a real one (gateway/certificates/on-demand.test.ts, default.host.test.ts), which forgets three nonces in ten.
+
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeAll, expect, it } from 'vitest'
+import { systemClock } from '../lib/clock.ts'
+import { runOrThrow } from '../lib/process.ts'
+import { placeOrder } from './acme-client.ts'
+
+let key: string
+let certificate: string
+let server: Server | undefined
+beforeAll(async () => {
+  const made = [
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-keyout',
+    '-',
+  ]
+  const named = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
+  const pem = await runOrThrow('openssl', [...made, ...named], { timeoutMs: 20_000 })
+  certificate = pem.slice(pem.indexOf('-----BEGIN CERTIFICATE'))
+  key = pem.slice(0, pem.indexOf('-----BEGIN CERTIFICATE'))
+})
+afterEach(() => {
+  server?.closeAllConnections()
+  server?.close()
+})
+
+/** What comes of an order at an authority that answers like this. */
+async function orderAt(answer: RequestListener): Promise<unknown> {
+  server = createServer({ key, cert: certificate }, answer)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const settings = { email: null, ca: certificate, accountKey: key, clock: systemClock }
+  return await placeOrder({ ...settings, directory: `https://localhost:${port}/dir` }, ['a.example.com'])
+}
+
+const directory = (host: string, path = '') =>
+  JSON.stringify({
+    newNonce: `https://${host}/nonce${path}`,
+    newAccount: `https://${host}/account${path}`,
+    newOrder: `https://${host}/order${path}`,
+  })
+
+it('a directory that is none is told as such', async () => {
+  await expect(orderAt((_request, response) => response.end('<html>'))).rejects.toThrow(
+    'its answer is not one of ACME',
+  )
+})
+
+it('an address that is not https is not asked', async () => {
+  const paths: string[] = []
+  const ordered = orderAt((request, response) => {
+    paths.push(request.url ?? '')
+    response.end(directory(request.headers.host ?? '').replaceAll('https:', 'http:'))
+  })
+  await expect(ordered).rejects.toThrow('not https')
+  expect(paths).toEqual(['/dir'])
+})
+
+it('a redirect is not followed', async () => {
+  const paths: string[] = []
+  const ordered = orderAt((request, response) => {
+    paths.push(request.url ?? '')
+    response.writeHead(302, { location: `https://${request.headers.host}/elsewhere` }).end()
+  })
+  await expect(ordered).rejects.toThrow('not one of ACME')
+  expect(paths).toEqual(['/dir'])
+})
+
+it('an answer without end is cut off', async () => {
+  const ordered = orderAt((_request, response) => {
+    const more = () => {
+      while (response.writable && response.write(Buffer.alloc(65_536, ' ')));
+    }
+    response.on('drain', more)
+    more()
+  })
+  await expect(ordered).rejects.toThrow('its answer is too long')
+})
+
+it('an authority that knows no nonce at all is asked five times', async () => {
+  let accounts = 0
+  const ordered = orderAt((request, response) => {
+    if (request.url === '/dir') return response.end(directory(request.headers.host ?? ''))
+    response.setHeader('replay-nonce', 'one')
+    if (request.url === '/nonce') return response.end()
+    accounts += 1
+    response.statusCode = 400
+    return response.end(JSON.stringify({ type: 'urn:ietf:params:acme:error:badNonce', detail: 'unknown' }))
+  })
+  await expect(ordered).rejects.toThrow('unknown urn:ietf:params:acme:error:badNonce')
+  expect(accounts).toBe(5)
+})
+
+it('an authority that refuses is quoted', async () => {
+  const ordered = orderAt((request, response) => {
+    if (request.url === '/dir') return response.end(directory(request.headers.host ?? ''))
+    response.setHeader('replay-nonce', 'one')
+    if (request.url === '/nonce') return response.end()
+    response.statusCode = 403
+    return response.end(JSON.stringify({ type: 'urn:x:rateLimited', detail: 'too many orders' }))
+  })
+  await expect(ordered).rejects.toThrow('too many orders urn:x:rateLimited')
+})

@@ -1,0 +1,85 @@
+// What we sign of X.509 for an authority: the request for a certificate (RFC 2986), and the certificate that proves a
+// name over TLS (RFC 8737). Keys are ECDSA on P-256.
+
+import { createHash, createPublicKey, generateKeyPair, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { promisify } from 'node:util'
+import { DAY, HOUR } from '../lib/clock.ts'
+import {
+  bits,
+  integer,
+  isTrue,
+  objectId,
+  octets,
+  sequence,
+  set,
+  tagged,
+  taggedValue,
+  text,
+  utcTime,
+} from './der.ts'
+
+const ECDSA_WITH_SHA256 = sequence(objectId('1.2.840.10045.4.3.2'))
+const COMMON_NAME = objectId('2.5.4.3')
+const SUBJECT_ALT_NAME = objectId('2.5.29.17')
+const EXTENSION_REQUEST = objectId('1.2.840.113549.1.9.14')
+const ACME_IDENTIFIER = objectId('1.3.6.1.5.5.7.1.31')
+
+/** `[2]` of a GeneralName is a name of DNS. */
+const DNS_NAME = 2
+const VERSION_3 = Buffer.from([2])
+
+export async function makeKey(): Promise<KeyObject> {
+  return (await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' })).privateKey
+}
+
+export function toPem(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+/** In DER. The names are in the extension alone, where authorities look for them. */
+export function signingRequest(names: string[], key: KeyObject): Buffer {
+  const extensions = tagged(0, sequence(EXTENSION_REQUEST, set(sequence(alternativeNames(names)))))
+  const subject = sequence()
+  return signed(sequence(integer(Buffer.from([0])), subject, publicKeyOf(key), extensions), key)
+}
+
+/** In PEM: for one name, with the digest of what the authority wants to see. */
+export function proofCertificate(
+  { name, keyAuthorization }: { name: string; keyAuthorization: string },
+  { key, now }: { key: KeyObject; now: Date },
+): string {
+  const subject = sequence(set(sequence(COMMON_NAME, text('ACME proof'))))
+  // A clock of ours or theirs may be wrong.
+  const validity = sequence(utcTime(new Date(now.getTime() - HOUR)), utcTime(new Date(now.getTime() + DAY)))
+  const digest = createHash('sha256').update(keyAuthorization).digest()
+  const isCritical = isTrue
+  const proof = sequence(ACME_IDENTIFIER, isCritical, octets(octets(digest)))
+  const der = signed(
+    sequence(
+      tagged(0, integer(VERSION_3)),
+      integer(randomBytes(16)),
+      ECDSA_WITH_SHA256,
+      subject,
+      validity,
+      subject,
+      publicKeyOf(key),
+      tagged(3, sequence(alternativeNames([name]), proof)),
+    ),
+    key,
+  )
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? []
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
+}
+
+function alternativeNames(names: string[]): Buffer {
+  const all = names.map((name) => taggedValue(DNS_NAME, Buffer.from(name, 'latin1')))
+  return sequence(SUBJECT_ALT_NAME, octets(sequence(...all)))
+}
+
+function publicKeyOf(key: KeyObject): Buffer {
+  return createPublicKey(key).export({ type: 'spki', format: 'der' })
+}
+
+function signed(content: Buffer, key: KeyObject): Buffer {
+  return sequence(content, ECDSA_WITH_SHA256, bits(sign('sha256', content, key)))
+}
