@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
-import type { Engine } from './engine/engine.ts'
+import type { Engine, IsolationClass } from './engine/engine.ts'
 import { batched } from './lib/concurrency/batch.ts'
 import { type Clock, SECOND } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
@@ -62,6 +62,10 @@ export type App = AppParts & {
   unitEvents: EventEmitter<{ runEnded: [id: string] }>
   /** Units that this process has seen fall asleep with their machines standing still (domain/units/activity/optimistic-thaw.ts). */
   frozenUnits: Map<string, UnitRecord>
+  /** Wakes of machines that go on already, by the unit's id, until its row says so (domain/units/activity/written-wakes.ts). */
+  unwrittenWakes: Map<string, { teamId: string; written: Promise<void> }>
+  /** Classes whose machines can keep their memory beyond a run, as the engine last said (domain/units/model/memory.ts). */
+  keepsMemory: ReadonlySet<IsolationClass>
   /** Told of each unit that begins to fall asleep here. */
   beforeFreeze: Set<(id: string) => void>
   /** How many calls wait for a unit just now, by its id. */
@@ -86,6 +90,8 @@ export function createApp(parts: AppParts): App {
     sessionEndpoints: new Map(),
     unitEvents: new EventEmitter(),
     frozenUnits: new Map(),
+    unwrittenWakes: new Map(),
+    keepsMemory: new Set(),
     beforeFreeze: new Set(),
     waitersPerUnit: new Map(),
     coldStarts: createColdStarts(parts),

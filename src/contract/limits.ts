@@ -41,6 +41,9 @@ export const limits = {
   /** A path the kernel takes, with room for its own prefix. */
   pathLength: 1024,
   logBytes: 16 * MB,
+  /** Of what a unit printed that could not be made, and how many such logs of a team are kept, the newest. */
+  keptLogCharacters: 256 * KB,
+  keptLogsOfTeam: 50,
   /** What can be bought at once, in euro cents, and how many payments of a team may wait for somebody to pay. */
   paymentCents: { min: 500, max: 100_000 },
   openPayments: 100,

@@ -64,7 +64,7 @@ export const transitions = {
 
   /** The process ended on its own. Within `stopping` it ended because we asked. */
   exited: { from: ['creating', 'starting', 'running'], to: 'stopped', reason: 'exited', frozen: false },
-  /** The host lost it: neither the unit, its user, a limit nor idleness ended it. */
+  /** The host lost or killed it: neither the unit, its user, a limit nor idleness ended it. */
   lost: { from: ['running'], to: 'sleeping', reason: 'provider' },
 
   /** Started anew with what has changed since. Should it not start, it sleeps like one that did not wake. */

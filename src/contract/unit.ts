@@ -14,6 +14,21 @@ const lastExitSchema = strict({
   at: timestamp,
 })
 
+/** Not of the spec: whether processes go on where they stood, or begin anew (decision 37). */
+const memorySchema = strict({
+  kept: z
+    .boolean()
+    .nullable()
+    .describe(
+      'Of a unit that sleeps: whether it wakes with what its processes had in memory, or starts anew from its disk. Null in every other state, and while it is being found out.',
+    ),
+  longSleep: z
+    .enum(['tried', 'lost'])
+    .describe(
+      'What becomes of it in a sleep that lasts longer than the machine stands frozen, and in a fork: the host tries to keep and to copy it, or it is lost and the disk alone is left. `lost` where the host cannot, or could not the last time.',
+    ),
+})
+
 export const unitSchema = strict({
   id: z.string(),
   teamId: z.string(),
@@ -40,6 +55,7 @@ export const unitSchema = strict({
   lastExit: lastExitSchema.nullable(),
   files: z.array(strict({ path: z.string(), bytes: z.int() })),
   forkedFrom: z.string().nullable(),
+  memory: memorySchema,
 }).meta({ id: 'Unit' })
 
 export type Unit = z.infer<typeof unitSchema>

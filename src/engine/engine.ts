@@ -85,8 +85,11 @@ export type ForkSpec = {
 /** `copied`: what it has of its source. Memory is promised by the start that uses it, not before (`Started`). */
 export type Forked = { status: MachineStatus; copied: 'memory' | 'disk' }
 
-/** How a run ended. `code` is 128 + n for signal n (spec 2.1). */
-export type Exit = { code: number; oomKilled: boolean; at: Date }
+/**
+ * How a run ended. `code` is 128 + n for signal n (spec 2.1). `byHost`: it was killed from outside of it, and nobody here
+ * asked for that; false also where the host cannot tell.
+ */
+export type Exit = { code: number; oomKilled: boolean; byHost: boolean; at: Date }
 
 export type MachineStatus = {
   id: string

@@ -41,6 +41,7 @@ export async function updateDataKey(
 export async function holdsSealed(db: Kysely<Database>): Promise<boolean> {
   const query = sql<{ holds: boolean }>`
     select exists (select from secrets) or exists (select from boot_files) or exists (select from idempotency_keys)
+      or exists (select from kept_logs)
       or exists (select from endpoints where sealed_secret is not null) as holds
   `
   return (await query.execute(db)).rows[0]?.holds ?? false

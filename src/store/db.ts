@@ -18,6 +18,7 @@ import type { IdempotencyKeysTable } from './idempotency.ts'
 import type { IdentitiesTable, ProviderSignInsTable } from './identities.ts'
 import type { InvitesTable } from './invites.ts'
 import type { InstancesTable } from './instances.ts'
+import type { KeptLogsTable } from './kept-logs.ts'
 import { joinLead, type LeadersTable } from './leaders.ts'
 import type { MetersTable } from './meters.ts'
 import type { MailsTable } from './mails.ts'
@@ -48,6 +49,7 @@ export type Database = {
   credits: CreditsTable
   secrets: SecretsTable
   boot_files: BootFilesTable
+  kept_logs: KeptLogsTable
   heartbeats: HeartbeatsTable
   idempotency_keys: IdempotencyKeysTable
   endpoints: EndpointsTable

@@ -28,6 +28,7 @@ import { up as failedCreates } from './migrations/0024-failed-creates.ts'
 import { up as disksThere } from './migrations/0025-disks-there.ts'
 import { up as instances } from './migrations/0027-instances.ts'
 import { up as orderOfEnv } from './migrations/0028-order-of-env.ts'
+import { up as logsAndMemoryKept } from './migrations/0029-logs-and-memory-kept.ts'
 import { up as repeatableSql } from './migrations/0031-repeatable-sql.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
@@ -56,6 +57,7 @@ const migrations: Record<string, Migration> = {
   '0025-disks-there': { up: disksThere },
   '0027-instances': { up: instances },
   '0028-order-of-env': { up: orderOfEnv },
+  '0029-logs-and-memory-kept': { up: logsAndMemoryKept },
   '0031-repeatable-sql': { up: repeatableSql },
 }
 

@@ -50,6 +50,8 @@ export type UnitsTable = {
   generation: number
   stopped_reason: StoppedReason | null
   frozen: boolean
+  /** Null before its machine was first ended in its sleep, and while that is under way. */
+  memory_outcome: ColumnType<MemoryOutcome | null, MemoryOutcome | null | undefined, MemoryOutcome | null>
   /** Emptied by every change of state. */
   progress: ColumnType<Progress | null, string | null, string | null>
   sleep: string
@@ -73,6 +75,9 @@ export type UnitsTable = {
   copied: ColumnType<Copied | null, Copied | null | undefined, Copied>
 }
 
+/** What became of its memory when its machine last ended in its sleep; `refused`: it was tried to keep it, in vain. */
+export type MemoryOutcome = 'kept' | 'refused' | 'gone'
+
 /** A unit as the domain sees it, with its stack's name, its live endpoints and what it has cost up to now. */
 export type UnitRecord = {
   id: string
@@ -92,6 +97,7 @@ export type UnitRecord = {
   generation: number
   stoppedReason: StoppedReason | null
   frozen: boolean
+  memoryOutcome: MemoryOutcome | null
   progress: Progress | null
   sleep: string
   sleepsTogether: boolean
@@ -143,6 +149,7 @@ export function toRecord(
     generation: row.generation,
     stoppedReason: row.stopped_reason,
     frozen: row.frozen,
+    memoryOutcome: row.memory_outcome,
     progress: row.progress,
     sleep: row.sleep,
     sleepsTogether: row.sleeps_together,

@@ -8,7 +8,7 @@ import type { Copied } from '../contract/fork.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import { SECOND } from '../lib/clock.ts'
 import type { Database } from './db.ts'
-import type { StoredExit, UnitsTable } from './unit-record.ts'
+import type { MemoryOutcome, StoredExit, UnitsTable } from './unit-record.ts'
 import { countedBefore, type MeterKind, provenBy } from './meters.ts'
 import { windowEnd } from './windows.ts'
 
@@ -41,6 +41,7 @@ export type StateFields = {
   error?: string | null
   destroysAt?: Date | null
   copied?: Copied
+  memoryOutcome?: MemoryOutcome | null
 }
 
 /** True for the one whose change it is. Only domain/units/lifecycle/transition.ts calls this. */
@@ -173,6 +174,7 @@ function toColumns(set: StateFields) {
     last_exit: set.lastExit,
     error: set.error,
     destroys_at: set.destroysAt,
+    memory_outcome: set.memoryOutcome,
     copied: set.copied,
   }
 }

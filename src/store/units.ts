@@ -278,6 +278,15 @@ export async function saveProgress(
   return result.numUpdatedRows === 1n
 }
 
+/** Unless the unit is on another way by now. */
+export async function saveMemoryOutcome(
+  db: Kysely<Database>,
+  { id, revision, memoryOutcome }: Pick<UnitRecord, 'id' | 'revision' | 'memoryOutcome'>,
+): Promise<void> {
+  const unit = db.updateTable('units').where('id', '=', id).where('revision', '=', revision)
+  await unit.set({ memory_outcome: memoryOutcome }).execute()
+}
+
 /**
  * Records a use of a running unit that sleeps by itself. False: it is not running now. Not waited for on disk:
  * what a crash of the database can lose of it is less than what a restart gives back (domain/time/heartbeat.ts).

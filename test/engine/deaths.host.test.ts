@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef } from '../../src/engine/engine.ts'
 import { processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
 import { processesOf } from '../support/host-state.ts'
+import { kernelTellsDeaths } from '../support/kill.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite, eventually, kindOf } from './suite.ts'
 
@@ -19,7 +20,12 @@ type Part = (typeof parts)['runc' | 'gvisor'][number]
 describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
   let host: Awaited<ReturnType<typeof openHostEngine>>
   const suite = createSuite(
-    async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
+    async () => ({
+      engine: host.engine(),
+      configuredImage: '',
+      reopen: host.reopen,
+      close: async () => await host.close(),
+    }),
     { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
   )
 
@@ -65,7 +71,8 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
   it.each(parts[isolation])('the death of its %s is the end of a run, and is told', async (part) => {
     const ref = await running()
     await kill(ref, part)
-    expect(await suite.exitOf(ref, TOLD_WITHIN_MS)).toMatchObject({ code: 137, oomKilled: false })
+    const byHost = part === 'monitor' || kernelTellsDeaths()
+    expect(await suite.exitOf(ref, TOLD_WITHIN_MS)).toMatchObject({ code: 137, oomKilled: false, byHost })
     expect(await suite.status(ref.id)).toMatchObject({ frozen: false })
     await expectNextRun(ref)
   })
@@ -119,6 +126,36 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     await kill({ ...ref, generation: 3 }, part)
     await suite.engine().destroy(ref.id)
     expect(await suite.status(ref.id)).toBeUndefined()
+  })
+
+  it('its own end is told as such, whatever number it has', async () => {
+    const ends = {
+      // The first process spares itself its own signals in the one class, and not in the other.
+      'by a signal to itself': 'kill -KILL $$; exit 137',
+      'by a child that was killed': "sh -c 'kill -KILL $$'; exit $?",
+      'by a number': 'exit 137',
+    }
+    for (const [how, script] of Object.entries(ends)) {
+      const ref = await suite.running({ entrypoint: ['sh', '-c', script], cmd: [] })
+      expect([how, await suite.exitOf(ref)]).toMatchObject([
+        how,
+        { code: 137, oomKilled: false, byHost: false },
+      ])
+    }
+  })
+
+  it('a death under a new engine is told as that of the host, too', async () => {
+    const ref = await running()
+    await suite.reopen()
+    await kill(ref, isolation === 'runc' ? 'init' : 'sandbox')
+    const byHost = kernelTellsDeaths()
+    expect(await suite.exitOf(ref, TOLD_WITHIN_MS)).toMatchObject({ code: 137, byHost })
+  })
+
+  it('an end that was asked for is not told as the host’s', async () => {
+    const ref = await running()
+    await suite.engine().stop(ref, 0)
+    expect(await suite.exitOf(ref)).toMatchObject({ code: 137, byHost: false })
   })
 
   it('ends of ten machines at once are all told', async () => {

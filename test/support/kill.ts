@@ -2,6 +2,7 @@
 // and ends when the process is known to be dead.
 
 import { readFile } from 'node:fs/promises'
+import { release } from 'node:os'
 import { join } from 'node:path'
 import { runDirOf } from '../../src/supervisor/instance.ts'
 import { type Berth, eventually } from './berth.ts'
@@ -76,6 +77,12 @@ async function findRunPart(berth: Berth, unitId: string, part: RunPart): Promise
 
 export async function ownProcesses(berth: Berth): Promise<Process[]> {
   return await processesOf(namesOnHost(await berth.instance(), berth.dataDir))
+}
+
+/** Whether the kernel says what killed a process to others than its parent: from 6.15 on. */
+export function kernelTellsDeaths(): boolean {
+  const [major = 0, minor = 0] = release().split('.').map(Number)
+  return major > 6 || (major === 6 && minor >= 15)
 }
 
 /** False: it had ended before. */

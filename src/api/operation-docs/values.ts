@@ -46,11 +46,18 @@ export const unit = {
   lastExit: null,
   files: [{ path: '/app/main.js', bytes: 312 }],
   forkedFrom: null,
+  memory: { kept: null, longSleep: 'tried' },
 }
 
 export const copyOfUnit = { ...unit, id: ids.copy, name: 'web-2', endpoints: [], forkedFrom: ids.unit }
 export const stoppedUnit = { ...unit, state: 'stopped', sleepsAt: null, stoppedReason: 'user' }
-export const sleepingUnit = { ...unit, state: 'sleeping', sleepsAt: null }
+export const sleepingUnit = {
+  ...unit,
+  state: 'sleeping',
+  sleepsAt: null,
+  stoppedReason: 'idle',
+  memory: { kept: true, longSleep: 'tried' },
+}
 
 export const stack = { id: ids.stack, name: 'shop', teamId: ids.team, createdAt, units: [unit] }
 

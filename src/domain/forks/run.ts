@@ -6,6 +6,7 @@
 
 import type { App } from '../../app.ts'
 import { limits } from '../../contract/limits.ts'
+import type { LogLine } from '../../engine/engine.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { runSaga, type Saga, type Step, type StepFailed, undoSaga } from '../../lib/saga.ts'
@@ -22,6 +23,7 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam, isUnchanged, listUnitsByIds, listUnitsOfFork } from '../../store/units.ts'
 import { destroyOperation } from '../units/destroy.ts'
 import { failureText } from '../units/lifecycle/failures.ts'
+import { readLastLines } from '../units/model/kept-log.ts'
 import { machineRef } from '../units/model/machine.ts'
 import { readyStep, runSpec, startStep } from '../units/lifecycle/run.ts'
 import { transition } from '../units/lifecycle/transition.ts'
@@ -202,6 +204,9 @@ async function onFailure(
   const culprit = (failed ?? context.copies[0])?.unit
   if (!culprit) throw cause
   const gone = step === copyStep.name ? await findSourceGone(context) : null
+  const printed = attempted.includes(startForkStep)
+    ? await lastLinesOf(context)
+    : new Map<string, LogLine[]>()
   // States first: a process killed while its unit still counts as creating would look like an exit.
   const destroying = await takeBack(
     app,
@@ -209,11 +214,18 @@ async function onFailure(
     gone
       ? { text: sourceGone(gone), unitId: gone.id, isSourceGone: true }
       : { text: failureText(cause, culprit), unitId: culprit.id },
+    printed,
   )
   if (destroying === null) return
   const problems = await undoSaga(forkSaga, context, { attempted, failpoints: app.failpoints })
   for (const err of problems) app.log.warn({ err, forkId: fork.id }, 'undo of a failed operation step failed')
   await Promise.all(destroying.map((unit) => runOperation(app, unit, destroyOperation)))
+}
+
+async function lastLinesOf({ app, copies }: ForkContext): Promise<Map<string, LogLine[]>> {
+  return new Map(
+    await Promise.all(copies.map(async ({ unit }) => [unit.id, await readLastLines(app, unit)] as const)),
+  )
 }
 
 /** One that is being destroyed, or was: whatever the engine says of a copy of it then, that is why. */

@@ -2,6 +2,7 @@
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
+import type { LogLine } from '../../engine/engine.ts'
 import { isId } from '../../lib/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { endFork, type ForkError, type ForkRecord } from '../../store/forks.ts'
@@ -11,16 +12,19 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import { listUnitsOfFork, listUnitsOfStacks, lockUnitsOfFork } from '../../store/units.ts'
 import { inTeamTransaction } from '../transactions/transactions.ts'
 import { transition } from '../units/lifecycle/transition.ts'
+import { keepLog } from '../units/model/kept-log.ts'
 
 /**
  * All copies end in `error`, and one whose process had ended by itself by then is destroyed. Where a source went, nothing
  * failed that anybody could look into: then all of them are destroyed. A stack that was made for them has no name any
- * more. Answers what is to be destroyed; null: somebody else has decided what becomes of the fork.
+ * more. `printed`: by the id of a copy. Answers what is to be destroyed; null: somebody else has decided what becomes of
+ * the fork.
  */
 export async function takeBack(
   app: App,
   { id, teamId, sourceId, stackId }: ForkRecord,
   error: ForkError,
+  printed: ReadonlyMap<string, LogLine[]>,
 ): Promise<UnitRecord[] | null> {
   return await inTeamTransaction(app, teamId, async (db) => {
     if (!(await endFork(db, { id, at: app.clock.now(), error }))) return null
@@ -35,7 +39,10 @@ export async function takeBack(
     for (const unit of units) {
       const text = error.isSourceGone || unit.id === error.unitId ? error.text : forOthers
       const set = { error: text }
-      if (!error.isSourceGone && (await transition(app, unit, 'createFailed', { db, set }))) continue
+      if (!error.isSourceGone && (await transition(app, unit, 'createFailed', { db, set }))) {
+        await keepLog(app, db, unit, printed.get(unit.id) ?? [])
+        continue
+      }
       const sent = await transition(app, unit, 'destroy', { db, set: error.isSourceGone ? set : {} })
       if (sent) destroying.push(sent)
     }

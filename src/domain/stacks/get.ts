@@ -6,6 +6,7 @@ import type { Stack } from '../../contract/stack.ts'
 import type { StackRecord } from '../../store/stacks.ts'
 import { listUnitsOfStacks } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { untilWritten } from '../units/activity/written-wakes.ts'
 import { getStackRecord } from '../units/model/stack-record.ts'
 import { showStack } from './show.ts'
 
@@ -16,6 +17,7 @@ import { showStack } from './show.ts'
 export async function getStack(app: App, caller: Caller, idOrName: string): Promise<Stack> {
   const stack = await getStackRecord(app, caller, idOrName)
   const { id, teamId } = stack
+  await untilWritten(app, { teamId })
   const units = await listUnitsOfStacks(app.db, { teamId, stackIds: [id], now: app.clock.now() })
   if (stack.deletedAt !== null && units.length === 0) throw notFound('stack', idOrName)
   return showStack(app, stack, units)

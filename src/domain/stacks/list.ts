@@ -7,6 +7,7 @@ import { encodeCursor } from '../../lib/cursor.ts'
 import { listStacksOfTeam } from '../../store/stacks.ts'
 import { listUnitsOfStacks } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { untilWritten } from '../units/activity/written-wakes.ts'
 import { showStack } from './show.ts'
 
 /** A page ends early rather than hold many more units than this: however few stacks are asked for, they can be large. */
@@ -22,6 +23,7 @@ export async function listStacks(app: App, { teamId }: Caller, query: StackListQ
   const page = found.slice(0, Math.min(query.limit, howManyFit(found)))
   const last = page.at(-1)
   const stackIds = page.map(({ id }) => id)
+  await untilWritten(app, { teamId })
   const units = await listUnitsOfStacks(app.db, { teamId, stackIds, now: app.clock.now() })
   return {
     stacks: page.map((stack) => showStack(app, stack, units)),

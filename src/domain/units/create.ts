@@ -8,6 +8,7 @@ import type { Create, CreateFromSpec } from '../../contract/create.ts'
 import { type AppError, providerError } from '../../contract/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
+import type { LogLine } from '../../engine/engine.ts'
 import { allSettled } from '../../lib/concurrency/all-settled.ts'
 import { doneWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Step } from '../../lib/saga.ts'
@@ -26,6 +27,7 @@ import { type CreatePlan, planOfSpec } from './model/plan.ts'
 import { keptOfCreateSchema, reserveUnits } from './admission/reserve.ts'
 import { becomeRunning, readyStep, startStep } from './lifecycle/run.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
+import { keepLog, readLastLines } from './model/kept-log.ts'
 import { showUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
 import { undoSteps, runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
@@ -78,7 +80,8 @@ export const createOperation: UnitOperation = {
     app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit could not be made')
     // State first: a process killed while its unit still counts as creating would look like an exit.
     const error = failureText(failed.cause, unit)
-    if (!(await fail(app, unit, error))) return await removeIfUnwanted(context)
+    const printed = failed.attempted.includes(startStep) ? await readLastLines(app, unit) : []
+    if (!(await fail(app, unit, { error, printed }))) return await removeIfUnwanted(context)
     await undoSteps(createOperation, context, failed.attempted)
     await destroyOthers(app, unit)
     throw couldNotBeMade({ ...unit, error }, failed.cause)
@@ -139,10 +142,15 @@ function resultOf(app: App, units: UnitRecord[], told: Pick<RunResult, 'outputs'
 }
 
 /** To `error`, with the stack that was made for it, unless others are in it. False: it went another way meanwhile. */
-async function fail(app: App, unit: UnitRecord, error: string): Promise<boolean> {
+async function fail(
+  app: App,
+  unit: UnitRecord,
+  { error, printed }: { error: string; printed: LogLine[] },
+): Promise<boolean> {
   return await inTransaction(app, async (db) => {
     await lockStack(db, unit.stackId)
     if (!(await transition(app, unit, 'createFailed', { db, set: { error } }))) return false
+    await keepLog(app, db, unit, printed)
     const stack = { id: unit.stackId, at: app.clock.now() }
     await abandonStack(db, { id: stack.id, madeBy: unit.madeWith ?? unit.id })
     if (await deleteStackOfLastUnit(db, stack)) await deleteSecrets(db, stack.id)

@@ -8,6 +8,7 @@ import { SECOND } from '../../lib/clock.ts'
 import { doneWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Step } from '../../lib/saga.ts'
 import { deleteBootFiles } from '../../store/boot-files.ts'
+import { deleteKeptLog } from '../../store/kept-logs.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
 import { deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
@@ -48,6 +49,7 @@ export const destroyOperation: UnitOperation = {
       await lockStack(db, unit.stackId)
       await deleteSecrets(db, unit.id)
       await deleteBootFiles(db, unit.id)
+      await deleteKeptLog(db, unit.id)
       if (!(await transition(app, unit, 'destroyed', { db }))) return
       const stack = { id: unit.stackId, at: app.clock.now() }
       if (await deleteStackOfLastUnit(db, stack)) await deleteSecrets(db, stack.id)

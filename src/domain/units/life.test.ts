@@ -183,7 +183,7 @@ describe('exits', () => {
     const unit = await makeUnit(domain.app, caller)
     await stopUnit(domain.app, caller, unit.id)
     await startUnit(domain.app, caller, unit.id)
-    const exit = { code: 1, oomKilled: false, at: domain.clock.now() }
+    const exit = { code: 1, oomKilled: false, byHost: false, at: domain.clock.now() }
     await recordExit(domain.app, {
       id: unit.id,
       generation: 1,
@@ -200,6 +200,32 @@ describe('exits', () => {
     domain.engine.loseMachine(unit.id)
     expect((await run(unit.id, 'echo', 'again')).stdout).toBe('again\n')
     expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 2 })
+  })
+
+  it('by the host are no exits: the unit sleeps, and wakes for its next use', async () => {
+    const stop = new AbortController()
+    const watching = watchExits(domain.app, stop.signal)
+    const unit = await makeUnit(domain.app, caller)
+    domain.engine.killMachine(unit.id)
+    const asleep = await eventually(domain.app, caller, unit.id, 'sleeping')
+    expect(asleep).toMatchObject({ stoppedReason: 'provider', lastExit: null, sleepsAt: null })
+    expect((await run(unit.id, 'echo', 'again')).stdout).toBe('again\n')
+    expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 2 })
+    stop.abort()
+    await watching
+  })
+
+  it('by the host of a unit that is being made fail its create', async () => {
+    domain.engine.onExec(({ id, argv }) => {
+      if (argv[0] !== 'dies-meanwhile') return null
+      domain.engine.killMachine(id)
+      return { exitCode: 1 }
+    })
+    const healthcheck = { cmd: ['dies-meanwhile'], intervalMs: 500 }
+    const made = makeUnit(domain.app, caller, { name: 'short', healthcheck }).catch((error: unknown) => error)
+    const time = setInterval(() => domain.clock.advance(50), 5)
+    expect(await made).toMatchObject({ status: 502, message: expect.stringContaining('before it was ready') })
+    clearInterval(time)
   })
 
   it('are found by the command that meets them', async () => {

@@ -1,4 +1,5 @@
-// What a unit's process printed (spec 4.2). Reading it is no use of the unit and wakes nothing (design 4).
+// What a unit's process printed (spec 4.2). Reading it is no use of the unit and wakes nothing (design 4). Of one that could
+// not be made it is what was kept of it (model/kept-log.ts).
 
 import type { App } from '../../app.ts'
 import { validation } from '../../contract/errors.ts'
@@ -9,6 +10,7 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { engineFailure, notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
+import { queryKeptLog } from './model/kept-log.ts'
 
 /** Without `since` the newest lines, else those after it, oldest first. */
 export async function readLogs(app: App, caller: Caller, id: string, query: LogQuery): Promise<LogPage> {
@@ -38,7 +40,8 @@ export async function* followLogs(
     yield toEvent(line)
   }
   try {
-    for await (const line of app.engine.followLogs(unit.id, after, signal)) {
+    const coming = unit.state === 'error' ? [] : app.engine.followLogs(unit.id, after, signal)
+    for await (const line of coming) {
       if (!time || line.at >= time) yield toEvent(line)
     }
   } catch (error) {
@@ -61,11 +64,13 @@ async function storedLines(
 ): Promise<EngineLine[]> {
   const time = since === undefined ? null : parseTime(since)
   const after = since !== undefined && time === null ? since : null
+  const query = { after, since: time, limit }
+  if (unit.state === 'error') return await queryKeptLog(app, unit, query)
   try {
-    return await app.engine.logs(unit.id, { after, since: time, limit })
+    return await app.engine.logs(unit.id, query)
   } catch (error) {
-    // Not made yet, or undone after it failed: it printed nothing.
-    if (isEngineError(error, 'unknown_machine')) return []
+    // Not made yet, where it has printed nothing, or undone after it failed.
+    if (isEngineError(error, 'unknown_machine')) return await queryKeptLog(app, unit, query)
     throw logFailure(error, unit)
   }
 }

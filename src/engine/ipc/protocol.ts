@@ -173,7 +173,7 @@ const status = z.object({
   generation: z.number(),
   state: z.enum(['created', 'running', 'exited', 'lost']),
   frozen: z.boolean(),
-  exit: z.object({ code: z.number(), oomKilled: z.boolean(), at: date }).nullable(),
+  exit: z.object({ code: z.number(), oomKilled: z.boolean(), byHost: z.boolean(), at: date }).nullable(),
   address: z.string(),
 })
 

@@ -22,6 +22,8 @@ export type Machine = {
   attachment: Attachment | null
   /** The running process's description, as execs take it over. Loaded from the bundle after an adoption. */
   process: Process | null
+  /** Descriptors of the processes that its monitor watches (lifecycle/deaths.ts). */
+  parts: number[]
   /** Resolves when the current run has ended and been recorded. */
   ended: Promise<void>
   markEnded: () => void
@@ -74,6 +76,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     record,
     attachment,
     process: null,
+    parts: [],
     ended: promise,
     markEnded: resolve,
     cleanup: Promise.resolve(),

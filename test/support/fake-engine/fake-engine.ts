@@ -58,6 +58,8 @@ export type FakeControls = {
   setImage(reference: string, config: Partial<ImageConfig>): void
   /** The first process of a machine ends on its own. */
   endProcess(id: string, exit?: { code?: number; oomKilled?: boolean }): void
+  /** Something on the host kills all of it. */
+  killMachine(id: string): void
   /** A sibling sends packets to these machines. */
   sendPackets(ids: string[]): void
   /** What the host has from now on. */
@@ -85,6 +87,7 @@ const DEFAULT_CONFIG: ImageConfig = {
 const STOPPED_CODE = 143
 /** SIGKILL, as a process ends whose memory was kept. */
 const KEPT_CODE = 137
+const KILLED_CODE = 137
 
 export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
   const faults = createFaults()
@@ -119,9 +122,9 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
     endRun(machine, change, { asked })
     for (const tell of watchers) tell(machine.status)
   }
-  const exited = (code: number, oomKilled = false): Partial<MachineStatus> => ({
+  const exited = (code: number, { oomKilled = false, byHost = false } = {}): Partial<MachineStatus> => ({
     state: 'exited',
-    exit: { code, oomKilled, at: clock.now() },
+    exit: { code, oomKilled, byHost, at: clock.now() },
   })
 
   const engine: Engine = {
@@ -351,7 +354,8 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
     heal: (operation) => faults.heal(operation),
     onExec: (handler) => void execHandlers.unshift(handler),
     setImage: (reference, config) => void configs.set(reference, config),
-    endProcess: (id, { code = 0, oomKilled = false } = {}) => end(find(id), exited(code, oomKilled)),
+    endProcess: (id, { code = 0, oomKilled = false } = {}) => end(find(id), exited(code, { oomKilled })),
+    killMachine: (id) => end(find(id), exited(KILLED_CODE, { byHost: true })),
     sendPackets: (ids) => {
       for (const tell of trafficWatchers) tell(ids)
     },

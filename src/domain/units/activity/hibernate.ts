@@ -6,7 +6,7 @@ import type { App } from '../../../app.ts'
 import { isEngineError } from '../../../engine/errors.ts'
 import type { Step } from '../../../lib/saga.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
-import { isUnchanged } from '../../../store/units.ts'
+import { isUnchanged, saveMemoryOutcome } from '../../../store/units.ts'
 import { machineRef } from '../model/machine.ts'
 import { STOP_GRACE_MS } from '../lifecycle/run.ts'
 import { stopStep, stopOperation } from '../stop.ts'
@@ -16,9 +16,11 @@ import { runOperationHere, type OperationContext, type UnitOperation } from '../
 // Whoever wakes the unit asks for a start, and the engine knows whether there is memory to go on with.
 const suspendStep: Step<OperationContext> = {
   name: 'suspend',
-  run: async ({ app, unit }) => {
+  run: async (context) => {
+    const { app, unit } = context
     try {
-      await app.engine.suspend(machineRef(unit), STOP_GRACE_MS)
+      const isKept = await app.engine.suspend(machineRef(unit), STOP_GRACE_MS)
+      context.memoryOutcome = isKept ? 'kept' : app.keepsMemory.has(unit.isolation) ? 'refused' : 'gone'
     } catch (error) {
       // Without a machine there is nothing left to end.
       if (!isEngineError(error, 'unknown_machine')) throw error
@@ -47,21 +49,24 @@ const freezeStep: Step<OperationContext> = {
 /** A `stopping` unit that was idle to `sleeping`. */
 export const sleepOperation: UnitOperation = {
   saga: { name: 'sleep', steps: [freezeStep] },
-  onSuccess: async ({ app, unit, frozen }) =>
-    void (await transition(app, unit, frozen ? 'asleepFrozen' : 'asleep')),
+  onSuccess: async ({ app, unit, frozen, memoryOutcome }) =>
+    void (frozen
+      ? await transition(app, unit, 'asleepFrozen')
+      : await transition(app, unit, 'asleep', { set: { memoryOutcome } })),
   onFailure: stopOperation.onFailure,
 }
 
 /** Gives a frozen machine's memory back. A wake that comes meanwhile starts the unit anew once it is down. */
 export async function hibernateUnit(app: App, unit: UnitRecord): Promise<void> {
-  const hibernated = await transition(app, unit, 'hibernated')
+  const hibernated = await transition(app, unit, 'hibernated', { set: { memoryOutcome: null } })
   if (hibernated) await runOperationHere(app, hibernated, hibernateOperation)
 }
 
-// Nothing is left to decide when it ends: the unit sleeps all the while, and a machine nobody stopped is
-// found by the reconciler.
+// Nothing is left to decide when it ends but what is told of it: the unit sleeps all the while, and a machine nobody
+// stopped is found by the reconciler.
 export const hibernateOperation: UnitOperation = {
   saga: { name: 'hibernate', steps: [suspendStep] },
-  onSuccess: async () => {},
+  onSuccess: async ({ app, unit, memoryOutcome }) =>
+    await saveMemoryOutcome(app.db, { ...unit, memoryOutcome }),
   onFailure: stopOperation.onFailure,
 }

@@ -17,6 +17,7 @@ import type { UnitRecord } from '../../../store/unit-record.ts'
 import { checkLastHolder, takeOnInTurn } from '../admission/claim.ts'
 import { machineRef } from '../model/machine.ts'
 import { thawOperation } from './wake.ts'
+import { noteUnwrittenWake } from './written-wakes.ts'
 import { runOperation } from '../lifecycle/operation.ts'
 
 /** Either takes milliseconds. One that hangs is left to the reconciler, and holds up nobody else of the team. */
@@ -29,10 +30,11 @@ export async function thawOptimistically(app: App, id: string, withinMs: number)
   if (!unit || unit.sleepsTogether) return null
   app.frozenUnits.delete(id)
   const answer = Promise.withResolvers<Visited | null>()
-  thawAndClaim(app, unit, () => answer.resolve(toRunning(unit))).then(
-    () => answer.resolve(null),
-    answer.reject,
-  )
+  const woken = thawAndClaim(app, unit, () => {
+    noteUnwrittenWake(app, unit, woken)
+    answer.resolve(toRunning(unit))
+  })
+  woken.then(() => answer.resolve(null), answer.reject)
   return (await doneWithin(app.clock, withinMs, answer.promise)) ? await answer.promise : null
 }
 

@@ -2,11 +2,13 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../../test/support/domain.ts'
-import type { Unit } from '../../../contract/unit.ts'
+import { type Unit, unitListQuerySchema } from '../../../contract/unit.ts'
 import { newId } from '../../../lib/ids.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { destroyUnit } from '../destroy.ts'
+import { getStack } from '../../stacks/get.ts'
 import { getUnit } from '../get.ts'
+import { listUnits } from '../list.ts'
 import { hibernateFrozenUnits, sleepIdleUnits } from './idle.ts'
 import { reconcileMachines } from '../lifecycle/reconcile.ts'
 import { sleepUnit } from '../sleep.ts'
@@ -177,8 +179,8 @@ describe('a visit', () => {
     expect((await getUnit(domain.app, mine, first.id)).state).toBe('sleeping')
   })
 
-  it('is passed on to a frozen unit as soon as that goes on and may, while its row is still being written', async () => {
-    await asleep()
+  /** Nobody writes anything of the team until the function it answers is called. */
+  async function holdTeam(): Promise<() => Promise<void>> {
     const locked = Promise.withResolvers<void>()
     const release = Promise.withResolvers<void>()
     const held = domain.app.db.transaction().execute(async (db) => {
@@ -187,12 +189,44 @@ describe('a visit', () => {
       await release.promise
     })
     await locked.promise
+    return async () => {
+      release.resolve()
+      await held
+    }
+  }
+
+  it('is passed on to a frozen unit as soon as that goes on and may, while its row is still being written', async () => {
+    await asleep()
+    const letGo = await holdTeam()
     expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
-    expect((await get()).state).toBe('sleeping')
-    release.resolve()
-    await held
+    await letGo()
     await eventually(domain.app, caller, unit.id, 'running')
     expect(callsOf('thaw')).toBe(1)
+  })
+
+  it.each([
+    ['of the unit', get],
+    [
+      'at the list',
+      async () => (await listUnits(domain.app, caller, unitListQuerySchema.parse({}))).units[0],
+    ],
+    ['at its stack', async () => (await getStack(domain.app, caller, unit.stackId)).units[0]],
+  ])('that was passed on is followed by no look %s that finds it asleep or starting', async (_name, look) => {
+    await asleep()
+    const letGo = await holdTeam()
+    expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
+    const looking = look()
+    await letGo()
+    expect(await looking).toMatchObject({ state: 'running', stoppedReason: null })
+  })
+
+  it('that was passed on holds up a look at its unit for a second at most', async () => {
+    await asleep()
+    const letGo = await holdTeam()
+    expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
+    expect(await inTime(get())).toMatchObject({ state: 'sleeping' })
+    await letGo()
+    await eventually(domain.app, caller, unit.id, 'running')
   })
 
   it('that was passed on is told of when its unit cannot be woken after all', async () => {

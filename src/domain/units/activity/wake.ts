@@ -13,6 +13,7 @@ import { takeOn } from '../admission/claim.ts'
 import { machineRef } from '../model/machine.ts'
 import { startOperation } from '../lifecycle/run.ts'
 import { withWaiterLimit } from '../lifecycle/wait-until-stable.ts'
+import { noteUnwrittenWake } from './written-wakes.ts'
 import { transition } from '../lifecycle/transition.ts'
 import { runOperation, type OperationContext, type UnitOperation } from '../lifecycle/operation.ts'
 
@@ -119,11 +120,15 @@ async function thaw(app: App, caller: Caller | null, unit: UnitRecord, onThawed:
   }
   const starting = await takeOn(app, caller, unit, 'thaw', begin)
   if (!starting) return
+  const woken = runOperation(app, starting, thawOperation, begun)
   begun.then(
-    () => onThawed(starting),
+    () => {
+      noteUnwrittenWake(app, starting, woken)
+      onThawed(starting)
+    },
     () => {},
   )
-  await runOperation(app, starting, thawOperation, begun)
+  await woken
 }
 
 /** By credential too: one that may run no more units must not fail the others who ask. */

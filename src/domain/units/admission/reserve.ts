@@ -26,6 +26,7 @@ import { boundsOf, currentBounds, registryOf } from './effective-policy.ts'
 import { checkDisk, checkVolumes } from './disk-limits.ts'
 import { declaredEnv, keepSecrets } from '../model/env.ts'
 import { engineAway } from '../lifecycle/failures.ts'
+import { learnCapabilities } from '../model/memory.ts'
 import { freeName } from '../model/names.ts'
 import { newUnitRow } from '../model/new-row.ts'
 import type { CreatePlan, PlannedUnit, PlannedUnits } from '../model/plan.ts'
@@ -178,7 +179,7 @@ async function checkHostVolumes(app: App, teamId: string, wanted: UnitSpec[]): P
 
 async function defaultClass(app: App): Promise<IsolationClass> {
   try {
-    return (await app.engine.capabilities()).defaultClass
+    return (await learnCapabilities(app)).defaultClass
   } catch (error) {
     throw engineAway(error)
   }

@@ -1,4 +1,4 @@
-// Processes that ended on their own, and machines the host lost (spec 3). The engine tells of each at least
+// Processes that ended on their own, and machines the host lost or killed (spec 3). The engine tells of each at least
 // once; one that ended because we asked, or in an earlier run, changes nothing here.
 
 import type { App } from '../../../app.ts'
@@ -22,7 +22,8 @@ export async function recordExit(app: App, status: MachineStatus): Promise<void>
     if (unit.state === 'starting' && unit.frozen) return
     // It was frozen and is gone: its unit sleeps on, and wakes by a start.
     const isAsleep = unit.state === 'sleeping' && unit.frozen
-    const trigger = isAsleep ? 'hibernated' : status.state === 'exited' ? 'exited' : 'lost'
+    const hasExited = status.state === 'exited' && status.exit?.byHost !== true
+    const trigger = isAsleep ? 'hibernated' : hasExited ? 'exited' : 'lost'
     if (nextState(unit, trigger) === null || (await move(app, unit, status))) return
   }
 }
@@ -30,6 +31,7 @@ export async function recordExit(app: App, status: MachineStatus): Promise<void>
 async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promise<boolean> {
   if (unit.state === 'sleeping') return (await transition(app, unit, 'hibernated')) !== null
   if (!exit) return await moveLost(app, unit)
+  if (exit.byHost) return (await transition(app, unit, 'lost', { endedAt: exit.at })) !== null
   const lastExit = { code: exit.code, oomKilled: exit.oomKilled, at: exit.at.toISOString() }
   // Before it was ever ready no start was recorded, and whoever waits for it wants to know what to look at.
   const early = { startedAt: unit.changedAt, error: endedEarly(unit, exit.code) }

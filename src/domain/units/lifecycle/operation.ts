@@ -9,7 +9,7 @@ import { isEngineError } from '../../../engine/errors.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { runSaga, type Saga, type Step, StepFailed, undoSaga } from '../../../lib/saga.ts'
 import { isOutage } from '../../../store/outage.ts'
-import type { UnitRecord } from '../../../store/unit-record.ts'
+import type { MemoryOutcome, UnitRecord } from '../../../store/unit-record.ts'
 import { saveProgress } from '../../../store/units.ts'
 
 export type OperationContext = {
@@ -26,6 +26,8 @@ export type OperationContext = {
   ended: boolean
   /** The machine was frozen rather than stopped. */
   frozen: boolean
+  /** What became of its memory where it was ended in its sleep. */
+  memoryOutcome: MemoryOutcome
   /** Work of the first step that was started ahead of the state change; null once it has been awaited. */
   begun: Promise<void> | null
 }
@@ -67,6 +69,7 @@ export function newOperationContext(app: App, unit: UnitRecord): OperationContex
     resumed: false,
     ended: false,
     frozen: false,
+    memoryOutcome: 'gone',
     begun: null,
   }
 }

@@ -19,11 +19,16 @@ const LOG_CHARACTERS = 1500
 
 /** `said` holds what the unit printed: for its team, and for no log of ours. */
 export class NotReady extends EngineError {
-  readonly said: string
+  // No property that a log of an error shows.
+  readonly #said: string
 
   constructor(message: string, said: string) {
     super('start_failed', message)
-    this.said = said
+    this.#said = said
+  }
+
+  get said(): string {
+    return this.#said
   }
 }
 
@@ -71,7 +76,7 @@ async function probe(app: App, unit: UnitRecord, argv: string[], timeoutMs: numb
   }
 }
 
-/** Says what it takes to see why: everything of the unit is undone, its log too. */
+/** Says what it takes to see why: everything of the unit is undone, but for what is kept of its log. */
 async function notReady(
   app: App,
   unit: UnitRecord,

@@ -6,6 +6,7 @@ import type { MachineStatus } from '../../../engine/engine.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
+import { learnCapabilities } from '../model/memory.ts'
 import { listTransitionalUnits, listUnitsWithMachines } from '../../../store/units.ts'
 import { resumeTime } from '../../time/clock-jumps.ts'
 import { recordHeartbeat, noteOutage } from '../../time/heartbeat.ts'
@@ -88,6 +89,7 @@ export async function reconcileMachines(app: App): Promise<void> {
   const seenMs = app.clock.monotonicMs()
   // The list first: a machine's row is always older than the machine.
   const statuses = new Map((await app.engine.list()).map((status) => [status.id, status]))
+  await learnCapabilities(app)
   const units = await listUnitsWithMachines(app.db)
   const pairs = units.map((unit) => {
     const isSettled = listedAt.getTime() - unit.changedAt.getTime() > SETTLE_MS

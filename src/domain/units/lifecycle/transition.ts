@@ -54,7 +54,7 @@ async function move(
   const at = app.clock.now()
   const startedAt = startedMs === undefined ? null : earlier(at, app.clock.monotonicMs() - startedMs)
   const [before, after] = [ratesOf(unit), ratesOf({ ...unit, state: to.state })]
-  const fields: StateFields = { ...impliedBy(to.state, at), ...(startedAt ? { startedAt } : {}), ...set }
+  const fields: StateFields = { ...impliedBy(to, at), ...(startedAt ? { startedAt } : {}), ...set }
   const changed = await changeState(db, {
     id: unit.id,
     from: { state: unit.state, revision: unit.revision },
@@ -80,8 +80,8 @@ function earlier(at: Date, ms: number): Date {
 }
 
 /** What spec 2.1 ties to a state, whoever brings it about. */
-function impliedBy(to: UnitRecord['state'], at: Date): StateFields {
-  switch (to) {
+function impliedBy({ state, frozen }: Status, at: Date): StateFields {
+  switch (state) {
     // Its window begins, by what the row says of it then (unit-state.ts).
     case 'running':
       return { lastUsedAt: at, error: null }
@@ -90,6 +90,9 @@ function impliedBy(to: UnitRecord['state'], at: Date): StateFields {
     // Let go of before the machine is: another machine may be given it the moment after.
     case 'destroying':
       return { sleepsAt: null, address: null, destroysAt: null }
+    // Whoever has kept it says so.
+    case 'sleeping':
+      return { sleepsAt: null, destroysAt: null, ...(frozen ? {} : { memoryOutcome: 'gone' }) }
     default:
       return { sleepsAt: null, destroysAt: null }
   }

@@ -5,9 +5,10 @@ import type { Unit } from '../../../contract/unit.ts'
 import { toCents } from '../../../lib/money.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { portWithoutSni, urlOf } from '../../endpoints/address.ts'
+import { showMemory } from './memory.ts'
 import { internalHost } from './names.ts'
 
-export function showUnit(app: Pick<App, 'config' | 'secretKey'>, unit: UnitRecord): Unit {
+export function showUnit(app: Pick<App, 'config' | 'secretKey' | 'keepsMemory'>, unit: UnitRecord): Unit {
   return {
     id: unit.id,
     teamId: unit.teamId,
@@ -41,5 +42,6 @@ export function showUnit(app: Pick<App, 'config' | 'secretKey'>, unit: UnitRecor
     lastExit: unit.lastExit,
     files: unit.spec.files,
     forkedFrom: unit.forkedFrom,
+    memory: showMemory(app, unit),
   }
 }

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   cgroupPath,
   countOomKills,
+  hasMetMemoryLimit,
   killAll,
   limitSocketBuffers,
   listCgroups,
@@ -70,6 +71,14 @@ describe('version 2', () => {
     expect(countOomKills(openCgroups('ab12', root), 'unit_1-3')).toBe(1)
   })
 
+  it('tells kills at its own limit from those for want of the host’s memory', () => {
+    const cgroups = openCgroups('ab12', root)
+    expect(hasMetMemoryLimit(cgroups, 'unit_1-3')).toBe(true)
+    record({ 'berth-ab12/unit_1-3/memory.events': 'low 0\nhigh 0\nmax 0\noom 0\noom_kill 1\n' })
+    expect(hasMetMemoryLimit(cgroups, 'unit_1-3')).toBe(false)
+    expect(countOomKills(cgroups, 'unit_1-3')).toBe(1)
+  })
+
   it('limits the processor, and leaves the period as it is', () => {
     setCpuQuota(openCgroups('ab12', root), 'unit_1-3', 25_000)
     expect(readFileSync(join(root, 'berth-ab12/unit_1-3/cpu.max'), 'utf8')).toBe('25000')
@@ -110,6 +119,14 @@ describe('version 1', () => {
   it('limits the processor, and leaves the period as it is', () => {
     setCpuQuota(openCgroups('ab12', root), 'unit_1-3', 25_000)
     expect(readFileSync(join(root, 'cpu/berth-ab12/unit_1-3/cpu.cfs_quota_us'), 'utf8')).toBe('25000')
+  })
+
+  it('tells kills at its own limit from those for want of the host’s memory', () => {
+    const cgroups = openCgroups('ab12', root)
+    record({ 'memory/berth-ab12/unit_1-3/memory.failcnt': '0\n' })
+    expect(hasMetMemoryLimit(cgroups, 'unit_1-3')).toBe(false)
+    record({ 'memory/berth-ab12/unit_1-3/memory.failcnt': '12\n' })
+    expect(hasMetMemoryLimit(cgroups, 'unit_1-3')).toBe(true)
   })
 
   it('limits the buffers of sockets in a group that the runtime will find there', () => {

@@ -146,6 +146,18 @@ export function countOomKills(cgroups: Cgroups, container: string): number {
   return Number(/^oom_kill (\d+)$/m.exec(tryRead(file))?.[1] ?? 0)
 }
 
+/** Whether the group has ever been at its own limit: else the kernel killed in it for want of the host's memory. */
+export function hasMetMemoryLimit(cgroups: Cgroups, container: string): boolean {
+  if (cgroups.version === 2) {
+    const events = tryRead(`${groupDirectory(cgroups, cgroups.main, container)}/memory.events`)
+    return Number(/^oom (\d+)$/m.exec(events)?.[1] ?? 0) > 0
+  }
+  const directory = groupDirectory(cgroups, cgroups.trees['memory'] ?? '', container)
+  return ['memory.failcnt', 'memory.memsw.failcnt'].some(
+    (file) => Number(tryRead(`${directory}/${file}`)) > 0,
+  )
+}
+
 /** Bytes that are in memory alone: what the processes of a group have written and no file holds. */
 export function memoryInUse(cgroups: Cgroups, container: string): number {
   const tree = cgroups.version === 2 ? cgroups.main : (cgroups.trees['memory'] ?? '')

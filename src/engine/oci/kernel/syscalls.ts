@@ -13,6 +13,7 @@ const waitpidFn = libc.func('int waitpid(int, _Out_ int *, int)')
 const waitidFn = libc.func('int waitid(int, int, _Out_ uint8_t *, int)')
 const closeFn = libc.func('int close(int)')
 const openat2Fn = libc.func('long syscall(long, long, const char *, void *, long)')
+const pidfdOpenFn = libc.func('long syscall(long, int, unsigned int)')
 const ioctlFn = libc.func('int ioctl(int, unsigned long, void *)')
 
 const MS_NOSUID = 2
@@ -34,6 +35,11 @@ const RESOLVE_NO_SYMLINKS = 0x04
 const OPEN_HOW_BYTES = 24
 const OPEN_HOW_RESOLVE_AT = 16
 const OPEN_ATTEMPTS = 100
+const SYS_PIDFD_OPEN = 434
+/** `PIDFD_GET_INFO` with a `struct pidfd_info` of its first size: what is asked for and answered, and how it ended. */
+const PIDFD_GET_INFO = 0xc040ff0b
+const PIDFD_INFO = { bytes: 64, exitCodeAt: 60 }
+const PIDFD_INFO_EXIT = 8n
 /** Node has no name for it. What is opened so can be neither read nor written, and no pipe or device notices. */
 export const O_PATH = 0o10000000
 
@@ -107,6 +113,24 @@ export function openInRoot(rootFd: number, path: string, flags: number, { links 
     // Something on this host was renamed just then, and the kernel could not tell whether it matters.
     if (error !== constants.errno.EAGAIN || attempt === OPEN_ATTEMPTS) throw syscallError('openat2', error)
   }
+}
+
+/** A descriptor of a process, which stays that process's when its id is given to another. Null: there is none. */
+export function openProcess(pid: number): number | null {
+  const fd = Number(pidfdOpenFn(SYS_PIDFD_OPEN, pid, 0))
+  return fd < 0 ? null : fd
+}
+
+/**
+ * The signal that ended the process of a descriptor, 0 where it ended by itself. Null while it has not ended and been
+ * waited for, and where the kernel does not tell (before 6.15).
+ */
+export function endingSignal(processFd: number): number | null {
+  const info = Buffer.alloc(PIDFD_INFO.bytes)
+  info.writeBigUInt64LE(PIDFD_INFO_EXIT, 0)
+  const told = ioctlFn(processFd, PIDFD_GET_INFO, info) === 0
+  if (!told || (info.readBigUInt64LE(0) & PIDFD_INFO_EXIT) === 0n) return null
+  return info.readInt32LE(PIDFD_INFO.exitCodeAt) & 0x7f
 }
 
 /** Asks the file system of a descriptor; the answer is in `buffer`. */

@@ -5,7 +5,8 @@
 import { existsSync, type FSWatcher, readdirSync, watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import type { Exit } from '../../engine.ts'
-import { countOomKills, killAll, processesIn } from '../kernel/cgroups.ts'
+import { killAll, processesIn } from '../kernel/cgroups.ts'
+import { judgeDeath, letGoOfParts } from './deaths.ts'
 import { hasEnded } from '../exec/children.ts'
 import { statusOf, type Host, type Machine } from '../context.ts'
 import { isLogLarge, rotateLog } from '../logs/logs.ts'
@@ -99,10 +100,12 @@ function hasProcesses(host: Host, { record }: Machine): boolean {
   return processesIn(host.cgroups, container).length > 0
 }
 
-/** Records the end of a run that was killed, or died while nobody could see how. */
+/** Records the end of a run that was killed, or died while nobody could see how: unless asked for, that was the host. */
 export async function recordKilled(host: Host, machine: Machine): Promise<void> {
   if (machine.record.state !== 'running') return
-  recordEnd(host, machine, endedBy(host, machine, SIGKILL_CODE, host.clock.now()))
+  const { oomKilled } = judgeDeath(host, machine, SIGKILL_CODE)
+  const byHost = !machine.ending && !oomKilled
+  recordEnd(host, machine, { code: SIGKILL_CODE, oomKilled, byHost, at: host.clock.now() })
 }
 
 /** Records the end of the current run if it has ended. Safe to call at any time, any number of times. */
@@ -135,26 +138,19 @@ async function readExit(host: Host, machine: Machine): Promise<Exit | null> {
   if (!existsSync(exit)) return null
   try {
     const [text, { mtime }] = await Promise.all([readFile(exit, 'utf8'), stat(exit)])
-    return /^\d+$/.test(text.trim()) ? endedBy(host, machine, Number(text), mtime) : null
+    if (!/^\d+$/.test(text.trim())) return null
+    const code = Number(text)
+    return { code, ...judgeDeath(host, machine, code), at: mtime }
   } catch {
     return null
   }
-}
-
-/**
- * A machine whose child was killed for memory ends as it likes; only the death itself is told as such, and
- * never one that was asked for.
- */
-function endedBy(host: Host, { record, ending }: Machine, code: number, at: Date): Exit {
-  const { container } = host.paths.run(record.spec.id, record.generation)
-  const oomKilled = code === SIGKILL_CODE && !ending && countOomKills(host.cgroups, container) > 0
-  return { code, oomKilled, at }
 }
 
 function recordEnd(host: Host, machine: Machine, exit: Exit): void {
   const { record } = machine
   // The state changes before anything is awaited: two callers cannot both record one end.
   Object.assign(record, { state: 'exited', exit })
+  letGoOfParts(machine)
   machine.process = null
   machine.frozen = false
   machine.onThaw = []

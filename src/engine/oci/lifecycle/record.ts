@@ -65,7 +65,11 @@ export async function loadRecords(directory: string): Promise<Records> {
 async function readRecord(path: string): Promise<MachineRecord | 'absent' | 'damaged'> {
   try {
     const record = JSON.parse(await readFile(path, 'utf8')) as MachineRecord
-    const exit = record.exit && { ...record.exit, at: new Date(record.exit.at) }
+    const exit = record.exit && {
+      ...record.exit,
+      byHost: record.exit.byHost ?? false,
+      at: new Date(record.exit.at),
+    }
     return { ...record, forkGeneration: record.forkGeneration ?? 0, exit }
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'absent' : 'damaged'

@@ -10,6 +10,7 @@ import { isFrozen, listCgroups, thawGroup } from '../kernel/cgroups.ts'
 import { removeAbandonedSnapshots } from '../snapshot/disks.ts'
 import { clearStaleQgroups, listDisks } from '../storage/disks.ts'
 import { killAbandonedExecs } from '../exec/exec.ts'
+import { holdParts } from './deaths.ts'
 import { settleEnd } from './exits.ts'
 import { newMachine, type Host, type Machine } from '../context.ts'
 import { revokeTornForks } from '../snapshot/journal.ts'
@@ -95,6 +96,7 @@ async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' 
   if (machine.record.state !== 'running') return 'ended'
   // Neither alive nor with an exit code: the host went down under it.
   if (!record.monitor || !isMonitorAlive(record.monitor)) return await lose(host, machine, 'lost')
+  holdParts(machine)
   // It was about to be ended and was not: what was kept of it is of the past.
   await forgetMemory(host.paths, record.spec.id)
   await releaseAbandoned(host, paths)

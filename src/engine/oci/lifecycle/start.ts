@@ -15,6 +15,7 @@ import { buildConfig, cpuQuota, type OciConfig } from '../runtime/bundle.ts'
 import { socketBufferBytes } from '../kernel/capacity.ts'
 import { cgroupPath, limitSocketBuffers, setCpuQuota } from '../kernel/cgroups.ts'
 import { prepareEtc } from '../storage/etc.ts'
+import { holdParts, letGoOfParts } from './deaths.ts'
 import { settleEnd } from './exits.ts'
 import { prepareForkGeneration } from '../snapshot/generation.ts'
 import { getMachine, getRuntime, type Host, type Machine } from '../context.ts'
@@ -57,6 +58,7 @@ export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise
     const paths = host.paths.run(ref.id, ref.generation)
     const previous = { generation: record.generation, state: record.state, exit: record.exit }
     const undo = async () => {
+      letGoOfParts(machine)
       Object.assign(machine, { process: null, attachment: null })
       await removeRemains(host, machine, paths)
       Object.assign(record, previous, { monitor: null })
@@ -141,6 +143,7 @@ async function launch(host: Host, launched: Launch): Promise<void> {
       : enterRestored(host.cgroups, runtime, paths.container, doom.signal),
   )
   if (go.kind === 'failed') throw explainStartFailure(host, config.process.args, go.reason)
+  holdParts(machine)
   // Before the record says that it runs: what is adopted has the size it is paid for.
   setCpuQuota(host.cgroups, paths.container, cpuQuota(machine.record.spec.size.cpus))
 

@@ -1,0 +1,76 @@
+// What a unit in `error` has printed. Its machine is undone, so its last lines are read before that and kept, sealed, until
+// it is destroyed (decision 86).
+
+import type { Kysely } from 'kysely'
+import { z } from 'zod'
+import type { App } from '../../../app.ts'
+import { limits } from '../../../contract/limits.ts'
+import type { LogLine, LogQuery } from '../../../engine/engine.ts'
+import { SECOND } from '../../../lib/clock.ts'
+import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import type { Database } from '../../../store/db.ts'
+import { findKeptLog, insertKeptLog } from '../../../store/kept-logs.ts'
+import type { UnitRecord } from '../../../store/unit-record.ts'
+
+type OfUnit = Pick<UnitRecord, 'id' | 'teamId'>
+
+const READ_WITHIN_MS = 5 * SECOND
+
+const lineSchema = z.object({
+  at: z.iso.datetime().transform((at) => new Date(at)),
+  stream: z.enum(['stdout', 'stderr']),
+  text: z.string(),
+  continues: z.literal(true).optional(),
+  cursor: z.string(),
+})
+
+/** The newest lines of a machine that is about to be undone; none where the engine cannot say in time. */
+export async function readLastLines(app: App, { id }: OfUnit): Promise<LogLine[]> {
+  let lines: LogLine[] = []
+  const reading = app.engine
+    .logs(id, { after: null, since: null, limit: limits.pageSize.max })
+    .then((found) => void (lines = found))
+  await doneWithin(app.clock, READ_WITHIN_MS, reading).catch((error: unknown) => {
+    app.log.warn({ err: error, unitId: id }, 'what a failed unit printed could not be read')
+  })
+  return newest(lines)
+}
+
+/** Of the longest texts only the last so many. */
+function newest(lines: LogLine[]): LogLine[] {
+  let characters = 0
+  const first = lines.findLastIndex(({ text }) => (characters += text.length) > limits.keptLogCharacters)
+  return lines.slice(first + 1)
+}
+
+/** In the transaction that takes the unit to `error`. */
+export async function keepLog(
+  app: App,
+  db: Kysely<Database>,
+  { id: unitId, teamId }: OfUnit,
+  lines: LogLine[],
+): Promise<void> {
+  if (lines.length === 0) return
+  const sealed = app.secretKey.seal(Buffer.from(JSON.stringify(lines)), context(teamId, unitId))
+  await insertKeptLog(db, { unitId, teamId, keptAt: app.clock.now(), sealed }, limits.keptLogsOfTeam)
+}
+
+/** As the engine answers them; after a cursor of a line that was not kept, all that were. */
+export async function queryKeptLog(
+  app: App,
+  { id: unitId, teamId }: OfUnit,
+  { after, since, limit }: LogQuery,
+): Promise<LogLine[]> {
+  const sealed = await findKeptLog(app.db, { teamId, unitId })
+  if (sealed === null) return []
+  const text = app.secretKey.open(sealed, context(teamId, unitId)).toString()
+  const lines = z.array(lineSchema).parse(JSON.parse(text))
+  if (after !== null)
+    return lines.slice(lines.findIndex(({ cursor }) => cursor === after) + 1).slice(0, limit)
+  if (since !== null) return lines.filter(({ at }) => at >= since).slice(0, limit)
+  return lines.slice(-limit)
+}
+
+function context(teamId: string, unitId: string): string[] {
+  return ['kept log', teamId, unitId]
+}

@@ -1,0 +1,43 @@
+// Logs of units whose machines are gone, sealed before they get here. Of each team so many, the newest.
+
+import { type Kysely, sql } from 'kysely'
+import type { Database } from './db.ts'
+
+export type KeptLogsTable = { unit_id: string; team_id: string; kept_at: Date; sealed: Buffer }
+
+export type KeptLog = { unitId: string; teamId: string; keptAt: Date; sealed: Buffer }
+
+/** In place of one that the unit has already. `most`: older ones of its team go. */
+export async function insertKeptLog(
+  db: Kysely<Database>,
+  { unitId, teamId, keptAt, sealed }: KeptLog,
+  most: number,
+): Promise<void> {
+  await db
+    .insertInto('kept_logs')
+    .values({ unit_id: unitId, team_id: teamId, kept_at: keptAt, sealed })
+    .onConflict((conflict) => conflict.column('unit_id').doUpdateSet({ kept_at: keptAt, sealed }))
+    .execute()
+  await sql`
+    delete from kept_logs where unit_id in (
+      select unit_id from kept_logs where team_id = ${teamId} order by kept_at desc, unit_id desc offset ${most}
+    )
+  `.execute(db)
+}
+
+export async function findKeptLog(
+  db: Kysely<Database>,
+  { teamId, unitId }: { teamId: string; unitId: string },
+): Promise<Buffer | null> {
+  const row = await db
+    .selectFrom('kept_logs')
+    .select('sealed')
+    .where('unit_id', '=', unitId)
+    .where('team_id', '=', teamId)
+    .executeTakeFirst()
+  return row?.sealed ?? null
+}
+
+export async function deleteKeptLog(db: Kysely<Database>, unitId: string): Promise<void> {
+  await db.deleteFrom('kept_logs').where('unit_id', '=', unitId).execute()
+}
