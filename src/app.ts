@@ -12,6 +12,7 @@ import type { Log } from './lib/log.ts'
 import type { DeliverMail } from './integrations/mail-transport.ts'
 import type { PaymentProvider } from './integrations/stripe.ts'
 import type { Observer } from './lib/observer.ts'
+import type { PublicFetch } from './lib/public-fetch.ts'
 import { createFreshFlight, type FreshFlight } from './lib/concurrency/trailing-flight.ts'
 import { createKeyedLock, type KeyedLock } from './lib/concurrency/keyed-lock.ts'
 import { recent } from './lib/concurrency/ttl-cache.ts'
@@ -19,6 +20,7 @@ import { createServiceClock, type ServiceClock } from './lib/service-clock.ts'
 import { createSingleFlight, type SingleFlight } from './lib/concurrency/single-flight.ts'
 import { createTurnstile, type Turnstile } from './lib/concurrency/admission-queue.ts'
 import type { Database } from './store/db.ts'
+import type { OauthClient } from './store/oauth-clients.ts'
 import type { UnitRecord } from './store/unit-record.ts'
 import { findUnits } from './store/units.ts'
 
@@ -36,6 +38,8 @@ export type AppParts = {
   deliverMail: DeliverMail
   /** Null where nobody can buy credits. */
   payments: PaymentProvider | null
+  /** Reads what a stranger has named (lib/public-fetch.ts). */
+  fetchPublic: PublicFetch
 }
 
 export type App = AppParts & {
@@ -72,6 +76,8 @@ export type App = AppParts & {
   waitersPerUnit: Map<string, number>
   /** Cold starts (domain/units/admission/cold-starts.ts). */
   coldStarts: Turnstile
+  /** Documents of OAuth clients being fetched, by their URL. */
+  clientDocuments: SingleFlight<OauthClient>
   /** What locks a team in the database does so here first. */
   teamLocks: KeyedLock
 }
@@ -95,6 +101,7 @@ export function createApp(parts: AppParts): App {
     beforeFreeze: new Set(),
     waitersPerUnit: new Map(),
     coldStarts: createColdStarts(parts),
+    clientDocuments: createSingleFlight<OauthClient>(clock),
     teamLocks: createKeyedLock(),
   }
 }

@@ -84,6 +84,8 @@ export type Config = {
   publicUrl: string
   /** Addresses and ranges of proxies whose word on who asks is taken. */
   trustedProxies: string[]
+  /** Whether OAuth clients may be described by a document at a URL of theirs, which the server then fetches. */
+  clientMetadata: boolean
   /** Names of the API beside the public URL's. */
   apiHosts: string[]
   isolation: 'auto' | 'gvisor' | 'runc'
@@ -168,6 +170,7 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayPublicMysql: port(env, 'BERTH_GATEWAY_PUBLIC_MYSQL'),
     publicUrl: env['BERTH_PUBLIC_URL'] ?? httpUrl(apiAddress),
     trustedProxies: addressRanges(env, 'BERTH_TRUSTED_PROXIES'),
+    clientMetadata: clientMetadata(env),
     apiHosts: hostNames(env, 'BERTH_API_HOSTS'),
     isolation: oneOf(env, 'BERTH_ISOLATION', ['auto', 'gvisor', 'runc']),
     criu: env['BERTH_CRIU'] === undefined ? null : resolve(env['BERTH_CRIU']),
@@ -203,6 +206,13 @@ export function loadConfig(env: Env = process.env): Config {
     freeCreditsCents: wholeNumber(env, 'BERTH_FREE_CREDITS_CENTS', 500),
     payments: stripe(env),
   }
+}
+
+/** A client that sees it announced does not register in another way: it must work where it is. */
+function clientMetadata(env: Env): boolean {
+  const chosen = oneOf(env, 'BERTH_CLIENT_METADATA', ['auto', 'on', 'off'])
+  if (chosen !== 'auto') return chosen === 'on'
+  return (env['BERTH_PUBLIC_URL'] ?? '').startsWith('https:')
 }
 
 /** For roles that mail nothing, sign nobody in and take no money. */

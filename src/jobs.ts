@@ -10,6 +10,7 @@ import { forgetOldKeys } from './domain/idempotency/once.ts'
 import { forgetAllowances } from './domain/allowances/spend.ts'
 import { deliverMails } from './domain/mail/deliver.ts'
 import { settlePayments } from './domain/payments/reconcile.ts'
+import { forgetAuthorizations } from './domain/oauth/forget.ts'
 import { forgetSignIns } from './domain/providers/forget.ts'
 import { adoptClockJump } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
@@ -40,6 +41,7 @@ const jobs = [
   { name: 'reconcile payments', everyMs: SECOND, run: settlePayments },
   { name: 'delete old sign-ins', everyMs: MINUTE, run: forgetSignIns },
   { name: 'delete old allowances', everyMs: MINUTE, run: forgetAllowances },
+  { name: 'delete old authorizations', everyMs: MINUTE, run: forgetAuthorizations },
   { name: 'delete old idempotency keys', everyMs: 10 * SECOND, run: forgetOldKeys },
   { name: 'delete old rates', everyMs: 10 * SECOND, run: forgetOldRates },
   { name: 'delete old audit rows', everyMs: 10 * SECOND, run: forgetOldAuditRows },

@@ -19,7 +19,8 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
   registry.registerComponent('securitySchemes', 'apiKey', {
     type: 'http',
     scheme: 'bearer',
-    description: 'An API key, `berth_live_…`.',
+    description:
+      'An API key, `berth_live_…`, or the access token of a program that somebody has connected, `berth_oat_…`.',
   })
   registry.registerComponent('securitySchemes', 'session', {
     type: 'apiKey',

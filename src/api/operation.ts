@@ -4,7 +4,7 @@
 
 import type { App } from '../app.ts'
 import { type AppError, forbidden } from '../contract/errors.ts'
-import { agentOf } from '../contract/known-agents.ts'
+import { agentOf, agentTitled } from '../contract/known-agents.ts'
 import {
   type AuditedCall,
   type AuditTrail,
@@ -16,7 +16,7 @@ import { actIn } from '../domain/credentials/acting-team.ts'
 import {
   type Authenticate,
   createAuthenticate,
-  isKey,
+  isOurBearer,
   type Presented,
 } from '../domain/credentials/authenticate.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
@@ -106,7 +106,7 @@ async function runFor(gate: Gate, request: Request, reply: Reply): Promise<void>
     requestId: request.requestId,
     action: request.route.action,
     via: viaOf(caller),
-    ...agentBehind(request.presented.userAgent),
+    ...agentBehind(request.presented.userAgent, caller),
   })
   await runAudited(gate, caller, call, request, reply)
 }
@@ -132,7 +132,7 @@ async function authenticate({ authenticate, attempts }: Gate, request: Request):
   const shown = request.presented.authorization ?? request.presented.sessionToken ?? ''
   const refusal = attempts.refusalOf(request.peer, shown)
   // A key may be one that works and was not seen before; those that come together are looked up together.
-  if (refusal && !isKey(request.presented)) throw refusal
+  if (refusal && !isOurBearer(request.presented)) throw refusal
   try {
     const caller = await authenticate(request.presented)
     attempts.succeeded(shown)
@@ -258,7 +258,7 @@ async function endWithCredential(
   while (!done.aborted && !request.signal.aborted) {
     try {
       await gate.app.clock.sleep(RECHECK_EVERY_MS, done)
-      await gate.authenticate(presented, { remember: false })
+      await gate.authenticate(presented, { underWay: true })
     } catch (error) {
       const known = toAppError(error)
       if (!done.aborted && (known.status === 401 || known.status === 403)) request.abort(known)
@@ -281,8 +281,12 @@ async function closeRefused(
   }
 }
 
-function agentBehind(userAgent: string | null): Pick<CallOrigin, 'agentName' | 'agentVersion' | 'userAgent'> {
-  const agent = agentOf(userAgent)
+/** Programs often call with the name of a library alone; a connected one has told its own. */
+function agentBehind(
+  userAgent: string | null,
+  { clientName }: Caller,
+): Pick<CallOrigin, 'agentName' | 'agentVersion' | 'userAgent'> {
+  const agent = agentOf(userAgent) ?? agentTitled(clientName)
   return { agentName: agent?.name ?? null, agentVersion: agent?.version ?? null, userAgent }
 }
 

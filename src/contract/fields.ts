@@ -37,6 +37,14 @@ export function nameLine(minLength: number, maxLength: number) {
     })
 }
 
+/** What a stranger calls somebody or something, as it may be shown: one line of visible characters, perhaps none. */
+export function cleanLine(name: string, maxLength: number): string {
+  const visible = name.replace(new RegExp(invisible, 'gu'), ' ')
+  const cut = visible.replace(/\s+/g, ' ').trim().slice(0, maxLength)
+  // The cut may have gone through a character.
+  return cut.replace(/[\ud800-\udbff]$/, '').trim()
+}
+
 /** What environment variables and secrets may be called. */
 export const variablePattern = /^[A-Za-z_][A-Za-z0-9_.-]*$/
 

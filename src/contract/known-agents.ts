@@ -16,6 +16,7 @@ const agents: Record<string, { name: string; title: string }> = {
   cline: { name: 'cline', title: 'Cline' },
   codex: { name: 'codex', title: 'Codex' },
   'codex-cli': { name: 'codex', title: 'Codex' },
+  'codex-mcp-client': { name: 'codex', title: 'Codex' },
   codex_cli_rs: { name: 'codex', title: 'Codex' },
   continue: { name: 'continue', title: 'Continue' },
   cursor: { name: 'cursor', title: 'Cursor' },
@@ -44,6 +45,17 @@ export function agentOf(userAgent: string | null): KnownAgent | null {
     if (agent) return { ...agent, version }
   }
   return null
+}
+
+/** The agent whose title begins this name of a program, as in "Claude Code (berth)"; null for any other name. */
+export function agentTitled(name: string | null): KnownAgent | null {
+  const words = ` ${(name ?? '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, ' ')
+    .trim()} `
+  const titled = Object.values(agents).filter(({ title }) => words.startsWith(` ${title.toLowerCase()} `))
+  const [longest] = titled.toSorted((one, other) => other.title.length - one.title.length)
+  return longest ? { ...longest, version: null } : null
 }
 
 /** They can stand in each other, and need not end. */

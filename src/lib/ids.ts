@@ -12,6 +12,8 @@ const idPrefixes = {
   user: 'user',
   invite: 'inv',
   credential: 'cred',
+  oauthClient: 'client',
+  oauthFamily: 'family',
   endpoint: 'ep',
   audit: 'audit',
   credit: 'credit',

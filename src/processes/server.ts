@@ -11,6 +11,7 @@ import { getAccount } from '../lib/system-users.ts'
 import { systemClock } from '../lib/clock.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
 import type { Log } from '../lib/log.ts'
+import { createPublicFetch } from '../lib/public-fetch.ts'
 import { type DeliverMail, folderTransport, smtpTransport } from '../integrations/mail-transport.ts'
 import { openStripe } from '../integrations/stripe.ts'
 import { startJobs } from '../jobs.ts'
@@ -41,6 +42,7 @@ export const serverRole: Role = async (context) => {
     deliverMail: mailTransport(config, { runDir, log }),
     observer: metrics.observer,
     payments: config.payments && (await openStripe(config.payments)),
+    fetchPublic: createPublicFetch(),
   })
   // Before anyone can ask for a unit, the engine's machines and the database's units must agree.
   await recover(app)

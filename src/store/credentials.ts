@@ -1,4 +1,4 @@
-// API keys (and, later, tokens of OAuth clients) of teams. Only prefix and SHA-256 are here.
+// API keys and connected agents of teams. Of keys only prefix and SHA-256 are here; an agent's tokens are in oauth-families.ts.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Policy } from '../contract/policy.ts'
@@ -10,8 +10,9 @@ export type CredentialsTable = {
   team_id: string
   kind: 'key' | 'oauth'
   name: string
-  prefix: string
-  hash: Buffer
+  /** Of a key alone. */
+  prefix: string | null
+  hash: Buffer | null
   policy: Policy
   created_by: string | null
   created_at: Date
@@ -19,14 +20,26 @@ export type CredentialsTable = {
   /** Of the client that used it then. */
   user_agent: string | null
   revoked_at: Date | null
+  /** Of an agent: the program as it described itself when it was connected. */
+  client: ConnectedClient | null
+  /** Tells which programs are one client (domain/oauth/client-key.ts). */
+  client_key: string | null
+  connected_at: Date | null
 }
+
+export type ConnectedClient = { id: string; name: string | null; uri: string | null; icon: string | null }
 
 export type Credential = {
   id: string
   kind: 'key' | 'oauth'
   name: string
+  /** Of the key or the access token. */
   prefix: string
   hash: Buffer
+  /** Of an access token, which ends sooner than its agent. */
+  tokenUntil: Date | null
+  tokenUsedAt: Date | null
+  clientName: string | null
   policy: Policy
   createdBy: string | null
   lastUsedAt: Date | null
@@ -36,8 +49,8 @@ export type Credential = {
   plan: Plan
 }
 
-/** The credentials of these prefixes, whatever their state, with what their team brings. */
-export async function findCredentials(db: Kysely<Database>, prefixes: string[]): Promise<Credential[]> {
+/** The keys of these prefixes, whatever their state, with what their team brings. */
+export async function findKeys(db: Kysely<Database>, prefixes: string[]): Promise<Credential[]> {
   return await db
     .selectFrom('credentials')
     .innerJoin('teams', 'teams.id', 'credentials.team_id')
@@ -47,6 +60,9 @@ export async function findCredentials(db: Kysely<Database>, prefixes: string[]):
       'credentials.name',
       'credentials.prefix',
       'credentials.hash',
+      sql<null>`null`.as('tokenUntil'),
+      sql<null>`null`.as('tokenUsedAt'),
+      sql<null>`null`.as('clientName'),
       'credentials.policy',
       'credentials.created_by as createdBy',
       'credentials.last_used_at as lastUsedAt',
@@ -56,6 +72,44 @@ export async function findCredentials(db: Kysely<Database>, prefixes: string[]):
       'teams.plan',
     ])
     .where('credentials.prefix', '=', sql<string>`any(${prefixes})`)
+    .$narrowType<{ prefix: string; hash: Buffer }>()
+    .execute()
+}
+
+/**
+ * The agents that these access tokens are of. Those of a person who is no member any more are not found, whatever else
+ * has ended them.
+ */
+export async function findByAccessTokens(db: Kysely<Database>, prefixes: string[]): Promise<Credential[]> {
+  return await db
+    .selectFrom('oauth_tokens')
+    .innerJoin('oauth_families', 'oauth_families.id', 'oauth_tokens.family_id')
+    .innerJoin('credentials', 'credentials.id', 'oauth_families.credential_id')
+    .innerJoin('memberships', (join) =>
+      join
+        .onRef('memberships.team_id', '=', 'credentials.team_id')
+        .onRef('memberships.user_id', '=', 'credentials.created_by'),
+    )
+    .innerJoin('teams', 'teams.id', 'credentials.team_id')
+    .select([
+      'credentials.id',
+      'credentials.kind',
+      'credentials.name',
+      'oauth_tokens.prefix',
+      'oauth_tokens.hash',
+      'oauth_tokens.expires_at as tokenUntil',
+      'oauth_tokens.used_at as tokenUsedAt',
+      sql<string | null>`credentials.client->>'name'`.as('clientName'),
+      'credentials.policy',
+      'credentials.created_by as createdBy',
+      'credentials.last_used_at as lastUsedAt',
+      sql<Date | null>`coalesce(credentials.revoked_at, oauth_families.revoked_at)`.as('revokedAt'),
+      'teams.id as teamId',
+      'teams.network_group as networkGroup',
+      'teams.plan',
+    ])
+    .where('oauth_tokens.prefix', '=', sql<string>`any(${prefixes})`)
+    .where('oauth_tokens.kind', '=', 'access')
     .execute()
 }
 
@@ -86,8 +140,76 @@ export async function insertKey(db: Kysely<Database>, key: NewCredential): Promi
       last_used_at: null,
       user_agent: null,
       revoked_at: null,
+      client: null,
+      client_key: null,
+      connected_at: null,
     })
     .execute()
+}
+
+export type Connection = {
+  teamId: string
+  name: string
+  policy: Policy
+  createdBy: string
+  client: ConnectedClient
+  clientKey: string
+  at: Date
+}
+
+/** A new agent of a person's, by the client that they connect. */
+export async function insertConnection(
+  db: Kysely<Database>,
+  { id, ...connection }: Connection & { id: string },
+): Promise<void> {
+  await db
+    .insertInto('credentials')
+    .values({
+      id,
+      team_id: connection.teamId,
+      kind: 'oauth',
+      name: connection.name,
+      prefix: null,
+      hash: null,
+      policy: connection.policy,
+      created_by: connection.createdBy,
+      created_at: connection.at,
+      last_used_at: null,
+      user_agent: null,
+      revoked_at: null,
+      client: connection.client,
+      client_key: connection.clientKey,
+      connected_at: connection.at,
+    })
+    .execute()
+}
+
+/** The agent is connected anew, and may from now on what was agreed to now. */
+export async function renewConnection(
+  db: Kysely<Database>,
+  { id, name, policy, client, at }: Pick<Connection, 'name' | 'policy' | 'client' | 'at'> & { id: string },
+): Promise<void> {
+  await db
+    .updateTable('credentials')
+    .set({ name, policy, client, connected_at: at })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** A person's agent by a client in a team, unless it was revoked. */
+export async function findConnection(
+  db: Kysely<Database>,
+  { teamId, createdBy, clientKey }: Pick<Connection, 'teamId' | 'createdBy' | 'clientKey'>,
+): Promise<{ id: string; name: string; policy: Policy } | null> {
+  const row = await db
+    .selectFrom('credentials')
+    .select(['id', 'name', 'policy'])
+    .where('team_id', '=', teamId)
+    .where('created_by', '=', createdBy)
+    .where('client_key', '=', clientKey)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst()
+  return row ?? null
 }
 
 export async function touchCredential(
@@ -102,7 +224,7 @@ export async function touchCredential(
 }
 
 /** A credential as its team sees it. */
-export type AgentRecord = Omit<Selectable<CredentialsTable>, 'hash'> & {
+export type AgentRecord = Omit<Selectable<CredentialsTable>, 'hash' | 'client_key'> & {
   creator_name: string | null
   creator_email: string | null
 }
@@ -135,6 +257,8 @@ function selectAgents(db: Kysely<Database>, teamId: string) {
       'credentials.last_used_at',
       'credentials.user_agent',
       'credentials.revoked_at',
+      'credentials.client',
+      'credentials.connected_at',
       'users.name as creator_name',
       'users.email as creator_email',
     ])
@@ -207,6 +331,7 @@ export async function listLiveKeysOf(
   return await db
     .selectFrom('credentials')
     .select(['id', 'name', 'prefix'])
+    .$narrowType<{ prefix: string }>()
     .where('team_id', '=', teamId)
     .where('created_by', '=', createdBy)
     .where('kind', '=', 'key')

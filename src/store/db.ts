@@ -22,6 +22,9 @@ import type { KeptLogsTable } from './kept-logs.ts'
 import { joinLead, type LeadersTable } from './leaders.ts'
 import type { MetersTable } from './meters.ts'
 import type { MailsTable } from './mails.ts'
+import type { OauthClientsTable } from './oauth-clients.ts'
+import type { OauthFamiliesTable, OauthTokensTable } from './oauth-families.ts'
+import type { OauthCodesTable, OauthRequestsTable } from './oauth-requests.ts'
 import type { PaymentsTable } from './payments.ts'
 import { PreparingClient } from './prepared.ts'
 import type { RateWindowsTable } from './rate-windows.ts'
@@ -63,6 +66,11 @@ export type Database = {
   data_keys: DataKeysTable
   leaders: LeadersTable
   instances: InstancesTable
+  oauth_clients: OauthClientsTable
+  oauth_requests: OauthRequestsTable
+  oauth_codes: OauthCodesTable
+  oauth_families: OauthFamiliesTable
+  oauth_tokens: OauthTokensTable
 }
 
 // Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.

@@ -30,6 +30,7 @@ import { up as instances } from './migrations/0027-instances.ts'
 import { up as orderOfEnv } from './migrations/0028-order-of-env.ts'
 import { up as logsAndMemoryKept } from './migrations/0029-logs-and-memory-kept.ts'
 import { up as repeatableSql } from './migrations/0031-repeatable-sql.ts'
+import { up as oauth } from './migrations/0033-oauth.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 const migrations: Record<string, Migration> = {
@@ -59,6 +60,7 @@ const migrations: Record<string, Migration> = {
   '0028-order-of-env': { up: orderOfEnv },
   '0029-logs-and-memory-kept': { up: logsAndMemoryKept },
   '0031-repeatable-sql': { up: repeatableSql },
+  '0033-oauth': { up: oauth },
 }
 
 // Of this file alone. The migrator takes a lock of its own, but only after it has looked for its tables.

@@ -40,4 +40,18 @@ export async function moveOpenTimes(
       last_spent_at = last_spent_at + ${by}
   `.execute(db)
   await sql`update provider_sign_ins set expires_at = expires_at + ${by}`.execute(db)
+  await sql`update oauth_requests set expires_at = expires_at + ${by}`.execute(db)
+  await sql`update oauth_codes set expires_at = expires_at + ${by}`.execute(db)
+  await sql`
+    update oauth_clients set used_at = used_at + ${by}, fresh_until = fresh_until + ${by}
+  `.execute(db)
+  await sql`
+    update oauth_families set
+      used_at = used_at + ${by},
+      refresh_until = refresh_until + ${by},
+      revoked_at = revoked_at + ${by}
+  `.execute(db)
+  await sql`
+    update oauth_tokens set expires_at = expires_at + ${by}, retired_at = retired_at + ${by}
+  `.execute(db)
 }

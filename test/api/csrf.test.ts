@@ -58,6 +58,8 @@ async function everything(): Promise<unknown> {
     await db.selectFrom('sessions').select(['id', 'revoked_at']).orderBy('id').execute(),
     await db.selectFrom('sign_in_links').select(['prefix', 'used_at']).orderBy('prefix').execute(),
     await db.selectFrom('provider_sign_ins').select('prefix').execute(),
+    await db.selectFrom('oauth_requests').selectAll().orderBy('prefix').execute(),
+    await db.selectFrom('oauth_codes').select('prefix').execute(),
     await db.selectFrom('mails').select('id').execute(),
     await db.selectFrom('stacks').select(['id', 'name']).orderBy('id').execute(),
     await db.selectFrom('units').selectAll().orderBy('id').execute(),

@@ -22,16 +22,29 @@ const openPages = [
   'GET /',
   'GET /account',
   'GET /invites/{token}',
+  'GET /oauth/authorize',
+  'GET /oauth/consent',
   'GET /sign-in',
   'GET /sign-in/github',
   'GET /sign-in/google',
   'POST /invites/{token}',
+  'POST /oauth/consent',
   'POST /sign-in',
   'POST /sign-in/github',
   'POST /sign-in/google',
   'POST /sign-in/link',
   'POST /sign-out',
 ]
+
+/** What programs ask that are being connected, as the standards of OAuth say. */
+const oauth = [
+  'GET /.well-known/oauth-authorization-server',
+  'GET /.well-known/oauth-protected-resource',
+  'GET /.well-known/oauth-protected-resource/mcp',
+  'POST /oauth/register',
+  'POST /oauth/revoke',
+  'POST /oauth/token',
+].flatMap((name) => [name, name.replace(/^\w+/, 'OPTIONS')])
 
 let service: Service
 let team: TestTeam
@@ -79,7 +92,7 @@ test('what anyone may call is a list somebody agreed to', () => {
 
 test('the server answers at the routes, at a few pages, and nowhere else (S34)', () => {
   const heads = routes.filter(({ method }) => method === 'GET').map(({ path }) => `HEAD ${path}`)
-  const answered = [...named.map(([name]) => name), ...heads, ...openPages]
+  const answered = [...named.map(([name]) => name), ...heads, ...openPages, ...oauth]
   expect(served(createServer(service.app)).toSorted()).toEqual(answered.toSorted())
 })
 

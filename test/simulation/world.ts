@@ -29,6 +29,7 @@ import { createGates, createLife, type Gate, type Gates, type Life } from './gat
 import { createRandom, type Random } from './random.ts'
 import { createReference, type Reference } from './reference.ts'
 import { readUnits, standingOf } from './seen.ts'
+import { createPublicFetch } from '../../src/lib/public-fetch.ts'
 
 export type World = {
   random: Random
@@ -135,6 +136,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
       deliverMail: async () => {},
       observer: unobserved,
       payments: null,
+      fetchPublic: createPublicFetch(),
     })
     recover(started).then(
       () => {

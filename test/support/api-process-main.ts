@@ -16,6 +16,7 @@ import { createLog } from '../../src/lib/log.ts'
 import { startJobs } from '../../src/jobs.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import type { ApiProcessInput } from './api-process.ts'
+import { createPublicFetch } from '../../src/lib/public-fetch.ts'
 
 const [line] = (await once(createInterface({ input: process.stdin }), 'line')) as [string]
 const { databaseUrl, settings, secretKey } = JSON.parse(line) as ApiProcessInput
@@ -32,6 +33,7 @@ const app = createApp({
   deliverMail: async () => {},
   observer: unobserved,
   payments: null,
+  fetchPublic: createPublicFetch(),
 })
 await recover(app)
 const loops = startJobs(app)

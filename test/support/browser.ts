@@ -6,7 +6,7 @@ import type { Service } from './service.ts'
 export type Browser = {
   get(url: string): Promise<Response>
   /** From a form on a page of the service. */
-  post(path: string, fields?: Record<string, string>): Promise<Response>
+  post(path: string, fields?: Record<string, string> | URLSearchParams): Promise<Response>
   cookie(name: string): string | undefined
   setCookie(name: string, value: string): void
   /** The value of the Cookie header the service is sent. */

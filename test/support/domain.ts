@@ -22,6 +22,7 @@ import { openDatabase } from '../../src/store/db.ts'
 import { insertTeam, insertUser } from '../../src/store/teams.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 import { createTestDatabase } from './postgres.ts'
+import { createPublicFetch } from '../../src/lib/public-fetch.ts'
 
 export type TestDomain = {
   app: App
@@ -59,6 +60,7 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
     deliverMail: async (letter: Letter) => void letters.push(letter),
     observer: unobserved,
     payments: config.payments && (await openStripe(config.payments)),
+    fetchPublic: createPublicFetch(),
   }
   const app = createApp(parts)
   return {
@@ -133,6 +135,7 @@ export async function addKey(
     kind: 'key',
     credentialId: id,
     credentialName: key.name,
+    clientName: null,
     userId,
     teamId,
     networkGroup,

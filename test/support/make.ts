@@ -6,10 +6,11 @@ import type { TeamAnswer } from '../../src/contract/team.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { createKey } from '../../src/domain/credentials/keys.ts'
 import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.ts'
-import { newToken } from '../../src/domain/credentials/token.ts'
 import { widePolicy } from '../../src/domain/credentials/unrestricted-policy.ts'
+import { beginFamily } from '../../src/domain/oauth/families.ts'
 import { createAccount } from '../../src/domain/accounts/create.ts'
 import { newId } from '../../src/lib/ids.ts'
+import { insertConnection } from '../../src/store/credentials.ts'
 import { insertMember } from '../../src/store/members.ts'
 import { changeTeam, type Role } from '../../src/store/teams.ts'
 import type { Service } from './service.ts'
@@ -57,30 +58,24 @@ export async function makeSession({ app }: Service, { email }: { email: string }
   return `berth_session=${token}`
 }
 
-/** An OAuth client that somebody has connected; answers its token. */
+/** A program that somebody has connected; answers its access token. */
 export async function insertConnectedClient(
   { app }: Service,
   { teamId, userId }: { teamId: string; userId: string },
 ): Promise<string> {
-  const { token, prefix, hash } = newToken('key')
-  await app.db
-    .insertInto('credentials')
-    .values({
-      id: newId('credential'),
-      team_id: teamId,
-      kind: 'oauth',
-      name: 'a client',
-      prefix,
-      hash,
-      policy: widePolicy,
-      created_by: userId,
-      created_at: app.clock.now(),
-      last_used_at: null,
-      user_agent: null,
-      revoked_at: null,
-    })
-    .execute()
-  return token
+  const [id, clientId, at] = [newId('credential'), newId('oauthClient'), app.clock.now()]
+  await insertConnection(app.db, {
+    id,
+    teamId,
+    name: 'a client',
+    policy: widePolicy,
+    createdBy: userId,
+    client: { id: clientId, name: 'a client', uri: null, icon: null },
+    clientKey: clientId,
+    at,
+  })
+  const { pair } = await beginFamily(app, app.db, { credentialId: id, clientId, code: 'a code', at })
+  return pair.access.token
 }
 
 export type TestMember = { userId: string; email: string; cookie: string }

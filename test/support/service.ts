@@ -19,6 +19,7 @@ import { openDatabase } from '../../src/store/db.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 import { faultOf } from './document.ts'
 import { createTestDatabase } from './postgres.ts'
+import { createPublicFetch, type PublicFetch } from '../../src/lib/public-fetch.ts'
 
 export type Answer<T = unknown> = { status: number; headers: Headers; body: T }
 
@@ -55,6 +56,7 @@ export type ServiceOptions = Partial<
     | 'publicUrl'
     | 'trustedProxies'
     | 'apiHosts'
+    | 'clientMetadata'
     | 'frozenForMs'
     | 'gatewayPorts'
     | 'signIn'
@@ -67,6 +69,7 @@ export type ServiceOptions = Partial<
   reach?: (databaseUrl: string) => Promise<string>
   failpoints?: Failpoints
   observer?: Observer
+  fetchPublic?: PublicFetch
 }
 
 /** Rates are wide here, so that only tests of rates meet them. */
@@ -85,6 +88,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     publicUrl: options.publicUrl ?? 'http://berth.test',
     trustedProxies: options.trustedProxies ?? [],
     apiHosts: options.apiHosts ?? [],
+    clientMetadata: options.clientMetadata ?? false,
     rates: options.rates ?? wideRates,
     commandsAtOnce: options.commandsAtOnce ?? loadConfig({}).commandsAtOnce,
     gatewayPorts: options.gatewayPorts ?? null,
@@ -104,6 +108,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     deliverMail: async (letter) => void letters.push(letter),
     observer: options.observer ?? unobserved,
     payments: config.payments && (await openStripe(config.payments)),
+    fetchPublic: options.fetchPublic ?? createPublicFetch(),
   })
   const loops = options.loops === false ? null : startJobs(app)
   const server = createServer(app)

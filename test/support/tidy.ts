@@ -73,6 +73,7 @@ const domainOrder = [
   'invites',
   'members',
   'agents',
+  'oauth',
   'me',
   'endpoints',
   'support',

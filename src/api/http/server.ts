@@ -20,6 +20,8 @@ import * as http from './request.ts'
 import { createOperations, type Operations } from '../operation.ts'
 import type { Page, PageRequest } from '../web/page.ts'
 import { answerPage, pages } from '../web/pages.ts'
+import { createTokenGate } from '../../domain/oauth/token-gate.ts'
+import { answerOauth, oauthEndpoints } from '../oauth/endpoints.ts'
 import { methodsOfPath } from './paths.ts'
 import type { Route } from '../route.ts'
 import { routes } from '../routes.ts'
@@ -97,6 +99,17 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
       url: framePath(page.path),
       handler: async (request, reply) =>
         await servePage(app, operations, page, stopping.signal, begin(request, reply)),
+    })
+  }
+  const tokenGate = createTokenGate(app.clock)
+  for (const endpoint of oauthEndpoints) {
+    server.route({
+      method: [endpoint.method, 'OPTIONS'],
+      url: endpoint.path,
+      handler: async (request, reply) => {
+        const { id, request: asked, response, peer } = begin(request, reply)
+        await answerOauth(app, endpoint, { request: asked, response, requestId: id, peer, tokenGate })
+      },
     })
   }
   server.setNotFoundHandler((request, reply) => sendUnknownPath(begin(request, reply)))
@@ -182,7 +195,7 @@ async function servePage(
   { id, request, response, params, peer }: Exchange,
 ): Promise<void> {
   const gone = goneWith(response)
-  const perform: PageRequest['perform'] = async (route, routeParams) => {
+  const perform: PageRequest['perform'] = async (route, routeParams, body) => {
     let answered: unknown = null
     await operations.run(
       {
@@ -192,8 +205,8 @@ async function servePage(
         route,
         params: routeParams,
         query: {},
-        // The form's fields are the page's.
-        readBody: async () => Buffer.alloc(0),
+        // The form's fields are the page's: it says what of them is the operation's.
+        readBody: async () => (body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body))),
         signal: AbortSignal.any([gone.signal, stopping]),
         abort: (reason) => gone.abort(reason),
         onceAnswered: (callback) => onceClosed(response, callback),
@@ -235,7 +248,7 @@ function sendUnknownPath({ id, request, response }: Exchange): void {
   const [path = ''] = (request.url ?? '').split('?')
   const shown = path.slice(0, 200)
   const ofRoutes = routes.flatMap((route) => methodsOf(route).map((method) => ({ method, path: route.path })))
-  const allowed = methodsOfPath([...ofRoutes, ...pages], path)
+  const allowed = methodsOfPath([...ofRoutes, ...pages, ...oauthEndpoints], path)
   // A path of ours that holds bytes which are no text got here too.
   if (allowed.length === 0 || allowed.includes(request.method ?? '')) {
     sendError(response, new AppError('not_found', 404, `There is nothing at ${shown}.`), id)

@@ -1,10 +1,11 @@
-// The cookies of a person: of their session, and of a sign-in with a provider that is under way. Scripts cannot read
+// The cookies of a person: of their session, of a sign-in with a provider that is under way, and of a program that waits
+// for them to sign in. Scripts cannot read
 // them, other sites' forms do not send them, and over HTTPS their names bind them to this very host, so that
 // no sibling host can set one (design 7).
 
 import { SECOND } from '../../lib/clock.ts'
 
-const names = { session: 'berth_session', provider: 'berth_provider' } as const
+const names = { session: 'berth_session', provider: 'berth_provider', consent: 'berth_consent' } as const
 type Cookie = keyof typeof names
 
 export function readCookie(header: string | undefined, cookie: Cookie, publicUrl: string): string | null {

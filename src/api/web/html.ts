@@ -4,8 +4,25 @@
 import { createHash } from 'node:crypto'
 
 const style = `
+  :root { color-scheme: light dark; }
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 36rem; margin: 15vh auto; padding: 0 1rem; }
   button { font: inherit; padding: 0.5rem 1.25rem; }
+  input, textarea, select { font: inherit; padding: 0.25rem 0.5rem; max-width: 100%; box-sizing: border-box; }
+  textarea, input[type=text] { width: 100%; }
+  dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.25rem 1rem; margin: 1rem 0; }
+  dt { opacity: 0.75; }
+  dd { margin: 0; overflow-wrap: anywhere; }
+  dd strong { font-size: 1.15em; }
+  fieldset { border: 1px solid GrayText; border-radius: 0.5rem; margin: 1.25rem 0; padding: 0.75rem 1rem 1rem; }
+  legend { padding: 0 0.4rem; font-weight: 600; }
+  fieldset p { margin: 0.75rem 0 0; }
+  label small, .note { opacity: 0.75; }
+  .choices label { display: inline-block; margin-right: 1rem; }
+  .warning { border-left: 0.3rem solid #c77700; padding: 0.1rem 0 0.1rem 0.8rem; }
+  .wrong { color: light-dark(#b3261e, #ff8a80); font-weight: 600; }
+  .actions { display: flex; gap: 1rem; flex-wrap: wrap; }
+  .actions .main { font-weight: 600; }
+  @media (max-width: 30rem) { body { margin: 2rem auto; } dl { grid-template-columns: 1fr; gap: 0 } dd { margin-bottom: 0.5rem; } }
 `
 
 const styleHash = createHash('sha256').update(style).digest('base64')

@@ -13,6 +13,8 @@ export type PageRequest = {
   sessionToken: string | null
   /** Of a sign-in with a provider that this browser has begun. */
   providerToken: string | null
+  /** Of a program that waits until somebody has signed in in this browser (consent-page.ts). */
+  consentTicket: string | null
   /** Address of the other end of the connection. */
   peer: string
   fromOwnPages: boolean
@@ -21,7 +23,7 @@ export type PageRequest = {
    * Does what a route does, as whoever sent this request and by the same wrapper: with its checks and its audit row.
    * Answers what the route would; throws what its caller would be told.
    */
-  perform: (route: Route, params: Record<string, string>) => Promise<unknown>
+  perform: (route: Route, params: Record<string, string>, body?: unknown) => Promise<unknown>
 }
 
 export type PageAnswer =
@@ -32,6 +34,8 @@ export type Page = {
   method: 'GET' | 'POST'
   /** With parameters in braces. */
   path: string
+  /** Of a form that is larger than most. */
+  maxFormBytes?: number
   answer: (app: App, request: PageRequest) => Promise<PageAnswer>
 }
 

@@ -14,6 +14,7 @@ import { readCookie } from './cookies.ts'
 import { providerPages } from './sign-in-providers.ts'
 import { invitePages } from './invite-pages.ts'
 import type { Page, PageRequest } from './page.ts'
+import { consentPages } from './consent.ts'
 import { signInPages } from './sign-in.ts'
 
 /** Says what this is to whoever opens the bare address. */
@@ -31,13 +32,16 @@ const front: Page = {
   },
 }
 
-export const pages: readonly Page[] = [front, ...signInPages, ...providerPages, ...invitePages]
+export const pages: readonly Page[] = [
+  front,
+  ...signInPages,
+  ...providerPages,
+  ...invitePages,
+  ...consentPages,
+]
 
-const formBody: Omit<Body<unknown>, 'parse'> = {
-  kind: 'bytes',
-  schema: z.unknown(),
-  maxBytes: 4096,
-  tooLarge: () => payloadTooLarge(4096),
+function formBody(maxBytes = 4096): Omit<Body<unknown>, 'parse'> {
+  return { kind: 'bytes', schema: z.unknown(), maxBytes, tooLarge: () => payloadTooLarge(maxBytes) }
 }
 
 export async function answerPage(
@@ -53,13 +57,14 @@ export async function answerPage(
   }: { requestId: string } & Pick<PageRequest, 'peer' | 'params' | 'perform'>,
 ): Promise<void> {
   try {
-    const body = page.method === 'POST' ? await readBody(request, formBody) : ''
+    const body = page.method === 'POST' ? await readBody(request, formBody(page.maxFormBytes)) : ''
     const url = request.url ?? ''
     const answer = await page.answer(app, {
       query: new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?')) : ''),
       form: new URLSearchParams(body.toString()),
       sessionToken: readCookie(request.headers.cookie, 'session', app.config.publicUrl),
       providerToken: readCookie(request.headers.cookie, 'provider', app.config.publicUrl),
+      consentTicket: readCookie(request.headers.cookie, 'consent', app.config.publicUrl),
       peer,
       fromOwnPages: isFromOwnPages(request, app.config.publicUrl),
       wantsHtml: acceptsHtml(request),

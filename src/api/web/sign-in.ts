@@ -7,6 +7,7 @@ import { limits } from '../../contract/limits.ts'
 import { mailSignInLink } from '../../domain/credentials/magic-link.ts'
 import { endSession, whoIs } from '../../domain/credentials/sessions.ts'
 import { readSignInLink, signIn } from '../../domain/credentials/sign-in.ts'
+import { isWaiting } from '../../domain/oauth/consent.ts'
 import { listProviders } from '../../domain/providers/list.ts'
 import { emailPattern } from '../../lib/email.ts'
 import { dropCookie } from './cookies.ts'
@@ -18,9 +19,13 @@ import { signedIn } from './signed-in.ts'
 const showSignIn: Page = {
   method: 'GET',
   path: '/sign-in',
-  answer: async (app, { query }) => {
+  answer: async (app, { query, consentTicket }) => {
     const token = query.get('token')
-    if (token === null) return { status: 200, html: htmlPage('Sign in to Berth', waysIn(app)) }
+    if (token === null) {
+      const waits = consentTicket !== null && (await isWaiting(app, consentTicket))
+      const why = waits ? '<p>A program waits to be connected. You will be asked about it next.</p>' : ''
+      return { status: 200, html: htmlPage('Sign in to Berth', why + waysIn(app)) }
+    }
     const email = await readSignInLink(app, token)
     if (email === null) return deadLink()
     const form = `

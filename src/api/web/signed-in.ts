@@ -3,13 +3,14 @@
 import type { App } from '../../app.ts'
 import { SESSION_LIVES_MS } from '../../domain/credentials/begin-session.ts'
 import { endSession } from '../../domain/credentials/sessions.ts'
+import { isWaiting } from '../../domain/oauth/consent.ts'
 import { dropCookie, setCookie } from './cookies.ts'
 import type { PageAnswer, PageRequest } from './page.ts'
 
-/** Whoever was signed in in this browser before is not any more. */
+/** Whoever was signed in in this browser before is not any more. Goes on with a program that waits for this. */
 export async function signedIn(
   app: App,
-  { sessionToken }: Pick<PageRequest, 'sessionToken'>,
+  { sessionToken, consentTicket }: Pick<PageRequest, 'sessionToken' | 'consentTicket'>,
   token: string,
 ): Promise<PageAnswer> {
   if (sessionToken !== null) await endSession(app, sessionToken)
@@ -17,6 +18,9 @@ export async function signedIn(
   const cookies = [
     setCookie('session', token, SESSION_LIVES_MS, publicUrl),
     dropCookie('provider', publicUrl),
+    dropCookie('consent', publicUrl),
   ]
-  return { status: 303, html: '', headers: { location: '/account', 'set-cookie': cookies } }
+  const waits = consentTicket !== null && (await isWaiting(app, consentTicket))
+  const location = waits ? `/oauth/consent?ticket=${encodeURIComponent(consentTicket)}` : '/account'
+  return { status: 303, html: '', headers: { location, 'set-cookie': cookies } }
 }

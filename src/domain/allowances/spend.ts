@@ -22,6 +22,17 @@ export const allowances = {
   'link-by-address': { times: 5, withinMs: 15 * MINUTE, what: 'sign-in links to an address in 15 minutes' },
   'link-by-peer': { times: 60, withinMs: 15 * MINUTE, what: 'sign-in links from one place in 15 minutes' },
   'provider-by-peer': { times: 300, withinMs: 15 * MINUTE, what: 'sign-ins from one place in 15 minutes' },
+  'client-by-peer': {
+    times: 30,
+    withinMs: HOUR,
+    what: 'registrations of a client from one place in an hour',
+  },
+  'document-by-peer': { times: 30, withinMs: 15 * MINUTE, what: 'new clients from one place in 15 minutes' },
+  'request-by-peer': {
+    times: 300,
+    withinMs: 15 * MINUTE,
+    what: 'requests to connect from one place in 15 minutes',
+  },
 } as const satisfies Record<string, Allowance>
 
 /** Longer than any of them. */

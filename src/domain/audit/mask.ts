@@ -42,7 +42,10 @@ const quietOptions = new Map<string, readonly string[]>([
 
 const patterns: { find: RegExp; replace: string }[] = [
   // Our own tokens, wherever they stand.
-  { find: /berth_(live|session|signin|provider|invite)_\w[\w-]*/g, replace: `berth_$1_${MASK}` },
+  {
+    find: /berth_(live|session|signin|provider|invite|oat|ort|code|consent)_\w[\w-]*/g,
+    replace: `berth_$1_${MASK}`,
+  },
   // Authorization: x y, Cookie: a=b; c=d
   {
     find: /\b(authorization|cookie)(["']?\s{0,3}[:=]\s{0,3}["']?)[^\r\n"']+/gi,

@@ -13,6 +13,7 @@ function caller(kind: Caller['kind'], role: Role): Caller {
     credentialName: 'x',
     userId: 'user_me',
     teamId: 'team_x',
+    clientName: null,
     networkGroup: 1,
     plan: 'team',
     role,

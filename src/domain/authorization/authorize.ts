@@ -21,6 +21,7 @@ const rules = {
   'me.read': { session: true, roles: everyone, creator: false },
   'me.change': { session: true, roles: everyone, creator: false },
   'key.create': { session: true, roles: everyone, creator: false },
+  'agent.connect': { session: true, roles: everyone, creator: false },
   'agent.change': { session: true, roles: leaders, creator: true },
   'agent.revoke': { session: true, roles: leaders, creator: true },
   'team.create': { session: true, roles: everyone, creator: false },

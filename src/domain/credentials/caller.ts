@@ -7,6 +7,8 @@ export type Caller = {
   kind: 'key' | 'oauth' | 'session'
   credentialId: string
   credentialName: string
+  /** What the program of an agent calls itself; null for others, and where it has no name. */
+  clientName: string | null
   userId: string | null
   teamId: string
   /** The team's number on the network: its units reach each other and nobody else's (design 3). */

@@ -10,7 +10,7 @@ import {
 } from 'openid-client'
 import type { App } from '../../app.ts'
 import { forbidden, providerError, unauthorized } from '../../contract/errors.ts'
-import { invisible } from '../../contract/fields.ts'
+import { cleanLine } from '../../contract/fields.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Provider } from '../../contract/me.ts'
 import { emailPattern } from '../../lib/email.ts'
@@ -92,7 +92,7 @@ async function userOf(
       'The provider has not verified an address of yours that can be used here; verify it there first.',
     )
   }
-  const name = cleanName(person.name ?? '') || nameFrom(email)
+  const name = cleanLine(person.name ?? '', limits.userNameLength) || nameFrom(email)
   const { userId, isProven } = await accountOf(db, {
     email,
     name,
@@ -104,12 +104,4 @@ async function userOf(
     throw forbidden('An account has this address and has not proven it; sign in by a link first.')
   await insertIdentity(db, { provider, subject, userId, createdAt: at })
   return userId
-}
-
-/** As somebody could have named himself here (contract/me.ts); empty where nothing is left. */
-function cleanName(name: string): string {
-  const visible = name.replace(new RegExp(invisible, 'gu'), ' ')
-  const cut = visible.replace(/\s+/g, ' ').trim().slice(0, limits.userNameLength)
-  // The cut may have gone through a character.
-  return cut.replace(/[\ud800-\udbff]$/, '').trim()
 }

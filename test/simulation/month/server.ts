@@ -13,6 +13,7 @@ import type { Log } from '../../../src/lib/log.ts'
 import { unobserved } from '../../../src/lib/observer.ts'
 import type { MonthClock } from './clock.ts'
 import { type Connections, createConnections } from './connections.ts'
+import { createPublicFetch } from '../../../src/lib/public-fetch.ts'
 
 export type Server = {
   app: App
@@ -36,6 +37,7 @@ export function createServer(pool: pg.Pool, engine: FakeEngine, clock: MonthCloc
     deliverMail: async () => {},
     observer: unobserved,
     payments: null,
+    fetchPublic: createPublicFetch(),
   })
   return { app, connections, life }
 }

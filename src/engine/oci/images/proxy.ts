@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
-import { AddressRefused, dial, dialPublic, dialThroughProxy, type HostPort } from './dial.ts'
+import { AddressRefused, dial, dialPublic, dialThroughProxy, type HostPort } from '../../../lib/dial.ts'
 import type { Mirror } from './registry-settings.ts'
 
 export type ProxyOptions = {

@@ -1,6 +1,6 @@
 // What the fetcher is told about the one registry it may speak to: where that is, and its credentials alone.
 
-import type { HostPort } from './dial.ts'
+import type { HostPort } from '../../../lib/dial.ts'
 
 /** Where the operator said a registry is really fetched: `name` (and `port`, if it matters) stand for `address`. */
 export type Mirror = { name: string; port: number | null; address: HostPort }

@@ -1,9 +1,9 @@
-// Connections to registries, and to nothing else. The addresses a name leads to are checked and then
+// Connections to public hosts that somebody else has named: registries, and programs that describe themselves. The addresses a name leads to are checked and then
 // connected to themselves, so that a name cannot answer twice (reliability S15).
 
 import { lookup } from 'node:dns/promises'
 import { connect, isIP, type Socket } from 'node:net'
-import { isPublicAddress } from '../../../lib/address-ranges.ts'
+import { isPublicAddress } from './address-ranges.ts'
 
 export type HostPort = { host: string; port: number }
 

@@ -1,0 +1,108 @@
+// The form in which a person says what a program may do: every field of a policy, as it is written there and read back.
+
+import { AppError, type Issue } from '../../contract/errors.ts'
+import { type Policy, sizes } from '../../contract/policy.ts'
+import type { Question } from '../../domain/oauth/consent.ts'
+import { escapeHtml } from './html.ts'
+
+/** What stands in the fields. */
+export type Fields = {
+  name: string
+  maxConcurrentUnits: string
+  /** In euros. */
+  dailySpendCap: string
+  allowedSizes: string[]
+  /** One a line. */
+  allowedRegistries: string
+  maxSleep: string
+  /** UTC, without a zone; empty for never. */
+  expiresAt: string
+}
+
+export function fieldsOf({ name, policy }: Pick<Question, 'name' | 'policy'>): Fields {
+  return {
+    name,
+    maxConcurrentUnits: String(policy.maxConcurrentUnits),
+    dailySpendCap: (policy.dailySpendCapCents / 100).toFixed(2),
+    allowedSizes: policy.allowedSizes,
+    allowedRegistries: policy.allowedRegistries.join('\n'),
+    maxSleep: policy.maxSleep,
+    expiresAt: policy.expiresAt?.slice(0, 19) ?? '',
+  }
+}
+
+export function postedFields(form: URLSearchParams): Fields {
+  const of = (name: string) => (form.get(name) ?? '').trim()
+  return {
+    name: of('name'),
+    maxConcurrentUnits: of('maxConcurrentUnits'),
+    dailySpendCap: of('dailySpendCap'),
+    allowedSizes: form.getAll('allowedSizes'),
+    allowedRegistries: of('allowedRegistries'),
+    maxSleep: of('maxSleep'),
+    expiresAt: of('expiresAt'),
+  }
+}
+
+/** As the operation takes it, which checks it. Throws `validation` for what is no number or time. */
+export function policyOf(fields: Fields): { [Field in keyof Policy]: unknown } {
+  const wrong = (path: keyof Policy, message: string) =>
+    new AppError('validation', 400, message, { details: [{ path: `policy.${path}`, message }] })
+  const [, euros, cents = ''] = /^(\d{1,9})(?:[.,](\d{1,2}))?$/.exec(fields.dailySpendCap) ?? []
+  if (euros === undefined) throw wrong('dailySpendCapCents', 'must be an amount in euros such as 10 or 2.50')
+  if (!/^\d{1,9}$/.test(fields.maxConcurrentUnits))
+    throw wrong('maxConcurrentUnits', 'must be a whole number')
+  const expires = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/.test(fields.expiresAt)
+  if (fields.expiresAt !== '' && !expires) throw wrong('expiresAt', 'must be a date and a time, or empty')
+  return {
+    maxConcurrentUnits: Number(fields.maxConcurrentUnits),
+    dailySpendCapCents: Number(euros) * 100 + Number(cents.padEnd(2, '0')),
+    allowedSizes: fields.allowedSizes,
+    allowedRegistries: fields.allowedRegistries.split(/\s+/).filter((registry) => registry !== ''),
+    maxSleep: fields.maxSleep,
+    expiresAt: fields.expiresAt === '' ? null : `${fields.expiresAt.padEnd(19, ':00')}Z`,
+  }
+}
+
+const labels: Record<keyof Policy | 'name', string> = {
+  name: 'Name of the agent',
+  maxConcurrentUnits: 'Units at once',
+  dailySpendCapCents: 'Euros a day',
+  allowedSizes: 'Sizes',
+  allowedRegistries: 'Registries of images',
+  maxSleep: 'Longest time a unit may idle before it sleeps',
+  expiresAt: 'Until',
+}
+
+/** The fields with what is wrong with them. */
+export function consentFields(fields: Fields, issues: Issue[]): string {
+  const row = (field: keyof typeof labels, hint: string, input: string) => {
+    const path = field === 'name' ? field : `policy.${field}`
+    const issue = issues.find((each) => each.path === path || each.path.startsWith(`${path}.`))
+    const wrong = issue ? `<br><span class="wrong" role="alert">${escapeHtml(issue.message)}</span>` : ''
+    return `<p><label for="${field}">${labels[field]}${hint === '' ? '' : ` <small>${hint}</small>`}</label><br>${input}${wrong}</p>`
+  }
+  const text = (field: keyof typeof labels, name: keyof Fields, rest = '') =>
+    `<input type="text" id="${field}" name="${name}" value="${escapeHtml(String(fields[name]))}" ${rest}>`
+  const boxes = sizes.map(
+    (size) =>
+      `<label><input type="checkbox" name="allowedSizes" value="${size}"${fields.allowedSizes.includes(size) ? ' checked' : ''}> ${size}</label>`,
+  )
+  return [
+    row('name', '', text('name', 'name', 'maxlength="80" required autocomplete="off"')),
+    row('maxConcurrentUnits', '', text('maxConcurrentUnits', 'maxConcurrentUnits', 'inputmode="numeric"')),
+    row('dailySpendCapCents', '', text('dailySpendCapCents', 'dailySpendCap', 'inputmode="decimal"')),
+    row('allowedSizes', '', `<span class="choices" id="allowedSizes">${boxes.join(' ')}</span>`),
+    row(
+      'allowedRegistries',
+      'one a line',
+      `<textarea id="allowedRegistries" name="allowedRegistries" rows="3" spellcheck="false">${escapeHtml(fields.allowedRegistries)}</textarea>`,
+    ),
+    row('maxSleep', '30m, 2h, 1d, or never for no limit', text('maxSleep', 'maxSleep', 'autocomplete="off"')),
+    row(
+      'expiresAt',
+      'UTC; empty: until it is revoked',
+      `<input type="datetime-local" step="1" id="expiresAt" name="expiresAt" value="${escapeHtml(fields.expiresAt)}">`,
+    ),
+  ].join('\n')
+}

@@ -1,0 +1,140 @@
+// Connecting a program: it sends a browser here (RFC 6749 4.1.1), the person says in which team and under which policy it may
+// act, and the browser goes back with a code. Always asked, also by who has agreed before: another program can have the same
+// name, and with a registration of its own the same redirect. Without script.
+
+import { AppError, type Issue, unauthorized } from '../../contract/errors.ts'
+import { connectedSchema } from '../../contract/oauth.ts'
+import { askForConsent, isWaiting, type Question, refuseConsent } from '../../domain/oauth/consent.ts'
+import { OauthError } from '../../domain/oauth/errors.ts'
+import { readRedirect } from '../../domain/oauth/redirects.ts'
+import { beginRequest, REQUEST_LIVES_MS } from '../../domain/oauth/request.ts'
+import { connectRoute } from '../routes/connect.ts'
+import { consentMarkup } from './consent-markup.ts'
+import { type Fields, fieldsOf, policyOf, postedFields } from './consent-form.ts'
+import { setCookie } from './cookies.ts'
+import { escapeHtml, htmlPage } from './html.ts'
+import { type Page, type PageAnswer, type PageRequest, refuseForeignPages } from './page.ts'
+
+const authorize: Page = {
+  method: 'GET',
+  path: '/oauth/authorize',
+  answer: async (app, { query, peer }) => {
+    try {
+      const begun = await beginRequest(app, { query, peer })
+      if (begun.kind === 'begun') return seeOther(consentUrl(begun.ticket))
+      // A site that nobody has agreed to gets nobody's browser by an address of ours alone (RFC 9700 4.11.2).
+      if (readRedirect(begun.redirectUri)?.kind === 'loopback') return seeOther(begun.redirectTo)
+      const markup = `
+<p>The program asked in a way that is not supported: ${escapeHtml(begun.message)}</p>
+<p><a href="${escapeHtml(begun.redirectTo)}">Go back to ${escapeHtml(destinationOf(begun.redirectUri))}</a></p>`
+      return { status: 400, html: htmlPage('This did not work', markup) }
+    } catch (error) {
+      if (!(error instanceof OauthError)) throw error
+      const markup = `<p>${escapeHtml(error.message)}</p><p>Nothing was sent anywhere. Begin again in the program.</p>`
+      return { status: 400, html: htmlPage('This request to connect does not work', markup) }
+    }
+  },
+}
+
+const ask: Page = {
+  method: 'GET',
+  path: '/oauth/consent',
+  answer: async (app, { query, sessionToken }) => {
+    const ticket = query.get('ticket') ?? ''
+    const asked = { ticket, sessionToken: sessionToken ?? '', team: query.get('team') }
+    const question = await askForConsent(app, asked)
+    if (question) return consentPage(200, ticket, question, fieldsOf(question))
+    if (sessionToken !== null || !(await isWaiting(app, ticket))) return ended()
+    const cookie = setCookie('consent', ticket, REQUEST_LIVES_MS, app.config.publicUrl)
+    return { status: 303, html: '', headers: { location: '/sign-in', 'set-cookie': cookie } }
+  },
+}
+
+const decide: Page = {
+  method: 'POST',
+  path: '/oauth/consent',
+  maxFormBytes: 16_384,
+  answer: async (app, request) => {
+    refuseForeignPages(request)
+    const { form, sessionToken } = request
+    if (sessionToken === null)
+      throw unauthorized('You are not signed in any more. Begin again in the program.')
+    const ticket = form.get('ticket') ?? ''
+    const team = form.get('team') ?? ''
+    const question = await askForConsent(app, { ticket, sessionToken, team })
+    if (!question) return ended()
+    if (form.get('decision') !== 'connect') {
+      const refused = await refuseConsent(app, { ticket, sessionToken })
+      return refused ? goBack('Not connected', refused) : ended()
+    }
+    const fields = postedFields(form)
+    try {
+      const redirectTo = await connect(request, { ticket, team, client: question.client.id, fields })
+      return goBack('Connected', { redirectUri: question.redirectUri, redirectTo })
+    } catch (error) {
+      if (!(error instanceof AppError) || error.status >= 500 || error.status === 401) throw error
+      if (error.status === 409) return ended()
+      const issues = error.code === 'validation' ? issuesOf(error) : []
+      return consentPage(error.status, ticket, question, fields, { message: error.message, issues })
+    }
+  },
+}
+
+export const consentPages: readonly Page[] = [authorize, ask, decide]
+
+async function connect(
+  { perform }: PageRequest,
+  { fields, ...given }: { ticket: string; team: string; client: string; fields: Fields },
+): Promise<string> {
+  const body = { ...given, name: fields.name, policy: policyOf(fields) }
+  return connectedSchema.parse(await perform(connectRoute, {}, body)).redirectTo
+}
+
+function issuesOf({ details }: AppError): Issue[] {
+  return Array.isArray(details) ? details : []
+}
+
+function consentPage(
+  status: number,
+  ticket: string,
+  question: Question,
+  fields: Fields,
+  refusal: { message: string; issues: Issue[] } | null = null,
+): PageAnswer {
+  const markup = consentMarkup({
+    ticket,
+    question,
+    fields,
+    refusal,
+    destination: destinationOf(question.redirectUri),
+  })
+  return { status, html: htmlPage('Connect a program?', markup) }
+}
+
+/** A page that goes on: a form's own redirect browsers follow only to where `form-action` allows. */
+function goBack(
+  title: string,
+  { redirectUri, redirectTo }: { redirectUri: string; redirectTo: string },
+): PageAnswer {
+  const markup = `<p><a href="${escapeHtml(redirectTo)}">Go back to ${escapeHtml(destinationOf(redirectUri))}</a></p>`
+  return { status: 200, html: htmlPage(title, markup, { goTo: redirectTo }) }
+}
+
+function destinationOf(redirectUri: string): string {
+  const redirect = readRedirect(redirectUri)
+  if (redirect === null) return 'nowhere'
+  if (redirect.kind === 'loopback') return `a program on this computer (${redirect.name})`
+  return redirect.kind === 'app' ? `the app ${redirect.name}:` : redirect.name
+}
+
+const consentUrl = (ticket: string) => `/oauth/consent?ticket=${encodeURIComponent(ticket)}`
+
+function seeOther(location: string): PageAnswer {
+  return { status: 303, html: '', headers: { location } }
+}
+
+function ended(): PageAnswer {
+  const markup =
+    '<p>It has been answered, took too long, or was opened by somebody else. Begin again in the program.</p>'
+  return { status: 409, html: htmlPage('This request to connect has ended', markup) }
+}

@@ -1,0 +1,94 @@
+// A person lets a program act in a team, as an agent under a policy. All of it happens with the team locked, in one
+// transaction: whoever leaves the team at the same time has left before, or takes the agent along.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { invalidState, quotaExceeded } from '../../contract/errors.ts'
+import type { Connect, Connected } from '../../contract/oauth.ts'
+import { MINUTE } from '../../lib/clock.ts'
+import { newId } from '../../lib/ids.ts'
+import {
+  type Connection,
+  countLiveCredentials,
+  findConnection,
+  insertConnection,
+  renewConnection,
+} from '../../store/credentials.ts'
+import type { Database } from '../../store/db.ts'
+import { findOauthClient } from '../../store/oauth-clients.ts'
+import { deleteOauthRequest, insertOauthCode } from '../../store/oauth-requests.ts'
+import type { Plan } from '../../store/teams.ts'
+import { seatsOf } from '../agents/seats.ts'
+import { isLive } from '../credentials/authenticate.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { newToken } from '../credentials/token.ts'
+import { laterExpiry } from '../policies/expiry.ts'
+import { amongPeople } from '../teams/lock.ts'
+import { clientKeyOf } from './client-key.ts'
+import { findRequest } from './consent.ts'
+import { withAnswer } from './redirects.ts'
+
+const CODE_LIVES_MS = MINUTE
+
+/** Throws `invalid_state` where the request has ended or is another's, `quota_exceeded` where the plan has no seat left. */
+export async function connectAgent(app: App, caller: Caller, asked: Connect): Promise<Connected> {
+  const { teamId, userId } = caller
+  const ended = () =>
+    invalidState('This request has been answered, or took too long. Begin again in the program.', null)
+  return await amongPeople(app, caller, null, async (db, { team, allowed }) => {
+    allowed('agent.connect')
+    const at = app.clock.now()
+    const policy = { ...asked.policy, expiresAt: laterExpiry(asked.policy.expiresAt, at) }
+    const request = await findRequest({ ...app, db }, asked.ticket)
+    const client = request && (await findOauthClient(db, request.clientId))
+    if (!request || !client || userId === null) throw ended()
+    if (request.sessionId !== caller.credentialId || client.id !== asked.client) throw ended()
+    if (!(await deleteOauthRequest(db, request.prefix))) throw ended()
+    const agentId = await makeAgent(db, team.plan, {
+      teamId,
+      name: asked.name,
+      policy,
+      createdBy: userId,
+      client: { id: client.id, name: client.name, uri: client.uri, icon: client.icon },
+      clientKey: clientKeyOf(client),
+      at,
+    })
+    const { token: code, prefix, hash } = newToken('code')
+    const { redirectUri, codeChallenge, state } = request
+    const expiresAt = new Date(at.getTime() + CODE_LIVES_MS)
+    await insertOauthCode(db, {
+      prefix,
+      hash,
+      clientId: client.id,
+      redirectUri,
+      codeChallenge,
+      credentialId: agentId,
+      expiresAt,
+    })
+    return { agentId, redirectTo: withAnswer(redirectUri, { code, state, iss: app.config.publicUrl }) }
+  })
+}
+
+/** One agent for each person, team and client: who connects it again changes it. */
+async function makeAgent(db: Kysely<Database>, plan: Plan, connection: Connection): Promise<string> {
+  const { teamId, at } = connection
+  const before = await findConnection(db, connection)
+  const hasSeat = before !== null && isLive({ policy: before.policy, revokedAt: null }, at)
+  if (!hasSeat) {
+    const used = await countLiveCredentials(db, { teamId, now: at })
+    const max = seatsOf[plan]
+    if (used >= max) {
+      throw quotaExceeded(
+        `The team's plan has room for ${max} keys and agents, and has ${used}; revoke one first.`,
+        { field: 'seats', used, max },
+      )
+    }
+  }
+  if (before) {
+    await renewConnection(db, { ...connection, id: before.id })
+    return before.id
+  }
+  const id = newId('credential')
+  await insertConnection(db, { ...connection, id })
+  return id
+}

@@ -1,0 +1,110 @@
+// What a person is asked who is to let a program in, and the answer "no".
+
+import type { App } from '../../app.ts'
+import { type Policy, policySchema } from '../../contract/policy.ts'
+import { countLiveCredentials, findConnection } from '../../store/credentials.ts'
+import { findOauthClient, type OauthClient } from '../../store/oauth-clients.ts'
+import {
+  claimOauthRequest,
+  deleteOauthRequest,
+  findOauthRequest,
+  type OauthRequest,
+} from '../../store/oauth-requests.ts'
+import { listMemberships, type Role } from '../../store/teams.ts'
+import { seatsOf } from '../agents/seats.ts'
+import { findLiveSession } from '../credentials/sessions.ts'
+import { tokenMatches, tokenPrefix } from '../credentials/token.ts'
+import { clientKeyOf } from './client-key.ts'
+import { withAnswer } from './redirects.ts'
+
+export type TeamChoice = { id: string; name: string; role: Role; seats: { used: number; max: number } }
+
+export type Question = {
+  client: OauthClient
+  redirectUri: string
+  /** Who is asked, by their address. */
+  email: string
+  /** Those they belong to, and the one it is about. */
+  teams: TeamChoice[]
+  team: TeamChoice
+  /** Their agent of this client in that team; null where there is none yet. */
+  connected: { name: string; policy: Policy } | null
+  /** What it may do until they say otherwise. */
+  name: string
+  policy: Policy
+}
+
+/** The request of a ticket, while it waits for an answer; null: there is none, or it has taken too long. */
+export async function findRequest(
+  { db, clock }: App,
+  ticket: string,
+): Promise<(OauthRequest & { prefix: string }) | null> {
+  const prefix = tokenPrefix('consent', ticket)
+  const request = prefix === null ? null : await findOauthRequest(db, prefix)
+  const matches = tokenMatches(ticket, request?.hash ?? null)
+  if (prefix === null || !request || !matches || request.expiresAt <= clock.now()) return null
+  return { ...request, prefix }
+}
+
+/** Whether a ticket can still be answered; says nothing to whom. */
+export async function isWaiting(app: App, ticket: string): Promise<boolean> {
+  return (await findRequest(app, ticket)) !== null
+}
+
+/**
+ * `team`: the one they want to connect it to, null for any. Null: the request has ended, or is another session's: the
+ * first that opens it keeps it, so that nobody can have somebody else answer a request of theirs.
+ */
+export async function askForConsent(
+  app: App,
+  { ticket, sessionToken, team: wanted }: { ticket: string; sessionToken: string; team: string | null },
+): Promise<Question | null> {
+  const { db } = app
+  const session = await findLiveSession(app, sessionToken)
+  const request = session && (await findRequest(app, ticket))
+  if (!session || !request) return null
+  if (!(await claimOauthRequest(db, { prefix: request.prefix, sessionId: session.id }))) return null
+  const client = await findOauthClient(db, request.clientId)
+  const teams = await listChoices(app, session.userId)
+  const team = teams.find(({ id }) => id === (wanted ?? session.currentTeamId)) ?? teams[0]
+  if (!client || !team) return null
+  const mine = { teamId: team.id, createdBy: session.userId, clientKey: clientKeyOf(client) }
+  const connected = await findConnection(db, mine)
+  return {
+    client,
+    redirectUri: request.redirectUri,
+    email: session.email,
+    teams,
+    team,
+    connected,
+    name: connected?.name ?? client.name ?? 'Agent',
+    policy: policySchema.parse(connected?.policy ?? {}),
+  }
+}
+
+async function listChoices({ db, clock }: App, userId: string): Promise<TeamChoice[]> {
+  const now = clock.now()
+  const memberships = await listMemberships(db, userId)
+  return await Promise.all(
+    memberships.map(async ({ teamId, teamName, role, plan }) => ({
+      id: teamId,
+      name: teamName,
+      role,
+      seats: { used: await countLiveCredentials(db, { teamId, now }), max: seatsOf[plan] },
+    })),
+  )
+}
+
+/** They do not agree. Answers where the program waits to hear it; null as `askForConsent`. */
+export async function refuseConsent(
+  app: App,
+  { ticket, sessionToken }: { ticket: string; sessionToken: string },
+): Promise<{ redirectUri: string; redirectTo: string } | null> {
+  const session = await findLiveSession(app, sessionToken)
+  const request = session && (await findRequest(app, ticket))
+  if (!session || !request || request.sessionId !== session.id) return null
+  if (!(await deleteOauthRequest(app.db, request.prefix))) return null
+  const { redirectUri, state } = request
+  const fields = { error: 'access_denied', error_description: 'The person did not agree.', state }
+  return { redirectUri, redirectTo: withAnswer(redirectUri, { ...fields, iss: app.config.publicUrl }) }
+}

@@ -1,0 +1,18 @@
+// The program that a client_id names.
+
+import type { App } from '../../app.ts'
+import { isId } from '../../lib/ids.ts'
+import { findOauthClient, type OauthClient } from '../../store/oauth-clients.ts'
+import { OauthError } from './errors.ts'
+import { findDocumentClient, isDocumentUrl } from './metadata-document.ts'
+
+/** Throws OauthError `invalid_client`, and `rateLimited`. `peer`: who asks, by the address of the connection. */
+export async function findClient(app: App, { id, peer }: { id: string; peer: string }): Promise<OauthClient> {
+  if (isId('oauthClient', id)) {
+    const client = await findOauthClient(app.db, id)
+    if (client) return client
+  } else if (app.config.clientMetadata && isDocumentUrl(id)) {
+    return await findDocumentClient(app, { id, peer })
+  }
+  throw new OauthError('invalid_client', 'This client is not known here; it has to register again.')
+}

@@ -1,0 +1,63 @@
+// A code becomes tokens, once (RFC 6749 4.1.3): for the program that asked, at the redirect that it asked for, and with the
+// secret behind its challenge (RFC 7636). A second use ends what the first has made, as one of the two was a thief's.
+
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { App } from '../../app.ts'
+import { revokeFamily, revokeSurplusFamilies } from '../../store/oauth-families.ts'
+import { findOauthCode, type OauthCode, useOauthCode } from '../../store/oauth-requests.ts'
+import { touchOauthClient } from '../../store/oauth-clients.ts'
+import { tokenMatches, tokenPrefix } from '../credentials/token.ts'
+import { OauthError } from './errors.ts'
+import { ACCESS_LIVES_MS, answerOf, beginFamily, type TokenAnswer } from './families.ts'
+
+/** So many sign-ins of one client are good at once; the one that was quiet longest ends. */
+const MAX_FAMILIES = 20
+
+export type Redemption = { code: string; clientId: string; redirectUri: string | null; verifier: string }
+
+/** Throws OauthError `invalid_grant`. */
+export async function redeemCode(app: App, redemption: Redemption): Promise<TokenAnswer> {
+  const refused = new OauthError('invalid_grant', 'The code is not valid: begin again.')
+  const prefix = tokenPrefix('code', redemption.code)
+  const code = prefix === null ? null : await findOauthCode(app.db, prefix)
+  const matches = tokenMatches(redemption.code, code?.hash ?? null)
+  // Whoever lacks the secret behind the challenge has proven nothing, and ends nothing by it.
+  if (!code || !matches || !isFrom(code, redemption)) throw refused
+  if (code.usedAt === null) {
+    const answer = await app.clock.withStableTime(() => takeCode(app, code, redemption.code))
+    if (answer) return answer
+  }
+  const used = await findOauthCode(app.db, code.prefix)
+  if (used?.familyId) await revokeFamily(app.db, { id: used.familyId, at: app.clock.now() })
+  throw refused
+}
+
+function isFrom(code: OauthCode, { clientId, redirectUri, verifier }: Redemption): boolean {
+  if (code.clientId !== clientId || (redirectUri !== null && redirectUri !== code.redirectUri)) return false
+  if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false
+  const challenge = createHash('sha256').update(verifier).digest()
+  const expected = Buffer.from(code.codeChallenge, 'base64url')
+  return expected.length === challenge.length && timingSafeEqual(expected, challenge)
+}
+
+/** Null: somebody else was faster, or it has expired. */
+async function takeCode(
+  app: App,
+  { prefix, clientId, credentialId }: OauthCode,
+  code: string,
+): Promise<TokenAnswer | null> {
+  const at = app.clock.now()
+  const lost = new Error('the code was used up')
+  try {
+    return await app.db.transaction().execute(async (db) => {
+      const { id, pair } = await beginFamily(app, db, { credentialId, clientId, code, at })
+      if (!(await useOauthCode(db, { prefix, familyId: id, at }))) throw lost
+      await revokeSurplusFamilies(db, { credentialId, keep: MAX_FAMILIES, at })
+      await touchOauthClient(db, { id: clientId, at })
+      return answerOf(pair, ACCESS_LIVES_MS)
+    })
+  } catch (error) {
+    if (error === lost) return null
+    throw error
+  }
+}

@@ -1,0 +1,122 @@
+// A refresh token becomes the next pair, once. Programs have several sessions with one store, and answers get lost: who
+// comes again soon is told the pair that is current by then. Later, or where its successor is in use, it is a copy in
+// somebody else's hands, and all tokens of the family end (decision 0095).
+
+import type { App } from '../../app.ts'
+import { MINUTE } from '../../lib/clock.ts'
+import { touchOauthClient } from '../../store/oauth-clients.ts'
+import {
+  advanceFamily,
+  findAccessOf,
+  findOauthToken,
+  insertPair,
+  type OauthFamily,
+  type OauthToken,
+  revokeFamily,
+} from '../../store/oauth-families.ts'
+import { tokenMatches, tokenPrefix } from '../credentials/token.ts'
+import { OauthError } from './errors.ts'
+import {
+  ACCESS_LIVES_MS,
+  answerOf,
+  keyOf,
+  pairAfter,
+  REFRESH_LIVES_MS,
+  type TokenAnswer,
+} from './families.ts'
+
+/** So long after it was exchanged a refresh token is answered again. */
+export const GRACE_MS = 10 * MINUTE
+/** An access token with less left than this is not worth being told again. */
+const WORTH_MS = MINUTE
+/** Programs that refresh with every call get so far within the grace. */
+const MAX_STEPS = 1000
+/** Each time another one of the same program was faster. */
+const MAX_TRIES = 5
+
+type Asked = { refreshToken: string; clientId: string }
+
+/** Throws OauthError `invalid_grant`. */
+export async function refreshTokens(app: App, asked: Asked): Promise<TokenAnswer> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const answer = await app.clock.withStableTime(() => tryOnce(app, asked))
+    if (answer) return answer
+  }
+  throw refused()
+}
+
+const refused = () =>
+  new OauthError('invalid_grant', 'The refresh token is not valid any more: sign in again.')
+
+/** Null: another one of the same program has changed what was read. */
+async function tryOnce(app: App, { refreshToken, clientId }: Asked): Promise<TokenAnswer | null> {
+  const now = app.clock.now()
+  const prefix = tokenPrefix('refresh', refreshToken)
+  const token = prefix === null ? null : await findOauthToken(app.db, prefix)
+  const matches = tokenMatches(refreshToken, token?.hash ?? null)
+  if (!token || !matches || token.family.clientId !== clientId || hasEnded(token, now)) throw refused()
+  const { family, generation } = token
+  const key = keyOf(app, family)
+  if (generation === family.generation) return await rotate(app, family, pairAfter(key, refreshToken))
+  if (!(await isRepeatable(app, token, now))) {
+    await revokeFamily(app.db, { id: family.id, at: now })
+    throw refused()
+  }
+  return await tellAgain(app, { family, key, refreshToken, steps: family.generation - generation })
+}
+
+function hasEnded({ family, isAgentLive, policyExpiresAt }: OauthToken, now: Date): boolean {
+  if (family.revokedAt !== null || family.refreshUntil <= now || !isAgentLive) return true
+  return policyExpiresAt !== null && new Date(policyExpiresAt) <= now
+}
+
+async function rotate(
+  app: App,
+  { id, generation, clientId }: OauthFamily,
+  pair: ReturnType<typeof pairAfter>,
+): Promise<TokenAnswer | null> {
+  const at = app.clock.now()
+  const [refreshUntil, accessUntil] = [REFRESH_LIVES_MS, ACCESS_LIVES_MS].map(
+    (ms) => new Date(at.getTime() + ms),
+  )
+  if (!refreshUntil || !accessUntil) return null
+  return await app.db.transaction().execute(async (db) => {
+    if (!(await advanceFamily(db, { id, from: generation, at, refreshUntil }))) return null
+    await insertPair(db, { familyId: id, generation: generation + 1, ...pair, accessUntil })
+    await touchOauthClient(db, { id: clientId, at })
+    return answerOf(pair, ACCESS_LIVES_MS)
+  })
+}
+
+/** Soon after it was exchanged; or whenever nobody can have got the answer. */
+async function isRepeatable(
+  { db }: App,
+  { family, generation, retiredAt }: OauthToken,
+  now: Date,
+): Promise<boolean> {
+  const steps = family.generation - generation
+  if (steps > MAX_STEPS || retiredAt === null) return false
+  if (now.getTime() - retiredAt.getTime() <= GRACE_MS) return true
+  if (steps > 1) return false
+  const successor = await findAccessOf(db, { familyId: family.id, generation: family.generation })
+  return successor !== null && successor.usedAt === null
+}
+
+/** The current pair, reckoned from an earlier refresh token; the next one where little is left of it. */
+async function tellAgain(
+  app: App,
+  {
+    family,
+    key,
+    refreshToken,
+    steps,
+  }: { family: OauthFamily; key: Buffer; refreshToken: string; steps: number },
+): Promise<TokenAnswer | null> {
+  let pair = pairAfter(key, refreshToken)
+  for (let step = 1; step < steps; step++) pair = pairAfter(key, pair.refresh.token)
+  const stored = await findAccessOf(app.db, { familyId: family.id, generation: family.generation })
+  if (!stored || !stored.hash.equals(pair.access.hash)) return null
+  const leftMs = stored.expiresAt.getTime() - app.clock.now().getTime()
+  if (leftMs > WORTH_MS) return answerOf(pair, leftMs)
+  return await rotate(app, family, pairAfter(key, pair.refresh.token))
+}

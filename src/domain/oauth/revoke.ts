@@ -1,0 +1,18 @@
+// A program gives its tokens back (RFC 7009): either of them, and the whole family ends. The agent stays, for the next
+// sign-in.
+
+import type { App } from '../../app.ts'
+import { findOauthToken, revokeFamily } from '../../store/oauth-families.ts'
+import { tokenMatches, tokenPrefix } from '../credentials/token.ts'
+
+/** Of a token that is none, or another program's, nothing happens, and nobody is told so. */
+export async function revokeToken(
+  { db, clock }: App,
+  { token, clientId }: { token: string; clientId: string },
+): Promise<void> {
+  const prefix = tokenPrefix('refresh', token) ?? tokenPrefix('access', token)
+  const found = prefix === null ? null : await findOauthToken(db, prefix)
+  const matches = tokenMatches(token, found?.hash ?? null)
+  if (!found || !matches || found.family.clientId !== clientId) return
+  await revokeFamily(db, { id: found.family.id, at: clock.now() })
+}
