@@ -23,7 +23,7 @@ export const clientDocumentSchema = clientMetadataSchema.extend({
 /** What a person has agreed to on the consent page. */
 export const connectSchema = strict({
   ticket: z.string().max(200),
-  team: z.string().max(64),
+  team: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'is no id of a team'),
   /** The program's id, for the log. */
   client: z.string().max(2000),
   name: nameLine(1, 80),

@@ -1,6 +1,7 @@
 // What bounds a credential (spec 2.8).
 
 import { z } from 'zod'
+import { text } from './fields.ts'
 import { maxSleepSchema } from './sleep.ts'
 
 export const sizes = ['nano', 'small', 'medium', 'large'] as const
@@ -12,7 +13,7 @@ const fields = {
   maxConcurrentUnits: z.int().min(0),
   dailySpendCapCents: z.int().min(0),
   allowedSizes: z.array(z.enum(sizes)),
-  allowedRegistries: z.array(z.string().min(1).max(255)),
+  allowedRegistries: z.array(text(255).min(1)),
   maxSleep: maxSleepSchema,
   expiresAt: z.iso.datetime({ offset: true }).nullable(),
 }

@@ -1,6 +1,6 @@
 // Programs that ask to be let in, until a person has decided; and the codes they get then, which are worth tokens once.
 
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
 
 export type OauthRequestsTable = {
@@ -102,11 +102,13 @@ export type OauthCode = {
   expiresAt: Date
   usedAt: Date | null
   familyId: string | null
+  /** It was not revoked, and its person still belongs to the team. */
+  isAgentLive: boolean
 }
 
 export async function insertOauthCode(
   db: Kysely<Database>,
-  code: Omit<OauthCode, 'usedAt' | 'familyId'>,
+  code: Omit<OauthCode, 'usedAt' | 'familyId' | 'isAgentLive'>,
 ): Promise<void> {
   await db
     .insertInto('oauth_codes')
@@ -127,18 +129,25 @@ export async function insertOauthCode(
 export async function findOauthCode(db: Kysely<Database>, prefix: string): Promise<OauthCode | null> {
   const row = await db
     .selectFrom('oauth_codes')
+    .innerJoin('credentials', 'credentials.id', 'oauth_codes.credential_id')
+    .leftJoin('memberships', (join) =>
+      join
+        .onRef('memberships.team_id', '=', 'credentials.team_id')
+        .onRef('memberships.user_id', '=', 'credentials.created_by'),
+    )
     .select([
-      'prefix',
-      'hash',
-      'client_id as clientId',
+      'oauth_codes.prefix',
+      'oauth_codes.hash',
+      'oauth_codes.client_id as clientId',
       'redirect_uri as redirectUri',
       'code_challenge as codeChallenge',
       'credential_id as credentialId',
       'expires_at as expiresAt',
       'used_at as usedAt',
       'family_id as familyId',
+      sql<boolean>`credentials.revoked_at is null and memberships.user_id is not null`.as('isAgentLive'),
     ])
-    .where('prefix', '=', prefix)
+    .where('oauth_codes.prefix', '=', prefix)
     .executeTakeFirst()
   return row ?? null
 }

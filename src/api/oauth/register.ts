@@ -7,7 +7,8 @@ export const registerEndpoint: Endpoint = {
   method: 'POST',
   path: '/oauth/register',
   accepts: 'json',
-  answer: async (app, { json, peer }) => {
+  answer: async (app, { json, peer, tokenGate }) => {
+    tokenGate.register(peer)
     const { id, name, uri, icon, redirectUris } = await registerClient(app, { metadata: json, peer })
     return {
       status: 201,

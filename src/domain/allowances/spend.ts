@@ -23,7 +23,7 @@ export const allowances = {
   'link-by-peer': { times: 60, withinMs: 15 * MINUTE, what: 'sign-in links from one place in 15 minutes' },
   'provider-by-peer': { times: 300, withinMs: 15 * MINUTE, what: 'sign-ins from one place in 15 minutes' },
   'client-by-peer': {
-    times: 30,
+    times: 100,
     withinMs: HOUR,
     what: 'registrations of a client from one place in an hour',
   },

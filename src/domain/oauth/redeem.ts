@@ -7,6 +7,7 @@ import { revokeFamily, revokeSurplusFamilies } from '../../store/oauth-families.
 import { findOauthCode, type OauthCode, useOauthCode } from '../../store/oauth-requests.ts'
 import { touchOauthClient } from '../../store/oauth-clients.ts'
 import { tokenMatches, tokenPrefix } from '../credentials/token.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { OauthError } from './errors.ts'
 import { ACCESS_LIVES_MS, answerOf, beginFamily, type TokenAnswer } from './families.ts'
 
@@ -24,7 +25,8 @@ export async function redeemCode(app: App, redemption: Redemption): Promise<Toke
   // Whoever lacks the secret behind the challenge has proven nothing, and ends nothing by it.
   if (!code || !matches || !isFrom(code, redemption)) throw refused
   if (code.usedAt === null) {
-    const answer = await app.clock.withStableTime(() => takeCode(app, code, redemption.code))
+    if (!code.isAgentLive) throw refused
+    const answer = await takeCode(app, code, redemption.code)
     if (answer) return answer
   }
   const used = await findOauthCode(app.db, code.prefix)
@@ -46,10 +48,10 @@ async function takeCode(
   { prefix, clientId, credentialId }: OauthCode,
   code: string,
 ): Promise<TokenAnswer | null> {
-  const at = app.clock.now()
   const lost = new Error('the code was used up')
   try {
-    return await app.db.transaction().execute(async (db) => {
+    return await inTransaction(app, async (db) => {
+      const at = app.clock.now()
       const { id, pair } = await beginFamily(app, db, { credentialId, clientId, code, at })
       if (!(await useOauthCode(db, { prefix, familyId: id, at }))) throw lost
       await revokeSurplusFamilies(db, { credentialId, keep: MAX_FAMILIES, at })

@@ -15,6 +15,7 @@ import {
   revokeFamily,
 } from '../../store/oauth-families.ts'
 import { tokenMatches, tokenPrefix } from '../credentials/token.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { OauthError } from './errors.ts'
 import {
   ACCESS_LIVES_MS,
@@ -39,7 +40,7 @@ type Asked = { refreshToken: string; clientId: string }
 /** Throws OauthError `invalid_grant`. */
 export async function refreshTokens(app: App, asked: Asked): Promise<TokenAnswer> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const answer = await app.clock.withStableTime(() => tryOnce(app, asked))
+    const answer = await tryOnce(app, asked)
     if (answer) return answer
   }
   throw refused()
@@ -75,12 +76,10 @@ async function rotate(
   { id, generation, clientId }: OauthFamily,
   pair: ReturnType<typeof pairAfter>,
 ): Promise<TokenAnswer | null> {
-  const at = app.clock.now()
-  const [refreshUntil, accessUntil] = [REFRESH_LIVES_MS, ACCESS_LIVES_MS].map(
-    (ms) => new Date(at.getTime() + ms),
-  )
-  if (!refreshUntil || !accessUntil) return null
-  return await app.db.transaction().execute(async (db) => {
+  return await inTransaction(app, async (db) => {
+    const at = app.clock.now()
+    const refreshUntil = new Date(at.getTime() + REFRESH_LIVES_MS)
+    const accessUntil = new Date(at.getTime() + ACCESS_LIVES_MS)
     if (!(await advanceFamily(db, { id, from: generation, at, refreshUntil }))) return null
     await insertPair(db, { familyId: id, generation: generation + 1, ...pair, accessUntil })
     await touchOauthClient(db, { id: clientId, at })

@@ -7,6 +7,7 @@ import { newId } from '../../lib/ids.ts'
 import { deleteSurplusClients, type OauthClient, saveOauthClient } from '../../store/oauth-clients.ts'
 import { spendAllowance } from '../allowances/spend.ts'
 import { peerKey } from '../credentials/failed-attempts.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { describeClient } from './describe-client.ts'
 import { OauthError } from './errors.ts'
 
@@ -28,18 +29,11 @@ export async function registerClient(
     )
   }
   const described = describeClient(parsed.data)
-  return await app.clock.withStableTime(() =>
-    app.db.transaction().execute(async (db) => {
-      await spendAllowance(app, db, 'client-by-peer', peerKey(peer))
-      const client = {
-        ...described,
-        id: newId('oauthClient'),
-        kind: 'registered',
-        freshUntil: null,
-      } as const
-      await saveOauthClient(db, { ...client, at: app.clock.now() })
-      await deleteSurplusClients(db, MAX_UNUSED)
-      return client
-    }),
-  )
+  return await inTransaction(app, async (db) => {
+    await spendAllowance(app, db, 'client-by-peer', peerKey(peer))
+    const client = { ...described, id: newId('oauthClient'), kind: 'registered', freshUntil: null } as const
+    await saveOauthClient(db, { ...client, at: app.clock.now() })
+    await deleteSurplusClients(db, MAX_UNUSED)
+    return client
+  })
 }

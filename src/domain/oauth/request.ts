@@ -8,6 +8,7 @@ import { insertOauthRequest } from '../../store/oauth-requests.ts'
 import { spendAllowance } from '../allowances/spend.ts'
 import { peerKey } from '../credentials/failed-attempts.ts'
 import { newToken } from '../credentials/token.ts'
+import { inTransaction } from '../transactions/transactions.ts'
 import { OauthError } from './errors.ts'
 import { findClient } from './find-client.ts'
 import { redirectMatches, withAnswer } from './redirects.ts'
@@ -41,9 +42,9 @@ export async function beginRequest(
   }
   const codeChallenge = one('code_challenge') ?? ''
   const { token, prefix, hash } = newToken('consent')
-  const at = app.clock.now()
-  const expiresAt = new Date(at.getTime() + REQUEST_LIVES_MS)
-  await app.db.transaction().execute(async (db) => {
+  await inTransaction(app, async (db) => {
+    const at = app.clock.now()
+    const expiresAt = new Date(at.getTime() + REQUEST_LIVES_MS)
     await spendAllowance(app, db, 'request-by-peer', peerKey(peer))
     await touchOauthClient(db, { id: client.id, at })
     const request = { prefix, hash, clientId: client.id, redirectUri, state, codeChallenge, expiresAt }

@@ -2,22 +2,36 @@
 // place needs no more than a few tokens a minute. Kept in the memory of each process.
 
 import { rateLimited } from '../../contract/errors.ts'
-import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
+import { type Clock, HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
 import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
 import { createFailedAttempts, type FailedAttempts, peerKey } from '../credentials/failed-attempts.ts'
 
 const TIMES_A_MINUTE = 120
+/** As in domain/allowances/spend.ts, which counts for all processes: a flood costs no statement. */
+const REGISTRATIONS_AN_HOUR = 100
 
 export type TokenGate = Pick<FailedAttempts, 'failed' | 'succeeded'> & {
   /** Counts a call. Throws `rateLimited`. */
   enter(asked: { peer: string; clientId: string; presented: string }): void
+  /** Counts a registration. Throws `rateLimited`. */
+  register(peer: string): void
 }
 
 export function createTokenGate(clock: Clock): TokenGate {
   const attempts = createFailedAttempts(clock)
   const calls = slidingWindow(TIMES_A_MINUTE, MINUTE)
+  const registrations = slidingWindow(REGISTRATIONS_AN_HOUR, HOUR)
   return {
     ...attempts,
+    register: (peer) => {
+      const nowMs = clock.monotonicMs()
+      const waitS = Math.ceil(registrations.waitMs(peerKey(peer), nowMs) / SECOND)
+      if (waitS > 0) {
+        const limit = `${REGISTRATIONS_AN_HOUR} registrations of a client from one place in an hour`
+        throw rateLimited(`The limit is ${limit}. Try again in ${waitS} s.`, waitS)
+      }
+      registrations.record(peerKey(peer), nowMs)
+    },
     enter: ({ peer, clientId, presented }) => {
       attempts.check(peer, presented)
       const who = `${peerKey(peer)} ${clientId}`
