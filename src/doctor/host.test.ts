@@ -13,6 +13,21 @@ describe('the data directory', () => {
     }
     expect(pathFinding('/var/lib/berth').state).toBe('ok')
   })
+
+  it('is refused on a mount below /tmp, which confined processes do not see', () => {
+    const mounts = ['/', '/tmp', '/tmp/disk', '/var/lib/berth'].map(
+      (at) => `30 23 8:1 / ${at} rw - ext4 /dev/a rw`,
+    )
+    for (const path of ['/tmp/disk', '/tmp/disk/berth']) {
+      expect(pathFinding(path, mounts.join('\n'))).toMatchObject({
+        state: 'fail',
+        detail: expect.stringContaining('/tmp/disk'),
+        advice: expect.stringContaining('BERTH_DATA_DIR'),
+      })
+    }
+    for (const path of ['/tmp/berth', '/tmp/disk-2', '/var/lib/berth'])
+      expect(pathFinding(path, mounts.join('\n')).state).toBe('ok')
+  })
 })
 
 describe('between tenants, the doctor points out', () => {

@@ -13,7 +13,10 @@ const LEAST_MEMORY_GB = 2
 
 export const hostChecks: Check[] = [
   { name: 'root', run: async () => rootFinding(process.getuid?.() ?? -1) },
-  { name: 'data directory', run: async ({ dataDir }) => pathFinding(dataDir) },
+  {
+    name: 'data directory',
+    run: async ({ dataDir }) => pathFinding(dataDir, (await text('/proc/self/mountinfo')) ?? ''),
+  },
   { name: 'disk', run: diskFinding },
   { name: 'put aside', run: asideFinding },
   { name: 'memory', run: async () => memoryFinding(totalmem()) },
@@ -33,12 +36,28 @@ function rootFinding(uid: number): Finding {
 }
 
 /** Mount options separate paths by commas and colons, and tables of the kernel by spaces. */
-export function pathFinding(path: string): Finding {
+export function pathFinding(path: string, mountinfo = ''): Finding {
+  const hidden = mountBelowTmp(path, mountinfo)
+  if (hidden !== null) {
+    return fail(
+      `${path} lies on ${hidden}, a mount that confined processes do not see`,
+      'Set BERTH_DATA_DIR to a path that is not on a mount below /tmp, /var/tmp or /dev/shm, such as /var/lib/berth.',
+    )
+  }
   if (/^\/[\w./@+-]+$/.test(path) && path.length <= 100) return ok(path)
   return fail(
     `"${path}" cannot be used`,
     'Set BERTH_DATA_DIR to a path of at most 100 letters, digits and . _ - + @ signs.',
   )
+}
+
+/** Confined processes see of directories that everybody may write to what lies in them, and nothing mounted there. */
+function mountBelowTmp(path: string, mountinfo: string): string | null {
+  const points = mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '')
+  const found = points.find(
+    (point) => /^\/(?:tmp|var\/tmp|dev\/shm)\/./.test(point) && `${path}/`.startsWith(`${point}/`),
+  )
+  return found ?? null
 }
 
 async function diskFinding({ dataDir, reserveGb }: Config): Promise<Finding> {

@@ -17,7 +17,8 @@ export const engineErrorKinds = [
   'file_not_found',
   'not_a_file',
   'file_too_large',
-  'file_refused', // the machine's file system said no: read-only, full, no permission
+  'file_refused', // the machine's file system said no: read-only, no permission
+  'disk_full', // nothing more can be written where the path lies
   'bad_path',
   'bad_cursor',
   'timeout',

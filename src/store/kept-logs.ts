@@ -7,7 +7,7 @@ export type KeptLogsTable = { unit_id: string; team_id: string; kept_at: Date; s
 
 export type KeptLog = { unitId: string; teamId: string; keptAt: Date; sealed: Buffer }
 
-/** In place of one that the unit has already. `most`: older ones of its team go. */
+/** In place of one that the unit has already, in a transaction. `most`: older ones of its team go. */
 export async function insertKeptLog(
   db: Kysely<Database>,
   { unitId, teamId, keptAt, sealed }: KeptLog,
@@ -18,6 +18,8 @@ export async function insertKeptLog(
     .values({ unit_id: unitId, team_id: teamId, kept_at: keptAt, sealed })
     .onConflict((conflict) => conflict.column('unit_id').doUpdateSet({ kept_at: keptAt, sealed }))
     .execute()
+  // Of two at once the second is to see what the first has kept.
+  await sql`select pg_advisory_xact_lock(hashtext('kept logs of ' || ${teamId}))`.execute(db)
   await sql`
     delete from kept_logs where unit_id in (
       select unit_id from kept_logs where team_id = ${teamId} order by kept_at desc, unit_id desc offset ${most}

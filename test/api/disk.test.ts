@@ -33,6 +33,21 @@ async function makeHobbyTeam() {
   }
 }
 
+test('a file for which there is no room is 409, with what is full', async () => {
+  const team = await makeHobbyTeam()
+  const { id } = (await team.create('db', 3)).body.units[0] as Unit
+  const cases = [
+    ['/data/file', 'volume is full (3 GB)'],
+    ['/database', 'disk is full (2 GB)'],
+  ] as const
+  for (const [path, said] of cases) {
+    service.engine.fail('writeFile', 'disk_full')
+    const { status, body } = await team.call('POST', `/v1/units/${id}/files`, { path, contentBase64: 'eA==' })
+    expect(status).toBe(409)
+    expect(body.error).toMatchObject({ code: 'invalid_state', message: expect.stringContaining(said) })
+  }
+})
+
 test('units of a team are promised no more of the disks than its plan allows, stopped ones counted', async () => {
   const team = await makeHobbyTeam()
   const made = await team.create('large', 496)

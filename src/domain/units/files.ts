@@ -8,7 +8,9 @@ import { limits } from '../../contract/limits.ts'
 import { type EngineErrorKind, isEngineError } from '../../engine/errors.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { useUnit } from './activity/use-unit.ts'
-import { machineRef } from './model/machine.ts'
+import { notPossible } from './lifecycle/failures.ts'
+import { machineRef, machineSizes } from './model/machine.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 
 /** `path` is one that contract/files.ts accepted. */
 export async function writeFile(
@@ -20,7 +22,7 @@ export async function writeFile(
 ): Promise<FileWritten> {
   if (content.length > limits.fileBytes) throw tooLarge('contentBase64')
   return await useUnit(app, caller, id, 'no file can be written to it', async (unit) => {
-    const written = await app.engine.writeFile(machineRef(unit), path, content).catch(refuseFile(path))
+    const written = await app.engine.writeFile(machineRef(unit), path, content).catch(refuseFile(unit, path))
     const isBootFile = unit.spec.files.some((file) => file.path === path)
     return { path, ...written, ...(isBootFile ? { warning: BOOT_FILE_WARNING } : {}) }
   })
@@ -29,7 +31,7 @@ export async function writeFile(
 export async function readFile(app: App, caller: Caller, id: string, path: string): Promise<FileRead> {
   return await useUnit(app, caller, id, 'no file can be read from it', async (unit) => {
     const read = app.engine.readFile(machineRef(unit), path, limits.fileBytes)
-    const content = await read.catch(refuseFile(path))
+    const content = await read.catch(refuseFile(unit, path))
     return { path, contentBase64: content.toString('base64') }
   })
 }
@@ -45,11 +47,21 @@ const refusals: Partial<Record<EngineErrorKind, (path: string, said: string) => 
   bad_path: (_path, said) => validation([{ path: 'path', message: said }]),
 }
 
-function refuseFile(path: string): (error: unknown) => never {
+function refuseFile(unit: UnitRecord, path: string): (error: unknown) => never {
   return (error) => {
+    if (isEngineError(error, 'disk_full')) throw diskFull(unit, path)
     const refusal = isEngineError(error) ? refusals[error.kind] : undefined
     throw refusal && isEngineError(error) ? refusal(path, error.publicMessage) : error
   }
+}
+
+/** Nothing is wrong with the call: it can be sent again once there is room. */
+function diskFull(unit: UnitRecord, path: string): AppError {
+  const { volume } = unit.spec
+  const isOfVolume = volume !== null && (path === volume.mount || path.startsWith(`${volume.mount}/`))
+  const [what, gb] = isOfVolume ? ['volume', volume.gb] : ['disk', machineSizes[unit.size].diskGb]
+  const text = `${path} cannot be written: the unit's ${what} is full (${gb} GB), or its team's share of the host's is.`
+  return notPossible(unit, `${text} Remove files from it, then send this again.`)
 }
 
 function tooLarge(field: string): AppError {

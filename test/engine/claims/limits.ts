@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Suite } from '../suite.ts'
+import { kindOf, type Suite } from '../suite.ts'
 
 export function limitClaims(suite: Suite): void {
   const size = { cpus: 1, memoryMb: 256, pids: 64, diskGb: 1 }
@@ -75,6 +75,10 @@ export function limitClaims(suite: Suite): void {
       const fill = `cd ${directory}; fallocate -l 900M held; head -c 300M /dev/zero > full; sync; echo ended`
       const result = await suite.sh(ref, fill, { timeoutMs: 60_000 })
       expect(result.stderr).toMatch(/quota|No space/i)
+      if (!suite.options.small)
+        expect(
+          await kindOf(suite.engine().writeFile(ref, `${directory}/put`, Buffer.alloc(900_000, 'x'))),
+        ).toBe('disk_full')
       expect(await suite.sh(ref, `rm -f ${directory}/held ${directory}/full; echo going on`)).toMatchObject({
         stdout: 'going on\n',
       })

@@ -113,6 +113,7 @@ async function runHelper(
   if (exitCode === IS_DIRECTORY) throw new EngineError('not_a_file', 'The path is a directory.')
   if (exitCode === IS_MISSING) throw new EngineError('file_not_found', 'There is no file at that path.')
   if (exitCode === IS_SPECIAL) throw new EngineError('not_a_file', 'The path is not a regular file.')
+  if (isFull.test(complaint)) throw new EngineError('disk_full', 'There is no room left for the file.')
   const known = refusals.find((words) => complaint.includes(words))
   // A helper that fails without a word may have gone down with its machine, of which nobody has told yet.
   if (known === undefined && (await endedWithin(host, machine, MACHINE_ENDS_WITHIN_MS)))
@@ -125,11 +126,11 @@ function endedMeanwhile(): EngineError {
   return new EngineError('not_running', 'The machine ended meanwhile.')
 }
 
+const isFull = /Disk quota exceeded|No space left on device/
+
 /** The helper's last words, without the names of its temporary files. */
 const refusals = [
   'Read-only file system',
-  'Disk quota exceeded',
-  'No space left on device',
   'Permission denied',
   'File name too long',
   'Not a directory',
