@@ -80,7 +80,9 @@ export function consentFields(fields: Fields, issues: Issue[]): string {
     const path = field === 'name' ? field : `policy.${field}`
     const issue = issues.find((each) => each.path === path || each.path.startsWith(`${path}.`))
     const wrong = issue ? `<br><span class="wrong" role="alert">${escapeHtml(issue.message)}</span>` : ''
-    return `<p><label for="${field}">${labels[field]}${hint === '' ? '' : ` <small>${hint}</small>`}</label><br>${input}${wrong}</p>`
+    const text = `${labels[field]}${hint === '' ? '' : ` <small>${hint}</small>`}`
+    const label = field === 'allowedSizes' ? text : `<label for="${field}">${text}</label>`
+    return `<p>${label}<br>${input}${wrong}</p>`
   }
   const text = (field: keyof typeof labels, name: keyof Fields, rest = '') =>
     `<input type="text" id="${field}" name="${name}" value="${escapeHtml(String(fields[name]))}" ${rest}>`
@@ -92,7 +94,11 @@ export function consentFields(fields: Fields, issues: Issue[]): string {
     row('name', '', text('name', 'name', 'maxlength="80" required autocomplete="off"')),
     row('maxConcurrentUnits', '', text('maxConcurrentUnits', 'maxConcurrentUnits', 'inputmode="numeric"')),
     row('dailySpendCapCents', '', text('dailySpendCapCents', 'dailySpendCap', 'inputmode="decimal"')),
-    row('allowedSizes', '', `<span class="choices" id="allowedSizes">${boxes.join(' ')}</span>`),
+    row(
+      'allowedSizes',
+      '',
+      `<span class="choices" role="group" aria-label="${labels.allowedSizes}">${boxes.join(' ')}</span>`,
+    ),
     row(
       'allowedRegistries',
       'one a line',

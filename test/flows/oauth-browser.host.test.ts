@@ -1,0 +1,75 @@
+// Connecting a program with a real browser, which has rules of its own about cookies, redirects and forms: from the program's
+// address by way of signing in to the page that asks, and back to where the program waits.
+
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Browser, chromium } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { makeTeam } from '../support/make.ts'
+import { authorizePath, newPkce, redeem, registerClient } from '../support/oauth.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let browser: Browser
+let program: Server
+let redirectUri: string
+/** What the browser brought back to the program. */
+const answers: URLSearchParams[] = []
+
+beforeAll(async () => {
+  service = await startService()
+  program = createServer((request, response) => {
+    const url = new URL(request.url ?? '', 'http://127.0.0.1')
+    if (url.pathname === '/callback') answers.push(url.searchParams)
+    response.end('You can close this window.')
+  })
+  await new Promise<void>((resolve) => program.listen(0, '127.0.0.1', resolve))
+  redirectUri = `http://127.0.0.1:${(program.address() as AddressInfo).port}/callback`
+  browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    // As root it has no sandbox of its own.
+    args: ['--no-sandbox', `--host-resolver-rules=MAP berth.test 127.0.0.1:${service.port}`],
+  })
+})
+afterAll(async () => {
+  await browser.close()
+  program.closeAllConnections()
+  await new Promise((resolve) => program.close(resolve))
+  await service.close()
+})
+
+it('a person signs in, says what a program may do, and the program acts within that', async () => {
+  const team = await makeTeam(service)
+  const client = await registerClient(service, { name: 'Claude Code', redirectUri })
+  const { verifier, challenge } = newPkce()
+  const page = await browser.newPage()
+  const scripts: string[] = []
+  page.on('console', (message) => scripts.push(message.text()))
+  await page.goto(`http://berth.test${authorizePath(client, challenge)}`)
+  await page.waitForURL('http://berth.test/sign-in')
+  await page.fill('input[name=email]', team.email)
+  await page.click('text=Mail me a link')
+  await page.waitForSelector('text=Look at your mail')
+  const [mail] = await service.mailTo(team.email)
+  await page.goto(/http\S+token=\S+/.exec(mail?.text ?? '')?.[0] ?? '')
+  await page.click('button')
+  await page.waitForSelector('text=Connect a program?')
+  expect(await page.textContent('dl')).toContain('Claude Code')
+  expect(await page.textContent('dl')).toContain('a program on this computer (127.0.0.1)')
+  await page.getByLabel('Units at once').fill('1')
+  await page.getByLabel('Euros a day').fill('0.10')
+  await page.getByLabel('medium').uncheck()
+  await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  await page.waitForURL(/127\.0\.0\.1:\d+\/callback/)
+  const code = answers[0]?.get('code') ?? ''
+  expect(Object.fromEntries(answers[0] ?? [])).toMatchObject({ state: 'the state', iss: 'http://berth.test' })
+  const { body } = await redeem(service, client, { code, verifier })
+  const as = { key: body.access_token }
+  const { body: listed } = await service.call<{ agents: unknown[] }>('GET', '/v1/agents', as)
+  const policy = { maxConcurrentUnits: 1, dailySpendCapCents: 10, allowedSizes: ['nano', 'small'] }
+  expect(listed.agents).toContainEqual(
+    expect.objectContaining({ kind: 'oauth', policy: expect.objectContaining(policy) }),
+  )
+  // The browser had nothing to refuse of what our pages told it.
+  expect(scripts).toEqual([])
+})
