@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import { loadConfig } from '../src/config.ts'
 import { createAccount } from '../src/domain/accounts/create.ts'
 import { createKey } from '../src/domain/credentials/keys.ts'
-import { widePolicy } from '../src/domain/credentials/unrestricted-policy.ts'
+import { unrestrictedPolicy } from '../src/domain/credentials/unrestricted-policy.ts'
 import type { Plan } from '../src/store/teams.ts'
 import { runBesideBerth } from '../src/operator/beside-berth.ts'
 import { serveRegistry, testImage } from '../test/support/registry.ts'
@@ -208,7 +208,7 @@ async function account(berth: Berth, name: string, plan: Plan): Promise<{ keys: 
     })
     const keys: string[] = []
     for (let n = 0; n < KEYS; n += 1) {
-      const input = { teamId, name: `key ${n}`, policy: widePolicy, createdBy: userId, createdAt }
+      const input = { teamId, name: `key ${n}`, policy: unrestrictedPolicy, createdBy: userId, createdAt }
       keys.push((await createKey(db, input)).secret)
     }
     return { keys }

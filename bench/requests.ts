@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import Fastify from 'fastify'
 import { createKey } from '../src/domain/credentials/keys.ts'
-import { widePolicy } from '../src/domain/credentials/unrestricted-policy.ts'
+import { unrestrictedPolicy } from '../src/domain/credentials/unrestricted-policy.ts'
 import { createAccount } from '../src/domain/accounts/create.ts'
 import { silentLog } from '../src/lib/log.ts'
 import { runOrThrow } from '../src/lib/process.ts'
@@ -65,7 +65,7 @@ async function runBenchmark(): Promise<void> {
   try {
     await migrate(db)
     const owner = await makeOwner()
-    const policy = widePolicy
+    const policy = unrestrictedPolicy
     const keys = await Promise.all(
       Array.from({ length: Number(options.keys) }, (_, n) =>
         createKey(db, {

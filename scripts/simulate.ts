@@ -28,7 +28,7 @@ const only = values.only === undefined ? null : values.only.split(',').map(Numbe
 const first = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed)
 const count = Number(values.schedules ?? (values.seed === undefined ? 1000 : 1))
 /** Enough to see what is wrong. */
-const MOST_FAILURES = 3
+const MAX_FAILURES = 3
 
 const startedMs = performance.now()
 const postgres = await startTestPostgres()
@@ -41,7 +41,7 @@ let done = 0
 const failures: string[] = []
 await Promise.all(
   benches.map(async (bench) => {
-    while (begun < count && failures.length < MOST_FAILURES) {
+    while (begun < count && failures.length < MAX_FAILURES) {
       const failure = await explore(bench, { seed: first + begun++, withJumps: values.jumps, only })
       done += 1
       if (failure !== null) failures.push(failure)

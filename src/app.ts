@@ -13,12 +13,12 @@ import type { DeliverMail } from './integrations/mail-transport.ts'
 import type { PaymentProvider } from './integrations/stripe.ts'
 import type { Observer } from './lib/observer.ts'
 import type { PublicFetch } from './lib/public-fetch.ts'
-import { createFreshFlight, type FreshFlight } from './lib/concurrency/trailing-flight.ts'
+import { createTrailingFlight, type TrailingFlight } from './lib/concurrency/trailing-flight.ts'
 import { createKeyedLock, type KeyedLock } from './lib/concurrency/keyed-lock.ts'
-import { recent } from './lib/concurrency/ttl-cache.ts'
+import { cachedFor } from './lib/concurrency/ttl-cache.ts'
 import { createServiceClock, type ServiceClock } from './lib/service-clock.ts'
 import { createSingleFlight, type SingleFlight } from './lib/concurrency/single-flight.ts'
-import { createTurnstile, type Turnstile } from './lib/concurrency/admission-queue.ts'
+import { createAdmissionQueue, type AdmissionQueue } from './lib/concurrency/admission-queue.ts'
 import type { Database } from './store/db.ts'
 import type { OauthClient } from './store/oauth-clients.ts'
 import type { UnitRecord } from './store/unit-record.ts'
@@ -53,11 +53,11 @@ export type App = AppParts & {
    */
   unitOperations: SingleFlight<void>
   /** Units looked at by calls that wait for them, by team and id: one look for all who come together. */
-  coalescedReads: FreshFlight<UnitRecord>
+  coalescedReads: TrailingFlight<UnitRecord>
   /** A unit as a call shows it; null where the team has none of that id. Those asked for together are read together. */
   loadUnit: (named: { teamId: string; id: string }) => Promise<UnitRecord | null>
   /** Uses being recorded, by the unit's id; the outcome is whether it runs. */
-  coalescedUseWrites: FreshFlight<boolean>
+  coalescedUseWrites: TrailingFlight<boolean>
   /** How many calls and visits use a unit just now, by its id. */
   usesPerUnit: Map<string, number>
   /** At which of its endpoints a unit has visits under way, as far as the gateway has said. */
@@ -75,7 +75,7 @@ export type App = AppParts & {
   /** How many calls wait for a unit just now, by its id. */
   waitersPerUnit: Map<string, number>
   /** Cold starts (domain/units/admission/cold-starts.ts). */
-  coldStarts: Turnstile
+  coldStarts: AdmissionQueue
   /** Documents of OAuth clients being fetched, by their URL. */
   clientDocuments: SingleFlight<OauthClient>
   /** What locks a team in the database does so here first. */
@@ -89,9 +89,9 @@ export function createApp(parts: AppParts): App {
     clock,
     outage: { isOn: false },
     unitOperations: createSingleFlight<void>(clock),
-    coalescedReads: createFreshFlight<UnitRecord>(),
+    coalescedReads: createTrailingFlight<UnitRecord>(),
     loadUnit: batched((wanted) => findUnits(parts.db, { wanted, now: clock.now() })),
-    coalescedUseWrites: createFreshFlight<boolean>(),
+    coalescedUseWrites: createTrailingFlight<boolean>(),
     usesPerUnit: new Map(),
     sessionEndpoints: new Map(),
     unitEvents: new EventEmitter(),
@@ -110,17 +110,17 @@ export function createApp(parts: AppParts): App {
  * A start costs 40 to 200 ms of CPU, so more than a few at once only make each other slow. Those that wait are
  * as many as can have their turn in the time.
  */
-function createColdStarts({ engine, config, clock }: AppParts): Turnstile {
-  const capacity = recent({ clock, forMs: SECOND / 5, withinMs: SECOND }, () => engine.capacity())
-  return createTurnstile({
+function createColdStarts({ engine, config, clock }: AppParts): AdmissionQueue {
+  const capacity = cachedFor({ clock, forMs: SECOND / 5, withinMs: SECOND }, () => engine.capacity())
+  return createAdmissionQueue({
     clock,
-    room: async () => {
+    capacity: async () => {
       const now = await capacity()
       return now && { places: 2 * now.cpus, weight: now.availableMemoryMb - config.memoryReserveMb }
     },
     bounds: { perOwner: 200, inAll: 500 },
     maxWaitMs: 30 * SECOND,
     slowMs: 2 * SECOND,
-    weighsOnMs: SECOND / 4,
+    releaseDelayMs: SECOND / 4,
   })
 }

@@ -9,14 +9,14 @@ import { forgetOldAuditRows } from './domain/audit/forget.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
 import { forgetAllowances } from './domain/allowances/spend.ts'
 import { deliverMails } from './domain/mail/deliver.ts'
-import { settlePayments } from './domain/payments/reconcile.ts'
+import { reconcilePayments } from './domain/payments/reconcile.ts'
 import { forgetAuthorizations } from './domain/oauth/forget.ts'
 import { forgetSignIns } from './domain/providers/forget.ts'
 import { adoptClockJump } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
 import { watchExits } from './domain/units/lifecycle/exits.ts'
-import { destroyBrokenCreates } from './domain/units/lifecycle/create-group.ts'
+import { cleanUpFailedCreates } from './domain/units/lifecycle/create-group.ts'
 import { reconcileMachines, resumeOperations } from './domain/units/lifecycle/reconcile.ts'
 import { enforceLimits } from './domain/units/admission/enforce-limits.ts'
 import { hibernateFrozenUnits, giveMemoryBack, sleepIdleUnits } from './domain/units/activity/idle.ts'
@@ -29,7 +29,7 @@ const jobs = [
   { name: 'hibernate frozen units', everyMs: 5 * SECOND, run: hibernateFrozenUnits },
   { name: 'give memory back', everyMs: SECOND, run: giveMemoryBack },
   { name: 'destroy errored units', everyMs: 5 * SECOND, run: destroyErroredUnits },
-  { name: 'clean up failed creates', everyMs: 5 * SECOND, run: destroyBrokenCreates },
+  { name: 'clean up failed creates', everyMs: 5 * SECOND, run: cleanUpFailedCreates },
   { name: 'resume unit operations', everyMs: 5 * SECOND, run: resumeOperations },
   { name: 'resume forks', everyMs: 5 * SECOND, run: resumeForks },
   { name: 'reconcile machines', everyMs: 5 * SECOND, run: reconcileMachines },
@@ -38,7 +38,7 @@ const jobs = [
   { name: 'charge meters', everyMs: MINUTE, run: chargeMeters },
   { name: 'verify the ledger', everyMs: 5 * MINUTE, run: verifyLedger },
   { name: 'deliver mails', everyMs: SECOND, run: deliverMails },
-  { name: 'reconcile payments', everyMs: SECOND, run: settlePayments },
+  { name: 'reconcile payments', everyMs: SECOND, run: reconcilePayments },
   { name: 'delete old sign-ins', everyMs: MINUTE, run: forgetSignIns },
   { name: 'delete old allowances', everyMs: MINUTE, run: forgetAllowances },
   { name: 'delete old authorizations', everyMs: MINUTE, run: forgetAuthorizations },

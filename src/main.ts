@@ -3,8 +3,8 @@
 // Each loads only what it needs.
 
 import { loadConfig } from './config.ts'
-import { runRole } from './processes/run-process.ts'
-import { complain } from './lib/terminal.ts'
+import { runProcess } from './processes/run-process.ts'
+import { printError } from './lib/terminal.ts'
 
 /** Each answers the exit code. */
 const commands: Record<string, (args: string[]) => Promise<number>> = {
@@ -20,10 +20,10 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
   restore: async (args) => (await import('./operator/restore.ts')).runRestore(loadConfig(), args),
 
   // Started by the supervisor, which tells them their settings.
-  engine: async () => runRole('engine', (await import('./processes/engine.ts')).engineRole),
-  migrate: async () => runRole('migrate', (await import('./processes/migrate.ts')).migrateRole),
-  server: async () => runRole('server', (await import('./processes/server.ts')).serverRole),
-  gateway: async () => runRole('gateway', (await import('./processes/gateway.ts')).gatewayRole),
+  engine: async () => runProcess('engine', (await import('./processes/engine.ts')).engineProcess),
+  migrate: async () => runProcess('migrate', (await import('./processes/migrate.ts')).migrateProcess),
+  server: async () => runProcess('server', (await import('./processes/server.ts')).serverProcess),
+  gateway: async () => runProcess('gateway', (await import('./processes/gateway.ts')).gatewayProcess),
 }
 
 const [name = 'all', ...args] = process.argv.slice(2)
@@ -33,6 +33,6 @@ try {
     throw new Error(`There is no command "${name}": it is one of ${Object.keys(commands).join(', ')}.`)
   process.exit(await command(args))
 } catch (error) {
-  complain(error instanceof Error ? error.message : String(error))
+  printError(error instanceof Error ? error.message : String(error))
   process.exit(1)
 }

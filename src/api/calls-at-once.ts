@@ -31,7 +31,7 @@ export function createCallsAtOnce(app: Pick<App, 'config' | 'log' | 'clock'>): C
   return {
     begin(kind, teamId) {
       const limit = limits[kind]
-      if (limit.enter(teamId)) return () => limit.leave(teamId)
+      if (limit.tryAcquire(teamId)) return () => limit.release(teamId)
       tellBoundMet(app, { bound: `${words[kind]} at once`, by: teamId })
       if (limit.count(teamId) >= each[kind]) {
         const most = `The team has ${each[kind]} ${words[kind]} under way, and no more may be at once`

@@ -12,7 +12,7 @@ import {
   createAuditTrail,
   type Via,
 } from '../domain/audit/audit.ts'
-import { actIn } from '../domain/credentials/acting-team.ts'
+import { resolveActingTeam } from '../domain/credentials/acting-team.ts'
 import {
   type Authenticate,
   createAuthenticate,
@@ -221,7 +221,7 @@ async function accept(
   const { target, record: input, team } = prepared
   call.describe({ target, input, teamId: caller.teamId })
   if (team === null) return { prepared, acting: caller }
-  const acting = await actIn(gate.app, caller, team)
+  const acting = await resolveActingTeam(gate.app, caller, team)
   call.describe({ target, input, teamId: acting.teamId })
   return { prepared, acting }
 }

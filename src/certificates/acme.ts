@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, MINUTE } from '../lib/clock.ts'
-import { doneWithin } from '../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../lib/concurrency/completes-within.ts'
 import { writeDurably } from '../lib/write-durably.ts'
 import { type AcmeOrder, placeOrder } from './acme-client.ts'
 import { makeKey, proofCertificate, signingRequest, toPem } from './signed.ts'
@@ -40,7 +40,7 @@ export async function orderCertificate(
   { names, proof, clock }: { names: string[]; proof: Proof; clock: Clock },
 ): Promise<string> {
   const ordered = order(authority, { names, proof, clock })
-  if (!(await doneWithin(clock, ORDER_MS, ordered))) {
+  if (!(await completesWithin(clock, ORDER_MS, ordered))) {
     throw new Error(`the authority has issued no certificate for ${names[0]} in time`)
   }
   return await ordered

@@ -23,12 +23,12 @@ export const maxSleepSchema = windowSchema('maxSleep')
 
 const HOUR_S = 3600
 /** Whoever sends a small number means minutes, whoever sends a large one seconds. */
-const MOST_MINUTES = 240
-const MOST_SECONDS = 99_999 * 60
+const MAX_MINUTES = 240
+const MAX_SECONDS = 99_999 * 60
 
 function windowFor(count: number): string {
-  if (!Number.isInteger(count) || count < 1 || count > MOST_SECONDS) return '"30m"'
-  if (count <= MOST_MINUTES) return `"${count}m"`
+  if (!Number.isInteger(count) || count < 1 || count > MAX_SECONDS) return '"30m"'
+  if (count <= MAX_MINUTES) return `"${count}m"`
   if (count % (24 * HOUR_S) === 0) return `"${count / (24 * HOUR_S)}d" (${count} seconds)`
   if (count % HOUR_S === 0) return `"${count / HOUR_S}h" (${count} seconds)`
   return `"${Math.ceil(count / 60)}m" (${count} seconds)`

@@ -104,11 +104,11 @@ export function createResponder({
     try {
       if (isOurs(query.name)) return await answerOwn(lookup, asker, query)
       if (isPrivateReverse(query.name)) return encodeAnswer(query, 'noSuchName')
-      if (!forwarding.enter(asker)) return encodeAnswer(query, 'serverFailure')
+      if (!forwarding.tryAcquire(asker)) return encodeAnswer(query, 'serverFailure')
       try {
         return await forward(upstreams, query, transport)
       } finally {
-        forwarding.leave(asker)
+        forwarding.release(asker)
       }
     } catch (error) {
       log.error({ err: error }, 'resolver: a query failed')
@@ -173,14 +173,14 @@ function serveTcp(server: Server, respond: Respond): Set<Socket> {
   server.on('connection', (socket) => {
     const asker = socket.remoteAddress ?? ''
     socket.on('error', () => socket.destroy())
-    if (!share.enter(asker)) {
+    if (!share.tryAcquire(asker)) {
       socket.destroy()
       return
     }
     open.add(socket)
     socket.once('close', () => {
       open.delete(socket)
-      share.leave(asker)
+      share.release(asker)
     })
     socket.setTimeout(LIMITS.tcpIdleMs, () => socket.destroy())
     answerInOrder(socket, asker, respond).catch(() => socket.destroy())

@@ -9,7 +9,7 @@ import { type Check, type Finding, ok, warn } from './check.ts'
 
 /** Of the newest log file, from its end. */
 const READ_BYTES = 4 * 1024 * 1024
-const MOST_NAMED = 5
+const MAX_NAMED = 5
 
 export const boundsChecks: Check[] = [{ name: 'bounds met', run: boundsMetFinding }]
 
@@ -25,7 +25,7 @@ export function boundsFinding(log: string, now: Date): Finding {
     times.set(met.what, (times.get(met.what) ?? 0) + met.times)
   }
   if (times.size === 0) return ok('none within a day')
-  const most = [...times].toSorted(([, a], [, b]) => b - a).slice(0, MOST_NAMED)
+  const most = [...times].toSorted(([, a], [, b]) => b - a).slice(0, MAX_NAMED)
   const named = most.map(([what, count]) => `${what} (${count} times)`).join(', ')
   const more = times.size > most.length ? `, and ${times.size - most.length} more` : ''
   return warn(

@@ -1,7 +1,7 @@
 // `npm run doctor`: what this host can do and what it lacks, a line each, with what to do about it.
 
 import type { Config } from '../config.ts'
-import { say } from '../lib/terminal.ts'
+import { print } from '../lib/terminal.ts'
 import { boundsChecks } from './bounds.ts'
 import { type Check, type Finding, runCheck } from './check.ts'
 import { hostChecks, tenancyChecks } from './host.ts'
@@ -26,14 +26,14 @@ const marks = { ok: ' ok ', warn: 'warn', fail: 'FAIL' } as const satisfies Reco
 export async function runDoctor(config: Config): Promise<number> {
   const count = { ok: 0, warn: 0, fail: 0 }
   for (const { title, checks } of sections) {
-    say(`\n${title}`)
+    print(`\n${title}`)
     for (const check of checks) {
       const finding = await runCheck(check, config)
       count[finding.state] += 1
-      say(`  ${marks[finding.state]}  ${check.name}: ${finding.detail}`)
-      if (finding.state !== 'ok') say(`        ${finding.advice}`)
+      print(`  ${marks[finding.state]}  ${check.name}: ${finding.detail}`)
+      if (finding.state !== 'ok') print(`        ${finding.advice}`)
     }
   }
-  say(`\n${count.ok} ok, ${count.warn} to look at, ${count.fail} to mend before Berth can run here`)
+  print(`\n${count.ok} ok, ${count.warn} to look at, ${count.fail} to mend before Berth can run here`)
   return count.fail === 0 ? 0 : 1
 }

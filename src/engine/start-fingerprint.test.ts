@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { beginningOf } from './start-fingerprint.ts'
+import { startFingerprintOf } from './start-fingerprint.ts'
 import type { RunSpec } from './engine.ts'
 
 const run: RunSpec = {
@@ -13,7 +13,7 @@ const run: RunSpec = {
 
 test('runs with the same command, environment and files begin alike, whatever they are called', () => {
   const renamed = { ...run, hostname: 'other', searchDomain: 'copy.internal', env: { B: '2', A: '1' } }
-  expect(beginningOf(renamed)).toBe(beginningOf(run))
+  expect(startFingerprintOf(renamed)).toBe(startFingerprintOf(run))
 })
 
 test.each<[string, Partial<RunSpec>]>([
@@ -25,5 +25,5 @@ test.each<[string, Partial<RunSpec>]>([
   ['content of a file', { files: [{ path: '/srv/config', content: Buffer.from('y') }] }],
   ['path of a file', { files: [{ path: '/srv/other', content: Buffer.from('x') }] }],
 ])('a run with another %s begins otherwise', (_what, change) => {
-  expect(beginningOf({ ...run, ...change })).not.toBe(beginningOf(run))
+  expect(startFingerprintOf({ ...run, ...change })).not.toBe(startFingerprintOf(run))
 })

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { RunSpec } from './engine.ts'
 
-export function beginningOf({ entrypoint, cmd, env, files }: RunSpec): string {
+export function startFingerprintOf({ entrypoint, cmd, env, files }: RunSpec): string {
   const variables = Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const contents = files.map(({ path, content }) => [path, content.toString('base64')])
   return createHash('sha256')

@@ -9,25 +9,25 @@ import { TLSSocket } from 'node:tls'
 import { SECOND } from '../lib/clock.ts'
 import { runLoop } from '../lib/loop.ts'
 import type { Certificates } from './certificates/current.ts'
-import { createDoor } from './listen/connection-limits.ts'
+import { createConnectionLimiter } from './listen/connection-limits.ts'
 import { type Exchange, isTooLarge, type Request, type Response, readExchange } from './http/exchange.ts'
 import { peerOf } from './peer.ts'
 import { createMysqlPort } from './listen/mysql-port.ts'
-import { receiveMysql } from './tcp/mysql/handle-connection.ts'
-import { LOOK_EVERY_MS } from './sessions/open-sessions.ts'
-import { type Outcome, sayOf } from './sessions/outcomes.ts'
+import { handleMysqlConnection } from './tcp/mysql/handle-connection.ts'
+import { CHECK_EVERY_MS } from './sessions/open-sessions.ts'
+import { type Outcome, errorMessageOf } from './sessions/outcomes.ts'
 import { writePage } from './http/pages.ts'
-import { receiveCancel } from './tcp/postgres/cancel.ts'
+import { handleCancelRequest } from './tcp/postgres/cancel.ts'
 import { createTlsPort } from './listen/tls-port.ts'
-import { refusalOfRedis, tell } from './listen/tls-dispatch.ts'
-import { receive, sayAtOnce } from './http/handle-request.ts'
-import { createVisiting, type VisitingOptions } from './sessions/connect-to-unit.ts'
-import { type VisitLimits, visitLimits } from './sessions/session-limits.ts'
+import { redisError, dispatchConnection } from './listen/tls-dispatch.ts'
+import { handleRequest, sendErrorAtOnce } from './http/handle-request.ts'
+import { createGatewayContext, type GatewayContextOptions } from './sessions/connect-to-unit.ts'
+import { type SessionLimits, sessionLimits } from './sessions/session-limits.ts'
 import { asksForWebSocket, exchangeOfConnect, exchangeOfUpgrade } from './http/web-socket.ts'
 
-export type GatewayOptions = Omit<VisitingOptions, 'limits'> & {
+export type GatewayOptions = Omit<GatewayContextOptions, 'limits'> & {
   certificates: Certificates
-  limits?: VisitLimits
+  limits?: SessionLimits
 }
 
 export type Gateway = {
@@ -43,66 +43,66 @@ export type Gateway = {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const limits = options.limits ?? visitLimits
-  const visiting = createVisiting({ ...options, limits })
-  const door = createDoor(limits)
+  const limits = options.limits ?? sessionLimits
+  const context = createGatewayContext({ ...options, limits })
+  const connections = createConnectionLimiter(limits)
   const http1 = createHttp1(http1Options(limits))
   // One header too many must not be dropped in silence, nor read by only one of two readers.
   http1.maxHeadersCount = 0
   const http2 = createHttp2(http2Options(limits))
 
-  const visit = (exchange: Exchange | null, response: Response) => {
-    if (exchange) void receive(visiting, exchange, peerOf(exchange.origin.address))
-    else sayAtOnce(response, { kind: 'malformed' })
+  const session = (exchange: Exchange | null, response: Response) => {
+    if (exchange) void handleRequest(context, exchange, peerOf(exchange.origin.address))
+    else sendErrorAtOnce(response, { kind: 'malformed' })
   }
   const onRequest = (expectsContinue: boolean) => (request: Request, response: Response) =>
     isTooLarge(request, limits)
-      ? sayAtOnce(response, { kind: 'head-too-large' })
-      : visit(readExchange(request, response, { expectsContinue, upgrade: null }), response)
+      ? sendErrorAtOnce(response, { kind: 'head-too-large' })
+      : session(readExchange(request, response, { expectsContinue, upgrade: null }), response)
   for (const server of [http1, http2]) {
     // What comes by TLS was counted before its greeting.
     server.on('connection', (socket: Socket) => {
-      if (!(socket instanceof TLSSocket)) door.enter(socket)
+      if (!(socket instanceof TLSSocket)) connections.enter(socket)
     })
     server.on('request', onRequest(false))
     server.on('checkContinue', onRequest(true))
   }
   http1.on('upgrade', (request, socket, first) => {
     const { exchange, response } = exchangeOfUpgrade(request, socket, first)
-    visit(exchange, response)
+    session(exchange, response)
   })
-  http2.on('connect', (request, response) => visit(exchangeOfConnect(request, response), response))
+  http2.on('connect', (request, response) => session(exchangeOfConnect(request, response), response))
   http1.on('clientError', refuse)
   const sessions = watchSessions(http2, limits)
 
   const tlsPort = createTlsPort({
     certificates: options.certificates,
     greetingMs: limits.headersMs,
-    onConnection: (socket) => door.enter(socket),
+    onConnection: (socket) => connections.enter(socket),
     onGreeted: (socket, greeting) =>
-      void tell(visiting, socket, greeting, () => {
+      void dispatchConnection(context, socket, greeting, () => {
         const server = socket.alpnProtocol === 'h2' ? http2 : http1
         server.emit('connection', socket)
       }),
-    onCancel: (socket) => void receiveCancel(visiting.cancelKeys, socket),
+    onCancel: (socket) => void handleCancelRequest(context.cancelKeys, socket),
   })
 
   const mysql = createMysqlPort({
     certificates: options.certificates,
     greetingMs: limits.headersMs / 2,
-    onConnection: (socket) => door.enter(socket),
-    onGreeted: (socket, greeted) => void receiveMysql(visiting, socket, greeted),
+    onConnection: (socket) => connections.enter(socket),
+    onGreeted: (socket, greeted) => void handleMysqlConnection(context, socket, greeted),
   })
 
   const stopping = new AbortController()
   const looking = runLoop(
     {
       name: 'open visits',
-      everyMs: LOOK_EVERY_MS,
+      everyMs: CHECK_EVERY_MS,
       timeoutMs: 10 * SECOND,
       async run() {
-        await visiting.visits.look()
-        visiting.connections.sweep()
+        await context.sessions.check()
+        context.connections.sweep()
       },
     },
     { clock: options.clock, log: options.log, signal: stopping.signal },
@@ -112,14 +112,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     http: http1,
     tls: tlsPort.server,
     mysql,
-    count: () => ({ connections: door.count(), visits: visiting.visits.count() }),
+    count: () => ({ connections: connections.count(), visits: context.sessions.count() }),
     async close() {
       stopping.abort()
       const closed = [closeListening(http1), closeListening(mysql), tlsPort.close()]
-      visiting.visits.cutAll()
+      context.sessions.cutAll()
       for (const session of sessions) session.destroy()
-      door.closeAll()
-      visiting.connections.close()
+      connections.closeAll()
+      context.connections.close()
       await Promise.all([...closed, looking])
     },
   }
@@ -129,7 +129,7 @@ function closeListening(server: NetServer): Promise<unknown> | null {
   return server.listening ? new Promise((resolve) => server.close(resolve)) : null
 }
 
-function http1Options(limits: VisitLimits): ServerOptions {
+function http1Options(limits: SessionLimits): ServerOptions {
   return {
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersMs,
@@ -144,7 +144,7 @@ function http1Options(limits: VisitLimits): ServerOptions {
   }
 }
 
-function http2Options(limits: VisitLimits) {
+function http2Options(limits: SessionLimits) {
   return {
     settings: {
       enableConnectProtocol: true,
@@ -156,7 +156,7 @@ function http2Options(limits: VisitLimits) {
 }
 
 /** Sessions end when nothing happens on them, unless a visit is open: that has its own patience. */
-function watchSessions(http2: Http2Server, { keepAliveMs }: VisitLimits): Set<Http2Session> {
+function watchSessions(http2: Http2Server, { keepAliveMs }: SessionLimits): Set<Http2Session> {
   const sessions = new Set<Http2Session>()
   http2.on('session', (session) => {
     let streams = 0
@@ -184,13 +184,13 @@ function refuse(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: D
     return
   }
   const isTooLong = error.code === 'HPE_HEADER_OVERFLOW'
-  const words = isTooLong ? null : refusalOfRedis(socket, error.rawPacket)
+  const words = isTooLong ? null : redisError(socket, error.rawPacket)
   if (words !== null) {
     socket.end(words, () => socket.destroy())
     return
   }
   socket.once('finish', () => socket.destroy())
-  socket.end(writePage(sayOf(outcomeOf(error)), { acceptsHtml: false }))
+  socket.end(writePage(errorMessageOf(outcomeOf(error)), { acceptsHtml: false }))
 }
 
 function outcomeOf({ code }: NodeJS.ErrnoException): Outcome {

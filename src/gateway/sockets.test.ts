@@ -14,7 +14,7 @@ import {
   type TestGateway,
   VISITOR,
 } from '../../test/support/gateway.ts'
-import { visitLimits } from './sessions/session-limits.ts'
+import { sessionLimits } from './sessions/session-limits.ts'
 
 let gateway: TestGateway
 let origin: Origin
@@ -179,13 +179,13 @@ describe('a visitor that dawdles', () => {
     socket.write(`POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 100000\r\n\r\n`)
     await expect.poll(() => origin.seen.length).toBe(before + 1)
     // Enough at first, and then too little.
-    socket.write(Buffer.alloc(visitLimits.uploadBytes))
+    socket.write(Buffer.alloc(sessionLimits.uploadBytes))
     await pause(50)
-    await gateway.later(visitLimits.patienceMs.uploading)
+    await gateway.later(sessionLimits.patienceMs.uploading)
     socket.write('a')
     await pause(50)
     expect(socket.closed).toBe(false)
-    await gateway.later(visitLimits.patienceMs.uploading)
+    await gateway.later(sessionLimits.patienceMs.uploading)
     await expect.poll(() => socket.closed).toBe(true)
     expect(answer).toMatch(/^HTTP\/1\.1 408 /)
   })
@@ -203,7 +203,7 @@ describe('a visitor that dawdles', () => {
     expect(gateway.gateway.count().visits).toBe(1)
     // As soon as nothing moves any more.
     const cut = async () => {
-      await gateway.later(visitLimits.patienceMs.stalled)
+      await gateway.later(sessionLimits.patienceMs.stalled)
       return gateway.gateway.count()
     }
     await expect.poll(cut, { timeout: 8000 }).toEqual({ connections: 0, visits: 0 })
@@ -218,11 +218,11 @@ describe('a visitor that dawdles', () => {
       `POST / HTTP/1.1\r\nHost: nobody-abcdefghij.berth.localhost\r\nContent-Length: 100000\r\n\r\na`,
     )
     await expect.poll(() => gateway.gateway.count().visits).toBe(1)
-    await gateway.later(visitLimits.patienceMs.leftover)
+    await gateway.later(sessionLimits.patienceMs.leftover)
     await expect.poll(() => socket.closed).toBe(true)
   })
 
-  it('in great number finds the door closed, and others do not', async () => {
+  it('in great number finds the connections closed, and others do not', async () => {
     const idle = Array.from({ length: 250 }, () => {
       const socket = connect({ port: gateway.port, host: '127.0.0.1', localAddress: '127.0.0.2' })
       socket.on('error', () => {})

@@ -13,7 +13,7 @@ import type { Caller } from '../domain/credentials/caller.ts'
 import { stopUnit } from '../domain/units/stop.ts'
 import { systemClock } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
-import { connectToServer, type WakeServer } from './server-link/client.ts'
+import { connectToServer, type ServerClient } from './server-link/client.ts'
 import { serveWakes } from './server-link/server.ts'
 
 let domain: TestDomain
@@ -22,7 +22,7 @@ let unit: Unit
 let directory: string
 let socketPath: string
 let serving: { close(): Promise<void> }
-let server: WakeServer
+let server: ServerClient
 
 beforeAll(async () => {
   domain = await createTestDomain()
@@ -141,9 +141,9 @@ describe('whoever follows', () => {
     const done = new AbortController()
     const following = server.follow(
       {
-        onThere: () => heard.push('there'),
-        onDeparture: (id) => heard.push(id),
-        onAway: () => heard.push('away'),
+        onConnected: () => heard.push('there'),
+        onRunEnded: (id) => heard.push(id),
+        onDisconnected: () => heard.push('away'),
       },
       done.signal,
     )

@@ -42,13 +42,13 @@ export class OrderRefused extends Error {}
 export class ForgedEvent extends Error {}
 
 const REQUEST_MS = 10 * SECOND
-const MOST_ANSWER_BYTES = 1024 * 1024
+const MAX_ANSWER_BYTES = 1024 * 1024
 /** Whoever calls has retries of his own, with longer pauses. */
 const RETRIES = 1
 /** How old a signature may be. */
 const TOLERANCE_S = 300
 /** Of one payment; Stripe answers no more at once. */
-const MOST_PAID_BACK = 100
+const MAX_PAID_BACK = 100
 
 export async function openStripe(settings: {
   secretKey: string
@@ -78,7 +78,7 @@ export async function openStripe(settings: {
     findCheckout: async (id) =>
       toCheckout(await neutral(() => client.checkout.sessions.retrieve(id, { expand: ['payment_intent'] }))),
     listPaidBack: async (intentId) => {
-      const which = { payment_intent: intentId, limit: MOST_PAID_BACK }
+      const which = { payment_intent: intentId, limit: MAX_PAID_BACK }
       const refunds = await neutral(() => client.refunds.list(which))
       const disputes = await neutral(() => client.disputes.list(which))
       return [...refunds.data.flatMap(ofRefund), ...disputes.data.flatMap(ofDispute)]
@@ -193,7 +193,7 @@ async function boundedFetch(input: string | URL | Request, init?: RequestInit): 
   let bytes = 0
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length
-    if (bytes > MOST_ANSWER_BYTES) throw new Error('the answer is too long')
+    if (bytes > MAX_ANSWER_BYTES) throw new Error('the answer is too long')
     chunks.push(chunk)
   }
   const { status, headers } = response

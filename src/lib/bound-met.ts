@@ -11,7 +11,7 @@ export type BoundMet = { bound: string; by: string | null }
 export const BOUND_MET = 'a bound was met'
 const EVERY_MS = MINUTE
 /** Kept for each log: with more at once, some are told of more often. */
-const MOST_KEPT = 1000
+const MAX_KEPT = 1000
 
 type Told = { atMs: number; times: number }
 const told = new WeakMap<Log, Map<string, Told>>()
@@ -26,7 +26,7 @@ export function tellBoundMet({ log, clock }: { log: Log; clock: Clock }, { bound
     before.times += 1
     return
   }
-  if (!before && kept.size >= MOST_KEPT) kept.clear()
+  if (!before && kept.size >= MAX_KEPT) kept.clear()
   kept.set(key, { atMs: nowMs, times: 0 })
   log.warn({ bound, by, times: 1 + (before?.times ?? 0) }, BOUND_MET)
 }

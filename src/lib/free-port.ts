@@ -7,7 +7,7 @@ import { createServer } from 'node:net'
 /** Below those that Linux gives to outgoing connections, which come at any time. */
 const FIRST = 15_000
 const COUNT = 17_000
-const MOST_TRIES = 50
+const MAX_TRIES = 50
 
 // Each is offered once in a while only: whoever was given one may not listen on it yet.
 let offset = randomInt(COUNT)
@@ -21,7 +21,7 @@ export async function freePort(host: string): Promise<number> {
       await tryListening(host, port)
       return port
     } catch (error) {
-      if (!isPortTaken(error) || tries === MOST_TRIES) throw error
+      if (!isPortTaken(error) || tries === MAX_TRIES) throw error
     }
   }
 }

@@ -7,9 +7,9 @@ import { openLogDestination } from './log-destination.ts'
 
 export type Log = Logger
 
-const MOST_FRAMES = 8
-const MOST_MESSAGE = 500
-const MOST_CAUSES = 3
+const MAX_FRAMES = 8
+const MAX_MESSAGE = 500
+const MAX_CAUSES = 3
 
 /** What all processes log, as JSON lines. */
 export function logPathOf(dataDir: string): string {
@@ -46,15 +46,15 @@ type Described = {
  */
 export function describeError(error: unknown, depth = 0): Described {
   if (!(error instanceof Error))
-    return { type: typeof error, message: String(error).slice(0, MOST_MESSAGE), at: [] }
+    return { type: typeof error, message: String(error).slice(0, MAX_MESSAGE), at: [] }
   const { code, syscall } = error as NodeJS.ErrnoException
   return {
     type: error.name,
-    message: error.message.slice(0, MOST_MESSAGE),
+    message: error.message.slice(0, MAX_MESSAGE),
     ...(typeof code === 'string' ? { code } : {}),
     ...(typeof syscall === 'string' ? { syscall } : {}),
     at: framesOf(error),
-    ...(error.cause === undefined || depth >= MOST_CAUSES
+    ...(error.cause === undefined || depth >= MAX_CAUSES
       ? {}
       : { cause: describeError(error.cause, depth + 1) }),
   }
@@ -68,5 +68,5 @@ function framesOf({ stack = '', message }: Error): string[] {
     .slice(start + message.length)
     .split('\n')
     .flatMap((line) => /^ {4}at (.+)$/.exec(line)?.[1] ?? [])
-    .slice(0, MOST_FRAMES)
+    .slice(0, MAX_FRAMES)
 }

@@ -4,11 +4,11 @@
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 
-export function say(text: string): void {
+export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
 /** What went wrong and what to do about it, in one sentence. */
-export function complain(text: string): void {
+export function printError(text: string): void {
   process.stderr.write(`berth: ${text}\n`)
 }

@@ -16,14 +16,14 @@ export type Metrics = {
 export type ShownMetrics = { port: number; close(): Promise<void> }
 
 /** A few collectors, and a person. */
-const MOST_CONNECTIONS = 20
+const MAX_CONNECTIONS = 20
 
 export async function serveMetrics(
   { host, port }: Address,
   { metrics, log }: { metrics: Metrics; log: Log },
 ): Promise<ShownMetrics> {
   const server = createServer({ requestTimeout: 10 * SECOND, headersTimeout: 5 * SECOND })
-  server.maxConnections = MOST_CONNECTIONS
+  server.maxConnections = MAX_CONNECTIONS
   server.on('request', (request, response) => {
     answer(metrics, `${request.method} ${request.url}`, response).catch((error: unknown) => {
       log.error({ err: error }, 'the metrics could not be read')

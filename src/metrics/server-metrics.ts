@@ -7,7 +7,7 @@ import { unitStates } from '../contract/states.ts'
 import { isolationClasses } from '../engine/engine.ts'
 import { SECOND } from '../lib/clock.ts'
 import type { Observer } from '../lib/observer.ts'
-import { recent } from '../lib/concurrency/ttl-cache.ts'
+import { cachedFor } from '../lib/concurrency/ttl-cache.ts'
 import { type Backlog, type Gauges, readGauges } from '../store/gauges.ts'
 import { createRegistry } from './registry.ts'
 import type { Metrics } from './serve.ts'
@@ -35,7 +35,7 @@ export function createServerMetrics(): ServerMetrics {
     observer: createObserver(registry),
     of: (app) => {
       const show = createGauges(registry)
-      const look = recent({ clock: app.clock, forMs: LOOK_EVERY_MS, withinMs: LOOK_MS }, () => lookAt(app))
+      const look = cachedFor({ clock: app.clock, forMs: LOOK_EVERY_MS, withinMs: LOOK_MS }, () => lookAt(app))
       return {
         contentType: registry.contentType,
         read: async () => {

@@ -6,8 +6,8 @@ import type { Config } from '../config.ts'
 import { type Aside, askToRemove, listAside } from '../engine/oci/lifecycle/aside.ts'
 import { createPaths } from '../engine/oci/paths.ts'
 import { createLog } from '../lib/log.ts'
-import { say } from '../lib/terminal.ts'
-import { columns } from './table.ts'
+import { print } from '../lib/terminal.ts'
+import { formatTable } from './table.ts'
 import { openLogFile } from '../supervisor/log-file.ts'
 
 const help = `Machines and disks that the database knows nothing of, kept aside for BERTH_KEEP_ASIDE.
@@ -34,8 +34,8 @@ export async function runAsideCommand({ dataDir, logLevel }: Config, args: strin
   const [verb, ...ids] = positionals
   const paths = createPaths({ dataDir, runDir: '' })
   const aside = await listAside(paths)
-  if (values.help || verb === undefined) say(help)
-  else if (verb === 'list' && ids.length === 0) for (const line of tableOf(aside)) say(line)
+  if (values.help || verb === undefined) print(help)
+  else if (verb === 'list' && ids.length === 0) for (const line of tableOf(aside)) print(line)
   else if (verb === 'remove' && ids.length > 0) {
     const strange = ids.find((id) => !aside.some((each) => each.id === id))
     if (strange !== undefined) throw usage(`nothing named "${strange}" was put aside`)
@@ -44,7 +44,7 @@ export async function runAsideCommand({ dataDir, logLevel }: Config, args: strin
     for (const id of ids) {
       await askToRemove(paths, id)
       log.info({ machine: id }, 'the operator removes what was put aside')
-      say(`${id} will be removed.`)
+      print(`${id} will be removed.`)
     }
     await logFile.close()
   } else throw usage('it is "list", or "remove" and the ids of units')
@@ -57,7 +57,7 @@ function tableOf(aside: Aside[]): string[] {
     at.toISOString().slice(0, 16).replace('T', ' '),
     isToGo ? 'is about to be removed' : reasons[reason],
   ])
-  return columns([['unit', 'since (UTC)', 'why'], ...rows])
+  return formatTable([['unit', 'since (UTC)', 'why'], ...rows])
 }
 
 function usage(problem: string): Error {

@@ -17,7 +17,7 @@ import { loadRecords, type MachineRecord } from '../engine/oci/lifecycle/record.
 import { HOUR, systemClock } from '../lib/clock.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { runOrThrow } from '../lib/process.ts'
-import { say } from '../lib/terminal.ts'
+import { print } from '../lib/terminal.ts'
 import { BACKUP_FILE, type Backup, keptFiles } from './backup/contents.ts'
 import { copyCluster } from './backup/cluster-copy.ts'
 import { findInstance, postgresSocketDir, runDirOf } from '../supervisor/instance.ts'
@@ -55,11 +55,11 @@ export async function runBackup(config: Config, args: string[]): Promise<number>
     await removeSnapshots(paths)
     await lock.file.close()
   }
-  say(
+  print(
     `The backup is in ${directory}, for root alone: it has secrets. "npm run restore -- ${directory}" takes it.`,
   )
   if (config.databaseUrl !== null)
-    say('The database of DATABASE_URL is not in it: take a dump of it right before each backup (pg_dump).')
+    print('The database of DATABASE_URL is not in it: take a dump of it right before each backup (pg_dump).')
   return 0
 }
 
@@ -69,7 +69,7 @@ async function copyAll(
   paths: Paths,
   { to, database }: { to: string; database: string | null },
 ): Promise<void> {
-  say('Copying the database')
+  print('Copying the database')
   let taken: Snapshot[] = []
   let records: MachineRecord[] = []
   const atThatMoment = async () => {
@@ -81,14 +81,14 @@ async function copyAll(
     const cluster = { from: join(dataDir, 'postgres/data'), to: join(to, 'postgres/data') }
     await copyCluster({ url: postgresUrl(database, 'postgres', 'postgres'), ...cluster }, atThatMoment)
   }
-  say('Copying disks')
+  print('Copying disks')
   await sendSnapshots(paths, taken, to)
   await mkdir(join(to, 'machines'), { mode: 0o700 })
   for (const record of records) {
     const file = join(to, 'machines', `${record.spec.id}.json`)
     await writeFile(file, JSON.stringify(record), { mode: 0o600 })
   }
-  say('Copying images and keys')
+  print('Copying images and keys')
   await copyImages(imagesDir, join(to, 'images'), records)
   await copyFile(join(dataDir, 'instance.json'), join(to, 'instance.json'))
   for (const name of keptFiles) {

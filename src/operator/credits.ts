@@ -8,7 +8,7 @@ import { creditBalanceCents } from '../domain/billing/balance.ts'
 import { grantCredits } from '../domain/credits/grant.ts'
 import { systemClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { say } from '../lib/terminal.ts'
+import { print } from '../lib/terminal.ts'
 import type { Database } from '../store/db.ts'
 import { repeatedly } from '../store/outage.ts'
 import { findTeamByIdOrSlug } from '../store/teams.ts'
@@ -25,10 +25,10 @@ const help = `What teams have left to spend.
 export async function runCreditsCommand(config: Config, args: string[]): Promise<number> {
   const command = parseCommand(args)
   if (command.kind === 'help') {
-    say(help)
+    print(help)
     return 0
   }
-  say(await runBesideBerth(config, (inside) => perform(inside, command)))
+  print(await runBesideBerth(config, (inside) => perform(inside, command)))
   return 0
 }
 
@@ -77,12 +77,12 @@ export async function perform(
 }
 
 /** A slip of the finger must not give away a fortune. */
-const MOST_CENTS = 10_000_000
+const MAX_CENTS = 10_000_000
 
 function wholeCents(text: string | undefined): number {
   const cents = /^-?\d{1,8}$/.test(text ?? '') ? Number(text) : 0
-  if (cents !== 0 && Math.abs(cents) <= MOST_CENTS) return cents
-  throw usage(`CENTS is a whole number of euro cents up to ${MOST_CENTS}, as 2500, not "${text ?? ''}"`)
+  if (cents !== 0 && Math.abs(cents) <= MAX_CENTS) return cents
+  throw usage(`CENTS is a whole number of euro cents up to ${MAX_CENTS}, as 2500, not "${text ?? ''}"`)
 }
 
 function usage(problem: string): Error {

@@ -11,8 +11,8 @@ import { updatesBy } from '../engine/oci/images/updates.ts'
 import { registerInstance } from '../engine/oci/images/instances.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log } from '../lib/log.ts'
-import { complain, say } from '../lib/terminal.ts'
-import { columns, printable } from './table.ts'
+import { printError, print } from '../lib/terminal.ts'
+import { formatTable, printable } from './table.ts'
 import { help, type ImagesCommand, parseCommand, usage } from './images-arguments.ts'
 import { findInstance } from '../supervisor/instance.ts'
 import { openLogFile } from '../supervisor/log-file.ts'
@@ -21,7 +21,7 @@ import { listenForStop } from '../supervisor/stop-signals.ts'
 export async function runImagesCommand(config: Config, args: string[]): Promise<number> {
   const command = parseCommand(args)
   if (command.kind === 'help') {
-    say(help)
+    print(help)
     return 0
   }
   return await withInventory(config, (inventory, log) => perform(inventory, command, log))
@@ -52,8 +52,8 @@ export async function perform(
 
 async function printList(inventory: Inventory, json: boolean): Promise<void> {
   const images = await inventory.list()
-  if (json) say(JSON.stringify(images, null, 2))
-  else for (const line of tableOf(images)) say(line)
+  if (json) print(JSON.stringify(images, null, 2))
+  else for (const line of tableOf(images)) print(line)
 }
 
 function tableOf(images: Listed[]): string[] {
@@ -67,7 +67,7 @@ function tableOf(images: Listed[]): string[] {
     digest === null ? '' : String(machines.length),
     printable(condition),
   ])
-  return columns([heading, ...rows])
+  return formatTable([heading, ...rows])
 }
 
 /** Says whether Debian answered. */
@@ -76,7 +76,7 @@ async function check(inventory: Inventory): Promise<boolean> {
     await inventory.check()
     return true
   } catch (error) {
-    complain(`Debian could not be asked for updates: ${messageOf(error)}`)
+    printError(`Debian could not be asked for updates: ${messageOf(error)}`)
     return false
   }
 }
@@ -90,10 +90,10 @@ async function build(inventory: Inventory, definitions: BuiltIn[], log: Log): Pr
     try {
       const built = await inventory.build(definition)
       if (built) log.info({ image: reference }, 'the operator had a built-in image built')
-      else say(`${reference}: is up to date`)
+      else print(`${reference}: is up to date`)
     } catch (error) {
       failures += 1
-      complain(`${reference}: ${messageOf(error)}`)
+      printError(`${reference}: ${messageOf(error)}`)
     }
   }
   return failures === 0 ? 0 : 1
@@ -105,17 +105,17 @@ async function remove(inventory: Inventory, named: string[], log: Log): Promise<
     const images = findNamed(await inventory.list(), text)
     if (images.length === 0) {
       stayed += 1
-      complain(`There is no image "${text}" here; "npm run images -- list" shows them.`)
+      printError(`There is no image "${text}" here; "npm run images -- list" shows them.`)
     }
     for (const { reference, digest } of images) {
       const why = await inventory.remove(digest)
       if (why !== null) {
         stayed += 1
-        complain(`${printable(reference)} stays. ${why}`)
+        printError(`${printable(reference)} stays. ${why}`)
         continue
       }
       log.info({ image: reference, digest }, 'the operator removed an image')
-      say(`${printable(reference)} (${digest.slice(0, 19)}) is removed.`)
+      print(`${printable(reference)} (${digest.slice(0, 19)}) is removed.`)
     }
   }
   return stayed === 0 ? 0 : 1
@@ -128,12 +128,12 @@ async function removeUnused(inventory: Inventory, json: boolean, log: Log): Prom
   for (const { reference, digest } of removed)
     log.info({ image: reference, digest }, 'the operator removed an image')
   if (json) {
-    say(JSON.stringify(removed, null, 2))
+    print(JSON.stringify(removed, null, 2))
     return 0
   }
   for (const { reference, digest, bytes } of removed)
-    say(`${printable(reference)} (${digest?.slice(0, 19)}) is removed: ${megabytes(bytes)}.`)
-  say(
+    print(`${printable(reference)} (${digest?.slice(0, 19)}) is removed: ${megabytes(bytes)}.`)
+  print(
     `${removed.length} images are removed, ${megabytes(removed.reduce((sum, { bytes }) => sum + bytes, 0))}.`,
   )
   return 0
@@ -171,7 +171,7 @@ async function withInventory(
     const log = createLog('operator', config.logLevel, logFile.descriptor)
     const signal = listenForStop(() => process.exit(1))
     const findUpdates = updatesBy(join(scratch, 'apt'))
-    const options = { imagesDir, onProgress: say, findUpdates, signal, clock: systemClock, log }
+    const options = { imagesDir, onProgress: print, findUpdates, signal, clock: systemClock, log }
     return await work(await openInventory(options), log)
   } finally {
     await logFile.close()

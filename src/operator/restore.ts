@@ -13,7 +13,7 @@ import { getAccount } from '../lib/system-users.ts'
 import { HOUR } from '../lib/clock.ts'
 import { runOrThrow } from '../lib/process.ts'
 import { readIfThere } from '../lib/read-if-there.ts'
-import { say } from '../lib/terminal.ts'
+import { print } from '../lib/terminal.ts'
 import { BACKUP_FILE, type Backup, backupSchema, keptFiles } from './backup/contents.ts'
 import { copyWhole } from './backup.ts'
 
@@ -36,10 +36,10 @@ export async function runRestore(config: Config, args: string[]): Promise<number
   await restoreMachines(config, from)
   await restoreFiles(from, dataDir)
   await copyFile(join(from, 'instance.json'), join(dataDir, 'instance.json'))
-  say(
+  print(
     `${dataDir} is as it was at ${backup.at}. Start Berth: its units are asleep, and wake on their next use.`,
   )
-  if (!backup.hasDatabase) say('Restore the dump of your database before, and set DATABASE_URL to it.')
+  if (!backup.hasDatabase) print('Restore the dump of your database before, and set DATABASE_URL to it.')
   return 0
 }
 
@@ -51,7 +51,7 @@ async function readBackup(from: string): Promise<Backup> {
 }
 
 async function restoreDatabase(from: string, dataDir: string): Promise<void> {
-  say('Restoring the database')
+  print('Restoring the database')
   const root = join(dataDir, 'postgres')
   await mkdir(root)
   await copyWhole(join(from, 'postgres/data'), join(root, 'data'))
@@ -74,7 +74,7 @@ async function restoreImages(from: string, imagesDir: string): Promise<void> {
 }
 
 async function restoreMachines({ dataDir, poolGb }: Config, from: string): Promise<void> {
-  say('Restoring disks')
+  print('Restoring disks')
   const records = new Map<string, MachineRecord>()
   for (const name of await readdir(join(from, 'machines'))) {
     const record = JSON.parse(await readFile(join(from, 'machines', name), 'utf8')) as MachineRecord

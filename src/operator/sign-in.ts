@@ -4,7 +4,7 @@
 import type { Config } from '../config.ts'
 import { createSignInLink } from '../domain/credentials/sign-in.ts'
 import { systemClock } from '../lib/clock.ts'
-import { say } from '../lib/terminal.ts'
+import { print } from '../lib/terminal.ts'
 import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { runBesideBerth } from './beside-berth.ts'
 
@@ -16,14 +16,14 @@ A link that signs in whoever opens it, once, within a day: as this address, or a
 export async function printSignInLink(config: Config, args: string[]): Promise<number> {
   const email = args[0] ?? null
   if (email === '--help') {
-    say(usage)
+    print(usage)
     return 0
   }
   if (email !== null && !/^[^@\s]+@[^@\s]+$/.test(email)) throw new Error(`"${email}" is no email address.`)
   return await runBesideBerth(config, async ({ db, baseUrl }) => {
     const link = await createSignInLink({ db, clock: systemClock }, email)
-    say(`Signs in ${link.email}, once, until ${link.expiresAt.toISOString()}:`)
-    say(signInUrl(baseUrl, link.token))
+    print(`Signs in ${link.email}, once, until ${link.expiresAt.toISOString()}:`)
+    print(signInUrl(baseUrl, link.token))
     return 0
   })
 }

@@ -1,7 +1,7 @@
 // Tables of the operator's commands.
 
 /** The first row is the heading. */
-export function columns(rows: string[][]): string[] {
+export function formatTable(rows: string[][]): string[] {
   const widths = (rows[0] ?? []).map((_cell, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
   return rows.map((row) =>
     row

@@ -6,11 +6,11 @@ import type { Kysely } from 'kysely'
 import type { Config } from '../config.ts'
 import { planOrder as plans } from '../domain/teams/plan-limits.ts'
 import type { Log } from '../lib/log.ts'
-import { say } from '../lib/terminal.ts'
+import { print } from '../lib/terminal.ts'
 import type { Database } from '../store/db.ts'
 import { changeTeam, findTeamByIdOrSlug, listTeams, type Plan } from '../store/teams.ts'
 import { findUserOfAddress, setAdmin } from '../store/users.ts'
-import { columns, printable } from './table.ts'
+import { formatTable, printable } from './table.ts'
 import { runBesideBerth } from './beside-berth.ts'
 
 const help = `What the operator decides about teams and people.
@@ -29,10 +29,10 @@ const help = `What the operator decides about teams and people.
 export async function runTeamCommand(config: Config, args: string[]): Promise<number> {
   const command = parseCommand(args)
   if (command.kind === 'help') {
-    say(help)
+    print(help)
     return 0
   }
-  for (const line of await runBesideBerth(config, (inside) => perform(inside, command))) say(line)
+  for (const line of await runBesideBerth(config, (inside) => perform(inside, command))) print(line)
   return 0
 }
 
@@ -113,7 +113,7 @@ async function tableOfTeams(db: Kysely<Database>, only?: string): Promise<string
   const rows = teams.map(({ id, plan, paysAsItGoes, members, owners, name }) => {
     return [id, plan, paysAsItGoes ? 'yes' : 'no', String(members), owners.join(', '), printable(name)]
   })
-  return columns([['team', 'plan', 'pays as it goes', 'members', 'owners', 'name'], ...rows])
+  return formatTable([['team', 'plan', 'pays as it goes', 'members', 'owners', 'name'], ...rows])
 }
 
 function planOf(text: string | undefined): Plan | undefined {

@@ -4,10 +4,10 @@
 
 import type { Config } from '../config.ts'
 
-export const roleNames = ['engine', 'migrate', 'server', 'gateway'] as const
-export type RoleName = (typeof roleNames)[number]
+export const processNames = ['engine', 'migrate', 'server', 'gateway'] as const
+export type ProcessName = (typeof processNames)[number]
 
-export type RoleInput = {
+export type ProcessInput = {
   config: Config
   instance: { id: string; subnet: string }
   /** Of this instance, gone with the power: sockets are in it. */
@@ -23,7 +23,7 @@ export type RoleInput = {
   warmUp: boolean
 }
 
-export type RoleReport =
+export type ProcessReport =
   /** Something that takes a while has begun: a few words for the person who waits. */
   | { kind: 'progress'; text: string }
   | { kind: 'ready'; result: unknown }

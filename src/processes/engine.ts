@@ -10,9 +10,9 @@ import { getAccount } from '../lib/system-users.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
-import type { Role } from './run-process.ts'
+import type { ProcessMain } from './run-process.ts'
 
-export const engineRole: Role = async ({ config, instance, runDir, stateDir, log, progress }) => {
+export const engineProcess: ProcessMain = async ({ config, instance, runDir, stateDir, log, progress }) => {
   // One of a data directory, also where a supervisor lost sight of an engine that hangs in the kernel.
   const lock = await lockFile(join(config.dataDir, 'engine.lock'))
   if ('owner' in lock) throw new Error(`Another engine (process ${lock.owner}) has ${config.dataDir}.`)

@@ -9,9 +9,9 @@ import { createEndpointRoutes } from '../gateway/routing/endpoint-routes.ts'
 import { openCertificates } from '../gateway/certificates/current.ts'
 import { startResolver } from '../dns/resolver.ts'
 import { systemUpstreams } from '../dns/upstream.ts'
-import { withNamesOnDemand } from '../gateway/certificates/on-demand.ts'
+import { withOnDemandTls } from '../gateway/certificates/on-demand.ts'
 import { createGateway } from '../gateway/server.ts'
-import { createUnitUse } from '../gateway/server-link/wake-leases.ts'
+import { createWakeLeases } from '../gateway/server-link/wake-leases.ts'
 import { connectToServer } from '../gateway/server-link/client.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createGatewayMetrics } from '../metrics/gateway-metrics.ts'
@@ -21,9 +21,16 @@ import { findEndpointPorts } from '../store/endpoint-ports.ts'
 import { findEndpointRoutes } from '../store/endpoints.ts'
 import { findAddressOfName } from '../store/unit-names.ts'
 import { certificateFileIn, RESOLVER_PORT, wakeSocketOf } from './channel.ts'
-import type { Role } from './run-process.ts'
+import type { ProcessMain } from './run-process.ts'
 
-export const gatewayRole: Role = async ({ config, instance, runDir, stateDir, databaseUrl, log }) => {
+export const gatewayProcess: ProcessMain = async ({
+  config,
+  instance,
+  runDir,
+  stateDir,
+  databaseUrl,
+  log,
+}) => {
   const db = openDatabase(databaseUrl, log)
   const resolver = await startResolver({
     address: namesOf(instance).gateway,
@@ -34,10 +41,10 @@ export const gatewayRole: Role = async ({ config, instance, runDir, stateDir, da
   })
   const clock = systemClock
   const server = connectToServer({ socketPath: wakeSocketOf(runDir), clock })
-  const use = createUnitUse({ server, clock, log })
+  const use = createWakeLeases({ server, clock, log })
   const routes = createEndpointRoutes({ findAll: (names) => findEndpointRoutes(db, names), clock })
   const followed = await openCertificates({ file: certificateFileIn(stateDir), clock, log })
-  const certificates = await withNamesOnDemand(config, { followed, stateDir, routes, clock, log })
+  const certificates = await withOnDemandTls(config, { followed, stateDir, routes, clock, log })
   const range = config.gatewayPorts
   const findAll = async () => (range ? await findEndpointPorts(db, range) : [])
   const ports = createEndpointPorts({ host: config.gatewayTls.host, findAll, clock, log })

@@ -18,9 +18,9 @@ import { SECOND, systemClock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
 import { startJobs } from '../jobs.ts'
 import { type Database, openDatabase } from '../store/db.ts'
-import { findLead } from '../store/leaders.ts'
+import { findLeader } from '../store/leaders.ts'
 import { isOutage } from '../store/outage.ts'
-import { holdLead, takeOver } from './leadership.ts'
+import { holdLeadership, acquireLeadership } from './leadership.ts'
 
 let domain: TestDomain
 let socketPath: string
@@ -47,7 +47,7 @@ type Server = { app: App; db: Kysely<Database>; epoch: number; onLost: ReturnTyp
 /** What the role does as it starts (server.ts). */
 async function startServer(holder = 'abcd boot'): Promise<Server> {
   const above = await askEngineEpoch(socketPath)
-  const epoch = await takeOver(domain.app.db, { holder, above, clock: domain.clock })
+  const epoch = await acquireLeadership(domain.app.db, { holder, above, clock: domain.clock })
   const onLost = vi.fn<() => void>()
   const db = openDatabase(domain.databaseUrl, silentLog, { epoch, onLost })
   onTestFinished(async () => await db.destroy())
@@ -120,14 +120,14 @@ describe('a server that another one has taken over from', () => {
   it('notices by itself when nobody asks it for anything', async () => {
     const old = await startServer()
     const hold = { epoch: old.epoch, onLost: old.onLost, clock: domain.clock, log: silentLog }
-    const holding = holdLead(old.db, hold)
+    const holding = holdLeadership(old.db, hold)
     const next = await startServer()
     await vi.waitFor(() => {
       domain.clock.advance(SECOND)
       expect(old.onLost).toHaveBeenCalled()
     })
     await holding.stop()
-    expect(await findLead(next.db)).toMatchObject({ epoch: next.epoch, holder: 'abcd boot' })
+    expect(await findLeader(next.db)).toMatchObject({ epoch: next.epoch, holder: 'abcd boot' })
   })
 
   it('whatever it wrote before is there, and whatever is not there never comes, under load', async () => {
@@ -156,7 +156,7 @@ describe('a server that another one has taken over from', () => {
 
 describe('the lead', () => {
   const take = (holder: string, above = 0) =>
-    takeOver(domain.app.db, {
+    acquireLeadership(domain.app.db, {
       holder,
       above,
       clock: { ...systemClock, sleep: async () => void (await renew()) },
@@ -178,7 +178,7 @@ describe('the lead', () => {
     await silentFor(4)
     renew = () => silentFor(0)
     await expect(take('efgh boot')).rejects.toThrow(/Another Berth \(its instance is abcd\).*DATABASE_URL/)
-    expect(await findLead(domain.app.db)).toMatchObject({ epoch: 1, holder: 'abcd boot' })
+    expect(await findLeader(domain.app.db)).toMatchObject({ epoch: 1, holder: 'abcd boot' })
   })
 
   it('of a Berth that is silent goes to another one, as that of a host that was started anew', async () => {
@@ -191,7 +191,12 @@ describe('the lead', () => {
 
   it('that was given back is free', async () => {
     const epoch = await take('abcd boot')
-    await holdLead(domain.app.db, { epoch, onLost: () => {}, clock: domain.clock, log: silentLog }).stop()
+    await holdLeadership(domain.app.db, {
+      epoch,
+      onLost: () => {},
+      clock: domain.clock,
+      log: silentLog,
+    }).stop()
     expect(await take('efgh boot')).toBe(2)
   })
 
@@ -203,6 +208,6 @@ describe('the lead', () => {
   it('is given to each of many in turn, and they agree who was last', async () => {
     const epochs = await Promise.all(Array.from({ length: 8 }, () => take('abcd boot')))
     expect(epochs.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
-    expect((await findLead(domain.app.db))?.epoch).toBe(8)
+    expect((await findLeader(domain.app.db))?.epoch).toBe(8)
   })
 })

@@ -8,12 +8,12 @@ import type { Log } from '../lib/log.ts'
 import { runLoop } from '../lib/loop.ts'
 import type { Database } from '../store/db.ts'
 import {
-  endEarlierLeads,
-  findLead,
-  type FoundLead,
-  releaseLead,
-  renewLead,
-  takeLead,
+  endEarlierLeaders,
+  findLeader,
+  type Leadership,
+  releaseLeadership,
+  renewLeadership,
+  takeLeadership,
 } from '../store/leaders.ts'
 
 const RENEW_EVERY_MS = 5 * SECOND
@@ -28,13 +28,13 @@ const ENDING_LOOK_MS = 20
  * data directory, whose supervisor runs one at a time. `above`: what the engine has seen, which a database that
  * was restored may not know of. Throws a sentence when another Berth is alive on this database.
  */
-export async function takeOver(
+export async function acquireLeadership(
   db: Kysely<Database>,
   { holder, above, clock }: { holder: string; above: number; clock: Clock },
 ): Promise<number> {
   for (;;) {
     const found = await untilFree(db, { holder, clock })
-    const epoch = await takeLead(db, { found, above, holder })
+    const epoch = await takeLeadership(db, { found, above, holder })
     if (epoch === null) continue
     await endEarlier(db, epoch, clock)
     return epoch
@@ -44,10 +44,10 @@ export async function takeOver(
 async function untilFree(
   db: Kysely<Database>,
   { holder, clock }: { holder: string; clock: Clock },
-): Promise<FoundLead | null> {
-  const first = await findLead(db)
+): Promise<Leadership | null> {
+  const first = await findLeader(db)
   const giveUpMs = clock.monotonicMs() + SILENT_FOR_MS
-  for (let found = first; ; found = await findLead(db)) {
+  for (let found = first; ; found = await findLeader(db)) {
     const isFree = !found?.holder || found.holder === holder || found.silentMs >= SILENT_FOR_MS
     // A clock of the database that was set back shows a silence too short for ever.
     if (isFree || clock.monotonicMs() >= giveUpMs) return found
@@ -56,7 +56,7 @@ async function untilFree(
   }
 }
 
-function isAliveSince(first: FoundLead | null, found: FoundLead | null): boolean {
+function isAliveSince(first: Leadership | null, found: Leadership | null): boolean {
   // Not by how long it was silent: who looks in step with its renewals finds the same silence each time.
   return found?.epoch !== first?.epoch || found?.renewedAt.getTime() !== first?.renewedAt.getTime()
 }
@@ -68,7 +68,7 @@ function isTaken(holder: string): string {
 
 async function endEarlier(db: Kysely<Database>, epoch: number, clock: Clock): Promise<void> {
   const giveUpMs = clock.monotonicMs() + LONGEST_ENDING_MS
-  while (!(await endEarlierLeads(db, { epoch }))) {
+  while (!(await endEarlierLeaders(db, { epoch }))) {
     if (clock.monotonicMs() >= giveUpMs)
       throw new Error('Connections of the server before this one do not end.')
     await clock.sleep(ENDING_LOOK_MS)
@@ -76,13 +76,13 @@ async function endEarlier(db: Kysely<Database>, epoch: number, clock: Clock): Pr
 }
 
 /** Renews the lead until stopped, and then gives it back. `onLost` when it is another's. */
-export function holdLead(
+export function holdLeadership(
   db: Kysely<Database>,
   { epoch, onLost, clock, log }: { epoch: number; onLost: () => void; clock: Clock; log: Log },
 ): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const renew = async () => {
-    if (!(await renewLead(db, { epoch }))) onLost()
+    if (!(await renewLeadership(db, { epoch }))) onLost()
   }
   const loop = { name: 'hold the lead', everyMs: RENEW_EVERY_MS, timeoutMs: 60 * SECOND, run: renew }
   const holding = runLoop(loop, { clock, log, signal: stopped.signal })
@@ -90,7 +90,7 @@ export function holdLead(
     stop: async () => {
       stopped.abort()
       await holding
-      await releaseLead(db, { epoch }).catch((error: unknown) => {
+      await releaseLeadership(db, { epoch }).catch((error: unknown) => {
         log.warn({ err: error }, 'the lead was not given back; it is free in a while')
       })
     },

@@ -9,11 +9,18 @@ import { type Database, openDatabase } from '../store/db.ts'
 import { migrate } from '../store/migrate.ts'
 import type { MigrateReady } from './channel.ts'
 import { refuseStrangeDatabase } from './familiar-database.ts'
-import type { Role } from './run-process.ts'
+import type { ProcessMain } from './run-process.ts'
 
 const OLDEST_POSTGRES = 15
 
-export const migrateRole: Role = async ({ config, instance, machines, databaseUrl, needsKey, log }) => {
+export const migrateProcess: ProcessMain = async ({
+  config,
+  instance,
+  machines,
+  databaseUrl,
+  needsKey,
+  log,
+}) => {
   const db = openDatabase(databaseUrl, log)
   try {
     await refuseUnusable(db)

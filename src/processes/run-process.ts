@@ -4,19 +4,19 @@
 import { flushCompileCache } from 'node:module'
 import { createInterface } from 'node:readline'
 import { createLog, type Log } from '../lib/log.ts'
-import { ALIVE_EVERY_MS, type RoleInput, type RoleName, type RoleReport } from './channel.ts'
+import { ALIVE_EVERY_MS, type ProcessInput, type ProcessName, type ProcessReport } from './channel.ts'
 
-export type RoleContext = RoleInput & {
+export type ProcessContext = ProcessInput & {
   log: Log
   progress: (text: string) => void
   /** Ends the process at once: whatever it was at must not go on. */
   end: (why: string) => never
 }
-export type StartedRole = { result?: unknown; stop(): Promise<void> }
-export type Role = (context: RoleContext) => Promise<StartedRole>
+export type StartedProcess = { result?: unknown; stop(): Promise<void> }
+export type ProcessMain = (context: ProcessContext) => Promise<StartedProcess>
 
 /** Runs a role until SIGTERM. Ends the process itself. */
-export async function runRole(name: RoleName, start: Role): Promise<never> {
+export async function runProcess(name: ProcessName, start: ProcessMain): Promise<never> {
   const input = await readInput()
   if (input.warmUp) return endWarmUp()
   const log = createLog(name, input.config.logLevel)
@@ -53,10 +53,10 @@ export async function runRole(name: RoleName, start: Role): Promise<never> {
   }
 }
 
-async function readInput(): Promise<RoleInput> {
+async function readInput(): Promise<ProcessInput> {
   for await (const line of createInterface({ input: process.stdin })) {
     // Written by our own supervisor, from settings it has checked.
-    return JSON.parse(line) as RoleInput
+    return JSON.parse(line) as ProcessInput
   }
   throw new Error('This role is started by the supervisor ("npm start"), which tells it its settings.')
 }
@@ -67,7 +67,7 @@ function endWarmUp(): never {
   process.exit(0)
 }
 
-function report(message: RoleReport): void {
+function report(message: ProcessReport): void {
   process.stdout.write(`${JSON.stringify(message)}\n`)
 }
 

@@ -20,16 +20,16 @@ import { createServerMetrics } from '../metrics/server-metrics.ts'
 import { openDatabase } from '../store/db.ts'
 import { engineSocketOf, keyFileIn, mailDirOf, wakeSocketOf } from './channel.ts'
 import { openDataKey } from './data-key.ts'
-import { holdLead, takeOver } from './leadership.ts'
-import type { Role, RoleContext } from './run-process.ts'
+import { holdLeadership, acquireLeadership } from './leadership.ts'
+import type { ProcessMain, ProcessContext } from './run-process.ts'
 
-export const serverRole: Role = async (context) => {
+export const serverProcess: ProcessMain = async (context) => {
   const { config, runDir, stateDir, databaseUrl, log } = context
   const socketPath = engineSocketOf(runDir)
   const epoch = await lead(context, socketPath)
   const onLost = () => context.end('Another server has taken the lead.')
   const db = openDatabase(databaseUrl, log, { epoch, onLost })
-  const holding = holdLead(db, { epoch, onLost, clock: systemClock, log })
+  const holding = holdLeadership(db, { epoch, onLost, clock: systemClock, log })
   const metrics = createServerMetrics()
   const app = createApp({
     config,
@@ -67,11 +67,15 @@ export const serverRole: Role = async (context) => {
 }
 
 /** From here on no other server of this database or this engine does anything. */
-async function lead({ instance, databaseUrl, log }: RoleContext, socketPath: string): Promise<number> {
+async function lead({ instance, databaseUrl, log }: ProcessContext, socketPath: string): Promise<number> {
   const db = openDatabase(databaseUrl, log)
   try {
     const holder = `${instance.id} ${systemClock.boot}`
-    return await takeOver(db, { holder, above: await askEngineEpoch(socketPath), clock: systemClock })
+    return await acquireLeadership(db, {
+      holder,
+      above: await askEngineEpoch(socketPath),
+      clock: systemClock,
+    })
   } finally {
     await db.destroy()
   }

@@ -19,7 +19,7 @@ import type { IdentitiesTable, ProviderSignInsTable } from './identities.ts'
 import type { InvitesTable } from './invites.ts'
 import type { InstancesTable } from './instances.ts'
 import type { KeptLogsTable } from './kept-logs.ts'
-import { joinLead, type LeadersTable } from './leaders.ts'
+import { joinLeadership, type LeadersTable } from './leaders.ts'
 import type { MetersTable } from './meters.ts'
 import type { MailsTable } from './mails.ts'
 import type { OauthClientsTable } from './oauth-clients.ts'
@@ -106,7 +106,7 @@ export function openDatabase(url: string, log: Log, lead: Lead | null = null): K
 async function verify(lead: Lead, client: pg.ClientBase, done: (error?: Error) => void): Promise<void> {
   let failure: Error | undefined
   try {
-    await joinLead(client, lead)
+    await joinLeadership(client, lead)
   } catch (error) {
     failure = error instanceof Error ? error : new Error(String(error))
   }

@@ -9,7 +9,7 @@ import type { Database } from './db.ts'
 
 export type LeadersTable = { id: string; epoch: number; holder: string | null; renewed_at: Date }
 
-export type FoundLead = {
+export type Leadership = {
   epoch: number
   holder: string | null
   /** By the database's own clock, which all who ask share. */
@@ -22,9 +22,9 @@ const ID = 'server'
 const NAME = 'berth server '
 
 /** Another server has been given the lead since. */
-export class LeadLost extends Error {}
+export class LeadershipLost extends Error {}
 
-export async function findLead(db: Kysely<Database>): Promise<FoundLead | null> {
+export async function findLeader(db: Kysely<Database>): Promise<Leadership | null> {
   const row = await db
     .selectFrom('leaders')
     .select([
@@ -39,9 +39,9 @@ export async function findLead(db: Kysely<Database>): Promise<FoundLead | null> 
 }
 
 /** The new epoch, higher than `above` and any before; null when somebody else took the lead since it was `found`. */
-export async function takeLead(
+export async function takeLeadership(
   db: Kysely<Database>,
-  { found, above, holder }: { found: FoundLead | null; above: number; holder: string },
+  { found, above, holder }: { found: Leadership | null; above: number; holder: string },
 ): Promise<number | null> {
   const epoch = Math.max(found?.epoch ?? 0, above) + 1
   const values = { epoch, holder, renewed_at: sql<Date>`clock_timestamp()` }
@@ -63,7 +63,10 @@ export async function takeLead(
 }
 
 /** Tells them to end, which takes them a moment: true once no connection of an earlier epoch is left. */
-export async function endEarlierLeads(db: Kysely<Database>, { epoch }: { epoch: number }): Promise<boolean> {
+export async function endEarlierLeaders(
+  db: Kysely<Database>,
+  { epoch }: { epoch: number },
+): Promise<boolean> {
   const { rows } = await sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name ~ ${`^${NAME}[0-9]{1,9}$`}
@@ -73,7 +76,7 @@ export async function endEarlierLeads(db: Kysely<Database>, { epoch }: { epoch: 
 }
 
 /** Names a new connection after the epoch it works for. Throws `LeadLost` when that is the newest no more. */
-export async function joinLead(
+export async function joinLeadership(
   client: pg.ClientBase,
   { epoch, onLost }: { epoch: number; onLost: () => void },
 ): Promise<void> {
@@ -82,11 +85,11 @@ export async function joinLead(
   const { rows } = await client.query<{ epoch: number }>('select epoch from leaders where id = $1', [ID])
   if (rows[0]?.epoch === epoch) return
   onLost()
-  throw new LeadLost('another server leads')
+  throw new LeadershipLost('another server leads')
 }
 
 /** False: it is another's by now. */
-export async function renewLead(db: Kysely<Database>, { epoch }: { epoch: number }): Promise<boolean> {
+export async function renewLeadership(db: Kysely<Database>, { epoch }: { epoch: number }): Promise<boolean> {
   const renewed = await db
     .updateTable('leaders')
     .set({ renewed_at: sql<Date>`clock_timestamp()` })
@@ -98,7 +101,7 @@ export async function renewLead(db: Kysely<Database>, { epoch }: { epoch: number
 }
 
 /** Whoever comes next need not wait. */
-export async function releaseLead(db: Kysely<Database>, { epoch }: { epoch: number }): Promise<void> {
+export async function releaseLeadership(db: Kysely<Database>, { epoch }: { epoch: number }): Promise<void> {
   await db
     .updateTable('leaders')
     .set({ holder: null })

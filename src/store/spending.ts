@@ -5,7 +5,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Size } from '../contract/policy.ts'
 import type { StoppedReason } from '../contract/states.ts'
 import type { Database } from './db.ts'
-import { countLive } from './holdings.ts'
+import { countLive } from './active-units.ts'
 import { provenBy } from './meters.ts'
 import { type Given, prepare } from './prepared.ts'
 import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
@@ -25,7 +25,7 @@ export type Spending = {
   capCents: bigint | null
   spentToday: bigint
   credentialPerHour: bigint
-  /** What the credential holds and may hold, as findHolding says (holdings.ts). */
+  /** What the credential holds and may hold, as findActiveUnits reads it (active-units.ts). */
   live: number
   policy: unknown
 }

@@ -5,16 +5,22 @@ import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SAFE_PATH } from '../lib/process.ts'
-import { mailDirOf, type RoleInput, type RoleName, roleNames, serverDirOf } from '../processes/channel.ts'
+import {
+  mailDirOf,
+  type ProcessInput,
+  type ProcessName,
+  processNames,
+  serverDirOf,
+} from '../processes/channel.ts'
 import { type AccountName, getAccount } from '../lib/system-users.ts'
-import { type Confinement, confined } from './sandbox.ts'
+import { type Sandbox, sandboxed } from './sandbox.ts'
 
 const users = {
   engine: null,
   migrate: 'berth',
   server: 'berth',
   gateway: 'berth-gateway',
-} as const satisfies Record<RoleName, AccountName | null>
+} as const satisfies Record<ProcessName, AccountName | null>
 
 const COMPILED = 'compiled'
 
@@ -23,12 +29,13 @@ const nodeFlags = ['--max-semi-space-size=4']
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What a role keeps lies below the data directory, in a directory that its user alone can enter. */
-export const keptStateOf = (dataDir: string, name: RoleName) => join(dataDir, 'roles', name)
+export const keptStateOf = (dataDir: string, name: ProcessName) => join(dataDir, 'roles', name)
 
 const mailFolderOf = (dataDir: string) => join(dataDir, 'mail')
 
 /** A role's compiled code as kept on disk. */
-export const compiledDirOf = (name: RoleName, dataDir: string) => join(keptStateOf(dataDir, name), COMPILED)
+export const compiledDirOf = (name: ProcessName, dataDir: string) =>
+  join(keptStateOf(dataDir, name), COMPILED)
 
 /** Where confined roles see node, the project and their state. */
 const seenIn = (runDir: string) => ({
@@ -38,12 +45,12 @@ const seenIn = (runDir: string) => ({
 })
 
 /** The state directory by the path the role itself sees. */
-export function stateDirOf(name: RoleName, dataDir: string, runDir: string): string {
+export function stateDirOf(name: ProcessName, dataDir: string, runDir: string): string {
   return users[name] === null ? keptStateOf(dataDir, name) : seenIn(runDir).state
 }
 
 /** The directories and mount points roles are started with. */
-export async function prepareRoleDirectories(dataDir: string, runDir: string): Promise<void> {
+export async function prepareProcessDirectories(dataDir: string, runDir: string): Promise<void> {
   const seen = seenIn(runDir)
   for (const path of [seen.program, seen.state, mailDirOf(runDir)]) await mkdir(path, { recursive: true })
   await writeFile(seen.node, '')
@@ -53,7 +60,7 @@ export async function prepareRoleDirectories(dataDir: string, runDir: string): P
   await prepareServerDirectory(serverDirOf(runDir))
   await prepareMailDirectory(mailFolderOf(dataDir))
 
-  for (const name of roleNames) {
+  for (const name of processNames) {
     const path = keptStateOf(dataDir, name)
     await mkdir(path, { recursive: true })
     await chmod(path, 0o700)
@@ -80,7 +87,7 @@ async function prepareMailDirectory(path: string): Promise<void> {
   await chmod(path, 0o700)
 }
 
-export function roleEnvironment({ stateDir }: RoleInput): Record<string, string> {
+export function processEnvironment({ stateDir }: ProcessInput): Record<string, string> {
   return {
     PATH: SAFE_PATH,
     // Compiled code is kept between starts: the next one is quicker, and without the compiler 20 MB smaller.
@@ -91,15 +98,15 @@ export function roleEnvironment({ stateDir }: RoleInput): Record<string, string>
 }
 
 /** The command and arguments that run a role. */
-export function roleCommand(name: RoleName, input: RoleInput): [string, string[]] {
+export function processCommand(name: ProcessName, input: ProcessInput): [string, string[]] {
   const user = users[name]
   const argv = (node: string, directory: string) => [node, ...nodeFlags, join(directory, 'src/main.ts'), name]
   if (user === null) return ['setpriv', ['--pdeathsig=KILL', '--', ...argv(process.execPath, project)]]
   const seen = seenIn(input.runDir)
-  return confined(confinementOf(name, user, input), argv(seen.node, seen.program))
+  return sandboxed(confinementOf(name, user, input), argv(seen.node, seen.program))
 }
 
-function confinementOf(name: RoleName, user: AccountName, { config, runDir }: RoleInput): Confinement {
+function confinementOf(name: ProcessName, user: AccountName, { config, runDir }: ProcessInput): Sandbox {
   const seen = seenIn(runDir)
   const { apiAddress, gatewayHttp, gatewayTls, gatewayMysql } = config
   const ports = [apiAddress, gatewayHttp, gatewayTls, gatewayMysql].map(({ port }) => port)

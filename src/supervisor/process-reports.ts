@@ -2,9 +2,9 @@
 // supervisor, which is root, takes nothing of theirs on trust.
 
 import { z } from 'zod'
-import type { EngineReady, MigrateReady, RoleReport } from '../processes/channel.ts'
+import type { EngineReady, MigrateReady, ProcessReport } from '../processes/channel.ts'
 
-const reportSchema: z.ZodType<RoleReport> = z.discriminatedUnion('kind', [
+const reportSchema: z.ZodType<ProcessReport> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('progress'), text: z.string().max(1000) }),
   z.object({ kind: z.literal('ready'), result: z.unknown() }),
   z.object({ kind: z.literal('failed'), message: z.string().max(10_000) }),
@@ -22,7 +22,7 @@ export const migrateReadySchema: z.ZodType<MigrateReady> = z.object({
 })
 
 /** Null for a line that is no report: a library that prints is a nuisance, not a reason to end. */
-export function parseReport(line: string): RoleReport | null {
+export function parseReport(line: string): ProcessReport | null {
   try {
     return reportSchema.parse(JSON.parse(line))
   } catch {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
-import { keepRunning, type Part, type Running, waitAfter } from './restart-policy.ts'
+import { superviseService, type Service, type Running, waitAfter } from './restart-policy.ts'
 
 /** Time that passes only as far as it is slept or told to, at once. */
 function sleeplessClock(): Clock & { slept: number[]; pass: (ms: number) => void } {
@@ -28,7 +28,7 @@ type Attempt = { end: (how: string) => void; stopped: boolean }
 
 /** A part whose starts succeed or throw as told, one after the other. */
 function scriptedPart(outcomes: ('starts' | 'fails')[]): {
-  part: Part
+  part: Service
   attempts: Attempt[]
   next: () => Promise<Attempt>
 } {
@@ -58,7 +58,7 @@ const { signal } = new AbortController()
 describe('a part that is kept running', () => {
   it('fails at once when its first start does', async () => {
     const { part } = scriptedPart(['fails'])
-    await expect(keepRunning(part, { clock: sleeplessClock(), log: silentLog, signal })).rejects.toThrow(
+    await expect(superviseService(part, { clock: sleeplessClock(), log: silentLog, signal })).rejects.toThrow(
       'no socket',
     )
   })
@@ -66,7 +66,7 @@ describe('a part that is kept running', () => {
   it('is started again when it ends, after a wait that doubles while it fails', async () => {
     const clock = sleeplessClock()
     const { part, attempts, next } = scriptedPart(['starts', 'fails', 'fails', 'starts'])
-    const kept = await keepRunning(part, { clock, log: silentLog, signal })
+    const kept = await superviseService(part, { clock, log: silentLog, signal })
     const again = next()
     attempts[0]?.end('was ended by SIGKILL')
     await again
@@ -78,9 +78,9 @@ describe('a part that is kept running', () => {
   it('is given up with its reason when it fails ten times in a row', async () => {
     const clock = sleeplessClock()
     const { part, attempts } = scriptedPart(['starts', ...Array.from({ length: 10 }, () => 'fails' as const)])
-    const kept = await keepRunning(part, { clock, log: silentLog, signal })
+    const kept = await superviseService(part, { clock, log: silentLog, signal })
     attempts[0]?.end('ended with exit code 1')
-    expect(await kept.givenUp).toBe('The server could not be started 10 times in a row: no socket')
+    expect(await kept.failed).toBe('The server could not be started 10 times in a row: no socket')
     expect(clock.slept).toHaveLength(10)
     await kept.stop()
   })
@@ -88,7 +88,7 @@ describe('a part that is kept running', () => {
   it('is started again at once when it has run for a while', async () => {
     const clock = sleeplessClock()
     const { part, attempts, next } = scriptedPart(['starts', 'starts', 'starts', 'starts'])
-    const kept = await keepRunning(part, { clock, log: silentLog, signal })
+    const kept = await superviseService(part, { clock, log: silentLog, signal })
     for (const ranMs of [10_000, 9_000, 10_000]) {
       const again = next()
       // Its keeper has taken note of when it began.
@@ -105,7 +105,7 @@ describe('a part that is kept running', () => {
     const clock = sleeplessClock()
     const lives = Array.from({ length: 12 }, () => 'starts' as const)
     const { part, attempts, next } = scriptedPart([...lives, 'fails', 'starts'])
-    const kept = await keepRunning(part, { clock, log: silentLog, signal })
+    const kept = await superviseService(part, { clock, log: silentLog, signal })
     for (const _life of lives) {
       const again = next()
       attempts.at(-1)?.end('was ended by SIGKILL')
@@ -117,7 +117,7 @@ describe('a part that is kept running', () => {
 
   it('is not started again once it is stopped', async () => {
     const { part, attempts } = scriptedPart(['starts', 'starts'])
-    const kept = await keepRunning(part, { clock: sleeplessClock(), log: silentLog, signal })
+    const kept = await superviseService(part, { clock: sleeplessClock(), log: silentLog, signal })
     await kept.stop()
     expect(attempts).toHaveLength(1)
   })

@@ -10,16 +10,16 @@ export type Running = {
   stop(): Promise<void>
 }
 
-export type Part = {
+export type Service = {
   name: string
   /** Answers once it is ready to work; throws a sentence when it cannot. Aborting ends the attempt. */
   start(signal: AbortSignal): Promise<Running>
 }
 
-export type Kept = {
+export type SupervisedService = {
   name: string
   /** Resolves, with a sentence, when the part has been given up. Never after stop(). */
-  givenUp: Promise<string>
+  failed: Promise<string>
   stop(): Promise<void>
 }
 
@@ -28,13 +28,13 @@ const LONGEST_WAIT_MS = 30 * SECOND
 /** A part that ran this long has recovered: its next failure counts as the first. */
 const RECOVERED_AFTER_MS = 10 * SECOND
 /** In a row, with the waits between them about three minutes. */
-const MOST_FAILED_STARTS = 10
+const MAX_FAILED_STARTS = 10
 
 /** The first start must succeed: its error is thrown. From then on the part is kept running until stop(). */
-export async function keepRunning(
-  part: Part,
+export async function superviseService(
+  part: Service,
   { clock, log, signal }: { clock: Clock; log: Log; signal: AbortSignal },
-): Promise<Kept> {
+): Promise<SupervisedService> {
   let running = await part.start(signal)
   const stopping = new AbortController()
   const givenUp = Promise.withResolvers<string>()
@@ -64,9 +64,9 @@ export async function keepRunning(
       } catch (error) {
         if (stopping.signal.aborted) return null
         log.error({ part: part.name, error: String(error) }, 'a part could not be started again')
-        if (failedStarts < MOST_FAILED_STARTS) continue
+        if (failedStarts < MAX_FAILED_STARTS) continue
         givenUp.resolve(
-          `The ${part.name} could not be started ${MOST_FAILED_STARTS} times in a row: ${message(error)}`,
+          `The ${part.name} could not be started ${MAX_FAILED_STARTS} times in a row: ${message(error)}`,
         )
         return null
       }
@@ -76,7 +76,7 @@ export async function keepRunning(
   const watched = watch()
   return {
     name: part.name,
-    givenUp: givenUp.promise,
+    failed: givenUp.promise,
     stop: async () => {
       stopping.abort()
       await running.stop()

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runOrThrow } from '../lib/process.ts'
-import { type Confinement, confined } from './sandbox.ts'
+import { type Sandbox, sandboxed } from './sandbox.ts'
 
 // A directory that only root can enter, as the project may lie in one.
 let closed = ''
@@ -25,8 +25,8 @@ afterAll(async () => {
   for (const path of [closed, target]) await rm(path, { recursive: true })
 })
 
-function runConfined(script: string, change: Partial<Confinement> = {}): string {
-  const [command, args] = confined(
+function runConfined(script: string, change: Partial<Sandbox> = {}): string {
+  const [command, args] = sandboxed(
     {
       user: 'berth',
       deathSignal: 'SIGKILL',
@@ -56,7 +56,7 @@ describe('a confined process', () => {
   })
 
   it('writes where a bind says so', () => {
-    const binds: Confinement['binds'] = [{ mode: 'rw', from: secret, to: target }]
+    const binds: Sandbox['binds'] = [{ mode: 'rw', from: secret, to: target }]
     expect(runConfined(`echo -n seen > ${target}/file && cat ${target}/file`, { binds })).toBe('seen')
   })
 
@@ -84,7 +84,7 @@ describe('a confined process', () => {
   })
 
   it('ends when the process that started it is killed', async () => {
-    const [command, args] = confined({ user: 'berth', deathSignal: 'SIGKILL', binds: [] }, ['sleep', '600'])
+    const [command, args] = sandboxed({ user: 'berth', deathSignal: 'SIGKILL', binds: [] }, ['sleep', '600'])
     // Not before it runs: until then it has nobody to tell it.
     const parent = `const { spawn } = require('node:child_process')
       const { readFileSync } = require('node:fs')

@@ -4,7 +4,7 @@
 
 import { fileURLToPath } from 'node:url'
 
-export type Confinement = {
+export type Sandbox = {
   /** A system user; its group has the same name. */
   user: string
   /** Sent to the child when the supervisor's process dies, however it dies. */
@@ -21,7 +21,7 @@ const worldWritable = ['/tmp', '/var/tmp', '/dev/shm']
 const script = fileURLToPath(new URL('sandbox.sh', import.meta.url))
 
 /** The command and arguments that run `command` confined. Needs root. */
-export function confined(confinement: Confinement, command: string[]): [string, string[]] {
+export function sandboxed(confinement: Sandbox, command: string[]): [string, string[]] {
   const shared = worldWritable.map((path) => ({ mode: 'ro', from: path, to: path }))
   const binds = [...shared, ...confinement.binds].flatMap(({ mode, from, to }) => [mode, from, to])
   return [
@@ -41,7 +41,7 @@ export function confined(confinement: Confinement, command: string[]): [string, 
   ]
 }
 
-function dropPrivileges({ user, deathSignal, lowPorts }: Confinement): string[] {
+function dropPrivileges({ user, deathSignal, lowPorts }: Sandbox): string[] {
   const capabilities = lowPorts ? '-all,+net_bind_service' : '-all'
   return [
     'setpriv',

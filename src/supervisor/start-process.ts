@@ -6,9 +6,14 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SECOND } from '../lib/clock.ts'
-import { type RoleInput, type RoleName, type RoleReport, SILENT_FOR_MS } from '../processes/channel.ts'
+import {
+  type ProcessInput,
+  type ProcessName,
+  type ProcessReport,
+  SILENT_FOR_MS,
+} from '../processes/channel.ts'
 import type { Running } from './restart-policy.ts'
-import { roleCommand, roleEnvironment } from './process-command.ts'
+import { processCommand, processEnvironment } from './process-command.ts'
 import { parseReport } from './process-reports.ts'
 import { createWatchdog } from './watchdog.ts'
 
@@ -17,17 +22,17 @@ const SILENT_START_MS = 120 * SECOND
 const WARM_UP_TIMEOUT_MS = 30 * SECOND
 const STOP_TIMEOUT_MS = 15 * SECOND
 
-export type RoleProcess = Running & { result: unknown }
+export type ServiceProcess = Running & { result: unknown }
 
 /** Answers once the role has reported ready; throws the role's own sentence when it fails before. */
-export async function startRole(options: {
-  name: RoleName
-  input: RoleInput
+export async function startProcess(options: {
+  name: ProcessName
+  input: ProcessInput
   /** A file descriptor for its standard error. */
   logFile: number
   onProgress: (text: string) => void
   signal: AbortSignal
-}): Promise<RoleProcess> {
+}): Promise<ServiceProcess> {
   const { name, input, logFile, onProgress, signal } = options
   signal.throwIfAborted()
   const child = spawnRole(name, input, logFile)
@@ -56,19 +61,19 @@ export async function startRole(options: {
 }
 
 /** Lets a role load its program and end, so that its compiled code is there when it is started in earnest. */
-export async function warmUpRole(name: RoleName, input: RoleInput, logFile: number): Promise<void> {
+export async function warmUpProcess(name: ProcessName, input: ProcessInput, logFile: number): Promise<void> {
   const child = spawnRole(name, { ...input, warmUp: true }, logFile)
   const timer = setTimeout(() => child.kill('SIGKILL'), WARM_UP_TIMEOUT_MS)
   await endOf(child)
   clearTimeout(timer)
 }
 
-function spawnRole(name: RoleName, input: RoleInput, logFile: number): ChildProcess {
-  const [command, args] = roleCommand(name, input)
+function spawnRole(name: ProcessName, input: ProcessInput, logFile: number): ChildProcess {
+  const [command, args] = processCommand(name, input)
   const child = spawn(command, args, {
     detached: true,
     cwd: '/',
-    env: roleEnvironment(input),
+    env: processEnvironment(input),
     stdio: ['pipe', 'pipe', logFile],
   })
   // It may end before it has read its settings; its end says so.
@@ -77,7 +82,7 @@ function spawnRole(name: RoleName, input: RoleInput, logFile: number): ChildProc
   return child
 }
 
-function readReports(child: ChildProcess, onReport: (report: RoleReport) => void): void {
+function readReports(child: ChildProcess, onReport: (report: ProcessReport) => void): void {
   if (!child.stdout) return
   createInterface({ input: child.stdout }).on('line', (line) => {
     const report = parseReport(line)

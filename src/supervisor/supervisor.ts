@@ -11,42 +11,42 @@ import { createLog, type Log, logPathOf } from '../lib/log.ts'
 import {
   certificateFileIn,
   type EngineReady,
-  type RoleInput,
-  type RoleName,
-  roleNames,
+  type ProcessInput,
+  type ProcessName,
+  processNames,
 } from '../processes/channel.ts'
 import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/preflight.ts'
 import { type Credentials, credentialsPath, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'
 import { listMachinesAndDisks, loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
-import { keepRunning, type Kept, type Part, type Running } from './restart-policy.ts'
+import { superviseService, type SupervisedService, type Service, type Running } from './restart-policy.ts'
 import { openLogFile } from './log-file.ts'
 import { caFileOf, prepareCertificate } from '../certificates/default.ts'
 import { claimPorts } from '../doctor/ports.ts'
 import { postgresUrl, startPostgres } from './postgres.ts'
-import { compiledDirOf, keptStateOf, prepareRoleDirectories, stateDirOf } from './process-command.ts'
-import { type RoleProcess, startRole, warmUpRole } from './start-process.ts'
+import { compiledDirOf, keptStateOf, prepareProcessDirectories, stateDirOf } from './process-command.ts'
+import { type ServiceProcess, startProcess, warmUpProcess } from './start-process.ts'
 import { engineReadySchema, migrateReadySchema } from './process-reports.ts'
 import { lockRunDirectory, removeRunDirectory } from './run-directory.ts'
 import { listenForStop } from './stop-signals.ts'
-import { complain, say } from '../lib/terminal.ts'
+import { printError, print } from '../lib/terminal.ts'
 
 type Context = {
-  input: Omit<RoleInput, 'databaseUrl' | 'stateDir' | 'machines' | 'warmUp'>
+  input: Omit<ProcessInput, 'databaseUrl' | 'stateDir' | 'machines' | 'warmUp'>
   /** Who connects as whom: the gateway may read what routing needs, and nothing else. */
   databaseUrls: { berth: string; berth_gateway: string }
   logFile: number
   log: Log
   stop: AbortSignal
   /** What runs, in the order it was started. */
-  kept: Kept[]
+  kept: SupervisedService[]
 }
 
 /** Runs until it is asked to stop, or something cannot be started. Answers the exit code. */
 export async function supervise(settings: Config): Promise<number> {
   const stop = listenForStop(() => {
-    complain('stopped by force; units keep running, and the next start takes them over')
+    printError('stopped by force; units keep running, and the next start takes them over')
     process.exit(130)
   })
   const { context, close } = await prepare(settings, stop)
@@ -58,11 +58,11 @@ export async function supervise(settings: Config): Promise<number> {
     throw new Error(gaveUp)
   } catch (error) {
     if (stop.aborted) return 0
-    complain(error instanceof Error ? error.message : String(error))
-    complain(`more may be in ${logPathOf(settings.dataDir)}`)
+    printError(error instanceof Error ? error.message : String(error))
+    printError(`more may be in ${logPathOf(settings.dataDir)}`)
     return 1
   } finally {
-    say('Stopping. Units keep running.')
+    print('Stopping. Units keep running.')
     for (const part of context.kept.toReversed()) await part.stop()
     await close()
   }
@@ -78,7 +78,7 @@ async function prepare(settings: Config, stop: AbortSignal) {
   const instance = await loadInstance(config.dataDir)
   const runDir = runDirOf(instance)
   const runLock = await lockRunDirectory(instance, config.dataDir)
-  await prepareRoleDirectories(config.dataDir, runDir)
+  await prepareProcessDirectories(config.dataDir, runDir)
   const logFile = await openLogFile(config.dataDir)
   const context: Context = {
     input: {
@@ -118,17 +118,17 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
   const { input } = context
   const warm = warmUp(context)
   if (input.config.databaseUrl === null) {
-    say('Starting Postgres')
+    print('Starting Postgres')
     await keep(context, postgresPart(context))
   }
   await warm
   const credentials = await migrate(context)
 
-  say('Starting the engine')
+  print('Starting the engine')
   const engine = engineReadySchema.parse(await keepRole(context, 'engine'))
-  say('Starting the server')
+  print('Starting the server')
   await keepRole(context, 'server')
-  say('Starting the gateway')
+  print('Starting the gateway')
   const certificate = certificateFileIn(keptStateOf(input.config.dataDir, 'gateway'))
   const kept = await prepareCertificate(input.config, certificate, systemClock)
   kept.keep({ log: context.log, signal: context.stop }).catch((error: unknown) => {
@@ -140,7 +140,7 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
 
 /** Takes a fresh sign-in link from the database each time, and the key only where there is none yet. */
 async function migrate(context: Context): Promise<Credentials> {
-  say('Preparing the database')
+  print('Preparing the database')
   const { config } = context.input
   const role = await startOnce(context, 'migrate', context.stop, await listMachinesAndDisks(config.dataDir))
   await role.stop()
@@ -158,7 +158,7 @@ async function migrate(context: Context): Promise<Credentials> {
 }
 
 /** Answers the result of the first start; restarts later have no one to tell. */
-async function keepRole(context: Context, name: RoleName): Promise<unknown> {
+async function keepRole(context: Context, name: ProcessName): Promise<unknown> {
   let result: unknown = null
   const start = async (signal: AbortSignal) => {
     const role = await startOnce(context, name, signal)
@@ -171,21 +171,27 @@ async function keepRole(context: Context, name: RoleName): Promise<unknown> {
 
 function startOnce(
   context: Context,
-  name: RoleName,
+  name: ProcessName,
   signal: AbortSignal,
   machines: string[] = [],
-): Promise<RoleProcess> {
+): Promise<ServiceProcess> {
   const input = { ...inputOf(context, name), machines }
-  return startRole({ name, input, logFile: context.logFile, signal, onProgress: (text) => say(`  ${text}`) })
+  return startProcess({
+    name,
+    input,
+    logFile: context.logFile,
+    signal,
+    onProgress: (text) => print(`  ${text}`),
+  })
 }
 
 /** The first start compiles the roles' code beforehand, side by side: they come up lean from then on. */
 async function warmUp(context: Context): Promise<void> {
-  const cold = roleNames.filter((name) => !existsSync(compiledDirOf(name, context.input.config.dataDir)))
-  await Promise.all(cold.map((name) => warmUpRole(name, inputOf(context, name), context.logFile)))
+  const cold = processNames.filter((name) => !existsSync(compiledDirOf(name, context.input.config.dataDir)))
+  await Promise.all(cold.map((name) => warmUpProcess(name, inputOf(context, name), context.logFile)))
 }
 
-function inputOf({ input, databaseUrls }: Context, name: RoleName): RoleInput {
+function inputOf({ input, databaseUrls }: Context, name: ProcessName): ProcessInput {
   const { config, runDir } = input
   return {
     ...input,
@@ -197,7 +203,7 @@ function inputOf({ input, databaseUrls }: Context, name: RoleName): RoleInput {
   }
 }
 
-function postgresPart({ input, log }: Context): Part {
+function postgresPart({ input, log }: Context): Service {
   const start = async (): Promise<Running> => {
     const { dataDir } = input.config
     const postgres = await startPostgres({ dataDir, socketDir: postgresSocketDir(input.runDir), log })
@@ -206,23 +212,25 @@ function postgresPart({ input, log }: Context): Part {
   return { name: 'Postgres', start }
 }
 
-async function keep(context: Context, part: Part): Promise<void> {
-  context.kept.push(await keepRunning(part, { clock: systemClock, log: context.log, signal: context.stop }))
+async function keep(context: Context, part: Service): Promise<void> {
+  context.kept.push(
+    await superviseService(part, { clock: systemClock, log: context.log, signal: context.stop }),
+  )
 }
 
 /** The sentence of the first part that cannot be kept running; null when a stop is asked for. */
-async function firstToGiveUp(kept: Kept[], stop: AbortSignal): Promise<string | null> {
+async function firstToGiveUp(kept: SupervisedService[], stop: AbortSignal): Promise<string | null> {
   const asked = new Promise<null>((resolve) => {
     if (stop.aborted) resolve(null)
     stop.addEventListener('abort', () => resolve(null), { once: true })
   })
-  return await Promise.race([asked, ...kept.map((part) => part.givenUp)])
+  return await Promise.race([asked, ...kept.map((part) => part.failed)])
 }
 
 function announce({ input }: Context, ready: { engine: EngineReady; credentials: Credentials }): void {
   const { config } = input
   const { engine, credentials } = ready
-  say(`
+  print(`
 Berth is ready.
 
   API          ${credentials.baseUrl}

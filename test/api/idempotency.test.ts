@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Policy } from '../../src/contract/policy.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { widePolicy } from '../../src/domain/credentials/unrestricted-policy.ts'
+import { unrestrictedPolicy } from '../../src/domain/credentials/unrestricted-policy.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { makeKey, makeSession, makeTeam, type TestTeam } from '../support/make.ts'
 import { sendRaw } from '../support/raw-http.ts'
@@ -43,7 +43,7 @@ async function unitsOf({ key }: { key: string }): Promise<Unit[]> {
 async function setPolicy({ keyId }: TestTeam, policy: Partial<Policy>): Promise<void> {
   await service.app.db
     .updateTable('credentials')
-    .set({ policy: { ...widePolicy, ...policy } })
+    .set({ policy: { ...unrestrictedPolicy, ...policy } })
     .where('id', '=', keyId)
     .execute()
 }

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createKey } from '../../src/domain/credentials/keys.ts'
-import { widePolicy } from '../../src/domain/credentials/unrestricted-policy.ts'
+import { unrestrictedPolicy } from '../../src/domain/credentials/unrestricted-policy.ts'
 import { createAccount } from '../../src/domain/accounts/create.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { openDatabase } from '../../src/store/db.ts'
@@ -48,7 +48,7 @@ test('a call has one row, and no more, whenever its server dies', { timeout: 120
       freeCreditsCents: 0,
       createdAt,
     })
-    const policy = widePolicy
+    const policy = unrestrictedPolicy
     return (await createKey(db, { teamId, name: 'key', policy, createdBy: userId, createdAt })).secret
   }
 

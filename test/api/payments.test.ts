@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Me } from '../../src/contract/me.ts'
 import type { Payment, PaymentAnswer, PaymentList } from '../../src/contract/payment.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { settlePayments } from '../../src/domain/payments/reconcile.ts'
+import { reconcilePayments } from '../../src/domain/payments/reconcile.ts'
 import { reconcileMachines } from '../../src/domain/units/lifecycle/reconcile.ts'
 import { enforceLimits } from '../../src/domain/units/admission/enforce-limits.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
@@ -46,7 +46,7 @@ async function bought(amountCents = 2500) {
 
 /** Rounds of the loop until nothing is due; time passes by itself only. */
 async function settle(): Promise<void> {
-  for (let round = 0; round < 3; round += 1) await settlePayments(service.app)
+  for (let round = 0; round < 3; round += 1) await reconcilePayments(service.app)
 }
 
 async function hear(
@@ -262,7 +262,7 @@ describe('an event', () => {
     stripe.pay(session)
     for (let round = 0; round < 3; round += 1) {
       const events = Array.from({ length: 10 }, () => hear('checkout.session.completed', session))
-      const rounds = Array.from({ length: 5 }, () => settlePayments(service.app))
+      const rounds = Array.from({ length: 5 }, () => reconcilePayments(service.app))
       await Promise.all([...events, ...rounds])
     }
     await settle()
@@ -322,7 +322,7 @@ describe('buying', () => {
     stripe.treat('away')
     const { body } = await buy()
     service.clock.advance(3 * MINUTE)
-    await settlePayments(service.app)
+    await reconcilePayments(service.app)
     const said = JSON.stringify(body) + service.logged.join('')
     expect(said).toContain('Stripe did not do it')
     expect(said).not.toMatch(/sk_test|whsec_/)
@@ -339,7 +339,7 @@ describe('buying', () => {
         await db.selectFrom('payments').select('due_at').where('team_id', '=', teamId).execute()
       for (let passed = 0; passed < 2 * HOUR; passed += 10 * MINUTE) {
         service.clock.advance(10 * MINUTE)
-        await settlePayments(service.app)
+        await reconcilePayments(service.app)
       }
       expect(await listed()).toMatchObject([{ state: 'expired' }])
       expect(await due()).toEqual([{ due_at: null }])
@@ -382,7 +382,7 @@ it(
     for (let passed = 0; passed < 200 * DAY; passed += 5 * DAY) {
       service.clock.advance(5 * DAY)
       await reconcileMachines(service.app)
-      await settlePayments(service.app)
+      await reconcilePayments(service.app)
       looks = Math.max(looks, await seen())
     }
     expect(looks).toBeGreaterThan(5)

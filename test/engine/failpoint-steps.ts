@@ -19,8 +19,8 @@ const run: RunSpec = {
 
 export function stepOf(name: EngineFailpoint): Step {
   const [, area = ''] = name.split('.')
-  if (area === 'exit' || area === 'remains') return 'stop'
-  if (area === 'memory') return name === 'engine.memory.take' ? 'start' : 'suspend'
+  if (area === 'exit' || area === 'cleanup') return 'stop'
+  if (area === 'checkpoint') return name === 'engine.checkpoint.consume' ? 'start' : 'suspend'
   return area as Step
 }
 

@@ -16,7 +16,7 @@ const throughRuntime = [
   'engine.start.monitor',
   'engine.start.go',
   'engine.stop.signal',
-  'engine.remains.runtime',
+  'engine.cleanup.runtime',
 ]
 
 describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {

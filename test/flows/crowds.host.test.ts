@@ -19,7 +19,7 @@ const EACH = isDeep ? 500 : 50
 const WEB_SOCKETS = isDeep ? 2000 : 500
 const EVENT_STREAMS = isDeep ? 200 : 50
 /** Resident, by TLS, of a connection that is open and silent: what leaks with traffic is far above it. */
-const MOST_BYTES_EACH = 100 * 1024
+const MAX_BYTES_EACH = 100 * 1024
 
 /** /large is more than any buffer on the way holds; /events stays open; an upgraded connection says back what it hears. */
 const server = `
@@ -158,7 +158,7 @@ describe('a crowd of visitors', () => {
     await Promise.all(streams.map((socket) => heard(socket, 'data: hello')))
     await delay(5000)
     const each = ((await residentBytes()) - before) / (WEB_SOCKETS + EVENT_STREAMS)
-    expect(each).toBeLessThan(MOST_BYTES_EACH)
+    expect(each).toBeLessThan(MAX_BYTES_EACH)
 
     const echoed = webSockets.map((socket, index) => heard(socket, `word ${index}.`))
     for (const [index, socket] of webSockets.entries()) socket.write(`word ${index}.`)

@@ -185,8 +185,8 @@ const verbsOfEffects: Record<string, Verb> = {
 
 function verbOf(place: string): Verb {
   const effect = place.replace(/\.(?:before|after)$/, '')
-  if (effect.startsWith('engine.remains.')) return 'stop'
-  if (effect.startsWith('engine.memory.')) return 'fork'
+  if (effect.startsWith('engine.cleanup.')) return 'stop'
+  if (effect.startsWith('engine.checkpoint.')) return 'fork'
   return verbsOfEffects[effect] ?? (effect.replace('engine.', '').split('.')[0] as Verb)
 }
 

@@ -15,7 +15,7 @@ export type Draw = {
 }
 
 /** Attempts at making a failure shorter. */
-const MOST_ATTEMPTS = 200
+const MAX_ATTEMPTS = 200
 
 /** Null when all was well, else all there is to say. */
 export async function explore(bench: Bench, draw: Draw): Promise<string | null> {
@@ -40,7 +40,7 @@ async function shorten(steps: number[], fails: (steps: number[]) => Promise<bool
   let kept = steps
   let attempts = 0
   for (let size = Math.ceil(kept.length / 2); size > 0; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let at = 0; at < kept.length && attempts < MOST_ATTEMPTS; attempts++) {
+    for (let at = 0; at < kept.length && attempts < MAX_ATTEMPTS; attempts++) {
       const without = [...kept.slice(0, at), ...kept.slice(at + size)]
       if (await fails(without)) kept = without
       else at += size

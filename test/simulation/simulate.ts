@@ -94,11 +94,11 @@ async function openOne(world: World): Promise<boolean> {
 
 /** Now and then somebody is unlucky, and much happens before it is their turn. */
 const UNLUCKY_PROBABILITY = 1 / 15
-const MOST_PATIENCE = 80
+const MAX_PATIENCE = 80
 
 function chooseGate({ random }: World, ready: Gate[]): Gate | null {
   for (const gate of ready)
-    gate.patience ??= random.chance(UNLUCKY_PROBABILITY) ? random.below(MOST_PATIENCE) : 0
+    gate.patience ??= random.chance(UNLUCKY_PROBABILITY) ? random.below(MAX_PATIENCE) : 0
   const lucky = ready.filter(({ patience }) => patience === 0)
   for (const gate of ready) gate.patience = Math.max(0, (gate.patience ?? 0) - 1)
   const [first, ...rest] = lucky.length > 0 ? lucky : ready
@@ -106,11 +106,11 @@ function chooseGate({ random }: World, ready: Gate[]): Gate | null {
 }
 
 /** More than this without the clock moving on, and somebody spins. */
-const MOST_GATES = 3000
+const MAX_GATES = 3000
 
 async function openAll(world: World): Promise<void> {
   for (let opened = 0; await openOne(world); opened++) {
-    if (opened > MOST_GATES) refuse(world, 'the service never rests')
+    if (opened > MAX_GATES) refuse(world, 'the service never rests')
   }
 }
 

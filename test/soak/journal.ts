@@ -18,7 +18,7 @@ export type Journal = {
 }
 
 /** More of one kind say no more, and hide none of another. */
-const MOST_OF_A_KIND = 10
+const MAX_OF_A_KIND = 10
 
 export function createJournal(): Journal {
   const timings = new Map<string, number[]>()
@@ -41,7 +41,7 @@ export function createJournal(): Journal {
     fault: (what) => {
       const kind = what.replace(/[0-9a-f]*[0-9][0-9a-f]*/g, '#').slice(0, 60)
       add(kindsOfFaults, kind)
-      if ((kindsOfFaults.get(kind) ?? 0) <= MOST_OF_A_KIND) faults.push(what)
+      if ((kindsOfFaults.get(kind) ?? 0) <= MAX_OF_A_KIND) faults.push(what)
     },
     faults,
     get calls() {

@@ -8,7 +8,7 @@ import type { World } from './world.ts'
 
 const LOOK_EVERY_MS = 2000
 /** What is killed in the middle of it takes a restart, a look of the reconciler, and a first process that will not go. */
-const MOST_PASSING_MS = 90_000
+const MAX_PASSING_MS = 90_000
 
 /** Until the soak is over. */
 export async function watchStates(world: World): Promise<void> {
@@ -23,8 +23,8 @@ export async function watchStates(world: World): Promise<void> {
     for (const key of keys) {
       const first = since.get(key) ?? Date.now()
       since.set(key, first)
-      if (Date.now() - first <= MOST_PASSING_MS) continue
-      world.journal.fault(`${key} for more than ${MOST_PASSING_MS / 1000} s`)
+      if (Date.now() - first <= MAX_PASSING_MS) continue
+      world.journal.fault(`${key} for more than ${MAX_PASSING_MS / 1000} s`)
       since.set(key, Number.POSITIVE_INFINITY)
     }
   }

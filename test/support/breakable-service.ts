@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import { chargeMeters } from '../../src/domain/billing/charge.ts'
 import { resumeForks } from '../../src/domain/forks/run.ts'
 import { destroyErroredUnits } from '../../src/domain/units/destroy.ts'
-import { destroyBrokenCreates } from '../../src/domain/units/lifecycle/create-group.ts'
+import { cleanUpFailedCreates } from '../../src/domain/units/lifecycle/create-group.ts'
 import { reconcileMachines, resumeOperations } from '../../src/domain/units/lifecycle/reconcile.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -29,12 +29,12 @@ export type BreakableService = {
 const rounds = [
   resumeOperations,
   resumeForks,
-  destroyBrokenCreates,
+  cleanUpFailedCreates,
   destroyErroredUnits,
   reconcileMachines,
   chargeMeters,
 ]
-const MOST_ROUNDS = 6
+const MAX_ROUNDS = 6
 
 export async function startBreakableService({ loops = false } = {}): Promise<BreakableService> {
   const way = Promise.withResolvers<{ proxy: PostgresProxy; databaseUrl: string }>()
@@ -62,7 +62,7 @@ export async function startBreakableService({ loops = false } = {}): Promise<Bre
       for (let round = 1; ; round++) {
         await goRound()
         const unsettled = await findUnsettled({ db }, service.engine)
-        if (unsettled.length === 0 || round === MOST_ROUNDS) return unsettled
+        if (unsettled.length === 0 || round === MAX_ROUNDS) return unsettled
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
     },

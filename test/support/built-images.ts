@@ -13,8 +13,8 @@ import {
   definitionDigest,
   referenceOf,
 } from '../../src/engine/oci/images/builtin.ts'
-import { imageCaps } from '../../src/engine/oci/images/image-limits.ts'
-import type { Collector } from '../../src/engine/oci/images/garbage-collection.ts'
+import { imageLimits } from '../../src/engine/oci/images/image-limits.ts'
+import type { GarbageCollector } from '../../src/engine/oci/images/garbage-collection.ts'
 import { openInventory } from '../../src/engine/oci/images/inventory.ts'
 import { buildDigest, readPackages, statusPathIn } from '../../src/engine/oci/images/packages.ts'
 import { openReferences } from '../../src/engine/oci/images/references.ts'
@@ -74,10 +74,10 @@ export async function openBuiltImages() {
   const store = await openStore(imagesDir, clock)
   const builds = await openBuilds(imagesDir, { store, builder, clock })
   const closing = new AbortController()
-  const building = { onProgress: () => {}, caps: imageCaps, signal: closing.signal }
+  const building = { onProgress: () => {}, caps: imageLimits, signal: closing.signal }
   const shared = { imagesDir, store, builds, definitions: [boat, raft], clock, log: silentLog }
   const refresher: Refresher = { ...shared, findUpdates, building, reserveBytes: 0 }
-  const collector: Collector = { ...shared, references: await openReferences(imagesDir) }
+  const collector: GarbageCollector = { ...shared, references: await openReferences(imagesDir) }
   return {
     imagesDir,
     dataDir,

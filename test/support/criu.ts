@@ -9,7 +9,7 @@ export const hasCriu = worksWith() === release()
 
 /** The engine's failpoints that are reached on this host. */
 export const reachedFailpoints: EngineFailpoint[] = engineFailpoints.filter(
-  (name) => hasCriu || !name.startsWith('engine.memory.'),
+  (name) => hasCriu || !name.startsWith('engine.checkpoint.'),
 )
 
 function worksWith(): string {

@@ -8,11 +8,11 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hashEndpointSecret, newEndpointName } from '../../src/contract/endpoint-label.ts'
-import type { FollowedCertificates } from '../../src/gateway/certificates/current.ts'
+import type { DefaultCertificates } from '../../src/gateway/certificates/current.ts'
 import { createEndpointPorts } from '../../src/gateway/listen/endpoint-ports.ts'
 import type { Route, Routes, WakeOutcome } from '../../src/gateway/routing/route.ts'
 import { createGateway, type Gateway } from '../../src/gateway/server.ts'
-import { type VisitLimits, visitLimits } from '../../src/gateway/sessions/session-limits.ts'
+import { type SessionLimits, sessionLimits } from '../../src/gateway/sessions/session-limits.ts'
 import type { EndpointPort } from '../../src/store/endpoint-ports.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createTestClock, type TestClock } from './clock.ts'
@@ -52,24 +52,24 @@ let made = 0
 export type TestGatewayOptions = {
   /** What is shown in place of the certificate of nobody. */
   certificatesBeside?: (around: {
-    followed: FollowedCertificates
+    followed: DefaultCertificates
     routes: Routes
     clock: TestClock
-  }) => Promise<FollowedCertificates>
+  }) => Promise<DefaultCertificates>
   tlsPort?: number
   /** Of a gateway before, for one that is started again. */
   routes?: Map<string, Route>
 }
 
 export async function startGateway(
-  limits: Partial<VisitLimits> = {},
+  limits: Partial<SessionLimits> = {},
   { certificatesBeside, tlsPort, routes = new Map() }: TestGatewayOptions = {},
 ): Promise<TestGateway> {
   const clock = createTestClock()
   const use: string[] = []
   const wakes: Route[] = []
   const known: Routes = { find: async (name) => routes.get(name) ?? null }
-  const followed: FollowedCertificates = {
+  const followed: DefaultCertificates = {
     find: async () => undefined,
     follow: (follow) => follow(certificate()),
     stop: async () => {},
@@ -83,8 +83,8 @@ export async function startGateway(
     ports,
     routes: known,
     waker: {
-      awake: (route) => (self.isAwake(route) ? route : null),
-      doubt: () => {},
+      findLease: (route) => (self.isAwake(route) ? route : null),
+      invalidateLease: () => {},
       wake(route) {
         wakes.push(route)
         return self.onWake(route)
@@ -100,7 +100,7 @@ export async function startGateway(
     certificates,
     clock,
     log: silentLog,
-    limits: { ...visitLimits, ...limits },
+    limits: { ...sessionLimits, ...limits },
   })
   const self: TestGateway = {
     gateway,

@@ -13,7 +13,7 @@ import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'
 import { namesOnHost, type Process, processesOf } from './host-state.ts'
 
 /** Wires made ahead of need: as many as the engine keeps, and a batch more while it makes them. */
-const MOST_SPARE_SLOTS = 20
+const MAX_SPARE_SLOTS = 20
 
 export async function hostFacts(instance: Instance, dataDir: string): Promise<string[]> {
   const processes = await processesOf(namesOnHost(instance, dataDir))
@@ -185,7 +185,7 @@ async function networkFacts(instance: Instance, processes: Process[]): Promise<s
   return [
     ...(routes.some((route) => route.destination === subnet) ? [] : ['no route that discards the rest']),
     ...broken.map(([number, parts]) => `slot ${number} is not whole: ${JSON.stringify(parts)}`),
-    ...(spare > MOST_SPARE_SLOTS ? [`${spare} slots that nobody uses`] : []),
+    ...(spare > MAX_SPARE_SLOTS ? [`${spare} slots that nobody uses`] : []),
     ...tables.groups.map((element) => `a member, ${element}`),
     ...tables.peers.map((element) => `a peer, ${element}`),
     ...plugged.map(({ number, address }) =>

@@ -6,7 +6,7 @@ import type { TeamAnswer } from '../../src/contract/team.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { createKey } from '../../src/domain/credentials/keys.ts'
 import { createSignInLink, signIn } from '../../src/domain/credentials/sign-in.ts'
-import { widePolicy } from '../../src/domain/credentials/unrestricted-policy.ts'
+import { unrestrictedPolicy } from '../../src/domain/credentials/unrestricted-policy.ts'
 import { beginFamily } from '../../src/domain/oauth/families.ts'
 import { createAccount } from '../../src/domain/accounts/create.ts'
 import { newId } from '../../src/lib/ids.ts'
@@ -45,7 +45,7 @@ export async function makeKey(
   return await createKey(app.db, {
     teamId,
     name: 'test key',
-    policy: { ...widePolicy, ...policy },
+    policy: { ...unrestrictedPolicy, ...policy },
     createdBy: userId,
     createdAt: app.clock.now(),
   })
@@ -68,7 +68,7 @@ export async function insertConnectedClient(
     id,
     teamId,
     name: 'a client',
-    policy: widePolicy,
+    policy: unrestrictedPolicy,
     createdBy: userId,
     client: { id: clientId, name: 'a client', uri: null, icon: null },
     clientKey: clientId,

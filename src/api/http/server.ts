@@ -10,7 +10,7 @@ import type { App } from '../../app.ts'
 import { AppError } from '../../contract/errors.ts'
 import { addressMatcher } from '../../lib/address-ranges.ts'
 import { SECOND } from '../../lib/clock.ts'
-import { doneWithin } from '../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import { readBody } from './body.ts'
 import { createHostCheck, misdirected } from './hosts.ts'
 import { boundConnections, connectionLimits } from './connections.ts'
@@ -76,7 +76,7 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
 
   // Calls whose callers have gone keep no connection open, and still have a row to write.
   server.addHook('onClose', async () => {
-    await doneWithin(app.clock, CLOSE_GRACE_MS, operations.ended())
+    await completesWithin(app.clock, CLOSE_GRACE_MS, operations.ended())
   })
 
   // Bodies stay unread here: who sends one is not known yet.

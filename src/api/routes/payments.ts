@@ -8,7 +8,7 @@ import {
   paymentListSchema,
 } from '../../contract/payment.ts'
 import { createPayment, resumePayment } from '../../domain/payments/create.ts'
-import { hearOfPayment } from '../../domain/payments/webhook.ts'
+import { handlePaymentEvent } from '../../domain/payments/webhook.ts'
 import { listPaymentsOfCaller } from '../../domain/payments/list.ts'
 import { eventBody, jsonBody, noBody } from '../http/body.ts'
 import { defineOpenRoute, defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
@@ -79,7 +79,7 @@ const hear = defineOpenRoute({
   errors: [404, 413],
   target: () => null,
   record: () => null,
-  handle: (app, { body }, { stripeSignature: signature }) => hearOfPayment(app, { body, signature }),
+  handle: (app, { body }, { stripeSignature: signature }) => handlePaymentEvent(app, { body, signature }),
 })
 
 export const paymentRoutes: readonly Route[] = [create, list, hear]

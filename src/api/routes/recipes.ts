@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { recipeListSchema, recipeSchema } from '../../contract/recipe.ts'
-import { getRecipe, listRecipes } from '../../domain/recipes/show.ts'
+import { getRecipe, listRecipes } from '../../domain/recipes/list.ts'
 import { noBody } from '../http/body.ts'
 import { defineRoute, noParams, noQuery, type Route } from '../route.ts'
 

@@ -4,7 +4,7 @@
 import type { Invitation } from '../../contract/invite.ts'
 import { AppError } from '../../contract/errors.ts'
 import { lookUpInvite } from '../../domain/invites/look-up.ts'
-import { whoIs } from '../../domain/credentials/sessions.ts'
+import { describeSession } from '../../domain/credentials/sessions.ts'
 import { isSameEmail } from '../../lib/email.ts'
 import { escapeHtml, htmlPage } from './html.ts'
 import { acceptRoute } from '../routes/invites.ts'
@@ -18,7 +18,7 @@ const show: Page = {
     const invitation = await orRefusal(lookUpInvite(app, token))
     if (invitation instanceof AppError) return deadLink()
     if (invitation.expired) return expired(invitation)
-    const person = sessionToken === null ? null : await whoIs(app, sessionToken)
+    const person = sessionToken === null ? null : await describeSession(app, sessionToken)
     const answer = person === null ? signedOut(invitation) : signedIn(invitation, { token, ...person })
     return { status: 200, html: htmlPage('You are invited to a team', about(invitation) + answer) }
   },

@@ -3,7 +3,7 @@
 // browser that the answer has to fit (domain/providers/oauth-state.ts).
 
 import { type Provider, providers } from '../../contract/me.ts'
-import { ATTEMPT_LIVES_MS } from '../../domain/providers/oauth-state.ts'
+import { OAUTH_STATE_LIFETIME_MS } from '../../domain/providers/oauth-state.ts'
 import { beginProviderSignIn } from '../../domain/providers/begin.ts'
 import { finishProviderSignIn } from '../../domain/providers/finish.ts'
 import { setCookie } from './cookies.ts'
@@ -28,7 +28,7 @@ const begin = (provider: Provider): Page => ({
     return {
       status: 200,
       html: htmlPage(`Sign in with ${providerNames[provider]}`, markup, { goTo: url }),
-      headers: { 'set-cookie': setCookie('provider', token, ATTEMPT_LIVES_MS, app.config.publicUrl) },
+      headers: { 'set-cookie': setCookie('provider', token, OAUTH_STATE_LIFETIME_MS, app.config.publicUrl) },
     }
   },
 })

@@ -5,7 +5,7 @@ import type { App } from '../../app.ts'
 import { AppError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { mailSignInLink } from '../../domain/credentials/magic-link.ts'
-import { endSession, whoIs } from '../../domain/credentials/sessions.ts'
+import { endSession, describeSession } from '../../domain/credentials/sessions.ts'
 import { readSignInLink, signIn } from '../../domain/credentials/sign-in.ts'
 import { isWaiting } from '../../domain/oauth/consent.ts'
 import { listProviders } from '../../domain/providers/list.ts'
@@ -72,7 +72,7 @@ const account: Page = {
   method: 'GET',
   path: '/account',
   answer: async (app, { sessionToken }) => {
-    const person = sessionToken === null ? null : await whoIs(app, sessionToken)
+    const person = sessionToken === null ? null : await describeSession(app, sessionToken)
     if (person === null) return signedOut()
     const markup = `
 <p>You are signed in as <b>${escapeHtml(person.email)}</b>.</p>

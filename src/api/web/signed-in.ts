@@ -1,7 +1,7 @@
 // How every way of signing in ends.
 
 import type { App } from '../../app.ts'
-import { SESSION_LIVES_MS } from '../../domain/credentials/begin-session.ts'
+import { SESSION_LIFETIME_MS } from '../../domain/credentials/begin-session.ts'
 import { endSession } from '../../domain/credentials/sessions.ts'
 import { isWaiting } from '../../domain/oauth/consent.ts'
 import { dropCookie, setCookie } from './cookies.ts'
@@ -16,7 +16,7 @@ export async function signedIn(
   if (sessionToken !== null) await endSession(app, sessionToken)
   const { publicUrl } = app.config
   const cookies = [
-    setCookie('session', token, SESSION_LIVES_MS, publicUrl),
+    setCookie('session', token, SESSION_LIFETIME_MS, publicUrl),
     dropCookie('provider', publicUrl),
     dropCookie('consent', publicUrl),
   ]

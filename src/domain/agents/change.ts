@@ -8,7 +8,7 @@ import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { type AgentNoun, getAgent } from './find.ts'
-import { showAgent } from './show.ts'
+import { toAgent } from './to-agent.ts'
 
 export async function changeAgent(
   app: App,
@@ -21,7 +21,7 @@ export async function changeAgent(
   await changeCredential(app.db, { ...change, ...withLaterExpiry(change, app.clock.now()), teamId, id })
   const after = await getAgent(app, caller, noun, id)
   if (after.revoked_at) throw invalidState('It was revoked, and stays as it is.', null)
-  return { agent: showAgent(after) }
+  return { agent: toAgent(after) }
 }
 
 function withLaterExpiry({ policy }: AgentChange, now: Date): Pick<AgentChange, 'policy'> {

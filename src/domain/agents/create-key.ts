@@ -10,7 +10,7 @@ import type { Once } from '../idempotency/once.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 import { seatsOf } from './seats.ts'
-import { showAgent } from './show.ts'
+import { toAgent } from './to-agent.ts'
 
 /** Throws `quota_exceeded` when the plan has no room for another. */
 export async function createKeyOfTeam(
@@ -37,7 +37,7 @@ export async function createKeyOfTeam(
     const { id, secret } = await createKey(db, { teamId, name, policy, createdBy: userId, createdAt: now })
     const record = await findAgent(db, { teamId, id })
     if (!record) throw new Error('a key that was just made is not there')
-    const created = { key: showAgent(record), secret }
+    const created = { key: toAgent(record), secret }
     await once?.keep(db, created)
     return created
   })

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest'
 import type { Role } from '../../store/teams.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { widePolicy } from '../credentials/unrestricted-policy.ts'
+import { unrestrictedPolicy } from '../credentials/unrestricted-policy.ts'
 import { type Action, authorize } from './authorize.ts'
 
 function caller(kind: Caller['kind'], role: Role): Caller {
@@ -17,7 +17,7 @@ function caller(kind: Caller['kind'], role: Role): Caller {
     networkGroup: 1,
     plan: 'team',
     role,
-    policy: widePolicy,
+    policy: unrestrictedPolicy,
   }
 }
 

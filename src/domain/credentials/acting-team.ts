@@ -7,7 +7,7 @@ import { listMemberships, teamExists } from '../../store/teams.ts'
 import type { Caller } from './caller.ts'
 
 /** Throws `forbidden` for who is no member, `not_found` where there is no team. A key acts in its own team alone. */
-export async function actIn(app: App, caller: Caller, teamId: string): Promise<Caller> {
+export async function resolveActingTeam(app: App, caller: Caller, teamId: string): Promise<Caller> {
   if (caller.kind !== 'session' || caller.userId === null || caller.teamId === teamId) return caller
   const memberships = await listMemberships(app.db, caller.userId)
   const membership = memberships.find((each) => each.teamId === teamId)

@@ -16,7 +16,7 @@ import { listMemberships } from '../../store/teams.ts'
 import type { Caller } from './caller.ts'
 import { findLiveSession } from './sessions.ts'
 import { isPrefixOf, tokenMatches, tokenPrefix } from './token.ts'
-import { widePolicy } from './unrestricted-policy.ts'
+import { unrestrictedPolicy } from './unrestricted-policy.ts'
 
 /** What a request shows of itself. */
 export type Presented = {
@@ -171,6 +171,6 @@ async function bySession(
     networkGroup: acting.networkGroup,
     plan: acting.plan,
     role: acting.role,
-    policy: widePolicy,
+    policy: unrestrictedPolicy,
   }
 }

@@ -8,7 +8,7 @@ import type { Database } from '../../store/db.ts'
 import { insertSession } from '../../store/sessions.ts'
 import { newToken } from './token.ts'
 
-export const SESSION_LIVES_MS = 30 * 24 * HOUR
+export const SESSION_LIFETIME_MS = 30 * 24 * HOUR
 
 export type BegunSession = { token: string; expiresAt: Date }
 
@@ -17,7 +17,7 @@ export async function beginSession(
   { userId, at }: { userId: string; at: Date },
 ): Promise<BegunSession> {
   const { token, prefix, hash } = newToken('session')
-  const expiresAt = new Date(at.getTime() + SESSION_LIVES_MS)
+  const expiresAt = new Date(at.getTime() + SESSION_LIFETIME_MS)
   await insertSession(db, { id: newId('session'), userId, prefix, hash, createdAt: at, expiresAt })
   return { token, expiresAt }
 }

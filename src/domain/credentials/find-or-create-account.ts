@@ -9,7 +9,7 @@ import { createAccount } from '../accounts/create.ts'
 type NewcomersTerms = Pick<Config, 'freeCreditsCents'>
 
 /** Call it in a transaction, for an address that has been proven. `isProven`: the account's address was so before. */
-export async function accountOf(
+export async function findOrCreateAccount(
   db: Kysely<Database>,
   { email, name, at, freeCreditsCents }: NewcomersTerms & { email: string; name: string; at: Date },
 ): Promise<{ userId: string; isProven: boolean }> {

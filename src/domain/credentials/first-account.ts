@@ -7,7 +7,7 @@ import type { Database } from '../../store/db.ts'
 import { findFirstUser } from '../../store/teams.ts'
 import { createAccount } from '../accounts/create.ts'
 import { createKey } from './keys.ts'
-import { widePolicy } from './unrestricted-policy.ts'
+import { unrestrictedPolicy } from './unrestricted-policy.ts'
 
 const firstEmail = 'operator@berth.localhost'
 
@@ -41,7 +41,7 @@ export async function ensureFirstAccount({
     const { secret } = await createKey(transaction, {
       teamId,
       name: 'First key',
-      policy: widePolicy,
+      policy: unrestrictedPolicy,
       createdBy: userId,
       createdAt,
     })

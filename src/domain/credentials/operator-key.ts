@@ -6,7 +6,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Database } from '../../store/db.ts'
 import { findFirstUser, listMemberships } from '../../store/teams.ts'
 import { createKey } from './keys.ts'
-import { widePolicy } from './unrestricted-policy.ts'
+import { unrestrictedPolicy } from './unrestricted-policy.ts'
 
 /** Answers the key in plain. Throws when there is no account yet. */
 export async function createOperatorKey({
@@ -22,7 +22,7 @@ export async function createOperatorKey({
   const { secret } = await createKey(db, {
     teamId: membership.teamId,
     name: 'Operator key',
-    policy: widePolicy,
+    policy: unrestrictedPolicy,
     createdBy: user.id,
     createdAt: clock.now(),
   })

@@ -17,7 +17,10 @@ export async function findLiveSession({ db, clock }: Needs, token: string): Prom
   return session.revokedAt === null && session.expiresAt > clock.now() ? session : null
 }
 
-export async function whoIs(needs: Needs, token: string): Promise<{ email: string; name: string } | null> {
+export async function describeSession(
+  needs: Needs,
+  token: string,
+): Promise<{ email: string; name: string } | null> {
   const session = await findLiveSession(needs, token)
   return session && { email: session.email, name: session.userName }
 }

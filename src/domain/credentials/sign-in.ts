@@ -10,7 +10,7 @@ import type { Database } from '../../store/db.ts'
 import { findSignInLink, insertSignInLink, useSignInLink } from '../../store/sessions.ts'
 import { findFirstUser } from '../../store/teams.ts'
 import { verifyAddress } from '../../store/users.ts'
-import { accountOf, nameFrom } from './find-or-create-account.ts'
+import { findOrCreateAccount, nameFrom } from './find-or-create-account.ts'
 import { beginSession, type BegunSession } from './begin-session.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 import { newToken, tokenMatches, tokenPrefix } from './token.ts'
@@ -57,7 +57,7 @@ export async function signIn(
   return await inTransaction({ db, clock }, async (transaction) => {
     const at = clock.now()
     if (!(await useSignInLink(transaction, prefix, at))) throw refused
-    const { userId, isProven } = await accountOf(transaction, {
+    const { userId, isProven } = await findOrCreateAccount(transaction, {
       email,
       name: nameFrom(email),
       at,

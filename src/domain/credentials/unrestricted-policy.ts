@@ -3,7 +3,7 @@
 
 import { defaultRegistries, type Policy, sizes } from '../../contract/policy.ts'
 
-export const widePolicy: Policy = {
+export const unrestrictedPolicy: Policy = {
   maxConcurrentUnits: 1_000,
   dailySpendCapCents: 1_000_000,
   allowedSizes: [...sizes],

@@ -42,7 +42,7 @@ export function choose(
 }
 
 /** The port of a unit that is published as it is created (spec 2.4). Throws `validation` where none is named. */
-export function frontDoor({ expose, ports }: UnitSpec): number {
+export function defaultPort({ expose, ports }: UnitSpec): number {
   const port = expose ?? (ports.length === 1 ? ports[0] : undefined)
   if (port !== undefined) return port
   const found = ports.length === 0 ? 'no port is declared' : `${ports.length} ports are declared`

@@ -14,12 +14,12 @@ import { listUnitsOfStacks, lockUnitsOfStack } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { getLiveStack } from '../stacks/get.ts'
-import { waitForRoom } from '../units/admission/cold-starts.ts'
-import { boundsOf } from '../units/admission/effective-policy.ts'
+import { waitForCapacity } from '../units/admission/cold-starts.ts'
+import { effectivePolicyOf } from '../units/admission/effective-policy.ts'
 import { copyStackSecrets } from '../units/model/env.ts'
 import { waitUntilStable } from '../units/lifecycle/wait-until-stable.ts'
-import { freeStackName, makeStack } from '../units/model/stack-for.ts'
-import { checkCopies, isForkable, type Plan, reserveFork, SourceMoved } from './reserve.ts'
+import { firstFreeStackName, makeStack } from '../units/model/resolve-stack.ts'
+import { checkCopies, isForkable, type Plan, reserveFork, SourceChanged } from './reserve.ts'
 import { answerFork } from './result.ts'
 
 /** Between finding units settled and locking them, they can go other ways; not many times in a row. */
@@ -36,15 +36,15 @@ export async function forkStack(
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const sources = (await settledUnitsOf(app, caller, stack)).filter(isForkable)
     checkCopies(
-      boundsOf(app, caller),
+      effectivePolicyOf(app, caller),
       sources.map((source) => ({ source, sleep: body.sleep ?? source.sleep })),
     )
-    if (sources.some(({ state }) => state === 'running')) await waitForRoom(app, caller.teamId)
+    if (sources.some(({ state }) => state === 'running')) await waitForCapacity(app, caller.teamId)
     try {
       const fork = await reserveFork(app, caller, once, (db) => decide(app, db, stack, body))
       return await answerFork(app, caller, fork, body)
     } catch (error) {
-      if (!(error instanceof SourceMoved)) throw error
+      if (!(error instanceof SourceChanged)) throw error
     }
   }
   throw invalidState('The units of the stack do not come to rest, so it cannot be forked; try again.', null)
@@ -75,7 +75,7 @@ async function decide(
   }
   const target = await makeStack(app, db, {
     teamId,
-    name: into ?? (await freeStackName(db, { teamId, wanted: stack.name })),
+    name: into ?? (await firstFreeStackName(db, { teamId, wanted: stack.name })),
     sleep: stack.sleep === null ? null : (sleep ?? stack.sleep),
     isUnnamed: false,
     madeBy: null,
@@ -102,7 +102,7 @@ function sort(units: UnitRecord[]): { sources: UnitRecord[]; skipped: string[] }
     const reason = leftOut[state]
     return reason === undefined ? [] : [`${name}: ${reason}`]
   })
-  if (sources.length + skipped.length < units.length) throw new SourceMoved()
+  if (sources.length + skipped.length < units.length) throw new SourceChanged()
   if (sources.length === 0) throw invalidState('The stack has no unit that can be forked.', { skipped })
   if (sources.length > limits.forkUnits) {
     const text = `A fork copies at most ${limits.forkUnits} units at once, and the stack has ${sources.length}`

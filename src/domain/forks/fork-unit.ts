@@ -10,15 +10,15 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnit, lockUnit, unitNameTaken } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
-import { waitForRoom } from '../units/admission/cold-starts.ts'
-import { boundsOf } from '../units/admission/effective-policy.ts'
+import { waitForCapacity } from '../units/admission/cold-starts.ts'
+import { effectivePolicyOf } from '../units/admission/effective-policy.ts'
 import { peersOf } from '../units/model/env.ts'
 import { notPossibleNow } from '../units/lifecycle/failures.ts'
 import { getRecord } from '../units/get.ts'
-import { freeName } from '../units/model/names.ts'
+import { firstFreeName } from '../units/model/names.ts'
 import { waitUntilStable } from '../units/lifecycle/wait-until-stable.ts'
-import { stackFor } from '../units/model/stack-for.ts'
-import { checkCopies, isForkable, type Plan, reserveFork, SourceMoved } from './reserve.ts'
+import { resolveStack } from '../units/model/resolve-stack.ts'
+import { checkCopies, isForkable, type Plan, reserveFork, SourceChanged } from './reserve.ts'
 import { answerFork } from './result.ts'
 
 const REFUSED = 'it cannot be forked'
@@ -36,15 +36,15 @@ export async function forkUnit(
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const source = await waitUntilStable(app, caller, id)
     if (!isForkable(source)) throw notPossibleNow(source, REFUSED)
-    checkCopies(boundsOf(app, caller), [{ source, sleep: body.sleep ?? source.sleep }])
-    if (source.state === 'running') await waitForRoom(app, caller.teamId)
+    checkCopies(effectivePolicyOf(app, caller), [{ source, sleep: body.sleep ?? source.sleep }])
+    if (source.state === 'running') await waitForCapacity(app, caller.teamId)
     try {
       const fork = await reserveFork(app, caller, once, (db, forkId) =>
         decide(app, db, { forkId, found: source }, body),
       )
       return await answerFork(app, caller, fork, body)
     } catch (error) {
-      if (!(error instanceof SourceMoved)) throw error
+      if (!(error instanceof SourceChanged)) throw error
     }
   }
   throw notPossibleNow(await getRecord(app, caller, id), REFUSED)
@@ -60,14 +60,14 @@ async function decide(
   const stack = await stackOf(app, db, { forkId, found }, stackName)
   await lockUnit(db, id)
   const source = await findUnit(db, { teamId, id, now: app.clock.now() })
-  if (source?.revision !== found.revision) throw new SourceMoved()
+  if (source?.revision !== found.revision) throw new SourceChanged()
 
   const isTaken = (wanted: string) => unitNameTaken(db, { stackId: stack.id, name: wanted })
   if (name !== undefined && (await isTaken(name))) {
     throw conflict(`The stack already has a unit named "${name}"; destroy it or choose another name.`)
   }
   const isOwnStack = stack.id === source.stackId
-  const copyName = name ?? (await freeName(source.name, isTaken))
+  const copyName = name ?? (await firstFreeName(source.name, isTaken))
   if (!isOwnStack) await refuseLostPeers(db, source, { stack, name: copyName })
   const copy = {
     source,
@@ -102,7 +102,8 @@ async function stackOf(
   { forkId, found: { teamId, stackId, name } }: { forkId: string; found: UnitRecord },
   stack: string | undefined,
 ): Promise<StackRecord> {
-  if (stack !== undefined) return await stackFor(app, db, teamId, { stack, unitName: name, madeBy: forkId })
+  if (stack !== undefined)
+    return await resolveStack(app, db, teamId, { stack, unitName: name, madeBy: forkId })
   const own = await findStack(db, { teamId, id: stackId })
   if (!own) throw new Error('a unit is in no stack')
   return own

@@ -14,10 +14,10 @@ import { insertUnit } from '../../store/units.ts'
 import { checkAffordable } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
-import { type Bounds, checkConcurrency } from '../policies/check.ts'
+import { type EffectivePolicy, checkConcurrency } from '../policies/check.ts'
 import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 import { copyBootFiles } from '../units/model/boot-files.ts'
-import { checkExisting, currentBounds } from '../units/admission/effective-policy.ts'
+import { checkExisting, readEffectivePolicy } from '../units/admission/effective-policy.ts'
 import { checkDisk } from '../units/admission/disk-limits.ts'
 import { copySecrets } from '../units/model/env.ts'
 import { newUnitRow } from '../units/model/new-row.ts'
@@ -38,7 +38,7 @@ export type Plan = {
 }
 
 /** A source went elsewhere since it was looked at: look again. */
-export class SourceMoved extends Error {}
+export class SourceChanged extends Error {}
 
 /** What a fork with a key keeps for its answer. */
 export const keptOfForkSchema = z.object({ forkId: z.string() })
@@ -62,7 +62,7 @@ export async function reserveFork(
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const id = newId('fork')
     const plan = await decide(db, id)
-    const { bounds, live } = await currentBounds(app, db, caller)
+    const { bounds, live } = await readEffectivePolicy(app, db, caller)
     checkCopies(bounds, plan.copies)
     const disks = plan.copies.map(({ source: { size, spec } }) => ({ size, volume: spec.volume }))
     await checkDisk(app, db, { teamId, plan: bounds.plan }, disks)
@@ -92,7 +92,7 @@ export async function reserveFork(
 
 /** What holds for a create holds for copies, also of what somebody else was allowed. */
 export function checkCopies(
-  bounds: Bounds,
+  bounds: EffectivePolicy,
   copies: { source: Pick<UnitRecord, 'size' | 'image'>; sleep: string }[],
 ): void {
   for (const { source, sleep } of copies) checkExisting(bounds, { ...source, sleep })

@@ -4,14 +4,14 @@ import type { App } from '../../app.ts'
 import { type AppError, notFound, providerError } from '../../contract/errors.ts'
 import type { ForkResult } from '../../contract/fork.ts'
 import { SECOND } from '../../lib/clock.ts'
-import { doneWithin } from '../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import { findFork, type ForkError, type ForkRecord } from '../../store/forks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnit, listUnitsOfFork } from '../../store/units.ts'
 import { costLine } from '../billing/cost-line.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { notPossible } from '../units/lifecycle/failures.ts'
-import { showUnit } from '../units/model/to-unit.ts'
+import { toUnit } from '../units/model/to-unit.ts'
 import { keptOfForkSchema } from './reserve.ts'
 import { areCopied, runFork } from './run.ts'
 
@@ -31,7 +31,7 @@ export async function answerFork(
   { wait, waitTimeoutMs }: Wait,
 ): Promise<ForkResult> {
   const made = runFork(app, fork)
-  if (wait) await doneWithin(app.clock, waitTimeoutMs, made)
+  if (wait) await completesWithin(app.clock, waitTimeoutMs, made)
   else made.catch(() => {})
   await untilCopied(app, caller, fork.id)
   return await resultOf(app, caller, fork.id)
@@ -78,7 +78,7 @@ async function resultOf(app: App, { teamId }: Caller, id: string): Promise<ForkR
   if (fork.error?.isSourceGone) throw await sourceGone(app, teamId, fork.error)
   if (fork.error !== null) throw couldNotBeMade(fork.error, units)
   return {
-    units: units.map((unit) => showUnit(app, unit)),
+    units: units.map((unit) => toUnit(app, unit)),
     copied: Object.fromEntries(units.map(({ name, copied }) => [name, copied ?? 'config'])),
     outputs: {},
     stack: fork.stackName,

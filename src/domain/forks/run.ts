@@ -36,7 +36,7 @@ import {
   runOperation,
   type OperationContext,
 } from '../units/lifecycle/operation.ts'
-import { takeBack } from './take-back.ts'
+import { rollBackFork } from './roll-back.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 
 export type ForkContext = {
@@ -93,11 +93,11 @@ export function areCopied({ progress }: ForkRecord): boolean {
 }
 
 /** Beyond the longest that copies may take to be ready. */
-const LONGEST_MS = 10 * MINUTE + limits.healthcheckTimeoutMs.max
+const TIMEOUT_MS = 10 * MINUTE + limits.healthcheckTimeoutMs.max
 
 /** Takes the fork along, or joins whoever does. How it ended is in its row. */
 export async function runFork(app: App, { id, teamId }: ForkRecord): Promise<void> {
-  await app.unitOperations.run(forkKey(id), LONGEST_MS, async () => {
+  await app.unitOperations.run(forkKey(id), TIMEOUT_MS, async () => {
     const fork = await findFork(app.db, { teamId, id })
     if (fork && fork.endedAt === null) await runForkHere(app, fork)
   })
@@ -208,7 +208,7 @@ async function onFailure(
     ? await lastLinesOf(context)
     : new Map<string, LogLine[]>()
   // States first: a process killed while its unit still counts as creating would look like an exit.
-  const destroying = await takeBack(
+  const destroying = await rollBackFork(
     app,
     fork,
     gone

@@ -13,7 +13,7 @@ import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { checkMemberSeats } from '../teams/plan-limits.ts'
 import { inLiveTeamTransaction } from '../transactions/transactions.ts'
-import { showWithBalance } from '../teams/show.ts'
+import { toTeamWithBalance } from '../teams/to-team.ts'
 import { getInviteByToken } from './find.ts'
 
 export async function acceptInvite(app: App, caller: Caller, token: string): Promise<TeamAnswer> {
@@ -30,7 +30,7 @@ export async function acceptInvite(app: App, caller: Caller, token: string): Pro
     const team = await findTeamOfUser(db, { userId, id: teamId })
     if (!team) throw new Error('a team was not there right after somebody joined it')
     checkMemberSeats(team.plan, used)
-    return { team: await showWithBalance(db, team) }
+    return { team: await toTeamWithBalance(db, team) }
   })
 }
 

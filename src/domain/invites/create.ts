@@ -16,7 +16,7 @@ import type { Once } from '../idempotency/once.ts'
 import { postMail } from '../mail/post.ts'
 import { checkMemberSeats } from '../teams/plan-limits.ts'
 import { amongPeople } from '../teams/lock.ts'
-import { showInvite } from './show.ts'
+import { toInvite } from './to-invite.ts'
 import { inviteMail } from './mail.ts'
 
 const INVITES_LIVE_MS = 7 * DAY
@@ -59,7 +59,7 @@ export async function inviteToTeam(
     const inviter = caller.userId === null ? null : await findUser(db, caller.userId)
     const link = `${app.config.publicUrl}/invites/${token}`
     await postMail(app, db, inviteMail(record, { team: team.name, inviter, link }))
-    const created = { invite: showInvite(record) }
+    const created = { invite: toInvite(record) }
     await once?.keep(db, created)
     return created
   })

@@ -9,7 +9,7 @@ import { findUser } from '../../store/users.ts'
 import { creditBalanceCents } from '../billing/balance.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { longestSleep } from '../policies/check.ts'
-import { showTeam } from '../teams/show.ts'
+import { toTeam } from '../teams/to-team.ts'
 
 export async function getMe({ db, config, payments }: App, { userId, teamId, plan }: Caller): Promise<Me> {
   const [user, teams] =
@@ -21,7 +21,7 @@ export async function getMe({ db, config, payments }: App, { userId, teamId, pla
   )
   return {
     user,
-    teams: teams.map((team) => showTeam(team, balances.get(team.id) ?? 0)),
+    teams: teams.map((team) => toTeam(team, balances.get(team.id) ?? 0)),
     currentTeamId: teamId,
     regions,
     freeCreditsOnVerifyCents: config.freeCreditsCents,

@@ -14,7 +14,7 @@ import type { Once } from '../idempotency/once.ts'
 import { amongPeople } from '../teams/lock.ts'
 import { openPayment } from './open.ts'
 import { TAKEN_FOR_MS } from './reconcile.ts'
-import { showPayment } from './show.ts'
+import { toPayment } from './to-payment.ts'
 
 const AGAIN_AFTER_S = 5
 
@@ -71,7 +71,7 @@ async function tellWhereToPay(
       details: { paymentId: now.id },
     })
   }
-  return { payment: showPayment(now) }
+  return { payment: toPayment(now) }
 }
 
 async function tryToOpen(

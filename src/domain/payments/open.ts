@@ -4,7 +4,7 @@
 import type { App } from '../../app.ts'
 import { type Checkout, OrderRefused, type PaymentProvider } from '../../integrations/stripe.ts'
 import { changePayment, findPayment, type PaymentRecord } from '../../store/payments.ts'
-import { nextLook } from './poll-schedule.ts'
+import { nextPollAt } from './poll-schedule.ts'
 
 /**
  * The payment as it is then: `open`, or `failed` where the provider will not have it, or whatever somebody else has made
@@ -25,7 +25,7 @@ export async function openPayment(
           checkout_id: checkout.id,
           checkout_url: checkout.url,
           looks: 0,
-          due_at: nextLook({ ...payment, state: 'open', looks: 0 }, now),
+          due_at: nextPollAt({ ...payment, state: 'open', looks: 0 }, now),
         }
   const changed = await app.failpoints.effect('payment.open', () => changePayment(app.db, payment, change))
   return changed ?? (await findPayment(app.db, payment.id)) ?? payment

@@ -19,7 +19,7 @@ const watched = {
 type Looked = { state: PaymentState; looks: number; created_at: Date }
 
 /** Null: not any more. */
-export function nextLook({ state, looks, created_at }: Looked, now: Date): Date | null {
+export function nextPollAt({ state, looks, created_at }: Looked, now: Date): Date | null {
   const { firstMs, longestMs, forMs } = watched[state]
   if (now.getTime() - created_at.getTime() > forMs) return null
   return new Date(now.getTime() + Math.min(firstMs * 2 ** Math.max(0, looks - 1), longestMs))

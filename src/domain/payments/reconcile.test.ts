@@ -10,7 +10,7 @@ import { toCents } from '../../lib/money.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { createPayment } from './create.ts'
 import { listPaymentsOfCaller } from './list.ts'
-import { settlePayments } from './reconcile.ts'
+import { reconcilePayments } from './reconcile.ts'
 
 let stripe: FakeStripe
 let domain: TestDomain
@@ -44,7 +44,7 @@ async function rounds(count: number): Promise<void> {
   for (let round = 0; round < count; round += 1) {
     domain.clock.advance(3 * MINUTE)
     const died = diesAtPlace()
-    await Promise.race([settlePayments(app), died])
+    await Promise.race([reconcilePayments(app), died])
     if (await isDone(died)) app = domain.restarted()
   }
 }
@@ -124,7 +124,7 @@ describe('a payment has one checkout, and each credit once', () => {
     const processes = [app, ...Array.from({ length: 4 }, () => domain.restarted())]
     for (let round = 0; round < 12; round += 1) {
       domain.clock.advance(3 * MINUTE)
-      await Promise.all(processes.map((each) => settlePayments(each)))
+      await Promise.all(processes.map((each) => reconcilePayments(each)))
     }
     expect(await ledger()).toEqual([2500, -500])
   })

@@ -9,7 +9,7 @@ import { toNanoCents } from '../../lib/money.ts'
 import type { Checkout, PaymentProvider } from '../../integrations/stripe.ts'
 import { insertCredit } from '../../store/credits.ts'
 import { changePayment, type PaymentRecord, takeDuePayments } from '../../store/payments.ts'
-import { nextLook } from './poll-schedule.ts'
+import { nextPollAt } from './poll-schedule.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 import { openPayment } from './open.ts'
 
@@ -18,7 +18,7 @@ export const TAKEN_FOR_MS = 2 * MINUTE
 const AT_ONCE = 20
 
 /** A loop's round. */
-export async function settlePayments(app: App): Promise<void> {
+export async function reconcilePayments(app: App): Promise<void> {
   const { payments: provider } = app
   if (provider === null) return
   const due = await app.clock.withStableTime(() => {
@@ -44,7 +44,7 @@ async function look(app: App, provider: PaymentProvider, payment: PaymentRecord)
   if (checkoutId !== null) {
     return await settleCheckout(app, payment, await provider.findCheckout(checkoutId))
   }
-  if (state === 'created' && nextLook(payment, app.clock.now()) !== null) {
+  if (state === 'created' && nextPollAt(payment, app.clock.now()) !== null) {
     return void (await openPayment(app, provider, payment))
   }
   await lookLater(app, payment)
@@ -75,7 +75,7 @@ async function credit(app: App, payment: PaymentRecord, checkout: Checkout): Pro
         intent_id: checkout.intentId,
         checkout_url: null,
         looks: 0,
-        due_at: nextLook({ ...payment, state: 'paid', looks: 0 }, at),
+        due_at: nextPollAt({ ...payment, state: 'paid', looks: 0 }, at),
         closed_at: at,
       })
       if (changed === null) return
@@ -126,7 +126,7 @@ async function lookLater(
   payment: PaymentRecord,
   change: Pick<Partial<PaymentRecord>, 'state' | 'checkout_url'> = {},
 ): Promise<void> {
-  const due_at = nextLook(payment, app.clock.now())
+  const due_at = nextPollAt(payment, app.clock.now())
   if (due_at !== null || payment.closed_at !== null) {
     return void (await changePayment(app.db, payment, { ...change, due_at }))
   }

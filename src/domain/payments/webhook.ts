@@ -8,7 +8,7 @@ import { ForgedEvent } from '../../integrations/stripe.ts'
 import { wakePayments } from '../../store/payments.ts'
 
 /** Throws `validation` for a call that is not the provider's, and `not_found` where there is none. */
-export async function hearOfPayment(
+export async function handlePaymentEvent(
   app: App,
   { body, signature }: { body: Buffer; signature: string | null },
 ): Promise<PaymentEventAnswer> {

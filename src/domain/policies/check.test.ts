@@ -1,9 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../../contract/errors.ts'
 import { policySchema } from '../../contract/policy.ts'
-import { type Bounds, checkConcurrency, checkRegistry, checkSize, checkSleep, defaultSleep } from './check.ts'
+import {
+  type EffectivePolicy,
+  checkConcurrency,
+  checkRegistry,
+  checkSize,
+  checkSleep,
+  defaultSleep,
+} from './check.ts'
 
-const bounds = (policy: Record<string, unknown> = {}, rest: Partial<Bounds> = {}): Bounds => ({
+const bounds = (
+  policy: Record<string, unknown> = {},
+  rest: Partial<EffectivePolicy> = {},
+): EffectivePolicy => ({
   policy: policySchema.parse(policy),
   plan: 'pro',
   sleepMax: 'never',

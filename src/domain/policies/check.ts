@@ -5,7 +5,7 @@ import { builtInRegistry } from '../../contract/image-reference.ts'
 import type { Policy, Size } from '../../contract/policy.ts'
 import { shortestWindow, sleepWindowMs } from '../../lib/duration.ts'
 
-export type Bounds = {
+export type EffectivePolicy = {
   policy: Policy
   plan: 'hobby' | 'pro' | 'team'
   /** The environment's longest window (BERTH_SLEEP_MAX). */
@@ -18,7 +18,7 @@ const FINITE_DEFAULT = '30m'
 /** Spec 8: at most five digits. */
 const LONGEST_FINITE = '99999d'
 
-export function checkSize({ policy }: Bounds, size: Size): void {
+export function checkSize({ policy }: EffectivePolicy, size: Size): void {
   if (policy.allowedSizes.includes(size)) return
   throw policyViolation(
     `This credential may not use the size ${size}; it may use ${list(policy.allowedSizes)}.`,
@@ -27,7 +27,7 @@ export function checkSize({ policy }: Bounds, size: Size): void {
 }
 
 /** `registry` is that of the canonical reference: the very one that is pulled. */
-export function checkRegistry({ policy }: Bounds, registry: string): void {
+export function checkRegistry({ policy }: EffectivePolicy, registry: string): void {
   if (registry === builtInRegistry || policy.allowedRegistries.includes(registry)) return
   throw policyViolation(
     `This credential may not use images of ${registry}; it may use ${list(policy.allowedRegistries)}, and ${builtInRegistry}.`,
@@ -35,7 +35,7 @@ export function checkRegistry({ policy }: Bounds, registry: string): void {
   )
 }
 
-export function checkSleep({ policy, plan, sleepMax }: Bounds, sleep: string): void {
+export function checkSleep({ policy, plan, sleepMax }: EffectivePolicy, sleep: string): void {
   if (sleep === 'never' && plan === 'hobby') {
     throw forbidden(
       'A unit that never sleeps needs the Pro plan or above; send a window such as "30m", for a unit that is there with POST /v1/units/{id}/sleep.',
@@ -51,7 +51,7 @@ export function checkSleep({ policy, plan, sleepMax }: Bounds, sleep: string): v
 
 /** What holds for a unit however it comes to run for a credential: made, copied, started or woken. */
 export function checkUnit(
-  bounds: Bounds,
+  bounds: EffectivePolicy,
   { size, registry, sleep }: { size: Size; registry: string; sleep: string },
 ): void {
   checkSize(bounds, size)
@@ -60,13 +60,13 @@ export function checkUnit(
 }
 
 /** The environment's default window, made as short as the bounds ask for. */
-export function defaultSleep({ policy, plan, sleepMax }: Bounds, sleepDefault: string): string {
+export function defaultSleep({ policy, plan, sleepMax }: EffectivePolicy, sleepDefault: string): string {
   const window = shortestWindow(sleepDefault, policy.maxSleep, sleepMax)
   return window === 'never' && plan === 'hobby' ? FINITE_DEFAULT : window
 }
 
 /** What `checkSleep` lets somebody have whom no credential's policy bounds. */
-export function longestSleep({ plan, sleepMax }: Omit<Bounds, 'policy'>): string {
+export function longestSleep({ plan, sleepMax }: Omit<EffectivePolicy, 'policy'>): string {
   return sleepMax === 'never' && plan === 'hobby' ? LONGEST_FINITE : sleepMax
 }
 

@@ -11,7 +11,7 @@ import type { Provider } from '../../contract/me.ts'
 import { spendAllowance } from '../allowances/spend.ts'
 import { peerKey } from '../credentials/failed-attempts.ts'
 import { inTransaction } from '../transactions/transactions.ts'
-import { keepAttempt } from './oauth-state.ts'
+import { saveOAuthState } from './oauth-state.ts'
 import { clientOf, connect } from './connect.ts'
 import { callbackUrl, providerKinds } from './list.ts'
 
@@ -25,7 +25,7 @@ export async function beginProviderSignIn(
   const attempt = { nonce: randomNonce(), codeVerifier: randomPKCECodeVerifier() }
   const { token, state } = await inTransaction(app, async (db) => {
     await spendAllowance(app, db, 'provider-by-peer', peerKey(peer))
-    return await keepAttempt(app, db, provider, attempt)
+    return await saveOAuthState(app, db, provider, attempt)
   })
   const configuration = await connect(provider, client)
   const url = buildAuthorizationUrl(configuration, {

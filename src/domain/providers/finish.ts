@@ -16,10 +16,10 @@ import type { Provider } from '../../contract/me.ts'
 import { emailPattern } from '../../lib/email.ts'
 import type { Database } from '../../store/db.ts'
 import { findUserOfIdentity, insertIdentity } from '../../store/identities.ts'
-import { accountOf, nameFrom } from '../credentials/find-or-create-account.ts'
+import { findOrCreateAccount, nameFrom } from '../credentials/find-or-create-account.ts'
 import { beginSession, type BegunSession } from '../credentials/begin-session.ts'
 import { inTransaction } from '../transactions/transactions.ts'
-import { type Attempt, takeAttempt } from './oauth-state.ts'
+import { type OAuthState, consumeOAuthState } from './oauth-state.ts'
 import { clientOf, connect } from './connect.ts'
 import { callbackUrl, providerKinds } from './list.ts'
 import type { Person } from './provider.ts'
@@ -30,7 +30,7 @@ export async function finishProviderSignIn(
   { provider, token, answer }: { provider: Provider; token: string; answer: URLSearchParams },
 ): Promise<BegunSession> {
   const state = answer.get('state') ?? ''
-  const attempt = await takeAttempt(app, provider, { token, state })
+  const attempt = await consumeOAuthState(app, provider, { token, state })
   if (!attempt)
     throw unauthorized('This sign-in was not begun in this browser, or took too long; begin again.')
   const person = await identify(app, provider, { attempt, state, answer })
@@ -44,7 +44,7 @@ export async function finishProviderSignIn(
 async function identify(
   app: App,
   provider: Provider,
-  { attempt, state, answer }: { attempt: Attempt; state: string; answer: URLSearchParams },
+  { attempt, state, answer }: { attempt: OAuthState; state: string; answer: URLSearchParams },
 ): Promise<Person> {
   const kind = providerKinds[provider]
   const client = clientOf(app, provider)
@@ -93,7 +93,7 @@ async function userOf(
     )
   }
   const name = cleanLine(person.name ?? '', limits.userNameLength) || nameFrom(email)
-  const { userId, isProven } = await accountOf(db, {
+  const { userId, isProven } = await findOrCreateAccount(db, {
     email,
     name,
     at,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestDomain, type TestDomain } from '../../../test/support/domain.ts'
 import { DAY, MINUTE } from '../../lib/clock.ts'
 import { createSignInLink, readSignInLink } from '../credentials/sign-in.ts'
-import { keepAttempt } from './oauth-state.ts'
+import { saveOAuthState } from './oauth-state.ts'
 import { forgetSignIns } from './forget.ts'
 
 let domain: TestDomain
@@ -18,7 +18,7 @@ it('what can be used stays, and what expired a day ago goes', async () => {
     (await app.db.selectFrom('provider_sign_ins').select('prefix').execute()).length,
   ]
   const link = await createSignInLink(app, 'ann@example.test')
-  await keepAttempt(app, app.db, 'google', { nonce: 'n', codeVerifier: 'v' })
+  await saveOAuthState(app, app.db, 'google', { nonce: 'n', codeVerifier: 'v' })
   clock.advance(DAY - MINUTE)
   await forgetSignIns(app)
   expect(await readSignInLink(app, link.token)).toBe('ann@example.test')

@@ -11,30 +11,30 @@ import type { Database } from '../../store/db.ts'
 import type { Kysely } from 'kysely'
 import { newToken, tokenMatches, tokenPrefix } from '../credentials/token.ts'
 
-export const ATTEMPT_LIVES_MS = 10 * MINUTE
+export const OAUTH_STATE_LIFETIME_MS = 10 * MINUTE
 
 /** `codeVerifier`: PKCE's, which the provider sees last. */
-export type Attempt = { nonce: string; codeVerifier: string }
+export type OAuthState = { nonce: string; codeVerifier: string }
 
-export async function keepAttempt(
+export async function saveOAuthState(
   { clock, secretKey }: Pick<App, 'clock' | 'secretKey'>,
   db: Kysely<Database>,
   provider: Provider,
-  attempt: Attempt,
+  attempt: OAuthState,
 ): Promise<{ token: string; state: string }> {
   const { token, prefix, hash } = newToken('providerSignIn')
   const sealed = secretKey.seal(Buffer.from(JSON.stringify(attempt)), context(provider, prefix))
-  const expiresAt = new Date(clock.now().getTime() + ATTEMPT_LIVES_MS)
+  const expiresAt = new Date(clock.now().getTime() + OAUTH_STATE_LIFETIME_MS)
   await insertProviderSignIn(db, { prefix, hash, provider, sealed, expiresAt })
   return { token, state: stateOf(token) }
 }
 
 /** Null: there is none, it was answered before, or the answer belongs to another. */
-export async function takeAttempt(
+export async function consumeOAuthState(
   { db, clock, secretKey }: App,
   provider: Provider,
   { token, state }: { token: string; state: string },
-): Promise<Attempt | null> {
+): Promise<OAuthState | null> {
   const prefix = tokenPrefix('providerSignIn', token)
   // Before the row is used up: whoever sends a browser here with some answer must not spoil the one it waits for.
   if (prefix === null || !isSame(state, stateOf(token))) return null

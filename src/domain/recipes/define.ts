@@ -17,7 +17,7 @@ export type RecipeUnit = Omit<z.input<typeof unitSpecSchema>, 'name' | 'sleep' |
   databasePorts?: { port: number; protocol: Protocol }[]
 }
 
-export type Surroundings<P extends Params, Role extends string, Secret extends string> = {
+export type RecipeContext<P extends Params, Role extends string, Secret extends string> = {
   params: Values<P>
   /** A password made for this create alone: letters, digits, - and _. */
   secret: Record<Secret, string>
@@ -35,10 +35,10 @@ export type Definition<P extends Params, Role extends string, Secret extends str
   params: P
   secrets: readonly Secret[]
   /** In the order in which they start. */
-  units: Record<Role, (at: Surroundings<P, Role, Secret>) => RecipeUnit>
+  units: Record<Role, (at: RecipeContext<P, Role, Secret>) => RecipeUnit>
   /** Where a URL leads; null: it is no web server. */
   frontDoor: { unit: NoInfer<Role>; port: number } | null
-  outputs: Record<string, { description: string; value: (at: Surroundings<P, Role, Secret>) => string }>
+  outputs: Record<string, { description: string; value: (at: RecipeContext<P, Role, Secret>) => string }>
 }
 
 /** A recipe whose types are forgotten, for the list. */

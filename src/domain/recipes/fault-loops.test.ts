@@ -13,7 +13,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { createPlanned, createUnits, createOperation } from '../units/create.ts'
 import { planOfSpec } from '../units/model/plan.ts'
 import { listUnits } from '../units/list.ts'
-import { destroyBrokenCreates } from '../units/lifecycle/create-group.ts'
+import { cleanUpFailedCreates } from '../units/lifecycle/create-group.ts'
 import { reconcileMachines, recover, resumeOperations } from '../units/lifecycle/reconcile.ts'
 import { createBody } from '../../../test/support/domain.ts'
 import { defineRecipe } from './define.ts'
@@ -43,7 +43,7 @@ const undoSides = steps
 const isInTurn = (place: string) => /start|ready|undo/.test(place)
 const inTurn = (places: string[]) => names.flatMap((name) => places.map((place) => ({ name, place })))
 /** What makes good whatever went wrong. */
-const loops = [reconcileMachines, resumeOperations, destroyBrokenCreates]
+const loops = [reconcileMachines, resumeOperations, cleanUpFailedCreates]
 
 let domain: TestDomain
 let caller: Caller

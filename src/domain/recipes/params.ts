@@ -18,7 +18,7 @@ export type Param<T> = {
 )
 
 /** Text of a pattern, which is told in words. */
-export function word(
+export function string(
   description: string,
   { pattern, format, fallback }: { pattern: RegExp; format: string; fallback: string },
 ): Param<string> {
@@ -36,10 +36,10 @@ export function identifier(
   const format = `1 to 63 lower-case letters, digits and _, beginning with a letter${others}`
   const isTaken = taken.map((name) => name.replace('*', '.*')).join('|')
   const pattern = new RegExp(`^${isTaken === '' ? '' : `(?!(?:${isTaken})$)`}[a-z][a-z0-9_]{0,62}$`)
-  return word(description, { pattern, format, fallback })
+  return string(description, { pattern, format, fallback })
 }
 
-export function whole(
+export function integer(
   description: string,
   { min, max, fallback }: { min: number; max: number; fallback: number },
 ): Param<number> {
@@ -54,7 +54,7 @@ export function size(fallback: Size, description = 'How much processor and memor
 }
 
 export function volumeGb(fallback: number): Param<number> {
-  return whole('How much its data may take, in GB.', { ...limits.volumeGb, fallback })
+  return integer('How much its data may take, in GB.', { ...limits.volumeGb, fallback })
 }
 
 /** The caller's code, below one directory. */

@@ -8,7 +8,7 @@ import { findStackByName, insertStack } from '../../store/stacks.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { inLiveTeamTransaction } from '../transactions/transactions.ts'
-import { showStack } from './show.ts'
+import { toStack } from './to-stack.ts'
 
 export async function createStack(
   app: App,
@@ -33,7 +33,7 @@ export async function createStack(
       madeBy: null,
     }
     await insertStack(db, made)
-    const shown = showStack(app, { ...made, deletedAt: null }, [])
+    const shown = toStack(app, { ...made, deletedAt: null }, [])
     await once?.keep(db, shown)
     return shown
   })

@@ -13,7 +13,7 @@ import { destroyOperation } from '../units/destroy.ts'
 import { getStackRecord } from '../units/model/stack-record.ts'
 import { transition } from '../units/lifecycle/transition.ts'
 import { runOperation } from '../units/lifecycle/operation.ts'
-import { showStack } from './show.ts'
+import { toStack } from './to-stack.ts'
 
 /**
  * Answers the stack with the units that went with it. Deleting a deleted one, by its id, succeeds, so that the
@@ -24,7 +24,7 @@ export async function destroyStack(app: App, caller: Caller, idOrName: string): 
   const destroying = await sendOff(app, stack)
   await Promise.all(destroying.map((unit) => runOperation(app, unit, destroyOperation)))
   const ids = destroying.map(({ id }) => id)
-  return showStack(
+  return toStack(
     app,
     stack,
     await listUnitsByIds(app.db, { teamId: stack.teamId, ids, now: app.clock.now() }),

@@ -8,7 +8,7 @@ import { listUnitsOfStacks } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { untilWritten } from '../units/activity/written-wakes.ts'
 import { getStackRecord } from '../units/model/stack-record.ts'
-import { showStack } from './show.ts'
+import { toStack } from './to-stack.ts'
 
 /**
  * `idOrName`: as in the filter of the units' list. By its id also one that was deleted, while a unit that names it can
@@ -20,7 +20,7 @@ export async function getStack(app: App, caller: Caller, idOrName: string): Prom
   await untilWritten(app, { teamId })
   const units = await listUnitsOfStacks(app.db, { teamId, stackIds: [id], now: app.clock.now() })
   if (stack.deletedAt !== null && units.length === 0) throw notFound('stack', idOrName)
-  return showStack(app, stack, units)
+  return toStack(app, stack, units)
 }
 
 export async function getLiveStack(app: App, caller: Caller, idOrName: string): Promise<StackRecord> {

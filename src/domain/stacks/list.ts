@@ -8,7 +8,7 @@ import { listStacksOfTeam } from '../../store/stacks.ts'
 import { listUnitsOfStacks } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { untilWritten } from '../units/activity/written-wakes.ts'
-import { showStack } from './show.ts'
+import { toStack } from './to-stack.ts'
 
 /** A page ends early rather than hold many more units than this: however few stacks are asked for, they can be large. */
 const MOST_UNITS = 500
@@ -26,7 +26,7 @@ export async function listStacks(app: App, { teamId }: Caller, query: StackListQ
   await untilWritten(app, { teamId })
   const units = await listUnitsOfStacks(app.db, { teamId, stackIds, now: app.clock.now() })
   return {
-    stacks: page.map((stack) => showStack(app, stack, units)),
+    stacks: page.map((stack) => toStack(app, stack, units)),
     next: found.length > page.length && last ? encodeCursor(last.id) : null,
   }
 }

@@ -13,7 +13,7 @@ import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 import { planOrder, teamsOf } from './plan-limits.ts'
-import { showWithBalance } from './show.ts'
+import { toTeamWithBalance } from './to-team.ts'
 
 /** Throws `forbidden` without such a plan, and `quota_exceeded` when it has no room for another team. */
 export async function createTeam(
@@ -43,7 +43,7 @@ export async function createTeam(
     })
     const team = await findTeamOfUser(db, { userId, id })
     if (!team) throw new Error('a team was not there right after it was made')
-    const answer = { team: await showWithBalance(db, team) }
+    const answer = { team: await toTeamWithBalance(db, team) }
     await once?.keep(db, answer)
     return answer
   })

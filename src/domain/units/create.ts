@@ -10,7 +10,7 @@ import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
 import type { LogLine } from '../../engine/engine.ts'
 import { allSettled } from '../../lib/concurrency/all-settled.ts'
-import { doneWithin } from '../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Step } from '../../lib/saga.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
 import { abandonStack, deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
@@ -22,13 +22,13 @@ import type { Once } from '../idempotency/once.ts'
 import { failureText } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { machineSizes } from './model/machine.ts'
-import { destroyOthers, waitForOthers } from './lifecycle/create-group.ts'
+import { destroyCreateGroup, waitForCreateGroup } from './lifecycle/create-group.ts'
 import { type CreatePlan, planOfSpec } from './model/plan.ts'
 import { keptOfCreateSchema, reserveUnits } from './admission/reserve.ts'
 import { becomeRunning, readyStep, startStep } from './lifecycle/run.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { keepLog, readLastLines } from './model/kept-log.ts'
-import { showUnit } from './model/to-unit.ts'
+import { toUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
 import { undoSteps, runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
 import { inTransaction } from '../transactions/transactions.ts'
@@ -65,7 +65,7 @@ const machineStep: Step<OperationContext> = {
 // Last before the start: what takes longest, the image, is there by then.
 const orderStep: Step<OperationContext> = {
   name: 'order',
-  run: async ({ app, unit }) => await waitForOthers(app, unit),
+  run: async ({ app, unit }) => await waitForCreateGroup(app, unit),
 }
 
 /** A `creating` unit to `running`, or to `error`, which throws. */
@@ -83,7 +83,7 @@ export const createOperation: UnitOperation = {
     const printed = failed.attempted.includes(startStep) ? await readLastLines(app, unit) : []
     if (!(await fail(app, unit, { error, printed }))) return await removeIfUnwanted(context)
     await undoSteps(createOperation, context, failed.attempted)
-    await destroyOthers(app, unit)
+    await destroyCreateGroup(app, unit)
     throw couldNotBeMade({ ...unit, error }, failed.cause)
   },
 }
@@ -111,7 +111,7 @@ export async function createPlanned(
   // All of them: one that fails takes the others with it, and who hears of it finds nothing left.
   const made = allSettled(units.map((unit) => runOperation(app, unit, createOperation)))
   // A failure after the wait is the unit's `error`; here nobody listens any more.
-  if (wait.wait) await doneWithin(app.clock, wait.waitTimeoutMs, made)
+  if (wait.wait) await completesWithin(app.clock, wait.waitTimeoutMs, made)
   else made.catch(() => {})
   const records = await Promise.all(units.map(({ id }) => getRecord(app, caller, id)))
   return resultOf(app, records, { outputs, recipe: plan.recipe })
@@ -138,7 +138,7 @@ export async function resumeCreate(
 }
 
 function resultOf(app: App, units: UnitRecord[], told: Pick<RunResult, 'outputs' | 'recipe'>): RunResult {
-  return { units: units.map((unit) => showUnit(app, unit)), ...told, costLine: costLine(units) }
+  return { units: units.map((unit) => toUnit(app, unit)), ...told, costLine: costLine(units) }
 }
 
 /** To `error`, with the stack that was made for it, unless others are in it. False: it went another way meanwhile. */

@@ -5,7 +5,7 @@ import type { App } from '../../app.ts'
 import type { Unit } from '../../contract/unit.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import { SECOND } from '../../lib/clock.ts'
-import { doneWithin } from '../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Step } from '../../lib/saga.ts'
 import { deleteBootFiles } from '../../store/boot-files.ts'
 import { deleteKeptLog } from '../../store/kept-logs.ts'
@@ -17,7 +17,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 import { engineFailure } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
-import { showUnit } from './model/to-unit.ts'
+import { toUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
 import { runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
 
@@ -63,7 +63,7 @@ export const destroyOperation: UnitOperation = {
 /** Destroying a destroyed unit succeeds, so that the call can be repeated. */
 export async function destroyUnit(app: App, caller: Caller, id: string): Promise<Unit> {
   await destroy(app, await getRecord(app, caller, id))
-  return showUnit(app, await getRecord(app, caller, id))
+  return toUnit(app, await getRecord(app, caller, id))
 }
 
 /** A loop's round: units in `error` whose hour has passed (spec 3). */
@@ -77,7 +77,7 @@ export async function destroyQuietly(app: App, unit: UnitRecord): Promise<void> 
   const destroyed = destroy(app, unit).catch((error: unknown) => {
     app.log.warn({ err: error, unitId: unit.id }, 'a unit nobody wants was not destroyed yet')
   })
-  await doneWithin(app.clock, LONGEST_WAIT_MS, destroyed)
+  await completesWithin(app.clock, LONGEST_WAIT_MS, destroyed)
 }
 
 const LONGEST_WAIT_MS = 5 * SECOND

@@ -17,7 +17,7 @@ import { urlOf } from '../endpoints/address.ts'
 import { type Choice, choose, isUrl } from '../endpoints/choose.ts'
 import { newEndpoint } from '../endpoints/name.ts'
 import { inTransaction } from '../transactions/transactions.ts'
-import { refuseCrowd } from './admission/cold-starts.ts'
+import { shedLoad } from './admission/cold-starts.ts'
 import { usesOwnHost } from './model/env.ts'
 import { notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
@@ -53,7 +53,7 @@ async function publish(app: App, found: UnitRecord, body: Expose): Promise<Expos
     if (unit?.state !== 'running' && unit?.state !== 'stopped') return null
     const choice = choose(unit, body)
     const restarts = unit.state === 'running' && outdates(unit, choice)
-    if (restarts) refuseCrowd(app, unit)
+    if (restarts) shedLoad(app, unit)
     const endpoint = await write(app, db, unit, choice)
     return {
       choice,

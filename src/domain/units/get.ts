@@ -8,13 +8,13 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnit, unitExists } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { untilWritten } from './activity/written-wakes.ts'
-import { showUnit } from './model/to-unit.ts'
+import { toUnit } from './model/to-unit.ts'
 
 /** Read together with all others that are asked for meanwhile: most of what a read costs, it costs once for all. */
 export async function getUnit(app: App, { teamId }: Caller, id: string): Promise<Unit> {
   if (!isId('unit', id)) throw notFound('unit', id)
   await untilWritten(app, { teamId, id })
-  return showUnit(app, (await app.loadUnit({ teamId, id })) ?? (await refuse(app, id)))
+  return toUnit(app, (await app.loadUnit({ teamId, id })) ?? (await refuse(app, id)))
 }
 
 /**

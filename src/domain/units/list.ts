@@ -7,7 +7,7 @@ import { encodeCursor } from '../../lib/cursor.ts'
 import { listUnitsOfTeam } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { untilWritten } from './activity/written-wakes.ts'
-import { showUnit } from './model/to-unit.ts'
+import { toUnit } from './model/to-unit.ts'
 import { getStackRecord } from './model/stack-record.ts'
 
 export async function listUnits(app: App, caller: Caller, query: UnitListQuery): Promise<UnitList> {
@@ -25,7 +25,7 @@ export async function listUnits(app: App, caller: Caller, query: UnitListQuery):
   const page = found.slice(0, query.limit)
   const last = page.at(-1)
   return {
-    units: page.map((unit) => showUnit(app, unit)),
+    units: page.map((unit) => toUnit(app, unit)),
     next: found.length > page.length && last ? encodeCursor(last.id) : null,
   }
 }

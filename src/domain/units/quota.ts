@@ -4,7 +4,7 @@ import type { App } from '../../app.ts'
 import type { Quota } from '../../contract/quota.ts'
 import { shortestWindow } from '../../lib/duration.ts'
 import { toCents } from '../../lib/money.ts'
-import { findHolding } from '../../store/holdings.ts'
+import { findActiveUnits } from '../../store/active-units.ts'
 import { findSpending } from '../../store/spending.ts'
 import { nextMidnight } from '../billing/spending-limits.ts'
 import { sizeNanoCentsPerHour } from '../billing/prices.ts'
@@ -19,7 +19,7 @@ export async function getQuota(app: App, caller: Caller): Promise<Quota> {
   const now = app.clock.now()
   const [spending, { live }, promisedGb, rates] = await Promise.all([
     findSpending(app.db, { teamId, credentialId, now, sizePrices: sizeNanoCentsPerHour }),
-    findHolding(app.db, { teamId, heldBy: credentialId }),
+    findActiveUnits(app.db, { teamId, heldBy: credentialId }),
     promisedDiskGb(app.db, teamId),
     readRates(app, credentialId),
   ])

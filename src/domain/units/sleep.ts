@@ -14,7 +14,7 @@ import { inTeamTransaction } from '../transactions/transactions.ts'
 import { sleepOperation } from './activity/hibernate.ts'
 import { notPossibleNow } from './lifecycle/failures.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
-import { showUnit } from './model/to-unit.ts'
+import { toUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
 import { runOperation } from './lifecycle/operation.ts'
 
@@ -39,7 +39,7 @@ export async function sleepUnit(
   }
   const now = app.clock.now()
   const records = await Promise.all(units.map((each) => findUnitOfAnyTeam(app.db, { id: each.id, now })))
-  return { units: records.flatMap((record) => (record ? [showUnit(app, record)] : [])) }
+  return { units: records.flatMap((record) => (record ? [toUnit(app, record)] : [])) }
 }
 
 async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBody): Promise<UnitRecord[]> {

@@ -7,10 +7,10 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
-import { takeOn } from './admission/claim.ts'
+import { claimUnit } from './admission/claim.ts'
 import { startOperation } from './lifecycle/run.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
-import { showUnit } from './model/to-unit.ts'
+import { toUnit } from './model/to-unit.ts'
 import { recordUse } from './activity/record-use.ts'
 import { wakeUnit } from './activity/wake.ts'
 import { runOperation } from './lifecycle/operation.ts'
@@ -26,7 +26,7 @@ export async function startUnit(app: App, caller: Caller, id: string): Promise<U
   }
   const now = await getRecord(app, caller, id)
   if (isGone(now)) throw notPossibleNow(now, 'it cannot be started')
-  return showUnit(app, now)
+  return toUnit(app, now)
 }
 
 /** False: it is not where it was found any more, so look again. */
@@ -37,7 +37,7 @@ async function bringUp(app: App, caller: Caller, unit: UnitRecord): Promise<bool
     return false
   }
   if (nextState(unit, 'start') === null) throw notPossibleNow(unit, 'it cannot be started')
-  const starting = await takeOn(app, caller, unit, 'start')
+  const starting = await claimUnit(app, caller, unit, 'start')
   if (starting) await runOperation(app, starting, startOperation)
   return starting !== null
 }

@@ -11,7 +11,7 @@ import { getRecord } from './get.ts'
 import { machineRef } from './model/machine.ts'
 import { STOP_GRACE_MS } from './lifecycle/run.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
-import { showUnit } from './model/to-unit.ts'
+import { toUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
 import { runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
 
@@ -43,14 +43,14 @@ const ATTEMPTS = 5
 export async function stopUnit(app: App, caller: Caller, id: string): Promise<Unit> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const unit = await waitUntilStable(app, caller, id)
-    if (unit.state === 'stopped') return showUnit(app, unit)
+    if (unit.state === 'stopped') return toUnit(app, unit)
     if (nextState(unit, 'stop') === null) break
     const stopping = await transition(app, unit, 'stop')
     if (!stopping) continue
     await runOperation(app, stopping, stopOperation)
     const now = await getRecord(app, caller, id)
     // Whoever has started it since came later, and is not to be stopped too.
-    if (!['destroying', 'destroyed'].includes(now.state)) return showUnit(app, now)
+    if (!['destroying', 'destroyed'].includes(now.state)) return toUnit(app, now)
   }
   throw notPossibleNow(await getRecord(app, caller, id), 'it cannot be stopped')
 }

@@ -12,20 +12,20 @@ import {
   EPOCH_QUESTION,
   epoch as epochSchema,
   issuesOf,
-  quickOperations,
-  quickSocketOf,
+  rpcOperations,
+  rpcSocketOf,
   streamedOperations,
   unaryOperations,
 } from './protocol.ts'
 import type {
-  QuickOperation,
+  RpcOperation,
   StreamedOperation,
   StreamedRequest,
   UnaryAnswer,
   UnaryOperation,
   UnaryRequest,
 } from './protocol.ts'
-import { connectQuickly } from './quick-client.ts'
+import { connectRpc } from './rpc-client.ts'
 import { askForFrames, askForJson } from './request.ts'
 
 /** Between two attempts to watch exits: as long as an engine takes to start again. */
@@ -48,7 +48,7 @@ type Connection = {
 
 export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 64, scheduling: 'lifo' })
-  const quickly = connectQuickly({ socketPath: quickSocketOf(socketPath), epoch })
+  const quickly = connectRpc({ socketPath: rpcSocketOf(socketPath), epoch })
 
   async function ask<K extends UnaryOperation>(
     operation: K,
@@ -141,8 +141,8 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
   }
 }
 
-function isQuick(operation: UnaryOperation): operation is QuickOperation {
-  return quickOperations.some((quick) => quick === operation)
+function isQuick(operation: UnaryOperation): operation is RpcOperation {
+  return rpcOperations.some((quick) => quick === operation)
 }
 
 /** As it travels. */

@@ -292,25 +292,25 @@ export type ErrorAnswer = z.output<typeof errorAnswer>
  * Unary operations that a visitor waits for, which take hardly longer than the way to the engine. They are asked in lines
  * on a socket of their own, beside the engine's: a question with the epoch of its server, and its answer.
  */
-export const quickOperations = ['freeze', 'thaw'] as const satisfies UnaryOperation[]
-export type QuickOperation = (typeof quickOperations)[number]
-export const quickSocketOf = (socketPath: string) => `${socketPath.replace(/\.sock$/, '')}.quick`
+export const rpcOperations = ['freeze', 'thaw'] as const satisfies UnaryOperation[]
+export type RpcOperation = (typeof rpcOperations)[number]
+export const rpcSocketOf = (socketPath: string) => `${socketPath.replace(/\.sock$/, '')}.quick`
 /** Of a line. */
-export const QUICK_BYTES = SMALL
+export const RPC_MAX_BYTES = SMALL
 
 const callId = z.int().min(0)
-export const quickQuestionSchema = z.strictObject({
+export const rpcRequestSchema = z.strictObject({
   id: callId,
   epoch: z.unknown(),
-  operation: z.enum(quickOperations),
+  operation: z.enum(rpcOperations),
   request: z.unknown(),
 })
-export type QuickQuestion = z.infer<typeof quickQuestionSchema>
-export const quickAnswerSchema = z.union([
+export type RpcRequest = z.infer<typeof rpcRequestSchema>
+export const rpcResponseSchema = z.union([
   z.strictObject({ id: callId, answer: z.unknown() }),
   errorAnswer.extend({ id: callId }),
 ])
-export type QuickAnswer = z.infer<typeof quickAnswerSchema>
+export type RpcResponse = z.infer<typeof rpcResponseSchema>
 
 /** Idle streams carry an empty frame this often; a client that hears nothing for thrice as long gives up. */
 export const KEEP_ALIVE_MS = 15 * SECOND

@@ -8,17 +8,11 @@ import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import type { Engine } from '../engine.ts'
 import type { Epochs } from '../epochs.ts'
 import { EngineError, isEngineError } from '../errors.ts'
-import {
-  EPOCH_HEADER,
-  EPOCH_QUESTION,
-  quickSocketOf,
-  streamedOperations,
-  unaryOperations,
-} from './protocol.ts'
+import { EPOCH_HEADER, EPOCH_QUESTION, rpcSocketOf, streamedOperations, unaryOperations } from './protocol.ts'
 import type { StreamedOperation, StreamedRequest, UnaryOperation } from './protocol.ts'
 import { errorAnswerOf, isMalformed, malformed, parseEpoch, parseRequest, performUnary } from './answers.ts'
 import { streamedHandlers } from './handlers.ts'
-import { serveQuickCalls } from './quick-server.ts'
+import { serveRpc } from './rpc-server.ts'
 import { openFrameStream } from './stream.ts'
 
 export type EngineServerOptions = {
@@ -108,7 +102,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
       closing.abort(new EngineError('engine_away', 'The engine is stopping.'))
       server.closeIdleConnections()
     })
-  const quick = await serveQuickCalls({ ...options, socketPath: quickSocketOf(socketPath) }).catch(
+  const quick = await serveRpc({ ...options, socketPath: rpcSocketOf(socketPath) }).catch(
     async (error: unknown) => {
       await close()
       throw error

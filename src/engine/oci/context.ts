@@ -30,20 +30,20 @@ export type Machine = {
   /** Removal of what the last run left; the next start waits for it. Never rejects. */
   cleanup: Promise<void>
   /** The run whose remains could not be removed: tried again by the next start. */
-  unclean: RunPaths | null
+  uncleanedRun: RunPaths | null
   /** Its processes stand still (freeze.ts); the kernel knows it too, so an adoption finds it again. */
   frozen: boolean
   /** They stand still for an instant, to be copied (quiesce.ts): settles when they go on. Not `frozen` for others. */
-  held: Promise<void> | null
+  quiesced: Promise<void> | null
   /** What waits until they go on. */
   onThaw: (() => Promise<void>)[]
   /** It is being ended, or was ended and has not started since. What it still sends on its way is not use. */
   ending: boolean
   /** Aborted once its destruction is asked for: what works for it under its lock gives up. */
-  doom: AbortController
+  destroySignal: AbortController
 }
 
-export type Host = {
+export type EngineContext = {
   instanceId: string
   paths: Paths
   cgroups: Cgroups
@@ -80,23 +80,23 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     ended: promise,
     markEnded: resolve,
     cleanup: Promise.resolve(),
-    unclean: null,
+    uncleanedRun: null,
     frozen: false,
-    held: null,
+    quiesced: null,
     onThaw: [],
     ending: false,
-    doom: new AbortController(),
+    destroySignal: new AbortController(),
   }
 }
 
-export function getMachine(host: Host, id: string): Machine {
+export function getMachine(host: EngineContext, id: string): Machine {
   const machine = host.machines.get(id)
   if (!machine) throw new EngineError('unknown_machine', 'The machine does not exist on this host.')
   return machine
 }
 
 /** The machine, if this very run of it is running and not frozen. */
-export function getRunning(host: Host, ref: MachineRef): Machine {
+export function getRunning(host: EngineContext, ref: MachineRef): Machine {
   const machine = getMachine(host, ref.id)
   if (machine.record.state !== 'running' || machine.record.generation !== ref.generation) {
     throw new EngineError('not_running', 'The machine is not running.')
@@ -105,7 +105,7 @@ export function getRunning(host: Host, ref: MachineRef): Machine {
   return machine
 }
 
-export function getRuntime(host: Host, isolation: IsolationClass): Runtime {
+export function getRuntime(host: EngineContext, isolation: IsolationClass): Runtime {
   const runtime = host.runtimes.get(isolation)
   if (!runtime) {
     throw new EngineError('start_failed', `The isolation class ${isolation} is not available on this host.`)

@@ -22,14 +22,14 @@ import { readFileInMachine, writeFileInMachine } from './exec/files.ts'
 import { forkMachines } from './snapshot/fork.ts'
 import { prepareSharedForkGeneration } from './snapshot/generation.ts'
 import { freezeMachine, thawMachine } from './lifecycle/freeze.ts'
-import { getMachine, statusOf, type Host } from './context.ts'
+import { getMachine, statusOf, type EngineContext } from './context.ts'
 import { openImages } from './images/images.ts'
-import type { UpkeepSettings } from './images/maintenance.ts'
+import type { MaintenanceSettings } from './images/maintenance.ts'
 import { followLogs, readLogs } from './logs/logs.ts'
 import { namesOf } from './network/names.ts'
 import { openNetwork } from './network/network.ts'
 import { createPaths, type Paths } from './paths.ts'
-import { type PoolSpace, watchPool } from './storage/pool-watch.ts'
+import { type PoolUsage, watchPool } from './storage/pool-watch.ts'
 import { closePool, openPool, poolBytes, poolDevice, refuseUnwritable } from './storage/pool.ts'
 import { probeRuntimes } from './runtime/probe.ts'
 import { adoptMachines, recoverMachines } from './lifecycle/recover.ts'
@@ -51,14 +51,14 @@ export type OciOptions = {
   /** Size of the disk pool when it is made; null takes most of what is free. */
   poolGb: number | null
   /** Whether the pool's file has its whole space of the host at once, or takes it as machines write. */
-  poolSpace: PoolSpace
+  poolSpace: PoolUsage
   reserveGb: number
   /** How long what nobody knows is kept. Default: until the operator has it removed. */
   asideKeptMs?: number | null
   /** Of the pool, in percent: what the machines of one team may fill together. */
   teamDiskPercent: number
   /** Default: images are neither built anew nor removed. */
-  imageUpkeep?: UpkeepSettings
+  imageUpkeep?: MaintenanceSettings
   registryMirrors: Record<string, string>
   registryAuthFile: string | null
   /** The operator's way to the registries, where the host has none of its own. */
@@ -108,7 +108,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     stateDir: join(options.dataDir, 'network'),
     log,
   })
-  const host: Host = {
+  const host: EngineContext = {
     instanceId: instance.id,
     paths,
     cgroups: openCgroups(instance.id),
@@ -181,7 +181,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
 }
 
 async function watchExits(
-  host: Host,
+  host: EngineContext,
   onExit: (status: MachineStatus) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -202,7 +202,7 @@ async function untilAborted(signal: AbortSignal): Promise<void> {
   await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
 
-async function closeHost(host: Host, watcher: { close(): void }): Promise<void> {
+async function closeHost(host: EngineContext, watcher: { close(): void }): Promise<void> {
   watcher.close()
   await host.images.close({ isEmpty: await isEmpty(host) })
   await Promise.all([...host.machines.values()].map((machine) => machine.cleanup))
@@ -214,7 +214,7 @@ async function closeHost(host: Host, watcher: { close(): void }): Promise<void> 
   removeParent(host.cgroups)
 }
 
-async function isEmpty({ machines, damaged, paths }: Host): Promise<boolean> {
+async function isEmpty({ machines, damaged, paths }: EngineContext): Promise<boolean> {
   return machines.size === 0 && damaged.size === 0 && (await readdir(paths.aside)).length === 0
 }
 

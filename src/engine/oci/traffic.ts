@@ -2,10 +2,10 @@
 // its kernel answers, repeats and says goodbye for it: what such a machine sends is left out here, since
 // only the engine knows how its machines are.
 
-import type { Host } from './context.ts'
+import type { EngineContext } from './context.ts'
 
 export async function watchTraffic(
-  { machines, network }: Host,
+  { machines, network }: EngineContext,
   onTraffic: (ids: string[]) => void,
   signal: AbortSignal,
 ): Promise<void> {

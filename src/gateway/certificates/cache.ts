@@ -8,10 +8,10 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import { readCertificate } from '../../certificates/certificate.ts'
 import { writeDurably } from '../../lib/write-durably.ts'
 
-export type Kept = { certificate: X509Certificate; context: SecureContext }
+export type CachedCertificate = { certificate: X509Certificate; context: SecureContext }
 
-export type KeptCertificates = {
-  find(name: string): Kept | null
+export type CertificateCache = {
+  find(name: string): CachedCertificate | null
   names(): string[]
   /** Chain and key, in PEM. Throws when they are no pair. */
   put(name: string, pem: string): Promise<void>
@@ -21,11 +21,11 @@ export type KeptCertificates = {
 const ENDING = '.pem'
 
 /** Deletes what is no certificate for its name below the domain, and what is one too many. */
-export async function openKeptCertificates(
+export async function openCertificateCache(
   directory: string,
   { domain, most }: { domain: string; most: number },
-): Promise<KeptCertificates> {
-  const kept = new Map<string, Kept>()
+): Promise<CertificateCache> {
+  const kept = new Map<string, CachedCertificate>()
   const fileOf = (name: string) => join(directory, `${name}${ENDING}`)
   await mkdir(directory, { recursive: true, mode: 0o700 })
   for (const file of await readdir(directory)) {
@@ -50,7 +50,7 @@ export async function openKeptCertificates(
   }
 }
 
-function read(pem: string): Kept | null {
+function read(pem: string): CachedCertificate | null {
   const certificate = readCertificate(pem)
   if (certificate === null) return null
   try {

@@ -17,7 +17,7 @@ export type Certificates = {
   challenges?: Challenges
 }
 
-export type FollowedCertificates = Certificates & { stop(): Promise<void> }
+export type DefaultCertificates = Certificates & { stop(): Promise<void> }
 
 const LOOK_EVERY_MS = 5 * SECOND
 
@@ -30,7 +30,7 @@ export async function openCertificates({
   file: string
   clock: Clock
   log: Log
-}): Promise<FollowedCertificates> {
+}): Promise<DefaultCertificates> {
   let pem = await readPem(file)
   const followers = new Set<(pem: string) => void>()
 

@@ -19,14 +19,14 @@ import { DAY, HOUR } from '../../lib/clock.ts'
 import { freePort } from '../../lib/free-port.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Route } from '../routing/route.ts'
-import { onDemandLimits, openNamesOnDemand } from './on-demand.ts'
+import { onDemandTlsLimits, openOnDemandTls } from './on-demand.ts'
 
 const NOBODY = `CN=*.${DOMAIN}`
 
 let gateway: TestGateway
 let pebble: Pebble
 let directory: string
-let limits = onDemandLimits
+let limits = onDemandTlsLimits
 /** Where the authority is thought to be. */
 let authorityAt: () => string
 
@@ -34,7 +34,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-names-'))
   const tlsPort = await freePort('127.0.0.1')
   pebble = await startPebble({ tlsPort })
-  limits = onDemandLimits
+  limits = onDemandTlsLimits
   authorityAt = () => pebble.directory
   gateway = await start(tlsPort)
 })
@@ -56,7 +56,7 @@ async function start(tlsPort: number, routes = new Map<string, Route>()): Promis
   }
   const names = join(directory, 'names')
   const certificatesBeside: TestGatewayOptions['certificatesBeside'] = async (around) =>
-    await openNamesOnDemand({
+    await openOnDemandTls({
       ...around,
       authority,
       directory: names,
@@ -208,7 +208,7 @@ describe('there are at most', () => {
   it('so many names', async () => {
     const { tlsPort } = gateway
     await gateway.close()
-    limits = { ...onDemandLimits, names: 1 }
+    limits = { ...onDemandTlsLimits, names: 1 }
     gateway = await start(tlsPort)
     const [first, second] = [gateway.expose(1), gateway.expose(1)]
     expect((await shownTo(first)).subject).not.toBe(NOBODY)
@@ -218,7 +218,7 @@ describe('there are at most', () => {
   it('so many orders an hour', async () => {
     const { tlsPort } = gateway
     await gateway.close()
-    limits = { ...onDemandLimits, ordersAnHour: 1 }
+    limits = { ...onDemandTlsLimits, ordersAnHour: 1 }
     gateway = await start(tlsPort)
     const [first, second] = [gateway.expose(1), gateway.expose(1)]
     await shownTo(first)

@@ -12,27 +12,27 @@ import { parseEndpointLabel } from '../../contract/endpoint-label.ts'
 import { accountKeyIn, type Authority, orderCertificate } from '../../certificates/acme.ts'
 import { hasEnded, isDue } from '../../certificates/certificate.ts'
 import { type Clock, DAY, HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
-import { doneWithin } from '../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Log } from '../../lib/log.ts'
 import { runLoop } from '../../lib/loop.ts'
 import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
-import type { FollowedCertificates } from './current.ts'
+import type { DefaultCertificates } from './current.ts'
 import { createChallenges } from './acme-challenges.ts'
 import { readHost } from '../routing/requested-host.ts'
-import { openKeptCertificates } from './cache.ts'
+import { openCertificateCache } from './cache.ts'
 import type { Routes } from '../routing/route.ts'
 
 /** Teams make public names as fast as units: neither the disk nor the authority's patience is theirs to use up. */
-export const onDemandLimits = { names: 1000, ordersAtOnce: 4, ordersAnHour: 60 }
+export const onDemandTlsLimits = { names: 1000, ordersAtOnce: 4, ordersAnHour: 60 }
 /** How long the first visitor of a name waits for its certificate: less than its greeting may take. */
 const PATIENCE_MS = 3 * SECOND
 const LOOK_EVERY_MS = 10 * MINUTE
 /** Doubled with each failure: an authority that counts them by the hour is not to shut us out. */
 const RETRY_MS = { first: 5 * MINUTE, longest: 12 * HOUR }
 
-export type OnDemandOptions = {
+export type OnDemandTlsOptions = {
   /** What is shown where there is no other. It is stopped with the rest. */
-  followed: FollowedCertificates
+  followed: DefaultCertificates
   authority: Authority
   /** Of the gateway's own. */
   directory: string
@@ -41,17 +41,17 @@ export type OnDemandOptions = {
   routes: Routes
   clock: Clock
   log: Log
-  limits?: typeof onDemandLimits
+  limits?: typeof onDemandTlsLimits
 }
 
 /** The certificates that are followed, and those of public names beside them where the settings ask for any. */
-export async function withNamesOnDemand(
+export async function withOnDemandTls(
   { acme, domain }: Pick<Config, 'acme' | 'domain'>,
   {
     stateDir,
     ...options
-  }: Pick<OnDemandOptions, 'followed' | 'routes' | 'clock' | 'log'> & { stateDir: string },
-): Promise<FollowedCertificates> {
+  }: Pick<OnDemandTlsOptions, 'followed' | 'routes' | 'clock' | 'log'> & { stateDir: string },
+): Promise<DefaultCertificates> {
   if (acme === null || acme.dnsHook !== null) return options.followed
   const state = join(stateDir, 'acme')
   // What another authority has issued, a trial one perhaps, is none of this one's.
@@ -63,13 +63,13 @@ export async function withNamesOnDemand(
     ca: acme.caFile === null ? null : await readFile(acme.caFile, 'utf8'),
     accountKey: await accountKeyIn(state),
   }
-  return await openNamesOnDemand({ ...options, authority, directory: names, domain })
+  return await openOnDemandTls({ ...options, authority, directory: names, domain })
 }
 
-export async function openNamesOnDemand(options: OnDemandOptions): Promise<FollowedCertificates> {
+export async function openOnDemandTls(options: OnDemandTlsOptions): Promise<DefaultCertificates> {
   const { followed, authority, directory, domain, routes, clock, log } = options
-  const limits = options.limits ?? onDemandLimits
-  const kept = await openKeptCertificates(directory, { domain, most: limits.names })
+  const limits = options.limits ?? onDemandTlsLimits
+  const kept = await openCertificateCache(directory, { domain, most: limits.names })
   const challenges = createChallenges()
   const failures = new Map<string, { times: number; untilMs: number }>()
   const underWay = new Map<string, Promise<void>>()
@@ -152,7 +152,7 @@ export async function openNamesOnDemand(options: OnDemandOptions): Promise<Follo
       const known = current(name)
       if (known) return known
       const ordered = (await isPublic(name)) ? begin(name) : null
-      if (ordered) await doneWithin(clock, PATIENCE_MS, ordered)
+      if (ordered) await completesWithin(clock, PATIENCE_MS, ordered)
       return current(name) ?? (await followed.find(serverName))
     },
     follow: (use) => followed.follow(use),

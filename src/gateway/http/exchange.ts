@@ -75,7 +75,7 @@ export function isTooLarge(request: Request, { headerBytes }: { headerBytes: num
  * Ends a visit in a way that shows it is not whole. In HTTP/1.1 that takes the connection: its answer may be sent
  * already, and still be followed by a body nobody wants.
  */
-export function breakOff({ request }: Pick<Exchange, 'request'>): void {
+export function abortExchange({ request }: Pick<Exchange, 'request'>): void {
   if (!isHttp2(request)) request.socket.destroy()
   else if (!request.stream.destroyed) request.stream.close(INTERNAL_ERROR)
 }
@@ -84,7 +84,7 @@ export function breakOff({ request }: Pick<Exchange, 'request'>): void {
 const INTERNAL_ERROR = 2
 
 /** Reads what is left of a request's body for nobody. Resolves once nothing more of it will come. */
-export function dropRest({ request }: Pick<Exchange, 'request'>): Promise<void> {
+export function discardBody({ request }: Pick<Exchange, 'request'>): Promise<void> {
   return new Promise((resolve) => {
     // Behind a sent answer only the connection tells that HTTP/1.1 has ended within a body.
     const ends = isHttp2(request) ? request : request.socket

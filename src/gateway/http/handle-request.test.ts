@@ -12,7 +12,7 @@ import {
   type TestGateway,
 } from '../../../test/support/gateway.ts'
 import { type VisitRefusal, visitRefusals } from '../../contract/visit.ts'
-import { visitLimits } from '../sessions/session-limits.ts'
+import { sessionLimits } from '../sessions/session-limits.ts'
 
 let gateway: TestGateway
 let origin: Origin
@@ -36,7 +36,7 @@ afterEach(async () => {
 
 type Got = { status: number; headers: IncomingMessage['headers']; body: string }
 
-function visit(host: string, path = '/', headers: Record<string, string> = {}): Promise<Got> {
+function session(host: string, path = '/', headers: Record<string, string> = {}): Promise<Got> {
   return new Promise((resolve, reject) => {
     const asked = request({
       host: '127.0.0.1',
@@ -78,7 +78,7 @@ function gate(): { open: () => void } {
 describe('a private link', () => {
   it('opens with its secret, and keeps it to itself', async () => {
     const host = gateway.expose(origin.port, { secret: newEndpointSecret() })
-    const got = await visit(host)
+    const got = await session(host)
     expect(got.body).toBe('here')
     expect(got.headers['referrer-policy']).toBe('same-origin')
   })
@@ -88,23 +88,23 @@ describe('a private link', () => {
     const host = gateway.expose(origin.port, { secret, name: 'mine-abcdefghij', ...asleep })
     const elsewhere = newEndpointSecret()
     gateway.expose(origin.port, { secret: elsewhere })
-    const nobody = await visit(`nobody-abcdefghij.${DOMAIN}`)
+    const nobody = await session(`nobody-abcdefghij.${DOMAIN}`)
     const wrong = ['', `-${newEndpointSecret()}`, `-${elsewhere}`, `-${secret.slice(1)}`, `-${secret}a`]
     for (const suffix of wrong) {
-      const got = await visit(`mine-abcdefghij${suffix}.${DOMAIN}`)
+      const got = await session(`mine-abcdefghij${suffix}.${DOMAIN}`)
       expect([got.status, got.body]).toEqual([404, nobody.body])
       expect(Object.keys(got.headers)).toEqual(Object.keys(nobody.headers))
     }
     expect(gateway.wakes).toEqual([])
     expect(gateway.use).toEqual([])
-    await visit(host)
+    await session(host)
     expect(gateway.wakes).toHaveLength(1)
   })
 
   it('that was public before is found without a secret no more', async () => {
     gateway.expose(origin.port, { name: 'mine-abcdefghij' })
-    expect((await visit(`mine-abcdefghij-${newEndpointSecret()}.${DOMAIN}`)).status).toBe(404)
-    expect((await visit(`mine-abcdefghij.${DOMAIN}`)).status).toBe(200)
+    expect((await session(`mine-abcdefghij-${newEndpointSecret()}.${DOMAIN}`)).status).toBe(404)
+    expect((await session(`mine-abcdefghij.${DOMAIN}`)).status).toBe(200)
   })
 })
 
@@ -120,7 +120,7 @@ describe('there is nothing', () => {
     'example.com',
   ])('at %s', async (host) => {
     gateway.expose(origin.port)
-    expect((await visit(host)).status).toBe(404)
+    expect((await session(host)).status).toBe(404)
     expect(gateway.wakes).toEqual([])
     expect(origin.seen).toEqual([])
   })
@@ -129,12 +129,12 @@ describe('there is nothing', () => {
     gateway.routes.get = () => {
       throw new Error('the database is away')
     }
-    const got = await visit(`nobody-abcdefghij.${DOMAIN}`)
+    const got = await session(`nobody-abcdefghij.${DOMAIN}`)
     expect([got.status, got.headers['retry-after']]).toEqual([503, '2'])
   })
 
   it('for HTTP at an endpoint of another protocol', async () => {
-    expect((await visit(gateway.expose(origin.port, { protocol: 'postgres' }))).status).toBe(404)
+    expect((await session(gateway.expose(origin.port, { protocol: 'postgres' }))).status).toBe(404)
   })
 })
 
@@ -142,7 +142,7 @@ describe('a sleeping unit', () => {
   it('wakes once, however many visits wait for it', async () => {
     const host = gateway.expose(origin.port, asleep)
     const { open } = gate()
-    const visits = Array.from({ length: 20 }, () => visit(host))
+    const visits = Array.from({ length: 20 }, () => session(host))
     await expect.poll(() => gateway.gateway.count().visits).toBe(20)
     open()
     const got = await Promise.all(visits)
@@ -153,7 +153,7 @@ describe('a sleeping unit', () => {
   it('keeps no more than its share of visits waiting', async () => {
     const host = gateway.expose(origin.port, asleep)
     const { open } = gate()
-    const visits = Array.from({ length: 25 }, () => visit(host))
+    const visits = Array.from({ length: 25 }, () => session(host))
     const refused: Got[] = []
     for (const answered of visits) void answered.then((got) => got.status === 503 && refused.push(got))
     await expect.poll(() => refused.length).toBe(5)
@@ -166,9 +166,9 @@ describe('a sleeping unit', () => {
   it('that takes too long has its visitors come back', async () => {
     const host = gateway.expose(origin.port, asleep)
     gate()
-    const page = visit(host, '/', { accept: 'text/html' })
+    const page = session(host, '/', { accept: 'text/html' })
     await expect.poll(() => gateway.wakes.length).toBe(1)
-    await gateway.later(visitLimits.patienceMs.waking)
+    await gateway.later(sessionLimits.patienceMs.waking)
     const got = await page
     expect([got.status, got.headers['retry-after']]).toEqual([503, '2'])
     expect(got.body).toContain('http-equiv="refresh" content="2"')
@@ -176,7 +176,7 @@ describe('a sleeping unit', () => {
 
   it('says for itself when to come back', async () => {
     gateway.onWake = async () => ({ kind: 'waiting', retryAfterS: 7 })
-    const got = await visit(gateway.expose(origin.port, asleep))
+    const got = await session(gateway.expose(origin.port, asleep))
     expect([got.status, got.headers['retry-after']]).toEqual([503, '7'])
   })
 
@@ -184,7 +184,7 @@ describe('a sleeping unit', () => {
     gateway.onWake = async () => {
       throw new Error('the server is away')
     }
-    expect((await visit(gateway.expose(origin.port, asleep))).status).toBe(503)
+    expect((await session(gateway.expose(origin.port, asleep))).status).toBe(503)
   })
 
   it('gives its visitors time until its server listens', async () => {
@@ -197,7 +197,7 @@ describe('a sleeping unit', () => {
         origin = late
       })
     }, 300)
-    expect((await visit(host)).body).toBe('late')
+    expect((await session(host)).body).toBe('late')
   })
 
   it('keeps nobody waiting who has left', async () => {
@@ -217,17 +217,17 @@ describe('a sleeping unit', () => {
       kind: 'running',
       route: { ...route, state: 'running', address: '127.0.0.1', port: origin.port },
     })
-    expect((await visit(host)).body).toBe('here')
+    expect((await session(host)).body).toBe('here')
   })
 
   it('without an address is not looked for on the gateway’s own host', async () => {
     const host = gateway.expose(origin.port, { ...asleep, address: null })
     gateway.onWake = async (route) => {
       // By the time the visit has tried for long enough.
-      gateway.clock.advance(visitLimits.refusingMs.woken)
+      gateway.clock.advance(sessionLimits.refusingMs.woken)
       return { kind: 'running', route: { ...route, state: 'running' } }
     }
-    expect((await visit(host)).status).toBe(502)
+    expect((await session(host)).status).toBe(502)
     expect(origin.seen).toEqual([])
   })
 })
@@ -247,10 +247,10 @@ describe('a unit that will not wake', () => {
     const host = gateway.expose(origin.port, { state: 'stopped', stoppedReason: 'user' })
     gateway.onWake = async () => ({ kind: 'refused', reason })
     const [status, code] = codes[reason]
-    const got = await visit(host)
+    const got = await session(host)
     expect([got.status, JSON.parse(got.body).error.code]).toEqual([status, code])
     expect(gateway.use).toEqual([])
-    const page = await visit(host, '/', { accept: 'text/html,*/*' })
+    const page = await session(host, '/', { accept: 'text/html,*/*' })
     expect(page.status).toBe(status)
     expect(page.body).toMatch(/^<!doctype html>/)
   })
@@ -258,7 +258,7 @@ describe('a unit that will not wake', () => {
 
 describe('a page of the gateway', () => {
   it('may load, run, frame and send nothing, is kept by nobody, and repeats nothing', async () => {
-    const got = await visit(`nobody-abcdefghij.${DOMAIN}`, '/<script>?x=<script>', {
+    const got = await session(`nobody-abcdefghij.${DOMAIN}`, '/<script>?x=<script>', {
       accept: 'text/html',
       'user-agent': '<script>',
     })
@@ -276,24 +276,24 @@ describe('a unit that runs', () => {
   it('but does not listen is said not to, after a moment', async () => {
     const { port } = origin
     await origin.close()
-    const answered = visit(gateway.expose(port))
+    const answered = session(gateway.expose(port))
     await pause(100)
-    gateway.clock.advance(visitLimits.refusingMs.running)
+    gateway.clock.advance(sessionLimits.refusingMs.running)
     const got = await answered
     expect([got.status, JSON.parse(got.body).error.code]).toEqual([502, 'not_listening'])
     expect(got.body).toContain(String(port))
   })
 
   it('that says nothing for too long is said to', async () => {
-    const answered = visit(gateway.expose(origin.port), '/held')
+    const answered = session(gateway.expose(origin.port), '/held')
     await expect.poll(() => origin.seen).toEqual(['GET /held'])
-    await gateway.later(visitLimits.patienceMs.awaiting)
+    await gateway.later(sessionLimits.patienceMs.awaiting)
     expect((await answered).status).toBe(504)
   })
 
   it('is in use while it answers', async () => {
     const host = gateway.expose(origin.port, { unitId: 'unit_a' })
-    await visit(host)
+    await session(host)
     expect(gateway.use).toEqual(['begin unit_a', 'end unit_a'])
   })
 
@@ -305,11 +305,11 @@ describe('a unit that runs', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
       send = (text) => response.write(text)
     }, port)
-    visit(gateway.expose(port, { unitId: 'unit_a' })).catch(() => {})
+    session(gateway.expose(port, { unitId: 'unit_a' })).catch(() => {})
     await expect.poll(() => gateway.use).toEqual(['begin unit_a', 'end unit_a'])
     await gateway.later(0)
     gateway.use.length = 0
-    await gateway.later(visitLimits.patienceMs.answering)
+    await gateway.later(sessionLimits.patienceMs.answering)
     expect(gateway.use).toEqual([])
     send('data: 1\n\n')
     await pause(50)
@@ -319,13 +319,13 @@ describe('a unit that runs', () => {
 
   it('has no more visits than its share, nor has a peer', async () => {
     const host = gateway.expose(origin.port)
-    for (let at = 0; at < 30; at += 1) visit(host, '/held').catch(() => {})
+    for (let at = 0; at < 30; at += 1) session(host, '/held').catch(() => {})
     await expect.poll(() => origin.seen.length).toBe(30)
-    expect((await visit(host)).status).toBe(503)
+    expect((await session(host)).status).toBe(503)
     const next = gateway.expose(origin.port)
-    for (let at = 0; at < 20; at += 1) visit(next, '/held').catch(() => {})
+    for (let at = 0; at < 20; at += 1) session(next, '/held').catch(() => {})
     await expect.poll(() => origin.seen.length).toBe(50)
-    expect((await visit(gateway.expose(origin.port))).status).toBe(503)
+    expect((await session(gateway.expose(origin.port))).status).toBe(503)
   })
 })
 
@@ -352,7 +352,7 @@ describe('what is open ends', () => {
     ['when its name is another unit’s', () => gateway.expose(origin.port, { name, unitId: 'v', secret })],
   ])('%s', async (_what, change) => {
     const host = gateway.expose(origin.port, { name, unitId: 'u', secret })
-    const ended = visit(host, '/events').then(
+    const ended = session(host, '/events').then(
       () => 'whole',
       (error: Error) => error.message,
     )
@@ -373,7 +373,7 @@ describe('what is open ends', () => {
       send = (text) => response.write(text)
     }, port)
     const host = gateway.expose(port, { name, unitId: 'u', secret })
-    visit(host).catch(() => {})
+    session(host).catch(() => {})
     await expect.poll(() => gateway.use).toHaveLength(2)
     await gateway.later(0)
     gateway.expose(port, { name, unitId: 'u', secret, ...asleep, frozen: true })

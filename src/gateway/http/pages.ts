@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import type { Said } from '../sessions/outcomes.ts'
+import type { ErrorMessage } from '../sessions/outcomes.ts'
 
 const style = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 36rem; margin: 15vh auto; padding: 0 1rem; }
@@ -30,7 +30,7 @@ const securityHeaders = [
 
 export type Page = { status: number; headers: string[]; body: Buffer }
 
-export function pageOf(said: Said, { acceptsHtml }: { acceptsHtml: boolean }): Page {
+export function pageOf(said: ErrorMessage, { acceptsHtml }: { acceptsHtml: boolean }): Page {
   const body = Buffer.from(acceptsHtml ? html(said) : json(said))
   const headers = [
     'content-type',
@@ -44,14 +44,14 @@ export function pageOf(said: Said, { acceptsHtml }: { acceptsHtml: boolean }): P
 }
 
 /** All of it, for a connection that is no request of Node's, and is closed behind it. */
-export function writePage(said: Said, { acceptsHtml }: { acceptsHtml: boolean }): Buffer {
+export function writePage(said: ErrorMessage, { acceptsHtml }: { acceptsHtml: boolean }): Buffer {
   const { status, headers, body } = pageOf(said, { acceptsHtml })
   const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, 'connection: close']
   for (let at = 0; at < headers.length; at += 2) head.push(`${headers[at]}: ${headers[at + 1]}`)
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body])
 }
 
-function html({ title, text, advice, code, retryAfterS }: Said): string {
+function html({ title, text, advice, code, retryAfterS }: ErrorMessage): string {
   // A person who waits for a unit need not press a key for it.
   const again = code === 'waking' ? `<meta http-equiv="refresh" content="${retryAfterS}">` : ''
   return `<!doctype html>
@@ -63,7 +63,7 @@ ${advice === undefined ? '' : `<p>${advice}</p>\n`}</body></html>
 `
 }
 
-function json({ code, text, advice }: Said): string {
+function json({ code, text, advice }: ErrorMessage): string {
   const message = advice === undefined ? text : `${text} ${advice}`
   return `${JSON.stringify({ error: { code, message } })}\n`
 }

@@ -417,14 +417,14 @@ describe('over HTTP/2', () => {
       const closed = new Promise<number>((resolve) => stream.once('close', () => resolve(stream.rstCode)))
       return { body: read(stream).catch(() => null), closed }
     })
-    const bodies = await Promise.all(visits.map((visit) => visit.body))
+    const bodies = await Promise.all(visits.map((session) => session.body))
     bodies.forEach((body, at) => {
       if (at !== 7) expect(body?.toString()).toBe(`/${at}`)
     })
     expect(await visits[7]?.closed).not.toBe(0)
   })
 
-  it('a visit to another unit is sent to a connection of its own', async () => {
+  it('a session to another unit is sent to a connection of its own', async () => {
     const alias = gateway.expose(origin.port)
     const stream = open().request({ ':path': '/', ':authority': alias })
     expect(await headOf(stream)).toMatchObject({ ':status': 421 })

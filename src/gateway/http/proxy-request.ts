@@ -9,22 +9,22 @@ import {
   ServerResponse,
 } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { breakOff, dropRest, type Exchange, isHttp2 } from './exchange.ts'
-import type { Cut, Visit } from '../sessions/open-sessions.ts'
+import { abortExchange, discardBody, type Exchange, isHttp2 } from './exchange.ts'
+import type { Cut, Session } from '../sessions/open-sessions.ts'
 import { listenToWebSocket } from '../tcp/pings/web-socket.ts'
-import { join } from '../tcp/splice.ts'
+import { splice } from '../tcp/splice.ts'
 import { headersForUnit, trailersForOther } from './request-head.ts'
 import { headersForVisitor } from './response-head.ts'
 import type { Route } from '../routing/route.ts'
 
-export type Forwarded =
+export type ProxyResult =
   /** The visitor has its answer, or is gone, or was cut off: nothing is left to say. */
-  | { kind: 'over' }
+  | { kind: 'closed' }
   /** The unit has not seen the request; it can be sent again. */
   | { kind: 'refused-connection' }
   /** A kept connection ended just as it was used; the request can be sent again. */
   | { kind: 'stale' }
-  | { kind: 'broke' }
+  | { kind: 'bad-gateway' }
   | { kind: 'too-slow' }
   | { kind: 'visitor-too-slow' }
   | { kind: 'malformed' }
@@ -34,31 +34,31 @@ const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
 const MAX_ANSWER_HEADER_BYTES = 64 * 1024
 
 /** The route's unit runs. Resolves once there is nothing more to do for the visit, or with what to do next. */
-export function forward(exchange: Exchange, visit: Visit, route: Route, agent: Agent): Promise<Forwarded> {
-  return new Promise((resolve) => new Forwarding(exchange, visit, route, resolve).start(agent))
+export function proxyRequest(exchange: Exchange, session: Session, route: Route, agent: Agent): Promise<ProxyResult> {
+  return new Promise((resolve) => new Forwarding(exchange, session, route, resolve).start(agent))
 }
 
 class Forwarding {
   readonly #exchange: Exchange
-  readonly #visit: Visit
+  readonly #session: Session
   readonly #route: Route
-  readonly #resolve: (outcome: Forwarded) => void
+  readonly #resolve: (outcome: ProxyResult) => void
   #upstream: ClientRequest | null = null
   #answer: IncomingMessage | null = null
   #isSettled = false
   #isConnected = false
   #toldToContinue = false
 
-  constructor(exchange: Exchange, visit: Visit, route: Route, resolve: (outcome: Forwarded) => void) {
+  constructor(exchange: Exchange, session: Session, route: Route, resolve: (outcome: ProxyResult) => void) {
     this.#exchange = exchange
-    this.#visit = visit
+    this.#session = session
     this.#route = route
     this.#resolve = resolve
   }
 
   start(agent: Agent): void {
     const { head } = this.#exchange
-    this.#visit.enter('connecting')
+    this.#session.enter('connecting')
     let upstream: ClientRequest
     try {
       upstream = requestOf({
@@ -87,7 +87,7 @@ class Forwarding {
       else socket.once('connect', () => this.#onConnected())
     })
     if (!this.#exchange.hasBody) upstream.end()
-    this.#visit.whenCut((why) => this.#onCut(why))
+    this.#session.onCut((why) => this.#onCut(why))
   }
 
   #headers(): string[] {
@@ -108,7 +108,7 @@ class Forwarding {
   #onConnected(): void {
     if (this.#isSettled) return
     this.#isConnected = true
-    this.#visit.enter('awaiting')
+    this.#session.enter('awaiting')
     if (this.#exchange.hasBody) this.#upload()
   }
 
@@ -119,14 +119,14 @@ class Forwarding {
     // Head and first bytes leave together where both are here already; else the head need not wait.
     if (expectsContinue) upstream.flushHeaders()
     else setImmediate(() => upstream.flushHeaders())
-    this.#visit.enter('uploading')
+    this.#session.enter('uploading')
     request.on('data', (chunk: Buffer) => {
-      this.#visit.uploadedBytes += chunk.length
+      this.#session.uploadedBytes += chunk.length
       if (this.#isSettled || this.#isAnswered() || upstream.write(chunk)) return
       request.pause()
-      if (!this.#answer) this.#visit.enter('awaiting')
+      if (!this.#answer) this.#session.enter('awaiting')
       upstream.once('drain', () => {
-        if (!this.#answer) this.#visit.enter('uploading')
+        if (!this.#answer) this.#session.enter('uploading')
         request.resume()
       })
     })
@@ -135,7 +135,7 @@ class Forwarding {
       const trailers = trailersForOther(request.rawTrailers)
       if (this.#exchange.head.contentLength === null) upstream.addTrailers(trailers)
       upstream.end()
-      if (!this.#answer) this.#visit.enter('awaiting')
+      if (!this.#answer) this.#session.enter('awaiting')
     })
     request.on('error', () => {})
   }
@@ -163,27 +163,27 @@ class Forwarding {
       if ((answer.statusCode ?? 0) < 200) throw new Error('not a status')
       response.writeHead(answer.statusCode ?? 0, headers)
     } catch {
-      this.#fail({ kind: 'broke' })
+      this.#fail({ kind: 'bad-gateway' })
       return
     }
-    this.#visit.enter('answering')
-    if (isEventStream) this.#visit.staysOpen(() => this.#upstream?.socket?.bytesRead ?? 0)
+    this.#session.enter('answering')
+    if (isEventStream) this.#session.staysOpen(() => this.#upstream?.socket?.bytesRead ?? 0)
     this.#relay(answer)
   }
 
   #relay(answer: IncomingMessage): void {
     const { response } = this.#exchange
-    const visit = this.#visit
-    const waiting = visit.phase
+    const session = this.#session
+    const waiting = session.phase
     answer.on('data', (chunk: Buffer) => {
-      if (response.write(chunk)) visit.enter(waiting)
+      if (response.write(chunk)) session.enter(waiting)
       else {
         answer.pause()
-        visit.enter('stalled')
+        session.enter('stalled')
       }
     })
     response.on('drain', () => {
-      if (visit.phase === 'stalled') visit.enter(waiting)
+      if (session.phase === 'stalled') session.enter(waiting)
       answer.resume()
     })
     answer.on('end', () => this.#onAnswerEnd(answer))
@@ -196,18 +196,18 @@ class Forwarding {
     if (this.#isSettled) return
     const { response, request, hasBody } = this.#exchange
     if (answer.rawTrailers.length > 0) response.addTrailers(trailersForOther(answer.rawTrailers))
-    this.#visit.enter('stalled')
+    this.#session.enter('stalled')
     const isSent = new Promise<void>((resolve) => response.once('finish', resolve))
     response.end()
     // A unit may answer before it has read all. The visitor has to get rid of the rest to read the answer.
     const isLeft = hasBody && !request.complete && !this.#mustClose()
     let isRead: Promise<void> | null = null
     if (isLeft) {
-      this.#visit.enter('leftover')
+      this.#session.enter('leftover')
       this.#upstream?.destroy()
-      isRead = dropRest(this.#exchange)
+      isRead = discardBody(this.#exchange)
     }
-    void Promise.all([isSent, isRead]).then(() => this.#settle({ kind: 'over' }))
+    void Promise.all([isSent, isRead]).then(() => this.#settle({ kind: 'closed' }))
   }
 
   /** Whether a visitor that was not told to send its body may or may not do so: nothing can follow it. */
@@ -221,17 +221,17 @@ class Forwarding {
     const { upgrade } = this.#exchange
     if (this.#isSettled || !upgrade || answer.headers.upgrade?.toLowerCase() !== 'websocket') {
       socket.destroy()
-      this.#fail({ kind: 'broke' })
+      this.#fail({ kind: 'bad-gateway' })
       return
     }
     const { head } = this.#exchange
     const { headers } = headersForVisitor(answer.rawHeaders, { host: head.host, isPrivate: false })
-    const visit = this.#visit
+    const session = this.#session
     const visitor = upgrade(headers)
     // Nothing of the two requests is needed from here on, and there may be thousands of these.
     this.#upstream = null
     const ends = { visitor, unit: socket, first, listening: listenToWebSocket() }
-    join(visit, ends, () => this.#settle({ kind: 'over' }))
+    splice(session, ends, () => this.#settle({ kind: 'closed' }))
   }
 
   // How it ends
@@ -241,7 +241,7 @@ class Forwarding {
   }
 
   #onCut(why: Cut): void {
-    if (why.kind !== 'late') return this.#fail({ kind: why.kind === 'moved' ? 'broke' : 'over' })
+    if (why.kind !== 'late') return this.#fail({ kind: why.kind === 'moved' ? 'bad-gateway' : 'closed' })
     if (why.phase === 'connecting') return this.#fail({ kind: 'refused-connection' })
     return this.#fail({ kind: why.phase === 'uploading' ? 'visitor-too-slow' : 'too-slow' })
   }
@@ -252,22 +252,22 @@ class Forwarding {
     const isClosed = error.code === 'ECONNRESET' || error.code === 'EPIPE'
     const isStale = this.#upstream?.reusedSocket && !this.#answer && isClosed
     const { head, hasBody } = this.#exchange
-    this.#fail({ kind: isStale && !hasBody && repeatable.has(head.method) ? 'stale' : 'broke' })
+    this.#fail({ kind: isStale && !hasBody && repeatable.has(head.method) ? 'stale' : 'bad-gateway' })
   }
 
   /** What the visitor has been told already cannot be taken back: then it has to see that it is not whole. */
-  #fail(outcome: Forwarded): void {
+  #fail(outcome: ProxyResult): void {
     if (this.#isSettled) return
     this.#upstream?.destroy()
     if (!this.#exchange.response.headersSent) return this.#settle(outcome)
-    breakOff(this.#exchange)
-    this.#settle({ kind: 'over' })
+    abortExchange(this.#exchange)
+    this.#settle({ kind: 'closed' })
   }
 
-  #settle(outcome: Forwarded): void {
+  #settle(outcome: ProxyResult): void {
     if (this.#isSettled) return
     this.#isSettled = true
-    this.#visit.whenCut(() => {})
+    this.#session.onCut(() => {})
     this.#resolve(outcome)
   }
 }

@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type AskedHead, headersForUnit, readHead, trailersForOther } from './request-head.ts'
+import { type RawHead, headersForUnit, readHead, trailersForOther } from './request-head.ts'
 
 const HOST = 'web-abcdefghij.berth.localhost'
 const visitor = { address: '192.0.2.1', proto: 'https' as const }
 
-function asked(rawHeaders: string[], more: Partial<AskedHead> = {}): AskedHead {
+function asked(rawHeaders: string[], more: Partial<RawHead> = {}): RawHead {
   return { httpVersionMajor: 1, httpVersionMinor: 1, method: 'GET', target: '/', rawHeaders, ...more }
 }
 const h2 = { httpVersionMajor: 2, httpVersionMinor: 0 }
 
 /** What the unit is told under a name, however often. */
-function told(rawHeaders: string[], name: string, more: Partial<AskedHead> = {}): string[] {
+function told(rawHeaders: string[], name: string, more: Partial<RawHead> = {}): string[] {
   const head = readHead(asked(['Host', HOST, ...rawHeaders], more))
   if (!head) throw new Error('refused')
   const headers = headersForUnit(head, visitor)
@@ -19,7 +19,7 @@ function told(rawHeaders: string[], name: string, more: Partial<AskedHead> = {})
 }
 
 describe('a request is refused', () => {
-  it.each<[string, AskedHead]>([
+  it.each<[string, RawHead]>([
     ['without a host', asked([])],
     ['with an empty host', asked(['Host', ''])],
     ['with two hosts', asked(['Host', HOST, 'host', HOST])],

@@ -7,7 +7,7 @@
 import { isIPv6 } from 'node:net'
 
 /** Of a request of either version of HTTP, as Node hands it over. */
-export type AskedHead = {
+export type RawHead = {
   httpVersionMajor: number
   httpVersionMinor: number
   method: string
@@ -53,7 +53,7 @@ const hopByHop = new Set([
 ])
 
 /** Null: not to be understood in one way only. */
-export function readHead(asked: AskedHead): RequestHead | null {
+export function readHead(asked: RawHead): RequestHead | null {
   const { method, target, rawHeaders } = asked
   if (!TARGET.test(target) || !METHOD.test(method)) return null
   const head: RequestHead = {

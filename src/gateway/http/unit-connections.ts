@@ -7,7 +7,7 @@ import type { Route } from '../routing/route.ts'
 
 /** Shorter than the five seconds after which many servers close, so that few requests meet a closing one. */
 const IDLE_MS = 4000
-const MOST_IDLE = 64
+const MAX_IDLE = 64
 const KEEP_ALIVE_PROBE_MS = 30_000
 
 export type UnitConnections = {
@@ -38,7 +38,7 @@ export function createUnitConnections(): UnitConnections {
         keepAlive: true,
         keepAliveMsecs: KEEP_ALIVE_PROBE_MS,
         scheduling: 'lifo',
-        maxFreeSockets: MOST_IDLE,
+        maxFreeSockets: MAX_IDLE,
         timeout: IDLE_MS,
       })
       byUnit.set(route.unitId, { run, agent })

@@ -4,33 +4,33 @@ import type { Socket } from 'node:net'
 import { SECOND } from '../../lib/clock.ts'
 import { peerAddress, peerOf } from '../peer.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
-import type { VisitLimits } from '../sessions/session-limits.ts'
+import type { SessionLimits } from '../sessions/session-limits.ts'
 
 /** Of whoever listens. A visitor that has vanished without a word is found out by the kernel. */
 export const acceptOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30 * SECOND }
 
-export type Door = {
+export type ConnectionLimiter = {
   /** Closes what is one too many. */
   enter(socket: Socket): void
   count(): number
   closeAll(): void
 }
 
-export function createDoor(limits: VisitLimits): Door {
+export function createConnectionLimiter(limits: SessionLimits): ConnectionLimiter {
   const share = createConcurrencyLimit(limits.connections, limits.connectionsPerPeer)
   const inside = new Set<Socket>()
   return {
     enter(socket) {
       socket.on('error', () => socket.destroy())
       const peer = peerOf(peerAddress(socket))
-      if (!share.enter(peer)) {
+      if (!share.tryAcquire(peer)) {
         socket.destroy()
         return
       }
       inside.add(socket)
       socket.once('close', () => {
         inside.delete(socket)
-        share.leave(peer)
+        share.release(peer)
       })
     },
     count: () => inside.size,

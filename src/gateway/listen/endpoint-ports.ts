@@ -43,10 +43,10 @@ export function createEndpointPorts({
   const stopping = new AbortController()
   let looking: Promise<void> | null = null
 
-  function listen(wanted: EndpointPort, { tls, mysql }: Pick<Gateway, 'tls' | 'mysql'>): void {
-    const { port } = wanted
+  function listen(target: EndpointPort, { tls, mysql }: Pick<Gateway, 'tls' | 'mysql'>): void {
+    const { port } = target
     const server = createServer(acceptOptions)
-    const entry = { ...wanted, server }
+    const entry = { ...target, server }
     server.on('connection', (socket) => {
       const taker = entry.protocol === 'mysql' ? mysql : tls
       taker.emit('connection', socket)
@@ -72,14 +72,14 @@ export function createEndpointPorts({
     open(gateway) {
       // While the database is away the round fails, and all stays as it was.
       const run = async () => {
-        const wanted = new Map((await findAll()).map((endpoint) => [endpoint.port, endpoint]))
+        const target = new Map((await findAll()).map((endpoint) => [endpoint.port, endpoint]))
         if (stopping.signal.aborted) return
         for (const entry of listening.values()) {
-          const now = wanted.get(entry.port)
+          const now = target.get(entry.port)
           if (now) Object.assign(entry, now)
           else close(entry)
         }
-        for (const [port, endpoint] of wanted) if (!listening.has(port)) listen(endpoint, gateway)
+        for (const [port, endpoint] of target) if (!listening.has(port)) listen(endpoint, gateway)
       }
       const loop = { name: 'ports of endpoints', everyMs: LOOK_EVERY_MS, timeoutMs: 10 * SECOND, run }
       looking = runLoop(loop, { clock, log, signal: stopping.signal })

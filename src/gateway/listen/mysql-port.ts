@@ -9,11 +9,11 @@ import { acceptOptions } from './connection-limits.ts'
 import { serverNameOf } from '../peer.ts'
 import { errorPacket, greetClient, readAnswer, SALT_BYTES } from '../tcp/mysql/messages.ts'
 import { readPacket } from '../tcp/mysql/packets.ts'
-import { mysqlErrors } from '../tcp/refusals.ts'
+import { mysqlErrors } from '../tcp/protocol-errors.ts'
 import { createTlsServer } from './tls-server.ts'
 
 /** A login without TLS is read to its end, so that its answer arrives. */
-const MOST_ANSWER_BYTES = 4096
+const MAX_ANSWER_BYTES = 4096
 
 export type Greeted = { serverName: string | null; sessionId: number }
 
@@ -59,7 +59,7 @@ export function createMysqlPort({
 async function greet(socket: Socket, sessionIds: SessionIds): Promise<'tls' | 'plain' | 'wrong'> {
   if (socket.destroyed) return 'wrong'
   socket.write(greetClient({ salt: makeSalt(), sessionId: sessionIds.give(socket) }))
-  const packet = await readPacket(socket, MOST_ANSWER_BYTES)
+  const packet = await readPacket(socket, MAX_ANSWER_BYTES)
   return packet === null ? 'wrong' : readAnswer(packet)
 }
 

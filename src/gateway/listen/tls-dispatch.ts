@@ -4,39 +4,48 @@
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { EndpointLabel } from '../../contract/endpoint-label.ts'
-import { labelMeant } from '../routing/asked-label.ts'
+import { requestedLabel } from '../routing/asked-label.ts'
 import { serverNameOf } from '../peer.ts'
-import { readFirstPacket } from '../tcp/first-message.ts'
+import { readFirstMessage } from '../tcp/first-message.ts'
 import type { Outcome } from '../sessions/outcomes.ts'
-import { refusalIn } from '../tcp/refusals.ts'
+import { errorIn } from '../tcp/protocol-errors.ts'
 import type { Route } from '../routing/route.ts'
-import { receiveTcp } from '../tcp/handle-connection.ts'
-import type { Greeting } from './tls-port.ts'
-import { findOpen, type Visiting } from '../sessions/connect-to-unit.ts'
+import { handleTcpConnection } from '../tcp/handle-connection.ts'
+import type { ClientHello } from './tls-port.ts'
+import { findAuthorizedRoute, type GatewayContext } from '../sessions/connect-to-unit.ts'
 
 /** Hands the connection to whoever it is for. Never rejects. */
-export async function tell(
-  visiting: Visiting,
+export async function dispatchConnection(
+  context: GatewayContext,
   socket: TLSSocket,
-  { serverName, isPostgres }: Greeting,
+  { serverName, isPostgres }: ClientHello,
   toHttp: () => void,
 ): Promise<void> {
-  const label = labelMeant(visiting, { serverName, localPort: socket.localPort })
-  const found = label === null ? null : await findTcp(visiting, label)
+  const label = requestedLabel(context, { serverName, localPort: socket.localPort })
+  const found = label === null ? null : await findTcp(context, label)
   if (socket.destroyed) return
-  const route = found !== null && found !== 'unsure' && speaks(found, socket, isPostgres) ? found : null
-  if (label !== null && route !== null) await receiveTcp(visiting, { socket, label, route })
-  else if (isPostgres && serverName === null && label === null) refuse(socket, { kind: 'nameless' })
-  else if (isPostgres) refuse(socket, found === 'unsure' ? { kind: 'unsure' } : { kind: 'unknown' })
+  const route =
+    found !== null && found !== 'routing-unavailable' && speaks(found, socket, isPostgres) ? found : null
+  if (label !== null && route !== null) await handleTcpConnection(context, { socket, label, route })
+  else if (isPostgres && serverName === null && label === null) refuse(socket, { kind: 'missing-sni' })
+  else if (isPostgres)
+    refuse(socket, found === 'routing-unavailable' ? { kind: 'routing-unavailable' } : { kind: 'unknown' })
   else toHttp()
 }
 
-async function findTcp(visiting: Visiting, label: EndpointLabel): Promise<Route | 'unsure' | null> {
+async function findTcp(
+  context: GatewayContext,
+  label: EndpointLabel,
+): Promise<Route | 'routing-unavailable' | null> {
   try {
     // MySQL has a port of its own, since its server speaks first.
-    return await findOpen(visiting, label, ({ protocol }) => protocol !== 'http' && protocol !== 'mysql')
+    return await findAuthorizedRoute(
+      context,
+      label,
+      ({ protocol }) => protocol !== 'http' && protocol !== 'mysql',
+    )
   } catch {
-    return 'unsure'
+    return 'routing-unavailable'
   }
 }
 
@@ -51,15 +60,15 @@ function speaks({ protocol }: Route, { alpnProtocol }: TLSSocket, isPostgres: bo
  * To a client of Redis that names nobody, or what is gone: what it says first has come to HTTP, which cannot read it.
  * Null: it is none.
  */
-export function refusalOfRedis(socket: Duplex, said: Buffer | undefined): Buffer | null {
-  const isRedis = said !== undefined && readFirstPacket('redis', said) === 'whole'
+export function redisError(socket: Duplex, said: Buffer | undefined): Buffer | null {
+  const isRedis = said !== undefined && readFirstMessage('redis', said) === 'whole'
   // Clients of HTTP say so in their greeting, as a rule.
   if (!isRedis || !(socket instanceof TLSSocket) || socket.alpnProtocol) return null
-  return refusalIn('redis', { kind: serverNameOf(socket) === null ? 'nameless' : 'unknown' })
+  return errorIn('redis', { kind: serverNameOf(socket) === null ? 'missing-sni' : 'unknown' })
 }
 
 function refuse(socket: TLSSocket, outcome: Outcome): void {
-  const refusal = refusalIn('postgres', outcome)
+  const refusal = errorIn('postgres', outcome)
   if (refusal !== null) socket.write(refusal)
   socket.destroySoon()
 }

@@ -8,13 +8,13 @@ import type { Certificates } from '../certificates/current.ts'
 import { type Challenges, isChallenge } from '../certificates/acme-challenges.ts'
 import { acceptOptions } from './connection-limits.ts'
 import { serverNameOf } from '../peer.ts'
-import { sayOf } from '../sessions/outcomes.ts'
+import { errorMessageOf } from '../sessions/outcomes.ts'
 import { writePage } from '../http/pages.ts'
 import { fatalError, GREETING_BYTES, readGreeting } from '../tcp/postgres/messages.ts'
 import { createTlsServer } from './tls-server.ts'
 
 /** How a client came to TLS. */
-export type Greeting = {
+export type ClientHello = {
   /** As it was sent; null: the client names none. */
   serverName: string | null
   /** By PostgreSQL's own way, or by its name in the greeting of TLS: it expects to be answered in PostgreSQL. */
@@ -31,12 +31,12 @@ const TLS_RECORD = 0x16
 const POSTGRES = 'postgresql'
 /** What is agreed on where a client offers it, in this order. */
 const APPLICATIONS = [POSTGRES, 'h2', 'http/1.1']
-const MOST_GREETINGS = 3
+const MAX_GREETINGS = 3
 /** How HTTP begins. */
 const REQUEST = /^[A-Z]{3,7} [/*h]/
 /** Of TLS: kind, version and length, and how long what follows may be. */
 const RECORD_HEAD_BYTES = 5
-const MOST_RECORD_BYTES = 16 * 1024
+const MAX_RECORD_BYTES = 16 * 1024
 
 export function createTlsPort({
   certificates,
@@ -50,7 +50,7 @@ export function createTlsPort({
   greetingMs: number
   /** Every connection, before a byte of it is read. It may close it. */
   onConnection: (socket: Socket) => void
-  onGreeted: (socket: TLSSocket, greeting: Greeting) => void
+  onGreeted: (socket: TLSSocket, greeting: ClientHello) => void
   /** In plain, a request to cancel what a session of PostgreSQL does. It has as long as a greeting. */
   onCancel: (socket: Socket) => void
 }): TlsPort {
@@ -99,7 +99,7 @@ async function greet(
   socket: Socket,
   challenges: Challenges | undefined,
 ): Promise<'direct' | 'asked' | 'challenge' | 'cancel' | null> {
-  for (let greetings = 0; greetings < MOST_GREETINGS; greetings += 1) {
+  for (let greetings = 0; greetings < MAX_GREETINGS; greetings += 1) {
     const isLookedAt = challenges?.arePending() ?? false
     const bytes = await peek(socket, isLookedAt)
     if (bytes[0] === TLS_RECORD) {
@@ -113,7 +113,7 @@ async function greet(
       return 'cancel'
     }
     if (REQUEST.test(bytes.toString('latin1'))) {
-      socket.write(writePage(sayOf({ kind: 'plain' }), { acceptsHtml: false }))
+      socket.write(writePage(errorMessageOf({ kind: 'plain' }), { acceptsHtml: false }))
       return null
     }
     if (asks === 'session') {
@@ -158,5 +158,5 @@ function isEnough(bytes: Buffer, wantsRecord: boolean): boolean {
   if (bytes[0] !== TLS_RECORD) return bytes.length >= GREETING_BYTES
   if (!wantsRecord) return true
   if (bytes.length < RECORD_HEAD_BYTES) return false
-  return bytes.length >= RECORD_HEAD_BYTES + Math.min(bytes.readUInt16BE(3), MOST_RECORD_BYTES)
+  return bytes.length >= RECORD_HEAD_BYTES + Math.min(bytes.readUInt16BE(3), MAX_RECORD_BYTES)
 }

@@ -4,7 +4,7 @@ import { type EndpointLabel, parseEndpointLabel } from '../../contract/endpoint-
 import { readHost } from './requested-host.ts'
 
 /** Whom a connection is for, by the name in its greeting or, without one, the port it came to; null: nobody. */
-export function labelMeant(
+export function requestedLabel(
   { domain, ports }: { domain: string; ports: { nameAt(port: number | undefined): string | null } },
   { serverName, localPort }: { serverName: string | null; localPort: number | undefined },
 ): EndpointLabel | null {

@@ -154,7 +154,7 @@ describe('while the database is away', () => {
     expect(asked).toHaveLength(3)
   })
 
-  it('and says nothing, only the first visit waits for it, and not for long', async () => {
+  it('and says nothing, only the first session waits for it, and not for long', async () => {
     await routes.find('web')
     const hang = Promise.withResolvers<void>()
     trouble = () => hang.promise

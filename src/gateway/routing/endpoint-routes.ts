@@ -4,14 +4,14 @@
 
 import { batched } from '../../lib/concurrency/batch.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { doneWithin } from '../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Route, Routes } from './route.ts'
 
 const FRESH_MS = 250
 /** A database that has not answered by then counts as away, where there is something to go by. */
 const PATIENCE_MS = 400
 /** The least recently asked are forgotten first. */
-const MOST_KNOWN = 10_000
+const MAX_KNOWN = 10_000
 
 type Named = Route & { name: string }
 /** `askedMs`: when the question was sent that it is the answer to. */
@@ -44,7 +44,7 @@ export function createEndpointRoutes({
       // Where it is last in the order of asking.
       known.delete(name)
       if (route) known.set(name, { route, askedMs })
-      if (known.size > MOST_KNOWN) known.delete(known.keys().next().value ?? '')
+      if (known.size > MAX_KNOWN) known.delete(known.keys().next().value ?? '')
       return route
     } catch (error) {
       isAway = true
@@ -78,7 +78,7 @@ export function createEndpointRoutes({
         answer.catch(() => {})
         return last.route
       }
-      const isAnswered = await doneWithin(clock, PATIENCE_MS, answer).catch(() => false)
+      const isAnswered = await completesWithin(clock, PATIENCE_MS, answer).catch(() => false)
       if (isAnswered) return await answer
       isAway = true
       return last.route

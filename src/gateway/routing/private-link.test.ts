@@ -2,36 +2,36 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { newEndpointSecret } from '../../contract/endpoint-label.ts'
-import { opens } from './private-link.ts'
+import { isAuthorized } from './private-link.ts'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
 
 describe('a private route', () => {
   it('opens with its own secret', () => {
     const secret = newEndpointSecret()
-    expect(opens({ secretHash: sha256(secret) }, secret)).toBe(true)
+    expect(isAuthorized({ secretHash: sha256(secret) }, secret)).toBe(true)
   })
 
   it('opens with no other text, and not without one', () => {
     const secret = newEndpointSecret()
     const route = { secretHash: sha256(secret) }
-    expect(opens(route, null)).toBe(false)
+    expect(isAuthorized(route, null)).toBe(false)
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.constant(secret.slice(1)), fc.constant(`${secret}a`)), (other) => {
-        expect(opens(route, other)).toBe(other === secret)
+        expect(isAuthorized(route, other)).toBe(other === secret)
       }),
     )
   })
 
   it('opens with nothing where what is stored is no hash', () => {
-    expect(opens({ secretHash: Buffer.alloc(0) }, '')).toBe(false)
-    expect(opens({ secretHash: Buffer.from('abc') }, 'abc')).toBe(false)
+    expect(isAuthorized({ secretHash: Buffer.alloc(0) }, '')).toBe(false)
+    expect(isAuthorized({ secretHash: Buffer.from('abc') }, 'abc')).toBe(false)
   })
 })
 
 describe('a public route', () => {
   it('opens to everybody who asks without a secret, and to nobody with one', () => {
-    expect(opens({ secretHash: null }, null)).toBe(true)
-    expect(opens({ secretHash: null }, newEndpointSecret())).toBe(false)
+    expect(isAuthorized({ secretHash: null }, null)).toBe(true)
+    expect(isAuthorized({ secretHash: null }, newEndpointSecret())).toBe(false)
   })
 })

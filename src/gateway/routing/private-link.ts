@@ -9,7 +9,7 @@ import type { Route } from './route.ts'
  * Whether the secret in the label that was asked for is the route's. A public route is asked for without one: its
  * label with something behind it is another address, at which there is nothing.
  */
-export function opens(route: Pick<Route, 'secretHash'>, secret: string | null): boolean {
+export function isAuthorized(route: Pick<Route, 'secretHash'>, secret: string | null): boolean {
   if (route.secretHash === null || secret === null) return route.secretHash === null && secret === null
   const presented = hashEndpointSecret(secret)
   return presented.length === route.secretHash.length && timingSafeEqual(presented, route.secretHash)

@@ -1,6 +1,6 @@
 // Which label a visitor asks for: from the Host header, `:authority` or the name of the TLS greeting. Pure.
 
-export type AskedHost =
+export type RequestedHost =
   | { kind: 'label'; label: string }
   /** A well-formed host, but none of a unit: another domain, an address, the domain itself. */
   | { kind: 'elsewhere' }
@@ -10,7 +10,7 @@ export type AskedHost =
 const HOST = /^(?:([a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*)\.?|\[[0-9a-f:.]{2,45}\])(?::[0-9]{0,5})?$/i
 
 /** The port is ignored: which one visitors use is the operator's business. `domain` is in lower case. */
-export function readHost(host: string, domain: string): AskedHost {
+export function readHost(host: string, domain: string): RequestedHost {
   const match = host.length <= 260 ? HOST.exec(host) : null
   if (!match) return { kind: 'malformed' }
   const name = (match[1] ?? '').toLowerCase()

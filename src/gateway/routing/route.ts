@@ -45,14 +45,14 @@ export type Waker = {
    * The route with the run to go to, where it is known that the unit cannot fall asleep for a while. Null: find
    * out by `wake`; what the route says may be older than the unit's sleep.
    */
-  awake(route: Route): Route | null
+  findLease(route: Route): Route | null
   /**
    * Resolves once the unit runs, and cannot fall asleep for a while, with the run to go to; or with why it does
    * not, within a bound. Whether its port answers yet shows when somebody connects.
    */
   wake(route: Route): Promise<WakeOutcome>
   /** The run could not be reached: the next visit asks anew whether it is there. */
-  doubt(unitId: string): void
+  invalidateLease(unitId: string): void
 }
 
 /** What the visits of a unit tell of its use (design 4). */

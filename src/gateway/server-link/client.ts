@@ -3,10 +3,10 @@
 
 import { connect } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
-import { openLineCalls } from '../../lib/ipc/json-lines-rpc.ts'
+import { openJsonLinesClient } from '../../lib/ipc/json-lines-rpc.ts'
 import {
-  MOST_BYTES,
-  sayingSchema,
+  MAX_BYTES,
+  messageSchema,
   SILENT_FOR_MS,
   type WakeAnswer,
   type WakeOperation,
@@ -14,25 +14,25 @@ import {
   type WakeRequest,
 } from './protocol.ts'
 
-export type WakeServer = {
+export type ServerClient = {
   /** Rejects when nobody answers. */
   ask<K extends WakeOperation>(operation: K, request: WakeRequest[K]): Promise<WakeAnswer[K]>
   /** Follows the units that stop running, across restarts of the server, until the signal aborts. */
-  follow(watcher: DepartureWatcher, signal: AbortSignal): Promise<void>
+  follow(watcher: RunEndWatcher, signal: AbortSignal): Promise<void>
 }
 
-export type DepartureWatcher = {
+export type RunEndWatcher = {
   /** From now on every unit that stops running is told of. */
-  onThere: () => void
-  onDeparture: (unitId: string) => void
+  onConnected: () => void
+  onRunEnded: (unitId: string) => void
   /** From now on nobody tells. */
-  onAway: () => void
+  onDisconnected: () => void
 }
 
 /** Between two attempts to follow: as long as a server takes to start again. */
 const AGAIN_MS = 250
 
-export function connectToServer({ socketPath, clock }: { socketPath: string; clock: Clock }): WakeServer {
+export function connectToServer({ socketPath, clock }: { socketPath: string; clock: Clock }): ServerClient {
   let connection: Connection | null = null
   const connected = (): Connection => {
     if (!connection || connection.isOver()) connection = openConnection(socketPath)
@@ -60,35 +60,35 @@ type Connection = {
   isOver(): boolean
   ask(operation: WakeOperation, request: unknown, deadlineMs: number): Promise<unknown>
   /** Until it is over; the signal ends it. */
-  follow(watcher: DepartureWatcher, signal: AbortSignal): Promise<void>
+  follow(watcher: RunEndWatcher, signal: AbortSignal): Promise<void>
 }
 
 function openConnection(socketPath: string): Connection {
   const socket = connect(socketPath)
   const over = Promise.withResolvers<void>()
-  let watcher: DepartureWatcher | null = null
+  let watcher: RunEndWatcher | null = null
   let isThere = false
 
   const silence = setTimeout(() => socket.destroy(new Error('the server is silent')), SILENT_FOR_MS)
   const hear = (line: string) => {
     silence.refresh()
-    if (!isThere) watcher?.onThere()
+    if (!isThere) watcher?.onConnected()
     isThere = true
     if (line === '') return null
-    const saying = sayingSchema.parse(JSON.parse(line))
+    const saying = messageSchema.parse(JSON.parse(line))
     if (!('departed' in saying)) return saying
-    watcher?.onDeparture(saying.departed)
+    watcher?.onRunEnded(saying.departed)
     return null
   }
-  const calls = openLineCalls(socket, {
-    mostBytes: MOST_BYTES,
+  const calls = openJsonLinesClient(socket, {
+    mostBytes: MAX_BYTES,
     hear,
     late: ({ operation }: Asked) => new Error(`no answer in time to "${operation}"`),
     over: (cause) => cause ?? new Error('the server is gone'),
   })
   socket.once('close', () => {
     clearTimeout(silence)
-    if (isThere) watcher?.onAway()
+    if (isThere) watcher?.onDisconnected()
     over.resolve()
   })
 
@@ -101,7 +101,7 @@ function openConnection(socketPath: string): Connection {
     },
     async follow(following, signal) {
       watcher = following
-      if (isThere) watcher.onThere()
+      if (isThere) watcher.onConnected()
       const end = () => void socket.destroy()
       signal.addEventListener('abort', end)
       await over.promise

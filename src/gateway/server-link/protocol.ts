@@ -11,11 +11,11 @@ import { isId } from '../../lib/ids.ts'
 
 const unitId = z.string().refine((text) => isId('unit', text), 'is no id of a unit')
 /** As many as there can be visits (session-limits.ts). */
-export const MOST_IDS = 16_384
+export const MAX_IDS = 16_384
 const endpointId = z.string().refine((text) => isId('endpoint', text), 'is no id of an endpoint')
 /** As many as a unit can have, and then some. */
-const MOST_ENDPOINTS = 8
-const unitIds = z.array(unitId).max(MOST_IDS)
+const MAX_ENDPOINTS = 8
+const unitIds = z.array(unitId).max(MAX_IDS)
 
 export const wakeOperations = {
   /** The unit is awake, and stays so for a minute at least; or why not. */
@@ -34,7 +34,7 @@ export const wakeOperations = {
   visits: {
     request: z.strictObject({
       unitIds,
-      endpoints: z.record(unitId, z.array(endpointId).max(MOST_ENDPOINTS)).optional(),
+      endpoints: z.record(unitId, z.array(endpointId).max(MAX_ENDPOINTS)).optional(),
     }),
     answer: z.strictObject({}),
     deadlineMs: 10 * SECOND,
@@ -46,25 +46,25 @@ export type WakeRequest = { [K in WakeOperation]: z.infer<(typeof wakeOperations
 export type WakeAnswer = { [K in WakeOperation]: z.infer<(typeof wakeOperations)[K]['answer']> }
 
 /** Of any line: as many ids as there may be, and then some. */
-export const MOST_BYTES = 1024 * 1024
+export const MAX_BYTES = 1024 * 1024
 
 /** What the gateway says: one question a line. */
-export const questionSchema = z.strictObject({
+export const requestSchema = z.strictObject({
   id: z.int().min(0),
   operation: z.string(),
   request: z.unknown(),
 })
 
 const answer = z.strictObject({ id: z.int().min(0), answer: z.unknown() })
-const departure = z.strictObject({ departed: z.string() })
+const runEnded = z.strictObject({ departed: z.string() })
 export type Answer = z.infer<typeof answer>
-export type Departure = z.infer<typeof departure>
+export type RunEnded = z.infer<typeof runEnded>
 
 /**
  * What the server says: an answer, null where it has none just now, or, unasked, the id of a unit that stops running.
  * It begins with an empty line, from which on no departure is missed, and says another now and then, which tells a
  * quiet server from one that is gone.
  */
-export const sayingSchema = z.union([answer, departure])
+export const messageSchema = z.union([answer, runEnded])
 export const KEEP_ALIVE_MS = 3 * SECOND
 export const SILENT_FOR_MS = 3 * KEEP_ALIVE_MS

@@ -4,17 +4,17 @@ import { createServer, type Socket } from 'node:net'
 import type { App } from '../../app.ts'
 import { recordUses } from '../../domain/units/activity/record-use.ts'
 import { visitUnit } from '../../domain/units/activity/visit.ts'
-import { createVisits, type Visits } from '../../domain/units/activity/visits-under-way.ts'
-import { answerLineCalls } from '../../lib/ipc/json-lines-rpc.ts'
+import { createVisits, type Visits } from '../../domain/units/activity/open-visits.ts'
+import { serveJsonLines } from '../../lib/ipc/json-lines-rpc.ts'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import { isOutage } from '../../store/outage.ts'
 import {
   KEEP_ALIVE_MS,
-  MOST_BYTES,
-  MOST_IDS,
-  questionSchema,
+  MAX_BYTES,
+  MAX_IDS,
+  requestSchema,
   type Answer,
-  type Departure,
+  type RunEnded,
   type WakeAnswer,
   type WakeOperation,
   wakeOperations,
@@ -35,7 +35,7 @@ const handlers: {
 }
 
 /** One gateway, and those before it that have not gone yet. */
-const MOST_CONNECTIONS = 64
+const MAX_CONNECTIONS = 64
 
 /** Serves until closed. Closing breaks off what is in flight: the gateway asks the next server again. */
 export async function serveWakes(
@@ -49,7 +49,7 @@ export async function serveWakes(
     socket.once('close', () => sockets.delete(socket))
     converse(served, socket)
   })
-  server.maxConnections = MOST_CONNECTIONS
+  server.maxConnections = MAX_CONNECTIONS
   const listening = await listenForGroup(server, socketPath, socketGid)
   return {
     close: async () => {
@@ -62,20 +62,20 @@ export async function serveWakes(
 }
 
 /** Whoever reads it too slowly is cut off, and asks anew. */
-const UNREAD_BYTES = 4 * MOST_BYTES
+const UNREAD_BYTES = 4 * MAX_BYTES
 
 function converse(served: Served, socket: Socket): void {
   const { unitEvents, log } = served.app
-  const { say } = answerLineCalls(socket, {
-    mostBytes: MOST_BYTES,
+  const { say } = serveJsonLines(socket, {
+    mostBytes: MAX_BYTES,
     mostUnreadBytes: UNREAD_BYTES,
-    mostCalls: MOST_IDS,
+    mostCalls: MAX_IDS,
     answer: (line) => {
       const question = parse(line)
       return question && answerTo(served, question)
     },
   })
-  const tellDeparture = (departed: string) => say(JSON.stringify({ departed } satisfies Departure))
+  const tellDeparture = (departed: string) => say(JSON.stringify({ departed } satisfies RunEnded))
   const keepAlive = setInterval(() => say(''), KEEP_ALIVE_MS)
   unitEvents.on('runEnded', tellDeparture)
   socket.once('close', () => {
@@ -95,7 +95,7 @@ function parse(line: string): Question | null {
   } catch {
     return null
   }
-  const question = questionSchema.safeParse(said).data
+  const question = requestSchema.safeParse(said).data
   if (!question || !isOperation(question.operation)) return null
   const { operation } = question
   const request = wakeOperations[operation].request.safeParse(question.request)

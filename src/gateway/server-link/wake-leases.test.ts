@@ -5,8 +5,8 @@ import { createTestClock, type TestClock } from '../../../test/support/clock.ts'
 import type { Visited } from '../../contract/visit.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Route } from '../routing/route.ts'
-import { createUnitUse, type UnitUse } from './wake-leases.ts'
-import type { DepartureWatcher, WakeServer } from './client.ts'
+import { createWakeLeases, type WakeLeases } from './wake-leases.ts'
+import type { RunEndWatcher, ServerClient } from './client.ts'
 
 const UNIT = 'unit_1'
 const running: Visited = { kind: 'running', generation: 1, address: '10.0.0.1' }
@@ -25,8 +25,8 @@ const routeOf = (more: Partial<Route> = {}): Route => ({
 })
 
 let clock: TestClock
-let use: UnitUse
-let watcher: DepartureWatcher
+let use: WakeLeases
+let watcher: RunEndWatcher
 /** Units asked for. */
 let wakes: string[]
 /** Units told to be in use, message by message, and those told to have visits that last. */
@@ -54,13 +54,13 @@ beforeEach(async () => {
   }
   const server = {
     ask,
-    async follow(given: DepartureWatcher, signal: AbortSignal) {
+    async follow(given: RunEndWatcher, signal: AbortSignal) {
       watcher = given
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     },
-  } as unknown as WakeServer
-  use = createUnitUse({ server, clock, log: silentLog })
-  watcher.onThere()
+  } as unknown as ServerClient
+  use = createWakeLeases({ server, clock, log: silentLog })
+  watcher.onConnected()
 })
 afterEach(async () => await use.stop())
 
@@ -70,9 +70,9 @@ const nextRound = async (ms = 101) => {
   await settle()
 }
 const { awake, wake, doubt } = {
-  awake: (route: Route) => use.waker.awake(route),
+  awake: (route: Route) => use.waker.findLease(route),
   wake: (route: Route) => use.waker.wake(route),
-  doubt: () => use.waker.doubt(UNIT),
+  doubt: () => use.waker.invalidateLease(UNIT),
 }
 
 describe('a visit', () => {
@@ -107,11 +107,11 @@ describe('a visit', () => {
 
   it('asks anew once its unit has stopped running, and once the server may have missed to say so', async () => {
     await wake(routeOf())
-    watcher.onDeparture(UNIT)
+    watcher.onRunEnded(UNIT)
     expect(awake(routeOf())).toBeNull()
     await wake(routeOf())
-    watcher.onAway()
-    watcher.onThere()
+    watcher.onDisconnected()
+    watcher.onConnected()
     expect(awake(routeOf())).toBeNull()
   })
 
@@ -120,7 +120,7 @@ describe('a visit', () => {
     onUse = () => answer.promise
     const asking = wake(routeOf())
     await settle()
-    watcher.onDeparture(UNIT)
+    watcher.onRunEnded(UNIT)
     answer.resolve(running)
     await asking
     expect(awake(routeOf())).toBeNull()
@@ -145,7 +145,7 @@ describe('a visit', () => {
 
 describe('while the server is away', () => {
   it('visits of a unit that runs are passed on at once', async () => {
-    watcher.onAway()
+    watcher.onDisconnected()
     expect(awake(routeOf())).toEqual(routeOf())
     expect(awake(routeOf({ state: 'sleeping' }))).toBeNull()
     expect(wakes).toEqual([])
@@ -254,8 +254,8 @@ describe('the server', () => {
   it('hears everything anew after it was away', async () => {
     use.activity.begin(UNIT, 'endpoint')
     await passSeconds(2)
-    watcher.onAway()
-    watcher.onThere()
+    watcher.onDisconnected()
+    watcher.onConnected()
     await nextRound()
     expect(lasting).toEqual([[UNIT], [UNIT]])
   })

@@ -8,14 +8,14 @@
 
 import { VISIT_WAIT_MS, type Visited } from '../../contract/visit.ts'
 import { type Clock, SECOND } from '../../lib/clock.ts'
-import { doneWithin } from '../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Log } from '../../lib/log.ts'
 import { runLoop } from '../../lib/loop.ts'
 import { createSingleFlight } from '../../lib/concurrency/single-flight.ts'
-import { createLastingVisits } from '../sessions/long-sessions.ts'
+import { createLongSessions } from '../sessions/long-sessions.ts'
 import type { Activity, Route, WakeOutcome, Waker } from '../routing/route.ts'
-import type { WakeServer } from './client.ts'
-import { MOST_IDS } from './protocol.ts'
+import type { ServerClient } from './client.ts'
+import { MAX_IDS } from './protocol.ts'
 
 /** How long a recorded use is good for: well below the shortest window, which is a minute. */
 const GOOD_FOR_MS = 20 * SECOND
@@ -28,12 +28,12 @@ const away: WakeOutcome = { kind: 'waiting', retryAfterS: 5 }
 
 type Run = { generation: number; address: string }
 
-type Use = {
+type Lease = {
   /** The one that is awake, where that is known. */
   run: Run | null
   /** When its use was last recorded; the server may have done so later. */
   recordedMs: number
-  departedMs: number
+  runEndedMs: number
   /** The server is asked for it just now. */
   isAsked: boolean
   /** Requests under way. */
@@ -42,42 +42,42 @@ type Use = {
   usedMs: number
 }
 
-export type UnitUse = { waker: Waker; activity: Activity; stop(): Promise<void> }
+export type WakeLeases = { waker: Waker; activity: Activity; stop(): Promise<void> }
 
-export function createUnitUse({
+export function createWakeLeases({
   server,
   clock,
   log,
 }: {
-  server: WakeServer
+  server: ServerClient
   clock: Clock
   log: Log
-}): UnitUse {
-  const uses = new Map<string, Use>()
-  const lasting = createLastingVisits({ server, clock, log })
+}): WakeLeases {
+  const leases = new Map<string, Lease>()
+  const longSessions = createLongSessions({ server, clock, log })
   const asks = createSingleFlight<Visited | null>(clock)
-  let isThere = false
+  let isConnected = false
 
-  const useOf = (unitId: string): Use => {
-    const known = uses.get(unitId)
+  const leaseOf = (unitId: string): Lease => {
+    const known = leases.get(unitId)
     if (known) return known
-    const never = { recordedMs: -Infinity, departedMs: -Infinity, usedMs: -Infinity }
-    const fresh: Use = { run: null, ...never, isAsked: false, open: 0 }
-    uses.set(unitId, fresh)
+    const never = { recordedMs: -Infinity, runEndedMs: -Infinity, usedMs: -Infinity }
+    const fresh: Lease = { run: null, ...never, isAsked: false, open: 0 }
+    leases.set(unitId, fresh)
     return fresh
   }
   const forgetRuns = () => {
-    for (const use of uses.values()) use.run = null
+    for (const lease of leases.values()) lease.run = null
   }
 
   // Waking
 
-  function awake(route: Route): Route | null {
-    if (!isThere) return route.state === 'running' ? route : null
-    const use = uses.get(route.unitId)
+  function findLease(route: Route): Route | null {
+    if (!isConnected) return route.state === 'running' ? route : null
+    const lease = leases.get(route.unitId)
     // The route may be older than the run, but not newer.
-    if (!use?.run || use.run.generation < route.generation) return null
-    return clock.monotonicMs() - use.recordedMs < GOOD_FOR_MS ? withRun(route, use.run) : null
+    if (!lease?.run || lease.run.generation < route.generation) return null
+    return clock.monotonicMs() - lease.recordedMs < GOOD_FOR_MS ? withRun(route, lease.run) : null
   }
 
   async function wake(route: Route): Promise<WakeOutcome> {
@@ -86,7 +86,7 @@ export function createUnitUse({
     const asked = asks.run(`${route.unitId} ${seemsToRun}`, VISIT_WAIT_MS, () =>
       askUntil(clock.monotonicMs() + (seemsToRun ? 0 : VISIT_WAIT_MS), route.unitId),
     )
-    if (seemsToRun && !(await doneWithin(clock, PATIENCE_MS, asked))) return { kind: 'running', route }
+    if (seemsToRun && !(await completesWithin(clock, PATIENCE_MS, asked))) return { kind: 'running', route }
     const answer = await asked
     if (answer?.kind === 'running') return { kind: 'running', route: withRun(route, answer) }
     return answer ?? (seemsToRun ? { kind: 'running', route } : away)
@@ -106,42 +106,42 @@ export function createUnitUse({
 
   async function ask(unitId: string): Promise<Visited> {
     const askedMs = clock.monotonicMs()
-    const use = useOf(unitId)
-    use.isAsked = true
+    const lease = leaseOf(unitId)
+    lease.isAsked = true
     try {
       const answer = await server.ask('use', { unitId })
       // One that has stopped running since may have done so after the answer.
-      if (answer.kind === 'running' && isThere && use.departedMs < askedMs) {
+      if (answer.kind === 'running' && isConnected && lease.runEndedMs < askedMs) {
         const { generation, address } = answer
-        Object.assign(use, { run: { generation, address }, recordedMs: askedMs })
+        Object.assign(lease, { run: { generation, address }, recordedMs: askedMs })
       }
       return answer
     } finally {
-      use.isAsked = false
+      lease.isAsked = false
     }
   }
 
-  function doubt(unitId: string): void {
-    const use = uses.get(unitId)
+  function invalidateLease(unitId: string): void {
+    const lease = leases.get(unitId)
     // What was said just now would be said again.
-    if (use && clock.monotonicMs() - use.recordedMs >= SECOND) use.run = null
+    if (lease && clock.monotonicMs() - lease.recordedMs >= SECOND) lease.run = null
   }
 
   // Telling of use
 
   async function tell(): Promise<void> {
     const nowMs = clock.monotonicMs()
-    for (const [unitId, use] of uses) {
-      if (use.open > 0) use.usedMs = nowMs
-      else if (isOver(use, nowMs)) uses.delete(unitId)
+    for (const [unitId, lease] of leases) {
+      if (lease.open > 0) lease.usedMs = nowMs
+      else if (isOver(lease, nowMs)) leases.delete(unitId)
     }
-    const due = [...uses].filter(([, use]) => isDue(use, nowMs)).slice(0, MOST_IDS)
-    if (!isThere || due.length === 0) return
+    const due = [...leases].filter(([, lease]) => isDue(lease, nowMs)).slice(0, MAX_IDS)
+    if (!isConnected || due.length === 0) return
     const { awake } = await server.ask('used', { unitIds: due.map(([unitId]) => unitId) })
     const running = new Set(awake)
-    for (const [unitId, use] of due) {
-      use.recordedMs = nowMs
-      if (!running.has(unitId)) use.run = null
+    for (const [unitId, lease] of due) {
+      lease.recordedMs = nowMs
+      if (!running.has(unitId)) lease.run = null
     }
   }
 
@@ -149,17 +149,17 @@ export function createUnitUse({
   const loops = [
     server.follow(
       {
-        onThere: () => {
-          isThere = true
-          lasting.tellAnew()
+        onConnected: () => {
+          isConnected = true
+          longSessions.resend()
           forgetRuns()
         },
-        onDeparture: (unitId) => {
-          const use = uses.get(unitId)
-          if (use) Object.assign(use, { run: null, departedMs: clock.monotonicMs() })
+        onRunEnded: (unitId) => {
+          const lease = leases.get(unitId)
+          if (lease) Object.assign(lease, { run: null, runEndedMs: clock.monotonicMs() })
         },
-        onAway: () => {
-          isThere = false
+        onDisconnected: () => {
+          isConnected = false
         },
       },
       stopping.signal,
@@ -168,28 +168,28 @@ export function createUnitUse({
       { name: 'use of units', everyMs: SECOND, timeoutMs: 15 * SECOND, run: tell },
       { clock, log, signal: stopping.signal },
     ),
-    lasting.run(stopping.signal),
+    longSessions.run(stopping.signal),
   ]
 
   return {
     waker: {
-      awake,
+      findLease,
       wake,
-      doubt,
+      invalidateLease,
     },
     activity: {
       begin(unitId, endpointId) {
-        const use = useOf(unitId)
-        const end = lasting.begin(unitId, endpointId)
-        use.open += 1
+        const lease = leaseOf(unitId)
+        const end = longSessions.begin(unitId, endpointId)
+        lease.open += 1
         return () => {
-          use.open -= 1
-          use.usedMs = clock.monotonicMs()
+          lease.open -= 1
+          lease.usedMs = clock.monotonicMs()
           end()
         }
       },
       touch: (unitId) => {
-        useOf(unitId).usedMs = clock.monotonicMs()
+        leaseOf(unitId).usedMs = clock.monotonicMs()
       },
     },
     stop: async () => {
@@ -204,10 +204,10 @@ function withRun(route: Route, { generation, address }: Run): Route {
   return isIt ? route : { ...route, state: 'running', stoppedReason: null, generation, address }
 }
 
-function isDue({ usedMs, recordedMs }: Use, nowMs: number): boolean {
+function isDue({ usedMs, recordedMs }: Lease, nowMs: number): boolean {
   return usedMs > recordedMs && nowMs - recordedMs >= RENEW_EVERY_MS
 }
 
-function isOver({ usedMs, recordedMs, isAsked }: Use, nowMs: number): boolean {
+function isOver({ usedMs, recordedMs, isAsked }: Lease, nowMs: number): boolean {
   return !isAsked && usedMs <= recordedMs && nowMs - recordedMs >= GOOD_FOR_MS
 }

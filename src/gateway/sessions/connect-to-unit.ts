@@ -7,16 +7,16 @@ import { createSingleFlight, type SingleFlight } from '../../lib/concurrency/sin
 import type { EndpointLabel } from '../../contract/endpoint-label.ts'
 import type { EndpointPorts } from '../listen/endpoint-ports.ts'
 import { createMysqlSessions, type MysqlSessions } from '../tcp/mysql/kill.ts'
-import { createOpenVisits, type OpenVisits, type Visit } from './open-sessions.ts'
+import { createOpenSessions, type OpenSessions, type Session } from './open-sessions.ts'
 import type { Outcome } from './outcomes.ts'
 import { type CancelKeys, createCancelKeys } from '../tcp/postgres/cancel.ts'
-import { opens } from '../routing/private-link.ts'
+import { isAuthorized } from '../routing/private-link.ts'
 import { createConcurrencyLimit, type ConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes, WakeOutcome, Waker } from '../routing/route.ts'
 import { createUnitConnections, type UnitConnections } from '../http/unit-connections.ts'
-import type { VisitLimits } from './session-limits.ts'
+import type { SessionLimits } from './session-limits.ts'
 
-export type VisitingOptions = {
+export type GatewayContextOptions = {
   /** In lower case. */
   domain: string
   /** Of endpoints that are found by them. */
@@ -24,14 +24,14 @@ export type VisitingOptions = {
   routes: Routes
   waker: Waker
   activity: Activity
-  limits: VisitLimits
+  limits: SessionLimits
   clock: Clock
   log: Log
 }
 
 /** What every visit is served with. */
-export type Visiting = VisitingOptions & {
-  visits: OpenVisits
+export type GatewayContext = GatewayContextOptions & {
+  sessions: OpenSessions
   connections: UnitConnections
   wakes: SingleFlight<WakeOutcome>
   /** Visits that wait for a unit to wake. */
@@ -40,11 +40,11 @@ export type Visiting = VisitingOptions & {
   mysqlSessions: MysqlSessions
 }
 
-export function createVisiting(options: VisitingOptions): Visiting {
+export function createGatewayContext(options: GatewayContextOptions): GatewayContext {
   const { waker, limits, clock } = options
   const connections = createUnitConnections()
   const wakes = createSingleFlight<WakeOutcome>(clock)
-  const visits = createOpenVisits({
+  const sessions = createOpenSessions({
     ...options,
     // Nobody waits for this one: the bytes that asked for it are on their way already.
     wake: (route) => void startWake({ wakes, waker, limits }, route).catch(() => {}),
@@ -52,73 +52,73 @@ export function createVisiting(options: VisitingOptions): Visiting {
   })
   const waiting = createConcurrencyLimit(limits.visits, limits.waitingPerUnit)
   const known = { cancelKeys: createCancelKeys(), mysqlSessions: createMysqlSessions() }
-  return { ...options, visits, connections, wakes, waiting, ...known }
+  return { ...options, sessions, connections, wakes, waiting, ...known }
 }
 
 /** Nobody waits for an answer any more, or it has been given. */
-export type Done = { kind: 'over' }
+export type Closed = { kind: 'closed' }
 
 /** What an attempt to pass a visit on can come to, besides its own end. */
 export type Unready = { kind: 'refused-connection' } | { kind: 'stale' }
 
 /** Whom a visit is for: the label it was made to, and whether an endpoint there is one of its kind. */
-export type Wanted = {
-  visit: Visit
+export type Target = {
+  session: Session
   label: EndpointLabel
   isMeant: (route: Route) => boolean
   /** For how long the unit may refuse it. */
-  refusingMs: VisitLimits['refusingMs']
+  refusingMs: SessionLimits['refusingMs']
 }
 
 /** The route, if there is one of this kind and whoever asks may use it. Rejects when nobody knows. */
-export async function findOpen(
-  { routes }: Pick<Visiting, 'routes'>,
+export async function findAuthorizedRoute(
+  { routes }: Pick<GatewayContext, 'routes'>,
   label: EndpointLabel,
   isMeant: (route: Route) => boolean,
 ): Promise<Route | null> {
   const route = await routes.find(label.name)
-  return route && isMeant(route) && opens(route, label.secret) ? route : null
+  return route && isMeant(route) && isAuthorized(route, label.secret) ? route : null
 }
 
 /**
  * Passes the visit on as soon as the unit takes it. A unit that refuses connections is tried for a while: its
  * server may be about to listen, and what the route said may have changed a moment ago.
  */
-export async function reach<T extends Outcome | Done>(
-  visiting: Visiting,
-  { visit, label, isMeant, refusingMs }: Wanted,
+export async function connectWithRetry<T extends Outcome | Closed>(
+  context: GatewayContext,
+  { session, label, isMeant, refusingMs }: Target,
   found: Route,
   attempt: (run: Route) => Promise<T | Unready>,
-): Promise<T | Outcome | Done> {
-  const { clock } = visiting
+): Promise<T | Outcome | Closed> {
+  const { clock } = context
   const begunMs = clock.monotonicMs()
   let patienceMs = refusingMs.running
   let route: Route | null = found
   let isStale = false
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 250)) {
     const slept: boolean = route.state !== 'running'
-    const woken = await wake(visiting, visit, route)
+    const woken = await wake(context, session, route)
     if (woken.kind !== 'running') return woken
     if (slept) patienceMs = refusingMs.woken
     const outcome = await attempt(woken.route)
-    if (visit.isGone) return { kind: 'over' }
+    if (session.isGone) return { kind: 'closed' }
     if (outcome.kind === 'stale') {
-      if (isStale) return { kind: 'broke' }
+      if (isStale) return { kind: 'bad-gateway' }
       isStale = true
       continue
     }
     if (outcome.kind !== 'refused-connection') return outcome
-    visiting.waker.doubt(route.unitId)
+    context.waker.invalidateLease(route.unitId)
     if (clock.monotonicMs() - begunMs >= patienceMs) return { kind: 'not-listening', port: route.port }
     await clock.sleep(pauseMs)
-    route = await findOpen(visiting, label, isMeant)
+    route = await findAuthorizedRoute(context, label, isMeant)
     if (!route) return { kind: 'unknown' }
   }
 }
 
 /** The visit uses the unit from now on, until the function it answers is called; again does no harm. */
 export function beginUse(
-  { activity }: Pick<Visiting, 'activity'>,
+  { activity }: Pick<GatewayContext, 'activity'>,
   { unitId, endpointId }: Route,
 ): () => void {
   const end = activity.begin(unitId, endpointId)
@@ -130,35 +130,35 @@ export function beginUse(
 }
 
 /** On a connection that was quiet for long the unit may have fallen asleep: what has come for it wakes it at once. */
-export function wakeIfAsleep(visiting: Visiting, run: Route): void {
-  if (!visiting.waker.awake(run)) void startWake(visiting, run).catch(() => {})
+export function wakeIfAsleep(context: GatewayContext, run: Route): void {
+  if (!context.waker.findLease(run)) void startWake(context, run).catch(() => {})
 }
 
 /** The run to go to. Each visit waits no longer than it wants to, whatever becomes of the wake. */
 async function wake(
-  visiting: Visiting,
-  visit: Visit,
+  context: GatewayContext,
+  session: Session,
   route: Route,
-): Promise<WakeOutcome | { kind: 'too-many' } | Done> {
-  const { waker, waiting } = visiting
-  const awake = waker.awake(route)
+): Promise<WakeOutcome | { kind: 'too-many' } | Closed> {
+  const { waker, waiting } = context
+  const awake = waker.findLease(route)
   if (awake) return { kind: 'running', route: awake }
-  if (!waiting.enter(route.unitId)) return { kind: 'too-many' }
-  visit.enter('waking')
+  if (!waiting.tryAcquire(route.unitId)) return { kind: 'too-many' }
+  session.enter('waking')
   const later: WakeOutcome = { kind: 'waiting', retryAfterS: 2 }
   try {
-    return await new Promise<WakeOutcome | Done>((resolve) => {
-      visit.whenCut((why) => resolve(why.kind === 'gone' ? { kind: 'over' } : later))
-      startWake(visiting, route).then(resolve, () => resolve(later))
+    return await new Promise<WakeOutcome | Closed>((resolve) => {
+      session.onCut((why) => resolve(why.kind === 'gone' ? { kind: 'closed' } : later))
+      startWake(context, route).then(resolve, () => resolve(later))
     })
   } finally {
-    waiting.leave(route.unitId)
+    waiting.release(route.unitId)
   }
 }
 
 /** However many visits wait for a unit, it is woken once. */
 function startWake(
-  { wakes, waker, limits }: Pick<Visiting, 'wakes' | 'waker' | 'limits'>,
+  { wakes, waker, limits }: Pick<GatewayContext, 'wakes' | 'waker' | 'limits'>,
   route: Route,
 ): Promise<WakeOutcome> {
   return wakes.run(route.unitId, limits.patienceMs.waking, () => waker.wake(route))

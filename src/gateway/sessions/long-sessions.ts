@@ -5,17 +5,17 @@
 import { type Clock, SECOND } from '../../lib/clock.ts'
 import { runLoop } from '../../lib/loop.ts'
 import type { Log } from '../../lib/log.ts'
-import type { WakeServer } from '../server-link/client.ts'
+import type { ServerClient } from '../server-link/client.ts'
 
 /** A visit lasts when it takes longer than this. */
-const LASTS_MS = 100
-/** The server takes a gateway that says nothing for long to have no visits (domain/units/activity/visits-under-way.ts). */
+const LONG_AFTER_MS = 100
+/** The server takes a gateway that says nothing for long to have no visits (domain/units/activity/open-visits.ts). */
 const REPEAT_EVERY_MS = 5 * SECOND
 
-export type LastingVisits = {
+export type LongSessions = {
   begin(unitId: string, endpointId: string): () => void
   /** Another server has heard nothing yet. */
-  tellAnew(): void
+  resend(): void
   run(signal: AbortSignal): Promise<void>
 }
 
@@ -24,17 +24,17 @@ type Open = { visits: number; sinceMs: number; endpoints: Map<string, number> }
 /** Units with a visit that lasts, and their endpoints with any. */
 type Lasting = ReadonlyMap<string, string[]>
 /** More than anybody reads; their units count without it. */
-const MOST_NAMED = 1000
+const MAX_NAMED = 1000
 
-export function createLastingVisits({
+export function createLongSessions({
   server,
   clock,
   log,
 }: {
-  server: WakeServer
+  server: ServerClient
   clock: Clock
   log: Log
-}): LastingVisits {
+}): LongSessions {
   const units = new Map<string, Open>()
   let told: Lasting = new Map()
   let toldMs = -Infinity
@@ -62,10 +62,10 @@ export function createLastingVisits({
     const nowMs = clock.monotonicMs()
     const lasting = new Map<string, string[]>()
     for (const [unitId, { sinceMs, endpoints }] of units)
-      if (nowMs - sinceMs >= LASTS_MS) lasting.set(unitId, [...endpoints.keys()].sort())
+      if (nowMs - sinceMs >= LONG_AFTER_MS) lasting.set(unitId, [...endpoints.keys()].sort())
     const isOld = lasting.size > 0 && nowMs - toldMs >= REPEAT_EVERY_MS
     if (!isOld && isSame(lasting, told)) return
-    const endpoints = Object.fromEntries([...lasting].slice(0, MOST_NAMED))
+    const endpoints = Object.fromEntries([...lasting].slice(0, MAX_NAMED))
     await server.ask('visits', { unitIds: [...lasting.keys()], endpoints })
     told = lasting
     toldMs = nowMs
@@ -88,12 +88,12 @@ export function createLastingVisits({
         if (told.has(unitId) || isTelling) void tell()
       }
     },
-    tellAnew: () => {
+    resend: () => {
       told = new Map()
     },
     run: async (signal) =>
       await runLoop(
-        { name: 'lasting visits', everyMs: LASTS_MS, timeoutMs: 15 * SECOND, run: tell },
+        { name: 'lasting visits', everyMs: LONG_AFTER_MS, timeoutMs: 15 * SECOND, run: tell },
         { clock, log, signal },
       ),
   }

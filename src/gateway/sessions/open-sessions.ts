@@ -5,16 +5,16 @@
 import type { Clock } from '../../lib/clock.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes } from '../routing/route.ts'
-import type { Said } from '../tcp/classify-bytes.ts'
-import type { Phase, VisitLimits } from './session-limits.ts'
+import type { BytesClass } from '../tcp/classify-bytes.ts'
+import type { Phase, SessionLimits } from './session-limits.ts'
 
 /** How often visits are looked at. */
-export const LOOK_EVERY_MS = 500
+export const CHECK_EVERY_MS = 500
 
 /** Why a visit ends before its time. */
 export type Cut = { kind: 'gone' } | { kind: 'moved' } | { kind: 'late'; phase: Phase }
 
-export class Visit {
+export class Session {
   /** Who asks. */
   readonly peer: string
   /** The name of its endpoint, by which its route is found again. */
@@ -36,7 +36,7 @@ export class Visit {
   isGone = false
   endUse: () => void = () => {}
   /** On a connection that stays open its visitor has said something. */
-  onSaid: (chunk: Buffer, said: Said) => void = () => {}
+  onClientBytes: (chunk: Buffer, said: BytesClass) => void = () => {}
   /** At each look while its unit stands still. */
   whileAsleep: () => void = () => {}
   readonly #nowMs: () => number
@@ -60,7 +60,7 @@ export class Visit {
    * What has to happen at once when the visit is cut, said by whoever works on it. One that was given up between two
    * of these is cut for the next: nothing else would ever end it.
    */
-  whenCut(act: (why: Cut) => void): void {
+  onCut(act: (why: Cut) => void): void {
     this.#onCut = act
     if (this.isGone) act({ kind: 'gone' })
   }
@@ -78,7 +78,7 @@ export class Visit {
     this.enter('open')
   }
 
-  isLate(nowMs: number, { patienceMs, uploadBytes }: VisitLimits): boolean {
+  isLate(nowMs: number, { patienceMs, uploadBytes }: SessionLimits): boolean {
     if (nowMs - this.sinceMs < patienceMs[this.phase]) return false
     if (this.phase !== 'uploading' || this.uploadedBytes - this.#mark < uploadBytes) return true
     this.enter('uploading')
@@ -86,21 +86,21 @@ export class Visit {
   }
 }
 
-export type OpenVisits = {
+export type OpenSessions = {
   /** Null: the peer, or all together, have too many. */
-  begin(peer: string): Visit | null
+  begin(peer: string): Session | null
   /** Into the unit's share; false: it has too many. */
-  enterUnit(visit: Visit, route: Route): boolean
-  end(visit: Visit): void
+  enterUnit(session: Session, route: Route): boolean
+  end(session: Session): void
   count(): number
-  look(): Promise<void>
+  check(): Promise<void>
   cutAll(): void
 }
 
-export type OpenVisitsOptions = {
+export type OpenSessionsOptions = {
   routes: Routes
   activity: Activity
-  limits: VisitLimits
+  limits: SessionLimits
   clock: Clock
   /** A unit fell asleep under a visit that now needs it. */
   wake: (route: Route) => void
@@ -108,10 +108,10 @@ export type OpenVisitsOptions = {
   forgetUnit: (unitId: string) => void
 }
 
-export function createOpenVisits(options: OpenVisitsOptions): OpenVisits {
+export function createOpenSessions(options: OpenSessionsOptions): OpenSessions {
   const { routes, activity, limits, clock, wake, forgetUnit } = options
-  const open = new Set<Visit>()
-  const units = new Map<Visit, string>()
+  const open = new Set<Session>()
+  const units = new Map<Session, string>()
   const peers = createConcurrencyLimit(limits.visits, limits.visitsPerPeer)
   const shares = createConcurrencyLimit(limits.visits, limits.visitsPerUnit)
   /** As of the last look: exact enough for patience, and free to read. */
@@ -119,70 +119,70 @@ export function createOpenVisits(options: OpenVisitsOptions): OpenVisits {
   const now = () => nowMs
 
   /** Rejects when nobody knows; then whatever is open stays open. */
-  async function follow(name: string, visits: Visit[]): Promise<void> {
+  async function follow(name: string, visits: Session[]): Promise<void> {
     const route = await routes.find(name)
-    for (const visit of visits) {
-      const was = visit.route
-      if (was === null || visit.isGone) continue
+    for (const session of visits) {
+      const was = session.route
+      if (was === null || session.isGone) continue
       if (route === null || !isSame(route, was)) {
         forgetUnit(was.unitId)
-        visit.cut({ kind: 'moved' })
+        session.cut({ kind: 'moved' })
         continue
       }
-      const isNeeded = visit.bytes ? moved(visit) : visit.phase === 'awaiting'
-      const wasAsleep = visit.isAsleep
-      visit.isAsleep = route.state === 'sleeping'
-      if (visit.isAsleep) visit.whileAsleep()
+      const isNeeded = session.bytes ? moved(session) : session.phase === 'awaiting'
+      const wasAsleep = session.isAsleep
+      session.isAsleep = route.state === 'sleeping'
+      if (session.isAsleep) session.whileAsleep()
       // What passed before it fell asleep was heard then, unless it has no answer yet.
-      if (visit.isAsleep && isNeeded && (wasAsleep || visit.bytes === null || visit.isWaiting())) wake(route)
+      if (session.isAsleep && isNeeded && (wasAsleep || session.bytes === null || session.isWaiting())) wake(route)
     }
   }
 
   /** Tells of use, where bytes have passed since the last look. */
-  function moved(visit: Visit): boolean {
-    const bytes = visit.bytes?.() ?? 0
-    const hasMoved = bytes !== visit.seenBytes
-    visit.seenBytes = bytes
-    if ((hasMoved || visit.isWaiting()) && visit.route) activity.touch(visit.route.unitId)
+  function moved(session: Session): boolean {
+    const bytes = session.bytes?.() ?? 0
+    const hasMoved = bytes !== session.seenBytes
+    session.seenBytes = bytes
+    if ((hasMoved || session.isWaiting()) && session.route) activity.touch(session.route.unitId)
     return hasMoved
   }
 
   return {
     begin(peer) {
-      if (!peers.enter(peer)) return null
-      const visit = new Visit(peer, now)
-      open.add(visit)
-      return visit
+      if (!peers.tryAcquire(peer)) return null
+      const session = new Session(peer, now)
+      open.add(session)
+      return session
     },
-    enterUnit(visit, route) {
-      const isIn = units.has(visit) || shares.enter(route.unitId)
-      if (isIn) units.set(visit, route.unitId)
+    enterUnit(session, route) {
+      const isIn = units.has(session) || shares.tryAcquire(route.unitId)
+      if (isIn) units.set(session, route.unitId)
       return isIn
     },
-    end(visit) {
-      if (!open.delete(visit)) return
-      peers.leave(visit.peer)
-      const unitId = units.get(visit)
-      if (unitId !== undefined) shares.leave(unitId)
-      units.delete(visit)
-      visit.endUse()
+    end(session) {
+      if (!open.delete(session)) return
+      peers.release(session.peer)
+      const unitId = units.get(session)
+      if (unitId !== undefined) shares.release(unitId)
+      units.delete(session)
+      session.endUse()
     },
     count: () => open.size,
-    async look() {
+    async check() {
       nowMs = clock.monotonicMs()
-      const byName = new Map<string, Visit[]>()
-      for (const visit of open) {
-        if (visit.isLate(nowMs, limits)) visit.cut({ kind: 'late', phase: visit.phase })
-        else if (visit.route) {
-          const visits = byName.get(visit.name)
-          if (visits) visits.push(visit)
-          else byName.set(visit.name, [visit])
+      const byName = new Map<string, Session[]>()
+      for (const session of open) {
+        if (session.isLate(nowMs, limits)) session.cut({ kind: 'late', phase: session.phase })
+        else if (session.route) {
+          const visits = byName.get(session.name)
+          if (visits) visits.push(session)
+          else byName.set(session.name, [session])
         }
       }
       await Promise.allSettled([...byName].map(([name, visits]) => follow(name, visits)))
     },
     cutAll() {
-      for (const visit of open) visit.cut({ kind: 'moved' })
+      for (const session of open) session.cut({ kind: 'moved' })
     },
   }
 }

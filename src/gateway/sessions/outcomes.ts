@@ -11,20 +11,20 @@ export type Outcome =
   /** Without TLS, where there is nothing else. */
   | { kind: 'plain' }
   /** Its client does not say whom it is for. */
-  | { kind: 'nameless' }
+  | { kind: 'missing-sni' }
   /** The connection was made to another name than the request is for. */
   | { kind: 'misdirected' }
   /** Nobody can tell at the moment what is at this address. */
-  | { kind: 'unsure' }
+  | { kind: 'routing-unavailable' }
   | { kind: 'too-many' }
   | { kind: 'waiting'; retryAfterS: number }
   | { kind: 'refused'; reason: VisitRefusal }
   | { kind: 'not-listening'; port: number }
-  | { kind: 'broke' }
+  | { kind: 'bad-gateway' }
   | { kind: 'too-slow' }
   | { kind: 'visitor-too-slow' }
 
-export type Said = {
+export type ErrorMessage = {
   status: number
   /** For programs. */
   code: string
@@ -37,7 +37,7 @@ export type Said = {
   closes?: true
 }
 
-const nothingHere: Said = {
+const nothingHere: ErrorMessage = {
   status: 404,
   code: 'not_found',
   title: 'There is nothing at this address',
@@ -51,14 +51,14 @@ const refusals = {
     status: 503,
     code: 'unit_stopped',
     title: 'This unit is stopped',
-    text: 'Its owner has stopped it. It does not start by a visit.',
+    text: 'Its owner has stopped it. It does not start by a session.',
     advice: 'Start it to make this address work again.',
   },
   exited: {
     status: 503,
     code: 'unit_exited',
     title: 'This unit has ended',
-    text: 'Its program has ended by itself. It does not start by a visit.',
+    text: 'Its program has ended by itself. It does not start by a session.',
     advice: 'Its logs and its last exit say why. Start it to make this address work again.',
   },
   cap: {
@@ -73,7 +73,7 @@ const refusals = {
     code: 'unit_out_of_credits',
     title: 'This unit cannot run now',
     text: 'Its team has no credits left.',
-    advice: 'Add credits; the unit then wakes on the next visit.',
+    advice: 'Add credits; the unit then wakes on the next session.',
   },
   'no-room': {
     status: 503,
@@ -88,11 +88,11 @@ const refusals = {
     code: 'wake_failed',
     title: 'This unit did not wake',
     text: 'It sleeps, and starting it has failed.',
-    advice: 'Its error text says why. The next visit tries again.',
+    advice: 'Its error text says why. The next session tries again.',
   },
-} satisfies Record<VisitRefusal, Said>
+} satisfies Record<VisitRefusal, ErrorMessage>
 
-export function sayOf(outcome: Outcome): Said {
+export function errorMessageOf(outcome: Outcome): ErrorMessage {
   switch (outcome.kind) {
     case 'unknown':
       return nothingHere
@@ -120,7 +120,7 @@ export function sayOf(outcome: Outcome): Said {
         text: 'The request came without it. Use https:// in place of http://.',
         closes: true,
       }
-    case 'nameless':
+    case 'missing-sni':
       return {
         status: 421,
         code: 'nameless',
@@ -138,13 +138,13 @@ export function sayOf(outcome: Outcome): Said {
         text: 'Open a new connection for this one.',
         closes: true,
       }
-    case 'unsure':
+    case 'routing-unavailable':
       return {
         status: 503,
         code: 'unavailable',
         title: 'This address cannot be looked up now',
-        text: 'The service is not complete at the moment.',
-        advice: 'Try again soon.',
+        text: 'Routing is temporarily unavailable.',
+        advice: 'Try again in a few seconds.',
         retryAfterS: 2,
       }
     case 'too-many':
@@ -175,7 +175,7 @@ export function sayOf(outcome: Outcome): Said {
         text: `The unit runs, but nothing listens on its port ${outcome.port}.`,
         advice: 'Look at its logs. Its program has to listen on 0.0.0.0, not on 127.0.0.1 alone.',
       }
-    case 'broke':
+    case 'bad-gateway':
       return {
         status: 502,
         code: 'bad_answer',

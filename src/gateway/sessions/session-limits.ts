@@ -3,11 +3,11 @@
 import { HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
 
 /** What a visit is doing, by whom it waits for; each has its own patience. */
-export type Phase = keyof VisitLimits['patienceMs']
+export type Phase = keyof SessionLimits['patienceMs']
 
 type Refusing = { running: number; woken: number }
 
-export type VisitLimits = {
+export type SessionLimits = {
   connections: number
   /** A peer is an address, or the /64 of an IPv6 address. */
   connectionsPerPeer: number
@@ -49,7 +49,7 @@ export type VisitLimits = {
   uploadBytes: number
 }
 
-export const visitLimits: VisitLimits = {
+export const sessionLimits: SessionLimits = {
   connections: 10_000,
   connectionsPerPeer: 4096,
   visits: 16_384,

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { SECOND } from '../../lib/clock.ts'
-import { type Listen, type Listening, listenTo, type Said } from './classify-bytes.ts'
+import { type Classifier, type Listening, listenTo, type BytesClass } from './classify-bytes.ts'
 import { listenToWebSocket } from './pings/web-socket.ts'
 
 const amqpFrame = (kind: number, payload: Buffer) => {
@@ -43,17 +43,17 @@ function listening(protocol: 'amqp' | 'grpc'): Listening {
   expect(both.toVisitor(greetings[protocol])).toBe('word')
   return both
 }
-const begun = (protocol: 'amqp' | 'grpc'): Listen => listening(protocol).toVisitor
+const begun = (protocol: 'amqp' | 'grpc'): Classifier => listening(protocol).toVisitor
 
 /** What is heard of bytes that come in pieces of this size. */
-function heardIn(listen: Listen, bytes: Buffer, size: number): Said[] {
-  const heard: Said[] = []
+function heardIn(listen: Classifier, bytes: Buffer, size: number): BytesClass[] {
+  const heard: BytesClass[] = []
   for (let at = 0; at < bytes.length; at += size) heard.push(listen(bytes.subarray(at, at + size)))
   return heard
 }
 
 describe('a client of AMQP', () => {
-  it.each<[string, Buffer, Said]>([
+  it.each<[string, Buffer, BytesClass]>([
     ['sends a heartbeat', HEARTBEAT, 'nothing'],
     ['publishes', PUBLISH, 'word'],
     ['acknowledges', ACK, 'word'],
@@ -222,7 +222,7 @@ describe('whose unit stands still', () => {
 })
 
 describe('a client of gRPC', () => {
-  it.each<[string, number, Said]>([
+  it.each<[string, number, BytesClass]>([
     ['pings', 6, 'nothing'],
     ['settles how it talks', 4, 'nothing'],
     ['calls', 1, 'question'],

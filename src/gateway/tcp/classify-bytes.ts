@@ -6,15 +6,15 @@
 import type { Clock } from '../../lib/clock.ts'
 import { listenToAmqp } from './pings/amqp.ts'
 import { listenToHttp2 } from './pings/http2.ts'
-import type { Tcp } from './refusals.ts'
+import type { Tcp } from './protocol-errors.ts'
 
-export type Said = 'nothing' | 'word' | 'question'
+export type BytesClass = 'nothing' | 'word' | 'question'
 /** Follows one side of one connection, piece by piece. */
-export type Listen = (piece: Buffer) => Said
+export type Classifier = (piece: Buffer) => BytesClass
 
 export type Listening = {
-  toVisitor: Listen
-  toUnit: Listen
+  toVisitor: Classifier
+  toUnit: Classifier
   /**
    * For a visitor whose unit stands still: what it is due to hear of it, or null. Never within something that the unit has
    * begun to say.

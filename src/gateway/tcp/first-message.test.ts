@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MOST_FIRST_BYTES, readFirstPacket, type SpeaksFirst } from './first-message.ts'
+import { MAX_FIRST_BYTES, readFirstMessage, type ClientFirstProtocol } from './first-message.ts'
 
 const mongo = (length: number, operation: number) => {
   const bytes = Buffer.alloc(16)
@@ -16,7 +16,7 @@ const startup = (version: number, parameters = 'user\0app\0\0') => {
 }
 const upgrade = 'GET / HTTP/1.1\r\nHost: db\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'
 
-const wellFormed: [SpeaksFirst, string, Buffer][] = [
+const wellFormed: [ClientFirstProtocol, string, Buffer][] = [
   ['postgres', 'the start of a session', startup(196_608)],
   ['postgres', 'the start of a session in a newer minor version', startup(196_610)],
   ['redis', 'a command', Buffer.from('*1\r\n$4\r\nPING\r\n')],
@@ -30,7 +30,7 @@ const wellFormed: [SpeaksFirst, string, Buffer][] = [
   ['grpc', 'the preface of HTTP/2', Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')],
 ]
 
-const malformed: [SpeaksFirst, string, Buffer][] = [
+const malformed: [ClientFirstProtocol, string, Buffer][] = [
   ['postgres', 'another version', startup(131_072)],
   ['postgres', 'a length that is none', Buffer.from('00000003000300006162', 'hex')],
   ['postgres', 'more than its length', Buffer.concat([startup(196_608), Buffer.from('Q')])],
@@ -47,23 +47,23 @@ const malformed: [SpeaksFirst, string, Buffer][] = [
 
 describe('the first packet', () => {
   it.each(wellFormed)('of %s is known: %s, in one piece or byte by byte', (protocol, _what, bytes) => {
-    expect(readFirstPacket(protocol, bytes)).toBe('whole')
+    expect(readFirstMessage(protocol, bytes)).toBe('whole')
     for (let length = 0; length < bytes.length; length += 1) {
-      expect(['more', 'whole']).toContain(readFirstPacket(protocol, bytes.subarray(0, length)))
+      expect(['more', 'whole']).toContain(readFirstMessage(protocol, bytes.subarray(0, length)))
     }
   })
 
   it.each(malformed)('of %s is refused: %s', (protocol, _what, bytes) => {
-    expect(readFirstPacket(protocol, bytes)).toBe('wrong')
+    expect(readFirstMessage(protocol, bytes)).toBe('wrong')
   })
 
   it('of postgres that cancels is all that is said', () => {
-    expect(readFirstPacket('postgres', Buffer.from('0000001004d2162e0000000100000002', 'hex'))).toBe('only')
+    expect(readFirstMessage('postgres', Buffer.from('0000001004d2162e0000000100000002', 'hex'))).toBe('only')
   })
 
   it('that never ends is refused', () => {
-    const endless = Buffer.alloc(MOST_FIRST_BYTES, 'GET /')
-    expect(readFirstPacket('bolt', endless.subarray(0, 1000))).toBe('more')
-    expect(readFirstPacket('bolt', endless)).toBe('wrong')
+    const endless = Buffer.alloc(MAX_FIRST_BYTES, 'GET /')
+    expect(readFirstMessage('bolt', endless.subarray(0, 1000))).toBe('more')
+    expect(readFirstMessage('bolt', endless)).toBe('wrong')
   })
 })

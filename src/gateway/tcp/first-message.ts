@@ -5,17 +5,17 @@ import type { Protocol } from '../../contract/endpoint.ts'
 import { readStartup } from './postgres/messages.ts'
 
 /** `more`: well-formed so far. `only`: all this connection will say (postgres cancels a query by another one). */
-export type FirstPacket = 'more' | 'whole' | 'only' | 'wrong'
+export type FirstMessage = 'more' | 'whole' | 'only' | 'wrong'
 
 /** The protocols in which the client speaks first, once TLS is there. */
-export type SpeaksFirst = Exclude<Protocol, 'http' | 'mysql'>
+export type ClientFirstProtocol = Exclude<Protocol, 'http' | 'mysql'>
 
 /** Longer than any of them needs to be recognised. */
-export const MOST_FIRST_BYTES = 16 * 1024
+export const MAX_FIRST_BYTES = 16 * 1024
 
-export function readFirstPacket(protocol: SpeaksFirst, bytes: Buffer): FirstPacket {
+export function readFirstMessage(protocol: ClientFirstProtocol, bytes: Buffer): FirstMessage {
   const read = readers[protocol](bytes)
-  return read === 'more' && bytes.length >= MOST_FIRST_BYTES ? 'wrong' : read
+  return read === 'more' && bytes.length >= MAX_FIRST_BYTES ? 'wrong' : read
 }
 
 const readers = {
@@ -27,16 +27,16 @@ const readers = {
   bolt: (bytes) =>
     bytes[0] === 0x47 ? readUpgrade(bytes) : startsLike(bytes, Buffer.from([0x60, 0x60, 0xb0, 0x17]), 20),
   grpc: (bytes) => startsLike(bytes, Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), 24),
-} satisfies Record<SpeaksFirst, (bytes: Buffer) => FirstPacket>
+} satisfies Record<ClientFirstProtocol, (bytes: Buffer) => FirstMessage>
 
-function startsLike(bytes: Buffer, start: Buffer, length: number): FirstPacket {
+function startsLike(bytes: Buffer, start: Buffer, length: number): FirstMessage {
   const shared = Math.min(bytes.length, start.length)
   if (!bytes.subarray(0, shared).equals(start.subarray(0, shared))) return 'wrong'
   return bytes.length < length ? 'more' : 'whole'
 }
 
 /** A command as clients send it, an array of strings, or as a person types it; not a request of HTTP. */
-function readRedis(bytes: Buffer): FirstPacket {
+function readRedis(bytes: Buffer): FirstMessage {
   const end = bytes.indexOf('\n')
   const line = bytes.subarray(0, end < 0 ? bytes.length : end).toString('latin1')
   if (end < 0) return /^(?:\*\d{0,7}\r?|[a-z][\x20-\x7e]*\r?)?$/i.test(line) ? 'more' : 'wrong'
@@ -45,18 +45,18 @@ function readRedis(bytes: Buffer): FirstPacket {
 }
 
 const MONGO_HEADER = 16
-const MOST_MONGO_BYTES = 48_000_000
+const MAX_MONGO_BYTES = 48_000_000
 /** OP_QUERY, which greets; OP_COMPRESSED; OP_MSG. */
 const mongoOperations = [2004, 2012, 2013]
 
-function readMongo(bytes: Buffer): FirstPacket {
+function readMongo(bytes: Buffer): FirstMessage {
   if (bytes.length < MONGO_HEADER) return 'more'
   const length = bytes.readInt32LE(0)
-  const isMessage = length > MONGO_HEADER && length <= MOST_MONGO_BYTES
+  const isMessage = length > MONGO_HEADER && length <= MAX_MONGO_BYTES
   return isMessage && mongoOperations.includes(bytes.readInt32LE(12)) ? 'whole' : 'wrong'
 }
 
-function readUpgrade(bytes: Buffer): FirstPacket {
+function readUpgrade(bytes: Buffer): FirstMessage {
   const text = bytes.toString('latin1')
   if (!text.includes('\r\n\r\n')) return 'more'
   return /^GET \S+ HTTP\/1\.1\r\n/.test(text) && /\r\nupgrade: *websocket\r\n/i.test(text) ? 'whole' : 'wrong'

@@ -1,7 +1,7 @@
 // Frames in a stream of bytes, as far as their heads: what a piece of it says, from the kinds of frames that it has
 // something of. Nothing is kept but one head.
 
-import type { Said } from './classify-bytes.ts'
+import type { BytesClass } from './classify-bytes.ts'
 
 export type Frames = {
   /** Bytes before the first one. */
@@ -16,11 +16,11 @@ export type Frames = {
 }
 
 /** Room for a whole ping of a WebSocket, so that it can be answered. */
-export const MOST_HEAD_BYTES = 160
+export const MAX_HEAD_BYTES = 160
 const strength = { nothing: 0, word: 1, question: 2 } as const
 
 export type FrameReader = {
-  hear: (piece: Buffer) => Said
+  hear: (piece: Buffer) => BytesClass
   /** Every frame that has begun is whole. */
   isBetween: () => boolean
 }
@@ -28,14 +28,14 @@ export type FrameReader = {
 /** `saidBy`: by a frame with this head, which is good until it returns. */
 export function readerOfFrames(
   { skip, headBytes, lengthOf }: Frames,
-  saidBy: (head: Buffer) => Said,
+  saidBy: (head: Buffer) => BytesClass,
 ): FrameReader {
-  const head = Buffer.alloc(MOST_HEAD_BYTES)
+  const head = Buffer.alloc(MAX_HEAD_BYTES)
   let headLength = 0
   let left = skip
-  let current: Said = 'word'
-  const hear = (piece: Buffer): Said => {
-    let said: Said = 'nothing'
+  let current: BytesClass = 'word'
+  const hear = (piece: Buffer): BytesClass => {
+    let said: BytesClass = 'nothing'
     const note = () => {
       if (strength[current] > strength[said]) said = current
     }

@@ -4,18 +4,18 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { EndpointLabel } from '../../contract/endpoint-label.ts'
-import { type Answered, createConversation } from './pending-responses.ts'
-import { MOST_FIRST_BYTES, readFirstPacket, type SpeaksFirst } from './first-message.ts'
-import type { Visit } from '../sessions/open-sessions.ts'
-import { type Outcome, sayOf } from '../sessions/outcomes.ts'
+import { type Answered, createPendingResponses } from './pending-responses.ts'
+import { MAX_FIRST_BYTES, readFirstMessage, type ClientFirstProtocol } from './first-message.ts'
+import type { Session } from '../sessions/open-sessions.ts'
+import { type Outcome, errorMessageOf } from '../sessions/outcomes.ts'
 import { endsReady, isNotice, readFirstReply } from './postgres/messages.ts'
-import { noteKey } from './postgres/cancel.ts'
+import { recordCancelKey } from './postgres/cancel.ts'
 import { refuseAmqp } from './refuse-amqp.ts'
 import { refuseGrpc } from './refuse-grpc.ts'
 import type { Route } from '../routing/route.ts'
 import { listenTo } from './classify-bytes.ts'
-import { connectTo, during, spend } from './session.ts'
-import { beginUse, type Done, reach, type Unready, type Visiting } from '../sessions/connect-to-unit.ts'
+import { connectTo, withSession, relay } from './session.ts'
+import { beginUse, type Closed, connectWithRetry, type Unready, type GatewayContext } from '../sessions/connect-to-unit.ts'
 
 type TcpVisit = {
   socket: TLSSocket
@@ -25,72 +25,72 @@ type TcpVisit = {
 }
 
 /** Takes the connection to its unit and back, whatever becomes of it, and never rejects. */
-export async function receiveTcp(visiting: Visiting, { socket, label, route }: TcpVisit): Promise<void> {
-  const protocol = route.protocol as SpeaksFirst
-  await during(visiting, { socket, protocol }, async (visit) => {
-    visit.name = label.name
-    if (!visiting.visits.enterUnit(visit, route)) return { kind: 'too-many' }
-    return await serve(visiting, visit, { socket, label, route, protocol })
+export async function handleTcpConnection(context: GatewayContext, { socket, label, route }: TcpVisit): Promise<void> {
+  const protocol = route.protocol as ClientFirstProtocol
+  await withSession(context, { socket, protocol }, async (session) => {
+    session.name = label.name
+    if (!context.sessions.enterUnit(session, route)) return { kind: 'too-many' }
+    return await serve(context, session, { socket, label, route, protocol })
   })
 }
 
 async function serve(
-  visiting: Visiting,
-  visit: Visit,
-  { socket, label, route, protocol }: TcpVisit & { protocol: SpeaksFirst },
-): Promise<Outcome | Done> {
-  const first = await readFirst(socket, visit, protocol)
+  context: GatewayContext,
+  session: Session,
+  { socket, label, route, protocol }: TcpVisit & { protocol: ClientFirstProtocol },
+): Promise<Outcome | Closed> {
+  const first = await readFirst(socket, session, protocol)
   if (first === 'late') return { kind: 'visitor-too-slow' }
   if (first === null) return { kind: 'malformed' }
   const isMeant = (found: Route) => found.protocol === protocol
-  const wanted = { visit, label, isMeant, refusingMs: visiting.limits.refusingSessionMs }
+  const target = { session, label, isMeant, refusingMs: context.limits.refusingSessionMs }
   // What does not run has nothing to cancel.
-  if (first.isAll && route.state !== 'running') return { kind: 'over' }
-  const outcome = await reach(visiting, wanted, route, (run) =>
-    pass(visiting, visit, { socket, first: first.bytes, protocol, run }),
+  if (first.isAll && route.state !== 'running') return { kind: 'closed' }
+  const outcome = await connectWithRetry(context, target, route, (run) =>
+    pass(context, session, { socket, first: first.bytes, protocol, run }),
   )
-  return outcome.kind === 'over' ? outcome : await explain(visit, socket, first.bytes, { protocol, outcome })
+  return outcome.kind === 'closed' ? outcome : await explain(session, socket, first.bytes, { protocol, outcome })
 }
 
 /** In a protocol in which nothing can be refused before more has been said than its first packet. */
 async function explain(
-  visit: Visit,
+  session: Session,
   socket: TLSSocket,
   first: Buffer,
-  { protocol, outcome }: { protocol: SpeaksFirst; outcome: Outcome },
-): Promise<Outcome | Done> {
+  { protocol, outcome }: { protocol: ClientFirstProtocol; outcome: Outcome },
+): Promise<Outcome | Closed> {
   if (protocol !== 'amqp' && protocol !== 'grpc') return outcome
-  visit.enter('leftover')
-  visit.whenCut(() => socket.destroy())
-  const { title, text } = sayOf(outcome)
+  session.enter('leftover')
+  session.onCut(() => socket.destroy())
+  const { title, text } = errorMessageOf(outcome)
   const words = `${title}. ${text}`
   await (protocol === 'amqp' ? refuseAmqp(socket, words) : refuseGrpc(socket, first, words))
-  return { kind: 'over' }
+  return { kind: 'closed' }
 }
 
 /** Null: it is none. `late`: it does not come. */
 function readFirst(
   socket: TLSSocket,
-  visit: Visit,
-  protocol: SpeaksFirst,
+  session: Session,
+  protocol: ClientFirstProtocol,
 ): Promise<{ bytes: Buffer; isAll: boolean } | 'late' | null> {
   return new Promise((resolve) => {
     let bytes = Buffer.alloc(0)
     const settle = (found: 'whole' | 'only' | 'late' | null) => {
       socket.off('readable', look)
-      visit.whenCut(() => {})
+      session.onCut(() => {})
       resolve(found === 'late' || found === null ? found : { bytes, isAll: found === 'only' })
     }
     const look = () => {
       for (let chunk = read(socket); chunk !== null; chunk = read(socket)) {
         bytes = Buffer.concat([bytes, chunk])
-        const found = readFirstPacket(protocol, bytes)
-        if (found === 'more' && bytes.length <= MOST_FIRST_BYTES) continue
+        const found = readFirstMessage(protocol, bytes)
+        if (found === 'more' && bytes.length <= MAX_FIRST_BYTES) continue
         return settle(found === 'whole' || found === 'only' ? found : null)
       }
       if (socket.readableEnded) settle(null)
     }
-    visit.whenCut(({ kind }) => settle(kind === 'late' ? kind : null))
+    session.onCut(({ kind }) => settle(kind === 'late' ? kind : null))
     socket.on('readable', look)
     socket.once('end', look)
     look()
@@ -99,43 +99,43 @@ function readFirst(
 
 const read = (socket: Socket) => socket.read() as Buffer | null
 
-type Passed = { socket: TLSSocket; first: Buffer; protocol: SpeaksFirst; run: Route }
+type Passed = { socket: TLSSocket; first: Buffer; protocol: ClientFirstProtocol; run: Route }
 
 async function pass(
-  visiting: Visiting,
-  visit: Visit,
+  context: GatewayContext,
+  session: Session,
   { socket, first, protocol, run }: Passed,
-): Promise<Done | Unready> {
-  const unit = await connectTo(run, visit)
+): Promise<Closed | Unready> {
+  const unit = await connectTo(run, session)
   if (unit === null) return { kind: 'refused-connection' }
-  visit.route = run
-  visit.endUse = beginUse(visiting, run)
+  session.route = run
+  session.endUse = beginUse(context, run)
   unit.write(first)
-  const reply = protocol === 'postgres' ? await readReply(unit, visit) : Buffer.alloc(0)
+  const reply = protocol === 'postgres' ? await readReply(unit, session) : Buffer.alloc(0)
   if (reply === 'not-ready') {
     unit.destroy()
-    visit.endUse()
-    visit.route = null
+    session.endUse()
+    session.route = null
     return { kind: 'refused-connection' }
   }
-  if (protocol === 'postgres') noteKey(visiting.cancelKeys, { unit, first: reply, run })
+  if (protocol === 'postgres') recordCancelKey(context.cancelKeys, { unit, first: reply, run })
   const [answered, isAside] = answersOf[protocol] ?? ['by-any-byte' as const]
-  const conversation = createConversation(visiting.clock, answered, isAside)
-  const listening = listenTo(protocol, visiting.clock)
+  const pending = createPendingResponses(context.clock, answered, isAside)
+  const listening = listenTo(protocol, context.clock)
   listening.toVisitor(first)
-  conversation.visitorSaid()
-  await spend(visiting, visit, { socket, unit, first: reply, protocol, run, conversation, listening })
-  return { kind: 'over' }
+  pending.clientSent()
+  await relay(context, session, { socket, unit, first: reply, protocol, run, pending, listening })
+  return { kind: 'closed' }
 }
 
 /** How it shows that a server has answered all it was asked. */
-const answersOf: Partial<Record<SpeaksFirst, [Answered, (chunk: Buffer) => boolean]>> = {
+const answersOf: Partial<Record<ClientFirstProtocol, [Answered, (chunk: Buffer) => boolean]>> = {
   postgres: [endsReady, isNotice],
 }
 
 /** What a server says to the start of a session, as far as it tells whether it takes any. */
-function readReply(unit: Socket, visit: Visit): Promise<Buffer | 'not-ready'> {
-  visit.enter('awaiting')
+function readReply(unit: Socket, session: Session): Promise<Buffer | 'not-ready'> {
+  session.enter('awaiting')
   return new Promise((resolve) => {
     let bytes = Buffer.alloc(0)
     const settle = (reply: Buffer | 'not-ready') => {

@@ -13,27 +13,27 @@ export type Answered = 'by-any-byte' | ((lastBytes: Buffer) => boolean)
 const LONGEST_WAIT_MS = HOUR
 const TAIL_BYTES = 16
 
-export type Conversation = {
-  visitorSaid(): void
-  unitSaid(chunk: Buffer): void
+export type PendingResponses = {
+  clientSent(): void
+  unitSent(chunk: Buffer): void
   isWaiting(): boolean
   /** Nothing is under way: what is said now is no part of an answer. */
   isAtRest(): boolean
 }
 
 /** `isAside`: what a unit says so, while nobody waits for it, answers nobody. */
-export function createConversation(
+export function createPendingResponses(
   clock: Clock,
   answered: Answered,
   isAside: (chunk: Buffer) => boolean = () => false,
-): Conversation {
+): PendingResponses {
   let waitsSinceMs: number | null = null
   let tail: Buffer = Buffer.alloc(0)
   return {
-    visitorSaid() {
+    clientSent() {
       waitsSinceMs ??= clock.monotonicMs()
     },
-    unitSaid(chunk) {
+    unitSent(chunk) {
       if (answered === 'by-any-byte') {
         waitsSinceMs = null
         return

@@ -7,7 +7,7 @@ import type { TLSSocket } from 'node:tls'
 const METHOD = 1
 const FRAME_END = 0xce
 const HEAD_BYTES = 7
-const MOST_BYTES = 64 * 1024
+const MAX_BYTES = 64 * 1024
 /** CONNECTION_FORCED: an operator intervened. */
 const FORCED = 320
 
@@ -29,7 +29,7 @@ export async function refuseAmqp(socket: TLSSocket, words: string): Promise<void
       if (methodOf(frame) === OPEN) socket.write(close(words))
       if (methodOf(frame) === CLOSE_OK) socket.end()
     }
-    if (heardBytes > MOST_BYTES) socket.destroy()
+    if (heardBytes > MAX_BYTES) socket.destroy()
   }
   socket.on('data', hear)
   socket.write(start)

@@ -6,12 +6,12 @@ import { createServer } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 
 const UNAVAILABLE = '14'
-const MOST_CALLS = 16
+const MAX_CALLS = 16
 
 /** `first`: what it has said. Resolves once the connection is closed; whoever calls bounds its time. */
 export async function refuseGrpc(socket: TLSSocket, first: Buffer, words: string): Promise<void> {
   if (socket.destroyed) return
-  const server = createServer({ settings: { maxConcurrentStreams: MOST_CALLS } })
+  const server = createServer({ settings: { maxConcurrentStreams: MAX_CALLS } })
   server.on('session', (session) => session.on('error', () => session.destroy()))
   server.on('stream', (stream) => {
     stream.on('error', () => stream.destroy())

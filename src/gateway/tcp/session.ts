@@ -3,41 +3,41 @@
 
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import type { Conversation } from './pending-responses.ts'
+import type { PendingResponses } from './pending-responses.ts'
 import { peerAddress, peerOf } from '../peer.ts'
-import type { Visit } from '../sessions/open-sessions.ts'
+import type { Session } from '../sessions/open-sessions.ts'
 import type { Outcome } from '../sessions/outcomes.ts'
-import { join, whenClosed } from './splice.ts'
-import { refusalIn, shutdownIn, type Tcp } from './refusals.ts'
+import { splice, whenClosed } from './splice.ts'
+import { errorIn, shutdownMessageIn, type Tcp } from './protocol-errors.ts'
 import type { Route } from '../routing/route.ts'
-import type { Listening, Said } from './classify-bytes.ts'
-import { beginUse, type Done, type Visiting, wakeIfAsleep } from '../sessions/connect-to-unit.ts'
+import type { Listening, BytesClass } from './classify-bytes.ts'
+import { beginUse, type Closed, type GatewayContext, wakeIfAsleep } from '../sessions/connect-to-unit.ts'
 
 /** A visit for as long as it is served, whatever becomes of it. Never rejects. */
-export async function during(
-  visiting: Visiting,
+export async function withSession(
+  context: GatewayContext,
   { socket, protocol }: { socket: TLSSocket; protocol: Tcp },
-  serve: (visit: Visit) => Promise<Outcome | Done>,
+  serve: (session: Session) => Promise<Outcome | Closed>,
 ): Promise<void> {
-  const visit = visiting.visits.begin(peerOf(peerAddress(socket)))
-  if (!visit) return say(socket, protocol, { kind: 'too-many' })
-  whenClosed(socket, () => visit.cut({ kind: 'gone' }))
+  const session = context.sessions.begin(peerOf(peerAddress(socket)))
+  if (!session) return sendError(socket, protocol, { kind: 'too-many' })
+  whenClosed(socket, () => session.cut({ kind: 'gone' }))
   try {
-    const outcome = await serve(visit)
-    if (outcome.kind !== 'over') say(socket, protocol, outcome)
+    const outcome = await serve(session)
+    if (outcome.kind !== 'closed') sendError(socket, protocol, outcome)
   } catch (error) {
-    visiting.log.error({ err: error, unitId: visit.route?.unitId }, 'gateway: a connection failed')
+    context.log.error({ err: error, unitId: session.route?.unitId }, 'gateway: a connection failed')
   } finally {
-    visiting.visits.end(visit)
+    context.sessions.end(session)
     socket.destroySoon()
   }
 }
 
 /** Null: it refuses, or cannot be reached in time. */
-export function connectTo({ address, port }: Route, visit: Visit): Promise<Socket | null> {
+export function connectTo({ address, port }: Route, session: Session): Promise<Socket | null> {
   // Node would take no address for its own host's (reliability I27).
   if (address === null) return Promise.resolve(null)
-  visit.enter('connecting')
+  session.enter('connecting')
   return new Promise((resolve) => {
     const unit = connect({ host: address, port, noDelay: true })
     const fail = () => {
@@ -45,17 +45,17 @@ export function connectTo({ address, port }: Route, visit: Visit): Promise<Socke
       resolve(null)
     }
     unit.once('error', fail)
-    visit.whenCut(fail)
+    session.onCut(fail)
     unit.once('connect', () => {
       unit.off('error', fail)
       unit.on('error', () => unit.destroy())
-      visit.whenCut(() => unit.destroy())
+      session.onCut(() => unit.destroy())
       resolve(unit)
     })
   })
 }
 
-export type Session = {
+export type Relay = {
   socket: TLSSocket
   unit: Socket
   /** What the unit has said, and its visitor is still to be told. */
@@ -64,26 +64,26 @@ export type Session = {
   translate?: (chunk: Buffer) => Buffer
   protocol: Tcp
   run: Route
-  conversation: Conversation
+  pending: PendingResponses
   listening: Listening
 }
 
 /** Until both ends are closed. */
-export function spend(
-  visiting: Visiting,
-  visit: Visit,
-  { socket, unit, first, translate, protocol, run, conversation, listening }: Session,
+export function relay(
+  context: GatewayContext,
+  session: Session,
+  { socket, unit, first, translate, protocol, run, pending, listening }: Relay,
 ): Promise<void> {
   return new Promise((resolve) => {
-    const owing = createOwing(visiting, run, conversation)
-    const onAnswer = (chunk: Buffer, said: Said) => {
-      if (said !== 'nothing') conversation.unitSaid(chunk)
+    const owing = createOwing(context, run, pending)
+    const onAnswer = (chunk: Buffer, said: BytesClass) => {
+      if (said !== 'nothing') pending.unitSent(chunk)
       owing.weigh()
     }
-    visit.onSaid = (_chunk, said) => {
-      if (said === 'question') conversation.visitorSaid()
+    session.onClientBytes = (_chunk, said) => {
+      if (said === 'question') pending.clientSent()
       owing.weigh()
-      if (said !== 'nothing') wakeIfAsleep(visiting, run)
+      if (said !== 'nothing') wakeIfAsleep(context, run)
     }
     const over = () => {
       owing.end()
@@ -91,19 +91,19 @@ export function spend(
     }
     owing.weigh()
     const ends = { visitor: socket, unit, first, listening, onAnswer, ...(translate && { translate }) }
-    const close = join(visit, ends, over)
-    visit.whenCut((why) => {
-      const last = why.kind === 'moved' && conversation.isAtRest() ? shutdownIn(protocol) : null
+    const close = splice(session, ends, over)
+    session.onCut((why) => {
+      const last = why.kind === 'moved' && pending.isAtRest() ? shutdownMessageIn(protocol) : null
       if (last !== null) socket.write(last)
       if (last !== null) unit.destroy()
       else close()
     })
-    visit.isWaiting = () => owing.weigh()
+    session.isWaiting = () => owing.weigh()
   })
 }
 
 /** As long as a unit owes its visitor an answer it is in use, as with a request of HTTP. */
-function createOwing(visiting: Visiting, run: Route, conversation: Conversation) {
+function createOwing(context: GatewayContext, run: Route, pending: PendingResponses) {
   let end: (() => void) | null = null
   const stop = () => {
     end?.()
@@ -111,8 +111,8 @@ function createOwing(visiting: Visiting, run: Route, conversation: Conversation)
   }
   return {
     weigh(): boolean {
-      const isWaiting = conversation.isWaiting()
-      if (isWaiting) end ??= beginUse(visiting, run)
+      const isWaiting = pending.isWaiting()
+      if (isWaiting) end ??= beginUse(context, run)
       else stop()
       return isWaiting
     },
@@ -121,8 +121,8 @@ function createOwing(visiting: Visiting, run: Route, conversation: Conversation)
 }
 
 /** Why nothing came of it, where the protocol has a word for that. */
-function say(socket: TLSSocket, protocol: Tcp, outcome: Outcome): void {
-  const refusal = refusalIn(protocol, outcome)
+function sendError(socket: TLSSocket, protocol: Tcp, outcome: Outcome): void {
+  const refusal = errorIn(protocol, outcome)
   if (refusal !== null && socket.writable) socket.write(refusal)
   socket.destroySoon()
 }

@@ -13,7 +13,7 @@ import {
   type TestGateway,
 } from '../../../test/support/gateway.ts'
 import { HOUR } from '../../lib/clock.ts'
-import { visitLimits } from '../sessions/session-limits.ts'
+import { sessionLimits } from '../sessions/session-limits.ts'
 
 const AGREED =
   'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n'
@@ -114,7 +114,7 @@ describe('a WebSocket', () => {
     expect(await exchangeRaw(gateway.port, asking())).toMatch(/^HTTP\/1\.1 502 /)
   })
 
-  it('at an address that nobody has is answered like any visit there', async () => {
+  it('at an address that nobody has is answered like any session there', async () => {
     host = `nobody-abcdefghij.berth.localhost`
     expect(await exchangeRaw(gateway.port, asking())).toMatch(/^HTTP\/1\.1 404 /)
   })
@@ -154,7 +154,7 @@ describe('a WebSocket', () => {
     expect(gateway.use).toEqual(['begin u', 'end u'])
     await gateway.later(0)
     gateway.use.length = 0
-    await gateway.later(visitLimits.patienceMs.answering)
+    await gateway.later(sessionLimits.patienceMs.answering)
     expect(gateway.use).toEqual([])
     socket.write('hi')
     await readUntil(socket, 'hi')

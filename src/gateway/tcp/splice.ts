@@ -3,8 +3,8 @@
 
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Visit } from '../sessions/open-sessions.ts'
-import type { Listening, Said } from './classify-bytes.ts'
+import type { Session } from '../sessions/open-sessions.ts'
+import type { Listening, BytesClass } from './classify-bytes.ts'
 
 export type Ends = {
   visitor: Duplex
@@ -14,14 +14,14 @@ export type Ends = {
   /** Tells what is use of the unit from pings, which are none. */
   listening: Listening
   /** Hears what the unit has said, once it is on its way. */
-  onAnswer?: (chunk: Buffer, said: Said) => void
+  onAnswer?: (chunk: Buffer, said: BytesClass) => void
   /** What the visitor says, as the unit is to hear it; otherwise bytes pass as they are. */
   translate?: (chunk: Buffer) => Buffer
 }
 
 /** Calls back once both are closed. Answers what closes them at once. */
-export function join(
-  visit: Visit,
+export function splice(
+  session: Session,
   { visitor, unit, first, listening, onAnswer = () => {}, translate = (chunk) => chunk }: Ends,
   onClosed: () => void,
 ): () => void {
@@ -39,19 +39,19 @@ export function join(
   }
   if (unit instanceof Socket) unit.setTimeout(0)
   let usedBytes = 0
-  const hear = (chunk: Buffer, said: Said) => {
+  const hear = (chunk: Buffer, said: BytesClass) => {
     if (said !== 'nothing') usedBytes += chunk.length
     return said
   }
   const answer = (chunk: Buffer) => onAnswer(chunk, hear(chunk, listening.toUnit(chunk)))
-  visit.staysOpen(() => usedBytes)
+  session.staysOpen(() => usedBytes)
   if (first.length > 0) {
     visitor.write(first)
     answer(first)
   }
-  visitor.on('data', (chunk: Buffer) => visit.onSaid(chunk, hear(chunk, listening.toVisitor(chunk))))
+  visitor.on('data', (chunk: Buffer) => session.onClientBytes(chunk, hear(chunk, listening.toVisitor(chunk))))
   // The other side may have something left to say, but not for ever.
-  const leave = () => visit.enter('leftover')
+  const leave = () => session.enter('leftover')
   pass(visitor, unit, translate, () => {
     unit.end()
     leave()
@@ -64,13 +64,13 @@ export function join(
     () => visitor.end(leave),
   )
   unit.on('data', answer)
-  visit.whileAsleep = () => {
+  session.whileAsleep = () => {
     // Who reads nothing is sent no more.
     if (!visitor.writable || visitor.writableLength > 0) return
     const kept = listening.keepAlive()
     if (kept !== null) visitor.write(kept)
   }
-  visit.whenCut(close)
+  session.onCut(close)
   return close
 }
 

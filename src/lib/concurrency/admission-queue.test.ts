@@ -1,37 +1,37 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createTestClock } from '../../../test/support/clock.ts'
-import type { Room } from './fair-queue.ts'
-import { createTurnstile, NoTurn, type TurnstileOptions } from './admission-queue.ts'
+import type { Capacity } from './fair-queue.ts'
+import { createAdmissionQueue, AdmissionRejected, type AdmissionQueueOptions } from './admission-queue.ts'
 
 const settle = async (ms = 5) => await new Promise((resolve) => setTimeout(resolve, ms))
 
-function world(options: Partial<TurnstileOptions> = {}) {
+function world(options: Partial<AdmissionQueueOptions> = {}) {
   const clock = createTestClock()
-  const room: { now: Room | null } = { now: { places: 2, weight: 1000 } }
-  const turnstile = createTurnstile({
+  const room: { now: Capacity | null } = { now: { places: 2, weight: 1000 } }
+  const queue = createAdmissionQueue({
     clock,
-    room: async () => room.now,
+    capacity: async () => room.now,
     bounds: { perOwner: 100, inAll: 100 },
     maxWaitMs: 30_000,
     slowMs: 2000,
-    weighsOnMs: 1000,
+    releaseDelayMs: 1000,
     ...options,
   })
   const begun: string[] = []
   /** Work that ends when told to. */
   const pass = (name: string, { owner = 'team', weight = 1 } = {}) => {
     const work = Promise.withResolvers<void>()
-    const done = turnstile.pass({ owner, weight }, async () => {
+    const done = queue.run({ owner, weight }, async () => {
       begun.push(name)
       await work.promise
     })
     return { done, end: work.resolve, fail: work.reject }
   }
-  return { clock, room, turnstile, begun, pass }
+  return { clock, room, queue, begun, pass }
 }
 
-describe('the turnstile', () => {
+describe('the admission queue', () => {
   it('lets in as many as there are places, and the next when one is through', async () => {
     const { begun, pass } = world()
     const [first] = ['a', 'b', 'c'].map((name) => pass(name))
@@ -63,19 +63,19 @@ describe('the turnstile', () => {
   })
 
   it('waits for room that comes from elsewhere', async () => {
-    const { clock, room, begun, pass, turnstile } = world()
+    const { clock, room, begun, pass, queue } = world()
     room.now = { places: 2, weight: -1 }
     pass('a')
     await settle()
     clock.advance(10_000)
     await settle()
     expect(begun).toEqual([])
-    expect(await turnstile.hasRoom()).toBe(false)
+    expect(await queue.hasCapacity()).toBe(false)
     room.now = { places: 2, weight: 0 }
     clock.advance(300)
     await settle()
     expect(begun).toEqual(['a'])
-    expect(await turnstile.lacksRoom()).toBe(false)
+    expect(await queue.isOverloaded()).toBe(false)
   })
 
   it('counts what work has taken a moment longer than it lasts', async () => {
@@ -96,17 +96,17 @@ describe('the turnstile', () => {
   })
 
   it('says that room is lacking when what is under way does not end, and not as long as it may', async () => {
-    const { clock, turnstile, pass } = world()
+    const { clock, queue, pass } = world()
     const heavy = pass('heavy', { weight: 1001 })
     await settle()
     pass('next')
     await settle()
-    expect([await turnstile.hasRoom(), await turnstile.lacksRoom()]).toEqual([false, false])
+    expect([await queue.hasCapacity(), await queue.isOverloaded()]).toEqual([false, false])
     for (let step = 0; step < 5; step++) {
       clock.advance(300)
       await settle()
     }
-    expect(await turnstile.lacksRoom()).toBe(true)
+    expect(await queue.isOverloaded()).toBe(true)
     heavy.end()
   })
 
@@ -133,7 +133,7 @@ describe('the turnstile', () => {
     pass('c')
     pass('d')
     const refused = await pass('e').done.catch((error: unknown) => error)
-    expect(refused).toBeInstanceOf(NoTurn)
+    expect(refused).toBeInstanceOf(AdmissionRejected)
     const other = pass('other', { owner: 'other' })
     clock.advance(1900)
     for (const each of running) each.end()
@@ -142,7 +142,9 @@ describe('the turnstile', () => {
     pass('f')
     const later = await pass('g').done.catch((error: unknown) => error)
     expect(later).toMatchObject({ reason: 'full' })
-    expect((later as NoTurn).retryAfterMs).toBeGreaterThan((refused as NoTurn).retryAfterMs)
+    expect((later as AdmissionRejected).retryAfterMs).toBeGreaterThan(
+      (refused as AdmissionRejected).retryAfterMs,
+    )
     other.end()
   })
 
@@ -162,13 +164,13 @@ describe('the turnstile', () => {
         fc.array(job, { maxLength: 30 }),
         fc.integer({ min: 1, max: 4 }),
         async (jobs, places) => {
-          const { room, turnstile } = world({ weighsOnMs: 0 })
+          const { room, queue } = world({ releaseDelayMs: 0 })
           room.now = { places, weight: 1000 }
           let inside = 0
           waited += Math.max(0, jobs.length - places)
           const outcomes = await Promise.allSettled(
             jobs.map(({ owner, turns, fails }) =>
-              turnstile.pass({ owner, weight: 1 }, async () => {
+              queue.run({ owner, weight: 1 }, async () => {
                 inside += 1
                 expect(inside).toBeLessThanOrEqual(places)
                 for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate)

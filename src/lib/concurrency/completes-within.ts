@@ -3,7 +3,7 @@
 import type { Clock } from '../clock.ts'
 
 /** True: the work is done. False: the time was up first. Throws what the work throws until then. */
-export async function doneWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+export async function completesWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
   // A failure after the time is up is nobody's here; without this it would end the process.
   work.catch(() => {})
   const done = new AbortController()

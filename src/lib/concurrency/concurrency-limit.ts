@@ -2,8 +2,8 @@
 
 export type ConcurrencyLimit = {
   /** False: there is no room. */
-  enter(key: string): boolean
-  leave(key: string): void
+  tryAcquire(key: string): boolean
+  release(key: string): void
   /** How many of the key are in. */
   count(key: string): number
 }
@@ -12,14 +12,14 @@ export function createConcurrencyLimit(total: number, each: number): Concurrency
   const inside = new Map<string, number>()
   let all = 0
   return {
-    enter(key) {
+    tryAcquire(key) {
       const own = inside.get(key) ?? 0
       if (own >= each || all >= total) return false
       all += 1
       inside.set(key, own + 1)
       return true
     },
-    leave(key) {
+    release(key) {
       const own = (inside.get(key) ?? 0) - 1
       all -= 1
       if (own > 0) inside.set(key, own)

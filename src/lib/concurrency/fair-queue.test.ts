@@ -3,16 +3,16 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createFairQueue, type Entry, type FairQueue, type Room } from './fair-queue.ts'
+import { createFairQueue, type Entry, type FairQueue, type Capacity } from './fair-queue.ts'
 
 type Ticket = Entry & { number: number }
 
 const wide = { perOwner: Infinity, inAll: Infinity }
-const roomy: Room = { places: Infinity, weight: Infinity }
+const roomy: Capacity = { places: Infinity, weight: Infinity }
 
 type Step =
   | { do: 'join'; owner: string }
-  | { do: 'admit'; room: Room }
+  | { do: 'admit'; room: Capacity }
   | { do: 'leave' | 'giveUpPlace'; which: number }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -62,7 +62,7 @@ describe('the fair queue, whatever happens to it', () => {
             if (!ticket) continue
             placed.delete(ticket)
             if (taken.do === 'giveUpPlace') {
-              queue.giveUpPlace(ticket)
+              queue.releasePlace(ticket)
             } else {
               queue.leave(ticket)
               inside.delete(ticket)

@@ -8,7 +8,7 @@
 
 export type Entry = { readonly owner: string; readonly weight: number }
 
-export type Room = {
+export type Capacity = {
   /** How many may have a place at once. */
   places: number
   /** What those inside may weigh before one more goes in. Below zero nobody does. */
@@ -24,9 +24,9 @@ export type FairQueue<E extends Entry> = {
   /** False: it is full. */
   join(entry: E): boolean
   /** Who goes in now, in order. Each has a place from here on. */
-  admit(room: Room): E[]
+  admit(room: Capacity): E[]
   /** It stays inside and weighs, and lets another have its place. */
-  giveUpPlace(entry: E): void
+  releasePlace(entry: E): void
   /** It is gone, wherever it was. */
   leave(entry: E): void
   isInside(entry: E): boolean
@@ -100,7 +100,7 @@ export function createFairQueue<E extends Entry>(bounds: QueueBounds): FairQueue
       return admitted
     },
 
-    giveUpPlace: (entry) => void placed.delete(entry),
+    releasePlace: (entry) => void placed.delete(entry),
 
     leave(entry) {
       placed.delete(entry)

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { createFreshFlight } from './trailing-flight.ts'
+import { createTrailingFlight } from './trailing-flight.ts'
 
 test('nobody gets the outcome of work that began before it asked', async () => {
-  const flight = createFreshFlight<number>()
+  const flight = createTrailingFlight<number>()
   let written = 1
   const gate = Promise.withResolvers<void>()
   const first = flight.run('unit', async () => {
@@ -18,7 +18,7 @@ test('nobody gets the outcome of work that began before it asked', async () => {
 })
 
 test('a thousand who ask at once cost two runs', async () => {
-  const flight = createFreshFlight<number>()
+  const flight = createTrailingFlight<number>()
   let runs = 0
   const work = async () => {
     runs += 1
@@ -32,7 +32,7 @@ test('a thousand who ask at once cost two runs', async () => {
 })
 
 test('a run that fails fails its own callers and no later one, and keys are apart', async () => {
-  const flight = createFreshFlight<string>()
+  const flight = createTrailingFlight<string>()
   const failing = flight.run('unit', async () => await Promise.reject(new Error('away')))
   const next = flight.run('unit', async () => 'well')
   const other = flight.run('other', async () => 'apart')

@@ -2,14 +2,14 @@
 // after it asked, and so sees what it has just written. Those who ask while one run is under way wait for the
 // next one together: a thousand who ask at once cost two runs.
 
-export type FreshFlight<T> = {
+export type TrailingFlight<T> = {
   /** `work` must be bounded in time: whoever comes after waits for it. */
   run(key: string, work: () => Promise<T>): Promise<T>
 }
 
 type Flight<T> = { running: Promise<T>; next: Promise<T> | null }
 
-export function createFreshFlight<T>(): FreshFlight<T> {
+export function createTrailingFlight<T>(): TrailingFlight<T> {
   const inFlight = new Map<string, Flight<T>>()
 
   const begin = (key: string, work: () => Promise<T>): Promise<T> => {

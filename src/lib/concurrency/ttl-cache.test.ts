@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { createTestClock } from '../../../test/support/clock.ts'
-import { recent } from './ttl-cache.ts'
+import { cachedFor } from './ttl-cache.ts'
 
 const clock = createTestClock()
 
 test('is taken anew only when the last one is too old, and once for all who ask', async () => {
   let readings = 0
-  const read = recent({ clock, forMs: 200, withinMs: 1000 }, async () => ++readings)
+  const read = cachedFor({ clock, forMs: 200, withinMs: 1000 }, async () => ++readings)
   expect(await Promise.all([read(), read(), read()])).toEqual([1, 1, 1])
   expect(await read()).toBe(1)
   clock.advance(201)
@@ -19,7 +19,7 @@ test('a reading that fails or takes too long is null, and the next one is tried'
     async () => await new Promise<number>(() => {}),
     async () => 3,
   ]
-  const read = recent({ clock, forMs: 200, withinMs: 1000 }, async () => await outcomes.shift()?.())
+  const read = cachedFor({ clock, forMs: 200, withinMs: 1000 }, async () => await outcomes.shift()?.())
   expect(await read()).toBe(null)
   clock.advance(201)
   const hanging = read()

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../clock.ts'
 
-export type RecentOptions = {
+export type TtlCacheOptions = {
   clock: Clock
   /** How old an answer may be. */
   forMs: number
@@ -12,8 +12,8 @@ export type RecentOptions = {
 }
 
 /** Answers null, and never throws, where the reading fails or takes too long: nobody knows then. */
-export function recent<T>(
-  { clock, forMs, withinMs }: RecentOptions,
+export function cachedFor<T>(
+  { clock, forMs, withinMs }: TtlCacheOptions,
   read: () => Promise<T>,
 ): () => Promise<T | null> {
   let last: { value: Promise<T | null>; untilMs: number } | null = null

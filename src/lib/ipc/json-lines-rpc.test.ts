@@ -5,10 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { answerLineCalls, type LineAnswers, type LineCalls, openLineCalls } from './json-lines-rpc.ts'
+import {
+  serveJsonLines,
+  type JsonLinesServer,
+  type JsonLinesClient,
+  openJsonLinesClient,
+} from './json-lines-rpc.ts'
 
-const MOST_BYTES = 1024
-const MOST_CALLS = 100
+const MAX_BYTES = 1024
+const MAX_CALLS = 100
 
 type Question = { say: string; afterMs: number }
 type Answer = { id: number; said: string }
@@ -17,8 +22,8 @@ let directory: string
 let path: string
 let server: Server
 let socket: Socket
-let calls: LineCalls<Question, Answer>
-let callers: LineAnswers[]
+let calls: JsonLinesClient<Question, Answer>
+let callers: JsonLinesServer[]
 /** What the answering side said that was no answer. */
 let heard: string[]
 
@@ -32,10 +37,10 @@ beforeEach(async () => {
   server = createServer((accepted) => {
     accepted.on('error', () => {})
     callers.push(
-      answerLineCalls(accepted, {
-        mostBytes: MOST_BYTES,
-        mostUnreadBytes: 64 * MOST_BYTES,
-        mostCalls: MOST_CALLS,
+      serveJsonLines(accepted, {
+        mostBytes: MAX_BYTES,
+        mostUnreadBytes: 64 * MAX_BYTES,
+        mostCalls: MAX_CALLS,
         answer,
       }),
     )
@@ -43,8 +48,8 @@ beforeEach(async () => {
   server.listen(path)
   await once(server, 'listening')
   socket = connect(path)
-  calls = openLineCalls(socket, {
-    mostBytes: MOST_BYTES,
+  calls = openJsonLinesClient(socket, {
+    mostBytes: MAX_BYTES,
     hear: (line) => {
       if (line.startsWith('{')) return JSON.parse(line) as Answer
       if (line === 'nonsense') throw new Error(line)
@@ -112,8 +117,8 @@ describe('a call', () => {
   })
 
   test('that nobody listens for fails', async () => {
-    const nowhere = openLineCalls(connect(`${path}.not`), {
-      mostBytes: MOST_BYTES,
+    const nowhere = openJsonLinesClient(connect(`${path}.not`), {
+      mostBytes: MAX_BYTES,
       hear: () => null,
       late: () => new Error('late'),
       over: (cause) => new Error(`over: ${cause?.message}`),
@@ -164,9 +169,9 @@ describe('the side that answers', () => {
       await once(other, 'close')
     }
     await hungUpOn('hello\n')
-    await hungUpOn('{'.repeat(MOST_BYTES + 1))
+    await hungUpOn('{'.repeat(MAX_BYTES + 1))
     const call = `${JSON.stringify({ id: 1, say: '', afterMs: 10_000 })}\n`
-    await hungUpOn(call.repeat(MOST_CALLS + 1))
+    await hungUpOn(call.repeat(MAX_CALLS + 1))
   })
 
   test('cuts off who does not read its answers', async () => {

@@ -8,7 +8,7 @@ import { readLines } from './lines.ts'
 
 type Numbered = { id: number }
 
-export type LineCalls<Question, Answer> = {
+export type JsonLinesClient<Question, Answer> = {
   isOver: () => boolean
   /** The answer as it was said. Rejects at the deadline and when the connection ends, in the caller's words. */
   call: (question: Question, deadlineMs: number) => Promise<Answer>
@@ -24,10 +24,10 @@ type Calling<Question, Answer> = {
 }
 
 /** The side that asks. Begins at once, also while the socket is still connecting. */
-export function openLineCalls<Question extends object, Answer extends Numbered>(
+export function openJsonLinesClient<Question extends object, Answer extends Numbered>(
   socket: Socket,
   { mostBytes, hear, late, over }: Calling<Question, Answer>,
-): LineCalls<Question, Answer> {
+): JsonLinesClient<Question, Answer> {
   const asked = new Map<number, PromiseWithResolvers<Answer>>()
   let lastId = 0
   let cause: Error | undefined
@@ -66,7 +66,7 @@ export function openLineCalls<Question extends object, Answer extends Numbered>(
   }
 }
 
-export type LineAnswers = {
+export type JsonLinesServer = {
   /** Says something that nobody asked; empty: that this side is there. */
   say: (line: string) => void
   /** What is in flight is answered, nothing else, and the connection ends. */
@@ -85,10 +85,10 @@ type Answering = {
 }
 
 /** The side that answers. */
-export function answerLineCalls(
+export function serveJsonLines(
   socket: Socket,
   { mostBytes, mostUnreadBytes, mostCalls, answer }: Answering,
-): LineAnswers {
+): JsonLinesServer {
   let unanswered = 0
   let isEnding = false
 

@@ -23,7 +23,7 @@
   How sums are kept
     usage_days (by team, credential, day, kind and size) and balances (by team) are changed by the statement that inserts
     what they sum. Rows are changed in the order of their keys, so that two transactions that charge at once do not wait for
-    each other in a circle. store/recount.ts adds everything up again once a day, without these functions.
+    each other in a circle. store/verify-ledger.ts adds everything up again once a day, without these functions.
 
   What is not here
     What costs, and from when: domain/billing/rates.ts and prices.ts. How far is proven: provenBy in store/meters.ts.

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { MINUTE } from '../../lib/clock.ts'
 import { runOrThrow, SAFE_PATH } from '../../lib/process.ts'
 import { getAccount, type Account } from '../../lib/system-users.ts'
-import { confined } from '../sandbox.ts'
+import { sandboxed } from '../sandbox.ts'
 import { installProgram } from './program.ts'
 
 export type Cluster = {
@@ -39,7 +39,7 @@ export async function prepareCluster(root: string, socketDir: string): Promise<C
   const seen = (path: string) => path.replace(root, seenAs)
   const command = (name: string, args: string[]): [string, string[]] => {
     const argv = [join(seen(program), 'bin', name), ...args]
-    return account ? confined(confinement(account, root, seenAs, socketDir), argv) : [argv[0] ?? '', args]
+    return account ? sandboxed(confinement(account, root, seenAs, socketDir), argv) : [argv[0] ?? '', args]
   }
 
   const dataDir = join(root, 'data')

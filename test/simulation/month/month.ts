@@ -65,7 +65,7 @@ const operations = [
   'watchExits',
 ] as const
 /** More than this shows nothing more. */
-const MOST_FAULTS = 20
+const MAX_FAULTS = 20
 
 export async function simulateMonth(options: MonthOptions): Promise<Month> {
   const { seed, days, stepsPerDay, withJumps, say } = options
@@ -78,7 +78,7 @@ export async function simulateMonth(options: MonthOptions): Promise<Month> {
     for (const server of world.servers) world.kill(server)
     await world.restart()
     let asked = 0
-    for (let step = 1; step <= days * stepsPerDay && world.faults.length < MOST_FAULTS; step++) {
+    for (let step = 1; step <= days * stepsPerDay && world.faults.length < MAX_FAULTS; step++) {
       await world.passTo(world.clock.elapsedMs() + 1 + random.below((2 * DAY) / stepsPerDay))
       await runRounds(world, random)
       await changeMoney(world, random, callers)

@@ -1,6 +1,6 @@
 // A fake machine as a copy of another one: what it has of its source, and what is its own.
 
-import { beginningOf } from '../../../src/engine/start-fingerprint.ts'
+import { startFingerprintOf } from '../../../src/engine/start-fingerprint.ts'
 import type { Forked, ForkSpec } from '../../../src/engine/engine.ts'
 import { type FakeMachine, FORK_GENERATION, newMachine } from './machine.ts'
 import { diskOf, memoryOf } from './memory.ts'
@@ -16,7 +16,7 @@ export function copyMachine(
   const forks = Number(source.files.get(FORK_GENERATION)?.toString()) + 1
   copy.files.set(FORK_GENERATION, Buffer.from(`${forks}\n`))
   const memory = canKeepMemory && run ? memoryOf(source, 0) : null
-  if (memory && run && memory.beginning === beginningOf(run)) copy.memory = memory
+  if (memory && run && memory.beginning === startFingerprintOf(run)) copy.memory = memory
   return copy
 }
 

@@ -1,7 +1,7 @@
 // What a fake machine has in memory, and how it outlives a run: everything below /dev/shm, as in a real one. It is
 // gone with the run that had it, unless it was kept; what was kept is used once, by a run that begins alike.
 
-import { beginningOf } from '../../../src/engine/start-fingerprint.ts'
+import { startFingerprintOf } from '../../../src/engine/start-fingerprint.ts'
 import type { RunSpec } from '../../../src/engine/engine.ts'
 import type { FakeMachine } from './machine.ts'
 
@@ -18,7 +18,7 @@ const isMemory = (path: string): boolean => path.startsWith('/dev/shm/')
 export function memoryOf(machine: FakeMachine, generation: number): FakeMemory | null {
   if (!machine.run) return null
   const files = [...machine.files].filter(([path]) => isMemory(path))
-  return { generation, beginning: beginningOf(machine.run.spec), files: new Map(files) }
+  return { generation, beginning: startFingerprintOf(machine.run.spec), files: new Map(files) }
 }
 
 /** What is on its disk and volume. */
@@ -31,7 +31,7 @@ export function useMemory(machine: FakeMachine, run: RunSpec): boolean {
   const kept = machine.memory
   machine.memory = null
   machine.files = diskOf(machine)
-  if (kept?.beginning !== beginningOf(run)) return false
+  if (kept?.beginning !== startFingerprintOf(run)) return false
   for (const [path, content] of kept.files) machine.files.set(path, content)
   return true
 }

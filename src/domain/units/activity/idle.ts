@@ -2,7 +2,7 @@
 
 import type { App } from '../../../app.ts'
 import { SECOND } from '../../../lib/clock.ts'
-import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { listFrozenUnits, listUnitsDueToSleep } from '../../../store/units.ts'
 import { hibernateUnit, sleepOperation } from './hibernate.ts'
@@ -46,9 +46,9 @@ const GIVE_BACK_MS = 5 * SECOND
 
 /** A loop's round: the longest asleep of all, as long as memory is short for what is to start (cold-starts.ts). */
 export async function giveMemoryBack(app: App): Promise<void> {
-  if (!(await app.coldStarts.lacksRoom())) return
+  if (!(await app.coldStarts.isOverloaded())) return
   const longest = await listFrozenUnits(app.db, { now: app.clock.now(), since: null, limit: AT_ONCE })
-  await doneWithin(app.clock, GIVE_BACK_MS, Promise.all(longest.map((unit) => hibernate(app, unit))))
+  await completesWithin(app.clock, GIVE_BACK_MS, Promise.all(longest.map((unit) => hibernate(app, unit))))
 }
 
 async function hibernate(app: App, unit: UnitRecord): Promise<void> {

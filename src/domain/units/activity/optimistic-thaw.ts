@@ -11,10 +11,10 @@
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '../../../app.ts'
 import { SECOND } from '../../../lib/clock.ts'
-import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { Visited } from '../../../contract/visit.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
-import { checkLastHolder, takeOnInTurn } from '../admission/claim.ts'
+import { checkLastCredential, claimUnitInTeamLock } from '../admission/claim.ts'
 import { machineRef } from '../model/machine.ts'
 import { thawOperation } from './wake.ts'
 import { noteUnwrittenWake } from './written-wakes.ts'
@@ -35,7 +35,7 @@ export async function thawOptimistically(app: App, id: string, withinMs: number)
     answer.resolve(toRunning(unit))
   })
   woken.then(() => answer.resolve(null), answer.reject)
-  return (await doneWithin(app.clock, withinMs, answer.promise)) ? await answer.promise : null
+  return (await completesWithin(app.clock, withinMs, answer.promise)) ? await answer.promise : null
 }
 
 export function toRunning({ id, generation, address }: UnitRecord): Visited {
@@ -43,7 +43,7 @@ export function toRunning({ id, generation, address }: UnitRecord): Visited {
   return { kind: 'running', generation, address }
 }
 
-async function thawAndClaim(app: App, unit: UnitRecord, onThere: () => void): Promise<void> {
+async function thawAndClaim(app: App, unit: UnitRecord, onConnected: () => void): Promise<void> {
   let begun: Promise<void> = Promise.resolve()
   const starting = await app.teamLocks(unit.teamId, async () => {
     begun = app.engine.thaw(machineRef(unit))
@@ -52,12 +52,12 @@ async function thawAndClaim(app: App, unit: UnitRecord, onThere: () => void): Pr
     // It has left this process before the other question is put together, which takes as long as the way there.
     await setImmediate()
     try {
-      await checkLastHolder(app, app.db, unit)
-      begun.then(onThere, () => {})
-      await doneWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
+      await checkLastCredential(app, app.db, unit)
+      begun.then(onConnected, () => {})
+      await completesWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
       // The answer has left, too, before the change is put together.
       await setImmediate()
-      const taken = await takeOnInTurn(app, null, unit, 'thaw')
+      const taken = await claimUnitInTeamLock(app, null, unit, 'thaw')
       if (!taken) app.unitEvents.emit('runEnded', unit.id)
       return taken
     } catch (error) {
@@ -70,7 +70,7 @@ async function thawAndClaim(app: App, unit: UnitRecord, onThere: () => void): Pr
 
 /** Its row says that it sleeps. Whoever was passed on to it meanwhile has to ask again. */
 async function refreeze(app: App, unit: UnitRecord, begun: Promise<void>): Promise<void> {
-  await doneWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
+  await completesWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
   app.unitEvents.emit('runEnded', unit.id)
-  await doneWithin(app.clock, TIMEOUT_MS, app.engine.freeze(machineRef(unit))).catch(() => {})
+  await completesWithin(app.clock, TIMEOUT_MS, app.engine.freeze(machineRef(unit))).catch(() => {})
 }

@@ -9,8 +9,8 @@
 import type { App } from '../../../app.ts'
 import { batched } from '../../../lib/concurrency/batch.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
-import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
-import { createTurnstile, type Turnstile } from '../../../lib/concurrency/admission-queue.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
+import { createAdmissionQueue, type AdmissionQueue } from '../../../lib/concurrency/admission-queue.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam, listUnitsAsleep, touchUnits } from '../../../store/units.ts'
 import { waitForChange } from '../lifecycle/wait-until-stable.ts'
@@ -22,7 +22,7 @@ const LOOK_EVERY_MS = SECOND
 const RECORD_EVERY_MS = 15 * SECOND
 const RETRY_EVERY_MS = 5 * SECOND
 const PACKET_GOOD_FOR_MS = MINUTE
-const MOST_AT_ONCE = 500
+const MAX_AT_ONCE = 500
 
 /** Follows what the engine tells until the signal aborts, across restarts of the engine. */
 export async function watchTraffic(app: App, signal: AbortSignal): Promise<void> {
@@ -58,7 +58,7 @@ type Debt = { sentMs: number; tryAgainMs: number }
 class Traffic {
   readonly #app: App
   readonly #look: (id: string) => Promise<Seen>
-  readonly #wakes: Turnstile
+  readonly #wakes: AdmissionQueue
   /** Looked at since the last round: packets that come for them now are seen in the next. */
   #looked = new Set<string>()
   #later = new Set<string>()
@@ -68,15 +68,15 @@ class Traffic {
 
   constructor(app: App) {
     this.#app = app
-    this.#look = batched((ids) => recordAndLook(app, ids), MOST_AT_ONCE)
-    this.#wakes = createTurnstile({
+    this.#look = batched((ids) => recordAndLook(app, ids), MAX_AT_ONCE)
+    this.#wakes = createAdmissionQueue({
       clock: app.clock,
-      room: async () => ({ places: 16, weight: Infinity }),
+      capacity: async () => ({ places: 16, weight: Infinity }),
       // Of each unit one waits at most.
       bounds: { perOwner: Infinity, inAll: Infinity },
       maxWaitMs: MINUTE,
       slowMs: 2 * SECOND,
-      weighsOnMs: 0,
+      releaseDelayMs: 0,
     })
   }
 
@@ -137,7 +137,7 @@ class Traffic {
   }
 
   async #wake({ id, teamId }: UnitRecord): Promise<void> {
-    await this.#wakes.pass({ owner: teamId, weight: 0 }, () => wakeForPacket(this.#app, id))
+    await this.#wakes.run({ owner: teamId, weight: 0 }, () => wakeForPacket(this.#app, id))
   }
 }
 
@@ -165,7 +165,7 @@ async function wakeForPacket(app: App, id: string): Promise<void> {
   const find = () => findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
   let unit = await find()
   if (unit?.state === 'stopping' && unit.stoppedReason === 'idle') {
-    await doneWithin(app.clock, SETTLE_MS, waitForChange(app, unit))
+    await completesWithin(app.clock, SETTLE_MS, waitForChange(app, unit))
     unit = await find()
     if (unit?.state === 'stopping') throw new Error('the unit takes long to fall asleep')
   }

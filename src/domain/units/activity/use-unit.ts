@@ -5,7 +5,7 @@ import type { App } from '../../../app.ts'
 import { type AppError, unavailable } from '../../../contract/errors.ts'
 import { type EngineErrorKind, isEngineError } from '../../../engine/errors.ts'
 import { SECOND } from '../../../lib/clock.ts'
-import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
 import type { Caller } from '../../credentials/caller.ts'
@@ -40,7 +40,7 @@ export async function useUnit<T>(
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const unit = await waitUntilStable(app, caller, id, leftMs(), CREATING_MS)
     if (unit.state === 'sleeping') {
-      if (!(await doneWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) break
+      if (!(await completesWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) break
     } else if (unit.state !== 'running') {
       throw mayWake(unit) ? notAwake() : notPossibleNow(unit, refused)
     } else {

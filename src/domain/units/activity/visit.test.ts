@@ -18,7 +18,7 @@ import { recordUses } from './record-use.ts'
 import { visitUnit } from './visit.ts'
 import { lockTeam } from '../../../store/stacks.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
-import { createVisits, type Visits } from './visits-under-way.ts'
+import { createVisits, type Visits } from './open-visits.ts'
 
 let domain: TestDomain
 let caller: Caller

@@ -4,7 +4,7 @@
 import type { App } from '../../../app.ts'
 import { AppError } from '../../../contract/errors.ts'
 import { VISIT_WAIT_MS, type Visited, type VisitRefusal } from '../../../contract/visit.ts'
-import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
 import { waitForChange } from '../lifecycle/wait-until-stable.ts'
@@ -35,7 +35,7 @@ export async function visitUnit(app: App, id: string): Promise<Visited> {
       if (answer) return answer
       woken = true
     } else {
-      await doneWithin(app.clock, leftMs(), waitForChange(app, unit))
+      await completesWithin(app.clock, leftMs(), waitForChange(app, unit))
     }
   }
   return waiting
@@ -61,7 +61,7 @@ async function tryToWake(app: App, unit: UnitRecord, withinMs: number): Promise<
     thawed.resolve(starting)
   })
   return await unlessRefused(app, unit.id, async () => {
-    const isOver = await doneWithin(app.clock, withinMs, Promise.race([woken, thawed.promise]))
+    const isOver = await completesWithin(app.clock, withinMs, Promise.race([woken, thawed.promise]))
     if (there) return toRunning(there)
     return isOver ? null : waiting
   })

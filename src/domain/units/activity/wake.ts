@@ -9,7 +9,7 @@ import type { Step } from '../../../lib/saga.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { listUnitsTogether } from '../../../store/units.ts'
 import type { Caller } from '../../credentials/caller.ts'
-import { takeOn } from '../admission/claim.ts'
+import { claimUnit } from '../admission/claim.ts'
 import { machineRef } from '../model/machine.ts'
 import { startOperation } from '../lifecycle/run.ts'
 import { withWaiterLimit } from '../lifecycle/wait-until-stable.ts'
@@ -103,7 +103,7 @@ async function wakeAlone(
 }
 
 async function startAnew(app: App, caller: Caller | null, unit: UnitRecord): Promise<void> {
-  const starting = await takeOn(app, caller, unit, 'wake')
+  const starting = await claimUnit(app, caller, unit, 'wake')
   if (starting) await runOperation(app, starting, startOperation)
 }
 
@@ -118,7 +118,7 @@ async function thaw(app: App, caller: Caller | null, unit: UnitRecord, onThawed:
     // The operation reports a failure.
     begun.catch(() => {})
   }
-  const starting = await takeOn(app, caller, unit, 'thaw', begin)
+  const starting = await claimUnit(app, caller, unit, 'thaw', begin)
   if (!starting) return
   const woken = runOperation(app, starting, thawOperation, begun)
   begun.then(

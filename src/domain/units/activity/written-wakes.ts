@@ -4,7 +4,7 @@
 
 import type { App } from '../../../app.ts'
 import { SECOND } from '../../../lib/clock.ts'
-import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 
 /** Mostly some milliseconds. Where the database is slow the unit is shown as its row is. */
@@ -30,5 +30,5 @@ export async function untilWritten(app: App, { teamId, id }: { teamId: string; i
     ([unitId, wake]) => wake.teamId === teamId && (id ?? unitId) === unitId,
   )
   if (wanted.length > 0)
-    await doneWithin(app.clock, LONGEST_MS, Promise.all(wanted.map(([, { written }]) => written)))
+    await completesWithin(app.clock, LONGEST_MS, Promise.all(wanted.map(([, { written }]) => written)))
 }

@@ -11,11 +11,11 @@ import type { Database } from '../../../store/db.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { checkAffordable, checkAfforded, readSpending } from '../../billing/afford.ts'
 import type { Caller } from '../../credentials/caller.ts'
-import { widePolicy } from '../../credentials/unrestricted-policy.ts'
+import { unrestrictedPolicy } from '../../credentials/unrestricted-policy.ts'
 import { checkConcurrency } from '../../policies/check.ts'
 import { inTransactionOfLockedTeam } from '../../transactions/transactions.ts'
-import { refuseCrowd } from './cold-starts.ts'
-import { checkExisting, currentBounds } from './effective-policy.ts'
+import { shedLoad } from './cold-starts.ts'
+import { checkExisting, readEffectivePolicy } from './effective-policy.ts'
 import { transition } from '../lifecycle/transition.ts'
 
 /**
@@ -25,7 +25,7 @@ import { transition } from '../lifecycle/transition.ts'
  * 4), as do those it may not make any more. `onTaken`: the unit is, as soon as the transaction is committed, which
  * nothing but an outage is in the way of.
  */
-export async function takeOn(
+export async function claimUnit(
   app: App,
   caller: Caller | null,
   unit: UnitRecord,
@@ -33,13 +33,13 @@ export async function takeOn(
   onTaken: (starting: UnitRecord) => void = () => {},
 ): Promise<UnitRecord | null> {
   if (nextState(unit, trigger) === null) return null
-  if (trigger !== 'thaw') refuseCrowd(app, unit)
+  if (trigger !== 'thaw') shedLoad(app, unit)
   // Of one team one at a time: its units could else hold every connection to wait for its lock.
-  return await app.teamLocks(unit.teamId, () => takeOnInTurn(app, caller, unit, trigger, onTaken))
+  return await app.teamLocks(unit.teamId, () => claimUnitInTeamLock(app, caller, unit, trigger, onTaken))
 }
 
 /** The same for a caller who holds the team's lock in this process already. */
-export async function takeOnInTurn(
+export async function claimUnitInTeamLock(
   app: App,
   caller: Caller | null,
   unit: UnitRecord,
@@ -48,7 +48,7 @@ export async function takeOnInTurn(
 ): Promise<UnitRecord | null> {
   return await inTransactionOfLockedTeam(app, unit.teamId, async (db) => {
     if (caller) await checkCaller(app, db, caller, unit)
-    else await checkLastHolder(app, db, unit)
+    else await checkLastCredential(app, db, unit)
     const heldBy = caller?.credentialId ?? unit.heldBy
     const starting = await transition(app, unit, trigger, { db, set: { heldBy } })
     if (starting) onTaken(starting)
@@ -57,7 +57,7 @@ export async function takeOnInTurn(
 }
 
 async function checkCaller(app: App, db: Kysely<Database>, caller: Caller, unit: UnitRecord): Promise<void> {
-  const { bounds, live } = await currentBounds(app, db, caller)
+  const { bounds, live } = await readEffectivePolicy(app, db, caller)
   checkExisting(bounds, unit)
   checkConcurrency(bounds.policy, live)
   await checkAffordable(app, db, caller, [unit.size])
@@ -67,7 +67,7 @@ async function checkCaller(app: App, db: Kysely<Database>, caller: Caller, unit:
  * Of the account that the unit last ran on. With the team locked it decides; without, it foresees that. One question,
  * since a visitor waits for it.
  */
-export async function checkLastHolder(
+export async function checkLastCredential(
   app: App,
   db: Kysely<Database>,
   { teamId, heldBy, size }: UnitRecord,
@@ -78,7 +78,7 @@ export async function checkLastHolder(
 }
 
 function policyOf(heldBy: string, stored: unknown): Policy {
-  if (isId('session', heldBy)) return widePolicy
+  if (isId('session', heldBy)) return unrestrictedPolicy
   if (stored === null) throw new Error('the credential that last held a unit is gone')
   return policySchema.parse(stored)
 }

@@ -258,7 +258,7 @@ describe('many starts at once', () => {
     if (!unit) throw new Error('one was made')
     hostHas(500)
     const queued = Array.from({ length: 200 }, () =>
-      domain.app.coldStarts.pass({ owner: caller.teamId, weight: 1 }, async () => {}),
+      domain.app.coldStarts.run({ owner: caller.teamId, weight: 1 }, async () => {}),
     )
     await expect(run(unit)).rejects.toMatchObject({ status: 503, code: 'unavailable' })
     expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({

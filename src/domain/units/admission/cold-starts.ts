@@ -7,40 +7,42 @@
 import type { App } from '../../../app.ts'
 import { type AppError, unavailable } from '../../../contract/errors.ts'
 import { SECOND } from '../../../lib/clock.ts'
-import { NoTurn } from '../../../lib/concurrency/admission-queue.ts'
+import { AdmissionRejected } from '../../../lib/concurrency/admission-queue.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { machineSizes } from '../model/machine.ts'
 
 /** Does what starts a machine when it is the unit's turn. Throws `unavailable` when there is no room in time. */
-export async function startInTurn(
+export async function admitColdStart(
   app: App,
   { teamId, size }: UnitRecord,
   start: () => Promise<void>,
 ): Promise<void> {
-  await refusable(() => app.coldStarts.pass({ owner: teamId, weight: machineSizes[size].memoryMb }, start))
+  await throwUnavailable(() =>
+    app.coldStarts.run({ owner: teamId, weight: machineSizes[size].memoryMb }, start),
+  )
 }
 
 /**
  * For a create, before anything of it is there: its unit could not go back to where it was. Waits while memory
  * is short, and refuses where so many wait that it would be refused later.
  */
-export async function waitForRoom(app: App, teamId: string): Promise<void> {
-  refuseCrowd(app, { teamId })
-  if (await app.coldStarts.hasRoom()) return
-  await refusable(() => app.coldStarts.pass({ owner: teamId, weight: 0 }, async () => {}))
+export async function waitForCapacity(app: App, teamId: string): Promise<void> {
+  shedLoad(app, { teamId })
+  if (await app.coldStarts.hasCapacity()) return
+  await throwUnavailable(() => app.coldStarts.run({ owner: teamId, weight: 0 }, async () => {}))
 }
 
 /** Before the unit's state changes: one that would not even be let into the queue stays where it is. */
-export function refuseCrowd(app: App, { teamId }: { teamId: string }): void {
+export function shedLoad(app: App, { teamId }: { teamId: string }): void {
   const retryAfterMs = app.coldStarts.fullForMs(teamId)
   if (retryAfterMs !== null) throw tooMany(retryAfterMs)
 }
 
-async function refusable(work: () => Promise<void>): Promise<void> {
+async function throwUnavailable(work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    if (!(error instanceof NoTurn)) throw error
+    if (!(error instanceof AdmissionRejected)) throw error
     throw error.reason === 'full' ? tooMany(error.retryAfterMs) : noMemory()
   }
 }

@@ -8,33 +8,39 @@ import { unauthorized, validation } from '../../../contract/errors.ts'
 import { InvalidImageReference, parseImageReference } from '../../../contract/image-reference.ts'
 import { policySchema } from '../../../contract/policy.ts'
 import type { Database } from '../../../store/db.ts'
-import { findHolding } from '../../../store/holdings.ts'
+import { findActiveUnits } from '../../../store/active-units.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { isLive } from '../../credentials/authenticate.ts'
 import type { Caller } from '../../credentials/caller.ts'
-import { type Bounds, checkUnit } from '../../policies/check.ts'
+import { type EffectivePolicy, checkUnit } from '../../policies/check.ts'
 
-export function boundsOf(app: App, { policy, plan }: Pick<Caller, 'policy' | 'plan'>): Bounds {
+export function effectivePolicyOf(
+  app: App,
+  { policy, plan }: Pick<Caller, 'policy' | 'plan'>,
+): EffectivePolicy {
   return { policy, plan, sleepMax: app.config.sleepMax }
 }
 
 /** The caller's bounds and how many units run for it, as of now. Call it with the team locked. */
-export async function currentBounds(
+export async function readEffectivePolicy(
   app: App,
   db: Kysely<Database>,
   { kind, teamId, credentialId, policy }: Caller,
-): Promise<{ bounds: Bounds; live: number }> {
-  const holding = await findHolding(db, { teamId, heldBy: credentialId })
+): Promise<{ bounds: EffectivePolicy; live: number }> {
+  const holding = await findActiveUnits(db, { teamId, heldBy: credentialId })
   const { live, plan, revokedAt } = holding
-  if (kind === 'session') return { bounds: boundsOf(app, { policy, plan }), live }
+  if (kind === 'session') return { bounds: effectivePolicyOf(app, { policy, plan }), live }
   if (holding.policy === null) throw unauthorized()
   const current = policySchema.parse(holding.policy)
   if (!isLive({ policy: current, revokedAt }, app.clock.now())) throw unauthorized()
-  return { bounds: boundsOf(app, { policy: current, plan }), live }
+  return { bounds: effectivePolicyOf(app, { policy: current, plan }), live }
 }
 
 /** Of a unit that is there, whoever made it. */
-export function checkExisting(bounds: Bounds, unit: Pick<UnitRecord, 'size' | 'image' | 'sleep'>): void {
+export function checkExisting(
+  bounds: EffectivePolicy,
+  unit: Pick<UnitRecord, 'size' | 'image' | 'sleep'>,
+): void {
   checkUnit(bounds, { ...unit, registry: registryOf(unit.image) })
 }
 

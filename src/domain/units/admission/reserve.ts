@@ -18,19 +18,19 @@ import type { Caller } from '../../credentials/caller.ts'
 import { urlOf } from '../../endpoints/address.ts'
 import { newEndpoint } from '../../endpoints/name.ts'
 import type { Once } from '../../idempotency/once.ts'
-import { type Bounds, checkConcurrency, checkSleep, checkUnit, defaultSleep } from '../../policies/check.ts'
+import { type EffectivePolicy, checkConcurrency, checkSleep, checkUnit, defaultSleep } from '../../policies/check.ts'
 import { inLiveTeamTransaction } from '../../transactions/transactions.ts'
-import { waitForRoom } from './cold-starts.ts'
+import { waitForCapacity } from './cold-starts.ts'
 import { declaredFiles, keepBootFiles } from '../model/boot-files.ts'
-import { boundsOf, currentBounds, registryOf } from './effective-policy.ts'
+import { effectivePolicyOf, readEffectivePolicy, registryOf } from './effective-policy.ts'
 import { checkDisk, checkVolumes } from './disk-limits.ts'
 import { declaredEnv, keepSecrets } from '../model/env.ts'
 import { engineAway } from '../lifecycle/failures.ts'
 import { learnCapabilities } from '../model/memory.ts'
-import { freeName } from '../model/names.ts'
+import { firstFreeName } from '../model/names.ts'
 import { newUnitRow } from '../model/new-row.ts'
 import type { CreatePlan, PlannedUnit, PlannedUnits } from '../model/plan.ts'
-import { stackFor } from '../model/stack-for.ts'
+import { resolveStack } from '../model/resolve-stack.ts'
 
 export type Reservation = {
   /** In the order in which they start. */
@@ -55,13 +55,13 @@ export async function reserveUnits(
 ): Promise<Reservation> {
   const { teamId } = caller
   const { units: wanted } = plan.make({ name: plan.name, stackName: plan.stack ?? plan.name })
-  checkPlanned(app, boundsOf(app, caller), wanted)
+  checkPlanned(app, effectivePolicyOf(app, caller), wanted)
   const specs = wanted.map(({ spec }) => spec)
   const isolation = await defaultClass(app)
   await checkHostVolumes(app, teamId, specs)
-  await waitForRoom(app, teamId)
+  await waitForCapacity(app, teamId)
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
-    const { bounds, live } = await currentBounds(app, db, caller)
+    const { bounds, live } = await readEffectivePolicy(app, db, caller)
     checkPlanned(app, bounds, wanted)
     checkConcurrency(bounds.policy, live, wanted.length)
     await checkDisk(app, db, { teamId, plan: bounds.plan }, specs)
@@ -73,7 +73,7 @@ export async function reserveUnits(
     )
     const first = newId('unit')
     const named = { stack: plan.stack, unitName: plan.name }
-    const stack = await stackFor(app, db, teamId, { ...named, madeBy: first })
+    const stack = await resolveStack(app, db, teamId, { ...named, madeBy: first })
     const made = await nameAll(db, plan, stack)
 
     const ids: string[] = []
@@ -110,7 +110,7 @@ async function nameAll(
     return null
   }
   const isTaken = async (name: string) => (await firstTaken(plan.make({ name, stackName }))) !== null
-  const name = plan.isNamed ? plan.name : await freeName(plan.name, isTaken)
+  const name = plan.isNamed ? plan.name : await firstFreeName(plan.name, isTaken)
   const made = plan.make({ name, stackName })
   const taken = plan.isNamed ? await firstTaken(made) : null
   if (taken === null) return made
@@ -123,7 +123,7 @@ type Insertion = {
   stack: StackRecord
   isolation: IsolationClass
   madeWith: string | null
-  bounds: Bounds
+  bounds: EffectivePolicy
 }
 
 async function insertPlanned(
@@ -185,14 +185,14 @@ async function defaultClass(app: App): Promise<IsolationClass> {
   }
 }
 
-function checkPlanned(app: App, bounds: Bounds, planned: PlannedUnit[]): void {
+function checkPlanned(app: App, bounds: EffectivePolicy, planned: PlannedUnit[]): void {
   for (const { spec } of planned) {
     const registry = registryOf(spec.image)
     checkUnit(bounds, { size: spec.size, registry, sleep: sleepOf(app, bounds, spec) })
   }
 }
 
-function sleepOf(app: App, bounds: Bounds, spec: UnitSpec): string {
+function sleepOf(app: App, bounds: EffectivePolicy, spec: UnitSpec): string {
   return spec.sleep ?? defaultSleep(bounds, app.config.sleepDefault)
 }
 

@@ -4,12 +4,12 @@
 import type { App } from '../../../app.ts'
 import { EngineError } from '../../../engine/errors.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
-import { listUnitsMadeWith, listUnitsOfBrokenCreates } from '../../../store/made-with.ts'
+import { listUnitsOfCreateGroup, listUnitsOfFailedCreates } from '../../../store/create-groups.ts'
 import { destroyQuietly } from '../destroy.ts'
 import { waitForChange } from './wait-until-stable.ts'
 
 /** Resolves when those before it run. Throws EngineError `start_failed` when one of them does not. */
-export async function waitForOthers(app: App, unit: UnitRecord): Promise<void> {
+export async function waitForCreateGroup(app: App, unit: UnitRecord): Promise<void> {
   if (unit.madeWith === null || unit.madeWith === unit.id) return
   for (;;) {
     const before = (await listOthers(app, unit)).filter(({ id }) => id < unit.id)
@@ -26,7 +26,7 @@ function whatBecameOf({ state, error }: UnitRecord): string {
 }
 
 /** Once the unit is in `error`. What a crash leaves undone the loop below does. */
-export async function destroyOthers(app: App, unit: UnitRecord): Promise<void> {
+export async function destroyCreateGroup(app: App, unit: UnitRecord): Promise<void> {
   if (unit.madeWith === null) return
   const others = await listOthers(app, unit)
   const left = others.filter(({ state }) => state !== 'error' && state !== 'destroyed')
@@ -34,12 +34,12 @@ export async function destroyOthers(app: App, unit: UnitRecord): Promise<void> {
 }
 
 /** A loop's round. */
-export async function destroyBrokenCreates(app: App): Promise<void> {
-  const left = await listUnitsOfBrokenCreates(app.db, { now: app.clock.now(), limit: 100 })
+export async function cleanUpFailedCreates(app: App): Promise<void> {
+  const left = await listUnitsOfFailedCreates(app.db, { now: app.clock.now(), limit: 100 })
   await Promise.all(left.map((unit) => destroyQuietly(app, unit)))
 }
 
 async function listOthers(app: App, { id, teamId, madeWith }: UnitRecord): Promise<UnitRecord[]> {
-  const all = await listUnitsMadeWith(app.db, { teamId, madeWith: madeWith ?? id, now: app.clock.now() })
+  const all = await listUnitsOfCreateGroup(app.db, { teamId, madeWith: madeWith ?? id, now: app.clock.now() })
   return all.filter((other) => other.id !== id)
 }

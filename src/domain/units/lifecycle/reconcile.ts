@@ -4,7 +4,7 @@
 import type { App } from '../../../app.ts'
 import type { MachineStatus } from '../../../engine/engine.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
-import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { learnCapabilities } from '../model/memory.ts'
 import { listTransitionalUnits, listUnitsWithMachines } from '../../../store/units.ts'
@@ -113,7 +113,11 @@ export async function reconcileMachines(app: App): Promise<void> {
     })),
     ...pairs.flatMap((pair) => correctionOf(app, pair) ?? []),
   ]
-  await doneWithin(app.clock, LONGEST_WAIT_MS, Promise.all(corrections.map((each) => correct(app, each))))
+  await completesWithin(
+    app.clock,
+    LONGEST_WAIT_MS,
+    Promise.all(corrections.map((each) => correct(app, each))),
+  )
 }
 
 /** How the unit's run ended, where it is over and the unit does not know. */

@@ -9,7 +9,7 @@ import { SECOND } from '../../../lib/clock.ts'
 import type { Step } from '../../../lib/saga.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
-import { startInTurn } from '../admission/cold-starts.ts'
+import { admitColdStart } from '../admission/cold-starts.ts'
 import { openBootFiles } from '../model/boot-files.ts'
 import { renderEnv } from '../model/env.ts'
 import { recordEndOf } from './exits.ts'
@@ -28,7 +28,7 @@ export const startStep: Step<OperationContext> = {
   name: 'start',
   run: async (context) => {
     const { app } = context
-    await startInTurn(app, context.unit, () => startMachine(context))
+    await admitColdStart(app, context.unit, () => startMachine(context))
     context.startedMs ??= app.clock.monotonicMs()
   },
   undo: async ({ app, unit }) => await app.engine.stop(machineRef(unit), 0),

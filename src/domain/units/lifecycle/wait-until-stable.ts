@@ -5,7 +5,7 @@ import type { App } from '../../../app.ts'
 import { unavailable } from '../../../contract/errors.ts'
 import { isTransitional } from '../../../contract/states.ts'
 import { SECOND } from '../../../lib/clock.ts'
-import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { isUnchanged } from '../../../store/units.ts'
 import type { Caller } from '../../credentials/caller.ts'
@@ -32,7 +32,7 @@ export async function waitUntilStable(
     const mostMs = unit.state === 'creating' ? Math.min(creatingMs, waitMs) : waitMs
     const leftMs = startedMs + mostMs - app.clock.monotonicMs()
     if (!isTransitional(unit.state) || leftMs <= 0) return unit
-    await withWaiterLimit(app, unit, () => doneWithin(app.clock, leftMs, waitForChange(app, unit)))
+    await withWaiterLimit(app, unit, () => completesWithin(app.clock, leftMs, waitForChange(app, unit)))
   }
 }
 

@@ -7,7 +7,7 @@ import type { App } from '../../../app.ts'
 import { limits } from '../../../contract/limits.ts'
 import type { LogLine, LogQuery } from '../../../engine/engine.ts'
 import { SECOND } from '../../../lib/clock.ts'
-import { doneWithin } from '../../../lib/concurrency/completes-within.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { Database } from '../../../store/db.ts'
 import { findKeptLog, insertKeptLog } from '../../../store/kept-logs.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
@@ -30,7 +30,7 @@ export async function readLastLines(app: App, { id }: OfUnit): Promise<LogLine[]
   const reading = app.engine
     .logs(id, { after: null, since: null, limit: limits.pageSize.max })
     .then((found) => void (lines = found))
-  await doneWithin(app.clock, READ_WITHIN_MS, reading).catch((error: unknown) => {
+  await completesWithin(app.clock, READ_WITHIN_MS, reading).catch((error: unknown) => {
     app.log.warn({ err: error, unitId: id }, 'what a failed unit printed could not be read')
   })
   return newest(lines)

@@ -13,7 +13,10 @@ export function internalHost(unitName: string, stackName: string): string {
 }
 
 /** The one wanted, or with a few random letters: counting up would ask once for every name of that kind. */
-export async function freeName(wanted: string, isTaken: (name: string) => Promise<boolean>): Promise<string> {
+export async function firstFreeName(
+  wanted: string,
+  isTaken: (name: string) => Promise<boolean>,
+): Promise<string> {
   for (let name = wanted; ; name = withSuffix(wanted, randomBytes(3).toString('hex'))) {
     if (!(await isTaken(name))) return name
   }

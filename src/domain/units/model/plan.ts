@@ -4,7 +4,7 @@ import type { CreateFromSpec } from '../../../contract/create.ts'
 import type { EndpointMode } from '../../../contract/endpoint.ts'
 import type { UnitSpec } from '../../../contract/unit-spec.ts'
 import type { StoredSpec } from '../../../store/unit-record.ts'
-import { frontDoor } from '../../endpoints/choose.ts'
+import { defaultPort } from '../../endpoints/choose.ts'
 
 export type PlannedUnit = { spec: UnitSpec; databasePorts: StoredSpec['databasePorts'] }
 
@@ -30,7 +30,7 @@ export type CreatePlan = {
 }
 
 export function planOfSpec({ spec, stack, expose }: CreateFromSpec): CreatePlan {
-  const door = expose === undefined ? null : { unit: spec.name, port: frontDoor(spec) }
+  const door = expose === undefined ? null : { unit: spec.name, port: defaultPort(spec) }
   return {
     recipe: null,
     name: spec.name,

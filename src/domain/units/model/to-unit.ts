@@ -8,7 +8,7 @@ import { portWithoutSni, urlOf } from '../../endpoints/address.ts'
 import { showMemory } from './memory.ts'
 import { internalHost } from './names.ts'
 
-export function showUnit(app: Pick<App, 'config' | 'secretKey' | 'keepsMemory'>, unit: UnitRecord): Unit {
+export function toUnit(app: Pick<App, 'config' | 'secretKey' | 'keepsMemory'>, unit: UnitRecord): Unit {
   return {
     id: unit.id,
     teamId: unit.teamId,

@@ -14,11 +14,11 @@ import { mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'n
 import { release } from 'node:os'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { beginningOf } from '../../start-fingerprint.ts'
+import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { RunSpec } from '../../engine.ts'
 import { memoryInUse } from '../kernel/cgroups.ts'
-import { getRuntime, type Host, type Machine } from '../context.ts'
-import { isDoomed } from '../runtime/monitor.ts'
+import { getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { hasPendingKill } from '../runtime/monitor.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths } from '../paths.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
@@ -44,8 +44,8 @@ const AT_ONCE_BYTES = 64 * 1024
  * Writes down what a run that stands still has in memory, for the machine `to`: itself, or a copy that is being
  * made. It stands still afterwards. False where that cannot be in time; never rejects.
  */
-export async function dumpMemory(
-  host: Host,
+export async function dumpCheckpoint(
+  host: EngineContext,
   machine: Machine,
   to: string,
   timeoutMs: number,
@@ -53,15 +53,15 @@ export async function dumpMemory(
   const { spec, generation, beginning, monitor } = machine.record
   const runtime = host.runtimes.get(spec.isolation)
   // What has a SIGKILL coming would die of it again.
-  if (!runtime?.criu || beginning === undefined || !monitor || isDoomed(monitor)) return false
+  if (!runtime?.criu || beginning === undefined || !monitor || hasPendingKill(monitor)) return false
   const { container } = host.paths.run(spec.id, generation)
   const { memoryNext } = host.paths.machine(to)
   try {
     if (!(await hasRoom(host, memoryInUse(host.cgroups, container)))) return false
-    await host.effect('engine.memory.dump', async () => {
+    await host.effect('engine.checkpoint.dump', async () => {
       await removeTree(memoryNext)
       await mkdir(memoryNext, { recursive: true, mode: 0o700 })
-      const { signal } = machine.doom
+      const { signal } = machine.destroySignal
       await checkpointContainer(runtime, container, memoryNext, { timeoutMs, signal })
     })
     return true
@@ -76,14 +76,14 @@ export async function dumpMemory(
  * Makes what was dumped of `source` the memory of a machine that does not run, or is about to be ended.
  * `generation`: its newest run. Whether that worked; never rejects.
  */
-export async function keepMemory(
-  host: Host,
+export async function commitCheckpoint(
+  host: EngineContext,
   source: MachineRecord,
   { id, generation }: { id: string; generation: number },
 ): Promise<boolean> {
   const { memory, memoryNext } = host.paths.machine(id)
   try {
-    await host.effect('engine.memory.keep', async () => {
+    await host.effect('engine.checkpoint.commit', async () => {
       const files = await sumFiles(memoryNext)
       // The second time there is nothing left to do.
       if (files === null) return
@@ -100,17 +100,17 @@ export async function keepMemory(
       await writeFile(join(memoryNext, MANIFEST), JSON.stringify(manifest), { mode: 0o600 })
       await rename(memoryNext, memory)
     })
-    return await isKept(host, { id, generation })
+    return await hasCheckpoint(host, { id, generation })
   } catch (error) {
     host.log.warn({ err: error, machine: id }, 'what a machine has in memory could not be kept')
-    await forgetMemory(host.paths, id)
+    await discardCheckpoint(host.paths, id)
     return false
   }
 }
 
 /** Whether the machine has something kept from its newest run. */
-export async function isKept(
-  host: Host,
+export async function hasCheckpoint(
+  host: EngineContext,
   { id, generation }: { id: string; generation: number },
 ): Promise<boolean> {
   return (await readManifest(host.paths.machine(id).memory))?.generation === generation
@@ -120,10 +120,14 @@ export async function isKept(
  * Takes what was kept for a machine that is about to start. Answers the directory it is in where the coming run may
  * use it; nobody else ever will.
  */
-export async function takeMemory(host: Host, { record }: Machine, run: RunSpec): Promise<string | null> {
+export async function consumeCheckpoint(
+  host: EngineContext,
+  { record }: Machine,
+  run: RunSpec,
+): Promise<string | null> {
   const { id } = record.spec
   const { memory, memoryUsed } = host.paths.machine(id)
-  return await host.effect('engine.memory.take', async () => {
+  return await host.effect('engine.checkpoint.consume', async () => {
     try {
       await rename(memory, memoryUsed)
     } catch (error) {
@@ -133,19 +137,19 @@ export async function takeMemory(host: Host, { record }: Machine, run: RunSpec):
     const fault = manifest === null ? 'nothing' : await findFault(host, record, run, memoryUsed, manifest)
     if (fault === null) return memoryUsed
     if (manifest) host.log.warn({ machine: id, fault }, 'what was kept of a machine is not used')
-    await forgetMemory(host.paths, id)
+    await discardCheckpoint(host.paths, id)
     return null
   })
 }
 
 /** Removes whatever there is kept of a machine, being kept or in use. */
-export async function forgetMemory(paths: Paths, id: string): Promise<void> {
+export async function discardCheckpoint(paths: Paths, id: string): Promise<void> {
   const { memory, memoryNext, memoryUsed } = paths.machine(id)
   await Promise.all([memory, memoryNext, memoryUsed].map(removeTree))
 }
 
 /** What was being kept or taken when an engine died, and what is of an earlier boot. */
-export async function forgetTornMemory(paths: Paths, id: string): Promise<void> {
+export async function discardIncompleteCheckpoints(paths: Paths, id: string): Promise<void> {
   const { memory, memoryNext, memoryUsed } = paths.machine(id)
   const isGood = (await readManifest(memory))?.boot === bootId()
   const bad = isGood ? [memoryNext, memoryUsed] : [memory, memoryNext, memoryUsed]
@@ -153,7 +157,7 @@ export async function forgetTornMemory(paths: Paths, id: string): Promise<void> 
 }
 
 async function findFault(
-  host: Host,
+  host: EngineContext,
   { spec, generation }: MachineRecord,
   run: RunSpec,
   directory: string,
@@ -164,7 +168,7 @@ async function findFault(
   const expected = {
     machine: spec.id,
     generation,
-    beginning: beginningOf(run),
+    beginning: startFingerprintOf(run),
     imageDigest: spec.imageDigest,
     madeWith: madeWith(runtime),
     boot: bootId(),
@@ -211,7 +215,7 @@ async function readManifest(directory: string): Promise<Manifest | null> {
 }
 
 /** The images lie beside the pool: what they take, disks cannot have. */
-async function hasRoom(host: Host, bytes: number): Promise<boolean> {
+async function hasRoom(host: EngineContext, bytes: number): Promise<boolean> {
   const { bavail, bsize } = await statfs(host.paths.machines)
   return bavail * bsize > bytes + host.reserveGb * GB
 }

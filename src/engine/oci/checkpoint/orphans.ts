@@ -2,14 +2,14 @@
 // it go on before they are over. They work in the directory they write to, by which they are known.
 
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import type { Host } from '../context.ts'
+import type { EngineContext } from '../context.ts'
 
 /** One is nearly through by now, or hangs. */
 const WAIT_MS = 5000
 const PAUSE_MS = 50
 
 /** Waits for them, and kills those that hang. Never rejects: other machines are to be adopted. */
-export async function endAbandonedDumps(host: Host): Promise<void> {
+export async function endAbandonedDumps(host: EngineContext): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += PAUSE_MS) {
     const dumping = await dumpsBelow(`${host.paths.machines}/`)
     if (dumping.length === 0) return

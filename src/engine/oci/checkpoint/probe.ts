@@ -24,7 +24,11 @@ const COUNTER = 'n=0; while :; do n=$((n+1)); echo $n; /helper/busybox sleep 0.0
 type Probe = { paths: Paths; run: RunPaths; runtime: Runtime; cgroups: Cgroups; log: string }
 
 /** Null when it worked, else what was said. */
-export async function tryMemory(paths: Paths, runtime: Runtime, instanceId: string): Promise<string | null> {
+export async function probeCheckpoint(
+  paths: Paths,
+  runtime: Runtime,
+  instanceId: string,
+): Promise<string | null> {
   // A run of a machine that there is not: should this process die, the next one removes it as such.
   const probe = { paths, run: paths.run('probe', 0), runtime, cgroups: openCgroups(instanceId), log: '' }
   probe.log = join(probe.run.dir, 'log')

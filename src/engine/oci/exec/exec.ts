@@ -14,7 +14,7 @@ import { createChild, killAll, listChildren, removeChild } from '../kernel/cgrou
 import { killInsideGvisor } from './kill.ts'
 import { type Attempt, type ExecFiles, launchExec } from './launch.ts'
 import type { OnOutput } from './pipes.ts'
-import { getRunning, getRuntime, type Host, type Machine } from '../context.ts'
+import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
 import type { RunPaths } from '../paths.ts'
 
 const TIMED_OUT_CODE = 124
@@ -28,7 +28,7 @@ const HELD_TIMEOUT_MS = 10_000
 const LET_GO_AFTER_MS = 3000
 
 export async function execInMachine(
-  host: Host,
+  host: EngineContext,
   ref: MachineRef,
   request: ExecRequest,
   onOutput: OnOutput,
@@ -37,7 +37,7 @@ export async function execInMachine(
 ): Promise<ExecExit> {
   const givesUpAt = performance.now() + HELD_TIMEOUT_MS
   for (;;) {
-    await getRunning(host, ref).held
+    await getRunning(host, ref).quiesced
     try {
       return await execNow(host, ref, request, onOutput, signal, options)
     } catch (error) {
@@ -49,7 +49,7 @@ export async function execInMachine(
 }
 
 async function execNow(
-  host: Host,
+  host: EngineContext,
   ref: MachineRef,
   request: ExecRequest,
   onOutput: OnOutput,
@@ -83,7 +83,11 @@ async function execNow(
  * Kills the commands that an engine before us was running: nobody takes their output or keeps to their deadline
  * any more. A child that a finished command left behind is none of them, and keeps its group.
  */
-export async function killAbandonedExecs(host: Host, machine: Machine, paths: RunPaths): Promise<void> {
+export async function killAbandonedExecs(
+  host: EngineContext,
+  machine: Machine,
+  paths: RunPaths,
+): Promise<void> {
   const files = await readdir(paths.execs).catch((): string[] => [])
   const running = files.flatMap((file) => /^(exec-.+)\.json$/.exec(file)?.[1] ?? [])
   for (const name of running) {
@@ -103,7 +107,7 @@ export async function killAbandonedExecs(host: Host, machine: Machine, paths: Ru
 
 /** What cannot be killed because its machine stands still is killed when that goes on. */
 async function killExec(
-  host: Host,
+  host: EngineContext,
   machine: Machine,
   paths: RunPaths,
   name: string,
@@ -114,7 +118,12 @@ async function killExec(
   else await afterwards()
 }
 
-async function tryToKill(host: Host, machine: Machine, paths: RunPaths, name: string): Promise<boolean> {
+async function tryToKill(
+  host: EngineContext,
+  machine: Machine,
+  paths: RunPaths,
+  name: string,
+): Promise<boolean> {
   const runtime = getRuntime(host, machine.record.spec.isolation)
   if (runtime.execDetaches) return await killAll(host.cgroups, paths.container, name)
   // A sandbox that stands still runs no helper.
@@ -140,7 +149,12 @@ type Call = {
   signal: AbortSignal | undefined
 }
 
-async function untilEnd(host: Host, machine: Machine, attempt: Attempt, call: Call): Promise<ExecExit> {
+async function untilEnd(
+  host: EngineContext,
+  machine: Machine,
+  attempt: Attempt,
+  call: Call,
+): Promise<ExecExit> {
   let timedOut = false
   const timers: NodeJS.Timeout[] = []
   const after = (ms: number, work: () => void) => void timers.push(setTimeout(work, ms))
@@ -200,7 +214,7 @@ async function reportNotStarted({ request, onOutput }: Call, complaint: string):
 }
 
 /** A group of the exec's own below the machine's, so that exactly its processes can be killed. */
-function childGroup(host: Host, paths: RunPaths, name: string): string {
+function childGroup(host: EngineContext, paths: RunPaths, name: string): string {
   createChild(host.cgroups, paths.container, name)
   return host.cgroups.version === 1 ? `freezer:${name}` : name
 }

@@ -9,7 +9,7 @@ import { machinePath } from '../../machine-path.ts'
 import { HELPER } from '../runtime/bundle.ts'
 import { execInMachine } from './exec.ts'
 import { endedWithin } from '../lifecycle/exits.ts'
-import { getRunning, type Host } from '../context.ts'
+import { getRunning, type EngineContext } from '../context.ts'
 
 /** A FIFO or a device somebody swapped in after the check must not hold the call. */
 const FILE_TIMEOUT_MS = 5_000
@@ -60,7 +60,7 @@ const READ = `${SCRIPT_HEAD}
 head -c "$2" "$path"`
 
 export async function writeFileInMachine(
-  host: Host,
+  host: EngineContext,
   ref: MachineRef,
   path: string,
   content: Buffer,
@@ -72,7 +72,7 @@ export async function writeFileInMachine(
 }
 
 export async function readFileInMachine(
-  host: Host,
+  host: EngineContext,
   ref: MachineRef,
   path: string,
   maxBytes: number,
@@ -85,7 +85,7 @@ export async function readFileInMachine(
 }
 
 async function runHelper(
-  host: Host,
+  host: EngineContext,
   ref: MachineRef,
   script: string,
   args: string[],

@@ -15,23 +15,27 @@ import {
   readScript,
   referenceOf,
 } from './builtin.ts'
-import type { ImageCaps } from './image-limits.ts'
+import type { ImageLimits } from './image-limits.ts'
 import { hostAptOptions, hostSources, publicSources, SUITE } from './debian.ts'
 import { imageError } from './failures.ts'
 import { runJailed } from './jail.ts'
 import { buildDigest, readPackages } from './packages.ts'
-import type { NewImage, Workshop } from './store.ts'
+import type { NewImage, BuildDirectory } from './store.ts'
 
 export type BuildOptions = {
   onProgress: (line: string) => void
-  caps: ImageCaps
+  caps: ImageLimits
   /** Nobody waits for it: it gives way to everything else on this host. */
   background: boolean
   signal: AbortSignal
 }
 
 /** Makes an image in a workshop, as `buildImage` does. */
-export type Builder = (definition: BuiltIn, workshop: Workshop, options: BuildOptions) => Promise<NewImage>
+export type Builder = (
+  definition: BuiltIn,
+  workshop: BuildDirectory,
+  options: BuildOptions,
+) => Promise<NewImage>
 
 /** Documentation is most of the files of a small system. Licences stay. */
 const dpkgOptions = [
@@ -73,7 +77,7 @@ const RELEASED = Date.UTC(2023, 5, 10)
 
 export async function buildImage(
   definition: BuiltIn,
-  { rootfs, scratch }: Workshop,
+  { rootfs, scratch }: BuildDirectory,
   options: BuildOptions,
 ): Promise<NewImage> {
   const reference = referenceOf(definition)

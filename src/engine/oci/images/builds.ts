@@ -41,7 +41,7 @@ export type Builds = {
   ): Promise<void>
 }
 
-const MOST_REASON = 300
+const MAX_REASON = 300
 
 export async function openBuilds(
   imagesDir: string,
@@ -110,5 +110,5 @@ function workOn(id: string): string {
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   const text = cause instanceof Error ? cause.message : String(cause)
-  return text.replace(/\s+/g, ' ').slice(-MOST_REASON)
+  return text.replace(/\s+/g, ' ').slice(-MAX_REASON)
 }

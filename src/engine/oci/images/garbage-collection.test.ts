@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { boat, type BuiltImages, openBuiltImages } from '../../../../test/support/built-images.ts'
 import { DAY, HOUR, MINUTE } from '../../../lib/clock.ts'
-import { ASKED_MS, collectImages, type Limits } from './garbage-collection.ts'
+import { RECENTLY_USED_MS, collectImages, type Limits } from './garbage-collection.ts'
 
 let images: BuiltImages
 
@@ -55,7 +55,7 @@ describe('an image that was pulled', () => {
     await use(newer)
     images.clock.advance(HOUR)
     await use(asked)
-    images.clock.advance(ASKED_MS - MINUTE)
+    images.clock.advance(RECENTLY_USED_MS - MINUTE)
     expect(await collect()).toEqual([])
     expect(await collect(full)).toEqual([older, newer])
   })
@@ -94,10 +94,10 @@ describe('a built-in image', () => {
     await images.addMachine('unit_1', old)
     images.debian.version = '1.1'
     await images.build(boat, old)
-    images.clock.advance(ASKED_MS)
+    images.clock.advance(RECENTLY_USED_MS)
     expect(await collect()).toEqual([])
     await images.removeMachine('unit_1')
-    images.clock.advance(ASKED_MS)
+    images.clock.advance(RECENTLY_USED_MS)
     expect(await collect()).toEqual([old])
   })
 

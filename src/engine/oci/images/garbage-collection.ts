@@ -7,9 +7,9 @@ import type { Builds } from './builds.ts'
 import { type BuiltIn, definitionDigest } from './builtin.ts'
 import type { References } from './references.ts'
 import type { ImageStore, KeptImage } from './store.ts'
-import { findUses, type Uses } from './instances.ts'
+import { findReferences, type ImageReferences } from './instances.ts'
 
-export type Collector = {
+export type GarbageCollector = {
   imagesDir: string
   store: ImageStore
   builds: Builds
@@ -26,10 +26,10 @@ export type Limits = {
 }
 
 /** Between being asked for and being a unit's: whatever was asked for within it stays. */
-export const ASKED_MS = 10 * MINUTE
+export const RECENTLY_USED_MS = 10 * MINUTE
 
 /** What an image is to this Berth. */
-export type Standing = 'current' | 'replaced' | 'other'
+export type ImageStatus = 'current' | 'replaced' | 'other'
 
 export type Collected = {
   removed: KeptImage[]
@@ -37,11 +37,11 @@ export type Collected = {
   unknown: string[]
 }
 
-export async function collectImages(collector: Collector, limits: Limits): Promise<Collected> {
+export async function collectImages(collector: GarbageCollector, limits: Limits): Promise<Collected> {
   const { store, imagesDir, clock } = collector
-  const uses = await findUses(imagesDir, clock)
+  const uses = await findReferences(imagesDir, clock)
   if (uses.unknown.length > 0) return { removed: [], unknown: uses.unknown }
-  const standings = await standingsOf(collector)
+  const standings = await statusesOf(collector)
   const removed: KeptImage[] = []
   await noteUses(store, uses, clock)
   for (const image of (await store.list()).toSorted((a, b) => idleSince(a) - idleSince(b))) {
@@ -58,16 +58,16 @@ export async function collectImages(collector: Collector, limits: Limits): Promi
  * What a unit was made of long ago does not go with it, but is kept for the next one. A time that is yet to come is of a
  * host's clock that was set back since.
  */
-async function noteUses(store: ImageStore, uses: Uses, clock: Clock): Promise<void> {
+async function noteUses(store: ImageStore, uses: ImageReferences, clock: Clock): Promise<void> {
   for (const image of await store.list()) {
     const { digest } = image.image
     const idleMs = clock.now().getTime() - idleSince(image)
-    if (idleMs < 0 || (uses.byDigest.has(digest) && idleMs >= ASKED_MS))
+    if (idleMs < 0 || (uses.byDigest.has(digest) && idleMs >= RECENTLY_USED_MS))
       await store.hold(digest, async () => {})
   }
 }
 
-type Facts = { image: KeptImage; standing: Standing; uses: Uses; now: Date }
+type Facts = { image: KeptImage; standing: ImageStatus; uses: ImageReferences; now: Date }
 
 /** Whether an image may go, and is to. */
 export function isOverdue(
@@ -75,26 +75,27 @@ export function isOverdue(
   { keepMs, isShort }: { keepMs: number; isShort: boolean },
 ): boolean {
   const idleMs = now.getTime() - idleSince(image)
-  if (standing === 'current' || uses.byDigest.has(image.image.digest) || idleMs < ASKED_MS) return false
+  if (standing === 'current' || uses.byDigest.has(image.image.digest) || idleMs < RECENTLY_USED_MS)
+    return false
   return isShort || standing === 'replaced' || idleMs >= keepMs
 }
 
 /** Removes an image unless a machine has come to be made of it, or somebody has asked for it since. */
 export async function removeUnused(
-  { store, imagesDir, clock }: Pick<Collector, 'store' | 'imagesDir' | 'clock'>,
+  { store, imagesDir, clock }: Pick<GarbageCollector, 'store' | 'imagesDir' | 'clock'>,
   seen: KeptImage,
 ): Promise<boolean> {
   return await store.remove(seen.image.digest, async (image) => {
-    const uses = await findUses(imagesDir, clock)
+    const uses = await findReferences(imagesDir, clock)
     const isWanted = uses.byDigest.has(image.image.digest) || uses.unknown.length > 0
     return !isWanted && image.usedAt?.getTime() === seen.usedAt?.getTime()
   })
 }
 
-export async function standingsOf({
+export async function statusesOf({
   builds,
   definitions,
-}: Pick<Collector, 'builds' | 'definitions'>): Promise<(image: KeptImage) => Standing> {
+}: Pick<GarbageCollector, 'builds' | 'definitions'>): Promise<(image: KeptImage) => ImageStatus> {
   const current = new Set<string>()
   const ours = new Set<string>()
   for (const definition of definitions) {

@@ -5,7 +5,7 @@ const MB = 1024 * 1024
 const GB = 1024 * MB
 const SECOND = 1000
 
-export type ImageCaps = {
+export type ImageLimits = {
   /** Of one manifest or index, and of one image configuration: parsing them holds up everything else. */
   documentBytes: number
   /** All layers as they travel. */
@@ -27,7 +27,7 @@ export type ImageCaps = {
   stallMs: number
 }
 
-export const imageCaps: ImageCaps = {
+export const imageLimits: ImageLimits = {
   documentBytes: MB,
   compressedBytes: 4 * GB,
   unpackedBytes: 12 * GB,

@@ -16,7 +16,7 @@ import { isEngineError } from '../../errors.ts'
 import { buildImage } from './build.ts'
 import { type Builds, openBuilds } from './builds.ts'
 import { builtIns, findBuiltIn } from './builtin.ts'
-import { type ImageCaps, imageCaps } from './image-limits.ts'
+import { type ImageLimits, imageLimits } from './image-limits.ts'
 import type { HostPort } from '../../../lib/dial.ts'
 import { imageError } from './failures.ts'
 import { removeTree } from './files.ts'
@@ -26,7 +26,7 @@ import { openReferences, type References } from './references.ts'
 import type { RegistryOptions } from './registry.ts'
 import { type ImageStore, openStore, type StoredImage } from './store.ts'
 import { updatesBy } from './updates.ts'
-import { keepUp, type UpkeepSettings } from './maintenance.ts'
+import { runMaintenance, type MaintenanceSettings } from './maintenance.ts'
 import { registerInstance, type InstanceOnHost, unregisterInstance } from './instances.ts'
 
 export type ImagesOptions = {
@@ -42,11 +42,11 @@ export type ImagesOptions = {
   upstreamProxy: HostPort | null
   /** Building an image takes a while: one line at a time, for a person. */
   onProgress: (line: string) => void
-  caps?: Partial<ImageCaps>
+  caps?: Partial<ImageLimits>
   /** Whose machines these images are for: theirs are never removed. Null: it makes none. */
   instance: InstanceOnHost | null
   /** Null: images are neither built anew nor removed by themselves. */
-  upkeep: UpkeepSettings | null
+  upkeep: MaintenanceSettings | null
   log: Log
   clock: Clock
 }
@@ -98,7 +98,7 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
       authFile: options.registryAuthFile,
       upstreamProxy: options.upstreamProxy,
       account: await getAccount('berth-images'),
-      caps: { ...imageCaps, ...options.caps },
+      caps: { ...imageLimits, ...options.caps },
     },
     options,
     closing: closing.signal,
@@ -136,7 +136,7 @@ async function startUpkeep({ store, builds, references, registry, options, closi
   const shared = { imagesDir, store, builds, definitions: builtIns, clock, log }
   const building = { onProgress: () => {}, caps: registry.caps, signal: closing }
   const findUpdates = updatesBy(join(options.runDir, 'updates'))
-  await keepUp(
+  await runMaintenance(
     { instance, settings, reserveBytes, clock, log },
     { collector: { ...shared, references }, refresher: { ...shared, findUpdates, building, reserveBytes } },
   )

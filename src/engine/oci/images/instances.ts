@@ -15,7 +15,7 @@ import { replaceFile } from './files.ts'
 
 export type InstanceOnHost = { id: string; dataDir: string }
 
-export type Uses = {
+export type ImageReferences = {
   /** Digest → ids of the machines. */
   byDigest: Map<string, string[]>
   /** Why not all of them are known, as sentences. */
@@ -45,8 +45,8 @@ export async function unregisterInstance(imagesDir: string, { id }: { id: string
   await rm(join(imagesDir, 'instances', id), { force: true })
 }
 
-export async function findUses(imagesDir: string, clock: Clock): Promise<Uses> {
-  const uses: Uses = { byDigest: new Map(), unknown: [] }
+export async function findReferences(imagesDir: string, clock: Clock): Promise<ImageReferences> {
+  const uses: ImageReferences = { byDigest: new Map(), unknown: [] }
   const directory = join(imagesDir, 'instances')
   const ids = await readdir(directory).catch(() => [])
   for (const id of ids.filter((name) => /^[a-z0-9]{4}$/.test(name))) {
@@ -69,7 +69,7 @@ export async function findUses(imagesDir: string, clock: Clock): Promise<Uses> {
   return uses
 }
 
-async function addMachines({ byDigest, unknown }: Uses, dataDir: string): Promise<void> {
+async function addMachines({ byDigest, unknown }: ImageReferences, dataDir: string): Promise<void> {
   const paths = createPaths({ dataDir, runDir: '' })
   for (const directory of [paths.machines, paths.aside]) {
     if (!(await isThere(directory))) continue

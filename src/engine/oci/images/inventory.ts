@@ -8,14 +8,14 @@ import { run } from '../../../lib/process.ts'
 import { buildImage, type Builder } from './build.ts'
 import { openBuilds } from './builds.ts'
 import { type BuiltIn, builtIns, referenceOf } from './builtin.ts'
-import { imageCaps } from './image-limits.ts'
-import { removeUnused, standingsOf } from './garbage-collection.ts'
+import { imageLimits } from './image-limits.ts'
+import { removeUnused, statusesOf } from './garbage-collection.ts'
 import { takeLock } from './lock.ts'
 import { findPackages, mainVersion, type Packages } from './packages.ts'
 import { askDebian, type Asked, type Condition, conditionsOf, lastAsked, type Refresher } from './refresh.ts'
 import { type KeptImage, openStore } from './store.ts'
 import type { FindUpdates } from './updates.ts'
-import { findUses, type Uses } from './instances.ts'
+import { findReferences, type ImageReferences } from './instances.ts'
 
 export type InventoryOptions = {
   imagesDir: string
@@ -72,11 +72,11 @@ export async function openInventory(options: InventoryOptions): Promise<Inventor
   const { builder = buildImage, definitions = builtIns } = options
   const store = await openStore(imagesDir, clock)
   const builds = await openBuilds(imagesDir, { store, builder, clock })
-  const building = { onProgress, caps: imageCaps, signal }
+  const building = { onProgress, caps: imageLimits, signal }
   const shared = { imagesDir, store, builds, definitions, findUpdates, clock, log }
   // Whoever asks for a build gets it.
   const refresher: Refresher = { ...shared, building, reserveBytes: 0 }
-  const usesNow = () => findUses(imagesDir, clock)
+  const usesNow = () => findReferences(imagesDir, clock)
 
   const list = async () => await listAll(refresher, await usesNow())
 
@@ -117,7 +117,7 @@ export async function openInventory(options: InventoryOptions): Promise<Inventor
       return true
     },
     removeUnused: async () => {
-      const standing = await standingsOf({ builds, definitions })
+      const standing = await statusesOf({ builds, definitions })
       const stale = (await store.list()).filter((image) => standing(image) !== 'current')
       const listed = await listAll(refresher, await usesNow())
       const removed: Listed[] = []
@@ -130,11 +130,11 @@ export async function openInventory(options: InventoryOptions): Promise<Inventor
   }
 }
 
-async function listAll(refresher: Refresher, uses: Uses): Promise<Listed[]> {
+async function listAll(refresher: Refresher, uses: ImageReferences): Promise<Listed[]> {
   const { store, imagesDir, builds, definitions } = refresher
   const [conditions, standing, asked, kept] = await Promise.all([
     conditionsOf(refresher),
-    standingsOf({ builds, definitions }),
+    statusesOf({ builds, definitions }),
     lastAsked(imagesDir),
     store.list(),
   ])
@@ -153,7 +153,7 @@ async function listAll(refresher: Refresher, uses: Uses): Promise<Listed[]> {
 async function describe(
   { image, rootfs, build, madeAt, usedAt }: KeptImage,
   definitions: BuiltIn[],
-  uses: Uses,
+  uses: ImageReferences,
   condition: string,
 ): Promise<Listed> {
   const { reference, digest } = image

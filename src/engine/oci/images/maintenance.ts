@@ -5,11 +5,11 @@ import { randomInt } from 'node:crypto'
 import { type Clock, HOUR, MINUTE } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
 import { runLoop } from '../../../lib/loop.ts'
-import { type Collected, type Collector, collectImages, type Limits } from './garbage-collection.ts'
+import { type Collected, type GarbageCollector, collectImages, type Limits } from './garbage-collection.ts'
 import { refreshImages, type Refresher } from './refresh.ts'
 import { type InstanceOnHost, registerInstance } from './instances.ts'
 
-export type UpkeepSettings = {
+export type MaintenanceSettings = {
   /** How often Debian is asked for updates; null: never, and nothing is built anew by itself. */
   updatesEveryMs: number | null
   /** How long an image stays that no unit needs and nobody asks for; null: Berth removes none by itself. */
@@ -24,18 +24,18 @@ const REFRESH_AFTER_MS = { least: 2 * MINUTE, most: 10 * MINUTE }
 const LONGEST_COLLECT_MS = HOUR
 const LONGEST_REFRESH_MS = 2 * HOUR
 
-export type Upkeep = {
+export type Maintenance = {
   instance: InstanceOnHost
-  settings: UpkeepSettings
+  settings: MaintenanceSettings
   reserveBytes: number
   clock: Clock
   log: Log
 }
 
 /** Until the signal of the refresher's builds aborts; resolves when the rounds under way have ended. */
-export async function keepUp(
-  upkeep: Upkeep,
-  { collector, refresher }: { collector: Collector; refresher: Refresher },
+export async function runMaintenance(
+  upkeep: Maintenance,
+  { collector, refresher }: { collector: GarbageCollector; refresher: Refresher },
 ): Promise<void> {
   const { clock, log, settings } = upkeep
   const { signal } = refresher.building
@@ -63,7 +63,11 @@ export async function keepUp(
   await Promise.all(loops)
 }
 
-async function collectRound(upkeep: Upkeep, collector: Collector, limits: Limits): Promise<Collected> {
+async function collectRound(
+  upkeep: Maintenance,
+  collector: GarbageCollector,
+  limits: Limits,
+): Promise<Collected> {
   await registerInstance(collector.imagesDir, upkeep.instance, upkeep.clock)
   const collected = await collectImages(collector, limits)
   for (const { image } of collected.removed)

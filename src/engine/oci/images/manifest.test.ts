@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { imageCaps } from './image-limits.ts'
+import { imageLimits } from './image-limits.ts'
 import { readImageConfig } from './image-config.ts'
 import { ManifestRefused, pickFromIndex, readManifest } from './manifest.ts'
 
@@ -66,7 +66,7 @@ const document = fc.oneof(
 describe('any document is read or refused', () => {
   const readers: [string, (text: string) => unknown][] = [
     ['index', (text) => pickFromIndex(text, 'amd64')],
-    ['manifest', (text) => readManifest(text, imageCaps)],
+    ['manifest', (text) => readManifest(text, imageLimits)],
     ['configuration', readImageConfig],
   ]
   test.each(readers)('as %s', (_, read) => {

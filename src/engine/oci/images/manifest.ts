@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { ImageCaps } from './image-limits.ts'
+import type { ImageLimits } from './image-limits.ts'
 
 export type Descriptor = { mediaType: string; digest: string; size: number }
 export type ImageManifest = { digest: string; config: Descriptor; layers: Descriptor[] }
@@ -67,7 +67,7 @@ export function pickFromIndex(text: string, architecture: string): string | null
 }
 
 /** Throws ManifestRefused for what is no image, or one beyond the caps. */
-export function readManifest(text: string, caps: ImageCaps): ImageManifest {
+export function readManifest(text: string, caps: ImageLimits): ImageManifest {
   const document = parseDocument(text)
   if ('manifests' in document) throw new ManifestRefused('its manifest is ambiguous')
   const { config, layers } = readAs(manifestSchema, document)

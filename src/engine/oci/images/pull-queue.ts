@@ -138,7 +138,7 @@ export function createPullQueue({
   }
 
   function giveUpPlace(ticket: Ticket): void {
-    queue.giveUpPlace(ticket)
+    queue.releasePlace(ticket)
     admit()
   }
 

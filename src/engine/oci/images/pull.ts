@@ -9,7 +9,7 @@ import { makeLayout } from './layout.ts'
 import { type ImageManifest, ManifestRefused } from './manifest.ts'
 import { openRegistry, type RegistryOptions, type RegistrySession } from './registry.ts'
 import { download, resolveManifest } from './remote.ts'
-import type { ImageStore, Workshop } from './store.ts'
+import type { ImageStore, BuildDirectory } from './store.ts'
 import { unpack } from './unpack.ts'
 
 export type PullOptions = {
@@ -44,7 +44,7 @@ async function fill(
   reference: ImageReference,
   manifest: ImageManifest,
   session: RegistrySession,
-  { scratch, rootfs }: Workshop,
+  { scratch, rootfs }: BuildDirectory,
   { registry, reserveBytes, signal }: PullOptions,
 ): Promise<Omit<Image, 'digest'>> {
   const blobs = join(scratch, 'download')

@@ -6,7 +6,7 @@ import { chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ImageReference } from '../../../contract/image-reference.ts'
 import type { Account } from '../../../lib/system-users.ts'
-import type { ImageCaps } from './image-limits.ts'
+import type { ImageLimits } from './image-limits.ts'
 import type { HostPort } from '../../../lib/dial.ts'
 import { fetchFailed } from './failures.ts'
 import { removeTree } from './files.ts'
@@ -21,7 +21,7 @@ export type RegistryOptions = {
   authFile: string | null
   upstreamProxy: HostPort | null
   account: Account
-  caps: ImageCaps
+  caps: ImageLimits
 }
 
 export type RegistrySession = {

@@ -4,7 +4,7 @@
 import { chown, mkdir } from 'node:fs/promises'
 import type { ImageReference } from '../../../contract/image-reference.ts'
 import type { Account } from '../../../lib/system-users.ts'
-import type { ImageCaps } from './image-limits.ts'
+import type { ImageLimits } from './image-limits.ts'
 import { digestOf, type ImageManifest, ManifestRefused, pickFromIndex, readManifest } from './manifest.ts'
 import type { RegistrySession } from './registry.ts'
 
@@ -14,7 +14,7 @@ const architectures: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
 export async function resolveManifest(
   session: RegistrySession,
   reference: ImageReference,
-  caps: ImageCaps,
+  caps: ImageLimits,
 ): Promise<ImageManifest> {
   const inspect = async (suffix: string) =>
     await session.skopeo(
@@ -37,7 +37,7 @@ export async function download(
   reference: ImageReference,
   manifest: ImageManifest,
   directory: string,
-  { account, caps }: { account: Account; caps: ImageCaps },
+  { account, caps }: { account: Account; caps: ImageLimits },
 ): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   await chown(directory, account.uid, account.gid)

@@ -42,7 +42,7 @@ export type KeptImage = StoredImage & {
 }
 
 /** A directory to make an image in: `rootfs` becomes the image's, `scratch` goes away. Neither exists yet. */
-export type Workshop = { rootfs: string; scratch: string }
+export type BuildDirectory = { rootfs: string; scratch: string }
 
 export type NewImage = Image & { build?: BuildRecord }
 
@@ -55,7 +55,7 @@ export type ImageStore = {
    */
   make(
     of: { digest: string; maker: string },
-    fill: (workshop: Workshop) => Promise<Omit<Image, 'digest'>>,
+    fill: (workshop: BuildDirectory) => Promise<Omit<Image, 'digest'>>,
     signal: AbortSignal,
   ): Promise<StoredImage>
   /**
@@ -64,7 +64,7 @@ export type ImageStore = {
    */
   makeUnder(
     key: string,
-    fill: (workshop: Workshop) => Promise<NewImage>,
+    fill: (workshop: BuildDirectory) => Promise<NewImage>,
     signal: AbortSignal,
   ): Promise<StoredImage>
   /** Works with the lock of a digest, or of anything named like one, alone. */
@@ -123,7 +123,7 @@ export async function openStore(directory: string, clock: Clock): Promise<ImageS
     },
     make: async ({ digest, maker }, fill, signal) => {
       const key = digestOf(`${maker} ${digest}`)
-      const filled = async (workshop: Workshop) => ({ ...(await fill(workshop)), digest })
+      const filled = async (workshop: BuildDirectory) => ({ ...(await fill(workshop)), digest })
       return await locked(
         key,
         signal,
@@ -157,7 +157,7 @@ export async function openStore(directory: string, clock: Clock): Promise<ImageS
 async function make(
   directory: string,
   key: string,
-  fill: (workshop: Workshop) => Promise<NewImage>,
+  fill: (workshop: BuildDirectory) => Promise<NewImage>,
   place: (work: (home: string) => Promise<void>, digest: string) => Promise<StoredImage>,
 ): Promise<StoredImage> {
   const making = join(directory, `making-${hexOf(key)}`)

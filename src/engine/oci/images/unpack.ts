@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import type { EngineError } from '../../errors.ts'
-import type { ImageCaps } from './image-limits.ts'
+import type { ImageLimits } from './image-limits.ts'
 import { imageError } from './failures.ts'
 import { runJailed } from './jail.ts'
 
@@ -12,7 +12,7 @@ const outcomeSchema = z.object({
   kind: z.enum(['unpacked', 'failed', 'too-large', 'too-many-files', 'too-deep', 'too-slow', 'host-full']),
 })
 
-export type UnpackOptions = { caps: ImageCaps; reserveBytes: number; signal: AbortSignal }
+export type UnpackOptions = { caps: ImageLimits; reserveBytes: number; signal: AbortSignal }
 
 const tooSlow = 'unpacking it takes too long'
 

@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import type { Capacity } from '../../engine.ts'
-import type { Host } from '../context.ts'
+import type { EngineContext } from '../context.ts'
 
 const MB = 1024 * 1024
 const GB = 1024 * MB
 /** Larger ones make the host's share look smaller than it is, which is safe. */
 const PAGE_BYTES = 4096
 
-export async function readCapacity({ shareBytes }: Pick<Host, 'shareBytes'>): Promise<Capacity> {
+export async function readCapacity({ shareBytes }: Pick<EngineContext, 'shareBytes'>): Promise<Capacity> {
   const text = await readFile('/proc/meminfo', 'utf8')
   const mb = (field: string) =>
     Math.floor(Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) / 1024)

@@ -13,12 +13,12 @@ import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { runLoop } from '../../../lib/loop.ts'
 import { readIfThere } from '../../../lib/read-if-there.ts'
 import { writeDurably } from '../../../lib/write-durably.ts'
-import { newMachine, type Host, type Machine } from '../context.ts'
-import { forgetMemory } from '../checkpoint/images.ts'
+import { newMachine, type EngineContext, type Machine } from '../context.ts'
+import { discardCheckpoint } from '../checkpoint/images.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths } from '../paths.ts'
 import { loadRecords, saveRecord } from './record.ts'
-import { endGracefully, removeTraces } from './stop.ts'
+import { endGracefully, removeMachineState } from './stop.ts'
 
 /** `unknown`: the database knows of no such unit. `damaged`: its record cannot be read. `no-record`: it has none. */
 const reasons = ['unknown', 'damaged', 'no-record'] as const
@@ -34,13 +34,13 @@ const LOOK_EVERY_MS = 5 * SECOND
 const noteSchema = z.object({ at: z.iso.datetime(), reason: z.enum(reasons) })
 
 /** Ends its run as a stop does. Unknown ids succeed. */
-export function putAside(host: Host, id: string, reason: AsideReason): Promise<void> {
+export function putAside(host: EngineContext, id: string, reason: AsideReason): Promise<void> {
   return host.lock(id, async () => {
     const machine = host.machines.get(id)
     if (!machine && !host.damaged.has(id)) return
     if (machine?.record.state === 'running') await loseGracefully(host, machine)
     await machine?.cleanup
-    await forgetMemory(host.paths, id)
+    await discardCheckpoint(host.paths, id)
     await host.network.detach(id)
     const { dir } = host.paths.machine(id)
     await writeNote(host, dir, reason)
@@ -53,14 +53,14 @@ export function putAside(host: Host, id: string, reason: AsideReason): Promise<v
 }
 
 /** Its process is asked to end, as by a stop; should its unit come back, that was an end by the host and none of its own. */
-async function loseGracefully(host: Host, machine: Machine): Promise<void> {
+async function loseGracefully(host: EngineContext, machine: Machine): Promise<void> {
   await endGracefully(host, machine, GRACE_MS)
   Object.assign(machine.record, { state: 'lost', exit: null, monitor: null })
   await saveRecord(host.paths, machine.record)
 }
 
 /** A disk that no machine's record names. */
-export async function putDiskAside(host: Host, id: string): Promise<void> {
+export async function putDiskAside(host: EngineContext, id: string): Promise<void> {
   const dir = host.paths.asideOf(id)
   await mkdir(dir, { mode: 0o700 })
   await writeNote(host, dir, 'no-record')
@@ -68,7 +68,7 @@ export async function putDiskAside(host: Host, id: string): Promise<void> {
 }
 
 /** Those of them that are wanted are machines again, as they were when they were put aside. */
-export async function restoreWanted(host: Host, wanted: Set<string>): Promise<void> {
+export async function restoreWanted(host: EngineContext, wanted: Set<string>): Promise<void> {
   const { records, unfinished, damaged } = await loadRecords(host.paths.aside)
   for (const id of [...unfinished, ...damaged].filter((each) => wanted.has(each)))
     host.log.error({ alarm: 'aside', machine: id }, 'a unit has a disk here, and no record of its machine')
@@ -85,7 +85,7 @@ export async function restoreWanted(host: Host, wanted: Set<string>): Promise<vo
 }
 
 /** Removes what has been kept for long enough, and what the operator wants gone, until stopped. */
-export function startRemovingAside(host: Host, keptMs: number | null): { stop(): Promise<void> } {
+export function startRemovingAside(host: EngineContext, keptMs: number | null): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const run = async () => {
     for (const { id, at, isToGo } of await listAside(host.paths)) {
@@ -121,16 +121,16 @@ export async function askToRemove(paths: Paths, id: string): Promise<void> {
   await writeFile(join(paths.asideOf(id), REMOVE), '')
 }
 
-async function removeAside(host: Host, id: string): Promise<void> {
+async function removeAside(host: EngineContext, id: string): Promise<void> {
   await host.lock(id, async () => {
     // It is wanted again, and its disk is in use.
     if (host.machines.has(id) || host.damaged.has(id)) await removeTree(host.paths.asideOf(id))
-    else await removeTraces(host, id)
+    else await removeMachineState(host, id)
   })
   host.log.warn({ machine: id }, 'what was put aside is removed')
 }
 
-async function writeNote(host: Host, directory: string, reason: AsideReason): Promise<void> {
+async function writeNote(host: EngineContext, directory: string, reason: AsideReason): Promise<void> {
   await writeDurably(join(directory, NOTE), JSON.stringify({ at: host.clock.now(), reason }))
 }
 

@@ -2,7 +2,7 @@
 
 import { reapOrphans } from '../exec/children.ts'
 import { killAll, removeCgroup } from '../kernel/cgroups.ts'
-import type { Host, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../context.ts'
 import { endMonitor, forgetExit } from '../runtime/monitor.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { RunPaths } from '../paths.ts'
@@ -12,18 +12,18 @@ const TRIES = 3
 const PAUSE_MS = 200
 
 /** Removes every effect of a run that never came to be, or is over. Idempotent. */
-export async function takeBack(host: Host, paths: RunPaths): Promise<void> {
-  await host.effect('engine.remains.processes', async () => {
+export async function cleanUpRun(host: EngineContext, paths: RunPaths): Promise<void> {
+  await host.effect('engine.cleanup.processes', async () => {
     // The monitor first: a runtime that is still making the container would put processes into the group.
     await endMonitor(paths)
     if (!(await killAll(host.cgroups, paths.container)))
       throw new Error('a process of a run cannot be killed')
   })
-  await host.effect('engine.remains.runtime', async () => {
+  await host.effect('engine.cleanup.runtime', async () => {
     await forgetContainer(host.paths.runtimeRoot, paths.container)
   })
-  await host.effect('engine.remains.cgroup', async () => removeCgroup(host.cgroups, paths.container))
-  await host.effect('engine.remains.files', async () => {
+  await host.effect('engine.cleanup.cgroup', async () => removeCgroup(host.cgroups, paths.container))
+  await host.effect('engine.cleanup.files', async () => {
     await removeTree(paths.dir)
     await forgetExit(paths)
   })
@@ -34,23 +34,27 @@ export async function takeBack(host: Host, paths: RunPaths): Promise<void> {
  * The same for a run that was this machine's, with its network. Never rejects: what cannot be removed now is
  * tried again at once, by the machine's next start or its destruction, and by the next engine.
  */
-export async function removeRemains(host: Host, machine: Machine, paths: RunPaths): Promise<void> {
+export async function cleanUpMachine(host: EngineContext, machine: Machine, paths: RunPaths): Promise<void> {
   const { id } = machine.record.spec
   const removed = await Promise.all([
-    tryAgain(host, id, () => takeBack(host, paths)),
-    tryAgain(host, id, () => host.effect('engine.remains.network', () => host.network.detach(id))),
+    retry(host, id, () => cleanUpRun(host, paths)),
+    retry(host, id, () => host.effect('engine.cleanup.network', () => host.network.detach(id))),
   ])
-  machine.unclean = removed.every(Boolean) ? null : paths
+  machine.uncleanedRun = removed.every(Boolean) ? null : paths
 }
 
 /** Waits until nothing of an earlier run is left, as far as that can be had. */
-export async function untilClean(host: Host, machine: Machine): Promise<void> {
+export async function waitForCleanup(host: EngineContext, machine: Machine): Promise<void> {
   await machine.cleanup
-  if (machine.unclean) await removeRemains(host, machine, machine.unclean)
+  if (machine.uncleanedRun) await cleanUpMachine(host, machine, machine.uncleanedRun)
 }
 
 /** Whether it succeeded in the end. */
-export async function tryAgain(host: Host, machine: string, work: () => Promise<void>): Promise<boolean> {
+export async function retry(
+  host: EngineContext,
+  machine: string,
+  work: () => Promise<void>,
+): Promise<boolean> {
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     try {
       await work()

@@ -4,14 +4,14 @@
 import type { MachineSpec, MachineStatus } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { createDisk } from '../storage/disks.ts'
-import { newMachine, statusOf, type Host } from '../context.ts'
+import { newMachine, statusOf, type EngineContext } from '../context.ts'
 import type { Attachment } from '../network/network.ts'
 import { checkReserve } from '../storage/pool.ts'
 import { beginMachine, saveRecord } from './record.ts'
 import { prepareShare } from '../storage/team-shares.ts'
-import { removeTraces } from './stop.ts'
+import { removeMachineState } from './stop.ts'
 
-export function createMachine(host: Host, spec: MachineSpec): Promise<MachineStatus> {
+export function createMachine(host: EngineContext, spec: MachineSpec): Promise<MachineStatus> {
   return host.lock(spec.id, async () => {
     const existing = host.machines.get(spec.id)
     if (existing) return statusOf(existing)
@@ -23,7 +23,7 @@ export function createMachine(host: Host, spec: MachineSpec): Promise<MachineSta
   })
 }
 
-async function makeMachine(host: Host, spec: MachineSpec): Promise<MachineStatus> {
+async function makeMachine(host: EngineContext, spec: MachineSpec): Promise<MachineStatus> {
   const attachment = await makeLasting(host, spec)
   const { address } = attachment
   const machine = newMachine(
@@ -33,7 +33,7 @@ async function makeMachine(host: Host, spec: MachineSpec): Promise<MachineStatus
   try {
     await host.effect('engine.create.record', () => saveRecord(host.paths, machine.record))
   } catch (error) {
-    await removeTraces(host, spec.id)
+    await removeMachineState(host, spec.id)
     throw error
   }
   host.machines.set(spec.id, machine)
@@ -41,7 +41,7 @@ async function makeMachine(host: Host, spec: MachineSpec): Promise<MachineStatus
 }
 
 /** Both or neither: what succeeded is waited for before it is taken back. */
-async function makeLasting(host: Host, spec: MachineSpec): Promise<Attachment> {
+async function makeLasting(host: EngineContext, spec: MachineSpec): Promise<Attachment> {
   const group = { machineId: spec.id, group: spec.networkGroup, address: null }
   await beginMachine(host.paths, spec.id)
   const [attached, made] = await Promise.allSettled([
@@ -52,6 +52,6 @@ async function makeLasting(host: Host, spec: MachineSpec): Promise<Attachment> {
     }),
   ])
   if (attached.status === 'fulfilled' && made.status === 'fulfilled') return attached.value
-  await removeTraces(host, spec.id)
+  await removeMachineState(host, spec.id)
   throw attached.status === 'rejected' ? attached.reason : made.status === 'rejected' ? made.reason : null
 }

@@ -6,7 +6,7 @@
 
 import { constants } from 'node:os'
 import { countOomKills, hasMetMemoryLimit } from '../kernel/cgroups.ts'
-import type { Host, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../context.ts'
 import { childrenOf } from '../runtime/monitor.ts'
 import { closeFd, endingSignal, openProcess } from '../kernel/syscalls.ts'
 
@@ -36,7 +36,7 @@ export function letGoOfParts(machine: Machine): void {
  * tells. Neither where the end was asked for. Call it before the run's group is removed.
  */
 export function judgeDeath(
-  host: Host,
+  host: EngineContext,
   machine: Machine,
   code: number,
 ): { oomKilled: boolean; byHost: boolean } {

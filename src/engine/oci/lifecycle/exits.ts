@@ -8,43 +8,43 @@ import type { Exit } from '../../engine.ts'
 import { killAll, processesIn } from '../kernel/cgroups.ts'
 import { judgeDeath, letGoOfParts } from './deaths.ts'
 import { hasEnded } from '../exec/children.ts'
-import { statusOf, type Host, type Machine } from '../context.ts'
+import { statusOf, type EngineContext, type Machine } from '../context.ts'
 import { isLogLarge, rotateLog } from '../logs/logs.ts'
 import { isMonitorAlive } from '../runtime/monitor.ts'
 import type { RunPaths } from '../paths.ts'
 import { saveRecord } from './record.ts'
-import { removeRemains, tryAgain } from './cleanup.ts'
+import { cleanUpMachine, retry } from './cleanup.ts'
 
 /**
  * A look takes some microseconds a machine: hundreds of frozen ones must cost next to nothing. What costs more
  * is done with every so many looks, and with machines that do something.
  */
-const LOOK_EVERY_MS = 500
-const LOOK_CLOSELY_EVERY = 5
+const CHECK_EVERY_MS = 500
+const FULL_CHECK_EVERY = 5
 /** How long a monitor may take to write down the end of a run that has no process any more. */
-const TELL_WAIT_MS = 1000
+const REPORT_WAIT_MS = 1000
 const SIGKILL_CODE = 137
 
-export function watchRuns(host: Host): { close(): void } {
+export function watchRuns(host: EngineContext): { close(): void } {
   const bury = (work: Promise<void>) =>
     work.catch((error: unknown) => host.log.error({ err: error }, 'machine not looked after'))
   const settle = (container: string | null) => {
     const machine = host.machines.get(container?.replace(/-\d+$/, '') ?? '')
-    if (machine) void bury(settleEnd(host, machine))
+    if (machine) void bury(recordEndIfExited(host, machine))
   }
   let watcher = watchExitFiles(host, settle)
   if (!watcher) host.log.warn('no inotify instance is left: ends of machines are seen half a second late')
   let looks = 0
   const timer = setInterval(() => {
     looks += 1
-    if (looks % LOOK_CLOSELY_EVERY === 0) watcher ??= watchExitFiles(host, settle)
+    if (looks % FULL_CHECK_EVERY === 0) watcher ??= watchExitFiles(host, settle)
     for (const container of readdirSync(host.paths.exits)) settle(container)
     for (const machine of host.machines.values()) {
       if (machine.record.state !== 'running') continue
-      const trouble = lookAfter(host, machine, looks % LOOK_CLOSELY_EVERY === 0)
+      const trouble = checkMachine(host, machine, looks % FULL_CHECK_EVERY === 0)
       if (trouble) void bury(trouble)
     }
-  }, LOOK_EVERY_MS)
+  }, CHECK_EVERY_MS)
   return {
     close: () => {
       watcher?.close()
@@ -54,7 +54,7 @@ export function watchRuns(host: Host): { close(): void } {
 }
 
 /** Null where the kernel gives us no notifications. */
-function watchExitFiles(host: Host, settle: (container: string | null) => void): FSWatcher | null {
+function watchExitFiles(host: EngineContext, settle: (container: string | null) => void): FSWatcher | null {
   try {
     const watcher = watch(host.paths.exits, (_, name) => settle(name))
     watcher.on('error', (error) =>
@@ -67,19 +67,19 @@ function watchExitFiles(host: Host, settle: (container: string | null) => void):
 }
 
 /** Says what there is to do for a running machine; almost always nothing. */
-function lookAfter(host: Host, machine: Machine, closely: boolean): Promise<void> | null {
+function checkMachine(host: EngineContext, machine: Machine, closely: boolean): Promise<void> | null {
   const { spec, generation, monitor } = machine.record
   // A pid alone may have been given to another process since.
   const watched = monitor !== null && !hasEnded(monitor.pid) && (!closely || isMonitorAlive(monitor))
   if (!watched) return endUnwatched(host, machine)
   if (machine.frozen) return null
-  if (closely && !hasProcesses(host, machine)) return endUntold(host, machine)
+  if (closely && !hasProcesses(host, machine)) return endUnreported(host, machine)
   return isLogLarge(host, spec.id, generation) ? rotateLog(host, spec.id, generation) : null
 }
 
 /** Its monitor is gone without a word: nobody keeps its log or would learn its exit code, so the run ends. */
-async function endUnwatched(host: Host, machine: Machine): Promise<void> {
-  await settleEnd(host, machine)
+async function endUnwatched(host: EngineContext, machine: Machine): Promise<void> {
+  await recordEndIfExited(host, machine)
   if (machine.record.state !== 'running') return
   const { container } = host.paths.run(machine.record.spec.id, machine.record.generation)
   await killAll(host.cgroups, container)
@@ -87,21 +87,21 @@ async function endUnwatched(host: Host, machine: Machine): Promise<void> {
 }
 
 /** It has ended, and its monitor is there but does not say so. */
-async function endUntold(host: Host, machine: Machine): Promise<void> {
+async function endUnreported(host: EngineContext, machine: Machine): Promise<void> {
   const { generation } = machine.record
-  await host.clock.sleep(TELL_WAIT_MS)
-  await settleEnd(host, machine)
+  await host.clock.sleep(REPORT_WAIT_MS)
+  await recordEndIfExited(host, machine)
   if (machine.record.generation === generation && !hasProcesses(host, machine))
     await recordKilled(host, machine)
 }
 
-function hasProcesses(host: Host, { record }: Machine): boolean {
+function hasProcesses(host: EngineContext, { record }: Machine): boolean {
   const { container } = host.paths.run(record.spec.id, record.generation)
   return processesIn(host.cgroups, container).length > 0
 }
 
 /** Records the end of a run that was killed, or died while nobody could see how: unless asked for, that was the host. */
-export async function recordKilled(host: Host, machine: Machine): Promise<void> {
+export async function recordKilled(host: EngineContext, machine: Machine): Promise<void> {
   if (machine.record.state !== 'running') return
   const { oomKilled } = judgeDeath(host, machine, SIGKILL_CODE)
   const byHost = !machine.ending && !oomKilled
@@ -109,7 +109,7 @@ export async function recordKilled(host: Host, machine: Machine): Promise<void> 
 }
 
 /** Records the end of the current run if it has ended. Safe to call at any time, any number of times. */
-export async function settleEnd(host: Host, machine: Machine): Promise<void> {
+export async function recordEndIfExited(host: EngineContext, machine: Machine): Promise<void> {
   const { record } = machine
   const { generation } = record
   if (record.state !== 'running') return
@@ -118,7 +118,7 @@ export async function settleEnd(host: Host, machine: Machine): Promise<void> {
 }
 
 /** Waits for the end of the machine's run, and looks for it once more at last. Whether it has ended. */
-export async function endedWithin(host: Host, machine: Machine, ms: number): Promise<boolean> {
+export async function endedWithin(host: EngineContext, machine: Machine, ms: number): Promise<boolean> {
   const abort = new AbortController()
   const ended = machine.ended.then(() => true)
   const late = host.clock.sleep(ms, abort.signal).then(
@@ -127,12 +127,12 @@ export async function endedWithin(host: Host, machine: Machine, ms: number): Pro
   )
   const outcome = await Promise.race([ended, late])
   abort.abort()
-  if (!outcome) await settleEnd(host, machine)
+  if (!outcome) await recordEndIfExited(host, machine)
   return machine.record.state !== 'running'
 }
 
 /** The exit that conmon wrote down, or null while the run goes on. Read before the cgroup is removed. */
-async function readExit(host: Host, machine: Machine): Promise<Exit | null> {
+async function readExit(host: EngineContext, machine: Machine): Promise<Exit | null> {
   const { exit } = host.paths.run(machine.record.spec.id, machine.record.generation)
   // Almost never there, and whoever wakes a machine waits for the answer: one call without a thread is the quickest.
   if (!existsSync(exit)) return null
@@ -146,7 +146,7 @@ async function readExit(host: Host, machine: Machine): Promise<Exit | null> {
   }
 }
 
-function recordEnd(host: Host, machine: Machine, exit: Exit): void {
+function recordEnd(host: EngineContext, machine: Machine, exit: Exit): void {
   const { record } = machine
   // The state changes before anything is awaited: two callers cannot both record one end.
   Object.assign(record, { state: 'exited', exit })
@@ -160,10 +160,10 @@ function recordEnd(host: Host, machine: Machine, exit: Exit): void {
   host.events.emit('ended', statusOf(machine))
 }
 
-async function cleanUp(host: Host, machine: Machine, paths: RunPaths): Promise<void> {
+async function cleanUp(host: EngineContext, machine: Machine, paths: RunPaths): Promise<void> {
   const { id } = machine.record.spec
   const save = () => host.effect('engine.exit.record', () => saveRecord(host.paths, machine.record))
-  if (await tryAgain(host, id, save)) return await removeRemains(host, machine, paths)
+  if (await retry(host, id, save)) return await cleanUpMachine(host, machine, paths)
   // The next engine learns of the end from the exit file alone: it stays until the record can be written.
-  machine.unclean = paths
+  machine.uncleanedRun = paths
 }

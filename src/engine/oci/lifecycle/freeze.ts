@@ -4,21 +4,21 @@
 import type { MachineRef } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { freezeGroup, isFrozen, thawGroup } from '../kernel/cgroups.ts'
-import { settleEnd } from './exits.ts'
-import { getMachine, type Host, type Machine } from '../context.ts'
-import { isDoomed, isMonitorAlive } from '../runtime/monitor.ts'
+import { recordEndIfExited } from './exits.ts'
+import { getMachine, type EngineContext, type Machine } from '../context.ts'
+import { hasPendingKill, isMonitorAlive } from '../runtime/monitor.ts'
 import { endRun } from './stop.ts'
 
-export function freezeMachine(host: Host, ref: MachineRef): Promise<void> {
+export function freezeMachine(host: EngineContext, ref: MachineRef): Promise<void> {
   return host.lock(ref.id, async () => {
     const machine = await getRun(host, ref)
-    if (!(await standStill(host, machine)))
+    if (!(await freezeProcesses(host, machine)))
       throw new EngineError('timeout', 'The machine did not stand still in time.')
   })
 }
 
 /** Whether it stands still; where not, it goes on as before. Call it with the machine locked, which runs. */
-export async function standStill(host: Host, machine: Machine): Promise<boolean> {
+export async function freezeProcesses(host: EngineContext, machine: Machine): Promise<boolean> {
   if (machine.frozen) return true
   const { spec, generation } = machine.record
   const { container } = host.paths.run(spec.id, generation)
@@ -36,10 +36,10 @@ export async function standStill(host: Host, machine: Machine): Promise<boolean>
   return stands
 }
 
-export function thawMachine(host: Host, ref: MachineRef): Promise<void> {
+export function thawMachine(host: EngineContext, ref: MachineRef): Promise<void> {
   return host.lock(ref.id, async () => {
     const machine = await getRun(host, ref)
-    await endIfDoomed(host, machine)
+    await endIfKilled(host, machine)
     const { container } = host.paths.run(ref.id, ref.generation)
     try {
       await host.effect('engine.thaw', async () => thawGroup(host.cgroups, container))
@@ -54,21 +54,21 @@ export function thawMachine(host: Host, ref: MachineRef): Promise<void> {
       )
     }
     // What was killed while it was frozen dies now.
-    await settleEnd(host, machine)
+    await recordEndIfExited(host, machine)
   })
 }
 
 /** Whoever wakes it must not find it running for an instant: it has died in its sleep. */
-async function endIfDoomed(host: Host, machine: Machine): Promise<void> {
+async function endIfKilled(host: EngineContext, machine: Machine): Promise<void> {
   const { monitor } = machine.record
-  if (!machine.frozen || (monitor && isMonitorAlive(monitor) && !isDoomed(monitor))) return
+  if (!machine.frozen || (monitor && isMonitorAlive(monitor) && !hasPendingKill(monitor))) return
   await endRun(host, machine)
   throw new EngineError('not_running', 'The machine was killed while it was frozen.')
 }
 
-async function getRun(host: Host, ref: MachineRef): Promise<Machine> {
+async function getRun(host: EngineContext, ref: MachineRef): Promise<Machine> {
   const machine = getMachine(host, ref.id)
-  await settleEnd(host, machine)
+  await recordEndIfExited(host, machine)
   if (machine.record.state !== 'running' || machine.record.generation !== ref.generation) {
     throw new EngineError('not_running', 'The machine is not running.')
   }

@@ -11,21 +11,21 @@ import { removeAbandonedSnapshots } from '../snapshot/disks.ts'
 import { clearStaleQgroups, listDisks } from '../storage/disks.ts'
 import { killAbandonedExecs } from '../exec/exec.ts'
 import { holdParts } from './deaths.ts'
-import { settleEnd } from './exits.ts'
-import { newMachine, type Host, type Machine } from '../context.ts'
-import { revokeTornForks } from '../snapshot/journal.ts'
-import { releaseAbandoned } from '../snapshot/quiesce.ts'
-import { forgetMemory, forgetTornMemory } from '../checkpoint/images.ts'
+import { recordEndIfExited } from './exits.ts'
+import { newMachine, type EngineContext, type Machine } from '../context.ts'
+import { rollBackIncompleteForks } from '../snapshot/journal.ts'
+import { resumeAbandoned } from '../snapshot/quiesce.ts'
+import { discardCheckpoint, discardIncompleteCheckpoints } from '../checkpoint/images.ts'
 import { isMonitorAlive } from '../runtime/monitor.ts'
 import { loadRecords, type MachineRecord, saveRecord } from './record.ts'
-import { removeRemains, takeBack, tryAgain } from './cleanup.ts'
+import { cleanUpMachine, cleanUpRun, retry } from './cleanup.ts'
 import { listContainers } from '../runtime/runtime.ts'
 import { joinShares } from '../storage/team-shares.ts'
 import { destroyMachine } from './stop.ts'
 
 /** At the engine's start, before anything else is asked of it. */
-export async function adoptMachines(host: Host): Promise<void> {
-  await revokeTornForks(host.paths)
+export async function adoptMachines(host: EngineContext): Promise<void> {
+  await rollBackIncompleteForks(host.paths)
   const { records, unfinished, damaged } = await loadRecords(host.paths.machines)
   // They keep their addresses: they may be wanted again.
   const aside = await loadRecords(host.paths.aside)
@@ -46,7 +46,7 @@ export async function adoptMachines(host: Host): Promise<void> {
   const counts = { adopted: 0, ended: 0, lost: 0, undone: 0 }
   for (const machine of host.machines.values()) counts[await adopt(host, machine)] += 1
   const runs = await sweepRuns(host)
-  for (const id of unfinished) await tryAgain(host, id, () => destroyMachine(host, id))
+  for (const id of unfinished) await retry(host, id, () => destroyMachine(host, id))
   await keepStrayDisks(host)
   await removeAbandonedSnapshots(host.paths)
   host.swept = network.removed + runs + unfinished.length
@@ -57,7 +57,7 @@ export async function adoptMachines(host: Host): Promise<void> {
  * Removes every machine that nobody wants any more. One whose record cannot be read is put aside: nobody who wanted it
  * could have said so.
  */
-export async function recoverMachines(host: Host, wanted: string[]): Promise<RecoverReport> {
+export async function recoverMachines(host: EngineContext, wanted: string[]): Promise<RecoverReport> {
   const keep = new Set(wanted)
   await restoreWanted(host, keep)
   const unwanted = [...host.machines.keys()].filter((id) => !keep.has(id))
@@ -78,28 +78,28 @@ export async function recoverMachines(host: Host, wanted: string[]): Promise<Rec
 }
 
 /** Disks are there all the same where it fails: they are bounded each by itself until the next start. */
-async function keepShares(host: Host, records: MachineRecord[]): Promise<void> {
+async function keepShares(host: EngineContext, records: MachineRecord[]): Promise<void> {
   const specs = records.map(({ spec }) => spec)
   await joinShares(host.paths, specs, host.shareBytes).catch((error: unknown) => {
     host.log.error({ err: error }, 'the shares of teams could not be put in order')
   })
 }
 
-async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' | 'lost' | 'undone'> {
+async function adopt(host: EngineContext, machine: Machine): Promise<'adopted' | 'ended' | 'lost' | 'undone'> {
   const { record } = machine
   const paths = host.paths.run(record.spec.id, record.generation)
-  await forgetTornMemory(host.paths, record.spec.id)
+  await discardIncompleteCheckpoints(host.paths, record.spec.id)
   // Nobody was told that this run exists. The generation stays used up, so that its name is never reused.
   if (record.state === 'starting') return await lose(host, machine, 'undone')
   if (record.state !== 'running') return 'ended'
-  await settleEnd(host, machine)
+  await recordEndIfExited(host, machine)
   if (machine.record.state !== 'running') return 'ended'
   // Neither alive nor with an exit code: the host went down under it.
   if (!record.monitor || !isMonitorAlive(record.monitor)) return await lose(host, machine, 'lost')
   holdParts(machine)
   // It was about to be ended and was not: what was kept of it is of the past.
-  await forgetMemory(host.paths, record.spec.id)
-  await releaseAbandoned(host, paths)
+  await discardCheckpoint(host.paths, record.spec.id)
+  await resumeAbandoned(host, paths)
   machine.frozen = isFrozen(host.cgroups, paths.container)
   // A freeze that was cut short may have stopped some of its processes.
   if (!machine.frozen) thawGroup(host.cgroups, paths.container)
@@ -107,21 +107,21 @@ async function adopt(host: Host, machine: Machine): Promise<'adopted' | 'ended' 
   return 'adopted'
 }
 
-async function lose<T>(host: Host, machine: Machine, outcome: T): Promise<T> {
+async function lose<T>(host: EngineContext, machine: Machine, outcome: T): Promise<T> {
   const { record } = machine
   const paths = host.paths.run(record.spec.id, record.generation)
   Object.assign(record, { state: 'lost', monitor: null })
   // Until it is written down, the next engine must find the same again.
-  if (await tryAgain(host, record.spec.id, () => saveRecord(host.paths, record))) {
-    await removeRemains(host, machine, paths)
+  if (await retry(host, record.spec.id, () => saveRecord(host.paths, record))) {
+    await cleanUpMachine(host, machine, paths)
   } else {
-    machine.unclean = paths
+    machine.uncleanedRun = paths
   }
   return outcome
 }
 
 /** Runs that no machine's record names: their processes, cgroups, mounts and directories. Says how many. */
-async function sweepRuns(host: Host): Promise<number> {
+async function sweepRuns(host: EngineContext): Promise<number> {
   const live = new Set(
     [...host.machines.values()]
       .filter((machine) => machine.record.state === 'running')
@@ -141,17 +141,17 @@ async function sweepRuns(host: Host): Promise<number> {
     const [, id = '', generation] = /^(.+)-(\d+)$/.exec(container) ?? []
     if (generation === undefined || live.has(container)) continue
     const paths = host.paths.run(id, Number(generation))
-    if (await tryAgain(host, id, () => takeBack(host, paths))) swept += 1
+    if (await retry(host, id, () => cleanUpRun(host, paths))) swept += 1
   }
   return swept
 }
 
 /** Disks and volumes of no machine: their records were lost, or they came with a restored pool. */
-async function keepStrayDisks(host: Host): Promise<void> {
+async function keepStrayDisks(host: EngineContext): Promise<void> {
   const aside = new Set(await readdir(host.paths.aside))
   for (const id of await listDisks(host.paths)) {
     if (host.machines.has(id) || host.damaged.has(id) || aside.has(id)) continue
-    await tryAgain(host, id, () => putDiskAside(host, id))
+    await retry(host, id, () => putDiskAside(host, id))
   }
   await clearStaleQgroups(host.paths)
 }

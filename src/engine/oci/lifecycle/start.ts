@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
-import { beginningOf } from '../../start-fingerprint.ts'
+import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { MachineRef, RunSpec, Started } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { writeBootFiles } from '../storage/boot-files.ts'
@@ -16,17 +16,17 @@ import { socketBufferBytes } from '../kernel/capacity.ts'
 import { cgroupPath, limitSocketBuffers, setCpuQuota } from '../kernel/cgroups.ts'
 import { prepareEtc } from '../storage/etc.ts'
 import { holdParts, letGoOfParts } from './deaths.ts'
-import { settleEnd } from './exits.ts'
+import { recordEndIfExited } from './exits.ts'
 import { prepareForkGeneration } from '../snapshot/generation.ts'
-import { getMachine, getRuntime, type Host, type Machine } from '../context.ts'
+import { getMachine, getRuntime, type EngineContext, type Machine } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import { currentLogFile } from '../logs/logs.ts'
-import { forgetMemory, takeMemory } from '../checkpoint/images.ts'
+import { discardCheckpoint, consumeCheckpoint } from '../checkpoint/images.ts'
 import { startMonitor } from '../runtime/monitor.ts'
 import { prepareMountPoints } from '../storage/mount-points.ts'
 import type { RunPaths } from '../paths.ts'
 import { saveRecord } from './record.ts'
-import { removeRemains, takeBack, untilClean } from './cleanup.ts'
+import { cleanUpMachine, cleanUpRun, waitForCleanup } from './cleanup.ts'
 import { enterRestored, prepareRestore } from '../checkpoint/restore.ts'
 import { criuErrors, type Runtime, startContainer } from '../runtime/runtime.ts'
 import { explainStartFailure } from '../runtime/start-errors.ts'
@@ -44,12 +44,12 @@ type Launch = {
   memory: string | null
 }
 
-export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise<Started> {
+export function startMachine(host: EngineContext, ref: MachineRef, run: RunSpec): Promise<Started> {
   return host.lock(ref.id, async () => {
     const machine = getMachine(host, ref.id)
     if (!isDue(machine, ref.generation)) return { resumed: machine.record.resumed ?? false }
     await endRun(host, machine)
-    await untilClean(host, machine)
+    await waitForCleanup(host, machine)
 
     const { record } = machine
     const image = await host.images.find(record.spec.imageDigest)
@@ -60,7 +60,7 @@ export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise
     const undo = async () => {
       letGoOfParts(machine)
       Object.assign(machine, { process: null, attachment: null })
-      await removeRemains(host, machine, paths)
+      await cleanUpMachine(host, machine, paths)
       Object.assign(record, previous, { monitor: null })
     }
     const launched = { machine, generation: ref.generation, run, paths, image }
@@ -73,21 +73,21 @@ export function startMachine(host: Host, ref: MachineRef, run: RunSpec): Promise
       throw error
     }
     // A process that ended at once has left its exit file before we were looking.
-    await settleEnd(host, machine)
+    await recordEndIfExited(host, machine)
     return { resumed }
   })
 }
 
 /** Whether the run goes on from what was kept of the one before. What comes of it or not, it is used up. */
 async function tryToResume(
-  host: Host,
+  host: EngineContext,
   launched: Omit<Launch, 'memory'>,
   undo: () => Promise<void>,
 ): Promise<boolean> {
   const { machine, run } = launched
   const { id } = machine.record.spec
   try {
-    const memory = await takeMemory(host, machine, run)
+    const memory = await consumeCheckpoint(host, machine, run)
     if (memory === null) return false
     await launch(host, { ...launched, memory })
     return true
@@ -97,13 +97,13 @@ async function tryToResume(
     await undo()
     return false
   } finally {
-    await forgetMemory(host.paths, id)
+    await discardCheckpoint(host.paths, id)
   }
 }
 
 /** Whether the run is yet to be started; throws when it never can be. */
-function isDue({ record, doom }: Machine, generation: number): boolean {
-  if (doom.signal.aborted) throw new EngineError('unknown_machine', 'The machine is being destroyed.')
+function isDue({ record, destroySignal }: Machine, generation: number): boolean {
+  if (destroySignal.signal.aborted) throw new EngineError('unknown_machine', 'The machine is being destroyed.')
   if (generation < record.generation) return false
   if (generation > record.generation || record.state === 'created') return true
   // Ended with an exit code it is told as an exit; without one it never was, or the host lost it.
@@ -111,16 +111,16 @@ function isDue({ record, doom }: Machine, generation: number): boolean {
   throw new EngineError('run_lost', 'This run of the machine was cut short.')
 }
 
-async function launch(host: Host, launched: Launch): Promise<void> {
+async function launch(host: EngineContext, launched: Launch): Promise<void> {
   const { machine, generation, run, paths, memory } = launched
   const { record } = machine
   const { spec } = record
   // Left by a failure to remove it: the names of this run must be free.
-  if (existsSync(paths.dir)) await takeBack(host, paths)
+  if (existsSync(paths.dir)) await cleanUpRun(host, paths)
   // Before the record tells of a first run, so that no crash leaves a machine without them.
   if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, launched))
   Object.assign(record, { generation, state: 'starting', monitor: null, exit: null })
-  Object.assign(record, { beginning: beginningOf(run), resumed: memory !== null })
+  Object.assign(record, { beginning: startFingerprintOf(run), resumed: memory !== null })
 
   const prepared = machine.attachment
   machine.attachment = null
@@ -135,12 +135,12 @@ async function launch(host: Host, launched: Launch): Promise<void> {
     limitSocketBuffers(host.cgroups, paths.container, socketBufferBytes(spec.size.memoryMb))
   const config = await makeRoot(host, launched, attachment.namespacePath)
   machine.ending = false
-  const { doom } = machine
+  const { destroySignal } = machine
   const runtime = getRuntime(host, spec.isolation)
   const go = await host.effect('engine.start.go', () =>
     memory === null
-      ? startContainer(runtime, paths.container, doom.signal)
-      : enterRestored(host.cgroups, runtime, paths.container, doom.signal),
+      ? startContainer(runtime, paths.container, destroySignal.signal)
+      : enterRestored(host.cgroups, runtime, paths.container, destroySignal.signal),
   )
   if (go.kind === 'failed') throw explainStartFailure(host, config.process.args, go.reason)
   holdParts(machine)
@@ -156,10 +156,10 @@ async function launch(host: Host, launched: Launch): Promise<void> {
 }
 
 /** Mounts the root, has the container made in it, and takes the mount off the host again. */
-async function makeRoot(host: Host, launched: Launch, networkNamespace: string): Promise<OciConfig> {
+async function makeRoot(host: EngineContext, launched: Launch, networkNamespace: string): Promise<OciConfig> {
   const { machine, generation, run, paths, image, memory } = launched
   const { spec } = machine.record
-  const { signal } = machine.doom
+  const { signal } = machine.destroySignal
   const runtime = getRuntime(host, spec.isolation)
   const disk = host.paths.machine(spec.id)
   try {

@@ -6,28 +6,28 @@ import { EngineError } from '../../errors.ts'
 import { killAll, listCgroups, thawGroup } from '../kernel/cgroups.ts'
 import { destroyDisk } from '../storage/disks.ts'
 import { endedWithin, recordKilled } from './exits.ts'
-import { getMachine, getRuntime, type Host, type Machine } from '../context.ts'
-import { forgetMemory } from '../checkpoint/images.ts'
+import { getMachine, getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { discardCheckpoint } from '../checkpoint/images.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import { terminateContainer } from '../runtime/runtime.ts'
-import { takeBack } from './cleanup.ts'
+import { cleanUpRun } from './cleanup.ts'
 
 /** How long a monitor may take to tell that its run was killed. */
-const TELL_WAIT_MS = 3000
+const REPORT_WAIT_MS = 3000
 
-export function stopMachine(host: Host, ref: MachineRef, graceMs: number): Promise<void> {
+export function stopMachine(host: EngineContext, ref: MachineRef, graceMs: number): Promise<void> {
   return host.lock(ref.id, async () => {
     const machine = getMachine(host, ref.id)
     const { record } = machine
     if (record.generation !== ref.generation || record.state !== 'running') await machine.cleanup
     else await endGracefully(host, machine, graceMs)
     // Of a run that was suspended: whoever stops it wants it gone.
-    if (record.generation === ref.generation) await forgetMemory(host.paths, ref.id)
+    if (record.generation === ref.generation) await discardCheckpoint(host.paths, ref.id)
   })
 }
 
 /** Call it with the machine locked, which runs. */
-export async function endGracefully(host: Host, machine: Machine, graceMs: number): Promise<void> {
+export async function endGracefully(host: EngineContext, machine: Machine, graceMs: number): Promise<void> {
   machine.ending = true
   if (graceMs > 0) await askToEnd(host, machine, graceMs)
   await endRun(host, machine)
@@ -35,7 +35,7 @@ export async function endGracefully(host: Host, machine: Machine, graceMs: numbe
 }
 
 /** Asked and timed side by side: a runtime that hangs must not lengthen the grace, nor outlive it. */
-async function askToEnd(host: Host, machine: Machine, graceMs: number): Promise<void> {
+async function askToEnd(host: EngineContext, machine: Machine, graceMs: number): Promise<void> {
   const { spec, generation } = machine.record
   const { container } = host.paths.run(spec.id, generation)
   const runtime = getRuntime(host, spec.isolation)
@@ -51,12 +51,12 @@ async function askToEnd(host: Host, machine: Machine, graceMs: number): Promise<
   over.abort()
 }
 
-export async function destroyMachine(host: Host, id: string): Promise<void> {
+export async function destroyMachine(host: EngineContext, id: string): Promise<void> {
   const doomed = host.machines.get(id)
   if (doomed) {
     doomed.ending = true
     // Before the lock: what hangs in it for the machine gives up, and ends as soon as its processes do.
-    doomed.doom.abort()
+    doomed.destroySignal.abort()
   }
   await host.effect('engine.destroy.kill', () => killRunsOf(host, id))
   await host.lock(id, async () => {
@@ -65,16 +65,16 @@ export async function destroyMachine(host: Host, id: string): Promise<void> {
       await endRun(host, machine)
       await machine.cleanup
       const { generation } = machine.record
-      if (generation > 0) await takeBack(host, host.paths.run(id, generation))
+      if (generation > 0) await cleanUpRun(host, host.paths.run(id, generation))
     }
-    await removeTraces(host, id)
+    await removeMachineState(host, id)
     host.machines.delete(id)
     host.damaged.delete(id)
   })
 }
 
 /** Removes what a machine without a run has on the host. Unknown ids succeed. */
-export async function removeTraces(host: Host, id: string): Promise<void> {
+export async function removeMachineState(host: EngineContext, id: string): Promise<void> {
   await host.effect('engine.destroy.network', () => host.network.release(id))
   await host.effect('engine.destroy.disk', () => destroyDisk(host.paths, id))
   await host.effect('engine.destroy.record', async () => {
@@ -84,18 +84,18 @@ export async function removeTraces(host: Host, id: string): Promise<void> {
 }
 
 /** Kills what still runs of the machine. Call it with the machine locked. */
-export async function endRun(host: Host, machine: Machine): Promise<void> {
+export async function endRun(host: EngineContext, machine: Machine): Promise<void> {
   if (machine.record.state !== 'running') return
   machine.ending = true
   const { container } = host.paths.run(machine.record.spec.id, machine.record.generation)
   const killed = await host.effect('engine.stop.kill', () => killAll(host.cgroups, container))
-  if (await endedWithin(host, machine, TELL_WAIT_MS)) return
+  if (await endedWithin(host, machine, REPORT_WAIT_MS)) return
   if (!killed) throw new EngineError('timeout', 'The machine did not end in time.')
   // Its monitor hangs: nobody else can tell, and there is nothing left to tell.
   await recordKilled(host, machine)
 }
 
-async function killRunsOf(host: Host, id: string): Promise<void> {
+async function killRunsOf(host: EngineContext, id: string): Promise<void> {
   const containers = listCgroups(host.cgroups).filter((name) => name.startsWith(`${id}-`))
   await Promise.all(containers.map((container) => killAll(host.cgroups, container)))
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { limits } from '../../../contract/limits.ts'
 import type { LogLine, LogQuery } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
-import type { Host } from '../context.ts'
+import type { EngineContext } from '../context.ts'
 import type { ParsedLine } from './line.ts'
 import {
   comparePosition,
@@ -37,18 +37,18 @@ const PAGE_CHARS = 512 * 1024
 const NEWEST_BYTES = 64 * 1024
 
 /** Where the run's conmon writes: the part being written is always numbered one above the finished ones. */
-export function currentLogFile(host: Host, id: string, generation: number): string {
+export function currentLogFile(host: EngineContext, id: string, generation: number): string {
   return join(host.paths.machine(id).logs, `${generation}.log`)
 }
 
 /** Whether the current part is to be moved aside. Asked several times a second, of every running machine. */
-export function isLogLarge(host: Host, id: string, generation: number): boolean {
+export function isLogLarge(host: EngineContext, id: string, generation: number): boolean {
   const found = statSync(currentLogFile(host, id, generation), { throwIfNoEntry: false })
   return found !== undefined && found.size >= PART_BYTES
 }
 
 /** Moves the current part aside, and drops the oldest parts over the bound. */
-export async function rotateLog(host: Host, id: string, generation: number): Promise<void> {
+export async function rotateLog(host: EngineContext, id: string, generation: number): Promise<void> {
   const current = currentLogFile(host, id, generation)
   const part = (await listParts(host.paths.machine(id).logs)).find((one) => one.path === current)
   if (!part) return
@@ -61,7 +61,7 @@ export async function rotateLog(host: Host, id: string, generation: number): Pro
 
 /** Costs in proportion to what it answers, however much there is. `work` counts it. */
 export async function readLogs(
-  host: Pick<Host, 'machines' | 'paths'>,
+  host: Pick<EngineContext, 'machines' | 'paths'>,
   id: string,
   query: LogQuery,
   work: Work = { bytes: 0, rows: 0 },
@@ -86,7 +86,7 @@ async function cursorSince(parts: Part[], since: Date | null): Promise<Cursor | 
 }
 
 export async function* followLogs(
-  host: Host,
+  host: EngineContext,
   id: string,
   after: string | null,
   signal: AbortSignal,

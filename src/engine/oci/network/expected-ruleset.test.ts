@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { loadAndList } from './expected-ruleset.ts'
+import { loadRuleset } from './expected-ruleset.ts'
 
 let generation: number
 let rules: string
@@ -19,7 +19,7 @@ const list = async () => rules
 describe('what is listed after a load', () => {
   test('is nothing to rely on when nothing is listed', async () => {
     expect(
-      await loadAndList(
+      await loadRuleset(
         () => generation,
         load,
         async () => null,
@@ -28,7 +28,7 @@ describe('what is listed after a load', () => {
   })
 
   test('is ours when nobody else changed anything', async () => {
-    expect(await loadAndList(() => generation, load, list)).toEqual({ generation: 42, rules: 'ours' })
+    expect(await loadRuleset(() => generation, load, list)).toEqual({ generation: 42, rules: 'ours' })
   })
 
   test('is nobody’s to rely on when somebody did before it was listed', async () => {
@@ -36,7 +36,7 @@ describe('what is listed after a load', () => {
       change('ours, and theirs')
       return await list()
     }
-    expect(await loadAndList(() => generation, load, disturbed)).toBe(null)
+    expect(await loadRuleset(() => generation, load, disturbed)).toBe(null)
   })
 
   test('nor when somebody did while it was listed, or while it was loaded', async () => {
@@ -45,11 +45,11 @@ describe('what is listed after a load', () => {
       change('ours, and theirs')
       return found
     }
-    expect(await loadAndList(() => generation, load, listedBefore)).toBe(null)
+    expect(await loadRuleset(() => generation, load, listedBefore)).toBe(null)
     const overtaken = async () => {
       await load()
       change('theirs')
     }
-    expect(await loadAndList(() => generation, overtaken, list)).toBe(null)
+    expect(await loadRuleset(() => generation, overtaken, list)).toBe(null)
   })
 })

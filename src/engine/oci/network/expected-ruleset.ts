@@ -6,7 +6,7 @@
  * and would be taken for ours for ever. The caller, who finds null equal to no listing, loads again at its next look.
  * `load` is one transaction.
  */
-export async function loadAndList(
+export async function loadRuleset(
   rulesGeneration: () => number,
   load: () => Promise<void>,
   list: () => Promise<string | null>,

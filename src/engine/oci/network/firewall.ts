@@ -7,7 +7,7 @@ import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../../lib/log.ts'
 import { runOrThrow } from '../../../lib/process.ts'
 import { interfacesHere } from './host-state.ts'
-import { loadAndList } from './expected-ruleset.ts'
+import { loadRuleset } from './expected-ruleset.ts'
 import {
   addMachine,
   addMember,
@@ -63,7 +63,7 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
   const load = async () => {
     const tables = renderTables(options, await present())
     const list = async () => (await readTables(names.table))?.rules ?? null
-    loadedRules = (await loadAndList(rulesGeneration, () => nft(tables), list))?.rules ?? null
+    loadedRules = (await loadRuleset(rulesGeneration, () => nft(tables), list))?.rules ?? null
   }
 
   // Everything that touches the kernel holds this lock, also loads and comparisons: a comparison between

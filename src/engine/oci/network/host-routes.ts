@@ -51,7 +51,7 @@ export async function claimSubnet({ gateway, subnet }: Names): Promise<void> {
 }
 
 /** True when it had to be put back. */
-export async function keepSubnet(names: Names): Promise<boolean> {
+export async function repairSubnet(names: Names): Promise<boolean> {
   const routes = await routesHere()
   const isDiscarded = routes.some((route) => route.interface === null && route.destination === names.subnet)
   if (isDiscarded && hasAddress(names.gateway)) return false
@@ -59,7 +59,7 @@ export async function keepSubnet(names: Names): Promise<boolean> {
   return true
 }
 
-export async function leaveSubnet({ gateway, subnet }: Names): Promise<void> {
+export async function releaseSubnet({ gateway, subnet }: Names): Promise<void> {
   await run('ip', ['-force', '-batch', '-'], {
     stdin: `addr del ${gateway}/32 dev lo\nroute del blackhole ${subnet}\n`,
     timeoutMs: 10_000,

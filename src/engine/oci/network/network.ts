@@ -13,10 +13,10 @@ import { forgetConnections } from './connections.ts'
 import { createFirewall } from './firewall.ts'
 import { type Instance, type Names, namespacePath, namesOf } from './names.ts'
 import { openNetfilter } from './netfilter.ts'
-import { openNotebook } from './state-file.ts'
+import { openStateFile } from './state-file.ts'
 import { createOtherFirewalls } from './other-firewalls.ts'
 import { createPool } from './pool.ts'
-import { claimSubnet, type FoundSlot, findSlots, leaveSubnet } from './host-routes.ts'
+import { claimSubnet, type FoundSlot, findSlots, releaseSubnet } from './host-routes.ts'
 import { buildSlots, readdressSlot, removeSlots, type Slot, slotOf } from './slots.ts'
 import type { Pullers } from './tables.ts'
 import { createTraffic, type Pair } from './traffic.ts'
@@ -87,7 +87,7 @@ type Machine = { group: number; address: string; slot: Slot | null }
 export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const { log, dnsPort } = options
   const names = namesOf(options.instance)
-  const notebook = await openNotebook(options.stateDir)
+  const notebook = await openStateFile(options.stateDir)
   const pullers = options.pullers ?? { gids: [], allowed: [] }
   const netfilter = openNetfilter()
   const firewall = createFirewall({ names, dnsPort, pullers }, netfilter.generation, log)
@@ -96,7 +96,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const addresses = createAddresses({
     subnet: names.subnet,
     turn: notebook.read().turn,
-    onTurn: notebook.noteTurn,
+    onTurn: notebook.reserveTurn,
   })
   const machines = new Map<string, Machine>()
   const inTurn = createKeyedLock()
@@ -270,7 +270,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
       await removeSlots(await findSlots(names))
       await firewall.remove()
       await traffic.remove()
-      await leaveSubnet(names)
+      await releaseSubnet(names)
       await closeUplinks(notebook.read().opened)
       notebook.write({ opened: [] })
     },

@@ -4,28 +4,28 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-export type Notes = {
+export type NetworkState = {
   /** Whose turn it is among the addresses (addresses.ts). */
   turn: number
   /** Interfaces whose forwarding was off until we turned it on (uplinks.ts). */
   opened: string[]
 }
 
-export type Notebook = {
-  read: () => Notes
-  write: (change: Partial<Notes>) => void
+export type StateFile = {
+  read: () => NetworkState
+  write: (change: Partial<NetworkState>) => void
   /** Notes the turn well ahead, so that not every start of a machine costs a write. */
-  noteTurn: (turn: number) => void
+  reserveTurn: (turn: number) => void
 }
 
 const TURNS_AHEAD = 256
 
-export async function openNotebook(stateDir: string): Promise<Notebook> {
+export async function openStateFile(stateDir: string): Promise<StateFile> {
   const path = join(stateDir, 'network.json')
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   let notes = await load(path)
   // Synchronous, so that two writes cannot cross: it is a few bytes, once in many starts.
-  const write = (change: Partial<Notes>) => {
+  const write = (change: Partial<NetworkState>) => {
     notes = { ...notes, ...change }
     writeFileSync(`${path}.new`, JSON.stringify(notes), { mode: 0o600 })
     renameSync(`${path}.new`, path)
@@ -33,7 +33,7 @@ export async function openNotebook(stateDir: string): Promise<Notebook> {
   return {
     read: () => notes,
     write,
-    noteTurn(turn) {
+    reserveTurn(turn) {
       const isNoted = turn <= notes.turn && turn > notes.turn - TURNS_AHEAD
       if (!isNoted) write({ turn: turn + TURNS_AHEAD })
     },
@@ -41,7 +41,7 @@ export async function openNotebook(stateDir: string): Promise<Notebook> {
 }
 
 /** Without notes, or with spoilt ones, the turn starts at the front and nothing counts as opened by us. */
-async function load(path: string): Promise<Notes> {
+async function load(path: string): Promise<NetworkState> {
   try {
     const found: unknown = JSON.parse(await readFile(path, 'utf8'))
     if (typeof found !== 'object' || found === null) return { turn: 0, opened: [] }

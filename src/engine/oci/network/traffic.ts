@@ -19,7 +19,7 @@ import { run, runOrThrow } from '../../../lib/process.ts'
 import type { Names } from './names.ts'
 import { type Netfilter, openNetfilter } from './netfilter.ts'
 import type { Counted } from './netlink.ts'
-import { loadAndList } from './expected-ruleset.ts'
+import { loadRuleset } from './expected-ruleset.ts'
 
 /** Addresses of two machines. */
 export type Pair = { from: string; to: string }
@@ -59,14 +59,14 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
   const watchers = new Set<Watcher>()
   let reading = false
   let closed = false
-  let lastSeen: Awaited<ReturnType<typeof loadAndList>> = null
+  let lastSeen: Awaited<ReturnType<typeof loadRuleset>> = null
 
   const load = async () => {
     const commands = tableOf(names)
     const replace = async () => await nft([...removalOf(names), ...commands])
     // A set of another make cannot be changed into ours, only replaced.
     const change = async () => await nft(commands).catch(replace)
-    lastSeen = await loadAndList(rulesGeneration, change, () => listRules(names))
+    lastSeen = await loadRuleset(rulesGeneration, change, () => listRules(names))
   }
 
   const readWhileWatched = async () => {

@@ -7,7 +7,7 @@ import type { Firewall } from './firewall.ts'
 import { interfacesHere, routesHere } from './host-state.ts'
 import type { Names } from './names.ts'
 import type { OtherFirewalls } from './other-firewalls.ts'
-import { keepSubnet } from './host-routes.ts'
+import { repairSubnet } from './host-routes.ts'
 import { restoreRoute, rewireSlot, type Slot } from './slots.ts'
 import type { Traffic } from './traffic.ts'
 import { isForwarding, setForwarding } from './uplinks.ts'
@@ -57,7 +57,7 @@ export function startWatchdog(watched: Watched): Watchdog {
 async function look(watched: Watched): Promise<void> {
   const { names, firewall, traffic, log } = watched
   const parts = {
-    subnet: async () => await keepSubnet(names),
+    subnet: async () => await repairSubnet(names),
     wires: async () => await mendWires(watched),
     forwarding: async () => await mendForwarding(names),
     tables: async () => await firewall.repair(),

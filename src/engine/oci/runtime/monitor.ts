@@ -71,7 +71,7 @@ export function isMonitorAlive(monitor: Monitor): boolean {
  * Whether the sandbox, or what serves its files, has a SIGKILL coming: while it is frozen it stands, and is gone
  * an instant after it was thawed. Both are conmon's children.
  */
-export function isDoomed(monitor: Monitor): boolean {
+export function hasPendingKill(monitor: Monitor): boolean {
   return childrenOf(monitor).some((child) => {
     const pending = tryRead(`/proc/${child}/status`).matchAll(/^(?:SigPnd|ShdPnd):\s+([0-9a-f]+)$/gm)
     return [...pending].some(([, mask]) => (BigInt(`0x${mask ?? '0'}`) & SIGKILL_BIT) !== 0n)

@@ -9,7 +9,7 @@ import { isolationClasses } from '../../engine.ts'
 import { type Criu, criuPrograms, openCriu } from '../checkpoint/criu.ts'
 import type { Paths } from '../paths.ts'
 import { probeConfig, probeNamespace } from './probe-bundle.ts'
-import { tryMemory } from '../checkpoint/probe.ts'
+import { probeCheckpoint } from '../checkpoint/probe.ts'
 import { type Runtime, runtimeDefaults, type RuntimeOptions } from './runtime.ts'
 import { runcRuntime, runscRuntime, writeMaskedRunsc } from './runtime.ts'
 import { SECCOMP_PROFILE } from '../kernel/seccomp.ts'
@@ -97,7 +97,7 @@ async function probeCriu(
   for (const program of programs) {
     const criu = await openCriu(paths.criu, program)
     if (!criu) continue
-    const said = await tryMemory(paths, { ...runtime, criu }, instanceId)
+    const said = await probeCheckpoint(paths, { ...runtime, criu }, instanceId)
     if (said === null)
       return { criu, memory: { available: true, detail: `CRIU ${criu.version}${await limits()}` } }
     detail = `CRIU ${criu.version} could not save and restore a container: ${said}`

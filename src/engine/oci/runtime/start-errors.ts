@@ -1,7 +1,7 @@
 // Says why a start failed: to the caller only what concerns the caller's own command, to the log everything.
 
 import { EngineError } from '../../errors.ts'
-import type { Host } from '../context.ts'
+import type { EngineContext } from '../context.ts'
 
 /** What runtimes say, and what it means to the one who chose the command. First match wins. */
 const reasons: { pattern: RegExp; say: (command: string) => string }[] = [
@@ -24,7 +24,7 @@ const reasons: { pattern: RegExp; say: (command: string) => string }[] = [
   },
 ]
 
-export function explainStartFailure(host: Host, args: string[], reason: string): EngineError {
+export function explainStartFailure(host: EngineContext, args: string[], reason: string): EngineError {
   host.log.warn({ reason: reason.slice(0, 2000) }, 'a machine could not be started')
   const command = (args[0] ?? '').slice(0, 200)
   const known = reasons.find(({ pattern }) => pattern.test(reason))

@@ -8,22 +8,22 @@
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import type { Forked, ForkSpec } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
-import { settleCopy, snapshotDisk } from '../storage/disks.ts'
-import { settleEnd } from '../lifecycle/exits.ts'
-import { flushSources } from './sync.ts'
-import { forgetFork, noteFork } from './journal.ts'
-import { dumpForForks, keepForForks } from './memory.ts'
-import { whileHeld } from './quiesce.ts'
-import { getMachine, newMachine, statusOf, type Host, type Machine } from '../context.ts'
-import { isKept } from '../checkpoint/images.ts'
+import { completeCopy, snapshotDisk } from '../storage/disks.ts'
+import { recordEndIfExited } from '../lifecycle/exits.ts'
+import { syncDisks } from './sync.ts'
+import { forgetFork, recordFork } from './journal.ts'
+import { dumpForFork, commitForFork } from './memory.ts'
+import { whileQuiesced } from './quiesce.ts'
+import { getMachine, newMachine, statusOf, type EngineContext, type Machine } from '../context.ts'
+import { hasCheckpoint } from '../checkpoint/images.ts'
 import type { Attachment } from '../network/network.ts'
 import { checkReserve } from '../storage/pool.ts'
 import { beginMachine, saveRecord } from '../lifecycle/record.ts'
-import { removeTraces } from '../lifecycle/stop.ts'
+import { removeMachineState } from '../lifecycle/stop.ts'
 
 type Sources = Map<string, Machine>
 
-export async function forkMachines(host: Host, forks: ForkSpec[]): Promise<Forked[]> {
+export async function forkMachines(host: EngineContext, forks: ForkSpec[]): Promise<Forked[]> {
   const missing = forks.filter(({ id }) => !host.machines.has(id))
   const made = await lockAll(host, idsOf(missing), async () => {
     // Another call has made one of them meanwhile.
@@ -34,7 +34,7 @@ export async function forkMachines(host: Host, forks: ForkSpec[]): Promise<Forke
   return await Promise.all(forks.map(({ id }) => forkedOf(host, made.get(id) ?? getMachine(host, id))))
 }
 
-async function makeCopies(host: Host, forks: ForkSpec[]): Promise<Map<string, Machine>> {
+async function makeCopies(host: EngineContext, forks: ForkSpec[]): Promise<Map<string, Machine>> {
   if (forks.length === 0) return new Map()
   const sources = new Map(
     idsOf(forks.map(({ source }) => source)).map((id) => [id, getSource(host, id)] as const),
@@ -45,27 +45,31 @@ async function makeCopies(host: Host, forks: ForkSpec[]): Promise<Map<string, Ma
   return await host.images.hold(images, () => copySources(host, forks, sources))
 }
 
-async function copySources(host: Host, forks: ForkSpec[], sources: Sources): Promise<Map<string, Machine>> {
+async function copySources(
+  host: EngineContext,
+  forks: ForkSpec[],
+  sources: Sources,
+): Promise<Map<string, Machine>> {
   const ids = idsOf(forks)
   try {
     const [attachments] = await allSettled([
       allSettled(forks.map((fork) => attach(host, fork))),
-      flushSources(host, forks, sources),
+      syncDisks(host, forks, sources),
       allSettled(ids.map((id) => beginMachine(host.paths, id))),
     ])
     const dumped = await lockAll(host, [...sources.keys()], () => copyAtOnce(host, forks, sources))
     const copies = forks.map((fork, i) => describe(fork, sources.get(fork.source.id), attachments[i]))
     await allSettled([
       ...copies.map(({ record }) =>
-        host.effect('engine.fork.disk', () => settleCopy(host.paths, record.spec)),
+        host.effect('engine.fork.disk', () => completeCopy(host.paths, record.spec)),
       ),
-      keepForForks(host, dumped, sources),
+      commitForFork(host, dumped, sources),
     ])
     await saveRecords(host, ids, copies)
     for (const copy of copies) host.machines.set(copy.record.spec.id, copy)
     return new Map(copies.map((copy) => [copy.record.spec.id, copy]))
   } catch (error) {
-    const removed = await Promise.allSettled(ids.map((id) => removeTraces(host, id)))
+    const removed = await Promise.allSettled(ids.map((id) => removeMachineState(host, id)))
     for (const each of removed)
       if (each.status === 'rejected') host.log.error({ err: each.reason }, 'a copy was not taken back')
     await forgetFork(host.paths, ids)
@@ -74,15 +78,15 @@ async function copySources(host: Host, forks: ForkSpec[], sources: Sources): Pro
 }
 
 /** Of one instant, whatever the sources do. Answers the copies that will have memory of theirs. */
-async function copyAtOnce(host: Host, forks: ForkSpec[], sources: Sources): Promise<ForkSpec[]> {
+async function copyAtOnce(host: EngineContext, forks: ForkSpec[], sources: Sources): Promise<ForkSpec[]> {
   for (const [id, source] of sources) {
     if (getSource(host, id) !== source)
       throw new EngineError('unknown_machine', 'The machine is another one.')
-    await settleEnd(host, source)
+    await recordEndIfExited(host, source)
   }
-  return await whileHeld(host, [...sources.values()], async () => {
+  return await whileQuiesced(host, [...sources.values()], async () => {
     const [dumped] = await allSettled([
-      dumpForForks(host, forks, sources),
+      dumpForFork(host, forks, sources),
       ...forks.map(({ id, source }) =>
         host.effect('engine.fork.snapshot', () =>
           snapshotDisk(host.paths, getSource(host, source.id).record.spec, id),
@@ -96,9 +100,9 @@ async function copyAtOnce(host: Host, forks: ForkSpec[], sources: Sources): Prom
 }
 
 /** With one copy its record says that it was made; with several, a note says which belong together. */
-async function saveRecords(host: Host, ids: string[], copies: Machine[]): Promise<void> {
+async function saveRecords(host: EngineContext, ids: string[], copies: Machine[]): Promise<void> {
   const isOne = copies.length === 1
-  if (!isOne) await host.effect('engine.fork.begin', () => noteFork(host.paths, ids))
+  if (!isOne) await host.effect('engine.fork.begin', () => recordFork(host.paths, ids))
   await allSettled(
     copies.map(({ record }) => host.effect('engine.fork.record', () => saveRecord(host.paths, record))),
   )
@@ -116,21 +120,21 @@ function describe(fork: ForkSpec, source?: Machine, attachment?: Attachment): Ma
   )
 }
 
-function attach(host: Host, { id, networkGroup }: ForkSpec): Promise<Attachment> {
+function attach(host: EngineContext, { id, networkGroup }: ForkSpec): Promise<Attachment> {
   return host.effect('engine.fork.network', () =>
     host.network.attach({ machineId: id, group: networkGroup, address: null }),
   )
 }
 
-function getSource(host: Host, id: string): Machine {
+function getSource(host: EngineContext, id: string): Machine {
   const machine = getMachine(host, id)
-  if (machine.doom.signal.aborted)
+  if (machine.destroySignal.signal.aborted)
     throw new EngineError('unknown_machine', 'The machine to be copied is being destroyed.')
   return machine
 }
 
-async function forkedOf(host: Host, machine: Machine): Promise<Forked> {
-  const hasMemory = await isKept(host, { id: machine.record.spec.id, generation: 0 })
+async function forkedOf(host: EngineContext, machine: Machine): Promise<Forked> {
+  const hasMemory = await hasCheckpoint(host, { id: machine.record.spec.id, generation: 0 })
   return { status: statusOf(machine), copied: hasMemory ? 'memory' : 'disk' }
 }
 
@@ -139,6 +143,6 @@ function idsOf(named: { id: string }[]): string[] {
   return [...new Set(named.map(({ id }) => id))].toSorted()
 }
 
-function lockAll<T>(host: Host, [id, ...others]: string[], work: () => Promise<T>): Promise<T> {
+function lockAll<T>(host: EngineContext, [id, ...others]: string[], work: () => Promise<T>): Promise<T> {
   return id === undefined ? work() : host.lock(id, () => lockAll(host, others, work))
 }

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { forgetFork, noteFork, revokeTornForks } from './journal.ts'
+import { forgetFork, recordFork, rollBackIncompleteForks } from './journal.ts'
 import { createPaths, type Paths } from '../paths.ts'
 
 let paths: Paths
@@ -21,33 +21,33 @@ const record = async (id: string, generation = 0) => {
 const recorded = () => ['a', 'b', 'c'].filter((id) => existsSync(paths.machine(id).record))
 
 test('copies of which one was not recorded lose their records', async () => {
-  await noteFork(paths, ['a', 'b', 'c'])
+  await recordFork(paths, ['a', 'b', 'c'])
   await record('a')
   await record('c')
-  await revokeTornForks(paths)
+  await rollBackIncompleteForks(paths)
   expect([recorded(), await readdir(paths.forks)]).toEqual([[], []])
 })
 
 test('copies that were all recorded keep their records', async () => {
-  await noteFork(paths, ['a', 'b'])
+  await recordFork(paths, ['a', 'b'])
   await record('a')
   await record('b')
-  await revokeTornForks(paths)
+  await rollBackIncompleteForks(paths)
   expect([recorded(), await readdir(paths.forks)]).toEqual([['a', 'b'], []])
 })
 
 test('a machine that has run since is never taken for one that was not finished', async () => {
-  await noteFork(paths, ['a', 'b'])
+  await recordFork(paths, ['a', 'b'])
   await record('b', 1)
-  await revokeTornForks(paths)
+  await rollBackIncompleteForks(paths)
   expect([recorded(), await readdir(paths.forks)]).toEqual([['b'], []])
 })
 
 test('what was forgotten, and a note that was not finished, say nothing', async () => {
-  await noteFork(paths, ['a', 'b'])
+  await recordFork(paths, ['a', 'b'])
   await forgetFork(paths, ['a', 'b'])
   await writeFile(join(paths.forks, 'b.json.new'), '["b","c"')
   await record('b')
-  await revokeTornForks(paths)
+  await rollBackIncompleteForks(paths)
   expect([recorded(), await readdir(paths.forks)]).toEqual([['b'], []])
 })

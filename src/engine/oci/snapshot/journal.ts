@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Paths } from '../paths.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
 
-export async function noteFork(paths: Paths, ids: string[]): Promise<void> {
+export async function recordFork(paths: Paths, ids: string[]): Promise<void> {
   const path = noteOf(paths, ids)
   await writeFile(`${path}.new`, JSON.stringify(ids), { mode: 0o600, flush: true })
   await rename(`${path}.new`, path)
@@ -20,7 +20,7 @@ export async function forgetFork(paths: Paths, ids: string[]): Promise<void> {
  * Takes the records of copies whose siblings have none: a machine without a record is one that was never made to
  * its end. Where all have theirs only the note was left, and they stay: it may come back when the power goes.
  */
-export async function revokeTornForks(paths: Paths): Promise<void> {
+export async function rollBackIncompleteForks(paths: Paths): Promise<void> {
   for (const name of await readdir(paths.forks)) {
     const path = join(paths.forks, name)
     // A note that was not finished was none: no record had been written by then.

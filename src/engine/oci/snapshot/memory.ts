@@ -2,25 +2,29 @@
 // second: who has too much to be written in that time is copied without.
 
 import { availableParallelism } from 'node:os'
-import { beginningOf } from '../../start-fingerprint.ts'
+import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { ForkSpec } from '../../engine.ts'
 import { memoryInUse } from '../kernel/cgroups.ts'
-import type { Host, Machine } from '../context.ts'
-import { dumpMemory, keepMemory } from '../checkpoint/images.ts'
+import type { EngineContext, Machine } from '../context.ts'
+import { dumpCheckpoint, commitCheckpoint } from '../checkpoint/images.ts'
 
 type Sources = Map<string, Machine>
 
 /** Measured: 0.1 s and 0.4 s a GB. The rest of the half second is for a host that does other things besides. */
 const DUMP_MS = 100
 const DUMP_MS_PER_GB = 500
-const MOST_MS = 250
+const MAX_MS = 250
 /** Of a dump that hangs: its source must go on. */
 const DUMP_TIMEOUT_MS = 2000
 const GB = 1024 ** 3
 
 /** Call it while they stand still. Answers the copies for which there is something to keep. */
-export async function dumpForForks(host: Host, forks: ForkSpec[], sources: Sources): Promise<ForkSpec[]> {
-  let leftMs = MOST_MS * availableParallelism()
+export async function dumpForFork(
+  host: EngineContext,
+  forks: ForkSpec[],
+  sources: Sources,
+): Promise<ForkSpec[]> {
+  let leftMs = MAX_MS * availableParallelism()
   const chosen = new Map<Machine, ForkSpec[]>()
   for (const fork of forks) {
     const source = sources.get(fork.source.id)
@@ -28,33 +32,38 @@ export async function dumpForForks(host: Host, forks: ForkSpec[], sources: Sourc
     const ms = dumpMs(host, source)
     const copies = chosen.get(source) ?? []
     // One after the other, where one machine is copied twice.
-    if (ms * (copies.length + 1) > MOST_MS || ms > leftMs) continue
+    if (ms * (copies.length + 1) > MAX_MS || ms > leftMs) continue
     leftMs -= ms
     chosen.set(source, [...copies, fork])
   }
   const dumps = [...chosen].map(async ([source, copies]) => {
     const dumped: ForkSpec[] = []
-    for (const fork of copies) if (await dumpMemory(host, source, fork.id, DUMP_TIMEOUT_MS)) dumped.push(fork)
+    for (const fork of copies)
+      if (await dumpCheckpoint(host, source, fork.id, DUMP_TIMEOUT_MS)) dumped.push(fork)
     return dumped
   })
   return (await Promise.all(dumps)).flat()
 }
 
 /** Once the sources go on. */
-export async function keepForForks(host: Host, dumped: ForkSpec[], sources: Sources): Promise<void> {
+export async function commitForFork(
+  host: EngineContext,
+  dumped: ForkSpec[],
+  sources: Sources,
+): Promise<void> {
   await Promise.all(
     dumped.map(async ({ id, source }) => {
       const machine = sources.get(source.id)
-      if (machine) await keepMemory(host, machine.record, { id, generation: 0 })
+      if (machine) await commitCheckpoint(host, machine.record, { id, generation: 0 })
     }),
   )
 }
 
 function wouldResume({ run }: ForkSpec, { record }: Machine): boolean {
-  return run !== null && record.state === 'running' && record.beginning === beginningOf(run)
+  return run !== null && record.state === 'running' && record.beginning === startFingerprintOf(run)
 }
 
-function dumpMs(host: Host, { record }: Machine): number {
+function dumpMs(host: EngineContext, { record }: Machine): number {
   const { container } = host.paths.run(record.spec.id, record.generation)
   return DUMP_MS + (memoryInUse(host.cgroups, container) / GB) * DUMP_MS_PER_GB
 }

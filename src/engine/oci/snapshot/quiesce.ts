@@ -7,54 +7,58 @@ import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { EngineError } from '../../errors.ts'
 import { freezeGroup, thawGroup } from '../kernel/cgroups.ts'
-import { settleEnd } from '../lifecycle/exits.ts'
-import type { Host, Machine } from '../context.ts'
+import { recordEndIfExited } from '../lifecycle/exits.ts'
+import type { EngineContext, Machine } from '../context.ts'
 import type { RunPaths } from '../paths.ts'
-import { tryAgain } from '../lifecycle/cleanup.ts'
+import { retry } from '../lifecycle/cleanup.ts'
 
-export async function whileHeld<T>(host: Host, machines: Machine[], work: () => Promise<T>): Promise<T> {
+export async function whileQuiesced<T>(
+  host: EngineContext,
+  machines: Machine[],
+  work: () => Promise<T>,
+): Promise<T> {
   const held = machines.filter(({ record, frozen }) => record.state === 'running' && !frozen)
   const goOn = Promise.withResolvers<void>()
   // Said before it is so: what begins now waits, instead of finding a frozen group.
-  for (const machine of held) machine.held = goOn.promise
+  for (const machine of held) machine.quiesced = goOn.promise
   try {
-    const outcomes = await Promise.allSettled(held.map((machine) => hold(host, machine)))
+    const outcomes = await Promise.allSettled(held.map((machine) => quiesce(host, machine)))
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
     return await work()
   } finally {
-    await Promise.all(held.map((machine) => release(host, machine)))
-    for (const machine of held) machine.held = null
+    await Promise.all(held.map((machine) => resume(host, machine)))
+    for (const machine of held) machine.quiesced = null
     goOn.resolve()
   }
 }
 
 /** Lets a run go on that an engine before us was copying when it died. */
-export async function releaseAbandoned(host: Host, paths: RunPaths): Promise<void> {
+export async function resumeAbandoned(host: EngineContext, paths: RunPaths): Promise<void> {
   if (!existsSync(paths.held)) return
   thawGroup(host.cgroups, paths.container)
   await rm(paths.held, { force: true })
 }
 
-async function hold(host: Host, machine: Machine): Promise<void> {
+async function quiesce(host: EngineContext, machine: Machine): Promise<void> {
   const { spec, generation } = machine.record
   const paths = host.paths.run(spec.id, generation)
-  const stands = await host.effect('engine.fork.hold', async () => {
+  const stands = await host.effect('engine.fork.quiesce', async () => {
     await writeFile(paths.held, '')
     return await freezeGroup(host.cgroups, paths.container)
   })
   if (stands) return
-  await settleEnd(host, machine)
+  await recordEndIfExited(host, machine)
   // What has ended moves no more.
   if (machine.record.state === 'running')
     throw new EngineError('timeout', 'The machine did not stand still in time.')
 }
 
 /** Never rejects: what cannot be let go now is tried again at once. */
-async function release(host: Host, { record }: Machine): Promise<void> {
+async function resume(host: EngineContext, { record }: Machine): Promise<void> {
   const { id } = record.spec
   const paths = host.paths.run(id, record.generation)
-  await tryAgain(host, id, () =>
-    host.effect('engine.fork.release', async () => {
+  await retry(host, id, () =>
+    host.effect('engine.fork.resume', async () => {
       thawGroup(host.cgroups, paths.container)
       await rm(paths.held, { force: true })
     }),

@@ -7,15 +7,15 @@ import { HELPER } from '../runtime/bundle.ts'
 import { dirtyBytes } from '../kernel/cgroups.ts'
 import { destroyDisk, snapshotDisk } from '../storage/disks.ts'
 import { execInMachine } from '../exec/exec.ts'
-import type { Host, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../context.ts'
 
 const INSIDE_TIMEOUT_MS = 3000
 /** Written out within some milliseconds. */
 const LITTLE_BYTES = 8 * 1024 * 1024
 const ROUNDS = 3
 
-export async function flushSources(
-  host: Host,
+export async function syncDisks(
+  host: EngineContext,
   forks: ForkSpec[],
   sources: Map<string, Machine>,
 ): Promise<void> {
@@ -29,7 +29,7 @@ export async function flushSources(
 }
 
 /** gVisor keeps times and mapped pages to itself. Who cannot be asked in time is copied as it is. */
-async function flushInside(host: Host, { record }: Machine): Promise<void> {
+async function flushInside(host: EngineContext, { record }: Machine): Promise<void> {
   const { spec, generation } = record
   const request = { argv: [HELPER, 'sync'], stdin: null, timeoutMs: INSIDE_TIMEOUT_MS }
   const asRoot = { asRoot: true }
@@ -39,7 +39,7 @@ async function flushInside(host: Host, { record }: Machine): Promise<void> {
 }
 
 /** By a snapshot that is thrown away: no other call writes out one machine's data and no other's. */
-async function flushOutside(host: Host, { record }: Machine, copy: string): Promise<void> {
+async function flushOutside(host: EngineContext, { record }: Machine, copy: string): Promise<void> {
   const { container } = host.paths.run(record.spec.id, record.generation)
   for (let round = 0; round < ROUNDS && dirtyBytes(host.cgroups, container) > LITTLE_BYTES; round += 1) {
     await host.effect('engine.fork.flush', async () => {

@@ -51,7 +51,7 @@ export async function snapshotDisk(paths: Paths, source: MachineSpec, copy: stri
  * Gives a copy the limits that a snapshot does not have of its source, and a work layer of its own: in the one it
  * has lies what its source was about to do. Nothing has run on it yet, and no link is followed.
  */
-export async function settleCopy(paths: Paths, spec: MachineSpec): Promise<void> {
+export async function completeCopy(paths: Paths, spec: MachineSpec): Promise<void> {
   const machine = paths.machine(spec.id)
   await Promise.all([
     limitDisk(machine.disk, spec.size.diskGb),

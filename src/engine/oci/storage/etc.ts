@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import type { RunSpec } from '../../engine.ts'
-import type { Host, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import type { RunPaths } from '../paths.ts'
 import { detachMount, mountOverlay } from '../kernel/syscalls.ts'
@@ -11,7 +11,10 @@ import { writeInTree } from './unit-tree.ts'
 
 type FirstRun = { machine: Machine; run: RunSpec; paths: RunPaths; image: StoredImage }
 
-export async function prepareEtc(host: Host, { machine, run, paths, image }: FirstRun): Promise<void> {
+export async function prepareEtc(
+  host: EngineContext,
+  { machine, run, paths, image }: FirstRun,
+): Promise<void> {
   const files = etcFiles(host.gatewayAddress, machine.record.address, run)
   if (machine.record.forkGeneration === 0) await writeUpper(host, machine, files)
   else await writeMerged(host, machine, paths, image, files)
@@ -30,7 +33,11 @@ function etcFiles(gateway: string, address: string, { hostname, searchDomain }: 
  * Into the upper layer of a disk. A directory of the upper layer hides a link of that name in the image. A first run
  * that failed may have been there before.
  */
-async function writeUpper(host: Host, { record }: Machine, files: [string, string][]): Promise<void> {
+async function writeUpper(
+  host: EngineContext,
+  { record }: Machine,
+  files: [string, string][],
+): Promise<void> {
   const { upper } = host.paths.machine(record.spec.id)
   for (const [name, content] of files) await writeInTree(upper, `/etc/${name}`, content)
 }
@@ -40,7 +47,7 @@ async function writeUpper(host: Host, { record }: Machine, files: [string, strin
  * its copy starts with what it finds, as that one would.
  */
 async function writeMerged(
-  host: Host,
+  host: EngineContext,
   { record }: Machine,
   { rootfs }: RunPaths,
   image: StoredImage,

@@ -4,7 +4,7 @@
 import { stat, statfs } from 'node:fs/promises'
 import { SECOND } from '../../../lib/clock.ts'
 import { runOrThrow } from '../../../lib/process.ts'
-import type { Host } from '../context.ts'
+import type { EngineContext } from '../context.ts'
 import type { Paths } from '../paths.ts'
 import { closePool, isWritable, openPool, poolDevice } from './pool.ts'
 import { endRun } from '../lifecycle/stop.ts'
@@ -18,9 +18,9 @@ const GB = 1024 ** 3
 
 const READ_ONLY = 'the disk pool is read-only: the disk of the host was full, or failed'
 
-export type PoolSpace = 'allocated' | 'sparse'
+export type PoolUsage = 'allocated' | 'sparse'
 
-export function watchPool(host: Host, space: PoolSpace): { close(): Promise<void> } {
+export function watchPool(host: EngineContext, space: PoolUsage): { close(): Promise<void> } {
   const closed = new AbortController()
   let isTold = false
   const look = async () => {
@@ -47,7 +47,7 @@ export function watchPool(host: Host, space: PoolSpace): { close(): Promise<void
   }
 }
 
-async function allocate(host: Host): Promise<void> {
+async function allocate(host: EngineContext): Promise<void> {
   try {
     await allocatePool(host.paths, host.reserveGb)
   } catch (error) {
@@ -74,7 +74,7 @@ export async function allocatePool(paths: Paths, reserveGb: number): Promise<boo
  * A pool whose file could not be written is read-only until it is mounted anew. Once the host has space again that is
  * done; what still runs on it can write nothing, and is ended first. Answers whether it was done.
  */
-async function mendPool(host: Host): Promise<boolean> {
+async function mendPool(host: EngineContext): Promise<boolean> {
   const { bavail, bsize } = await statfs(host.paths.machines)
   if (bavail * bsize < host.reserveGb * GB) return false
   for (const machine of host.machines.values()) {

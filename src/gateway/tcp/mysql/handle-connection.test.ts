@@ -177,9 +177,9 @@ describe('a client of MySQL', () => {
     await delay(50)
     expect(gateway.wakes).toHaveLength(0)
     say(client, 2, login('keeper'))
-    const wanted = await packet(client)
-    expect(wanted.number).toBe(3)
-    expect(text(wanted)).toContain(`mysql_native_password\0${SALT.toString()}`)
+    const target = await packet(client)
+    expect(target.number).toBe(3)
+    expect(text(target)).toContain(`mysql_native_password\0${SALT.toString()}`)
     say(client, 4, join('right'))
     const welcome = await packet(client)
     expect([welcome.number, welcome.payload]).toEqual([5, OK])
@@ -399,7 +399,7 @@ describe('the port for MySQL', () => {
     await expect.poll(() => gateway.gateway.count().visits).toBe(0)
   })
 
-  it('survives that either side breaks off after any packet, and forgets the visit', async () => {
+  it('survives that either side breaks off after any packet, and forgets the session', async () => {
     for (let last = 0; last < 4; last += 1) {
       for (const whose of ['client', 'unit']) {
         const port = await serve(async (unit) => {

@@ -4,38 +4,43 @@
 
 import type { TLSSocket } from 'node:tls'
 import { type EndpointLabel, parseEndpointLabel } from '../../../contract/endpoint-label.ts'
-import { labelMeant } from '../../routing/asked-label.ts'
-import { errorPacket, type Login, MOST_LOGIN_BYTES, readLogin } from './messages.ts'
+import { requestedLabel } from '../../routing/asked-label.ts'
+import { errorPacket, type Login, MAX_LOGIN_BYTES, readLogin } from './messages.ts'
 import { readPacket } from './packets.ts'
 import type { Greeted } from '../../listen/mysql-port.ts'
-import { pass } from './session.ts'
-import type { Visit } from '../../sessions/open-sessions.ts'
+import { runMysqlSession } from './session.ts'
+import type { Session } from '../../sessions/open-sessions.ts'
 import type { Outcome } from '../../sessions/outcomes.ts'
-import { mysqlErrors } from '../refusals.ts'
+import { mysqlErrors } from '../protocol-errors.ts'
 import type { Route } from '../../routing/route.ts'
-import { during } from '../session.ts'
-import { type Done, findOpen, reach, type Visiting } from '../../sessions/connect-to-unit.ts'
+import { withSession } from '../session.ts'
+import {
+  type Closed,
+  findAuthorizedRoute,
+  connectWithRetry,
+  type GatewayContext,
+} from '../../sessions/connect-to-unit.ts'
 
 /** Takes the connection to its unit and back, whatever becomes of it, and never rejects. */
-export async function receiveMysql(
-  visiting: Visiting,
+export async function handleMysqlConnection(
+  context: GatewayContext,
   socket: TLSSocket,
   { serverName, sessionId }: Greeted,
 ): Promise<void> {
-  await during(visiting, { socket, protocol: 'mysql' }, async (visit) => {
+  await withSession(context, { socket, protocol: 'mysql' }, async (session) => {
     // The greeting had the other half of the time that is left for all of it.
-    visit.sinceMs -= visiting.limits.patienceMs.finding / 2
-    visit.whenCut(() => socket.destroy())
-    const packet = await readPacket(socket, MOST_LOGIN_BYTES)
+    session.sinceMs -= context.limits.patienceMs.finding / 2
+    session.onCut(() => socket.destroy())
+    const packet = await readPacket(socket, MAX_LOGIN_BYTES)
     const login = packet === null ? null : readLogin(packet)
     if (login === null) return { kind: 'malformed' }
-    const label = labelMeant(visiting, { serverName, localPort: socket.localPort })
+    const label = requestedLabel(context, { serverName, localPort: socket.localPort })
     const meant = label === null ? readUser(login) : { label, login }
     if (meant === null) {
       socket.write(errorPacket(3, mysqlErrors.noName))
-      return { kind: 'over' }
+      return { kind: 'closed' }
     }
-    return await serve(visiting, visit, { socket, sessionId, ...meant })
+    return await serve(context, session, { socket, sessionId, ...meant })
   })
 }
 
@@ -49,18 +54,18 @@ function readUser(login: Login): Meant | null {
 }
 
 async function serve(
-  visiting: Visiting,
-  visit: Visit,
+  context: GatewayContext,
+  session: Session,
   { socket, sessionId, label, login }: Meant & { socket: TLSSocket; sessionId: number },
-): Promise<Outcome | Done> {
+): Promise<Outcome | Closed> {
   const isMeant = ({ protocol }: Route) => protocol === 'mysql'
-  const route = await findOpen(visiting, label, isMeant).catch(() => 'unsure' as const)
-  if (route === 'unsure') return { kind: 'unsure' }
+  const route = await findAuthorizedRoute(context, label, isMeant).catch(() => 'routing-unavailable' as const)
+  if (route === 'routing-unavailable') return { kind: 'routing-unavailable' }
   if (route === null) return { kind: 'unknown' }
-  visit.name = label.name
-  if (!visiting.visits.enterUnit(visit, route)) return { kind: 'too-many' }
-  const { refusingSessionMs: refusingMs } = visiting.limits
-  return await reach(visiting, { visit, label, isMeant, refusingMs }, route, (run) =>
-    pass(visiting, visit, { socket, sessionId, login, run }),
+  session.name = label.name
+  if (!context.sessions.enterUnit(session, route)) return { kind: 'too-many' }
+  const { refusingSessionMs: refusingMs } = context.limits
+  return await connectWithRetry(context, { session, label, isMeant, refusingMs }, route, (run) =>
+    runMysqlSession(context, session, { socket, sessionId, login, run }),
   )
 }

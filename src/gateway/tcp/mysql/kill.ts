@@ -29,12 +29,12 @@ export function createMysqlSessions(): MysqlSessions {
 
 /** What a client says in its session, as its server is to hear it: the same, but for ids the gateway has given. */
 export function followKills(sessions: MysqlSessions, run: Route): ReturnType<typeof followCommands> {
-  const longest = { mostBytes: MOST_KILL_BYTES }
+  const longest = { mostBytes: MAX_KILL_BYTES }
   return followCommands(longest, (command) => translateKill(command, (given) => sessions.find(given, run)))
 }
 
 /** A statement with comments in it, as programs send it. A longer one is none of theirs. */
-const MOST_KILL_BYTES = 512
+const MAX_KILL_BYTES = 512
 const QUERY = 0x03
 const PROCESS_KILL = 0x0c
 const PREPARE = 0x16

@@ -50,7 +50,7 @@ const SALT_HEAD_BYTES = 8
 const HEAD_BYTES = 32
 const NOTHING = Buffer.alloc(0)
 /** Attributes may take 64 kB, and names are short. */
-export const MOST_LOGIN_BYTES = 70_000
+export const MAX_LOGIN_BYTES = 70_000
 
 /** The first thing of all. `salt` must have no zero bytes: clients take one for its end. */
 export function greetClient({ salt, sessionId }: { salt: Buffer; sessionId: number }): Buffer {
@@ -98,8 +98,8 @@ export type Login = {
 export function readLogin({ number, payload }: Packet): Login | null {
   if (number !== 2 || payload.length <= HEAD_BYTES) return null
   const capabilities = payload.readUInt32LE(0)
-  const wanted = can.protocol41 | can.secureConnection | can.pluginAuth
-  if ((capabilities & wanted) !== wanted) return null
+  const target = can.protocol41 | can.secureConnection | can.pluginAuth
+  if ((capabilities & target) !== target) return null
   const reader = readerOf(payload.subarray(HEAD_BYTES))
   const user = reader.zeroEnded()
   const secret = has(capabilities, can.longAuth) ? reader.counted() : reader.short()
@@ -132,8 +132,8 @@ export function readGreeting({ number, payload }: Packet): ServerGreeting {
   const at = versionEnd + 1 + 4 + SALT_HEAD_BYTES + 1
   if (payload[0] !== 10 || versionEnd < 0 || payload.length < at + 7) return { kind: 'wrong' }
   const capabilities = payload.readUInt16LE(at) + payload.readUInt16LE(at + 5) * 0x1_0000
-  const wanted = can.protocol41 | can.secureConnection | can.pluginAuth
-  if ((capabilities & wanted) !== wanted) return { kind: 'wrong' }
+  const target = can.protocol41 | can.secureConnection | can.pluginAuth
+  if ((capabilities & target) !== target) return { kind: 'wrong' }
   const sessionId = payload.readUInt32LE(versionEnd + 1)
   return { kind: 'greets', sessionId, capabilities, hasTls: has(capabilities, can.tls) }
 }

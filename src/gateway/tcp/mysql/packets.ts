@@ -7,7 +7,7 @@ export type Packet = { number: number; payload: Buffer }
 
 export const HEADER_BYTES = 4
 /** What counts packets goes on with 0 after this. */
-const MOST_NUMBER = 0xff
+const MAX_NUMBER = 0xff
 
 export function writePacket({ number, payload }: Packet): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
@@ -131,7 +131,7 @@ export function followCommands(
         const end = at + HEADER_BYTES + bytes.readUIntLE(at, 3)
         const number = bytes.readUInt8(at + 3)
         // Behind 255 it goes on with what was begun: a file, or a very long command.
-        const isCommand = number === 0 && lastNumber !== MOST_NUMBER
+        const isCommand = number === 0 && lastNumber !== MAX_NUMBER
         if (isCommand && end - at <= HEADER_BYTES + mostBytes) {
           if (end > bytes.length) break
           const replaced = replace(bytes.subarray(at + HEADER_BYTES, end))

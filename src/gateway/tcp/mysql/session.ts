@@ -7,52 +7,51 @@
 import type { Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import type { Clock } from '../../../lib/clock.ts'
-import { type Conversation, createConversation } from '../pending-responses.ts'
+import { type PendingResponses, createPendingResponses } from '../pending-responses.ts'
 import { askForTls, asksForPassword, errorPacket, type Login, readGreeting, writeLogin } from './messages.ts'
 import { followKills } from './kill.ts'
 import { followPackets, HEADER_BYTES, readPacket, readPackets, writePacket } from './packets.ts'
-import type { Visit } from '../../sessions/open-sessions.ts'
+import type { Session } from '../../sessions/open-sessions.ts'
 import type { Outcome } from '../../sessions/outcomes.ts'
-import { mysqlErrors } from '../refusals.ts'
+import { mysqlErrors } from '../protocol-errors.ts'
 import type { Route } from '../../routing/route.ts'
 import { listenTo } from '../classify-bytes.ts'
-import { connectTo, spend } from '../session.ts'
-import { beginUse, type Done, type Unready, type Visiting } from '../../sessions/connect-to-unit.ts'
+import { connectTo, relay } from '../session.ts'
+import { beginUse, type Closed, type Unready, type GatewayContext } from '../../sessions/connect-to-unit.ts'
 
-const MOST_GREETING_BYTES = 4096
+const MAX_GREETING_BYTES = 4096
 /** Of all that both say of the password; a ticket of Kerberos is the longest. */
-const MOST_EXCHANGED_BYTES = 64 * 1024
+const MAX_EXCHANGED_BYTES = 64 * 1024
 /** How a server that is about to come, or to go, refuses everybody. */
 const notReady = [1053 /* shutting down */, 1047 /* of a cluster it has not joined yet */]
 
 /** `sessionId`: as the gateway has told the client. */
 type Passed = { socket: TLSSocket; sessionId: number; login: Login; run: Route }
 
-export async function pass(
-  visiting: Visiting,
-  visit: Visit,
+export async function runMysqlSession(
+  context: GatewayContext,
+  session: Session,
   { socket, sessionId, login, run }: Passed,
-): Promise<Outcome | Done | Unready> {
-  const unit = await connectTo(run, visit)
+): Promise<Outcome | Closed | Unready> {
+  const unit = await connectTo(run, session)
   if (unit === null) return { kind: 'refused-connection' }
-  visit.route = run
-  visit.endUse = beginUse(visiting, run)
-  visit.enter('awaiting')
-  const opened = await open(visit, { socket, unit, login })
+  session.route = run
+  session.endUse = beginUse(context, run)
+  session.enter('awaiting')
+  const opened = await open(session, { socket, unit, login })
   if (opened.kind === 'open') {
-    const { mysqlSessions, clock } = visiting
+    const { mysqlSessions, clock } = context
     const end = mysqlSessions.add({ given: sessionId, own: opened.sessionId, run })
     const commands = followKills(mysqlSessions, run)
-    const conversation = createMysqlConversation(clock, commands.answered)
+    const pending = createMysqlPendingResponses(clock, commands.answered)
     const ends = { socket, unit: opened.unit, first: Buffer.alloc(0), translate: commands.take }
-    const session = { ...ends, protocol: 'mysql' as const, run, conversation }
     const listening = listenTo('mysql', clock)
-    await spend(visiting, visit, { ...session, listening }).finally(end)
-    return { kind: 'over' }
+    await relay(context, session, { ...ends, protocol: 'mysql', run, pending, listening }).finally(end)
+    return { kind: 'closed' }
   }
   unit.destroy()
-  visit.endUse()
-  visit.route = null
+  session.endUse()
+  session.route = null
   return opened
 }
 
@@ -61,38 +60,38 @@ type Opened = { kind: 'open'; unit: Socket; sessionId: number }
 
 /** Up to where the server has let the client in. */
 async function open(
-  visit: Visit,
+  session: Session,
   { socket, unit, login }: { socket: TLSSocket; unit: Socket; login: Login },
-): Promise<Opened | Outcome | Done | Unready> {
-  const packet = await readPacket(unit, MOST_GREETING_BYTES)
+): Promise<Opened | Outcome | Closed | Unready> {
+  const packet = await readPacket(unit, MAX_GREETING_BYTES)
   // One that is only just starting may accept a connection, and have nothing to say to it.
   if (packet === null) return { kind: 'refused-connection' }
   const greeting = readGreeting(packet)
-  if (greeting.kind === 'wrong') return { kind: 'broke' }
+  if (greeting.kind === 'wrong') return { kind: 'bad-gateway' }
   if (greeting.kind === 'refuses') {
     if (notReady.includes(greeting.code)) return { kind: 'refused-connection' }
     socket.write(errorPacket(3, { ...greeting, state: '08004' }))
-    return { kind: 'over' }
+    return { kind: 'closed' }
   }
   const { capabilities: offered, hasTls: isSecure } = greeting
   if (isSecure) unit.write(askForTls(login, offered))
-  const secured = isSecure ? await secure(unit, visit) : unit
-  if (secured === null) return { kind: 'broke' }
+  const secured = isSecure ? await secure(unit, session) : unit
+  if (secured === null) return { kind: 'bad-gateway' }
   const first = writeLogin(login, { offered, isSecure })
   secured.write(writePacket(first))
   const isIn = await authenticate(socket, secured, { offset: LOGIN_NUMBER - first.number, isSecure })
-  return isIn ? { kind: 'open', unit: secured, sessionId: greeting.sessionId } : { kind: 'over' }
+  return isIn ? { kind: 'open', unit: secured, sessionId: greeting.sessionId } : { kind: 'closed' }
 }
 
 /** The number of a client's login, after its wish for TLS. */
 const LOGIN_NUMBER = 2
 
 /** Null: it comes to nothing. */
-function secure(unit: Socket, visit: Visit): Promise<TLSSocket | null> {
+function secure(unit: Socket, session: Session): Promise<TLSSocket | null> {
   return new Promise((resolve) => {
     // Its certificate is its own: whose address this is, is known from its row and pinned by the firewall.
     const secured = connectTls({ socket: unit, rejectUnauthorized: false })
-    visit.whenCut(() => secured.destroy())
+    session.onCut(() => secured.destroy())
     secured.on('error', () => secured.destroy())
     secured.once('close', () => resolve(null))
     secured.once('secureConnect', () => resolve(secured))
@@ -115,8 +114,8 @@ function authenticate(
       resolve(isIn)
       return 'enough'
     }
-    let leftBytes = MOST_EXCHANGED_BYTES
-    const options = { mostBytes: MOST_EXCHANGED_BYTES, signal: over.signal }
+    let leftBytes = MAX_EXCHANGED_BYTES
+    const options = { mostBytes: MAX_EXCHANGED_BYTES, signal: over.signal }
     const isTooMuch = (payload: Buffer) => {
       leftBytes -= HEADER_BYTES + payload.length
       return leftBytes < 0
@@ -144,16 +143,16 @@ const OK = 0
 const ERROR = 0xff
 
 /** Between two packets of an answer an error is read as one; within one it would be taken for data. */
-function createMysqlConversation(clock: Clock, onAnswer: () => void): Conversation {
-  const conversation = createConversation(clock, 'by-any-byte')
+function createMysqlPendingResponses(clock: Clock, onAnswer: () => void): PendingResponses {
+  const pending = createPendingResponses(clock, 'by-any-byte')
   const answers = followPackets()
   return {
-    ...conversation,
-    unitSaid(chunk) {
+    ...pending,
+    unitSent(chunk) {
       answers.take(chunk)
       onAnswer()
-      conversation.unitSaid(chunk)
+      pending.unitSent(chunk)
     },
-    isAtRest: () => conversation.isAtRest() && answers.isBetween(),
+    isAtRest: () => pending.isAtRest() && answers.isBetween(),
   }
 }

@@ -3,7 +3,7 @@
 // side says first.
 
 import { type Clock, SECOND } from '../../../lib/clock.ts'
-import type { Listen, Listening, Said } from '../classify-bytes.ts'
+import type { Classifier, Listening, BytesClass } from '../classify-bytes.ts'
 import { type FrameReader, readerOfFrames } from '../frames.ts'
 
 const GREETING_BYTES = 8
@@ -46,7 +46,7 @@ export function listenToAmqp(clock: Clock): Listening {
 }
 
 /** By the first piece. */
-function chosenBy(choose: (first: Buffer) => FrameReader): { hear: Listen; isBetween: () => boolean } {
+function chosenBy(choose: (first: Buffer) => FrameReader): { hear: Classifier; isBetween: () => boolean } {
   let chosen: FrameReader | null = null
   return {
     hear: (piece) => {
@@ -107,7 +107,7 @@ const unanswered = new Set([
   '60.120',
 ])
 
-function asks(head: Buffer): Said {
+function asks(head: Buffer): BytesClass {
   if (head[0] !== METHOD) return 'word'
   return unanswered.has(methodOf(head)) ? 'word' : 'question'
 }

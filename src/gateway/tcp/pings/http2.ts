@@ -1,6 +1,6 @@
 // HTTP/2, which gRPC is: a frame has length, kind, flags and stream.
 
-import type { Listening, Said } from '../classify-bytes.ts'
+import type { Listening, BytesClass } from '../classify-bytes.ts'
 import { readerOfFrames } from '../frames.ts'
 
 const GREETING_BYTES = 24
@@ -55,7 +55,7 @@ const http2 = {
   },
 }
 
-function saidBy(head: Buffer, content: Said): Said {
+function saidBy(head: Buffer, content: BytesClass): BytesClass {
   const kind = head.readUInt8(3)
   if (contents.has(kind)) return content
   return housekeeping.has(kind) ? 'nothing' : 'word'

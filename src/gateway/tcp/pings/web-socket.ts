@@ -1,8 +1,8 @@
 // WebSockets (RFC 6455, 5.2): a frame has its kind, its length in one, three or nine bytes, and what a visitor says is
 // masked with four more. What says otherwise is no WebSocket, and all of it is use.
 
-import type { Listening, Said } from '../classify-bytes.ts'
-import { MOST_HEAD_BYTES, readerOfFrames } from '../frames.ts'
+import type { Listening, BytesClass } from '../classify-bytes.ts'
+import { MAX_HEAD_BYTES, readerOfFrames } from '../frames.ts'
 
 const PING = 9
 const PONG = 10
@@ -15,7 +15,7 @@ const MOST_CONTROL_BYTES = 125
 
 export function listenToWebSocket(): Listening {
   /** The last ping, and how long it is while it has no answer, else 0. */
-  const ping = Buffer.alloc(MOST_HEAD_BYTES)
+  const ping = Buffer.alloc(MAX_HEAD_BYTES)
   let owedBytes = 0
   const visitor = readerOfFrames(framesOf({ masked: true }), (head) => {
     if (kindOf(head) === PING) owedBytes = head.copy(ping)
@@ -65,7 +65,7 @@ function framesOf({ masked }: { masked: boolean }) {
   }
 }
 
-function saidBy(head: Buffer): Said {
+function saidBy(head: Buffer): BytesClass {
   const kind = kindOf(head)
   return kind === PING || kind === PONG ? 'nothing' : 'word'
 }

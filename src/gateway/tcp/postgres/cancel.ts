@@ -35,7 +35,7 @@ export function createCancelKeys(): CancelKeys {
 }
 
 /** Takes note of the key that the unit gives its visitor, for as long as their session lasts. */
-export function noteKey(
+export function recordCancelKey(
   keys: CancelKeys,
   { unit, first, run }: { unit: Socket; first: Buffer; run: Route },
 ): void {
@@ -53,7 +53,7 @@ export function noteKey(
 }
 
 /** Passes the request on to the backend it is for, and closes once that has. Whoever calls bounds its time. */
-export async function receiveCancel(keys: CancelKeys, socket: Socket): Promise<void> {
+export async function handleCancelRequest(keys: CancelKeys, socket: Socket): Promise<void> {
   const request = await readRequest(socket)
   const run = request === null ? null : keys.find(keyOfCancel(request))
   if (request !== null && run !== null) await deliver(request, run, socket)

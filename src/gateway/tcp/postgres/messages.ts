@@ -58,7 +58,7 @@ export function keyOfCancel(request: Buffer): Buffer {
 }
 
 /** Between the start of a session and its key, as said by a server; longer than any of them needs. */
-const MOST_BYTES_TO_KEY = 16 * 1024
+const MAX_BYTES_TO_KEY = 16 * 1024
 
 /** The key of a session, from all that its server has said. Null: it has none. */
 export function findBackendKey(bytes: Buffer): Buffer | 'more' | null {
@@ -66,12 +66,12 @@ export function findBackendKey(bytes: Buffer): Buffer | 'more' | null {
   while (at + 5 <= bytes.length) {
     const end = at + 1 + bytes.readUInt32BE(at + 1)
     const kind = bytes[at]
-    if (kind === 0x5a /* Z */ || end > MOST_BYTES_TO_KEY || end < at + 5) return null
+    if (kind === 0x5a /* Z */ || end > MAX_BYTES_TO_KEY || end < at + 5) return null
     if (end > bytes.length) return 'more'
     if (kind === 0x4b /* K */) return Buffer.from(bytes.subarray(at + 5, end))
     at = end
   }
-  return at > MOST_BYTES_TO_KEY ? null : 'more'
+  return at > MAX_BYTES_TO_KEY ? null : 'more'
 }
 
 /** ReadyForQuery is the last thing a server says before it waits for its client. */

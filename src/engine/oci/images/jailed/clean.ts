@@ -2,11 +2,11 @@
 // removed, and gives all that is newer than the build one time.
 
 import { rmSync } from 'node:fs'
-import { clean, rootfs, settleTimes } from './tree.ts'
+import { clean, rootfs, normalizeTimes } from './tree.ts'
 
 type Task = { remove: string[]; settle: { sinceMs: number; toMs: number } }
 
 const task = JSON.parse(process.argv[2] ?? '') as Task
 for (const path of task.remove) rmSync(rootfs + path, { recursive: true, force: true })
 clean()
-settleTimes(task.settle)
+normalizeTimes(task.settle)

@@ -35,7 +35,7 @@ export function clean(): void {
 }
 
 /** What is of `sinceMs` or later becomes of `toMs`, directories and links included. */
-export function settleTimes({ sinceMs, toMs }: { sinceMs: number; toMs: number }): void {
+export function normalizeTimes({ sinceMs, toMs }: { sinceMs: number; toMs: number }): void {
   const settled = new Date(toMs)
   const all: [Buffer | string, Stats][] = [...entriesBelow(Buffer.from(rootfs)), [rootfs, lstatSync(rootfs)]]
   for (const [path, stats] of all) {

@@ -5,12 +5,12 @@ import type { TeamOfUser } from '../../store/teams.ts'
 import { creditBalanceCents } from '../billing/balance.ts'
 
 /** As the person sees it whose role is in the record. */
-export function showTeam(team: TeamOfUser, creditBalanceCents: number): Team {
+export function toTeam(team: TeamOfUser, creditBalanceCents: number): Team {
   const { id, slug, name, personal, plan, region, currency, role, paysAsItGoes } = team
   return { id, slug, name, personal, plan, region, currency, role, creditBalanceCents, paysAsItGoes }
 }
 
-export async function showWithBalance(db: Kysely<Database>, team: TeamOfUser): Promise<Team> {
+export async function toTeamWithBalance(db: Kysely<Database>, team: TeamOfUser): Promise<Team> {
   const balances = await creditBalanceCents(db, [team.id])
-  return showTeam(team, balances.get(team.id) ?? 0)
+  return toTeam(team, balances.get(team.id) ?? 0)
 }

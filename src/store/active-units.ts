@@ -7,7 +7,7 @@ import type { Database } from './db.ts'
 import type { Plan } from './teams.ts'
 
 /** What a credential holds and may hold. */
-export type Holding = {
+export type ActiveUnits = {
   /** Units that use up its concurrency now. What is being made to be asleep or stopped does not. */
   live: number
   /** Null for a session, which has none of its own. */
@@ -17,10 +17,10 @@ export type Holding = {
 }
 
 /** Also of a credential that was revoked. Whoever admits units by it has the team locked. */
-export async function findHolding(
+export async function findActiveUnits(
   db: Kysely<Database>,
   { teamId, heldBy }: { teamId: string; heldBy: string },
-): Promise<Holding> {
+): Promise<ActiveUnits> {
   const row = await db
     .selectFrom('teams')
     .leftJoin('credentials', (join) =>

@@ -20,7 +20,7 @@ import { keepLog } from '../units/model/kept-log.ts'
  * more. `printed`: by the id of a copy. Answers what is to be destroyed; null: somebody else has decided what becomes of
  * the fork.
  */
-export async function takeBack(
+export async function rollBackFork(
   app: App,
   { id, teamId, sourceId, stackId }: ForkRecord,
   error: ForkError,

@@ -3,27 +3,27 @@
 
 import { createServer, type Socket } from 'node:net'
 import { z } from 'zod'
-import { answerLineCalls, type LineAnswers } from '../../lib/ipc/json-lines-rpc.ts'
+import { serveJsonLines, type JsonLinesServer } from '../../lib/ipc/json-lines-rpc.ts'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
-import { QUICK_BYTES, type QuickAnswer, type QuickQuestion, quickQuestionSchema } from './protocol.ts'
+import { RPC_MAX_BYTES, type RpcResponse, type RpcRequest, rpcRequestSchema } from './protocol.ts'
 import { errorAnswerOf, parseEpoch, performUnary } from './answers.ts'
 import type { EngineServerOptions } from './server.ts'
 
 /** Of servers, of which there is one, and those before it that have not gone yet. */
-const MOST_CONNECTIONS = 64
+const MAX_CONNECTIONS = 64
 /** In flight of one server: more than machines can run. */
-const MOST_CALLS = 65_536
+const MAX_CALLS = 65_536
 const UNREAD_BYTES = 16 * 1024 * 1024
 
 /** Closing answers what is in flight. */
-export async function serveQuickCalls(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {
+export async function serveRpc(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {
   const { socketPath, socketGid, log } = options
-  const callers = new Set<LineAnswers>()
+  const callers = new Set<JsonLinesServer>()
   const server = createServer((socket: Socket) => {
-    const caller = answerLineCalls(socket, {
-      mostBytes: QUICK_BYTES,
+    const caller = serveJsonLines(socket, {
+      mostBytes: RPC_MAX_BYTES,
       mostUnreadBytes: UNREAD_BYTES,
-      mostCalls: MOST_CALLS,
+      mostCalls: MAX_CALLS,
       answer: (line) => {
         const question = parse(line)
         return question && answerTo(options, question)
@@ -33,7 +33,7 @@ export async function serveQuickCalls(options: EngineServerOptions): Promise<{ c
     socket.once('close', () => callers.delete(caller))
     socket.on('error', (error) => log.debug({ error: error.message }, 'a connection for quick calls broke'))
   })
-  server.maxConnections = MOST_CONNECTIONS
+  server.maxConnections = MAX_CONNECTIONS
   const listening = await listenForGroup(server, socketPath, socketGid)
   return {
     close: async () =>
@@ -46,8 +46,8 @@ export async function serveQuickCalls(options: EngineServerOptions): Promise<{ c
 /** Never rejects. */
 async function answerTo(
   { engine, epochs, log }: EngineServerOptions,
-  { id, epoch, operation, request }: QuickQuestion,
-): Promise<QuickAnswer> {
+  { id, epoch, operation, request }: RpcRequest,
+): Promise<RpcResponse> {
   try {
     await epochs.admit(parseEpoch(epoch))
     return { id, answer: await performUnary(engine, operation, request) }
@@ -56,9 +56,9 @@ async function answerTo(
   }
 }
 
-function parse(line: string): QuickQuestion | null {
+function parse(line: string): RpcRequest | null {
   try {
-    return quickQuestionSchema.parse(JSON.parse(line))
+    return rpcRequestSchema.parse(JSON.parse(line))
   } catch (error) {
     if (error instanceof z.ZodError || error instanceof SyntaxError) return null
     throw error

@@ -3,7 +3,7 @@ import { agentOf, agentTitled } from '../../contract/known-agents.ts'
 import { policySchema } from '../../contract/policy.ts'
 import type { AgentRecord } from '../../store/credentials.ts'
 
-export function showAgent(record: AgentRecord): Agent {
+export function toAgent(record: AgentRecord): Agent {
   const { created_by: creator, creator_name: name, creator_email: email } = record
   const agent = agentOf(record.user_agent) ?? agentTitled(record.client?.name ?? null)
   return {

@@ -1,7 +1,7 @@
 import type { Payment } from '../../contract/payment.ts'
 import type { PaymentRecord } from '../../store/payments.ts'
 
-export function showPayment(record: PaymentRecord): Payment {
+export function toPayment(record: PaymentRecord): Payment {
   const { id, state, amount_cents, checkout_url, created_by, created_at, closed_at } = record
   return {
     id,

@@ -2,7 +2,7 @@
 // to nothing, and that its server goes away. What has none just closes.
 
 import type { Protocol } from '../../contract/endpoint.ts'
-import { type Outcome, sayOf } from '../sessions/outcomes.ts'
+import { type Outcome, errorMessageOf } from '../sessions/outcomes.ts'
 import { errorPacket, type ServerError } from './mysql/messages.ts'
 import { fatalError } from './postgres/messages.ts'
 
@@ -10,15 +10,15 @@ export type Tcp = Exclude<Protocol, 'http'>
 
 const refusals: Partial<Record<Tcp, (outcome: Outcome) => Buffer>> = {
   postgres: (outcome) => {
-    const { title, text, advice } = sayOf(outcome)
+    const { title, text, advice } = errorMessageOf(outcome)
     return fatalError(sqlStates[outcome.kind] ?? '57P03', `${title}. ${text}`, advice)
   },
   redis: (outcome) => {
-    const { title, text } = sayOf(outcome)
+    const { title, text } = errorMessageOf(outcome)
     return Buffer.from(`-ERR ${title}. ${text}\r\n`)
   },
   mysql: (outcome) => {
-    const { title, text } = sayOf(outcome)
+    const { title, text } = errorMessageOf(outcome)
     const error = mysqlErrorOf[outcome.kind] ?? { code: 1105, state: '08004' }
     // In the place of what a login is answered with.
     return errorPacket(3, { ...error, message: `${title}. ${text}` })
@@ -28,7 +28,7 @@ const refusals: Partial<Record<Tcp, (outcome: Outcome) => Buffer>> = {
 /** Of PostgreSQL's own; 57P03, cannot connect now, for whatever may pass. */
 const sqlStates: Partial<Record<Outcome['kind'], string>> = {
   unknown: '08004',
-  nameless: '08004',
+  'missing-sni': '08004',
   malformed: '08P01',
   'too-many': '53300',
   'visitor-too-slow': '57P05',
@@ -66,7 +66,7 @@ export const mysqlErrors = {
 } satisfies Record<string, ServerError>
 
 /** Null: its protocol has no word for it before a session. */
-export function refusalIn(protocol: Tcp, outcome: Outcome): Buffer | null {
+export function errorIn(protocol: Tcp, outcome: Outcome): Buffer | null {
   return refusals[protocol]?.(outcome) ?? null
 }
 
@@ -81,6 +81,6 @@ const shutdowns: Partial<Record<Tcp, Buffer>> = {
 }
 
 /** To a client that waits for nothing: its session ends, by no fault of its own. */
-export function shutdownIn(protocol: Tcp): Buffer | null {
+export function shutdownMessageIn(protocol: Tcp): Buffer | null {
   return shutdowns[protocol] ?? null
 }

@@ -5,21 +5,21 @@ import type { App } from '../../../app.ts'
 import { newId } from '../../../lib/ids.ts'
 import type { Database } from '../../../store/db.ts'
 import { findStackByName, insertStack, nameStack, type StackRecord } from '../../../store/stacks.ts'
-import { freeName } from './names.ts'
+import { firstFreeName } from './names.ts'
 
 /**
  * The stack of that name, made when absent; without a name a new one named after the unit (design 5), which goes with
  * its last unit unless somebody names it before. Whichever was made goes with a create that comes to nothing. Call it
  * with the team locked.
  */
-export async function stackFor(
+export async function resolveStack(
   app: App,
   db: Kysely<Database>,
   teamId: string,
   { stack, unitName, madeBy }: { stack: string | undefined; unitName: string; madeBy: string | null },
 ): Promise<StackRecord> {
   if (stack === undefined) {
-    const name = await freeStackName(db, { teamId, wanted: unitName })
+    const name = await firstFreeStackName(db, { teamId, wanted: unitName })
     return await makeStack(app, db, { teamId, name, sleep: null, isUnnamed: true, madeBy })
   }
   const existing = await findStackByName(db, { teamId, name: stack })
@@ -28,11 +28,11 @@ export async function stackFor(
   return await makeStack(app, db, { teamId, name: stack, sleep: null, isUnnamed: false, madeBy })
 }
 
-export async function freeStackName(
+export async function firstFreeStackName(
   db: Kysely<Database>,
   { teamId, wanted }: { teamId: string; wanted: string },
 ): Promise<string> {
-  return await freeName(wanted, async (name) => (await findStackByName(db, { teamId, name })) !== null)
+  return await firstFreeName(wanted, async (name) => (await findStackByName(db, { teamId, name })) !== null)
 }
 
 export async function makeStack(

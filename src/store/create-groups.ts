@@ -5,7 +5,7 @@ import type { Database } from './db.ts'
 import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
 
 /** Those that one create made together, in the order in which they start. */
-export async function listUnitsMadeWith(
+export async function listUnitsOfCreateGroup(
   db: Kysely<Database>,
   { teamId, madeWith, now }: { teamId: string; madeWith: string; now: Date },
 ): Promise<UnitRecord[]> {
@@ -18,7 +18,7 @@ export async function listUnitsMadeWith(
 }
 
 /** Of any team: what was made together with a unit that could not be made, and is still there. */
-export async function listUnitsOfBrokenCreates(
+export async function listUnitsOfFailedCreates(
   db: Kysely<Database>,
   { now, limit }: { now: Date; limit: number },
 ): Promise<UnitRecord[]> {

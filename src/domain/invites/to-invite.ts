@@ -1,7 +1,7 @@
 import type { Invite } from '../../contract/invite.ts'
 import type { InviteRecord } from '../../store/invites.ts'
 
-export function showInvite(record: InviteRecord): Invite {
+export function toInvite(record: InviteRecord): Invite {
   return {
     id: record.id,
     email: record.email,

@@ -1,0 +1,44 @@
+// The server's side of low-latency calls (rpc-server.ts): one connection, which is opened anew by the first call after
+// it broke.
+
+import { connect } from 'node:net'
+import { type JsonLinesClient, openJsonLinesClient } from '../../lib/ipc/json-lines-rpc.ts'
+import {
+  RPC_MAX_BYTES,
+  type RpcResponse,
+  rpcResponseSchema,
+  type RpcOperation,
+  type RpcRequest,
+} from './protocol.ts'
+import { awayError, engineErrorIn, silenceError } from './errors.ts'
+
+/** The answer as it travels; rejects with an EngineError. */
+export type RpcCall = (operation: RpcOperation, request: unknown, deadlineMs: number) => Promise<unknown>
+
+type Asked = Omit<RpcRequest, 'id'>
+
+export function connectRpc({ socketPath, epoch }: { socketPath: string; epoch: number }): RpcCall {
+  let connection: JsonLinesClient<Asked, RpcResponse> | null = null
+  const connected = () => {
+    if (!connection || connection.isOver()) connection = openConnection(socketPath)
+    return connection
+  }
+
+  return async (operation, request, deadlineMs) => {
+    const answer = await connected().call({ epoch, operation, request }, deadlineMs)
+    if ('error' in answer) throw engineErrorIn(answer)
+    return answer.answer
+  }
+}
+
+function openConnection(socketPath: string): JsonLinesClient<Asked, RpcResponse> {
+  const socket = connect(socketPath)
+  // As with HTTP's idle connections: only calls in flight keep a process from its end.
+  socket.unref()
+  return openJsonLinesClient(socket, {
+    mostBytes: RPC_MAX_BYTES,
+    hear: (line) => rpcResponseSchema.parse(JSON.parse(line)),
+    late: ({ operation }: Asked) => silenceError(operation),
+    over: awayError,
+  })
+}
