@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { glob } from 'node:fs/promises'
 import { findFaults } from './support/tidy.ts'
+import { bannedWords, vocabularyFaults } from './support/vocabulary.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 
@@ -21,6 +22,30 @@ describe('the sources', () => {
     const sources = await readSources()
     expect(sources.size).toBeGreaterThan(100)
     expect(findFaults(sources)).toEqual([])
+  })
+})
+
+describe('the vocabulary', () => {
+  it('of the documentation is the field’s own', async () => {
+    const faults: string[] = []
+    for await (const path of glob('{docs/**/*.md,*.md}', { cwd: project })) {
+      faults.push(...vocabularyFaults(path, await readFile(`${project}/${path}`, 'utf8')))
+    }
+    expect(faults).toEqual([])
+  })
+
+  it.each([
+    ['an identifier', 'const done = await getSettledUnit(app, id)\n'],
+    ['a comment', '// A unit in a passing state.\n'],
+    ['a metric', "const name = 'berth_way_seconds'\n"],
+    ['a log line', "log.warn({ err }, 'a unit could not be driven on')\n"],
+    ['a constant', 'const MOST_BYTES = 1\n'],
+  ])('that was ours alone does not come back in %s', (_what, text) => {
+    expect(faultsOf({ 'src/lib/a.ts': text })).toEqual([expect.stringContaining('a word of our own')])
+  })
+
+  it('has a replacement for every word it refuses', () => {
+    expect(bannedWords.filter(({ instead }) => instead === '')).toEqual([])
   })
 })
 

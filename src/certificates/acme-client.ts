@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { type Clock, SECOND } from '../lib/clock.ts'
 
 const REQUEST_MS = 20 * SECOND
-const MOST_ANSWER_BYTES = 1024 * 1024
+const MAX_ANSWER_BYTES = 1024 * 1024
 /** A nonce is good once, and an authority may have forgotten it. */
 const NONCE_TRIES = 5
 /** How often the authority is asked whether it is through: after 0.5, 1, 2, … seconds. */
@@ -168,7 +168,7 @@ async function exchange(agent: Agent, method: string, url: string, body = ''): P
       response.on('error', reject)
       response.on('data', (part: Buffer) => {
         bytes += part.length
-        if (bytes > MOST_ANSWER_BYTES) response.destroy(new Error('its answer is too long'))
+        if (bytes > MAX_ANSWER_BYTES) response.destroy(new Error('its answer is too long'))
         else parts.push(part)
       })
       response.on('end', () =>

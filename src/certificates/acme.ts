@@ -32,7 +32,7 @@ export type Proof = {
 
 /** Records take their time to be seen everywhere. */
 const ORDER_MS = 15 * MINUTE
-const MOST_REASON_LENGTH = 500
+const MAX_REASON_LENGTH = 500
 
 /** Chain and key, in PEM. Throws a sentence that says why there is none. */
 export async function orderCertificate(
@@ -73,7 +73,7 @@ async function order(
     const chain = await placed.issue(signingRequest(names, key))
     return `${chain.trim()}\n${toPem(key).trim()}\n`
   } catch (error) {
-    const reason = (error instanceof Error ? error.message : String(error)).slice(0, MOST_REASON_LENGTH)
+    const reason = (error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON_LENGTH)
     throw new Error(`no certificate for ${names[0]} from ${authority.directory}: ${reason}`)
   }
 }

@@ -139,7 +139,7 @@ describe('the state table', () => {
     }
   })
 
-  it('names the passing states', () => {
+  it('names the transitional states', () => {
     expect(unitStates.filter(isTransitional)).toEqual(['creating', 'stopping', 'starting', 'destroying'])
   })
 })

@@ -1,6 +1,5 @@
-// How a run begins, as one word that can be compared: memory kept of a run is good for another one only if that
-// would begin as the first did. The host name and the search domain are not part of it: a copy goes on under
-// another name.
+// Hash of the start spec (command, env, boot files); a checkpoint may only be restored by a run with the same hash.
+// The host name and the search domain are not part of it, because a copy goes on under another name.
 
 import { createHash } from 'node:crypto'
 import type { RunSpec } from './engine.ts'

@@ -1,5 +1,5 @@
-// What is worth counting, told where it happens and handed in like the clock and the log: whoever tells knows nothing of
-// how it is counted (src/metrics/). Nothing told names a team, a unit or a path that somebody sent.
+// What is worth counting, reported where it happens and handed in like the clock and the log. The caller knows nothing
+// of how it is counted (src/metrics/). Nothing reported names a team, a unit or a path that a caller sent.
 
 /** How a unit came to run: thawed, with the memory of a run before, or anew; or `none`: the operation does not lead to `running`. */
 export type Tier = 'frozen' | 'memory' | 'cold' | 'none'

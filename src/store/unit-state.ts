@@ -1,7 +1,6 @@
-// The one statement that changes a unit's state. A compare-and-set on its revision: of several who try, one
-// succeeds, and none by what was true before. What begins and ceases to cost with the state opens and closes its meter,
-// and a unit that goes for good takes its endpoints along, within the same statement: neither can happen without the
-// other.
+// The one statement that changes a unit's state. Optimistic locking on `revision`: one concurrent writer wins; stale
+// reads always lose. The same statement opens and closes the meters of what begins or ceases to cost, and retires the
+// endpoints of a unit that is destroyed: neither can happen without the other.
 
 import { type Kysely, type QueryCreator, type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Copied } from '../contract/fork.ts'

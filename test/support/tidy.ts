@@ -2,6 +2,7 @@
 // sources (tidy.test.ts). Each fault is one line: the file, what is wrong, and what to do.
 
 import { dirname, normalize } from 'node:path'
+import { vocabularyFaults } from './vocabulary.ts'
 
 /** Path from the project's root → text. */
 export type Sources = Map<string, string>
@@ -179,13 +180,14 @@ function textFaults(path: string, text: string): string[] {
     if (where(path) && pattern.test(text)) faults.push(`${path}: ${advice}`)
   }
   if (path.endsWith('.test.ts')) faults.push(...testNameFaults(path, text))
+  if (notTidy(path)) faults.push(...vocabularyFaults(path, text))
   return faults
 }
 
 const configFile = 'src/config.ts'
 const inSrc = (path: string) => path.startsWith('src/') && !path.endsWith('.test.ts')
 // This file and its test name what they forbid.
-const notTidy = (path: string) => !path.includes('tidy')
+const notTidy = (path: string) => !/tidy|vocabulary/.test(path)
 
 // What lies in the tree of a unit or an image is a stranger's, links to elsewhere included.
 const treeModule = 'src/engine/oci/storage/unit-tree.ts'

@@ -1,4 +1,4 @@
-// Which methods a path has, for the answer to those it has not.
+// Finds the allowed methods of a path, for 405 responses.
 
 type Operation = { method: string; path: string }
 

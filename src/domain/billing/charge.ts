@@ -1,5 +1,5 @@
-// The loop of the ledger. Nobody waits for it: what open meters have counted is in every answer before it is charged
-// (store/meters.ts), so it only bounds what is added up on the way.
+// Reads already include uncharged meter time (store/meters.ts); this job only limits how much must be computed per
+// read.
 
 import type { App } from '../../app.ts'
 import { chargeOpenMeters } from '../../store/meters.ts'

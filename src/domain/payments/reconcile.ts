@@ -1,6 +1,5 @@
-// What has become of payments, found out by asking the provider and by nothing else: events only say when to ask
-// (webhook.ts), and who asks anyway finds what a lost one would have told. So events may come twice, late, in any order and
-// beside each other. Each credit comes of one payment, refund or dispute, and of each once: the ledger sees to that.
+// We poll the provider for the truth. Webhooks only schedule a poll (webhook.ts), so lost, duplicate or reordered
+// events are harmless. Each credit row has a unique source, a payment, refund or dispute, so it is written once.
 
 import type { App } from '../../app.ts'
 import { MINUTE } from '../../lib/clock.ts'

@@ -11,7 +11,7 @@ import { untilWritten } from '../units/activity/written-wakes.ts'
 import { toStack } from './to-stack.ts'
 
 /** A page ends early rather than hold many more units than this: however few stacks are asked for, they can be large. */
-const MOST_UNITS = 500
+const MAX_UNITS = 500
 
 export async function listStacks(app: App, { teamId }: Caller, query: StackListQuery): Promise<StackList> {
   const found = await listStacksOfTeam(app.db, {
@@ -34,6 +34,6 @@ export async function listStacks(app: App, { teamId }: Caller, query: StackListQ
 /** One at the least. */
 function howManyFit(stacks: { unitCount: number }[]): number {
   let units = 0
-  const beyond = stacks.findIndex(({ unitCount }) => (units += unitCount) > MOST_UNITS)
+  const beyond = stacks.findIndex(({ unitCount }) => (units += unitCount) > MAX_UNITS)
   return beyond === -1 ? stacks.length : Math.max(1, beyond)
 }

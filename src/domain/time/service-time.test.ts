@@ -50,7 +50,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   }),
 )
 
-/** Something happened between the two, in lived time. */
+/** Something happened between the two, in service time. */
 type Span = { from: number; to: number }
 const between = (earlier: Span, later: Span): Span => ({
   from: Math.max(0, later.from - earlier.to),
@@ -71,7 +71,7 @@ async function spanOf(work: () => Promise<unknown>): Promise<Span> {
   return { from, to: livedMs() }
 }
 
-/** One unit, and what is known of it by lived time alone. */
+/** One unit, and what is known of it by service time alone. */
 class History {
   #app: App
   #caller: Caller

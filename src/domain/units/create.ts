@@ -119,7 +119,7 @@ export async function createPlanned(
 
 /**
  * Answers for a create that broke off once its units were reserved, or that is still under way: the units as they
- * are by now, after a wait of its own. Whoever finds a unit in a passing state drives it on, not this.
+ * are by now, after a wait of its own. Whoever finds a unit in a transitional state drives it on, not this.
  */
 export async function resumeCreate(
   app: App,

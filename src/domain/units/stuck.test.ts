@@ -102,7 +102,7 @@ const cases: Case[] = [
   },
 ]
 
-/** A unit that hangs in its passing state, and what lets the hanging call go on. */
+/** A unit that hangs in its transitional state, and what lets the hanging call go on. */
 async function hangIn({ state, operation, before, go }: Case): Promise<{ unit: Unit; release: () => void }> {
   const unit = await makeUnit(app, caller, { sleep: '1m' })
   await before?.(unit)
@@ -191,7 +191,7 @@ describe('a unit left creating', () => {
   })
 })
 
-it('a round of a loop that hangs in the engine is followed by others', async () => {
+it('a run of a job that hangs in the engine is followed by others', async () => {
   const unit = await makeUnit(app, caller)
   domain.engine.hang('list')
   const lists = callsOf('list')

@@ -1,4 +1,4 @@
-// The engine's side of quick calls: a socket of their own, on which they come in lines (json-lines-rpc.ts), each with the
+// The engine's side of low-latency calls: a socket of their own, on which they come in lines (json-lines-rpc.ts), each with the
 // epoch of the server that asks. As over HTTP, what has begun runs to its end, also when its caller goes away.
 
 import { createServer, type Socket } from 'node:net'
@@ -31,7 +31,9 @@ export async function serveRpc(options: EngineServerOptions): Promise<{ close():
     })
     callers.add(caller)
     socket.once('close', () => callers.delete(caller))
-    socket.on('error', (error) => log.debug({ error: error.message }, 'a connection for quick calls broke'))
+    socket.on('error', (error) =>
+      log.debug({ error: error.message }, 'a connection for low-latency calls broke'),
+    )
   })
   server.maxConnections = MAX_CONNECTIONS
   const listening = await listenForGroup(server, socketPath, socketGid)

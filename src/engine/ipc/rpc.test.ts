@@ -1,4 +1,4 @@
-// Quick calls over their socket, both ends of it real: what it refuses, and what outlives a restart of the engine. That
+// Low-latency calls over their socket, both ends of it real: what it refuses, and what outlives a restart of the engine. That
 // freezing and thawing keep the engine's contract over it is in test/engine/socket.test.ts.
 
 import { once } from 'node:events'
@@ -74,7 +74,7 @@ async function saidTo(line: string): Promise<unknown> {
 const asking = (operation: string, request: unknown, epoch: unknown = 1) =>
   JSON.stringify({ id: 1, epoch, operation, request })
 
-describe('quick calls', () => {
+describe('low-latency calls', () => {
   test('have a socket for its group alone, which is gone after close', async () => {
     expect((await stat(quickPath())).mode & 0o777).toBe(0o660)
     await serving.close()
@@ -136,7 +136,7 @@ describe('quick calls', () => {
 })
 
 describe('a server that another one has taken over from', () => {
-  test('is refused its quick calls, and told so', async () => {
+  test('is refused its low-latency calls, and told so', async () => {
     const [old, next] = [serverOf(1), serverOf(2)]
     await old.engine.freeze(ref)
     await next.engine.thaw(ref)
@@ -147,7 +147,7 @@ describe('a server that another one has taken over from', () => {
 })
 
 describe('an engine that goes away', () => {
-  test('fails quick calls with a kind of its own, and answers the next one once it is back', async () => {
+  test('fails low-latency calls with a kind of its own, and answers the next one once it is back', async () => {
     await engine.freeze(ref)
     await serving.close()
     await expect(engine.thaw(ref)).rejects.toMatchObject({ kind: 'engine_away' })

@@ -1,6 +1,6 @@
 // The engine's side of its socket: HTTP on a unix socket that only the server's group may open (design 2).
 // Every request is parsed against protocol.ts before the engine sees it. A caller that goes away takes its
-// command or its log with it; everything else, once begun, runs to its end. Beside it is the socket of quick calls.
+// command or its log with it; everything else, once begun, runs to its end. Beside it is the socket of low-latency calls.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Log } from '../../lib/log.ts'

@@ -20,7 +20,11 @@ import {
 } from '../sessions/connect-to-unit.ts'
 
 /** Answers the request whatever becomes of it, and never rejects. */
-export async function handleRequest(context: GatewayContext, exchange: Exchange, peer: string): Promise<void> {
+export async function handleRequest(
+  context: GatewayContext,
+  exchange: Exchange,
+  peer: string,
+): Promise<void> {
   const session = context.sessions.begin(peer)
   if (!session) return say(exchange, { kind: 'too-many' }, null)
   exchange.response.once('close', () => {
@@ -43,7 +47,11 @@ export async function handleRequest(context: GatewayContext, exchange: Exchange,
 /** An endpoint of another protocol is none for HTTP. */
 const isHttp = ({ protocol }: Route) => protocol === 'http'
 
-async function serve(context: GatewayContext, exchange: Exchange, session: Session): Promise<Outcome | Closed> {
+async function serve(
+  context: GatewayContext,
+  exchange: Exchange,
+  session: Session,
+): Promise<Outcome | Closed> {
   const asked = readHost(exchange.head.host, context.domain)
   if (asked.kind === 'malformed') return { kind: 'malformed' }
   if (isMisdirected(context, exchange, asked)) return { kind: 'misdirected' }
@@ -73,7 +81,12 @@ function isMisdirected({ domain }: GatewayContext, { serverName }: Exchange, ask
   return asked.kind !== 'label' || asked.label !== greeted.label
 }
 
-async function pass(context: GatewayContext, exchange: Exchange, session: Session, route: Route): Promise<ProxyResult> {
+async function pass(
+  context: GatewayContext,
+  exchange: Exchange,
+  session: Session,
+  route: Route,
+): Promise<ProxyResult> {
   // Node would take no address for its own host's (reliability I27).
   if (route.address === null) return { kind: 'refused-connection' }
   session.route = route

@@ -34,7 +34,12 @@ const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
 const MAX_ANSWER_HEADER_BYTES = 64 * 1024
 
 /** The route's unit runs. Resolves once there is nothing more to do for the visit, or with what to do next. */
-export function proxyRequest(exchange: Exchange, session: Session, route: Route, agent: Agent): Promise<ProxyResult> {
+export function proxyRequest(
+  exchange: Exchange,
+  session: Session,
+  route: Route,
+  agent: Agent,
+): Promise<ProxyResult> {
   return new Promise((resolve) => new Forwarding(exchange, session, route, resolve).start(agent))
 }
 

@@ -1,6 +1,6 @@
-// Ports that belong to one endpoint each, for clients that do not say whom they mean (no SNI). What listens follows
-// the database: a port is open while its endpoint is live, and no longer than a second more. Whom a connection is for
-// shows in the port it came to; everything else is as on the port of all.
+// Ports that belong to one endpoint each, for clients that send no SNI. Listeners follow the database: a port is open
+// while its endpoint is live, and at most a second longer. The local port identifies the endpoint; otherwise such
+// connections behave like those on the shared TLS port.
 
 import { createServer, type Server } from 'node:net'
 import { type Clock, SECOND } from '../../lib/clock.ts'

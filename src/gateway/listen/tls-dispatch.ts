@@ -1,5 +1,5 @@
-// For whom a connection is whose TLS is there: its name says which endpoint is meant, and the endpoint which protocol
-// is spoken. What is for nobody in particular is for HTTP, which has pages for that.
+// Routes a connection after its TLS handshake: SNI selects the endpoint, the endpoint selects the protocol; unknown
+// names fall through to HTTP, which can show an error page.
 
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'

@@ -1,10 +1,9 @@
-// Visits keep their units awake, and wake them. Before a visit is passed on the server has recorded a use of its
-// unit, which keeps it awake for a minute at least; that is good for all visits of the next seconds, and renewed
-// beside them as long as there are any. So a visit of a busy unit asks nobody.
+// Wake leases. Before a visit is passed on the server has recorded a use of its unit, which keeps it awake for a
+// minute at least; the lease serves all visits of the next seconds and is renewed beside them, so a visit to a busy
+// unit asks nobody.
 //
-// It is good no longer than the run it was said of. The server tells of every unit that stops running; while
-// nobody tells, nothing is taken as known, and what the database says of a unit is gone by: without a server
-// nobody puts it to sleep either.
+// A lease is only valid for the run it was granted for. The server notifies us when a run ends. While that stream is
+// down we hold no leases and use the database state instead: without a server no unit is put to sleep either.
 
 import { VISIT_WAIT_MS, type Visited } from '../../contract/visit.ts'
 import { type Clock, SECOND } from '../../lib/clock.ts'

@@ -1,6 +1,6 @@
-// Tells the server of units with a visit under way, so that it refuses to put these to sleep in its middle. Most
-// visits are over before they could be told of, and are not; one that was is told to be over at once, since its
-// visitor may ask for just that next.
+// Reports units with sessions in progress to the server, which does not put these to sleep. Only sessions longer than
+// 100 ms are reported. The end of a reported session is sent immediately, because the client may ask to sleep the unit
+// next.
 
 import { type Clock, SECOND } from '../../lib/clock.ts'
 import { runLoop } from '../../lib/loop.ts'
@@ -93,7 +93,7 @@ export function createLongSessions({
     },
     run: async (signal) =>
       await runLoop(
-        { name: 'lasting visits', everyMs: LONG_AFTER_MS, timeoutMs: 15 * SECOND, run: tell },
+        { name: 'long sessions', everyMs: LONG_AFTER_MS, timeoutMs: 15 * SECOND, run: tell },
         { clock, log, signal },
       ),
   }

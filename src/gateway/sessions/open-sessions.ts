@@ -134,7 +134,8 @@ export function createOpenSessions(options: OpenSessionsOptions): OpenSessions {
       session.isAsleep = route.state === 'sleeping'
       if (session.isAsleep) session.whileAsleep()
       // What passed before it fell asleep was heard then, unless it has no answer yet.
-      if (session.isAsleep && isNeeded && (wasAsleep || session.bytes === null || session.isWaiting())) wake(route)
+      if (session.isAsleep && isNeeded && (wasAsleep || session.bytes === null || session.isWaiting()))
+        wake(route)
     }
   }
 

@@ -8,7 +8,7 @@ export type Frames = {
   skip: number
   /**
    * How long its head is: one byte at least, and never fewer than it takes to tell, since what is not there yet reads as
-   * anything. At most `MOST_HEAD_BYTES`.
+   * anything. At most `MAX_HEAD_BYTES`.
    */
   headBytes: (head: Buffer) => number
   /** Of all of it. Infinity: it is no frame, and nothing behind it is read as one. */

@@ -15,7 +15,13 @@ import { refuseGrpc } from './refuse-grpc.ts'
 import type { Route } from '../routing/route.ts'
 import { listenTo } from './classify-bytes.ts'
 import { connectTo, withSession, relay } from './session.ts'
-import { beginUse, type Closed, connectWithRetry, type Unready, type GatewayContext } from '../sessions/connect-to-unit.ts'
+import {
+  beginUse,
+  type Closed,
+  connectWithRetry,
+  type Unready,
+  type GatewayContext,
+} from '../sessions/connect-to-unit.ts'
 
 type TcpVisit = {
   socket: TLSSocket
@@ -25,7 +31,10 @@ type TcpVisit = {
 }
 
 /** Takes the connection to its unit and back, whatever becomes of it, and never rejects. */
-export async function handleTcpConnection(context: GatewayContext, { socket, label, route }: TcpVisit): Promise<void> {
+export async function handleTcpConnection(
+  context: GatewayContext,
+  { socket, label, route }: TcpVisit,
+): Promise<void> {
   const protocol = route.protocol as ClientFirstProtocol
   await withSession(context, { socket, protocol }, async (session) => {
     session.name = label.name
@@ -49,7 +58,9 @@ async function serve(
   const outcome = await connectWithRetry(context, target, route, (run) =>
     pass(context, session, { socket, first: first.bytes, protocol, run }),
   )
-  return outcome.kind === 'closed' ? outcome : await explain(session, socket, first.bytes, { protocol, outcome })
+  return outcome.kind === 'closed'
+    ? outcome
+    : await explain(session, socket, first.bytes, { protocol, outcome })
 }
 
 /** In a protocol in which nothing can be refused before more has been said than its first packet. */

@@ -1,6 +1,5 @@
-// Work that may begin only a little at a time: it waits its turn in a fair queue, bounded in number and in
-// time, until there is a place and room for it. How much room there is can only be asked, so it is asked
-// again while anybody waits for it; where nobody knows, a little is let in all the same.
+// Admission control: a fair, bounded queue that starts work while a slot and capacity are available. Capacity can only
+// be polled, so it is polled while anyone waits; if it is unknown, two at a time are admitted.
 
 import { type Clock, SECOND } from '../clock.ts'
 import { completesWithin } from './completes-within.ts'
@@ -19,7 +18,7 @@ export type AdmissionQueueOptions = {
 }
 
 export type AdmissionQueue = {
-  /** Does the work when it is its turn. Throws NoTurn when that does not come. */
+  /** Does the work when it is its turn. Throws AdmissionRejected when that does not come. */
   run<T>(entry: Entry, work: () => Promise<T>): Promise<T>
   /** How long until one more of the owner's may wait; null: it may now. */
   fullForMs(owner: string): number | null

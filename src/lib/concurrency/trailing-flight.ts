@@ -1,6 +1,5 @@
-// Like a single flight (lib/concurrency/single-flight.ts), for reading: whoever asks gets the outcome of work that began
-// after it asked, and so sees what it has just written. Those who ask while one run is under way wait for the
-// next one together: a thousand who ask at once cost two runs.
+// A trailing coalescer for reads. The caller gets the outcome of work that began after its call, and so sees what it
+// has just written. Callers that arrive during a run share the next one: a thousand at once cost two runs.
 
 export type TrailingFlight<T> = {
   /** `work` must be bounded in time: whoever comes after waits for it. */

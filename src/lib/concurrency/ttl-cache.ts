@@ -1,5 +1,4 @@
-// A reading that is asked for often and taken seldom: whoever asks within a moment of the last one gets that,
-// and several who ask at once share one.
+// Caches an async reading for `forMs` and shares one in-flight read.
 
 import type { Clock } from '../clock.ts'
 

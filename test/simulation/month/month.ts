@@ -149,7 +149,7 @@ async function chargeTwice(world: World): Promise<void> {
   await world.settle(
     world.servers.flatMap((server) => [
       { server, what: 'chargeMeters', work: () => chargeMeters(server.app) },
-      { server, what: 'recountLedger', work: () => verifyLedger(server.app) },
+      { server, what: 'verifyLedger', work: () => verifyLedger(server.app) },
     ]),
   )
 }

@@ -1,6 +1,6 @@
-// Falling asleep, and from the first tier of sleep to the second (design 3): the machine stands still at
-// first, which costs memory and wakes in milliseconds; later it ends and keeps its disk,
-// with its memory where its class can.
+// Freezing a unit when it falls asleep, and hibernating it later: from the first tier of sleep to the second (design
+// 3). A frozen machine costs memory and wakes in milliseconds; a hibernated one has ended and keeps its disk, with a
+// checkpoint of its memory where its class can.
 
 import type { App } from '../../../app.ts'
 import { isEngineError } from '../../../engine/errors.ts'

@@ -1,12 +1,12 @@
-// A visit to a unit whose machine stands still: somebody waits for its first byte, so the machine goes on while the
-// database is asked whether it may, and the visit is passed on while the change is written (decision 0063). Only for a
-// unit that this process has put to sleep itself; of any other it knows nothing without asking.
+// The wake fast path. A visitor waits for the first byte of a frozen unit, so its machine is thawed while the database
+// is asked whether it may run, and the visit is passed on while the change is written (decision 0063). Only units that
+// this process froze itself are woken so; it knows nothing of others without a query.
 //
-// What is remembered of a unit goes with every change of its state, all of which this process makes (decision 0057), and
-// with a window that it is given with its stack (sleep.ts). What is true is decided as ever, with the team locked and by
-// the unit's revision (claim.ts). Nobody else of the team is admitted between the look and that, for all of it happens
-// in the team's turn. A machine that may not go on stands still again; it is let go on ahead once for each sleep, so
-// refusals are worth nothing to whoever collects them.
+// Entries of the frozen-unit cache are dropped on every state change, all of which this process makes (decision 0057),
+// and when a stack changes the unit's window (sleep.ts). The real decision is still made under the team lock with a
+// revision check (claim.ts), and the team's turn keeps anyone else of the team from being admitted in between. A
+// machine that may not run is frozen again. We thaw optimistically at most once per sleep, so repeatedly visiting a
+// unit that may not run gains no CPU time.
 
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '../../../app.ts'

@@ -1,10 +1,9 @@
-// Siblings' packets are use, and wake who sleeps (design 4). The engine says who was sent any, several times a
-// second; here that becomes little: one look a second at all who are busy, and one at once at whoever was
-// quiet before.
+// Packets from sibling units are use, and wake sleeping units (design 4). The engine reports recipients several times
+// a second. Reports are coalesced: busy units are checked once a second, quiet ones immediately.
 //
-// A packet must not be lost: its sender may wait for an answer and send no other. So a unit that is falling
-// asleep is woken once it has, and a packet that could not wake its unit is good for a minute. It can be a
-// flood, too: a unit that cannot wake is tried every few seconds, said once, and teams take turns.
+// A packet must not be lost: its sender may wait for an answer and send no other. So a unit that is falling asleep is
+// woken once it sleeps, and a packet that could not wake its unit counts for a minute. Reports can be a flood, too: a
+// unit that cannot wake is tried every few seconds and logged once, and teams take turns.
 
 import type { App } from '../../../app.ts'
 import { batched } from '../../../lib/concurrency/batch.ts'

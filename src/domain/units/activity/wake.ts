@@ -1,6 +1,5 @@
-// Waking a sleeping unit: a frozen machine is thawed, any other is started anew. Of several who wake a unit
-// at once one does and the others wait with it, however many they are. A wake that fails leaves the unit
-// asleep with its disk (design 4).
+// Wakes a sleeping unit: a frozen machine is thawed, any other is started. Of several concurrent callers one does the
+// work and the others wait with it. A wake that fails leaves the unit asleep with its disk (design 4).
 
 import type { App } from '../../../app.ts'
 import { isEngineError } from '../../../engine/errors.ts'

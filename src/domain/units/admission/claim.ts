@@ -1,6 +1,6 @@
-// On whose account a unit runs. A credential takes one more on in one transaction with the team locked, so
-// that at no instant more run for it than its policy allows; from there on the unit counts against it. Who calls
-// takes on no unit that he could not make himself (decision 0047).
+// Counts a unit against the credential that it runs for. A claim is one transaction with the team locked, so at no
+// instant do more units run for a credential than its policy allows. A caller cannot claim a unit that it could not
+// create (decision 0047).
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'

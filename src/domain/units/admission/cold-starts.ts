@@ -1,8 +1,8 @@
-// Admission of cold starts: a few at a time, a fair share for each team, and only while the host has memory
-// to spare, so that a herd that wakes cannot run it out. A thaw passes by: its memory is there already.
+// Admission of cold starts: a few at a time, a fair share for each team, and only while the host has memory to spare.
+// A thaw is not queued, because its memory is already in use.
 //
-// A machine's size is what it may take at most, and most take far less. So a start needs no more than the
-// reserve to be free; what is kept for it is kept while it is under way and shows in no figure of the host's.
+// A machine's size is the most it may take, and most take far less. So a start only requires the configured reserve to
+// be free, plus memory already promised to starts in progress (not yet visible in MemAvailable).
 
 import type { App } from '../../../app.ts'
 import { type AppError, unavailable } from '../../../contract/errors.ts'

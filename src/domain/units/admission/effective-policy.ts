@@ -1,6 +1,5 @@
-// What a credential may have. A call is judged by what its credential was allowed as it came, so that it is refused
-// soon, and once more with the team locked: a policy or plan that was changed, or a credential that was revoked,
-// meanwhile holds for whatever has not been admitted by then (spec 5.7, decision 0047).
+// What a credential may do now. Policies are checked twice: early, to fail fast, and again under the team lock, so
+// changes made in between apply (spec 5.7, decision 0047).
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'

@@ -18,7 +18,13 @@ import type { Caller } from '../../credentials/caller.ts'
 import { urlOf } from '../../endpoints/address.ts'
 import { newEndpoint } from '../../endpoints/name.ts'
 import type { Once } from '../../idempotency/once.ts'
-import { type EffectivePolicy, checkConcurrency, checkSleep, checkUnit, defaultSleep } from '../../policies/check.ts'
+import {
+  type EffectivePolicy,
+  checkConcurrency,
+  checkSleep,
+  checkUnit,
+  defaultSleep,
+} from '../../policies/check.ts'
 import { inLiveTeamTransaction } from '../../transactions/transactions.ts'
 import { waitForCapacity } from './cold-starts.ts'
 import { declaredFiles, keepBootFiles } from '../model/boot-files.ts'

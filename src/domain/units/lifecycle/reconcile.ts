@@ -1,5 +1,5 @@
-// Desired state is in the database, actual state on the host; here they are brought together, after a
-// restart and ever again. Everything is safe to do twice, and beside the operations themselves.
+// Brings the desired state in the database and the actual state on the host together, after a restart and every few
+// seconds. Every step is safe to repeat, and to run beside the operations themselves.
 
 import type { App } from '../../../app.ts'
 import type { MachineStatus } from '../../../engine/engine.ts'
@@ -43,7 +43,7 @@ export async function recover(app: App): Promise<void> {
   await resumeOperations(app)
 }
 
-/** A loop's round: drives on what is in a passing state. Work that is under way already is joined. */
+/** A loop's round: drives on what is in a transitional state. Work that is under way already is joined. */
 export async function resumeOperations(app: App): Promise<void> {
   for (const unit of await listTransitionalUnits(app.db, app.clock.now())) {
     const way = operationOf(unit)
@@ -57,7 +57,7 @@ export async function resumeOperations(app: App): Promise<void> {
   }
 }
 
-/** What a unit in a passing state is on, read off the row alone: nobody may be left who remembers. */
+/** What a unit in a transitional state is on, read off the row alone: nobody may be left who remembers. */
 function operationOf({ state, stoppedReason, frozen }: UnitRecord): UnitOperation | null {
   switch (state) {
     case 'creating':

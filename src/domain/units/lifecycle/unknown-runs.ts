@@ -1,6 +1,6 @@
-// What runs on the host and the database knows nothing of. A unit's row is there before its machine and its generation
-// before its run, and rows stay: so the database has forgotten, somebody restored it from an earlier state or took another
-// one. Such machines are put aside, where the engine keeps them for a while, and the operator is told (reliability F15, F30).
+// Machines and runs that the database does not know. A unit's row exists before its machine, its generation before its
+// run, and rows are kept; so the database was restored from an older backup or replaced. Such machines are set aside,
+// where the engine keeps them for a while, and each is logged as an alarm (reliability F15, F30).
 
 import type { App } from '../../../app.ts'
 import type { MachineStatus } from '../../../engine/engine.ts'

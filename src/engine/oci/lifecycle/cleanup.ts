@@ -1,4 +1,4 @@
-// What a run leaves on the host, removed in one place: after its end, after a failed start, after a crash.
+// Removes what a run leaves on the host: after its end, after a failed start, after a crash.
 
 import { reapOrphans } from '../exec/children.ts'
 import { killAll, removeCgroup } from '../kernel/cgroups.ts'
@@ -60,7 +60,7 @@ export async function retry(
       await work()
       return true
     } catch (error) {
-      host.log.error({ err: error, machine, attempt }, 'what a run left was not put in order')
+      host.log.error({ err: error, machine, attempt }, 'run cleanup failed')
     }
     if (attempt < TRIES) await host.clock.sleep(PAUSE_MS * attempt)
   }

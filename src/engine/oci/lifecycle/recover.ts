@@ -85,7 +85,10 @@ async function keepShares(host: EngineContext, records: MachineRecord[]): Promis
   })
 }
 
-async function adopt(host: EngineContext, machine: Machine): Promise<'adopted' | 'ended' | 'lost' | 'undone'> {
+async function adopt(
+  host: EngineContext,
+  machine: Machine,
+): Promise<'adopted' | 'ended' | 'lost' | 'undone'> {
   const { record } = machine
   const paths = host.paths.run(record.spec.id, record.generation)
   await discardIncompleteCheckpoints(host.paths, record.spec.id)

@@ -103,7 +103,8 @@ async function tryToResume(
 
 /** Whether the run is yet to be started; throws when it never can be. */
 function isDue({ record, destroySignal }: Machine, generation: number): boolean {
-  if (destroySignal.signal.aborted) throw new EngineError('unknown_machine', 'The machine is being destroyed.')
+  if (destroySignal.signal.aborted)
+    throw new EngineError('unknown_machine', 'The machine is being destroyed.')
   if (generation < record.generation) return false
   if (generation > record.generation || record.state === 'created') return true
   // Ended with an exit code it is told as an exit; without one it never was, or the host lost it.

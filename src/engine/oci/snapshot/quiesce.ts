@@ -1,7 +1,6 @@
-// Has machines stand still for an instant, so that what is copied of all of them is of that instant. They are
-// always let go again, also by the next engine when this one dies meanwhile: a mark beside the run, written
-// before the freeze, tells a machine that is held from one that sleeps. Whoever sleeps anyway is left asleep.
-// Call it with the machines locked.
+// Pauses machines for an instant, so that what is copied of all of them is of that instant. They are always resumed,
+// also by the next engine when this one dies: a marker file beside the run, written before the freeze, tells a paused
+// machine from a sleeping one. Machines that sleep are left asleep. Call it with the machines locked.
 
 import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'

@@ -1,6 +1,5 @@
-// Has what machines have written reach the pool before they are held to be copied: a snapshot writes out whatever
-// is left, and they would stand still for that long. They go on meanwhile; who writes faster than the pool takes is
-// held for the rest.
+// Syncs dirty pages before pausing machines for a snapshot, so the pause stays short. The machines go on meanwhile;
+// what they write faster than the pool takes it is written during the pause.
 
 import type { ForkSpec } from '../../engine.ts'
 import { HELPER } from '../runtime/bundle.ts'

@@ -11,7 +11,7 @@ const FINAL = 0x80
 const RESERVED = 0x30
 const MASKED = 0x80
 const MASK_BYTES = 4
-const MOST_CONTROL_BYTES = 125
+const MAX_CONTROL_BYTES = 125
 
 export function listenToWebSocket(): Listening {
   /** The last ping, and how long it is while it has no answer, else 0. */
@@ -46,7 +46,7 @@ const bytesBefore = (head: Buffer) => {
   const lengthBytes = length === 127 ? 8 : length === 126 ? 2 : 0
   return 2 + lengthBytes + ((head.readUInt8(1) & MASKED) === 0 ? 0 : MASK_BYTES)
 }
-const isWholePing = (head: Buffer) => kindOf(head) === PING && lengthIn(head) <= MOST_CONTROL_BYTES
+const isWholePing = (head: Buffer) => kindOf(head) === PING && lengthIn(head) <= MAX_CONTROL_BYTES
 
 function framesOf({ masked }: { masked: boolean }) {
   return {
@@ -57,7 +57,7 @@ function framesOf({ masked }: { masked: boolean }) {
       const length = lengthIn(head)
       const isMasked = (head.readUInt8(1) & MASKED) !== 0
       if (isMasked !== masked || (flags & RESERVED) !== 0) return Infinity
-      if (isControl(head) && ((flags & FINAL) === 0 || length > MOST_CONTROL_BYTES)) return Infinity
+      if (isControl(head) && ((flags & FINAL) === 0 || length > MAX_CONTROL_BYTES)) return Infinity
       if (length === 126) return bytesBefore(head) + head.readUInt16BE(2)
       if (length === 127) return bytesBefore(head) + Number(head.readBigUInt64BE(2))
       return bytesBefore(head) + length
