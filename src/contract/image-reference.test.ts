@@ -80,7 +80,7 @@ describe('reliability S14: what no image may be called', () => {
   })
 })
 
-describe('properties', () => {
+describe('reliability Z5: any text', () => {
   const part = fc.oneof(fc.stringMatching(/^[a-z0-9._-]{1,12}$/), fc.stringMatching(/^[a-z0-9]{1,12}$/))
   const likely = fc
     .tuple(fc.array(part, { minLength: 1, maxLength: 4 }), fc.option(part), fc.boolean())

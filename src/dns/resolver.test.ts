@@ -1,3 +1,5 @@
+// The resolver that units ask, over real sockets, and against any packet (reliability Z5).
+
 import { createSocket } from 'node:dgram'
 import { connect, createServer } from 'node:net'
 import {

@@ -1,3 +1,5 @@
+// Reliability Z5: a cursor is made by us, or none.
+
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { decodeCursor, encodeCursor } from './cursor.ts'

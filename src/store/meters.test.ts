@@ -1,4 +1,4 @@
-// What is charged equals what was counted, to the nano-cent, whatever comes between (reliability B1, B2, B8): random
+// What is charged equals what was counted, to the nano-cent, whatever comes between (reliability B1, B2, B7, B8): random
 // histories on a real Postgres beside an integral that is reckoned in whole numbers alone.
 
 import fc from 'fast-check'

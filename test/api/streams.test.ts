@@ -265,7 +265,7 @@ test('a revoked key ends its streams within five seconds (S5)', async () => {
   await expect.poll(() => statusOfAudit(id, 'unit.exec')).toEqual([401])
 })
 
-test('closing the service tells followers to come back, and lets short calls finish', async () => {
+test('closing the service tells followers to come back, and lets short calls finish (F27)', async () => {
   const short = await startService()
   const own = await makeTeam(short)
   const { id } = await makeUnit(short, own)

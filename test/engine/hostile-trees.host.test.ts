@@ -1,5 +1,6 @@
 // Units and images whose files lie in wait for the host: links where it mounts and writes, programs under the names of
-// ours. It reads and writes within their trees alone, and runs nothing of theirs outside their sandbox.
+// ours. It reads and writes within their trees alone, and runs nothing of theirs outside their sandbox
+// (reliability I24 for volumes).
 
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'

@@ -1,4 +1,5 @@
-// As many schedules as a test run has time for, others with each commit; `npm run simulate` runs more. A failure says
+// Operations that meet each other in any state (reliability F14): as many schedules as a test run has time for, others
+// with each commit; `npm run simulate` runs more. A failure says
 // which line brings it back.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -279,6 +279,7 @@ describe('policy and plan', () => {
 })
 
 describe('the environment', () => {
+  // Reliability S32.
   it('fills in addresses, keeps secrets hidden and answers generated ones once', async () => {
     const caller = await domain.makeCaller()
     const { units, outputs } = await createUnits(

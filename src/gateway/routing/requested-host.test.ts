@@ -1,3 +1,5 @@
+// Reliability Z5: a host is read in one way, or not at all.
+
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readHost } from './requested-host.ts'

@@ -1,3 +1,6 @@
+// What runs in a machine stays in it, and what it prints waits outside of our memory (reliability I14); arguments are
+// only arguments (S31).
+
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { kindOf, type Suite } from '../suite.ts'

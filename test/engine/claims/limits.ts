@@ -1,3 +1,5 @@
+// A machine that takes all it can get harms itself alone (reliability I15, I18).
+
 import { expect, test } from 'vitest'
 import { kindOf, type Suite } from '../suite.ts'
 

@@ -1,3 +1,5 @@
+// Lines come without gap and without doubles, over pages, runs and followers (reliability F32).
+
 import { expect, test } from 'vitest'
 import type { LogLine } from '../../../src/engine/engine.ts'
 import { eventually, kindOf, type Suite } from '../suite.ts'

@@ -1,3 +1,5 @@
+// A command ends with all it has begun, and its descriptors and rights are few (reliability I14).
+
 import { expect, test } from 'vitest'
 import { eventually, type Suite } from '../suite.ts'
 

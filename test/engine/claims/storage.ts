@@ -69,6 +69,7 @@ export function storageClaims(suite: Suite): void {
     }
   })
 
+  // Reliability F11.
   test('what was written and never flushed is there after a kill', async () => {
     let ref = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
     const content = (round: number) => `${round}\n`.repeat(200_001).slice(0, 300_001)

@@ -1,4 +1,5 @@
-// Documents of strangers: whatever they hold, reading them ends at once, with a result or our own refusal.
+// Documents of strangers: whatever they hold, reading them ends at once, with a result or our own refusal
+// (reliability Z5).
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,0 +1,96 @@
+// Reliability S16: what may open a connection outwards is a closed list. A source that begins to dial fails here until
+// somebody has said where it dials to, and why no caller decides that.
+
+import { glob, readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+const project = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Source → where it connects to. Only `dial.ts` goes where a caller's words lead, and looks at each address. */
+const doors: Record<string, string> = {
+  'src/lib/dial.ts': 'public registries, by addresses that were looked at; mirrors of the operator',
+  'src/lib/public-fetch.ts': 'what strangers name, over dial.ts, which looks at each address',
+  'src/engine/oci/images/proxy.ts': 'the same, over what dial.ts has opened',
+  'src/engine/oci/images/jailed/fetch.ts': 'the socket of proxy.ts',
+  'src/integrations/stripe.ts': 'Stripe, or what the settings name',
+  'src/integrations/mail-transport.ts': 'the mail server of the settings',
+  'src/domain/providers/github.ts': 'GitHub',
+  'src/domain/providers/google.ts': 'Google',
+  'src/domain/providers/begin.ts': 'the same providers',
+  'src/domain/providers/finish.ts': 'the same providers',
+  'src/certificates/acme-client.ts': 'the authority of the settings',
+  'src/dns/upstream.ts': 'the name servers of the host',
+  'src/dns/resolver.ts': 'nobody: it answers by UDP',
+  'src/gateway/tcp/session.ts': 'a unit, at the address the engine gave it',
+  'src/gateway/tcp/mysql/session.ts': 'the same, by TLS over what is open',
+  'src/gateway/tcp/postgres/cancel.ts': 'the same',
+  'src/gateway/http/unit-connections.ts': 'the same',
+  'src/gateway/http/proxy-request.ts': 'the same, over unit-connections.ts',
+  'src/gateway/server-link/client.ts': 'a socket of this instance',
+  'src/engine/ipc/request.ts': 'a socket of this instance',
+  'src/engine/ipc/client.ts': 'a socket of this instance',
+  'src/engine/ipc/quick-client.ts': 'a socket of this instance',
+  'src/lib/ipc/unix-socket.ts': 'a socket of this instance',
+  'src/supervisor/postgres/roles.ts': 'Postgres',
+  'src/operator/backup/cluster-copy.ts': 'Postgres',
+  'src/store/db.ts': 'Postgres',
+  'src/store/prepared.ts': 'Postgres',
+  'src/store/outage.ts': 'nobody: it tells errors of Postgres apart',
+}
+
+/** Of Node's own modules, what begins a connection. */
+const dials: Record<string, RegExp> = {
+  net: /^(?:connect|createConnection)$/,
+  tls: /^connect$/,
+  http: /^(?:request|get|Agent)$/,
+  https: /^(?:request|get|Agent)$/,
+  http2: /^connect$/,
+  dgram: /^createSocket$/,
+}
+const clients = ['acme-client', 'nodemailer', 'openid-client', 'pg', 'stripe', 'undici', 'ws']
+
+function isDoor(text: string): boolean {
+  if (/(?<![.\w])fetch\(|globalThis\.fetch|new (?:WebSocket|EventSource)\(/.test(text)) return true
+  for (const [, clause = '', from = ''] of text.matchAll(/^import ([^'"]*?) from '([^']+)'/gms)) {
+    if (clause.startsWith('type ')) continue
+    const names = clause
+      .replace(/[{}]/g, '')
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== '' && !name.startsWith('type '))
+      .map((name) => name.split(' as ')[0] ?? '')
+    const module = from.replace(/^node:/, '')
+    if (names.length > 0 && clients.includes(module)) return true
+    const begins = dials[module]
+    // A module taken whole is a door too.
+    if (begins && names.some((name) => begins.test(name) || name.startsWith('*') || !clause.includes('{')))
+      return true
+  }
+  return false
+}
+
+it('only what is listed can open a connection, and all that is listed can', async () => {
+  const found: string[] = []
+  for await (const path of glob('src/**/*.ts', { cwd: project })) {
+    if (path.endsWith('.test.ts')) continue
+    if (isDoor(await readFile(`${project}/${path}`, 'utf8'))) found.push(path)
+  }
+  expect(found.toSorted()).toEqual(Object.keys(doors).toSorted())
+})
+
+it.each([
+  ["import { connect } from 'node:net'"],
+  ["import { type Socket, connect as dial } from 'node:net'"],
+  ["import * as https from 'node:https'"],
+  ["import http from 'node:http'"],
+  ["import {\n  createServer,\n  request,\n} from 'node:http'"],
+  ["import { createTransport } from 'nodemailer'"],
+  ['const answer = await fetch(url)'],
+])('%j would be found', (text) => expect(isDoor(text)).toBe(true))
+
+it.each([
+  ["import { type Agent, createServer } from 'node:http'"],
+  ["import type { Socket } from 'node:net'"],
+  ['await images.fetch(reference)'],
+])('%j is no door', (text) => expect(isDoor(text)).toBe(false))
