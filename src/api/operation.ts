@@ -29,7 +29,7 @@ import type { Prepared, RawInput, Route } from './route.ts'
 import type { EventStream } from './http/sse.ts'
 
 /** One request, free of the framework that brought it. */
-type Request = {
+export type OperationRequest = {
   requestId: string
   route: Route
   params: unknown
@@ -45,6 +45,10 @@ type Request = {
   stripeSignature: string | null
   /** The header's value or values, null without one; routes that do not take it ignore it. */
   idempotencyKey: unknown
+  /** Where the input is made of something else than params, query and body: asked once the rate is spent. */
+  inputFor?: (caller: Caller) => Promise<RawInput>
+  /** What brought it, where that is not this API itself; it says who calls more surely than a header. */
+  client?: Pick<CallOrigin, 'via'> & Partial<CallOrigin>
   /** Aborts when the caller goes away, the server stops, or `abort` says so. */
   signal: AbortSignal
   abort: (reason: AppError) => void
@@ -54,13 +58,17 @@ type Request = {
 }
 
 /** How the answer leaves. `stream` resolves or throws when the stream has ended. */
-type Reply = {
+export type Reply = {
   json: (status: number, body: unknown) => void
   stream: (stream: EventStream) => Promise<void>
 }
 
 export type Operations = {
-  run(request: Request, reply: Reply): Promise<void>
+  run(request: OperationRequest, reply: Reply): Promise<void>
+  /** Who calls, for whoever brings several operations with one request. Throws as `run` does, and counts failures. */
+  authenticate(request: Pick<OperationRequest, 'presented' | 'peer'>): Promise<Caller>
+  /** The same as `run` for a caller that `authenticate` answered. */
+  runAs(caller: Caller, request: OperationRequest, reply: Reply): Promise<void>
   /** Resolves when those that have begun have ended, also such as nobody waits for any more. */
   ended(): Promise<void>
 }
@@ -86,33 +94,45 @@ export function createOperations(app: App): Operations {
     audit: createAuditTrail(app),
   }
   const underWay = new Set<Promise<void>>()
+  const counted = async (running: Promise<void>) => {
+    underWay.add(running)
+    try {
+      await running
+    } finally {
+      underWay.delete(running)
+    }
+  }
   return {
-    run: async (request, reply) => {
-      const running = (request.route.auth === 'none' ? runOpen : runFor)(gate, request, reply)
-      underWay.add(running)
-      try {
-        await running
-      } finally {
-        underWay.delete(running)
-      }
-    },
+    run: async (request, reply) =>
+      await counted((request.route.auth === 'none' ? runOpen : runFor)(gate, request, reply)),
+    authenticate: async (request) => await authenticate(gate, request),
+    runAs: async (caller, request, reply) => await counted(runForCaller(gate, caller, request, reply)),
     ended: async () => void (await Promise.allSettled(underWay)),
   }
 }
 
-async function runFor(gate: Gate, request: Request, reply: Reply): Promise<void> {
-  const caller = await authenticate(gate, request)
+async function runFor(gate: Gate, request: OperationRequest, reply: Reply): Promise<void> {
+  await runForCaller(gate, await authenticate(gate, request), request, reply)
+}
+
+async function runForCaller(
+  gate: Gate,
+  caller: Caller,
+  request: OperationRequest,
+  reply: Reply,
+): Promise<void> {
   const call = gate.audit.begin(caller, {
     requestId: request.requestId,
     action: request.route.action,
     via: viaOf(caller),
     ...agentBehind(request.presented.userAgent, caller),
+    ...request.client,
   })
   await runAudited(gate, caller, call, request, reply)
 }
 
 /** Without a caller there is no row to write; whoever asks for what is not there is limited as one who guesses keys. */
-async function runOpen({ app, attempts }: Gate, request: Request, reply: Reply): Promise<void> {
+async function runOpen({ app, attempts }: Gate, request: OperationRequest, reply: Reply): Promise<void> {
   const { route, peer } = request
   // Where there is nothing to guess, nobody is held up by those who guess: events of the payment provider come here.
   const isGuessable = route.path.includes('{')
@@ -128,7 +148,10 @@ async function runOpen({ app, attempts }: Gate, request: Request, reply: Reply):
   }
 }
 
-async function authenticate({ authenticate, attempts }: Gate, request: Request): Promise<Caller> {
+async function authenticate(
+  { authenticate, attempts }: Gate,
+  request: Pick<OperationRequest, 'presented' | 'peer'>,
+): Promise<Caller> {
   const shown = request.presented.authorization ?? request.presented.sessionToken ?? ''
   const refusal = attempts.refusalOf(request.peer, shown)
   // A key may be one that works and was not seen before; those that come together are looked up together.
@@ -150,7 +173,7 @@ async function runAudited(
   gate: Gate,
   caller: Caller,
   call: AuditedCall,
-  request: Request,
+  request: OperationRequest,
   reply: Reply,
 ): Promise<void> {
   const { route } = request
@@ -190,7 +213,7 @@ function madeNothing({ status }: AppError): boolean {
 async function giveBack(
   { app }: Gate,
   giveBackCreation: () => Promise<void>,
-  { requestId }: Request,
+  { requestId }: OperationRequest,
 ): Promise<void> {
   try {
     await giveBackCreation()
@@ -199,7 +222,7 @@ async function giveBack(
   }
 }
 
-function kindOf({ route, wantsStream }: Request): CallKind {
+function kindOf({ route, wantsStream }: OperationRequest): CallKind {
   if (route.rate === 'execs') return 'command'
   return wantsStream ? 'stream' : 'call'
 }
@@ -209,7 +232,7 @@ async function accept(
   gate: Gate,
   caller: Caller,
   call: AuditedCall,
-  request: Request,
+  request: OperationRequest,
 ): Promise<{ prepared: Prepared; acting: Caller }> {
   const { route } = request
   call.describe({ target: route.targetOf(request.params), input: null, teamId: caller.teamId })
@@ -217,7 +240,7 @@ async function accept(
     throw forbidden('A session can be used from the pages of this service only; elsewhere use an API key.')
   }
   await gate.rates.spend(caller.credentialId, route.rate)
-  const prepared = route.prepare(await readInput(request))
+  const prepared = route.prepare(await (request.inputFor?.(caller) ?? readInput(request)))
   const { target, record: input, team } = prepared
   call.describe({ target, input, teamId: caller.teamId })
   if (team === null) return { prepared, acting: caller }
@@ -226,7 +249,7 @@ async function accept(
   return { prepared, acting }
 }
 
-async function readInput({ params, query, idempotencyKey, readBody }: Request): Promise<RawInput> {
+async function readInput({ params, query, idempotencyKey, readBody }: OperationRequest): Promise<RawInput> {
   return { params, query, idempotencyKey, body: await readBody() }
 }
 
@@ -234,7 +257,7 @@ async function readInput({ params, query, idempotencyKey, readBody }: Request): 
 async function whileAllowed(
   gate: Gate,
   caller: Caller,
-  request: Request,
+  request: OperationRequest,
   work: () => Promise<void>,
 ): Promise<void> {
   const done = new AbortController()
@@ -250,7 +273,7 @@ async function whileAllowed(
 async function endWithCredential(
   gate: Gate,
   { teamId }: Caller,
-  request: Request,
+  request: OperationRequest,
   done: AbortSignal,
 ): Promise<void> {
   // The team the stream began in, not the one the session acts in by now.
@@ -272,7 +295,7 @@ async function closeRefused(
   call: AuditedCall,
   status: number,
   errorCode: string,
-  { requestId }: Request,
+  { requestId }: OperationRequest,
 ): Promise<void> {
   try {
     await call.close({ status, errorCode })

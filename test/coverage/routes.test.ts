@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openApiDocument } from '../../src/api/openapi.ts'
 import type { Route } from '../../src/api/route.ts'
+import { mcpMethods, mcpPaths } from '../../src/api/mcp/endpoint.ts'
 import { routes } from '../../src/api/routes.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
@@ -90,9 +91,10 @@ test('what anyone may call is a list somebody agreed to', () => {
   expect(open.toSorted()).toEqual(openRoutes)
 })
 
-test('the server answers at the routes, at a few pages, and nowhere else (S34)', () => {
+test('the server answers at the routes, at /mcp, at a few pages, and nowhere else (S34)', () => {
   const heads = routes.filter(({ method }) => method === 'GET').map(({ path }) => `HEAD ${path}`)
-  const answered = [...named.map(([name]) => name), ...heads, ...openPages, ...oauth]
+  const ofMcp = mcpMethods.flatMap((method) => mcpPaths.map((path) => `${method} ${path}`))
+  const answered = [...named.map(([name]) => name), ...heads, ...ofMcp, ...openPages, ...oauth]
   expect(served(createServer(service.app)).toSorted()).toEqual(answered.toSorted())
 })
 

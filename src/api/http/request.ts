@@ -25,7 +25,7 @@ export function senderOf(request: IncomingMessage, publicUrl: string) {
   }
 }
 
-function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented {
+export function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented {
   return {
     authorization: headers.authorization ?? null,
     sessionToken: readCookie(headers.cookie, 'session', publicUrl),

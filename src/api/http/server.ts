@@ -17,6 +17,7 @@ import { boundConnections, connectionLimits } from './connections.ts'
 import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
 import { refuseMalformed, sendError, sendJson } from './response.ts'
 import * as http from './request.ts'
+import { createMcpEndpoint, mcpMethods, mcpPaths } from '../mcp/endpoint.ts'
 import { createOperations, type Operations } from '../operation.ts'
 import type { Page, PageRequest } from '../web/page.ts'
 import { answerPage, pages } from '../web/pages.ts'
@@ -110,6 +111,17 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
         const { id, request: asked, response, peer } = begin(request, reply)
         await answerOauth(app, endpoint, { request: asked, response, requestId: id, peer, tokenGate })
       },
+    })
+  }
+  const mcp = createMcpEndpoint(app, operations)
+  const serveMcp = (request: FastifyRequest, reply: FastifyReply) =>
+    mcp.serve({ ...begin(request, reply), stopping: stopping.signal })
+  for (const url of mcpPaths) {
+    server.route({
+      method: [...mcpMethods],
+      url,
+      handler: serveMcp,
+      errorHandler: (_error, request, reply) => void serveMcp(request, reply),
     })
   }
   server.setNotFoundHandler((request, reply) => sendUnknownPath(begin(request, reply)))
@@ -248,7 +260,8 @@ function sendUnknownPath({ id, request, response }: Exchange): void {
   const [path = ''] = (request.url ?? '').split('?')
   const shown = path.slice(0, 200)
   const ofRoutes = routes.flatMap((route) => methodsOf(route).map((method) => ({ method, path: route.path })))
-  const allowed = methodsOfPath([...ofRoutes, ...pages, ...oauthEndpoints], path)
+  const ofMcp = mcpMethods.flatMap((method) => mcpPaths.map((url) => ({ method, path: url })))
+  const allowed = methodsOfPath([...ofRoutes, ...ofMcp, ...pages, ...oauthEndpoints], path)
   // A path of ours that holds bytes which are no text got here too.
   if (allowed.length === 0 || allowed.includes(request.method ?? '')) {
     sendError(response, new AppError('not_found', 404, `There is nothing at ${shown}.`), id)

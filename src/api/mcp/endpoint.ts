@@ -1,0 +1,87 @@
+// /mcp: who calls is found out as on every call of the API, by its key or token and never by a cookie. What a caller may then
+// do is answer.ts.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { App } from '../../app.ts'
+import { forbidden } from '../../contract/errors.ts'
+import { callerGone, logError, toAppError } from '../http/errors.ts'
+import { isFromOwnPages, presentedBy } from '../http/request.ts'
+import { sendError } from '../http/response.ts'
+import type { Operations } from '../operation.ts'
+import { answerRequest } from './answer.ts'
+import { sendAnswer } from './bridge.ts'
+import { createCancellations } from './cancellations.ts'
+import { clientInfoOfSession } from './client-info.ts'
+import { openProtocol, type Protocol } from './protocol.ts'
+
+/** Clients find out by GET where to sign in, and end sessions by DELETE, which nothing here has. */
+export const mcpMethods = ['POST', 'GET', 'DELETE'] as const
+export const mcpPaths = ['/mcp', '/mcp/'] as const
+
+export type McpExchange = {
+  id: string
+  request: IncomingMessage
+  response: ServerResponse
+  peer: string
+  /** Aborts when the server stops. */
+  stopping: AbortSignal
+}
+
+export type McpEndpoint = { serve(exchange: McpExchange): Promise<void> }
+
+export function createMcpEndpoint(app: App, operations: Operations): McpEndpoint {
+  const { publicUrl } = app.config
+  let opened: Promise<Protocol> | null = null
+  const world = {
+    app,
+    operations,
+    protocol: () => (opened ??= openProtocol()),
+    cancellations: createCancellations(),
+  }
+  return {
+    serve: async (exchange) => {
+      const { id, request, response, peer } = exchange
+      try {
+        if (!isAllowed(request, publicUrl)) {
+          throw forbidden('This endpoint is for programs, not for pages of other sites.')
+        }
+        const presented = { ...presentedBy(request.headers, publicUrl), sessionToken: null }
+        const caller = await operations.authenticate({ presented, peer })
+        const sessionId = sessionOf(request)
+        const info = clientInfoOfSession(sessionId)
+        const call = { ...exchange, presented, caller, sessionId, info, gone: goneWith(response) }
+        await sendAnswer(response, await answerRequest(world, call))
+      } catch (error) {
+        logError(app.log, error, id)
+        const known = toAppError(error)
+        sendError(response, known, id, known.status === 401 ? challenge(publicUrl, request) : {})
+      }
+    },
+  }
+}
+
+/** Of all that comes from browsers only what our own pages send; programs name no origin. */
+function isAllowed(request: IncomingMessage, publicUrl: string): boolean {
+  return request.headers.origin === undefined || isFromOwnPages(request, publicUrl)
+}
+
+/** How a client finds out where to sign in (RFC 9728). */
+function challenge(publicUrl: string, { headers }: IncomingMessage): Record<string, string> {
+  const base = publicUrl.replace(/\/+$/, '')
+  const parts = [`resource_metadata="${base}/.well-known/oauth-protected-resource/mcp"`, 'scope="units"']
+  if (headers.authorization !== undefined) parts.unshift('error="invalid_token"')
+  return { 'www-authenticate': `Bearer ${parts.join(', ')}` }
+}
+
+function sessionOf({ headers }: IncomingMessage): string | null {
+  const session = headers['mcp-session-id']
+  return typeof session === 'string' && /^[\x21-\x7e]{1,500}$/.test(session) ? session : null
+}
+
+function goneWith(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(callerGone())
+  })
+  return gone.signal
+}

@@ -1,0 +1,64 @@
+// A refusal in words that help a model on. What to do comes first: clients cut long errors at their end.
+
+import type { AppError, Issue } from '../../contract/errors.ts'
+import { cleanLine } from './clean.ts'
+import { shorten } from './cut.ts'
+import type { ToolResult } from './tool.ts'
+
+const ERROR_LENGTH = 4000
+const ISSUES = 10
+
+export function errorResult(error: AppError, requestId: string): ToolResult {
+  const advice = adviceFor(error)
+  const lines = [
+    `${error.code}: ${toldMessage(error)}`,
+    ...(advice === null ? [] : [advice]),
+    ...(error.retryAfterS === null ? [] : [`Try again in ${error.retryAfterS} s.`]),
+    `request ${requestId}`,
+  ]
+  return { content: [{ type: 'text', text: shorten(lines.join('\n'), ERROR_LENGTH) }], isError: true }
+}
+
+/** Refused fields under the names that the arguments of tools have. */
+function toldMessage({ code, message, details }: AppError): string {
+  if (code !== 'validation' || !Array.isArray(details)) return cleanLine(message, ERROR_LENGTH / 2)
+  const issues = (details as Issue[]).slice(0, ISSUES).map(({ path, message: what }) => {
+    const argument = argumentOf(path)
+    const isNamed = argument === '' || what.startsWith(`${argument} `)
+    return cleanLine(isNamed ? what : `${argument}: ${what}`, 500)
+  })
+  return issues.join('; ')
+}
+
+/** The body of an operation has fields that a tool has as arguments of its own. */
+const argumentNames: Record<string, string> = {
+  cmd: 'command or argv',
+  contentBase64: 'base64',
+  timeoutMs: 'timeout_seconds',
+  waitTimeoutMs: 'wait_seconds',
+  limit: 'lines or limit',
+}
+
+function argumentOf(path: string): string {
+  if (path.startsWith('spec.')) return path.slice('spec.'.length).replace(/^healthcheck\.cmd/, 'healthcheck')
+  const [field = '', ...rest] = path.split('.')
+  return [argumentNames[field] ?? field, ...rest].join('.')
+}
+
+function adviceFor({ code, status }: AppError): string | null {
+  if (status === 402) {
+    return 'Your person set this limit, or must pay for more: tell them. get_limits shows the numbers; the same call again changes nothing.'
+  }
+  switch (code) {
+    case 'conflict':
+      return 'If an earlier call of yours made it, it is there: look with get_unit or list_units. Else take another name.'
+    case 'not_found':
+      return 'list_units shows what there is.'
+    case 'internal':
+      return 'It is no fault of yours. Look whether it was done before you try again, and tell contact_support the request.'
+    case 'provider_error':
+      return 'What was begun is cleaned up; the call can be sent again, unless the reason lies in the image or its command.'
+    default:
+      return null
+  }
+}

@@ -1,0 +1,82 @@
+// What of a message of JSON-RPC the endpoint wants to know before the protocol's library reads it.
+
+import { z } from 'zod'
+import { AppError, type ErrorCode } from '../../contract/errors.ts'
+import { readText, type WebAnswer } from './bridge.ts'
+
+const messageSchema = z.object({
+  method: z.string().optional().catch(undefined),
+  id: z
+    .union([z.string().max(200), z.number()])
+    .nullable()
+    .optional()
+    .catch(undefined),
+  params: z
+    .object({ name: z.string().optional().catch(undefined), requestId: z.unknown(), _meta: z.unknown() })
+    .partial()
+    .optional()
+    .catch(undefined),
+})
+
+export type MessageHead = {
+  method: string | null
+  id: string | number | null
+  name: string | null
+  requestId: unknown
+}
+
+/** Whatever it is: what is no message has none of these. */
+export function headOf(message: unknown): MessageHead {
+  const read = messageSchema.safeParse(message)
+  const { method, id, params } = read.success ? read.data : {}
+  return { method: method ?? null, id: id ?? null, name: params?.name ?? null, requestId: params?.requestId }
+}
+
+export function isToolCall({ method, id }: MessageHead): boolean {
+  return method === 'tools/call' && id !== null
+}
+
+/** Fields of the revision that tells everything with each request. */
+export function hasEnvelope(message: unknown): boolean {
+  const read = z.object({ params: z.object({ _meta: z.record(z.string(), z.unknown()) }) }).safeParse(message)
+  if (!read.success) return false
+  return Object.keys(read.data.params._meta).some((key) => key.startsWith('io.modelcontextprotocol/'))
+}
+
+const codeOfStatus: Record<number, ErrorCode> = {
+  404: 'not_found',
+  405: 'method_not_allowed',
+  413: 'payload_too_large',
+  415: 'unsupported_media_type',
+  500: 'internal',
+}
+
+/** What the log says of a message that the protocol's library refused. */
+export function refusedBy(status: number, message: string): AppError {
+  const known = status >= 400 ? status : 400
+  return new AppError(codeOfStatus[known] ?? 'validation', known, message)
+}
+
+/** An error of JSON-RPC, under the status that the API would have. */
+export function errorAnswer(error: AppError, code: number, id: string | number | null): WebAnswer {
+  const { status, message, retryAfterS } = error
+  const data = { code: error.code, ...(retryAfterS === null ? {} : { retryAfterS }) }
+  return {
+    status,
+    headers: {
+      'content-type': 'application/json',
+      ...(retryAfterS === null ? {} : { 'retry-after': String(retryAfterS) }),
+      ...(status === 405 ? { allow: 'POST' } : {}),
+    },
+    body: [Buffer.from(JSON.stringify({ jsonrpc: '2.0', error: { code, message, data }, id }))],
+  }
+}
+
+/** Why an answer is a refusal, as its row is to say; null where it is none. */
+export async function faultIn(answer: WebAnswer): Promise<AppError | null> {
+  if (answer.status >= 400) return refusedBy(answer.status, 'The message was refused.')
+  const { text } = await readText(answer)
+  return /"error":\{"code":-?\d+/.test(text.slice(0, 1000))
+    ? refusedBy(400, 'The message was refused.')
+    : null
+}

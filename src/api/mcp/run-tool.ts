@@ -1,0 +1,89 @@
+// A tool call becomes an operation of the API: by the one wrapper, with its audit row, rates, policy and errors. Whatever
+// comes of it is a result, since models see results and rarely errors of the protocol.
+
+import type { App } from '../../app.ts'
+import type { Caller } from '../../domain/credentials/caller.ts'
+import { logError, toAppError } from '../http/errors.ts'
+import type { OperationRequest, Operations } from '../operation.ts'
+import { errorResult } from './errors.ts'
+import { type SendProgress, whileReporting } from './progress.ts'
+import type { PreparedTool, Tool, ToolResult } from './tool.ts'
+
+/** What every operation of one message is called with. */
+export type Sender = Pick<OperationRequest, 'requestId' | 'presented' | 'peer' | 'onceAnswered'> & {
+  caller: Caller
+  client: NonNullable<OperationRequest['client']>
+}
+
+export type ToolRequest = {
+  args: unknown
+  signal: AbortSignal
+  /** Names the call, so that it happens once however often it is sent. */
+  idempotencyKey: unknown
+  /** Null where nobody asked for progress. */
+  sendProgress: SendProgress | null
+}
+
+export async function runTool(
+  app: App,
+  operations: Operations,
+  sender: Sender,
+  tool: Tool,
+  { args, signal, idempotencyKey, sendProgress }: ToolRequest,
+): Promise<ToolResult> {
+  const startedMs = app.clock.monotonicMs()
+  const work = new AbortController()
+  const named = isRecord(args) ? args : {}
+  let prepared: PreparedTool | null = null
+  let answer: unknown = null
+  let soFar: () => string = () => ''
+  const run = async () =>
+    await operations.runAs(
+      sender.caller,
+      {
+        ...sender,
+        route: tool.routeFor(named),
+        params: tool.targetOf(named),
+        query: {},
+        readBody: async () => Buffer.alloc(0),
+        inputFor: async (caller) => {
+          prepared = tool.prepare(args)
+          const { params = {}, query = {}, body } = await prepared.ask(app, caller)
+          const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body))
+          return { params, query, body: bytes, idempotencyKey }
+        },
+        fromOwnPages: false,
+        wantsStream: tool.streams,
+        lastEventId: null,
+        stripeSignature: null,
+        idempotencyKey: null,
+        signal: AbortSignal.any([signal, work.signal]),
+        abort: (reason) => work.abort(reason),
+        markReplayed: () => {},
+      },
+      {
+        json: (_status, body) => {
+          answer = body
+        },
+        stream: async (stream) => {
+          answer = await prepared?.gather?.(stream, (told) => {
+            soFar = told
+          })
+        },
+      },
+    )
+  const describe = async () => soFar() || ((await prepared?.progress?.(app, sender.caller)) ?? null)
+  try {
+    await (sendProgress === null ? run() : whileReporting(app.clock, { send: sendProgress, describe }, run))
+    if (prepared === null) throw new TypeError('an operation was answered that nobody had prepared')
+    const elapsedMs = app.clock.monotonicMs() - startedMs
+    return (prepared as PreparedTool).result(answer, { app, elapsedMs })
+  } catch (error) {
+    logError(app.log, error, sender.requestId)
+    return errorResult(toAppError(error), sender.requestId)
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

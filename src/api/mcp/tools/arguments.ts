@@ -1,0 +1,21 @@
+// Arguments that several tools take. What an operation checks itself is only described here.
+
+import { z } from 'zod'
+import { endpointModes } from '../../../contract/endpoint.ts'
+import { strict, text } from '../../../contract/fields.ts'
+import { limits } from '../../../contract/limits.ts'
+
+export const unitArgument = text(100).describe('Name, id, or stack/name where a name is in two stacks.')
+export const nameArgument = text(limits.nameLength)
+export const pathArgument = text(limits.pathLength).describe('Absolute.')
+export const sleepArgument = text(20).describe('Idle time until it sleeps: "30m", "2h", "1d", or "never".')
+export const exposeArgument = z.enum(endpointModes)
+export const cursorArgument = text(200).describe('"next" of the answer before.')
+export const waitArgument = z.int().min(0).max(300).default(45)
+
+export const onUnit = strict({ unit: unitArgument })
+
+/** How long the operation is to wait, below what most clients wait for an answer. */
+export function waitFor(seconds: number): { wait: boolean; waitTimeoutMs: number } {
+  return { wait: seconds > 0, waitTimeoutMs: seconds * 1000 }
+}

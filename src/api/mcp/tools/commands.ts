@@ -1,0 +1,108 @@
+// Tools that run commands and read what units printed.
+
+import { z } from 'zod'
+import { strict, text } from '../../../contract/fields.ts'
+import { limits } from '../../../contract/limits.ts'
+import { validation } from '../../../contract/errors.ts'
+import type { LogPage } from '../../../contract/logs.ts'
+import { locateUnit } from '../../../domain/units/locate.ts'
+import { count, fence, newMark } from '../fence.ts'
+import { cutMiddle } from '../cut.ts'
+import { gatherOutput, type Output } from '../output.ts'
+import { defineTool, hints, textResult, type Tool } from '../tool.ts'
+import { unitArgument } from './arguments.ts'
+
+/** Of a log, so much is shown at once. */
+const LOG_CHARACTERS = 40_000
+
+const runCommand = defineTool({
+  name: 'run_command',
+  title: 'Run a command',
+  description:
+    'Run a command in a unit and get its exit code and output. Wakes a sleeping unit. command is a line for sh. Long output keeps its beginning and end. It is killed at timeout_seconds: for longer work start it in the background, "nohup make >/tmp/make.log 2>&1 &", and read the log later with tail.',
+  input: strict({
+    unit: unitArgument,
+    command: z.string().optional().describe('For sh -c. Or give argv.'),
+    argv: z.array(z.string()).optional().describe('Arguments as they are, without a shell.'),
+    stdin: z.string().optional().describe('What it reads.'),
+    cwd: text(limits.pathLength).optional().describe('Directory to run in.'),
+    timeout_seconds: z.int().min(1).max(3600).default(50),
+    max_output: z.int().min(200).max(40_000).default(12_000).describe('Characters of output to answer.'),
+  }),
+  hints: { ...hints.destroys, idempotentHint: false, openWorldHint: true },
+  operation: 'POST /v1/units/{id}/exec',
+  target: 'unit',
+  ask: async (app, caller, { unit, command, argv, stdin, cwd, timeout_seconds }) => {
+    const cmd = within(cwd, commandOf(command, argv))
+    const { id } = await locateUnit(app, caller, unit)
+    const body = { cmd, timeoutMs: timeout_seconds * 1000, ...(stdin === undefined ? {} : { stdin }) }
+    return { params: { id }, body }
+  },
+  gather: async (stream, { max_output }, watch) => await gatherOutput(stream, max_output, watch),
+  result: (output: Output, { timeout_seconds }, { elapsedMs }) => {
+    const mark = newMark()
+    const hint = 'send it to a file and read_file that, or print less, as with "| sed -n 200,400p"'
+    const streams = (['stdout', 'stderr'] as const).flatMap((name) => {
+      const { total } = output[name]
+      if (total === 0) return []
+      return [fence(name === 'stdout' ? 'output' : 'stderr', mark, output[name], hint)]
+    })
+    return textResult([headOf(output, timeout_seconds, elapsedMs), ...streams].join('\n'))
+  },
+})
+
+function headOf({ exitCode, timedOut, stdout, stderr }: Output, timeoutS: number, elapsedMs: number): string {
+  const characters = stdout.total + stderr.total
+  const size = characters === 0 ? 'no output' : `${count(characters)} characters`
+  const head = `exit ${exitCode} after ${(elapsedMs / 1000).toFixed(1)} s · ${size}`
+  if (timedOut) {
+    return `${head} · killed after ${timeoutS} s: give a larger timeout_seconds, or start it in the background as "nohup COMMAND >/tmp/log 2>&1 &" and read /tmp/log later`
+  }
+  if (exitCode === 127)
+    return `${head} · 127 means that there is no such program in the unit, or no sh: then use argv`
+  return head
+}
+
+function commandOf(command: string | undefined, argv: string[] | undefined): string[] {
+  if (command !== undefined && argv !== undefined) {
+    throw validation([{ path: 'argv', message: 'give either command or argv, not both' }])
+  }
+  if (command !== undefined) return ['sh', '-c', command]
+  if (argv !== undefined && argv.length > 0) return argv
+  throw validation([{ path: 'command', message: 'is required, such as "ls -la /app"; or give argv' }])
+}
+
+/** The shell is given the directory and the arguments beside its script, never within it. */
+function within(cwd: string | undefined, argv: string[]): string[] {
+  return cwd === undefined ? argv : ['sh', '-c', 'cd -- "$0" && exec "$@"', cwd, ...argv]
+}
+
+const readLogs = defineTool({
+  name: 'read_logs',
+  title: 'Read logs',
+  description: "What the unit's own process printed, the newest lines. Works in every state.",
+  input: strict({
+    unit: unitArgument,
+    lines: z.int().min(1).max(500).default(100),
+    since: text(200).optional().describe('"next" of the answer before, or an ISO time: only lines after it.'),
+  }),
+  hints: hints.reads,
+  operation: 'GET /v1/units/{id}/logs',
+  target: 'unit',
+  ask: async (app, caller, { unit, lines, since }) => ({
+    params: { id: (await locateUnit(app, caller, unit)).id },
+    query: { limit: String(lines), ...(since === undefined ? {} : { since }) },
+  }),
+  result: ({ lines, next }: LogPage) => {
+    const shown = lines
+      .map(({ at, stream, text }) => `${at} ${stream === 'stderr' ? 'err ' : ''}${text}`)
+      .join('\n')
+    const head = lines.length === 0 ? 'no lines' : `${count(lines.length)} lines, oldest first`
+    const goOn = next === null ? '' : ` · next: ${next} (send it as since for what comes after)`
+    if (lines.length === 0) return textResult(`${head}${goOn}`)
+    const cut = cutMiddle(shown, LOG_CHARACTERS)
+    return textResult(`${head}${goOn}\n${fence('logs', newMark(), cut, 'ask for fewer lines')}`)
+  },
+})
+
+export const commandTools: readonly Tool[] = [runCommand, readLogs]

@@ -1,0 +1,189 @@
+// Tools about units as a whole.
+
+import { z } from 'zod'
+import type { App } from '../../../app.ts'
+import { strict, text } from '../../../contract/fields.ts'
+import { limits } from '../../../contract/limits.ts'
+import { sizes } from '../../../contract/policy.ts'
+import { validation } from '../../../contract/errors.ts'
+import type { RunResult } from '../../../contract/run-result.ts'
+import type { Unit, UnitList } from '../../../contract/unit.ts'
+import type { Caller } from '../../../domain/credentials/caller.ts'
+import { creationStep } from '../../../domain/units/creation-step.ts'
+import { locateUnit } from '../../../domain/units/locate.ts'
+import { type Asked, defineTool, hints, recordResult, type Tool, type ToolResult } from '../tool.ts'
+import {
+  cursorArgument,
+  exposeArgument,
+  nameArgument,
+  onUnit,
+  sleepArgument,
+  unitArgument,
+  waitArgument,
+  waitFor,
+} from './arguments.ts'
+import { nextOf, unitRecord, unitRecordSchema, unitsRecordSchema } from './records.ts'
+
+const PAGE = 20
+
+const secretArgument = strict({
+  secret: z.string().describe('Name.'),
+  value: z.string().optional().describe('Left out, one is generated.'),
+})
+
+const volumeArgument = strict({ mount: z.string().describe('Absolute path.'), gb: z.int().default(2) })
+
+const createUnit = defineTool({
+  name: 'create_unit',
+  title: 'Create a unit',
+  description:
+    'Start a container (a unit) from an image: a machine of its own in the team\'s private network, with a disk that survives stop and sleep. Answers when it is ready, with its name, URL and cost. Start with image "berth.local/debian:12", "berth.local/python:3.11" or "berth.local/node:18", or any public image. For a database or a ready-made runtime use create_from_recipe. Costs money while it runs; it sleeps by itself when idle. Needs cmd ["sleep","infinity"] where the image ends by itself.',
+  input: strict({
+    name: nameArgument.describe('Lower-case letters, digits and dashes; unique in its stack.'),
+    image: text(limits.imageLength.max).describe('Such as "berth.local/python:3.11" or "nginx:1.27".'),
+    cmd: z.array(z.string()).optional().describe("Argv in place of the image's command."),
+    env: z
+      .record(z.string(), z.union([z.string(), secretArgument]))
+      .optional()
+      .describe(
+        'Plain values are shown to the team; write { "secret": NAME } for what must not be. "{{unit:NAME}}" becomes the address of unit NAME in the stack.',
+      ),
+    ports: z.array(z.int()).optional().describe('Ports it listens on.'),
+    size: z.enum(sizes).default('small').describe('nano 256 MB, small 512 MB, medium 2 GB, large 4 GB.'),
+    volume: volumeArgument.optional(),
+    files: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe('Absolute path to text, written before each start; 256 KB in all.'),
+    healthcheck: z.array(z.string()).optional().describe('Argv that exits 0 once it is ready.'),
+    stack: nameArgument
+      .optional()
+      .describe('Units of a stack reach each other by name; made if absent. Default: name.'),
+    expose: exposeArgument
+      .optional()
+      .describe('Publish its one port at a URL. private: only who has the URL.'),
+    sleep: sleepArgument.optional(),
+    wait_seconds: waitArgument.describe('How long to wait until it is ready.'),
+  }),
+  output: unitsRecordSchema,
+  hints: hints.adds,
+  operation: 'POST /v1/units',
+  ask: (_app, _caller, { stack, expose, wait_seconds, healthcheck, ...spec }) => ({
+    body: {
+      spec: { ...spec, ...(healthcheck === undefined ? {} : { healthcheck: { cmd: healthcheck } }) },
+      // Its own by default, so that a call that is repeated meets what the first one made.
+      stack: stack ?? spec.name,
+      ...(expose === undefined ? {} : { expose }),
+      ...waitFor(wait_seconds),
+    },
+  }),
+  progress: async (app, caller, { name, stack }) =>
+    await creationStep(app, caller, { name, stack: stack ?? name }),
+  result: (made: RunResult) => recordResult(runRecord(made)),
+})
+
+export function runRecord({ units, outputs, costLine }: RunResult): Record<string, unknown> {
+  const unready = units.find(({ state }) => state !== 'running') ?? units[0]
+  return {
+    units: units.map(unitRecord),
+    ...(Object.keys(outputs).length > 0 ? { outputs } : {}),
+    costLine,
+    next: unready ? nextOf(unready) : '',
+  }
+}
+
+const listUnits = defineTool({
+  name: 'list_units',
+  title: 'List units',
+  description: 'Units of the team, newest first: name, state, image, URL, cost so far.',
+  input: strict({
+    stack: text(100).optional().describe('Name or id of a stack.'),
+    all: z.boolean().default(false).describe('Also destroyed ones.'),
+    cursor: cursorArgument.optional(),
+  }),
+  output: unitsRecordSchema,
+  hints: hints.reads,
+  operation: 'GET /v1/units',
+  ask: (_app, _caller, { stack, all, cursor }) => ({
+    query: {
+      limit: String(PAGE),
+      all: String(all),
+      ...(stack === undefined ? {} : { stack }),
+      ...(cursor === undefined ? {} : { cursor }),
+    },
+  }),
+  result: ({ units, next }: UnitList) =>
+    recordResult({
+      units: units.map(unitRecord),
+      ...(next === null ? {} : { next, more: 'Send next as cursor.' }),
+    }),
+})
+
+const getUnit = defineTool({
+  name: 'get_unit',
+  title: 'Look at a unit',
+  description:
+    'All about one unit: state and why it stopped, last exit, addresses, ports, env (secrets by name), files, cost, when it sleeps.',
+  input: onUnit,
+  output: unitRecordSchema,
+  hints: hints.reads,
+  operation: 'GET /v1/units/{id}',
+  target: 'unit',
+  ask: onThatUnit,
+  result: (unit: Unit) => recordResult({ ...unit, ...unitRecord(unit), next: nextOf(unit) }),
+})
+
+const stopUnit = defineTool({
+  name: 'stop_unit',
+  title: 'Stop a unit',
+  description:
+    'Stop a unit and keep its disk. Only start_unit runs it again. To save money set_sleep is enough.',
+  input: onUnit,
+  hints: hints.destroys,
+  operation: 'POST /v1/units/{id}/stop',
+  target: 'unit',
+  ask: onThatUnit,
+  result: told,
+})
+
+const startUnit = defineTool({
+  name: 'start_unit',
+  title: 'Start a unit',
+  description: 'Run a unit again that was stopped or has exited. A sleeping one needs no start.',
+  input: onUnit,
+  hints: hints.sets,
+  operation: 'POST /v1/units/{id}/start',
+  target: 'unit',
+  ask: onThatUnit,
+  result: told,
+})
+
+const destroyUnit = defineTool({
+  name: 'destroy_unit',
+  title: 'Destroy a unit',
+  description: 'Delete a unit and its disk for good. confirm must be its name.',
+  input: strict({ unit: unitArgument, confirm: z.string().describe("The unit's name again.") }),
+  hints: hints.destroys,
+  operation: 'DELETE /v1/units/{id}',
+  target: 'unit',
+  ask: async (app, caller, { unit, confirm }) => {
+    const { id, name, state } = await locateUnit(app, caller, unit)
+    if (confirm !== name && state !== 'destroyed') {
+      const message = `must be "${name}", the name of the unit that would be lost with its disk`
+      throw validation([{ path: 'confirm', message }])
+    }
+    return { params: { id } }
+  },
+  result: told,
+})
+
+/** Of a tool that asks for nothing but a unit. */
+export async function onThatUnit(app: App, caller: Caller, { unit }: { unit: string }): Promise<Asked> {
+  return { params: { id: (await locateUnit(app, caller, unit)).id } }
+}
+
+function told(unit: Unit): ToolResult {
+  return recordResult({ ...unitRecord(unit), next: nextOf(unit) })
+}
+
+export const unitTools: readonly Tool[] = [createUnit, listUnits, getUnit, stopUnit, startUnit, destroyUnit]

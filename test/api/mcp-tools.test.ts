@@ -1,0 +1,70 @@
+// What a model is told of the tools: small enough to be read in every session, the same each time, and true of the API.
+
+import { encode } from 'gpt-tokenizer/encoding/o200k_base'
+import { expect, test } from 'vitest'
+import { toolList } from '../../src/api/mcp/tool-list.ts'
+import { instructions } from '../../src/api/mcp/instructions.ts'
+import { tools } from '../../src/api/mcp/tools/tools.ts'
+import { routes } from '../../src/api/routes.ts'
+
+/** As clients write it: each with its name, its description and what it takes. */
+const tokensOf = (value: unknown) => encode(JSON.stringify(value)).length
+
+test('the whole answer to tools/list takes at most 4,000 tokens, and no tool more than its share', () => {
+  expect(tokensOf({ tools: toolList })).toBeLessThanOrEqual(4000)
+  for (const { name, description, inputSchema } of toolList) {
+    const most = name === 'create_unit' ? 750 : 330
+    expect({ name, tokens: tokensOf({ name, description, inputSchema }) }).toSatisfy(
+      ({ tokens }: { tokens: number }) => tokens <= most,
+    )
+  }
+})
+
+test('the instructions fit into what clients show of them', () => {
+  expect(encode(instructions).length).toBeLessThanOrEqual(260)
+  expect(Buffer.byteLength(instructions)).toBeLessThan(2048)
+})
+
+test('schemas are plain objects that every client reads', () => {
+  for (const { name, inputSchema } of toolList) {
+    expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false })
+    expect(Object.keys(inputSchema)).not.toContain('anyOf')
+    expect(JSON.stringify(inputSchema)).not.toMatch(/\$ref|\$schema|"not"/)
+    expect(name).toMatch(/^[a-z_]{3,40}$/)
+  }
+})
+
+test('hints tell reads from changes as the routes do', () => {
+  for (const tool of tools) {
+    const { kind } = tool.routeFor({})
+    expect({ name: tool.name, isRead: tool.hints.readOnlyHint }).toEqual({
+      name: tool.name,
+      isRead: kind === 'read',
+    })
+  }
+})
+
+/** What an agent has no tool for, and why. */
+const withoutTool: Record<string, string> = {
+  'PUT /v1/units/{id}/files': 'write_file sends base64',
+  'POST /v1/stacks': 'a create makes its stack',
+  'GET /v1/stacks': 'list_units has the stacks',
+  'GET /v1/stacks/{id}': 'list_units with stack',
+  'GET /v1/pricing': 'get_limits tells prices',
+}
+
+/** Made, seen and changed by people. */
+const ofPeople = /^\w+ \/v1\/(?:agents|keys|me|teams|invites|auth|webhooks|openapi\.json)\b/
+
+test('every operation has a tool or a reason to have none', () => {
+  const variants = [{}, { recipe: 'redis' }, { stack: 'a' }, { days: 1 }]
+  const reached = new Set(
+    tools
+      .flatMap((tool) => variants.map((args) => tool.routeFor(args)))
+      .map(({ method, path }) => `${method} ${path}`),
+  )
+  const without = routes
+    .map(({ method, path }) => `${method} ${path}`)
+    .filter((route) => !reached.has(route) && !ofPeople.test(route) && !(route in withoutTool))
+  expect(without).toEqual([])
+})
