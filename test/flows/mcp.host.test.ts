@@ -1,0 +1,73 @@
+// An agent's first minutes at a fresh install, by the published client of the newest revision: what there is, a unit of a real
+// image with its progress, a command, a file, the log, and gone.
+
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { cleanHost } from '../support/host-state.ts'
+import { type McpSession, newEra, oldEra } from '../support/mcp.ts'
+
+let data: Awaited<ReturnType<typeof makeDataDir>>
+let berth: Berth
+
+beforeAll(async () => {
+  data = await makeDataDir()
+  berth = await new Berth(data.path, {}).ready()
+})
+afterAll(async () => {
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+  await data.remove()
+})
+
+it.each([
+  ['2026', newEra],
+  ['2025', oldEra],
+])('an agent of %s makes a unit, works in it and destroys it', async (era, connect) => {
+  const { baseUrl, apiKey } = berth.credentials
+  const session: McpSession = await connect({ baseUrl, key: apiKey })
+  try {
+    expect((await session.call('list_units')).structuredContent).toMatchObject({ units: [] })
+
+    const name = `box-${era}`
+    const heard: string[] = []
+    const made = await session.call(
+      'create_unit',
+      {
+        name,
+        image: 'berth.local/debian:12',
+        cmd: ['sh', '-c', 'echo up; sleep infinity'],
+        // What takes a while in any case, so that there is something to tell.
+        healthcheck: ['sh', '-c', 'test -f /tmp/ready || (sleep 3; touch /tmp/ready; false)'],
+        wait_seconds: 300,
+      },
+      { onProgress: (message) => heard.push(message) },
+    )
+    expect(made).toMatchObject({
+      isError: false,
+      structuredContent: {
+        units: [{ name, state: 'running' }],
+        costLine: expect.stringContaining('an hour'),
+      },
+    })
+    expect(heard.join('\n')).toMatch(/\(\d+ s\)/)
+
+    const ran = await session.call('run_command', {
+      unit: name,
+      command: 'uname -s; echo to-stderr >&2; exit 3',
+    })
+    expect(ran.text).toMatch(/^exit 3 [^]*<output \w+>\nLinux\n[^]*<stderr \w+>\nto-stderr\n/)
+    const inside = await session.call('run_command', { unit: name, command: 'pwd', cwd: '/var/log' })
+    expect(inside.text).toContain('\n/var/log\n')
+
+    await session.call('write_file', { unit: name, path: '/root/a.txt', text: 'one\ntwo\n' })
+    const read = await session.call('read_file', { unit: name, path: '/root/a.txt', from_line: 2 })
+    expect(read.text).toMatch(/lines 2 to 2 of 2 lines\n<file \w+>\ntwo\n/)
+    expect((await session.call('read_logs', { unit: name })).text).toContain(' up\n')
+
+    const gone = await session.call('destroy_unit', { unit: name, confirm: name })
+    expect(gone.structuredContent).toMatchObject({ state: 'destroyed' })
+    expect((await session.call('read_audit', { limit: 1 })).text).toContain('via mcp by codex')
+  } finally {
+    await session.close()
+  }
+})
