@@ -50,19 +50,20 @@ const settings = {
 /**
  * Starts Postgres on the socket `<socketDir>/.s.PGSQL.5432` with its files below `<dataDir>/postgres` (made
  * the first time), and answers once the database `berth` and its roles can be used. As root it runs as
- * berth-postgres, without root as the caller. Throws a sentence that says what is wrong.
+ * berth-postgres, without root as the caller. `settings` replace those above. Throws a sentence that says what is wrong.
  */
 export async function startPostgres(options: {
   dataDir: string
   socketDir: string
   log: Log
+  settings?: Record<string, string>
 }): Promise<Postgres> {
   const { socketDir, log } = options
   refuseLongPath(`${socketDir}/.s.PGSQL.5432`)
   const cluster = await prepareCluster(join(options.dataDir, 'postgres'), socketDir)
   await endLeftovers(cluster.dataDir, socketDir)
 
-  const server = cluster.spawnServer(settings)
+  const server = cluster.spawnServer({ ...settings, ...options.settings })
   const exited = once(server, 'exit').then(() => {})
   const lastLine = forwardLines(server, log)
   const url = (role: PostgresRole, database?: string) => postgresUrl(socketDir, role, database)

@@ -20,6 +20,15 @@ declare module 'vitest' {
 
 const TEMPLATE = 'berth_template'
 
+const settings = {
+  // Several test files at a time, some with several services.
+  max_connections: '300',
+  // Nothing here outlives the run, so nothing need reach the disk, nor be tidied up meanwhile.
+  fsync: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+}
+
 /** Called by vitest once a run; answers the teardown. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const { socketDir, stop } = await startTestPostgres()
@@ -32,17 +41,13 @@ export async function startTestPostgres(): Promise<{ socketDir: string; stop: ()
   // Without root's rights the server's user must reach its socket.
   await chmod(dir, 0o711)
   const socketDir = join(dir, 'socket')
-  const postgres = await startPostgres({ dataDir: dir, socketDir, log: silentLog })
+  const postgres = await startPostgres({ dataDir: dir, socketDir, log: silentLog, settings })
   const stop = async () => {
     await postgres.stop()
     await rm(dir, { recursive: true, force: true })
   }
   try {
     await withDatabase(postgres.url('postgres'), async (client) => {
-      // Nothing here outlives the run, so nothing need reach the disk, nor be tidied up meanwhile.
-      await client.query('ALTER SYSTEM SET fsync = off')
-      await client.query('ALTER SYSTEM SET autovacuum = off')
-      await client.query('SELECT pg_reload_conf()')
       await client.query(`CREATE DATABASE ${TEMPLATE} OWNER berth`)
     })
     const template = openDatabase(postgres.url('berth', TEMPLATE), silentLog)
