@@ -14,6 +14,7 @@ import type { PaymentProvider } from './integrations/stripe.ts'
 import type { Observer } from './lib/observer.ts'
 import type { PublicFetch } from './lib/public-fetch.ts'
 import { createTrailingFlight, type TrailingFlight } from './lib/concurrency/trailing-flight.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from './lib/concurrency/concurrency-limit.ts'
 import { createKeyedLock, type KeyedLock } from './lib/concurrency/keyed-lock.ts'
 import { cachedFor } from './lib/concurrency/ttl-cache.ts'
 import { createServiceClock, type ServiceClock } from './lib/service-clock.ts'
@@ -74,6 +75,8 @@ export type App = AppParts & {
   beforeFreeze: Set<(id: string) => void>
   /** How many calls wait for a unit just now, by its id. */
   waitersPerUnit: Map<string, number>
+  /** Readings of logs under way, by team (domain/units/logs.ts). */
+  logReads: ConcurrencyLimit
   /** Cold starts (domain/units/admission/cold-starts.ts). */
   coldStarts: AdmissionQueue
   /** Documents of OAuth clients being fetched, by their URL. */
@@ -100,11 +103,15 @@ export function createApp(parts: AppParts): App {
     keepsMemory: new Set(),
     beforeFreeze: new Set(),
     waitersPerUnit: new Map(),
+    logReads: createConcurrencyLimit(Infinity, LOG_READS),
     coldStarts: createColdStarts(parts),
     clientDocuments: createSingleFlight<OauthClient>(clock),
     teamLocks: createKeyedLock(),
   }
 }
+
+/** The engine does one at a time for each team. */
+const LOG_READS = 8
 
 /**
  * A start costs 40 to 200 ms of CPU, so more than a few at once only make each other slow. Those that wait are

@@ -22,6 +22,7 @@ import {
 import type { Caller } from '../domain/credentials/caller.ts'
 import { createFailedAttempts, type FailedAttempts } from '../domain/credentials/failed-attempts.ts'
 import { createRateLimits, type RateLimits } from '../domain/credentials/rate-limit.ts'
+import { tellBoundMet } from '../lib/bound-met.ts'
 import { SECOND } from '../lib/clock.ts'
 import { type CallKind, type CallsAtOnce, createCallsAtOnce } from './calls-at-once.ts'
 import { callerGone, toAppError } from './http/errors.ts'
@@ -89,7 +90,7 @@ export function createOperations(app: App): Operations {
     app,
     callsAtOnce: createCallsAtOnce(app),
     authenticate: createAuthenticate(app),
-    attempts: createFailedAttempts(app.clock),
+    attempts: createFailedAttempts(app),
     rates: createRateLimits(app),
     audit: createAuditTrail(app),
   }
@@ -183,7 +184,9 @@ async function runAudited(
     const { prepared, acting } = await accept(gate, caller, call, request)
     request.onceAnswered(gate.callsAtOnce.begin(kindOf(request), acting.teamId))
     if (route.rate === 'creations') {
-      giveBackCreation = await gate.rates.spendCreation(caller.credentialId)
+      giveBackCreation = await withinRate(gate, acting, route, () =>
+        gate.rates.spendCreation(caller.credentialId),
+      )
     }
     if (route.kind === 'change') await call.open()
     const answered = await prepared.run(gate.app, request, acting)
@@ -239,7 +242,7 @@ async function accept(
   if (caller.kind === 'session' && !request.fromOwnPages) {
     throw forbidden('A session can be used from the pages of this service only; elsewhere use an API key.')
   }
-  await gate.rates.spend(caller.credentialId, route.rate)
+  await withinRate(gate, caller, route, () => gate.rates.spend(caller.credentialId, route.rate))
   const prepared = route.prepare(await (request.inputFor?.(caller) ?? readInput(request)))
   const { target, record: input, team } = prepared
   call.describe({ target, input, teamId: caller.teamId })
@@ -247,6 +250,21 @@ async function accept(
   const acting = await resolveActingTeam(gate.app, caller, team)
   call.describe({ target, input, teamId: acting.teamId })
   return { prepared, acting }
+}
+
+/** Whoever goes on beyond his rate is told of to the operator. */
+async function withinRate<T>(
+  { app }: Gate,
+  { teamId }: Caller,
+  { rate }: Route,
+  spend: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await spend()
+  } catch (error) {
+    if (toAppError(error).status === 429) tellBoundMet(app, { bound: `${rate} a minute`, by: teamId })
+    throw error
+  }
 }
 
 async function readInput({ params, query, idempotencyKey, readBody }: OperationRequest): Promise<RawInput> {

@@ -12,9 +12,12 @@ import {
   streamEncode,
 } from 'dns-packet'
 import fc from 'fast-check'
+import { pino } from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
 import { parseQuery, rcodes } from './query.ts'
+import { boundsIn, lineSink } from '../../test/support/logged.ts'
 import { createResponder, type Lookup, type Resolver, startResolver } from './resolver.ts'
 
 const closers: (() => Promise<void>)[] = []
@@ -54,6 +57,7 @@ describe('names of machines', () => {
     const respond = createResponder({
       upstreams: [],
       log: silentLog,
+      clock: systemClock,
       lookup: async (asker) => {
         askers.push(asker)
         return null
@@ -140,11 +144,15 @@ describe('hostile queries', () => {
   })
 
   test('one asker is capped, another is still served', async () => {
-    const respond = createResponder({ lookup: async () => '10.9.0.7', upstreams: [], log: silentLog })
+    const told: string[] = []
+    const log = pino(lineSink(told))
+    const lookup = async () => '10.9.0.7'
+    const respond = createResponder({ lookup, upstreams: [], log, clock: systemClock })
     const asked = Array.from({ length: 5000 }, () => respond(query('db.shop.internal'), '10.9.0.3', 'udp'))
     const answered = (await Promise.all(asked)).filter((answer) => answer !== null)
     expect(answered.length).toBeLessThan(1000)
     expect(await respond(query('db.shop.internal'), '10.9.0.4', 'udp')).not.toBeNull()
+    expect(boundsIn(told)).toEqual([['name look-ups a second', '10.9.0.3']])
   })
 
   test('no packet makes it throw, and every answer can be read', async () => {
@@ -154,7 +162,7 @@ describe('hostile queries', () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.uint8Array({ maxLength: 600 }), damagedQuery()), async (bytes) => {
         // A responder of its own, so that the cap on an asker does not end the run early.
-        const respond = createResponder({ lookup, upstreams: [], log: silentLog })
+        const respond = createResponder({ lookup, upstreams: [], log: silentLog, clock: systemClock })
         const answer = await respond(Buffer.from(bytes), `10.9.${asker++ & 0xff}.1`, 'udp')
         if (!answer) return
         answered += 1
@@ -230,7 +238,7 @@ function rcodeOf(answer: Packet): string | undefined {
 type StartOptions = { lookup?: Lookup; upstreams?: { host: string; port: number }[] }
 
 async function start({ lookup = async () => null, upstreams = [] }: StartOptions): Promise<Resolver> {
-  const options = { address: '127.0.0.1', port: 0, lookup, upstreams, log: silentLog }
+  const options = { address: '127.0.0.1', port: 0, lookup, upstreams, log: silentLog, clock: systemClock }
   // A port that is free for UDP may not be for TCP: other tests leave thousands behind them for a minute.
   const tryAgain = () => startResolver(options)
   const resolver = await tryAgain().catch(tryAgain).catch(tryAgain)

@@ -6,6 +6,8 @@
 
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type Server, type Socket } from 'node:net'
+import { tellBoundMet } from '../lib/bound-met.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { isPublicAddress } from '../lib/address-ranges.ts'
 import { createConcurrencyLimit } from '../lib/concurrency/concurrency-limit.ts'
@@ -23,6 +25,7 @@ export type ResolverOptions = {
   lookup: Lookup
   upstreams: Upstream[]
   log: Log
+  clock: Clock
 }
 
 export type Resolver = { port: number; close(): Promise<void> }
@@ -54,7 +57,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   })
   const { port } = udp.address()
   const tcp = createServer({ allowHalfOpen: false })
-  const connections = serveTcp(tcp, respond)
+  const connections = serveTcp(tcp, respond, options)
   serveUdp(udp, respond, log)
   try {
     await new Promise<void>((resolve, reject) => {
@@ -91,12 +94,16 @@ export function createResponder({
   lookup,
   upstreams,
   log,
-}: Pick<ResolverOptions, 'lookup' | 'upstreams' | 'log'>): Respond {
+  clock,
+}: Pick<ResolverOptions, 'lookup' | 'upstreams' | 'log' | 'clock'>): Respond {
   const rate = createRate(LIMITS.queriesPerSecond)
   const forwarding = createConcurrencyLimit(LIMITS.forwarded, LIMITS.forwardedPerAsker)
 
   return async (bytes, asker, transport) => {
-    if (!rate(asker)) return null
+    if (!rate(asker)) {
+      tellBoundMet({ log, clock }, { bound: 'name look-ups a second', by: asker })
+      return null
+    }
     const parsed = parseQuery(bytes)
     if (parsed.kind === 'garbage') return null
     if (parsed.kind === 'refusal') return parsed.bytes
@@ -104,7 +111,11 @@ export function createResponder({
     try {
       if (isOurs(query.name)) return await answerOwn(lookup, asker, query)
       if (isPrivateReverse(query.name)) return encodeAnswer(query, 'noSuchName')
-      if (!forwarding.tryAcquire(asker)) return encodeAnswer(query, 'serverFailure')
+      if (!forwarding.tryAcquire(asker)) {
+        const by = forwarding.count(asker) >= LIMITS.forwardedPerAsker ? asker : null
+        tellBoundMet({ log, clock }, { bound: 'name look-ups at once', by })
+        return encodeAnswer(query, 'serverFailure')
+      }
       try {
         return await forward(upstreams, query, transport)
       } finally {
@@ -167,13 +178,19 @@ function serveUdp(socket: UdpSocket, respond: Respond, log: Log): void {
   socket.on('error', (error) => log.error({ err: error }, 'resolver: receiving failed'))
 }
 
-function serveTcp(server: Server, respond: Respond): Set<Socket> {
+function serveTcp(
+  server: Server,
+  respond: Respond,
+  { log, clock }: Pick<ResolverOptions, 'log' | 'clock'>,
+): Set<Socket> {
   const open = new Set<Socket>()
   const share = createConcurrencyLimit(LIMITS.connections, LIMITS.connectionsPerAsker)
   server.on('connection', (socket) => {
     const asker = socket.remoteAddress ?? ''
     socket.on('error', () => socket.destroy())
     if (!share.tryAcquire(asker)) {
+      const by = share.count(asker) >= LIMITS.connectionsPerAsker ? asker : null
+      tellBoundMet({ log, clock }, { bound: 'connections to the resolver', by })
       socket.destroy()
       return
     }

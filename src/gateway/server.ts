@@ -45,7 +45,7 @@ export type Gateway = {
 export function createGateway(options: GatewayOptions): Gateway {
   const limits = options.limits ?? sessionLimits
   const context = createGatewayContext({ ...options, limits })
-  const connections = createConnectionLimiter(limits)
+  const connections = createConnectionLimiter({ ...options, limits })
   const http1 = createHttp1(http1Options(limits))
   // One header too many must not be dropped in silence, nor read by only one of two readers.
   http1.maxHeadersCount = 0

@@ -5,14 +5,18 @@ import { createTestClock } from '../../test/support/clock.ts'
 import { tellBoundMet } from './bound-met.ts'
 import { MINUTE } from './clock.ts'
 
-it('who meets a bound is told once a minute, with how often it was', () => {
+function listen() {
   const lines: Record<string, unknown>[] = []
   const write = (chunk: Buffer, _encoding: string, done: () => void) => {
     lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>)
     done()
   }
   const clock = createTestClock()
-  const app = { log: pino(new Writable({ write })), clock }
+  return { lines, clock, app: { log: pino(new Writable({ write })), clock } }
+}
+
+it('who meets a bound is told once a minute, with how often it was', () => {
+  const { lines, clock, app } = listen()
   for (let time = 0; time < 1000; time += 1) tellBoundMet(app, { bound: 'disk', by: 'team_a' })
   tellBoundMet(app, { bound: 'disk', by: 'team_b' })
   clock.advance(MINUTE)
@@ -22,4 +26,18 @@ it('who meets a bound is told once a minute, with how often it was', () => {
     ['disk', 'team_b', 1],
     ['disk', 'team_a', 1000],
   ])
+})
+
+it('however many meet it, the log gets no more than a hundred lines a minute', () => {
+  const { lines, clock, app } = listen()
+  const crowd = (from: number) => {
+    for (let peer = from; peer < from + 5000; peer += 1)
+      tellBoundMet(app, { bound: 'visits', by: `peer ${peer}` })
+  }
+  crowd(0)
+  expect(lines).toHaveLength(100)
+  clock.advance(MINUTE)
+  crowd(5000)
+  expect(lines).toHaveLength(201)
+  expect(lines[100]).toMatchObject({ bound: 'others', by: null, times: 4900 })
 })

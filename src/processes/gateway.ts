@@ -32,14 +32,15 @@ export const gatewayProcess: ProcessMain = async ({
   log,
 }) => {
   const db = openDatabase(databaseUrl, log)
+  const clock = systemClock
   const resolver = await startResolver({
     address: namesOf(instance).gateway,
     port: RESOLVER_PORT,
     lookup: (askerAddress, name) => findAddressOfName(db, { askerAddress, name }),
     upstreams: systemUpstreams(),
     log,
+    clock,
   })
-  const clock = systemClock
   const server = connectToServer({ socketPath: wakeSocketOf(runDir), clock })
   const use = createWakeLeases({ server, clock, log })
   const routes = createEndpointRoutes({ findAll: (names) => findEndpointRoutes(db, names), clock })

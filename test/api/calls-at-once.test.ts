@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { BOUND_MET } from '../../src/lib/bound-met.ts'
+import { boundsIn } from '../support/logged.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -100,3 +101,15 @@ async function sendAndReadNothing({ exec, key }: { exec: string; key: string }):
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
   return socket
 }
+
+test('of a team many of whose calls wait to read logs the operator is told', async () => {
+  service = await startService()
+  const [crowd, other] = [await teamWithUnit(), await teamWithUnit()]
+  const release = service.engine.hang('logs', { times: 10 })
+  const reading = Array.from({ length: 9 }, () => service.call('GET', crowd.logs, { key: crowd.key }))
+  reading.push(service.call('GET', other.logs, { key: other.key }))
+  const told = [['readings of logs that wait', crowd.teamId]]
+  await vi.waitFor(() => expect(boundsIn(service.logged)).toEqual(told), PATIENCE)
+  release()
+  await Promise.all(reading)
+})

@@ -7,6 +7,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ConnectionLimits, connectionLimits } from '../../src/api/http/connections.ts'
 import { createServer } from '../../src/api/http/server.ts'
+import { boundsIn } from '../support/logged.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -109,6 +110,7 @@ test('a peer whose connections all wait for answers gets no more of them, and ot
     const waiting = [1, 2, 3].map(async () => await ask(served.port, path, crowd, { cmd: ['wait'] }))
     await expect.poll(begun).toBe(3)
     await expect(ask(served.port, '/v1/units', crowd)).rejects.toThrow(/ECONNRESET|hang up/)
+    expect(boundsIn(service.logged)).toContainEqual(['connections to the API', '127.0.0.9'])
     expect(await ask(served.port, '/v1/units', other)).toBe(200)
     service.clock.advance(WAIT_MS)
     expect(await Promise.all(waiting)).toEqual([200, 200, 200])

@@ -5,6 +5,7 @@ import { limits } from '../../src/contract/limits.ts'
 import { FAILURES_PER_MINUTE } from '../../src/domain/credentials/failed-attempts.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { SECOND } from '../../src/lib/clock.ts'
+import { boundsIn } from '../support/logged.ts'
 import { makeKey, makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
@@ -47,6 +48,7 @@ test('300 requests a minute pass, the next is refused until retry-after', async 
   const ask = () => service.call('GET', '/v1/units', { key: team.key })
   const { passed, refusal } = await untilRefused(ask)
   expect(passed).toBe(300)
+  expect(boundsIn(service.logged)).toEqual([['requests a minute', team.teamId]])
   await expectTrueRetryAfter(refusal, ask)
 })
 
@@ -68,6 +70,7 @@ describe('creations', () => {
   test('30 a minute pass, and reads go on', async () => {
     const { passed, refusal } = await untilRefused(() => create())
     expect(passed).toBe(30)
+    expect(boundsIn(service.logged)).toEqual([['creations a minute', roomy.teamId]])
     expect((await service.call('GET', '/v1/units', { key: roomy.key })).status).toBe(200)
     await expectTrueRetryAfter(refusal, () => create())
   })
@@ -155,6 +158,7 @@ test('who guesses keys is held up, and honest callers from the same address are 
     service.call('GET', '/v1/units', { key: newToken('key').token, headers })
   const { passed, refusal } = await untilRefused(guess)
   expect(passed).toBe(FAILURES_PER_MINUTE)
+  expect(boundsIn(service.logged)).toEqual([['failed credentials', '127.0.0.1']])
   expect((await guess({ 'x-forwarded-for': '192.0.2.1' })).status).toBe(429)
   expect((await service.call('GET', '/v1/units', { key: team.key })).status).toBe(200)
   await expectTrueRetryAfter(refusal, guess)

@@ -14,7 +14,7 @@ import type { Route, Routes, WakeOutcome } from '../../src/gateway/routing/route
 import { createGateway, type Gateway } from '../../src/gateway/server.ts'
 import { type SessionLimits, sessionLimits } from '../../src/gateway/sessions/session-limits.ts'
 import type { EndpointPort } from '../../src/store/endpoint-ports.ts'
-import { silentLog } from '../../src/lib/log.ts'
+import { type Log, silentLog } from '../../src/lib/log.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 
 export const DOMAIN = 'berth.localhost'
@@ -59,11 +59,12 @@ export type TestGatewayOptions = {
   tlsPort?: number
   /** Of a gateway before, for one that is started again. */
   routes?: Map<string, Route>
+  log?: Log
 }
 
 export async function startGateway(
   limits: Partial<SessionLimits> = {},
-  { certificatesBeside, tlsPort, routes = new Map() }: TestGatewayOptions = {},
+  { certificatesBeside, tlsPort, routes = new Map(), log = silentLog }: TestGatewayOptions = {},
 ): Promise<TestGateway> {
   const clock = createTestClock()
   const use: string[] = []
@@ -99,7 +100,7 @@ export async function startGateway(
     },
     certificates,
     clock,
-    log: silentLog,
+    log,
     limits: { ...sessionLimits, ...limits },
   })
   const self: TestGateway = {

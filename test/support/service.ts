@@ -2,7 +2,6 @@
 
 import type { AddressInfo } from 'node:net'
 import { randomBytes } from 'node:crypto'
-import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { createServer } from '../../src/api/http/server.ts'
 import { type App, createApp } from '../../src/app.ts'
@@ -18,6 +17,7 @@ import { startJobs } from '../../src/jobs.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 import { faultOf } from './document.ts'
+import { lineSink } from './logged.ts'
 import { createTestDatabase } from './postgres.ts'
 import { createPublicFetch, type PublicFetch } from '../../src/lib/public-fetch.ts'
 
@@ -165,13 +165,4 @@ function toInit({ key, cookie, body, headers, signal }: CallOptions): RequestIni
       : { body: asIs ? (body as NonNullable<RequestInit['body']>) : JSON.stringify(body) }),
     ...(signal ? { signal } : {}),
   }
-}
-
-function lineSink(lines: string[]): Writable {
-  return new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      lines.push(chunk.toString())
-      done()
-    },
-  })
 }

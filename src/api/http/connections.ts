@@ -28,10 +28,12 @@ type Connection = { socket: Socket; peer: string; requests: number }
 /** Of each peer, those that have been quiet longest first. */
 type Peers = Map<string, Set<Connection>>
 
+/** `tellOf`: a peer has met a bound, or has the most connections when all of them together do. */
 export function boundConnections(
   server: Server,
   { inAll, perPeer }: ConnectionLimits,
   isProxy: (address: string) => boolean,
+  tellOf: (peer: string) => void,
 ): void {
   const peers: Peers = new Map()
   const known = new WeakMap<Socket, Connection>()
@@ -55,9 +57,14 @@ export function boundConnections(
   }
   const makeRoomFor = (address: string, peer: string): boolean => {
     const own = peers.get(peer)
-    if (own && own.size >= perPeer && !isProxy(address)) return closeOneOf(own)
+    if (own && own.size >= perPeer && !isProxy(address)) {
+      tellOf(peer)
+      return closeOneOf(own)
+    }
     if (count < inAll) return true
-    return [...peers.values()].toSorted((a, b) => b.size - a.size).some(closeOneOf)
+    const most = [...peers].toSorted(([, a], [, b]) => b.size - a.size)
+    tellOf(most[0]?.[0] ?? peer)
+    return most.some(([, connections]) => closeOneOf(connections))
   }
 
   server.on('connection', (socket) => {

@@ -10,6 +10,7 @@ import type { App } from '../../app.ts'
 import { AppError } from '../../contract/errors.ts'
 import { addressMatcher } from '../../lib/address-ranges.ts'
 import { SECOND } from '../../lib/clock.ts'
+import { tellBoundMet } from '../../lib/bound-met.ts'
 import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import { readBody } from './body.ts'
 import { createHostCheck, misdirected } from './hosts.ts'
@@ -57,7 +58,9 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
     frameworkErrors: (_error, request, reply) => sendUnknownPath(begin(request, reply)),
     clientErrorHandler: refuseMalformed,
   })
-  boundConnections(server.server, limits, isProxy)
+  boundConnections(server.server, limits, isProxy, (peer) =>
+    tellBoundMet(app, { bound: 'connections to the API', by: peer }),
+  )
   const begin = (request: FastifyRequest, reply: FastifyReply) => take(app, request, reply)
   const operations = createOperations(app)
   const stopping = new AbortController()
@@ -102,7 +105,7 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
         await servePage(app, operations, page, stopping.signal, begin(request, reply)),
     })
   }
-  const tokenGate = createTokenGate(app.clock)
+  const tokenGate = createTokenGate(app)
   for (const endpoint of oauthEndpoints) {
     server.route({
       method: [endpoint.method, 'OPTIONS'],

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { AppError } from '../../contract/errors.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { silentLog } from '../../lib/log.ts'
 import { createFailedAttempts, FAILURES_PER_MINUTE } from './failed-attempts.ts'
 
 const refused = (work: () => void): AppError | null => {
@@ -20,7 +21,7 @@ test.each([
   ['2001:db8::1', '2001:db8:0:1::1'],
   ['::1', '2001:db8::1'],
 ])('failures from %s hold up nobody at %s', (address, other) => {
-  const attempts = createFailedAttempts(systemClock)
+  const attempts = createFailedAttempts({ clock: systemClock, log: silentLog })
   for (let tries = 0; tries < FAILURES_PER_MINUTE; tries++) {
     expect(refused(() => attempts.check(address, 'guess'))).toBeNull()
     attempts.failed(address)
@@ -30,7 +31,7 @@ test.each([
 })
 
 test('the addresses of one IPv6 network are one peer', () => {
-  const attempts = createFailedAttempts(systemClock)
+  const attempts = createFailedAttempts({ clock: systemClock, log: silentLog })
   for (let tries = 0; tries < FAILURES_PER_MINUTE; tries++)
     attempts.failed(`2001:db8:1:2::${tries.toString(16)}`)
   expect(refused(() => attempts.check('2001:db8:1:2:aaaa::1', 'guess'))?.status).toBe(429)

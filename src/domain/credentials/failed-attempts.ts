@@ -6,7 +6,9 @@ import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import { type AppError, rateLimited } from '../../contract/errors.ts'
 import { unmapped } from '../../lib/address-ranges.ts'
+import { tellBoundMet } from '../../lib/bound-met.ts'
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
 import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
 
 export type FailedAttempts = {
@@ -24,12 +26,13 @@ export type FailedAttempts = {
 export const FAILURES_PER_MINUTE = 120
 const MAX_KNOWN = 10_000
 
-export function createFailedAttempts(clock: Clock): FailedAttempts {
+export function createFailedAttempts({ clock, log }: { clock: Clock; log: Log }): FailedAttempts {
   const failures = slidingWindow(FAILURES_PER_MINUTE, MINUTE)
   const known = new Set<string>()
   const refusalOf = (address: string, presented: string): AppError | null => {
     const waitMs = failures.waitMs(peerKey(address), clock.monotonicMs())
     if (waitMs <= 0 || known.has(fingerprint(presented))) return null
+    tellBoundMet({ clock, log }, { bound: 'failed credentials', by: peerKey(address) })
     const retryAfterS = Math.ceil(waitMs / SECOND)
     const limit = `${FAILURES_PER_MINUTE} failed attempts a minute from one address`
     return rateLimited(`The limit is ${limit}. Try again in ${retryAfterS} s.`, retryAfterS)

@@ -3,6 +3,7 @@
 
 import { rateLimited } from '../../contract/errors.ts'
 import { type Clock, HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
 import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
 import { createFailedAttempts, type FailedAttempts, peerKey } from '../credentials/failed-attempts.ts'
 
@@ -17,8 +18,8 @@ export type TokenGate = Pick<FailedAttempts, 'failed' | 'succeeded'> & {
   register(peer: string): void
 }
 
-export function createTokenGate(clock: Clock): TokenGate {
-  const attempts = createFailedAttempts(clock)
+export function createTokenGate({ clock, log }: { clock: Clock; log: Log }): TokenGate {
+  const attempts = createFailedAttempts({ clock, log })
   const calls = slidingWindow(TIMES_A_MINUTE, MINUTE)
   const registrations = slidingWindow(REGISTRATIONS_AN_HOUR, HOUR)
   return {

@@ -6,6 +6,7 @@ import { validation } from '../../contract/errors.ts'
 import type { LogEvent, LogLine, LogPage, LogQuery } from '../../contract/logs.ts'
 import type { LogLine as EngineLine } from '../../engine/engine.ts'
 import { isEngineError } from '../../engine/errors.ts'
+import { tellBoundMet } from '../../lib/bound-met.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { engineFailure, notPossibleNow } from './lifecycle/failures.ts'
@@ -67,11 +68,22 @@ async function storedLines(
   const query = { after, since: time, limit }
   if (unit.state === 'error') return await queryKeptLog(app, unit, query)
   try {
-    return await app.engine.logs(unit.id, query)
+    return await reading(app, unit, () => app.engine.logs(unit.id, query))
   } catch (error) {
     // Not made yet, where it has printed nothing, or undone after it failed.
     if (isEngineError(error, 'unknown_machine')) return await queryKeptLog(app, unit, query)
     throw logFailure(error, unit)
+  }
+}
+
+/** The engine reads for one call of a team at a time: of whom many wait, the operator is told. */
+async function reading<T>(app: App, { teamId }: UnitRecord, read: () => Promise<T>): Promise<T> {
+  const isOneOfFew = app.logReads.tryAcquire(teamId)
+  if (!isOneOfFew) tellBoundMet(app, { bound: 'readings of logs that wait', by: teamId })
+  try {
+    return await read()
+  } finally {
+    if (isOneOfFew) app.logReads.release(teamId)
   }
 }
 

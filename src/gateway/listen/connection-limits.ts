@@ -1,7 +1,9 @@
 // How many connections there may be, in all and of each peer. Each has somebody who hears of its errors.
 
 import type { Socket } from 'node:net'
-import { SECOND } from '../../lib/clock.ts'
+import { tellBoundMet } from '../../lib/bound-met.ts'
+import { type Clock, SECOND } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
 import { peerAddress, peerOf } from '../peer.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { SessionLimits } from '../sessions/session-limits.ts'
@@ -16,7 +18,15 @@ export type ConnectionLimiter = {
   closeAll(): void
 }
 
-export function createConnectionLimiter(limits: SessionLimits): ConnectionLimiter {
+export function createConnectionLimiter({
+  limits,
+  log,
+  clock,
+}: {
+  limits: SessionLimits
+  log: Log
+  clock: Clock
+}): ConnectionLimiter {
   const share = createConcurrencyLimit(limits.connections, limits.connectionsPerPeer)
   const inside = new Set<Socket>()
   return {
@@ -24,6 +34,8 @@ export function createConnectionLimiter(limits: SessionLimits): ConnectionLimite
       socket.on('error', () => socket.destroy())
       const peer = peerOf(peerAddress(socket))
       if (!share.tryAcquire(peer)) {
+        const by = share.count(peer) >= limits.connectionsPerPeer ? peer : null
+        tellBoundMet({ log, clock }, { bound: 'connections to the gateway', by })
         socket.destroy()
         return
       }

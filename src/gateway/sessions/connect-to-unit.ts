@@ -1,6 +1,7 @@
 // What every visit takes to its unit, over HTTP or another protocol: which endpoint it is for and whether it may
 // use it, a wake where that is needed, and an attempt to pass it on, again while the unit is not ready for it.
 
+import { tellBoundMet } from '../../lib/bound-met.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { createSingleFlight, type SingleFlight } from '../../lib/concurrency/single-flight.ts'
@@ -143,7 +144,10 @@ async function wake(
   const { waker, waiting } = context
   const awake = waker.findLease(route)
   if (awake) return { kind: 'running', route: awake }
-  if (!waiting.tryAcquire(route.unitId)) return { kind: 'too-many' }
+  if (!waiting.tryAcquire(route.unitId)) {
+    tellBoundMet(context, { bound: 'visits that wait for one unit', by: route.unitId })
+    return { kind: 'too-many' }
+  }
   session.enter('waking')
   const later: WakeOutcome = { kind: 'waiting', retryAfterS: 2 }
   try {

@@ -3,6 +3,8 @@
 // secret or an ended run is dead within a second however the news arrive, and use is told of in one place.
 
 import type { Clock } from '../../lib/clock.ts'
+import { tellBoundMet } from '../../lib/bound-met.ts'
+import type { Log } from '../../lib/log.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes } from '../routing/route.ts'
 import type { BytesClass } from '../tcp/classify-bytes.ts'
@@ -102,6 +104,7 @@ export type OpenSessionsOptions = {
   activity: Activity
   limits: SessionLimits
   clock: Clock
+  log: Log
   /** A unit fell asleep under a visit that now needs it. */
   wake: (route: Route) => void
   /** A run of a unit is over. */
@@ -109,7 +112,7 @@ export type OpenSessionsOptions = {
 }
 
 export function createOpenSessions(options: OpenSessionsOptions): OpenSessions {
-  const { routes, activity, limits, clock, wake, forgetUnit } = options
+  const { routes, activity, limits, clock, log, wake, forgetUnit } = options
   const open = new Set<Session>()
   const units = new Map<Session, string>()
   const peers = createConcurrencyLimit(limits.visits, limits.visitsPerPeer)
@@ -150,7 +153,11 @@ export function createOpenSessions(options: OpenSessionsOptions): OpenSessions {
 
   return {
     begin(peer) {
-      if (!peers.tryAcquire(peer)) return null
+      if (!peers.tryAcquire(peer)) {
+        const by = peers.count(peer) >= limits.visitsPerPeer ? peer : null
+        tellBoundMet({ log, clock }, { bound: 'visits at once', by })
+        return null
+      }
       const session = new Session(peer, now)
       open.add(session)
       return session
@@ -158,6 +165,7 @@ export function createOpenSessions(options: OpenSessionsOptions): OpenSessions {
     enterUnit(session, route) {
       const isIn = units.has(session) || shares.tryAcquire(route.unitId)
       if (isIn) units.set(session, route.unitId)
+      else tellBoundMet({ log, clock }, { bound: 'visits to one unit', by: route.unitId })
       return isIn
     },
     end(session) {

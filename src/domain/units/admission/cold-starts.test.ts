@@ -1,8 +1,9 @@
 // Cold starts by what the host has to spare: who starts, who waits, and what becomes of whoever cannot.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../../test/support/domain.ts'
 import type { Unit } from '../../../contract/unit.ts'
+import { BOUND_MET } from '../../../lib/bound-met.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { execInUnit } from '../exec.ts'
 import { getUnit } from '../get.ts'
@@ -119,12 +120,16 @@ describe('while memory is short', () => {
     })
   })
 
-  it('a create is refused before anything of it is there', async () => {
+  it('a create is refused before anything of it is there, and the operator is told', async () => {
+    const warn = vi.spyOn(domain.app.log, 'warn')
     hostHas(500)
     const refused = expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status: 503 })
     await during(refused)
     expect(await domain.app.db.selectFrom('units').select('id').execute()).toEqual([])
     expect(await domain.app.db.selectFrom('stacks').select('id').execute()).toEqual([])
+    const told = { bound: 'memory of the host', by: caller.teamId, times: 1 }
+    expect(warn).toHaveBeenCalledWith(told, BOUND_MET)
+    warn.mockRestore()
   })
 
   it('a create that was reserved just before ends in error, released and readable', async () => {

@@ -6,6 +6,7 @@
 
 import type { App } from '../../../app.ts'
 import { type AppError, unavailable } from '../../../contract/errors.ts'
+import { tellBoundMet } from '../../../lib/bound-met.ts'
 import { SECOND } from '../../../lib/clock.ts'
 import { AdmissionRejected } from '../../../lib/concurrency/admission-queue.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
@@ -17,9 +18,8 @@ export async function admitColdStart(
   { teamId, size }: UnitRecord,
   start: () => Promise<void>,
 ): Promise<void> {
-  await throwUnavailable(() =>
-    app.coldStarts.run({ owner: teamId, weight: machineSizes[size].memoryMb }, start),
-  )
+  const weight = machineSizes[size].memoryMb
+  await throwUnavailable(app, teamId, () => app.coldStarts.run({ owner: teamId, weight }, start))
 }
 
 /**
@@ -29,25 +29,26 @@ export async function admitColdStart(
 export async function waitForCapacity(app: App, teamId: string): Promise<void> {
   shedLoad(app, { teamId })
   if (await app.coldStarts.hasCapacity()) return
-  await throwUnavailable(() => app.coldStarts.run({ owner: teamId, weight: 0 }, async () => {}))
+  await throwUnavailable(app, teamId, () => app.coldStarts.run({ owner: teamId, weight: 0 }, async () => {}))
 }
 
 /** Before the unit's state changes: one that would not even be let into the queue stays where it is. */
 export function shedLoad(app: App, { teamId }: { teamId: string }): void {
   const retryAfterMs = app.coldStarts.fullForMs(teamId)
-  if (retryAfterMs !== null) throw tooMany(retryAfterMs)
+  if (retryAfterMs !== null) throw tooMany(app, teamId, retryAfterMs)
 }
 
-async function throwUnavailable(work: () => Promise<void>): Promise<void> {
+async function throwUnavailable(app: App, teamId: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
     if (!(error instanceof AdmissionRejected)) throw error
-    throw error.reason === 'full' ? tooMany(error.retryAfterMs) : noMemory()
+    throw error.reason === 'full' ? tooMany(app, teamId, error.retryAfterMs) : noMemory(app, teamId)
   }
 }
 
-function tooMany(retryAfterMs: number): AppError {
+function tooMany(app: App, teamId: string, retryAfterMs: number): AppError {
+  tellBoundMet(app, { bound: 'starts that wait', by: teamId })
   const seconds = Math.max(1, Math.ceil(retryAfterMs / SECOND))
   return unavailable(`Too many units wait to be started; try again in ${seconds} s.`, seconds)
 }
@@ -55,7 +56,8 @@ function tooMany(retryAfterMs: number): AppError {
 /** Nobody knows when memory is given back. By then the longest asleep were asked for theirs (idle.ts). */
 const MEMORY_BACK_S = 10
 
-function noMemory(): AppError {
+function noMemory(app: App, teamId: string): AppError {
+  tellBoundMet(app, { bound: 'memory of the host', by: teamId })
   const text = 'The host has no memory to spare for another unit'
   return unavailable(`${text}; try again in ${MEMORY_BACK_S} s, or put other units to sleep.`, MEMORY_BACK_S)
 }

@@ -4,6 +4,7 @@
 import type { App } from '../../../app.ts'
 import { unavailable } from '../../../contract/errors.ts'
 import { isTransitional } from '../../../contract/states.ts'
+import { tellBoundMet } from '../../../lib/bound-met.ts'
 import { SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
@@ -61,9 +62,14 @@ const MAX_WAITERS = 1000
 const RETRY_AFTER_S = 2
 
 /** Waits for the unit with the others who do. Throws `unavailable` when they are too many. */
-export async function withWaiterLimit<T>(app: App, { id }: UnitRecord, wait: () => Promise<T>): Promise<T> {
+export async function withWaiterLimit<T>(
+  app: App,
+  { id, teamId }: UnitRecord,
+  wait: () => Promise<T>,
+): Promise<T> {
   const others = app.waitersPerUnit.get(id) ?? 0
   if (others >= MAX_WAITERS) {
+    tellBoundMet(app, { bound: 'calls that wait for one unit', by: teamId })
     throw unavailable(`Too many calls wait for this unit; try again in ${RETRY_AFTER_S} s.`, RETRY_AFTER_S)
   }
   app.waitersPerUnit.set(id, others + 1)
