@@ -71,6 +71,7 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
 /** What the routes of a noun are about; a test asks for one of each. */
 export const nouns: Record<string, string> = {
   unit: 'Containers: make them, run commands in them, read and write their files, publish them, put them to sleep.',
+  process: 'Commands that outlive the call that begins them: their state, output, signals and end.',
   stack: 'Groups of units that share a private network, and are put to sleep and copied together.',
   recipe: 'Templates that make one or more units, such as a database, and tell how to reach it.',
   agent: 'Every credential of a team that acts: keys, and agents that were connected.',

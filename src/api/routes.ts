@@ -13,6 +13,7 @@ import { memberRoutes } from './routes/members.ts'
 import { openApiDocument } from './openapi.ts'
 import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
 import { paymentRoutes } from './routes/payments.ts'
+import { processRoutes } from './routes/processes.ts'
 import { recipeRoutes } from './routes/recipes.ts'
 import { stackRoutes } from './routes/stacks.ts'
 import { supportRoutes } from './routes/support.ts'
@@ -41,6 +42,7 @@ const describeService = defineOpenRoute({
 
 export const routes: readonly Route[] = [
   ...unitRoutes,
+  ...processRoutes,
   ...stackRoutes,
   ...forkRoutes,
   ...recipeRoutes,

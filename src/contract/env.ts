@@ -33,6 +33,17 @@ export const envInputSchema = z
   })
   .refine((env) => !hasTwoValues(env), { error: 'one secret is given two different values' })
 
+/** Of one process of a unit: plain values alone, which are kept nowhere. */
+export const processEnvSchema = z
+  .record(variableName, plainValue)
+  .refine((env) => Object.keys(env).length <= limits.envEntries, {
+    error: `must have at most ${limits.envEntries} entries`,
+    abort: true,
+  })
+  .refine((env) => envBytes(env) <= limits.envBytes, {
+    error: `must be at most ${limits.envBytes} bytes in all, names and values`,
+  })
+
 export type EnvInput = z.infer<typeof envInputSchema>
 
 /** As shown: a secret by its name only. */

@@ -38,6 +38,18 @@ export const limits = {
   execArgvItems: 1024,
   execArgvItemLength: 32768,
   execStdinLength: MB,
+  /** Background processes that are remembered of one unit, and of all units of a team, with what each of them printed last. */
+  processes: 64,
+  teamProcesses: 256,
+  processOutputBytes: MB,
+  /** It waits in a pipe, which holds this much. */
+  processStdinBytes: 64 * KB,
+  /** Of one answer; a piece is what one stream has said until the other said something. */
+  processPageBytes: { min: KB, max: 512 * KB, default: 256 * KB },
+  processPagePieces: 1000,
+  /** Of its command, as it is told. */
+  processShownLength: 4096,
+  processAwakeMs: 3_600_000,
   /** A path the kernel takes, with room for its own prefix. */
   pathLength: 1024,
   logBytes: 16 * MB,

@@ -112,6 +112,44 @@ export type ExecRequest = {
 export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }
 export type ExecExit = { exitCode: number; timedOut: boolean }
 
+/** A command that outlives the call that begins it. */
+export type ProcessRequest = {
+  /** Of the caller's: asked for again under the same id, it is the same process. */
+  id: string
+  argv: string[]
+  /** The command as it is told to others: without passwords. What is kept of it beyond its run. */
+  shown: string[]
+  /** Over the environment of the machine's first process. */
+  env: Record<string, string>
+  /** Null: where the machine's first process began. */
+  cwd: string | null
+  /** What it finds on standard input, which then ends. Null: nothing. */
+  stdin: Buffer | null
+  /** Kept for the caller, who decides what it means. */
+  keepsAwake: boolean
+}
+
+/**
+ * `exited`: with `exitCode`, which is 128 + n for signal n; it has 137 when its run was stopped under it, too. `lost`: its
+ * run is over (suspended, begun anew, gone with the host), or it ended while nobody saw how.
+ */
+export type MachineProcess = Pick<ProcessRequest, 'id' | 'shown' | 'cwd' | 'keepsAwake'> & {
+  state: 'running' | 'exited' | 'lost'
+  exitCode: number | null
+  /** Within the machine: its process group has the same. Null where it was never learnt. */
+  pid: number | null
+  startedAt: Date
+  endedAt: Date | null
+  /** Bytes of both streams, in the order they came: those from `from` to `to` are kept. */
+  output: { from: number; to: number }
+}
+
+export const processSignals = ['HUP', 'INT', 'QUIT', 'KILL', 'USR1', 'USR2', 'TERM', 'STOP', 'CONT'] as const
+export type ProcessSignal = (typeof processSignals)[number]
+
+/** `end`: the offset behind it. What lies between the end of one piece and the beginning of the next is not kept. */
+export type ProcessOutput = ExecOutput & { end: number }
+
 /** `continues`: it was too long, and goes on in the next line of its stream. */
 export type LogLine = {
   at: Date
@@ -223,6 +261,35 @@ export interface Engine {
     onOutput: (output: ExecOutput) => void | Promise<void>,
     signal?: AbortSignal,
   ): Promise<ExecExit>
+
+  /**
+   * Begins a process in a running machine and answers once it runs; it goes on without its caller and without this
+   * engine, and stands still and goes on with its machine. A command that cannot be executed ends as with `exec`. Of
+   * each machine `limits.processes` are kept, of each network group `limits.teamProcesses`: those longest over go first.
+   * Throws `process_limit` where all of them run, `process_refused` where the machine can begin no more of them.
+   */
+  startProcess(ref: MachineRef, request: ProcessRequest): Promise<MachineProcess>
+
+  /** Oldest first, whatever the machine's state: also those of earlier runs. A fork has those that ran in its source, as `lost`. */
+  processes(id: string): Promise<MachineProcess[]>
+
+  /**
+   * What a process has printed after an offset, oldest first: up to `maxBytes`, or fewer where there are many pieces.
+   * Nothing where nothing is there yet. Throws `unknown_process`.
+   */
+  processOutput(id: string, process: string, after: number, maxBytes: number): Promise<ProcessOutput[]>
+
+  /** Output after an offset as it comes, until the process has ended or the signal aborts. */
+  followProcess(id: string, process: string, after: number, signal: AbortSignal): AsyncIterable<ProcessOutput>
+
+  /**
+   * Gives its process group a signal; KILL goes to all that came of it, in groups of their own too. Throws
+   * `unknown_process`, `process_ended`, and what `exec` throws where the machine does not run.
+   */
+  signalProcess(ref: MachineRef, process: string, signal: ProcessSignal): Promise<void>
+
+  /** Forgets a process and its output, which is killed if it runs. Unknown ones succeed. Throws `frozen` where it stands still. */
+  forgetProcess(id: string, process: string): Promise<void>
 
   /** Writes within a running machine: temporary name, fsync, rename, then hashes what the machine reads back. */
   writeFile(ref: MachineRef, path: string, content: Buffer): Promise<WrittenFile>

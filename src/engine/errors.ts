@@ -14,6 +14,10 @@ export const engineErrorKinds = [
   'run_lost', // this generation of the machine will never run: ask with a newer one
   'unknown_machine',
   'start_failed', // the runtime could not start it, often the caller's command
+  'unknown_process',
+  'process_ended', // it can be given no signal any more
+  'process_limit', // as many run as may
+  'process_refused', // the machine could not begin it: it has as many processes as it may have
   'file_not_found',
   'not_a_file',
   'file_too_large',

@@ -8,6 +8,7 @@ const idPrefixes = {
   unit: 'unit',
   stack: 'stack',
   fork: 'fork',
+  process: 'proc',
   team: 'team',
   user: 'user',
   invite: 'inv',

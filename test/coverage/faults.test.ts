@@ -31,6 +31,7 @@ const bodies: Record<string, unknown> = {
   'POST /v1/stacks': { name: 'shop' },
   'POST /v1/keys': { name: 'key' },
   'POST /v1/units/{id}/exec': { cmd: ['true'] },
+  'POST /v1/units/{id}/processes': { cmd: ['true'] },
   'POST /v1/units/{id}/sleep': { sleep: '5m' },
 }
 

@@ -15,7 +15,7 @@ import {
   sampleBodies,
 } from '../support/document.ts'
 import type { JsonSchema } from '../support/json-schema.ts'
-import { makeInvite, makeKey, makeMember, makeSharedTeam, makeUnit } from '../support/make.ts'
+import { makeInvite, makeKey, makeMember, makeProcess, makeSharedTeam, makeUnit } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const foreign = {
@@ -53,7 +53,7 @@ async function makeWorld() {
   const { userId } = await makeMember(service, teamId, 'member')
   const invite = await makeInvite(service, { teamId, cookie: owner.cookie, email: 'guest@example.test' })
   const things: Record<string, Record<string, string>> = {
-    units: { id: unit.id },
+    units: { id: unit.id, processId: await makeProcess(service, { key }, unit.id) },
     stacks: { id: unit.stackId },
     keys: { id: keyId },
     agents: { id: keyId },

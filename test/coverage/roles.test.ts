@@ -17,6 +17,7 @@ import {
   makeInvite,
   makeKey,
   makeMember,
+  makeProcess,
   makeSharedTeam,
   makeUnit,
   type TestMember,
@@ -25,63 +26,71 @@ import { type CallOptions, type Service, startService } from '../support/service
 import { type FakeStripe, signedEvent, startStripe } from '../support/stripe.ts'
 
 const table = `
-                                             owner  admin  member  key  client  none
-POST   /v1/units                              201    201    201    201   201    401
-GET    /v1/units                              200    200    200    200   200    401
-GET    /v1/units/{id}                         200    200    200    200   200    401
-DELETE /v1/units/{id}                         200    200    200    200   200    401
-POST   /v1/units/{id}/exec                    200    200    200    200   200    401
-GET    /v1/units/{id}/logs                    200    200    200    200   200    401
-POST   /v1/units/{id}/files                   200    200    200    200   200    401
-PUT    /v1/units/{id}/files                   200    200    200    200   200    401
-GET    /v1/units/{id}/files                   200    200    200    200   200    401
-POST   /v1/units/{id}/expose                  200    200    200    200   200    401
-POST   /v1/units/{id}/fork                    201    201    201    201   201    401
-POST   /v1/units/{id}/stop                    200    200    200    200   200    401
-POST   /v1/units/{id}/start                   200    200    200    200   200    401
-POST   /v1/units/{id}/sleep                   200    200    200    200   200    401
-POST   /v1/stacks                             201    201    201    201   201    401
-GET    /v1/stacks                             200    200    200    200   200    401
-GET    /v1/stacks/{id}                        200    200    200    200   200    401
-DELETE /v1/stacks/{id}                        200    200    200    200   200    401
-POST   /v1/stacks/{id}/fork                   201    201    201    201   201    401
-GET    /v1/pricing                            200    200    200    200   200    401
-GET    /v1/quota                              200    200    200    200   200    401
-GET    /v1/usage                              200    200    200    200   200    401
-GET    /v1/recipes                            200    200    200    200   200    401
-GET    /v1/recipes/{name}                     200    200    200    200   200    401
-GET    /v1/audit                              200    200    200    200   200    401
-GET    /v1/agents                             200    200    200    200   200    401
-PATCH  /v1/agents/{id}                        200    200    403    403   403    401
-DELETE /v1/agents/{id}                        200    200    403    403   403    401
-GET    /v1/keys                               200    200    200    200   200    401
-POST   /v1/keys                               201    201    201    403   403    401
-PATCH  /v1/keys/{id}                          200    200    403    403   403    401
-DELETE /v1/keys/{id}                          200    200    403    403   403    401
-GET    /v1/me                                 200    200    200    403   403    401
-PATCH  /v1/me                                 200    200    200    403   403    401
-POST   /v1/teams                              201    201    201    403   403    401
-PATCH  /v1/teams/{id}                         200    200    403    403   403    401
-DELETE /v1/teams/{id}                         200    403    403    403   403    401
-GET    /v1/teams/{id}/members                 200    200    200    403   403    401
-PATCH  /v1/teams/{id}/members/{userId}        200    403    403    403   403    401
-DELETE /v1/teams/{id}/members/{userId}        200    200    403    403   403    401
-POST   /v1/teams/{id}/invites                 201    201    403    403   403    401
-DELETE /v1/teams/{id}/invites/{inviteId}      200    200    403    403   403    401
-POST   /v1/teams/{id}/payments                201    201    403    403   403    401
-GET    /v1/teams/{id}/payments                200    200    403    403   403    401
-POST   /v1/invites/{token}/accept             200    200    200    403   403    401
-POST   /v1/support                            201    201    201    201   201    401
-GET    /v1/invites/{token}                    200    200    200    200   200    200
-GET    /v1/auth/providers                     200    200    200    200   200    200
-GET    /v1/openapi.json                       200    200    200    200   200    200
-POST   /v1/webhooks/stripe                    200    200    200    200   200    200
+                                                            owner  admin  member  key  client  none
+POST   /v1/units                                            201    201    201    201   201    401
+GET    /v1/units                                            200    200    200    200   200    401
+GET    /v1/units/{id}                                       200    200    200    200   200    401
+DELETE /v1/units/{id}                                       200    200    200    200   200    401
+POST   /v1/units/{id}/exec                                  200    200    200    200   200    401
+POST   /v1/units/{id}/processes                             201    201    201    201   201    401
+GET    /v1/units/{id}/processes                             200    200    200    200   200    401
+GET    /v1/units/{id}/processes/{processId}                 200    200    200    200   200    401
+DELETE /v1/units/{id}/processes/{processId}                 200    200    200    200   200    401
+GET    /v1/units/{id}/processes/{processId}/output          200    200    200    200   200    401
+POST   /v1/units/{id}/processes/{processId}/signal          200    200    200    200   200    401
+GET    /v1/units/{id}/logs                                  200    200    200    200   200    401
+POST   /v1/units/{id}/files                                 200    200    200    200   200    401
+PUT    /v1/units/{id}/files                                 200    200    200    200   200    401
+GET    /v1/units/{id}/files                                 200    200    200    200   200    401
+POST   /v1/units/{id}/expose                                200    200    200    200   200    401
+POST   /v1/units/{id}/fork                                  201    201    201    201   201    401
+POST   /v1/units/{id}/stop                                  200    200    200    200   200    401
+POST   /v1/units/{id}/start                                 200    200    200    200   200    401
+POST   /v1/units/{id}/sleep                                 200    200    200    200   200    401
+POST   /v1/stacks                                           201    201    201    201   201    401
+GET    /v1/stacks                                           200    200    200    200   200    401
+GET    /v1/stacks/{id}                                      200    200    200    200   200    401
+DELETE /v1/stacks/{id}                                      200    200    200    200   200    401
+POST   /v1/stacks/{id}/fork                                 201    201    201    201   201    401
+GET    /v1/pricing                                          200    200    200    200   200    401
+GET    /v1/quota                                            200    200    200    200   200    401
+GET    /v1/usage                                            200    200    200    200   200    401
+GET    /v1/recipes                                          200    200    200    200   200    401
+GET    /v1/recipes/{name}                                   200    200    200    200   200    401
+GET    /v1/audit                                            200    200    200    200   200    401
+GET    /v1/agents                                           200    200    200    200   200    401
+PATCH  /v1/agents/{id}                                      200    200    403    403   403    401
+DELETE /v1/agents/{id}                                      200    200    403    403   403    401
+GET    /v1/keys                                             200    200    200    200   200    401
+POST   /v1/keys                                             201    201    201    403   403    401
+PATCH  /v1/keys/{id}                                        200    200    403    403   403    401
+DELETE /v1/keys/{id}                                        200    200    403    403   403    401
+GET    /v1/me                                               200    200    200    403   403    401
+PATCH  /v1/me                                               200    200    200    403   403    401
+POST   /v1/teams                                            201    201    201    403   403    401
+PATCH  /v1/teams/{id}                                       200    200    403    403   403    401
+DELETE /v1/teams/{id}                                       200    403    403    403   403    401
+GET    /v1/teams/{id}/members                               200    200    200    403   403    401
+PATCH  /v1/teams/{id}/members/{userId}                      200    403    403    403   403    401
+DELETE /v1/teams/{id}/members/{userId}                      200    200    403    403   403    401
+POST   /v1/teams/{id}/invites                               201    201    403    403   403    401
+DELETE /v1/teams/{id}/invites/{inviteId}                    200    200    403    403   403    401
+POST   /v1/teams/{id}/payments                              201    201    403    403   403    401
+GET    /v1/teams/{id}/payments                              200    200    403    403   403    401
+POST   /v1/invites/{token}/accept                           200    200    200    403   403    401
+POST   /v1/support                                          201    201    201    201   201    401
+GET    /v1/invites/{token}                                  200    200    200    200   200    200
+GET    /v1/auth/providers                                   200    200    200    200   200    200
+GET    /v1/openapi.json                                     200    200    200    200   200    200
+POST   /v1/webhooks/stripe                                  200    200    200    200   200    200
 `
 
 /** What is sent where a body is needed. */
 const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/units': () => ({ spec: { name: unique(), image: 'node:22' } }),
   'POST /v1/units/{id}/exec': () => ({ cmd: ['true'] }),
+  'POST /v1/units/{id}/processes': () => ({ cmd: ['true'] }),
+  'POST /v1/units/{id}/processes/{processId}/signal': () => ({ signal: 'TERM' }),
   'POST /v1/units/{id}/files': () => ({ path: '/a', contentBase64: '' }),
   'POST /v1/units/{id}/expose': () => ({ port: 8080 }),
   'POST /v1/units/{id}/fork': () => ({ name: unique() }),
@@ -101,8 +110,14 @@ const bodies: Record<string, (world: World) => unknown> = {
 }
 
 /** What the names in a path stand for, made anew for each call; by the beginning of the path. */
-const things: Record<string, Record<string, (world: World) => Promise<string>>> = {
-  units: { id: async (world) => (await newUnit(world)).id },
+const things: Record<
+  string,
+  Record<string, (world: World, made: Record<string, string>) => Promise<string>>
+> = {
+  units: {
+    id: async (world) => (await newUnit(world)).id,
+    processId: async ({ key }, { id = '' }) => await makeProcess(service, { key }, id),
+  },
   stacks: { id: async (world) => (await newUnit(world)).stackId },
   keys: { id: async ({ teamId, owner }) => (await makeKey(service, { teamId, ...owner })).id },
   agents: { id: async ({ teamId, owner }) => (await makeKey(service, { teamId, ...owner })).id },
@@ -193,7 +208,7 @@ async function statusFor(named: Named, world: World, who: Who): Promise<number> 
   for (const name of paramsOf(named.path)) {
     const make = made[name]
     if (!make) throw new Error(`say in \`things\` what {${name}} is in ${named.path}`)
-    params[name] = await make({ ...world, caller })
+    params[name] = await make({ ...world, caller }, params)
   }
   const body = bodies[named.name]?.(world)
   if (jsonBodyOf(named) && body === undefined) throw new Error(`say in \`bodies\` what ${named.name} is sent`)

@@ -22,6 +22,7 @@ import {
   makeInvite,
   makeKey,
   makeMember,
+  makeProcess,
   makeSession,
   makeSharedTeam,
   makeTeam,
@@ -67,6 +68,9 @@ async function makeVictim() {
   await service.call('POST', `/v1/units/${sleeping.id}/sleep`, sleep)
   await service.call('DELETE', `/v1/units/${destroyed.id}`, as)
   await service.call('POST', `/v1/units/${running.id}/expose`, { ...as, body: { port: 8080 } })
+  const process = await makeProcess(service, as, running.id, {
+    cmd: ['sh', '-c', 'echo canary; sleep infinity'],
+  })
   const invite = await makeInvite(service, { teamId, cookie: owner.cookie, email: 'canary@example.test' })
   const endpoint = await db
     .selectFrom('endpoints')
@@ -85,6 +89,7 @@ async function makeVictim() {
       'a running unit': running.id,
       'a sleeping unit': sleeping.id,
       'a destroyed unit': destroyed.id,
+      'a process': process,
       'a stack': running.stackId,
       'the stack of a destroyed unit': destroyed.stackId,
       'the name of a stack': running.name,
@@ -249,12 +254,15 @@ describe('nobody from outside the team reaches what is the team’s', () => {
   )
 })
 
-/** Each name in the first braces, and behind a team of the caller's own in the others. */
+/** Each name in the first braces, and behind what is of the team's and of the caller's own in the others. */
 function pathsTo({ path }: Named, names: string[]): Record<string, string>[] {
   const [first = '', ...others] = paramsOf(path)
   if (others.length === 0) return names.map((name) => ({ [first]: name }))
-  return [victim.teamId, stranger.shared].flatMap((team) =>
-    names.map((name) => ({ [first]: team, ...Object.fromEntries(others.map((other) => [other, name])) })),
+  const owned = path.startsWith('/v1/units/')
+    ? [victim.units.running.id, stranger.unit.id]
+    : [victim.teamId, stranger.shared]
+  return owned.flatMap((own) =>
+    names.map((name) => ({ [first]: own, ...Object.fromEntries(others.map((other) => [other, name])) })),
   )
 }
 

@@ -3,6 +3,8 @@
 // is switched off by name with the reason in the test's title, never silently.
 
 import { afterAll, beforeAll, describe } from 'vitest'
+import { backgroundClaims } from './claims/background.ts'
+import { backgroundHostClaims } from './claims/background-host.ts'
 import { bootFileClaims } from './claims/boot-files.ts'
 import { diskForkClaims } from './claims/disk-forks.ts'
 import { environmentClaims } from './claims/environment.ts'
@@ -31,6 +33,9 @@ const claims = {
   exec: execClaims,
   /** Process trees, descriptors and signals. */
   processes: processClaims,
+  /** Commands that outlive their calls, and of these what takes real processes and another engine. */
+  background: backgroundClaims,
+  backgroundOnHost: backgroundHostClaims,
   files: fileClaims,
   /** Links, FIFOs, devices: what a unit can put where a caller reads or writes. */
   hostileFiles: hostileFileClaims,

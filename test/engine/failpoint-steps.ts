@@ -4,8 +4,18 @@
 import type { Engine, MachineRef, MachineSpec, MachineStatus, RunSpec } from '../../src/engine/engine.ts'
 import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
 import { isEngineError } from '../../src/engine/errors.ts'
+import { eventually } from './suite.ts'
 
-export type Step = 'create' | 'start' | 'freeze' | 'thaw' | 'fork' | 'suspend' | 'stop' | 'destroy'
+export type Step =
+  | 'create'
+  | 'start'
+  | 'process'
+  | 'freeze'
+  | 'thaw'
+  | 'fork'
+  | 'suspend'
+  | 'stop'
+  | 'destroy'
 
 /** Files, so that the jail that writes them is passed; a process that heeds SIGTERM. */
 const run: RunSpec = {
@@ -31,6 +41,17 @@ export function createScenario(engine: () => Engine, spec: MachineSpec, name: En
   const ref = (): MachineRef => ({ id: spec.id, generation })
   /** Two at once, so that they are there together or not at all. */
   const copies = ['a', 'b'].map((name) => `${spec.id}${name}`)
+  const background = {
+    id: `proc_${spec.id}`,
+    argv: ['sh', '-c', 'echo said; exit 5'],
+    shown: ['sh'],
+    env: {},
+    cwd: null,
+    stdin: null,
+    keepsAwake: false,
+  }
+  const processNow = async () =>
+    (await engine().processes(spec.id)).find(({ id }) => id === background.id) ?? null
 
   const scenario = {
     id: spec.id,
@@ -56,6 +77,7 @@ export function createScenario(engine: () => Engine, spec: MachineSpec, name: En
       }
       if (step === 'thaw') await engine().freeze(ref())
       else await engine().thaw(ref())
+      if (step === 'process') await engine().forgetProcess(spec.id, background.id)
       if (step === 'fork') for (const id of copies) await engine().destroy(id)
       // Nothing is flushed that is not there; what is appended is not written out by the file's being closed.
       if (name === 'engine.fork.flush') await scenario.sh('head -c 20M /dev/zero >> /data/unwritten')
@@ -73,6 +95,12 @@ export function createScenario(engine: () => Engine, spec: MachineSpec, name: En
               generation += 1
               await engine().start(ref(), run)
             }),
+        process: async () => {
+          // Nobody saw how it ended: whoever wants it begins it anew.
+          if ((await processNow())?.state === 'lost') await engine().forgetProcess(spec.id, background.id)
+          await engine().startProcess(ref(), background)
+          await eventually(async () => ((await processNow())?.state === 'running' ? null : true))
+        },
         freeze: async () => await engine().freeze(ref()),
         thaw: async () => await engine().thaw(ref()),
         fork: async () =>
@@ -93,6 +121,11 @@ export function createScenario(engine: () => Engine, spec: MachineSpec, name: En
       if (step === 'fork') {
         const made = (await engine().list()).filter(({ id }) => copies.includes(id))
         return `${await scenario.asked()}${made.map(({ state }) => state).join(' ')}`
+      }
+      if (step === 'process') {
+        const { state, exitCode } = (await processNow()) ?? { state: 'none', exitCode: null }
+        const said = await engine().processOutput(spec.id, background.id, 0, 100)
+        return `${state} ${exitCode} ${said.map(({ data }) => data.toString()).join('')}`
       }
       if (found.state !== 'running' || found.frozen) return found.frozen ? 'frozen' : found.state
       return step === 'start' || step === 'thaw' ? await scenario.asked() : 'running'
@@ -118,6 +151,7 @@ export function createScenario(engine: () => Engine, spec: MachineSpec, name: En
 export const after: Record<Step, string> = {
   create: 'created',
   start: 'boot\n1\nunit\n',
+  process: 'exited 5 said\n',
   freeze: 'frozen',
   thaw: 'boot\n1\nunit\n',
   fork: 'boot\n1\nunit\ncreated created',

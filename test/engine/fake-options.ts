@@ -13,6 +13,7 @@ export const fakeOptions: ContractOptions = {
   small: true,
   without: {
     processes: `${notReal} processes`,
+    backgroundOnHost: `${notReal} processes`,
     hostileFiles: `${notReal} links, devices or FIFOs`,
     storage: `${notReal} disk`,
     diskForks: `${notReal} disk`,

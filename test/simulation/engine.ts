@@ -127,6 +127,16 @@ export function createSimulatedEngine(
             return fake.exec(ref, request, onOutput, gone)
           }),
         ),
+      startProcess: async (ref, request) =>
+        await onRun('startProcess', ref, () => fake.startProcess(ref, request)),
+      processes: async (id) => await ask(life, 'processes', id, () => fake.processes(id)),
+      processOutput: async (id, ...asked) =>
+        await ask(life, 'processOutput', id, () => fake.processOutput(id, ...asked)),
+      followProcess: (id, process, after, signal) => fake.followProcess(id, process, after, signal),
+      signalProcess: async (ref, ...asked) =>
+        await onRun('signalProcess', ref, () => fake.signalProcess(ref, ...asked)),
+      forgetProcess: async (id, process) =>
+        await ask(life, 'forgetProcess', id, () => fake.forgetProcess(id, process)),
       writeFile: async (ref, path, content) =>
         await ask(life, 'writeFile', ref.id, () =>
           whileAtWork(life, ref.id, () => fake.writeFile(ref, path, content)),

@@ -130,3 +130,15 @@ export async function makeUnit(
   if (answer.status !== 201 || !unit) throw new Error(`no unit was made: ${JSON.stringify(answer.body)}`)
   return unit
 }
+
+/** The id of a background process of the unit's, which runs until it is ended. */
+export async function makeProcess(
+  service: Service,
+  { key }: { key: string },
+  unitId: string,
+  body: object = { cmd: ['sleep', 'infinity'] },
+): Promise<string> {
+  const made = await service.call<{ id: string }>('POST', `/v1/units/${unitId}/processes`, { key, body })
+  if (made.status !== 201) throw new Error(`no process: ${JSON.stringify(made.body)}`)
+  return made.body.id
+}

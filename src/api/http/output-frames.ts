@@ -10,6 +10,8 @@ export type OutputFrames = {
   push(chunk: Buffer): ExecOutputEvent[]
   /** What still waits when no more comes. */
   end(): ExecOutputEvent[]
+  /** Bytes that wait. */
+  held(): number
 }
 
 export function outputFrames(): OutputFrames {
@@ -26,6 +28,7 @@ export function outputFrames(): OutputFrames {
       held = Buffer.alloc(0)
       return toEvents(rest)
     },
+    held: () => held.length,
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { accountDocs } from './accounts.ts'
 import type { OperationDoc } from './doc.ts'
+import { processDocs } from './processes.ts'
 import { unitDocs } from './units.ts'
 
-export const operationDocs: Record<string, OperationDoc> = { ...unitDocs, ...accountDocs }
+export const operationDocs: Record<string, OperationDoc> = { ...unitDocs, ...processDocs, ...accountDocs }

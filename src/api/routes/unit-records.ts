@@ -3,6 +3,7 @@
 
 import type { Create, CreateFromRecipe, CreateFromSpec } from '../../contract/create.ts'
 import type { Exec } from '../../contract/exec.ts'
+import type { ProcessStart } from '../../contract/process.ts'
 import { maskCommand, namesOf, sizesOf } from '../../domain/audit/mask.ts'
 
 export function recordCreate(body: Create): Record<string, unknown> {
@@ -32,4 +33,9 @@ function recordSpec({ spec, ...rest }: CreateFromSpec): Record<string, unknown> 
 export function recordExec({ cmd, timeoutMs, stdin }: Exec): Record<string, unknown> {
   const stdinBytes = stdin === undefined ? null : Buffer.byteLength(stdin)
   return { cmd: maskCommand(cmd), timeoutMs, stdinBytes }
+}
+
+export function recordProcess({ cmd, cwd, env, stdin, keepsAwake }: ProcessStart): Record<string, unknown> {
+  const stdinBytes = stdin === undefined ? null : Buffer.byteLength(stdin)
+  return { cmd: maskCommand(cmd), cwd: cwd ?? null, env: namesOf(env), stdinBytes, keepsAwake }
 }

@@ -76,6 +76,24 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     return askForFrames({ agent, socketPath, operation, body, signal, epoch })
   }
 
+  async function* items<K extends 'followLogs' | 'followProcess'>(
+    operation: K,
+    request: StreamedRequest[K],
+    signal: AbortSignal,
+  ): AsyncGenerator<z.output<(typeof streamedOperations)[K]['item']>> {
+    const { item } = streamedOperations[operation]
+    try {
+      for await (const { data } of stream(operation, request, signal)) {
+        yield item.parse(JSON.parse(data.toString('utf8'))) as z.output<
+          (typeof streamedOperations)[K]['item']
+        >
+      }
+    } catch (error) {
+      // Whoever stops following is not told that it failed.
+      if (!signal.aborted) throw error
+    }
+  }
+
   /** Across restarts of the engine, until the signal aborts. */
   async function watch(
     operation: 'watchExits' | 'watchTraffic',
@@ -105,6 +123,13 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     destroy: async (id) => void (await ask('destroy', { id })),
     putAside: async (id) => void (await ask('putAside', { id })),
     list: async () => await ask('list', {}),
+    startProcess: async (ref, request) => await ask('startProcess', { ref, request }),
+    processes: async (id) => await ask('processes', { id }),
+    processOutput: async (id, process, after, maxBytes) =>
+      await ask('processOutput', { id, process, after, maxBytes }),
+    signalProcess: async (ref, process, signal) =>
+      void (await ask('signalProcess', { ref, process, signal })),
+    forgetProcess: async (id, process) => void (await ask('forgetProcess', { id, process })),
     writeFile: async (ref, path, content) => await ask('writeFile', { ref, path, content }),
     readFile: async (ref, path, maxBytes) => await ask('readFile', { ref, path, maxBytes }),
     logs: async (id, query) => await ask('logs', { id, query }),
@@ -118,16 +143,8 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
       throw new EngineError('engine_away', 'The engine ended before the command did.')
     },
 
-    async *followLogs(id, after, signal) {
-      try {
-        for await (const { data } of stream('followLogs', { id, after }, signal)) {
-          yield streamedOperations.followLogs.item.parse(JSON.parse(data.toString('utf8')))
-        }
-      } catch (error) {
-        // Whoever stops following is not told that it failed.
-        if (!signal.aborted) throw error
-      }
-    },
+    followLogs: (id, after, signal) => items('followLogs', { id, after }, signal),
+    followProcess: (id, process, after, signal) => items('followProcess', { id, process, after }, signal),
 
     watchExits: async (onExit, signal) =>
       await watch('watchExits', (item) => onExit(streamedOperations.watchExits.item.parse(item)), signal),

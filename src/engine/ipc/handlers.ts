@@ -1,8 +1,10 @@
 // What the engine does for each request of its socket: one line an operation. Requests have been parsed by
 // then (protocol.ts).
 
+import { z } from 'zod'
 import type { Engine } from '../engine.ts'
 import { machinePath } from '../machine-path.ts'
+import { streamedOperations } from './protocol.ts'
 import type {
   StreamedOperation,
   StreamedRequest,
@@ -30,6 +32,13 @@ export const unaryHandlers: UnaryHandlers = {
   destroy: async (engine, { id }) => nothing(await engine.destroy(id)),
   putAside: async (engine, { id }) => nothing(await engine.putAside(id)),
   list: async (engine) => await engine.list(),
+  startProcess: async (engine, { ref, request }) => await engine.startProcess(ref, request),
+  processes: async (engine, { id }) => await engine.processes(id),
+  processOutput: async (engine, { id, process, after, maxBytes }) =>
+    await engine.processOutput(id, process, after, maxBytes),
+  signalProcess: async (engine, { ref, process, signal }) =>
+    nothing(await engine.signalProcess(ref, process, signal)),
+  forgetProcess: async (engine, { id, process }) => nothing(await engine.forgetProcess(id, process)),
   writeFile: async (engine, { ref, path, content }) =>
     await engine.writeFile(ref, machinePath(path), content),
   readFile: async (engine, { ref, path, maxBytes }) =>
@@ -59,6 +68,12 @@ export const streamedHandlers: StreamedHandlers = {
   followLogs: async (engine, { id, after }, stream) => {
     for await (const line of engine.followLogs(id, after, stream.gone)) {
       await stream.write('message', JSON.stringify(line))
+    }
+  },
+  followProcess: async (engine, { id, process, after }, stream) => {
+    const { item } = streamedOperations.followProcess
+    for await (const piece of engine.followProcess(id, process, after, stream.gone)) {
+      await stream.write('message', JSON.stringify(z.encode(item, piece)))
     }
   },
   watchExits: async (engine, _request, stream) => {

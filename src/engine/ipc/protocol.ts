@@ -10,8 +10,9 @@ import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import type { Engine } from '../engine.ts'
-import { isolationClasses } from '../engine.ts'
+import { isolationClasses, processSignals } from '../engine.ts'
 import { engineErrorKinds } from '../errors.ts'
+import { bytes, date, env, id, noNul } from './fields.ts'
 
 export const EPOCH_HEADER = 'berth-epoch'
 export const EPOCH_QUESTION = 'epoch'
@@ -31,23 +32,6 @@ export const STDIN_BYTES = 4 * MB
 /** How many machines may be copied together: far more units than a stack has. */
 const FORKS = 500
 
-const date = z.codec(z.iso.datetime(), z.date(), {
-  decode: (text) => new Date(text),
-  encode: (value) => value.toISOString(),
-})
-
-const bytes = (max: number) =>
-  z.codec(z.string().max(base64Length(max)), z.instanceof(Buffer), {
-    decode: (text, context) => {
-      const content = Buffer.from(text, 'base64')
-      if (base64Length(content.length) === text.length) return content
-      context.issues.push({ code: 'custom', input: '', message: 'must be whole base64' })
-      return z.NEVER
-    },
-    encode: (content) => content.toString('base64'),
-  })
-
-const id = z.string().regex(/^[a-z0-9_]{1,64}$/)
 const generation = z
   .int()
   .min(0)
@@ -60,15 +44,7 @@ const domain = z
   .string()
   .max(253)
   .regex(/^[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*$/)
-/** What execve takes: no NUL within. */
-const noNul = (max: number) =>
-  z
-    .string()
-    .max(max)
-    .regex(/^[^\0]*$/)
 const commandLine = z.array(noNul(limits.argvItemLength)).max(limits.argvItems)
-/** One string of a process's environment, as the kernel bounds it; how many there are the body's size does. */
-const env = z.record(z.string().regex(/^[^=\0]{1,1024}$/), noNul(128 * KB))
 const networkGroup = z
   .int()
   .min(0)
@@ -124,6 +100,39 @@ const execRequest = z.strictObject({
   argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
   stdin: bytes(STDIN_BYTES).nullable(),
   timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.execTimeoutMs.max),
+})
+
+const offset = z.int().min(0)
+const processRequest = z.strictObject({
+  id,
+  argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
+  /** Kept, and told again with each list. */
+  shown: z
+    .array(noNul(limits.processShownLength))
+    .refine((items) => items.reduce((sum, item) => sum + item.length, 0) <= limits.processShownLength),
+  env: env.refine((given) => Object.keys(given).length <= limits.envEntries),
+  cwd: noNul(limits.pathLength).nullable(),
+  stdin: bytes(limits.processStdinBytes).nullable(),
+  keepsAwake: z.boolean(),
+})
+
+const machineProcess = z.object({
+  id: z.string(),
+  shown: z.array(z.string()),
+  cwd: z.string().nullable(),
+  keepsAwake: z.boolean(),
+  state: z.enum(['running', 'exited', 'lost']),
+  exitCode: z.number().nullable(),
+  pid: z.number().nullable(),
+  startedAt: date,
+  endedAt: date.nullable(),
+  output: z.object({ from: z.number(), to: z.number() }),
+})
+
+const processOutput = z.object({
+  stream: z.enum(['stdout', 'stderr']),
+  data: bytes(limits.processOutputBytes),
+  end: z.number(),
 })
 
 const logQuery = z.strictObject({
@@ -229,6 +238,41 @@ export const unaryOperations = {
   destroy: { request: z.strictObject({ id }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
   putAside: { request: z.strictObject({ id }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
   list: { request: nobody, answer: z.array(status), maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
+  startProcess: {
+    request: z.strictObject({ ref, request: processRequest }),
+    answer: machineProcess,
+    maxBodyBytes: 8 * MB,
+    deadlineMs: 2 * MINUTE,
+  },
+  processes: {
+    request: z.strictObject({ id }),
+    answer: z.array(machineProcess),
+    maxBodyBytes: SMALL,
+    deadlineMs: 30 * SECOND,
+  },
+  processOutput: {
+    request: z.strictObject({
+      id,
+      process: id,
+      after: offset,
+      maxBytes: z.int().min(1).max(limits.processPageBytes.max),
+    }),
+    answer: z.array(processOutput),
+    maxBodyBytes: SMALL,
+    deadlineMs: 30 * SECOND,
+  },
+  signalProcess: {
+    request: z.strictObject({ ref, process: id, signal: z.enum(processSignals) }),
+    answer: nothing,
+    maxBodyBytes: SMALL,
+    deadlineMs: MINUTE,
+  },
+  forgetProcess: {
+    request: z.strictObject({ id, process: id }),
+    answer: nothing,
+    maxBodyBytes: SMALL,
+    deadlineMs: MINUTE,
+  },
   writeFile: {
     request: z.strictObject({ ref, path, content: bytes(limits.fileBytes) }),
     answer: z.object({ bytes: z.number(), sha256: z.string(), verified: z.boolean() }),
@@ -265,6 +309,11 @@ export const streamedOperations = {
   followLogs: {
     request: z.strictObject({ id, after: cursor.nullable() }),
     item: logLine,
+    maxBodyBytes: SMALL,
+  },
+  followProcess: {
+    request: z.strictObject({ id, process: id, after: offset }),
+    item: processOutput,
     maxBodyBytes: SMALL,
   },
   watchExits: { request: nobody, item: status, maxBodyBytes: SMALL },
@@ -321,8 +370,4 @@ export function issuesOf(error: z.ZodError): string {
     .slice(0, 5)
     .map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`)
     .join('; ')
-}
-
-function base64Length(byteCount: number): number {
-  return Math.ceil(byteCount / 3) * 4
 }

@@ -13,6 +13,8 @@ import type { Images } from './images/images.ts'
 import type { Attachment, Network } from './network/network.ts'
 import type { Paths, RunPaths } from './paths.ts'
 import type { MachineRecord } from './lifecycle/record.ts'
+import type { Held } from './processes/held.ts'
+import type { Pace } from './processes/pace.ts'
 import type { Runtime } from './runtime/runtime.ts'
 import type { Seccomp } from './kernel/seccomp.ts'
 
@@ -37,6 +39,10 @@ export type Machine = {
   quiesced: Promise<void> | null
   /** What waits until they go on. */
   onThaw: (() => Promise<void>)[]
+  /** Commands that outlive their calls, by id, oldest first: of this run and earlier ones. */
+  processes: Map<string, Held>
+  /** Its run ends so that those of them which go with it are `lost`: suspended, begun anew, fallen. */
+  losesProcesses: boolean
   /** It is being ended, or was ended and has not started since. What it still sends on its way is not use. */
   ending: boolean
   /** Aborted once its destruction is asked for: what works for it under its lock gives up. */
@@ -65,6 +71,9 @@ export type EngineContext = {
   /** Leftovers that were removed since the last report of recover. */
   swept: number
   lock: KeyedLock
+  /** Of output of processes: how fast it is taken, and how fast it is told. */
+  takingPace: Pace
+  tellingPace: Pace
   effect: Effect
   /** Emits `ended` with a MachineStatus for every run that ends. */
   events: EventEmitter<{ ended: [MachineStatus] }>
@@ -84,6 +93,8 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     frozen: false,
     quiesced: null,
     onThaw: [],
+    processes: new Map(),
+    losesProcesses: false,
     ending: false,
     destroySignal: new AbortController(),
   }

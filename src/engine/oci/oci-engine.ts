@@ -29,6 +29,16 @@ import { followLogs, readLogs } from './logs/logs.ts'
 import { namesOf } from './network/names.ts'
 import { openNetwork } from './network/network.ts'
 import { createPaths, type Paths } from './paths.ts'
+import { leaveProcesses } from './processes/adopt.ts'
+import { createPace } from './processes/pace.ts'
+import {
+  followProcess,
+  forgetProcess,
+  listProcesses,
+  readProcess,
+  signalProcess,
+} from './processes/processes.ts'
+import { startProcess } from './processes/start.ts'
 import { type PoolUsage, watchPool } from './storage/pool-watch.ts'
 import { closePool, openPool, poolBytes, poolDevice, refuseUnwritable } from './storage/pool.ts'
 import { probeRuntimes } from './runtime/probe.ts'
@@ -127,6 +137,8 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     damaged: new Set(),
     swept: 0,
     lock: createKeyedLock(),
+    takingPace: createPace(clock),
+    tellingPace: createPace(clock),
     effect: (name, work) => failpoints.effect(name, work),
     events: new EventEmitter(),
   }
@@ -158,6 +170,12 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     putAside: (id) => putAside(host, id, 'unknown'),
     list: async () => [...host.machines.values()].map(statusOf),
     exec: (ref, request, onOutput, signal) => execInMachine(host, ref, request, onOutput, signal),
+    startProcess: (ref, request) => startProcess(host, ref, request),
+    processes: async (id) => listProcesses(host, id),
+    processOutput: (id, process, after, maxBytes) => readProcess(host, id, process, after, maxBytes),
+    followProcess: (id, process, after, signal) => followProcess(host, id, process, after, signal),
+    signalProcess: (ref, process, signal) => signalProcess(host, ref, process, signal),
+    forgetProcess: (id, process) => forgetProcess(host, id, process),
     writeFile: (ref, path, content) => writeFileInMachine(host, ref, path, content),
     readFile: (ref, path, maxBytes) => readFileInMachine(host, ref, path, maxBytes),
     logs: async (id, query) => {
@@ -206,6 +224,7 @@ async function closeHost(host: EngineContext, watcher: { close(): void }): Promi
   watcher.close()
   await host.images.close({ isEmpty: await isEmpty(host) })
   await Promise.all([...host.machines.values()].map((machine) => machine.cleanup))
+  leaveProcesses(host)
   const empty = host.machines.size === 0
   await host.network.close({ removeAll: empty })
   if (!empty) return

@@ -35,6 +35,8 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
       dir: join(dataDir, 'machines', id),
       record: join(dataDir, 'machines', id, 'machine.json'),
       logs: join(dataDir, 'machines', id, 'logs'),
+      processes: join(dataDir, 'machines', id, 'processes'),
+      process: (name: string) => join(dataDir, 'machines', id, 'processes', name),
       /** What it has in memory beyond its run: being written, whole, and taken by a start (images.ts). */
       memoryNext: join(dataDir, 'machines', id, 'memory.next'),
       memory: join(dataDir, 'machines', id, 'memory'),

@@ -37,6 +37,16 @@ import {
   setFrozen,
   startRun,
 } from './machine.ts'
+import {
+  endBackground,
+  findBackground,
+  followBackground,
+  forgetBackground,
+  outputAfter,
+  signalBackground,
+  startBackground,
+  statusesOf,
+} from './processes.ts'
 
 /** Answers a command instead of the built-in programs; null leaves it to them. */
 export type ExecHandler = (command: { id: string; argv: string[]; stdin: Buffer | null }) => ExecAnswer | null
@@ -117,8 +127,13 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
     if (machine.status.frozen) throw new EngineError('frozen', `The machine ${ref.id} is frozen.`)
     return machine
   }
-  const end = (machine: FakeMachine, change: Partial<MachineStatus>, { asked = false } = {}): void => {
+  const end = (
+    machine: FakeMachine,
+    change: Partial<MachineStatus>,
+    { asked = false, losing = false } = {},
+  ): void => {
     if (!machine.run) return
+    endBackground(machine, losing || change.state === 'lost' ? null : KILLED_CODE, clock)
     endRun(machine, change, { asked })
     for (const tell of watchers) tell(machine.status)
   }
@@ -168,7 +183,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         if (ref.generation === generation && state === 'lost')
           throw new EngineError('run_lost', `The run of ${ref.id} is lost.`)
         if (ref.generation > generation) {
-          end(machine, exited(STOPPED_CODE), { asked: true })
+          end(machine, exited(STOPPED_CODE), { asked: true, losing: true })
           startRun(machine, ref.generation, run, clock, (code) => end(machine, exited(code)))
         }
         return { resumed: machine.run?.resumed ?? false }
@@ -188,7 +203,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         if (machine.status.generation !== ref.generation) return false
         if (canKeepMemory && machine.run) machine.memory = memoryOf(machine, ref.generation)
         const kept = machine.memory?.generation === ref.generation
-        end(machine, exited(kept ? KEPT_CODE : STOPPED_CODE), { asked: true })
+        end(machine, exited(kept ? KEPT_CODE : STOPPED_CODE), { asked: true, losing: true })
         return kept
       }),
 
@@ -198,7 +213,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         for (const [i, fork] of forks.entries()) {
           const source = sources[i]
           if (!source || machines.has(fork.id)) continue
-          machines.set(fork.id, copyMachine(source, fork, nextAddress(), canKeepMemory))
+          machines.set(fork.id, copyMachine(source, fork, nextAddress(), canKeepMemory, clock.now()))
         }
         return forks.map(({ id }) => forkedOf(find(id)))
       }),
@@ -237,6 +252,35 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         },
         signal,
       ),
+
+    startProcess: async (ref, request) =>
+      await faults.run(call('startProcess', ref), async () =>
+        startBackground(findRunning(ref), request, clock),
+      ),
+
+    processes: async (id) => await faults.run(call('processes', { id }), async () => statusesOf(find(id))),
+
+    processOutput: async (id, process, after, maxBytes) =>
+      await faults.run(call('processOutput', { id }), async () =>
+        outputAfter(findBackground(find(id), process), after, maxBytes),
+      ),
+
+    async *followProcess(id, process, after, signal) {
+      const { found, gone } = await faults.run(call('followProcess', { id }), async (gone) => ({
+        found: findBackground(find(id), process),
+        gone,
+      }))
+      yield* followBackground(found, after, AbortSignal.any([gone, signal]))
+      gone.throwIfAborted()
+    },
+
+    signalProcess: async (ref, process, signal) =>
+      await faults.run(call('signalProcess', ref), async () =>
+        signalBackground(findBackground(findRunning(ref), process), signal, clock),
+      ),
+
+    forgetProcess: async (id, process) =>
+      await faults.run(call('forgetProcess', { id }), async () => forgetBackground(find(id), process, clock)),
 
     writeFile: async (ref, path, content) =>
       await faults.run(call('writeFile', ref), async () => writeInto(findRunning(ref).files, path, content)),

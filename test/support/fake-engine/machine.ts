@@ -7,13 +7,14 @@ import type { LogLine, LogQuery, MachineSpec, MachineStatus, RunSpec } from '../
 import { EngineError, isEngineError } from '../../../src/engine/errors.ts'
 import { untilAborted } from './faults.ts'
 import { type FakeMemory, useMemory } from './memory.ts'
+import type { FakeBackground } from './processes.ts'
 import { type FakeProcess, knowsProgram, runProgram } from './programs.ts'
 
 /** Where a machine finds how many forks lie between it and its first ancestor. */
 export const FORK_GENERATION = '/run/berth/fork-generation'
 
 /** 128 + SIGKILL: what a process that was killed ends with. */
-const KILLED_CODE = 137
+export const KILLED_CODE = 137
 /** As `timeout` of coreutils answers. */
 const TIMED_OUT_CODE = 124
 
@@ -26,6 +27,8 @@ export type FakeMachine = {
   run: FakeRun | null
   /** Kept for its next start. */
   memory: FakeMemory | null
+  /** Background processes, of this run and earlier ones. */
+  processes: Map<string, FakeBackground>
   /** Settles at the next log line or change of state; then there is a new one. */
   changed: PromiseWithResolvers<void>
 }
@@ -41,6 +44,7 @@ export function newMachine(spec: MachineSpec, image: ImageConfig, address: strin
     log: [],
     run: null,
     memory: null,
+    processes: new Map(),
     changed: Promise.withResolvers(),
   }
 }
@@ -176,7 +180,7 @@ function commandOf(image: ImageConfig, run: RunSpec): string[] {
   return [...image.entrypoint, ...(run.cmd ?? image.cmd)]
 }
 
-function processIn(
+export function processIn(
   machine: FakeMachine,
   run: FakeRun,
   clock: Clock,

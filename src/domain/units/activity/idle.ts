@@ -5,6 +5,7 @@ import { SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { listFrozenUnits, listUnitsDueToSleep } from '../../../store/units.ts'
+import { isKeptAwake } from './kept-awake.ts'
 import { hibernateUnit, sleepOperation } from './hibernate.ts'
 import { transition } from '../lifecycle/transition.ts'
 import { runOperation } from '../lifecycle/operation.ts'
@@ -21,6 +22,7 @@ export async function sleepIdleUnits(app: App): Promise<void> {
   const unused = due.filter(({ id }) => !app.usesPerUnit.has(id))
   await Promise.all(
     unused.map(async (unit) => {
+      if (await isKeptAwake(app, unit)) return
       // A use between the reading and this moves sleepsAt, and then the unit stays awake.
       const stopping = await transition(app, unit, 'idle', { ifDue: true })
       // Not waited for: one machine that is slow to stop must not keep others awake.

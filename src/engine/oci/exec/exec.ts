@@ -27,7 +27,7 @@ const HELD_TIMEOUT_MS = 10_000
 /** How long what was killed may take to end before the call ends without it. */
 const LET_GO_AFTER_MS = 3000
 
-export async function execInMachine(
+export function execInMachine(
   host: EngineContext,
   ref: MachineRef,
   request: ExecRequest,
@@ -35,11 +35,20 @@ export async function execInMachine(
   signal?: AbortSignal,
   options: { asRoot?: boolean } = {},
 ): Promise<ExecExit> {
+  return whenNotHeld(host, ref, () => execNow(host, ref, request, onOutput, signal, options))
+}
+
+/** Begins a command in a machine that runs, once nobody holds it to copy it. */
+export async function whenNotHeld<T>(
+  host: EngineContext,
+  ref: MachineRef,
+  begin: () => Promise<T>,
+): Promise<T> {
   const givesUpAt = performance.now() + HELD_TIMEOUT_MS
   for (;;) {
     await getRunning(host, ref).quiesced
     try {
-      return await execNow(host, ref, request, onOutput, signal, options)
+      return await begin()
     } catch (error) {
       // It was being copied when the runtime looked: it has not begun, and may.
       const isHeld = isEngineError(error, 'frozen') && !getRunning(host, ref).frozen
@@ -68,7 +77,7 @@ async function execNow(
   })
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
 
-  const cgroupChild = runtime.execDetaches ? childGroup(host, paths, name) : null
+  const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, name) : null
   const kill = () => killExec(host, machine, paths, name)
   try {
     const attempt = launchExec({ runtime, paths, files, cgroupChild, stdin: request.stdin, onOutput, kill })
@@ -106,7 +115,7 @@ export async function killAbandonedExecs(
 }
 
 /** What cannot be killed because its machine stands still is killed when that goes on. */
-async function killExec(
+export async function killExec(
   host: EngineContext,
   machine: Machine,
   paths: RunPaths,
@@ -133,7 +142,7 @@ async function tryToKill(
 }
 
 /** In the environment of a command in gVisor, where the host sees no process: it is found by it. */
-function markerOf(name: string): string {
+export function markerOf(name: string): string {
   return `BERTH_EXEC=${name}`
 }
 
@@ -214,12 +223,12 @@ async function reportNotStarted({ request, onOutput }: Call, complaint: string):
 }
 
 /** A group of the exec's own below the machine's, so that exactly its processes can be killed. */
-function childGroup(host: EngineContext, paths: RunPaths, name: string): string {
+export function commandGroup(host: EngineContext, paths: RunPaths, name: string): string {
   createChild(host.cgroups, paths.container, name)
   return host.cgroups.version === 1 ? `freezer:${name}` : name
 }
 
-async function loadProcess(machine: Machine, paths: RunPaths): Promise<Process> {
+export async function loadProcess(machine: Machine, paths: RunPaths): Promise<Process> {
   machine.process ??= (JSON.parse(await readFile(paths.config, 'utf8')) as OciConfig).process
   return machine.process
 }

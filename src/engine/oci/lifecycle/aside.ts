@@ -17,6 +17,7 @@ import { newMachine, type EngineContext, type Machine } from '../context.ts'
 import { discardCheckpoint } from '../checkpoint/images.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths } from '../paths.ts'
+import { loadProcesses } from '../processes/adopt.ts'
 import { loadRecords, saveRecord } from './record.ts'
 import { endGracefully, removeMachineState } from './stop.ts'
 
@@ -78,7 +79,9 @@ export async function restoreWanted(host: EngineContext, wanted: Set<string>): P
     await host.lock(id, async () => {
       await rename(host.paths.asideOf(id), host.paths.machine(id).dir)
       await rm(join(host.paths.machine(id).dir, NOTE), { force: true })
-      host.machines.set(id, newMachine(record, null))
+      const machine = newMachine(record, null)
+      host.machines.set(id, machine)
+      await loadProcesses(host, machine)
     })
     host.log.warn({ machine: id }, 'a machine that was put aside is wanted again')
   }

@@ -12,6 +12,7 @@ import { statusOf, type EngineContext, type Machine } from '../context.ts'
 import { isLogLarge, rotateLog } from '../logs/logs.ts'
 import { isMonitorAlive } from '../runtime/monitor.ts'
 import type { RunPaths } from '../paths.ts'
+import { endProcesses } from '../processes/processes.ts'
 import { saveRecord } from './record.ts'
 import { cleanUpMachine, retry } from './cleanup.ts'
 
@@ -82,6 +83,7 @@ async function endUnwatched(host: EngineContext, machine: Machine): Promise<void
   await recordEndIfExited(host, machine)
   if (machine.record.state !== 'running') return
   const { container } = host.paths.run(machine.record.spec.id, machine.record.generation)
+  machine.losesProcesses = true
   await killAll(host.cgroups, container)
   await recordKilled(host, machine)
 }
@@ -162,6 +164,7 @@ function recordEnd(host: EngineContext, machine: Machine, exit: Exit): void {
 
 async function cleanUp(host: EngineContext, machine: Machine, paths: RunPaths): Promise<void> {
   const { id } = machine.record.spec
+  await endProcesses(host, machine)
   const save = () => host.effect('engine.exit.record', () => saveRecord(host.paths, machine.record))
   if (await retry(host, id, save)) return await cleanUpMachine(host, machine, paths)
   // The next engine learns of the end from the exit file alone: it stays until the record can be written.

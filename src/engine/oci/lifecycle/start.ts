@@ -48,6 +48,7 @@ export function startMachine(host: EngineContext, ref: MachineRef, run: RunSpec)
   return host.lock(ref.id, async () => {
     const machine = getMachine(host, ref.id)
     if (!isDue(machine, ref.generation)) return { resumed: machine.record.resumed ?? false }
+    machine.losesProcesses = true
     await endRun(host, machine)
     await waitForCleanup(host, machine)
 
@@ -154,6 +155,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   const running = { ...record, state: 'running' as const }
   await host.effect('engine.start.running', () => saveRecord(host.paths, running))
   Object.assign(record, running)
+  machine.losesProcesses = false
 }
 
 /** Mounts the root, has the container made in it, and takes the mount off the host again. */

@@ -21,6 +21,8 @@ export function suspendMachine(host: EngineContext, ref: MachineRef, graceMs: nu
       return await hasCheckpoint(host, ref)
     }
     machine.ending = true
+    // They are no children of what is kept.
+    machine.losesProcesses = true
     const kept = await keepRun(host, machine)
     try {
       // What stands still and is kept must not go on for an instant.

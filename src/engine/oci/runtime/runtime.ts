@@ -216,20 +216,27 @@ export async function listContainers(rootOf: (name: string) => string): Promise<
 /**
  * Arguments of an exec whose process is described in a file; `pidFile` appears once it runs. `stderrFd`: the runtime's
  * descriptor that gVisor gives the command as its stderr, so that its own stderr carries its own words alone. runc
- * has nothing to say once it could begin; warnings that it logs before would look like the command's.
+ * has nothing to say once it could begin; warnings that it logs before would look like the command's. `reportFd`: the
+ * runtime's descriptor that the command gets as its fourth one; runc's has to be its own fourth.
  */
 export function execArgs(
   runtime: Runtime,
   container: string,
   files: { processFile: string; pidFile: string },
-  { cgroupChild = null, stderrFd = null }: { cgroupChild?: string | null; stderrFd?: number | null } = {},
+  {
+    cgroupChild = null,
+    stderrFd = null,
+    reportFd = null,
+  }: { cgroupChild?: string | null; stderrFd?: number | null; reportFd?: number | null } = {},
 ): string[] {
   const common = ['--process', files.processFile, '--pid-file', files.pidFile]
   if (runtime.class === 'gvisor') {
     const stderr = stderrFd === null ? [] : ['--pass-fd', `${stderrFd}:2`]
-    return [...runtime.globalArgs, 'exec', ...common, ...stderr, container]
+    const report = reportFd === null ? [] : ['--pass-fd', `${reportFd}:3`]
+    return [...runtime.globalArgs, 'exec', ...common, ...stderr, ...report, container]
   }
   const cgroup = cgroupChild === null ? [] : ['--cgroup', cgroupChild]
   const quiet = ['--log', '/dev/null']
-  return [...runtime.globalArgs, ...quiet, 'exec', '--detach', ...common, ...cgroup, container]
+  const report = reportFd === null ? [] : ['--preserve-fds', '1']
+  return [...runtime.globalArgs, ...quiet, 'exec', '--detach', ...common, ...cgroup, ...report, container]
 }

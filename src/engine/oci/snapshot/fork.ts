@@ -17,6 +17,7 @@ import { whileQuiesced } from './quiesce.ts'
 import { getMachine, newMachine, statusOf, type EngineContext, type Machine } from '../context.ts'
 import { hasCheckpoint } from '../checkpoint/images.ts'
 import type { Attachment } from '../network/network.ts'
+import { tellOfProcesses } from '../processes/adopt.ts'
 import { checkReserve } from '../storage/pool.ts'
 import { beginMachine, saveRecord } from '../lifecycle/record.ts'
 import { removeMachineState } from '../lifecycle/stop.ts'
@@ -65,6 +66,8 @@ async function copySources(
       ),
       commitForFork(host, dumped, sources),
     ])
+    for (const [i, copy] of copies.entries())
+      await tellOfProcesses(host, sources.get(forks[i]?.source.id ?? ''), copy)
     await saveRecords(host, ids, copies)
     for (const copy of copies) host.machines.set(copy.record.spec.id, copy)
     return new Map(copies.map((copy) => [copy.record.spec.id, copy]))

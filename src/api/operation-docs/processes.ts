@@ -1,0 +1,109 @@
+// What the OpenAPI document tells of background processes.
+
+import type { OperationDoc } from './doc.ts'
+import { ids, startedAt } from './values.ts'
+
+const wakes = 'Wakes a sleeping unit, which then costs the price of its size until it sleeps again.'
+const free = 'Nothing, and it wakes nothing.'
+const noUnit = 'The unit is destroyed, and its processes with it.'
+const failedInside =
+  'The infrastructure failed. Ask what the process does now before you send the call again.'
+const noCredits =
+  'The unit sleeps and may not wake: the policy, the daily cap or the credits do not allow it. GET /v1/quota shows the numbers.'
+
+const process = {
+  id: 'proc_01jtcnx5b6n7m8k9j0h1g2f3d4',
+  unitId: ids.unit,
+  cmd: ['npm', 'run', 'build'],
+  cwd: '/app',
+  keepsAwake: true,
+  state: 'running',
+  exitCode: null,
+  pid: 42,
+  startedAt,
+  endedAt: null,
+  output: { from: 0, to: 0 },
+}
+
+const ended = {
+  ...process,
+  state: 'exited',
+  exitCode: 0,
+  endedAt: '2026-05-04T09:04:10.300Z',
+  output: { from: 0, to: 18_432 },
+}
+
+export const processDocs: Record<string, OperationDoc> = {
+  processStart: {
+    answer:
+      'The process, which runs. Its end is told by GET /v1/units/{id}/processes/{processId}: `exitCode` 127 if there is no such program.',
+    cost: `${wakes} With \`keepsAwake\` it stays awake while the process runs, for an hour at most.`,
+    errors: {
+      402: noCredits,
+      409: 'The state of the unit does not allow it, or as many processes run as may: end one by DELETE /v1/units/{id}/processes/{processId}.',
+      502: 'The process could not be started. GET /v1/units/{id}/processes tells whether it runs.',
+    },
+    request: { cmd: ['npm', 'run', 'build'], cwd: '/app', env: { CI: '1' }, keepsAwake: true },
+    response: process,
+  },
+  processList: {
+    answer: 'The processes that are remembered, up to 64; those longest over make room for new ones.',
+    cost: free,
+    errors: { 409: noUnit, 502: failedInside },
+    response: { processes: [ended, process] },
+  },
+  processRead: {
+    answer:
+      'The process. `running` stands still while its unit sleeps; `lost` has ended with a run of the unit, and is to be started anew.',
+    cost: free,
+    errors: {
+      404: 'There is no such unit, or it remembers no such process: GET /v1/units/{id}/processes lists them.',
+      409: noUnit,
+      502: failedInside,
+    },
+    response: ended,
+  },
+  processOutput: {
+    answer:
+      'Both streams in the order they came. Send `next` as `after` for what comes after it; `dropped` counts bytes that were too old to be kept.',
+    cost: free,
+    errors: {
+      404: 'There is no such unit, or it remembers no such process: GET /v1/units/{id}/processes lists them.',
+      409: noUnit,
+      502: failedInside,
+    },
+    response: {
+      output: [
+        { stream: 'stdout', data: 'building…\n' },
+        { stream: 'stderr', data: 'warning: 2 unused files\n' },
+      ],
+      next: 36,
+      dropped: 0,
+      state: 'running',
+      exitCode: null,
+    },
+  },
+  processSignal: {
+    answer: 'The process as it is after the signal. One that it ends may need a moment: ask again.',
+    cost: wakes,
+    errors: {
+      402: noCredits,
+      404: 'There is no such unit, or it remembers no such process: GET /v1/units/{id}/processes lists them.',
+      409: 'The process has ended, or the state of the unit does not allow it.',
+      502: failedInside,
+    },
+    request: { signal: 'INT' },
+    response: process,
+  },
+  processDelete: {
+    answer: 'The process as it was. It is killed with all that came of it, and its output is gone.',
+    cost: `Nothing, unless it runs in a unit that sleeps: ${wakes.charAt(0).toLowerCase()}${wakes.slice(1)}`,
+    errors: {
+      402: noCredits,
+      404: 'There is no such unit, or it remembers no such process any more.',
+      409: 'The state of the unit does not allow it.',
+      502: failedInside,
+    },
+    response: ended,
+  },
+}

@@ -1,0 +1,216 @@
+// /v1/units/{id}/processes: commands that outlive their calls.
+
+import { z } from 'zod'
+import type { App } from '../../app.ts'
+import { validation } from '../../contract/errors.ts'
+import { execOutputEventSchema } from '../../contract/exec.ts'
+import {
+  type ProcessOutputPage,
+  type ProcessOutputQuery,
+  processEndSchema,
+  processListSchema,
+  processOutputQuerySchema,
+  processOutputSchema,
+  processSchema,
+  processSignalSchema,
+  processStartSchema,
+} from '../../contract/process.ts'
+import type { Caller } from '../../domain/credentials/caller.ts'
+import {
+  deleteProcess,
+  followProcess,
+  getProcess,
+  listProcesses,
+  readProcess,
+  resumeStart,
+  signalProcess,
+  startProcess,
+} from '../../domain/units/processes.ts'
+import { jsonBody, noBody } from '../http/body.ts'
+import { errorSchema } from '../http/errors.ts'
+import { orderedFrames } from '../http/ordered-frames.ts'
+import { eventStream, type EventStream } from '../http/sse.ts'
+import { defineRoute, idParams, noQuery, pathId, type Route } from '../route.ts'
+import { recordProcess } from './unit-records.ts'
+
+const processParams = z.strictObject({ id: pathId, processId: pathId })
+type ProcessParams = z.infer<typeof processParams>
+
+/** The unit is what a row of the audit trail is about; which process it was is in what the row keeps. */
+const aboutProcess = {
+  noun: 'process',
+  rate: 'requests',
+  params: processParams,
+  query: noQuery,
+  body: noBody,
+  status: 200,
+  response: processSchema,
+  events: {},
+  target: ({ params }: { params: ProcessParams }) => params.id,
+  record: ({ params }: { params: ProcessParams }) => ({ processId: params.processId }),
+} as const
+
+const start = defineRoute({
+  method: 'POST',
+  path: '/v1/units/{id}/processes',
+  noun: 'unit',
+  summary: 'Start a background process in a unit',
+  description:
+    'The command is an argv array run without a shell. It goes on when the call is over: ask for its state and output ' +
+    'later. It stands still while the unit sleeps.',
+  action: 'process.start',
+  kind: 'change',
+  rate: 'execs',
+  params: idParams,
+  query: noQuery,
+  body: jsonBody(processStartSchema),
+  status: 201,
+  response: processSchema,
+  events: {},
+  errors: [402, 404, 409, 413, 415, 502],
+  target: ({ params }) => params.id,
+  record: ({ body }) => recordProcess(body),
+  handle: (app, { params, body }, { caller, once }) => startProcess(app, caller, params.id, body, once),
+  idempotent: {
+    resume: (app, { params, body }, { caller }, kept) => resumeStart(app, caller, params.id, body, kept),
+  },
+})
+
+const list = defineRoute({
+  method: 'GET',
+  path: '/v1/units/{id}/processes',
+  noun: 'unit',
+  summary: "List a unit's background processes, oldest first",
+  description: 'Those that have ended too, also of earlier runs. It wakes nothing.',
+  action: 'process.list',
+  kind: 'read',
+  rate: 'requests',
+  params: idParams,
+  query: noQuery,
+  body: noBody,
+  status: 200,
+  response: processListSchema,
+  events: {},
+  errors: [404, 409, 502],
+  target: ({ params }) => params.id,
+  record: () => null,
+  handle: (app, { params }, { caller }) => listProcesses(app, caller, params.id),
+})
+
+const get = defineRoute({
+  ...aboutProcess,
+  method: 'GET',
+  path: '/v1/units/{id}/processes/{processId}',
+  summary: 'Read a background process',
+  action: 'process.read',
+  kind: 'read',
+  errors: [404, 409, 502],
+  handle: (app, { params }, { caller }) => getProcess(app, caller, params.id, params.processId),
+})
+
+const output = defineRoute({
+  ...aboutProcess,
+  method: 'GET',
+  path: '/v1/units/{id}/processes/{processId}/output',
+  summary: 'Read or follow the output of a background process',
+  description:
+    'What was printed after an offset. With `follow=true` a stream; the header `Last-Event-ID` goes on where an earlier ' +
+    'one ended. It wakes nothing.',
+  action: 'process.output',
+  kind: 'read',
+  query: processOutputQuerySchema,
+  response: processOutputSchema,
+  events: {
+    stdout: execOutputEventSchema,
+    stderr: execOutputEventSchema,
+    end: processEndSchema,
+    error: errorSchema,
+  },
+  errors: [404, 409, 502],
+  record: ({ params, query }) => ({ processId: params.processId, ...query }),
+  handle: async (app, { params, query }, { caller, lastEventId, signal }) =>
+    query.follow
+      ? streamOutput(
+          app,
+          caller,
+          params,
+          lastEventId === null ? query.after : parseOffset(lastEventId),
+          signal,
+        )
+      : await readPage(app, caller, params, query),
+})
+
+const signal = defineRoute({
+  ...aboutProcess,
+  method: 'POST',
+  path: '/v1/units/{id}/processes/{processId}/signal',
+  summary: 'Send a signal to a background process',
+  action: 'process.signal',
+  kind: 'change',
+  rate: 'execs',
+  body: jsonBody(processSignalSchema),
+  errors: [402, 404, 409, 413, 415, 502],
+  record: ({ params, body }) => ({ processId: params.processId, ...body }),
+  handle: (app, { params, body }, { caller }) =>
+    signalProcess(app, caller, params.id, params.processId, body.signal),
+})
+
+const remove = defineRoute({
+  ...aboutProcess,
+  method: 'DELETE',
+  path: '/v1/units/{id}/processes/{processId}',
+  summary: 'End a background process and forget it',
+  description: 'All that came of it is killed if it runs; its output is removed.',
+  action: 'process.delete',
+  kind: 'change',
+  errors: [402, 404, 409, 502],
+  handle: (app, { params }, { caller }) => deleteProcess(app, caller, params.id, params.processId),
+})
+
+async function readPage(
+  app: App,
+  caller: Caller,
+  { id, processId }: ProcessParams,
+  { after, maxBytes }: ProcessOutputQuery,
+): Promise<ProcessOutputPage> {
+  const { process, pieces } = await readProcess(app, caller, id, processId, after, maxBytes)
+  const frames = orderedFrames(after)
+  const events = pieces.flatMap((piece) => frames.push(piece))
+  // The rest of a character may be in the next answer; when the process is over and this is all, it is not.
+  const isAll = process.state !== 'running' && (pieces.at(-1)?.end ?? after) >= process.output.to
+  if (isAll) events.push(...frames.end())
+  const { state, exitCode } = process
+  return { output: events, next: frames.told(), dropped: frames.dropped(), state, exitCode }
+}
+
+function streamOutput(
+  app: App,
+  caller: Caller,
+  { id, processId }: ProcessParams,
+  after: number,
+  gone: AbortSignal,
+): EventStream {
+  return eventStream(async (send) => {
+    const frames = orderedFrames(after)
+    const tell = async (events: ReturnType<typeof frames.push>) => {
+      for (const [index, { stream, ...data }] of events.entries()) {
+        // Until the last of them is told, whoever is cut off has to be given all of them again.
+        const at = index === events.length - 1 ? { id: `${frames.told()}` } : {}
+        await send({ event: stream, ...at, data })
+      }
+    }
+    for await (const piece of followProcess(app, caller, id, processId, after, gone))
+      await tell(frames.push(piece))
+    await tell(frames.end())
+    if (gone.aborted) return
+    const { state, exitCode } = await getProcess(app, caller, id, processId)
+    await send({ event: 'end', data: { state, exitCode } })
+  })
+}
+
+function parseOffset(text: string): number {
+  if (/^[0-9]{1,15}$/.test(text)) return Number(text)
+  throw validation([{ path: 'Last-Event-ID', message: 'must be the id of an event of this stream' }])
+}
+
+export const processRoutes: readonly Route[] = [start, list, get, output, signal, remove]

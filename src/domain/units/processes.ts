@@ -1,0 +1,216 @@
+// Background processes of a unit (docs/processes.md). To begin one or give it a signal is a use of the unit; to ask about
+// them is none, and wakes nothing.
+
+import { z } from 'zod'
+import type { App } from '../../app.ts'
+import { conflict, invalidState, notFound } from '../../contract/errors.ts'
+import { limits } from '../../contract/limits.ts'
+import type { Process, ProcessList, ProcessSignal, ProcessStart } from '../../contract/process.ts'
+import type { MachineProcess, ProcessOutput } from '../../engine/engine.ts'
+import { isEngineError } from '../../engine/errors.ts'
+import { newId } from '../../lib/ids.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { maskCommand } from '../audit/mask.ts'
+import type { Caller } from '../credentials/caller.ts'
+import type { Once } from '../idempotency/once.ts'
+import { inLiveTeamTransaction } from '../transactions/transactions.ts'
+import { useUnit } from './activity/use-unit.ts'
+import { getRecord } from './get.ts'
+import { engineFailure, notPossibleNow } from './lifecycle/failures.ts'
+import { machineRef } from './model/machine.ts'
+
+const keptOfStartSchema = z.object({ processId: z.string() })
+type KeptOfStart = z.infer<typeof keptOfStartSchema>
+
+export async function startProcess(
+  app: App,
+  caller: Caller,
+  id: string,
+  body: ProcessStart,
+  once: Once | null,
+): Promise<Process> {
+  await getRecord(app, caller, id)
+  const kept: KeptOfStart = { processId: newId('process') }
+  if (once)
+    await inLiveTeamTransaction(app, { teamId: caller.teamId, once }, async (db) => await once.keep(db, kept))
+  return await beginProcess(app, caller, id, kept, body)
+}
+
+/** For a call whose answer is not known: under the same id the engine begins one process. */
+export async function resumeStart(
+  app: App,
+  caller: Caller,
+  id: string,
+  body: ProcessStart,
+  kept: unknown,
+): Promise<Process> {
+  return await beginProcess(app, caller, id, keptOfStartSchema.parse(kept), body)
+}
+
+async function beginProcess(
+  app: App,
+  caller: Caller,
+  id: string,
+  { processId }: KeptOfStart,
+  { cmd, cwd, env, stdin, keepsAwake }: ProcessStart,
+): Promise<Process> {
+  const request = {
+    // Tried again on a unit that fell asleep just then, it is the same process.
+    id: processId,
+    argv: cmd,
+    shown: maskCommand(cmd),
+    env,
+    cwd: cwd ?? null,
+    stdin: stdin === undefined ? null : Buffer.from(stdin),
+    keepsAwake,
+  }
+  return await useUnit(app, caller, id, 'no process can begin in it', async (unit) =>
+    showProcess(
+      unit.id,
+      await app.engine.startProcess(machineRef(unit), request).catch((error: unknown) => {
+        throw processFailure(error, processId)
+      }),
+    ),
+  )
+}
+
+export async function listProcesses(app: App, caller: Caller, id: string): Promise<ProcessList> {
+  const unit = await getUnitWithProcesses(app, caller, id)
+  return { processes: (await processesOf(app, unit)).map((process) => showProcess(unit.id, process)) }
+}
+
+export async function getProcess(app: App, caller: Caller, id: string, processId: string): Promise<Process> {
+  const unit = await getUnitWithProcesses(app, caller, id)
+  const found = (await processesOf(app, unit)).find((process) => process.id === processId)
+  if (!found) throw notFound('process', processId)
+  return showProcess(unit.id, found)
+}
+
+/** The process as it was before its output was read: what it had said by its end is there. */
+export async function readProcess(
+  app: App,
+  caller: Caller,
+  id: string,
+  processId: string,
+  after: number,
+  maxBytes: number,
+): Promise<{ process: Process; pieces: ProcessOutput[] }> {
+  const process = await getProcess(app, caller, id, processId)
+  try {
+    return { process, pieces: await app.engine.processOutput(id, processId, after, maxBytes) }
+  } catch (error) {
+    throw await readFailure(app, caller, id, processId, error)
+  }
+}
+
+/** What it printed after an offset, as it comes, until it has ended or the signal aborts. */
+export async function* followProcess(
+  app: App,
+  caller: Caller,
+  id: string,
+  processId: string,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<ProcessOutput> {
+  await getProcess(app, caller, id, processId)
+  try {
+    yield* app.engine.followProcess(id, processId, after, signal)
+  } catch (error) {
+    throw await readFailure(app, caller, id, processId, error)
+  }
+}
+
+export async function signalProcess(
+  app: App,
+  caller: Caller,
+  id: string,
+  processId: string,
+  signal: ProcessSignal['signal'],
+): Promise<Process> {
+  const process = await getProcess(app, caller, id, processId)
+  if (process.state !== 'running') throw hasEnded(processId)
+  await useUnit(app, caller, id, 'its processes can be given no signal', async (unit) => {
+    await app.engine.signalProcess(machineRef(unit), processId, signal).catch((error: unknown) => {
+      throw processFailure(error, processId)
+    })
+  })
+  return await getProcess(app, caller, id, processId)
+}
+
+/** Answers the process as it was. One that stands still in a unit that sleeps is woken, to be killed. */
+export async function deleteProcess(
+  app: App,
+  caller: Caller,
+  id: string,
+  processId: string,
+): Promise<Process> {
+  const process = await getProcess(app, caller, id, processId)
+  const forget = async () => await app.engine.forgetProcess(id, processId)
+  if (process.state === 'running') await useUnit(app, caller, id, 'its processes cannot be ended', forget)
+  else
+    await forget().catch(async (error: unknown) => {
+      throw await readFailure(app, caller, id, processId, error)
+    })
+  return process
+}
+
+async function getUnitWithProcesses(app: App, caller: Caller, id: string): Promise<UnitRecord> {
+  const unit = await getRecord(app, caller, id)
+  if (unit.state === 'destroyed') throw notPossibleNow(unit, 'its processes are gone')
+  return unit
+}
+
+async function processesOf(app: App, unit: UnitRecord): Promise<MachineProcess[]> {
+  try {
+    return await app.engine.processes(unit.id)
+  } catch (error) {
+    // Not made yet, or undone after it failed.
+    if (isEngineError(error, 'unknown_machine')) return []
+    throw engineFailure(error, unit)
+  }
+}
+
+/** What concerns the process and not its unit; all else is for whoever uses the unit (use-unit.ts). */
+function processFailure(error: unknown, processId: string): unknown {
+  if (isEngineError(error, 'unknown_process')) return notFound('process', processId)
+  if (isEngineError(error, 'process_ended')) return hasEnded(processId)
+  if (isEngineError(error, 'process_limit')) {
+    const { processes, teamProcesses } = limits
+    const most = `At most ${processes} processes of a unit and ${teamProcesses} of a team run at once`
+    return conflict(`${most}; end one of them, or run the command by POST /v1/units/{id}/exec.`, {
+      processes,
+      teamProcesses,
+    })
+  }
+  if (isEngineError(error, 'process_refused'))
+    return conflict(
+      'The unit could not begin another process: it has as many as its size allows. End some of them.',
+    )
+  return error
+}
+
+async function readFailure(
+  app: App,
+  caller: Caller,
+  id: string,
+  processId: string,
+  error: unknown,
+): Promise<unknown> {
+  if (isEngineError(error, 'unknown_machine')) return notFound('process', processId)
+  const failure = processFailure(error, processId)
+  return isEngineError(failure) ? engineFailure(failure, await getRecord(app, caller, id)) : failure
+}
+
+function hasEnded(processId: string) {
+  return invalidState('The process has ended: it can be given no signal.', { processId })
+}
+
+function showProcess(unitId: string, { shown, startedAt, endedAt, ...process }: MachineProcess): Process {
+  return {
+    ...process,
+    unitId,
+    cmd: shown,
+    startedAt: startedAt.toISOString(),
+    endedAt: endedAt?.toISOString() ?? null,
+  }
+}

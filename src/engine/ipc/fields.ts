@@ -1,0 +1,37 @@
+// What messages of the engine's socket are made of (protocol.ts).
+
+import { z } from 'zod'
+
+const KB = 1024
+
+export const date = z.codec(z.iso.datetime(), z.date(), {
+  decode: (text) => new Date(text),
+  encode: (value) => value.toISOString(),
+})
+
+export const bytes = (max: number) =>
+  z.codec(z.string().max(base64Length(max)), z.instanceof(Buffer), {
+    decode: (text, context) => {
+      const content = Buffer.from(text, 'base64')
+      if (base64Length(content.length) === text.length) return content
+      context.issues.push({ code: 'custom', input: '', message: 'must be whole base64' })
+      return z.NEVER
+    },
+    encode: (content) => content.toString('base64'),
+  })
+
+export const id = z.string().regex(/^[a-z0-9_]{1,64}$/)
+
+/** What execve takes: no NUL within. */
+export const noNul = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[^\0]*$/)
+
+/** One string of a process's environment, as the kernel bounds it; how many there are the body's size does. */
+export const env = z.record(z.string().regex(/^[^=\0]{1,1024}$/), noNul(128 * KB))
+
+function base64Length(byteCount: number): number {
+  return Math.ceil(byteCount / 3) * 4
+}

@@ -1,0 +1,90 @@
+// Background processes beyond their engine and their machine: those that an engine before us began are read on where
+// their keepers are, or were ended with nobody to see it; forks are told of what their sources had running.
+
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { EngineContext, Machine } from '../context.ts'
+import { killExec } from '../exec/exec.ts'
+import { closeReaders, endAs, follow, type Held, newHeld, openReaders } from './held.ts'
+import { endKeeper, findKeepers, type Keeper, openKept, readNow } from './keeper.ts'
+import { loadProcessRecords, type ProcessRecord, saveProcess } from './record.ts'
+
+/** Of all machines, at the engine's start. */
+export async function adoptProcesses(host: EngineContext): Promise<void> {
+  const keepers = new Map(findKeepers(host.paths.runs).map((keeper) => [keeper.process, keeper]))
+  for (const machine of host.machines.values()) await loadProcesses(host, machine, keepers)
+  for (const keeper of keepers.values()) endKeeper(keeper)
+}
+
+/** Takes the keepers that it finds work for out of the list. */
+export async function loadProcesses(
+  host: EngineContext,
+  machine: Machine,
+  keepers = new Map<string, Keeper>(),
+): Promise<void> {
+  const { id } = machine.record.spec
+  for (const record of await loadProcessRecords(host.paths, id)) {
+    const held = newHeld(host, id, record)
+    machine.processes.set(record.id, held)
+    if (record.state !== 'running') continue
+    // With a run that the host lost, whatever it says last is all there is.
+    machine.losesProcesses = machine.record.state !== 'running'
+    held.keeper = keepers.get(record.id) ?? null
+    keepers.delete(record.id)
+    const { execs } = host.paths.run(id, record.generation)
+    for (const kind of ['json', 'pid']) await rm(join(execs, `${record.id}.${kind}`), { force: true })
+    if (!readOn(host, machine, held)) await lose(host, machine, held)
+  }
+}
+
+/** False where there is nobody any more who kept its output. */
+function readOn(host: EngineContext, machine: Machine, held: Held): boolean {
+  if (held.keeper === null) return false
+  try {
+    const pipes = openKept(held.keeper)
+    const said = readNow(pipes.report)
+    const readers = openReaders(pipes, said?.toString('latin1') ?? '')
+    held.record.pid ??= readers.said().pid
+    held.unheard = said === null
+    follow(host, machine, held, readers)
+    return true
+  } catch (error) {
+    host.log.warn({ err: error, process: held.record.id }, 'the output of a process could not be read on')
+    return false
+  }
+}
+
+async function lose(host: EngineContext, machine: Machine, held: Held): Promise<void> {
+  const { record } = machine
+  // Without its keeper it may go on all the same, heard by nobody.
+  if (record.state === 'running' && held.record.generation === record.generation) {
+    const paths = host.paths.run(record.spec.id, record.generation)
+    await killExec(host, machine, paths, held.record.id).catch((error: unknown) =>
+      host.log.warn({ err: error }, 'an abandoned process was not killed'),
+    )
+  }
+  await endAs(host, machine, held, null)
+}
+
+/** At the engine's end: they go on, and the next one reads on. */
+export function leaveProcesses(host: EngineContext): void {
+  for (const machine of host.machines.values())
+    for (const held of machine.processes.values()) {
+      closeReaders(held)
+      held.ring.close()
+    }
+}
+
+/** What runs in a source does not run in its copy: there it is lost, and its output stays with the source. */
+export async function tellOfProcesses(
+  host: EngineContext,
+  source: Machine | undefined,
+  copy: Machine,
+): Promise<void> {
+  const running = [...(source?.processes.values() ?? [])].filter(({ record }) => record.state === 'running')
+  for (const { record } of running) {
+    const told: ProcessRecord = { ...record, generation: 0, state: 'lost', endedAt: host.clock.now() }
+    await saveProcess(host.paths, copy.record.spec.id, told)
+    copy.processes.set(record.id, newHeld(host, copy.record.spec.id, told))
+  }
+}

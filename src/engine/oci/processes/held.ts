@@ -1,0 +1,233 @@
+// A background process as this engine has it: its record, what it printed, and, while it runs, the pipes that are read.
+// Its end is made a fact once everything that it printed until then has been taken.
+
+import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { MachineProcess } from '../../engine.ts'
+import { removeChild } from '../kernel/cgroups.ts'
+import { ioctl } from '../kernel/syscalls.ts'
+import type { EngineContext, Machine } from '../context.ts'
+import { reapOrphans } from '../exec/children.ts'
+import { openReader } from '../exec/pipes.ts'
+import { retry } from '../lifecycle/cleanup.ts'
+import { endKeeper, type Keeper, type Pipes } from './keeper.ts'
+import { type ProcessRecord, saveProcess } from './record.ts'
+import { openRing, type Ring } from './ring.ts'
+import { readReport, type Report } from './wrapper.ts'
+
+export type Held = {
+  record: ProcessRecord
+  ring: Ring
+  /** Settles when it has begun, or could not. */
+  begun: Promise<void>
+  /** While it runs, or until its end is recorded. */
+  keeper: Keeper | null
+  readers: Readers | null
+  /** It ended while no engine was there, and has not said how. */
+  unheard: boolean
+  /** Its end is being recorded. */
+  ending: boolean
+  /** Resolves when its end has been recorded. */
+  settled: PromiseWithResolvers<void>
+  /** Settles at the next output or change of state; then there is a new one. */
+  changed: PromiseWithResolvers<void>
+}
+
+export type Readers = {
+  outputs: Output[]
+  report: Socket
+  said: () => Report
+  /** Resolves once it is known which process it is, or the report is over. */
+  begun: Promise<void>
+  /** Resolves once the process has said how it ended, or nobody can say it any more. */
+  reportOver: Promise<void>
+}
+
+type Output = { socket: Socket; fd: number; taken: number; over: boolean; failed: boolean }
+
+const FIONREAD = 0x541b
+const REPORT_BYTES = 256
+const KILLED_CODE = 137
+const LOOK_MS = 2
+/** How long what a process of an ended run left in its pipes may take to be read. */
+const LET_GO_AFTER_MS = 3000
+
+export function newHeld(host: EngineContext, machineId: string, record: ProcessRecord): Held {
+  const settled = Promise.withResolvers<void>()
+  if (record.state !== 'running') settled.resolve()
+  return {
+    record,
+    ring: openRing(host.paths.machine(machineId).process(record.id)),
+    begun: Promise.resolve(),
+    keeper: null,
+    readers: null,
+    unheard: false,
+    ending: false,
+    settled,
+    changed: Promise.withResolvers(),
+  }
+}
+
+export function statusOfProcess({ record, ring }: Held): MachineProcess {
+  const { id, shown, cwd, keepsAwake, state, exitCode, pid, startedAt, endedAt } = record
+  return { id, shown, cwd, keepsAwake, state, exitCode, pid, startedAt, endedAt, output: ring.bounds() }
+}
+
+/** Reads the report alone: what is on stderr before it may be the runtime's own complaint. `first`: read of it already. */
+export function openReaders(pipes: Pipes, first = ''): Readers {
+  let said = first
+  const begun = Promise.withResolvers<void>()
+  const over = Promise.withResolvers<void>()
+  const report = openReader(pipes.report)
+  const look = () => {
+    const { pid, exitCode } = readReport(said)
+    if (pid !== null) begun.resolve()
+    if (exitCode !== null) over.resolve()
+  }
+  report.on('data', (data: Buffer) => {
+    said = (said + data.toString('latin1')).slice(0, REPORT_BYTES)
+    look()
+    // Somebody else writes there: who tampers with the report of a process is not listened to any more.
+    if (said.length === REPORT_BYTES) report.destroy()
+  })
+  report.on('close', () => {
+    begun.resolve()
+    over.resolve()
+  })
+  look()
+  const output = (fd: number): Output => ({
+    socket: openReader(fd),
+    fd,
+    taken: 0,
+    over: false,
+    failed: false,
+  })
+  const outputs = [output(pipes.stdout), output(pipes.stderr)]
+  return { outputs, report, said: () => readReport(said), begun: begun.promise, reportOver: over.promise }
+}
+
+/** Takes what it prints from now on, and records its end when that comes. */
+export function follow(host: EngineContext, machine: Machine, held: Held, readers: Readers): void {
+  held.readers = readers
+  for (const [index, output] of readers.outputs.entries())
+    take(host, machine, held, output, index === 0 ? 'stdout' : 'stderr')
+  readers.reportOver
+    .then(async () => {
+      // Closed with this engine: the next one reads on.
+      if (held.readers === readers) await settle(host, machine, held)
+    })
+    .catch((error: unknown) => host.log.error({ err: error }, 'the end of a process was not recorded'))
+}
+
+function take(
+  host: EngineContext,
+  machine: Machine,
+  held: Held,
+  output: Output,
+  stream: 'stdout' | 'stderr',
+): void {
+  const { socket } = output
+  socket.on('data', (data: Buffer) => {
+    output.taken += data.length
+    try {
+      held.ring.append({ stream, data })
+    } catch (error) {
+      if (!output.failed)
+        host.log.warn({ err: error, machine: machine.record.spec.id }, 'output of a process was not kept')
+      output.failed = true
+    }
+    wake(held)
+    const waitMs = host.takingPace.spend(machine.record.spec.networkGroup, data.length)
+    if (waitMs < 1) return
+    socket.pause()
+    setTimeout(() => socket.resume(), waitMs)
+  })
+  socket.on('close', () => void (output.over = true))
+}
+
+/** Ends the following of a process whose run is over, whoever may still hold its pipes. */
+export async function settleWithRun(host: EngineContext, machine: Machine, held: Held): Promise<void> {
+  await held.begun.catch(() => {})
+  const late = new AbortController()
+  await Promise.race([
+    held.settled.promise,
+    delay(LET_GO_AFTER_MS, undefined, { signal: late.signal }).catch(() => {}),
+  ])
+  late.abort()
+  if (held.record.state === 'running') await settle(host, machine, held)
+  await held.settled.promise
+}
+
+/** What was in its pipes when it ended is its own; what children that it left behind say later is not. */
+async function takeRest({ outputs }: Readers): Promise<void> {
+  const wanted = outputs.map(({ socket, fd, taken, over }) =>
+    over ? taken : taken + socket.readableLength + available(fd),
+  )
+  const isTaken = () => outputs.every(({ taken, over }, i) => over || taken >= (wanted[i] ?? 0))
+  while (!isTaken()) await delay(LOOK_MS)
+}
+
+function available(fd: number): number {
+  const count = Buffer.alloc(4)
+  try {
+    ioctl(fd, FIONREAD, count)
+  } catch {
+    return 0
+  }
+  return count.readInt32LE(0)
+}
+
+async function settle(host: EngineContext, machine: Machine, held: Held): Promise<void> {
+  const { readers, record } = held
+  if (readers) await takeRest(readers)
+  if (held.ending || record.state !== 'running') return
+  const code = readers?.said().exitCode ?? null
+  const isLost = code === null && (readers === null || held.unheard || machine.losesProcesses)
+  await endAs(host, machine, held, isLost ? null : (code ?? KILLED_CODE))
+}
+
+/** `exitCode` null: lost. */
+export async function endAs(
+  host: EngineContext,
+  machine: Machine,
+  held: Held,
+  exitCode: number | null,
+): Promise<void> {
+  const { record } = machine
+  // Before anything is awaited: two callers cannot both record one end.
+  held.ending = true
+  closeReaders(held)
+  held.ring.close()
+  const state: ProcessRecord['state'] = exitCode === null ? 'lost' : 'exited'
+  const ended = { ...held.record, state, exitCode, endedAt: host.clock.now() }
+  // Whoever is told of its end is told the same by the next engine. The keeper last: as long as it is there, that looks.
+  await retry(host, record.spec.id, () =>
+    host.effect('engine.process.end', () => saveProcess(host.paths, record.spec.id, ended)),
+  )
+  Object.assign(held.record, ended)
+  if (held.keeper) endKeeper(held.keeper)
+  held.keeper = null
+  const paths = host.paths.run(record.spec.id, held.record.generation)
+  removeChild(host.cgroups, paths.container, held.record.id)
+  // Of runc's it is ours to bury: unburied it would count as one of the machine's for ever.
+  void reapOrphans()
+  wake(held)
+  held.settled.resolve()
+}
+
+/** Leaves the process to whoever reads on. */
+export function closeReaders(held: Held): void {
+  const { readers } = held
+  held.readers = null
+  if (readers) destroyReaders(readers)
+}
+
+export function destroyReaders({ report, outputs }: Readers): void {
+  report.destroy()
+  for (const { socket } of outputs) socket.destroy()
+}
+
+function wake(held: Held): void {
+  held.changed.resolve()
+  held.changed = Promise.withResolvers()
+}

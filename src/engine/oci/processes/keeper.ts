@@ -1,0 +1,107 @@
+// What keeps the reading ends of a process's pipes open while no engine reads them: a `sleep` of the host that holds
+// them as its descriptors and never touches them. So a process goes on when the engine ends, waits when its pipe is full,
+// and the next engine reads on where the last one stopped. Its name says whose it is; it ends with its process.
+
+import { spawn } from 'node:child_process'
+import {
+  closeSync,
+  constants,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  statSync,
+} from 'node:fs'
+
+export const keptPipes = ['stdout', 'stderr', 'report'] as const
+type KeptPipe = (typeof keptPipes)[number]
+/** Descriptors of ours. */
+export type Pipes = Record<KeptPipe, number>
+
+/** `run`: the directory of its run. */
+export type Keeper = { pid: number; run: string; process: string }
+
+const NAME = 'berth-keeper'
+
+export function startKeeper(run: string, process: string, { stdout, stderr, report }: Pipes): Keeper {
+  const child = spawn('/bin/sleep', ['infinity'], {
+    argv0: nameOf(run, process),
+    stdio: [stdout, stderr, report],
+    env: {},
+    cwd: '/',
+    detached: true,
+  })
+  child.on('error', () => {})
+  child.unref()
+  if (child.pid === undefined) throw new Error('what keeps the output of a process could not be started')
+  return { pid: child.pid, run, process }
+}
+
+/** Idempotent: a pid that is another's by now is left alone. */
+export function endKeeper({ pid, run, process: id }: Keeper): void {
+  if (commandOf(pid) !== nameOf(run, id)) return
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended just then.
+  }
+}
+
+/** Those of an instance, by the directory of its runs. A machine's own process with such a name is none. */
+export function findKeepers(runs: string): Keeper[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.map(Number).flatMap((pid) => {
+    const [, run, id] = /^berth-keeper (\S+) (\S+)$/.exec(commandOf(pid)) ?? []
+    if (run === undefined || id === undefined || !run.startsWith(`${runs}/`) || !isOurs(pid)) return []
+    return [{ pid, run, process: id }]
+  })
+}
+
+/** The pipes anew, for us to read. Throws when the keeper is gone. */
+export function openKept({ pid }: Keeper): Pipes {
+  const opened: number[] = []
+  try {
+    for (const [fd] of keptPipes.entries())
+      opened.push(openSync(`/proc/${pid}/fd/${fd}`, constants.O_RDONLY | constants.O_NONBLOCK))
+  } catch (error) {
+    for (const fd of opened) closeSync(fd)
+    throw error
+  }
+  const [stdout = -1, stderr = -1, report = -1] = opened
+  return { stdout, stderr, report }
+}
+
+/** What is in a pipe just now, at most a small message. Null: nothing, and nobody can write to it any more. */
+export function readNow(fd: number): Buffer | null {
+  const buffer = Buffer.alloc(4096)
+  try {
+    const bytes = readSync(fd, buffer)
+    return bytes === 0 ? null : buffer.subarray(0, bytes)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return Buffer.alloc(0)
+    throw error
+  }
+}
+
+function nameOf(run: string, id: string): string {
+  return `${NAME} ${run} ${id}`
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0] ?? ''
+  } catch {
+    return ''
+  }
+}
+
+/** Processes of machines have namespaces of their own, and their names are what strangers like. */
+function isOurs(pid: number): boolean {
+  try {
+    const namespace = (of: number | 'self') => readlinkSync(`/proc/${of}/ns/pid`)
+    return namespace(pid) === namespace('self') && statSync(`/proc/${pid}`).uid === process.getuid?.()
+  } catch {
+    return false
+  }
+}

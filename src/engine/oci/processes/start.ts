@@ -1,0 +1,281 @@
+// Begins a background process: its record, the pipes and who keeps them, the runtime's exec. Each can be undone, and a
+// crash in between leaves a process that is `lost` to the next engine, which ends what there is of it.
+
+import { spawn } from 'node:child_process'
+import { writeSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { limits } from '../../../contract/limits.ts'
+import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
+import type { MachineProcess, MachineRef, ProcessRequest } from '../../engine.ts'
+import { EngineError } from '../../errors.ts'
+import { removeChild } from '../kernel/cgroups.ts'
+import { closeFd, createPipe } from '../kernel/syscalls.ts'
+import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { reapOrphans } from '../exec/children.ts'
+import { commandGroup, killExec, loadProcess, markerOf, whenNotHeld } from '../exec/exec.ts'
+import { retry } from '../lifecycle/cleanup.ts'
+import { execArgs } from '../runtime/runtime.ts'
+import {
+  closeReaders,
+  destroyReaders,
+  follow,
+  type Held,
+  newHeld,
+  openReaders,
+  type Readers,
+  statusOfProcess,
+} from './held.ts'
+import { endKeeper, type Pipes, startKeeper } from './keeper.ts'
+import { type ProcessRecord, removeProcess, saveProcess } from './record.ts'
+import { wrappedProcess } from './wrapper.ts'
+
+const COMPLAINT_BYTES = 4096
+
+export function startProcess(
+  host: EngineContext,
+  ref: MachineRef,
+  request: ProcessRequest,
+): Promise<MachineProcess> {
+  return whenNotHeld(host, ref, async () => {
+    const machine = getRunning(host, ref)
+    const held = machine.processes.get(request.id) ?? beginNew(host, machine, request)
+    await held.begun
+    return statusOfProcess(held)
+  })
+}
+
+function beginNew(host: EngineContext, machine: Machine, request: ProcessRequest): Held {
+  const { spec, generation } = machine.record
+  const { id, shown, cwd, keepsAwake } = request
+  const forgotten = makeRoom(host, machine)
+  const record: ProcessRecord = {
+    id,
+    generation,
+    shown,
+    cwd,
+    keepsAwake,
+    state: 'running',
+    exitCode: null,
+    pid: null,
+    startedAt: host.clock.now(),
+    endedAt: null,
+  }
+  const held = newHeld(host, spec.id, record)
+  // There before anything is awaited: whoever asks again waits for the same.
+  machine.processes.set(id, held)
+  held.begun = begin(host, machine, held, request, forgotten).catch(async (error: unknown) => {
+    machine.processes.delete(id)
+    await undo(host, machine, held)
+    throw error
+  })
+  return held
+}
+
+async function begin(
+  host: EngineContext,
+  machine: Machine,
+  held: Held,
+  request: ProcessRequest,
+  forgotten: Forgotten[],
+): Promise<void> {
+  const { spec, generation } = machine.record
+  const { dir } = host.paths.run(spec.id, generation)
+  for (const each of forgotten) await removeProcess(host.paths, each.machineId, each.id)
+  await host.effect('engine.process.record', () => saveProcess(host.paths, spec.id, held.record))
+  const [stdout, stderr, report] = [createPipe(), createPipe(), createPipe()]
+  const pipes: Pipes = { stdout: stdout.readEnd, stderr: stderr.readEnd, report: report.readEnd }
+  const writeEnds: Pipes = { stdout: stdout.writeEnd, stderr: stderr.writeEnd, report: report.writeEnd }
+  const readers = openReaders(pipes)
+  try {
+    await host.effect('engine.process.keeper', async () => {
+      held.keeper ??= startKeeper(dir, request.id, pipes)
+    })
+    let launched: Promise<void> | null = null
+    await host.effect('engine.process.launch', async () => {
+      launched ??= launch(host, machine, { request, readers, writeEnds })
+      await launched
+    })
+  } catch (error) {
+    destroyReaders(readers)
+    throw error
+  } finally {
+    for (const fd of Object.values(writeEnds)) closeFd(fd)
+  }
+  held.record.pid = readers.said().pid
+  await saveProcess(host.paths, spec.id, held.record).catch((error: unknown) => {
+    host.log.warn({ err: error, machine: spec.id }, 'which process one is was not written down')
+  })
+  follow(host, machine, held, readers)
+}
+
+type Launch = { request: ProcessRequest; readers: Readers; writeEnds: Pipes }
+
+/** Until it says which process it is. */
+async function launch(host: EngineContext, machine: Machine, given: Launch): Promise<void> {
+  const { request, readers } = given
+  const { spec, generation } = machine.record
+  const paths = host.paths.run(spec.id, generation)
+  const files = {
+    processFile: join(paths.execs, `${request.id}.json`),
+    pidFile: join(paths.execs, `${request.id}.pid`),
+  }
+  const described = wrappedProcess(await loadProcess(machine, paths), {
+    ...request,
+    marker: markerOf(request.id),
+  })
+  await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
+  const late = new AbortController()
+  try {
+    const launcher = spawnRuntime(host, machine, given, files)
+    const tooLate = delay(getRuntime(host, spec.isolation).deadlineMs, undefined, { signal: late.signal })
+    await Promise.race([readers.begun, launcher.failed, machine.ended, tooLate.catch(() => {})])
+    // Its own words are read only where it has not begun: from then on they are the command's.
+    if (readers.said().pid === null) {
+      launcher.kill()
+      throw notBegun(machine, generation, launcher.complaint())
+    }
+    await Promise.race([launcher.finish(), machine.ended, tooLate.catch(() => {})])
+  } finally {
+    late.abort()
+    await Promise.all(Object.values(files).map((file) => rm(file, { force: true })))
+  }
+}
+
+type Launcher = {
+  /** Resolves when the runtime leaves without having begun the process. */
+  failed: Promise<void>
+  complaint: () => string
+  kill: () => void
+  /** The process has begun: whether the runtime is there is of no use any more. */
+  finish: () => Promise<void>
+}
+
+function spawnRuntime(
+  host: EngineContext,
+  machine: Machine,
+  { request, readers, writeEnds }: Launch,
+  files: { processFile: string; pidFile: string },
+): Launcher {
+  const { spec, generation } = machine.record
+  const runtime = getRuntime(host, spec.isolation)
+  const paths = host.paths.run(spec.id, generation)
+  const stdin = request.stdin === null ? null : filledPipe(request.stdin)
+  const { stdout, stderr, report } = writeEnds
+  const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, request.id) : null
+  // runsc has words of its own for as long as the command runs; runc has them before, on the command's stderr.
+  const outputs = runtime.execDetaches ? [stdout, stderr, report] : [stdout, 'pipe' as const, stderr, report]
+  const fds = runtime.execDetaches ? { reportFd: 3 } : { stderrFd: 3, reportFd: 4 }
+  const launcher = spawn(runtime.binary, execArgs(runtime, paths.container, files, { cgroupChild, ...fds }), {
+    env: { PATH: SAFE_PATH },
+    stdio: [stdin ?? 'ignore', ...outputs],
+    detached: true,
+  })
+  if (stdin !== null) closeFd(stdin)
+  let said = ''
+  launcher.stderr?.on('data', (data: Buffer) => {
+    said = (said + data.toString('utf8')).slice(0, COMPLAINT_BYTES)
+  })
+  const complaint = () => {
+    if (!runtime.execDetaches) return said
+    const read: unknown = readers.outputs[1]?.socket.read()
+    return Buffer.isBuffer(read) ? read.toString('utf8', 0, COMPLAINT_BYTES) : ''
+  }
+  const over = new Promise<number | null>((resolve, reject) => {
+    launcher.once('error', reject)
+    launcher.once('close', resolve)
+  })
+  const failed = over.then(async (code) => {
+    // runc leaves once it has begun the process.
+    if (runtime.execDetaches && code === 0) await new Promise(() => {})
+  })
+  failed.catch(() => {})
+  const kill = () => {
+    if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
+  }
+  const finish = async () => {
+    // runsc would stay to the end, and it is not needed: the process says of itself how it ends.
+    if (!runtime.execDetaches) kill()
+    await over
+  }
+  return { failed, complaint, kill, finish }
+}
+
+/** A pipe holds as much as the input may have, so nobody has to stay to write it. */
+function filledPipe(content: Buffer): number {
+  const { readEnd, writeEnd } = createPipe()
+  try {
+    for (let written = 0; written < content.length; ) written += writeSync(writeEnd, content, written)
+  } finally {
+    closeFd(writeEnd)
+  }
+  return readEnd
+}
+
+function notBegun(machine: Machine, generation: number, complaint: string): EngineError {
+  const { record, ending, frozen } = machine
+  if (ending || record.state !== 'running' || record.generation !== generation)
+    return new EngineError('not_running', 'The machine is being ended.')
+  if (frozen || /paused container/.test(complaint)) return new EngineError('frozen', 'The machine is frozen.')
+  return new EngineError(
+    'process_refused',
+    'The machine could not begin another process: it may have too many.',
+    {
+      cause: new Error(complaint),
+    },
+  )
+}
+
+/** Nothing of it is left: it may have begun after all. */
+async function undo(host: EngineContext, machine: Machine, held: Held): Promise<void> {
+  const { record } = held
+  const { id } = machine.record.spec
+  const paths = host.paths.run(id, record.generation)
+  closeReaders(held)
+  held.ring.close()
+  if (held.keeper) endKeeper(held.keeper)
+  held.keeper = null
+  const forget = async () => removeChild(host.cgroups, paths.container, record.id)
+  if (machine.record.state === 'running')
+    await killExec(host, machine, paths, record.id, forget).catch((error: unknown) =>
+      host.log.warn({ err: error, machine: id }, 'a process that was not to be was not killed'),
+    )
+  await retry(host, id, () => removeProcess(host.paths, id, record.id))
+  Object.assign(record, { state: 'lost' })
+  void reapOrphans()
+  held.settled.resolve()
+}
+
+type Forgotten = { machineId: string; id: string }
+
+/** Throws where all that are kept run; else forgets those longest over, of the machine and of its team. */
+function makeRoom(host: EngineContext, machine: Machine): Forgotten[] {
+  const { networkGroup } = machine.record.spec
+  const ofTeam = [...host.machines.values()].filter(({ record }) => record.spec.networkGroup === networkGroup)
+  const one = oldestOver([machine], limits.processes, 'the machine')
+  // What goes for the machine is one less of its team.
+  const another = one ? null : oldestOver(ofTeam, limits.teamProcesses, 'the team')
+  return [one, another]
+    .flatMap((kept) => kept ?? [])
+    .map(({ of, held }) => {
+      of.processes.delete(held.record.id)
+      return { machineId: of.record.spec.id, id: held.record.id }
+    })
+}
+
+type Kept = { of: Machine; held: Held }
+
+/** Null where there is room. */
+function oldestOver(machines: Machine[], most: number, whose: string): Kept | null {
+  const kept = machines.flatMap((of) => [...of.processes.values()].map((held) => ({ of, held })))
+  if (kept.length < most) return null
+  const over = kept.filter(({ held }) => held.record.state !== 'running')
+  const [oldest] = over.toSorted((a, b) => endOf(a.held) - endOf(b.held))
+  if (oldest) return oldest
+  throw new EngineError('process_limit', `${most} processes of ${whose} run, and no more may.`)
+}
+
+function endOf({ record }: Held): number {
+  return record.endedAt?.getTime() ?? 0
+}

@@ -1,0 +1,226 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { limits } from '../../../src/contract/limits.ts'
+import type { MachineProcess, MachineRef, ProcessRequest } from '../../../src/engine/engine.ts'
+import { eventually, kindOf, type Suite } from '../suite.ts'
+
+export function createBackground(suite: Suite) {
+  const requestOf = (argv: string[], given: Partial<ProcessRequest> = {}): ProcessRequest => ({
+    id: `proc_${randomBytes(6).toString('hex')}`,
+    argv,
+    shown: argv.map((item) => item.slice(0, 100)),
+    env: {},
+    cwd: null,
+    stdin: null,
+    keepsAwake: false,
+    ...given,
+  })
+
+  const background = {
+    requestOf,
+    start: async (ref: MachineRef, argv: string[], given: Partial<ProcessRequest> = {}) =>
+      await suite.engine().startProcess(ref, requestOf(argv, given)),
+    sh: async (ref: MachineRef, script: string, given: Partial<ProcessRequest> = {}) =>
+      await background.start(ref, ['sh', '-c', script], given),
+    status: async ({ id }: { id: string }, process: string): Promise<MachineProcess | undefined> =>
+      (await suite.engine().processes(id)).find((one) => one.id === process),
+    over: async (ref: { id: string }, process: string, withinMs?: number): Promise<MachineProcess> =>
+      await eventually(async () => {
+        const status = await background.status(ref, process)
+        return status && status.state !== 'running' ? status : null
+      }, withinMs),
+    /** Whole, by pages, and each byte once. */
+    output: async ({ id }: { id: string }, process: string, after = 0) => {
+      const said = { stdout: '', stderr: '', order: '' }
+      for (;;) {
+        const pieces = await suite.engine().processOutput(id, process, after, 64 * 1024)
+        if (pieces.length === 0) return said
+        for (const { stream, data, end } of pieces) {
+          said[stream] += data.toString('latin1')
+          said.order += data.toString('latin1')
+          expect(end - data.length).toBeGreaterThanOrEqual(after)
+          after = end
+        }
+      }
+    },
+    printed: async (ref: { id: string }, process: string, text: string) =>
+      await eventually(async () =>
+        (await background.output(ref, process)).order.includes(text) ? true : null,
+      ),
+  }
+  return background
+}
+
+/** Of every engine. */
+export function backgroundClaims(suite: Suite): void {
+  const machine = suite.shared()
+  const background = createBackground(suite)
+
+  test('a process outlives the call that begins it, and says how it ended and what it printed', async () => {
+    const started = await background.sh(machine(), 'echo out; echo err >&2; sleep 0.2; exit 3')
+    expect(started).toMatchObject({ state: 'running', exitCode: null, endedAt: null })
+    const over = await background.over(machine(), started.id)
+    expect(over).toMatchObject({ state: 'exited', exitCode: 3, output: { from: 0, to: 8 } })
+    expect(over.endedAt?.getTime()).toBeGreaterThanOrEqual(over.startedAt.getTime())
+    expect(await background.output(machine(), started.id)).toMatchObject({ stdout: 'out\n', stderr: 'err\n' })
+  })
+
+  test('it is one process however often it is begun under its id', async () => {
+    const request = background.requestOf(['sh', '-c', 'echo once >> /tmp/begun; echo said'])
+    const calls = [1, 2, 3].map(() => suite.engine().startProcess(machine(), request))
+    await Promise.all(calls)
+    await background.over(machine(), request.id)
+    await suite.engine().startProcess(machine(), request)
+    expect((await background.output(machine(), request.id)).stdout).toBe('said\n')
+    expect((await suite.sh(machine(), 'cat /tmp/begun')).stdout).toBe('once\n')
+  })
+
+  test('it has the environment and the input that it was given', async () => {
+    const { id } = await background.sh(machine(), 'cat; printenv MINE; printenv PATH', {
+      env: { MINE: 'given ✓' },
+      stdin: Buffer.from('in\n'),
+    })
+    expect(await background.over(machine(), id)).toMatchObject({ exitCode: 0 })
+    const [input, mine, path] = (await background.output(machine(), id)).stdout.split('\n')
+    expect([input, mine, path !== '']).toEqual(['in', Buffer.from('given ✓').toString('latin1'), true])
+  })
+
+  test('without an input one that waits for it ends at once', async () => {
+    const { id } = await background.start(machine(), ['cat'])
+    expect(await background.over(machine(), id)).toMatchObject({ state: 'exited', exitCode: 0 })
+  })
+
+  test('a command nobody knows ends with 127 and says so', async () => {
+    const { id } = await background.start(machine(), ['no-such-command'])
+    expect(await background.over(machine(), id)).toMatchObject({ state: 'exited', exitCode: 127 })
+    expect((await background.output(machine(), id)).stderr).toContain('not found')
+  })
+
+  test('its output is read on from any offset, by whoever asks and as often', async () => {
+    const { id } = await background.sh(machine(), 'echo first; echo second')
+    await background.over(machine(), id)
+    expect((await background.output(machine(), id, 6)).stdout).toBe('second\n')
+    expect((await background.output(machine(), id, 8)).stdout).toBe('cond\n')
+    expect(await suite.engine().processOutput(machine().id, id, 13, 100)).toEqual([])
+    expect(await suite.engine().processOutput(machine().id, id, 9_999_999, 100)).toEqual([])
+    const [piece] = await suite.engine().processOutput(machine().id, id, 0, 3)
+    expect([piece?.data.toString(), piece?.end]).toEqual(['fir', 3])
+  })
+
+  test('a follower has what there is, what comes, and the end', async () => {
+    const { id } = await background.sh(machine(), 'echo early; sleep 0.3; echo late')
+    await background.printed(machine(), id, 'early')
+    const never = new AbortController().signal
+    let said = ''
+    for await (const { data } of suite.engine().followProcess(machine().id, id, 2, never))
+      said += data.toString()
+    expect(said).toBe('rly\nlate\n')
+    expect(await background.status(machine(), id)).toMatchObject({ state: 'exited', exitCode: 0 })
+  })
+
+  test('a follower that leaves holds nothing back', async () => {
+    const { id } = await background.sh(machine(), 'echo begun; sleep 60')
+    const abort = new AbortController()
+    const seen: string[] = []
+    for await (const { data } of suite.engine().followProcess(machine().id, id, 0, abort.signal)) {
+      seen.push(data.toString())
+      abort.abort(new Error('the follower left'))
+    }
+    expect(seen).toEqual(['begun\n'])
+    await suite.engine().forgetProcess(machine().id, id)
+  })
+
+  test('signals end it, and their number is in its exit code', async () => {
+    for (const [signal, exitCode] of [
+      ['TERM', 143],
+      ['KILL', 137],
+    ] as const) {
+      const { id } = await background.start(machine(), ['sleep', '60'])
+      await suite.engine().signalProcess(machine(), id, signal)
+      expect(await background.over(machine(), id)).toMatchObject({ state: 'exited', exitCode })
+      expect(await kindOf(suite.engine().signalProcess(machine(), id, signal))).toBe('process_ended')
+    }
+  })
+
+  test('one that is forgotten is killed and gone, and whoever forgets it again succeeds', async () => {
+    const { id } = await background.start(machine(), ['sleep', '60'])
+    await suite.engine().forgetProcess(machine().id, id)
+    expect(await background.status(machine(), id)).toBeUndefined()
+    await suite.engine().forgetProcess(machine().id, id)
+    const { id: of } = machine()
+    expect(await kindOf(suite.engine().processOutput(of, id, 0, 100))).toBe('unknown_process')
+    expect(await kindOf(suite.engine().signalProcess(machine(), id, 'TERM'))).toBe('unknown_process')
+  })
+
+  test('a machine that does not run begins none, and still tells of those it had', async () => {
+    const ref = await suite.running()
+    const done = await background.sh(ref, 'echo done')
+    await background.over(ref, done.id)
+    const open = await background.sh(ref, 'echo begun; sleep 60')
+    await background.printed(ref, open.id, 'begun')
+    await suite.engine().stop(ref, 0)
+    expect(await background.status(ref, done.id)).toMatchObject({ state: 'exited', exitCode: 0 })
+    expect(await background.over(ref, open.id)).toMatchObject({ state: 'exited', exitCode: 137 })
+    expect((await background.output(ref, open.id)).stdout).toBe('begun\n')
+    expect(await kindOf(background.start(ref, ['true']))).toBe('not_running')
+    expect(await kindOf(suite.engine().signalProcess(ref, open.id, 'TERM'))).toBe('not_running')
+    await suite.engine().destroy(ref.id)
+    expect(await kindOf(suite.engine().processes(ref.id))).toBe('unknown_machine')
+  })
+
+  test('in a machine that stands still it stands still, and goes on with it', async () => {
+    const ref = await suite.running()
+    const { id } = await background.sh(ref, 'echo begun; sleep 1; echo went on')
+    await background.printed(ref, id, 'begun')
+    await suite.engine().freeze(ref)
+    expect(await background.status(ref, id)).toMatchObject({ state: 'running' })
+    expect(await kindOf(background.start(ref, ['true']))).toBe('frozen')
+    expect(await kindOf(suite.engine().signalProcess(ref, id, 'TERM'))).toBe('frozen')
+    expect(await kindOf(suite.engine().forgetProcess(ref.id, id))).toBe('frozen')
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    expect((await background.output(ref, id)).stdout).toBe('begun\n')
+    await suite.engine().thaw(ref)
+    expect(await background.over(ref, id)).toMatchObject({ state: 'exited', exitCode: 0 })
+    expect((await background.output(ref, id)).stdout).toBe('begun\nwent on\n')
+  })
+
+  test('it is lost with a run that is suspended or begun anew, and in a copy of its machine', async () => {
+    const ref = await suite.running()
+    const { id } = await background.sh(ref, 'echo begun; sleep 60')
+    await background.printed(ref, id, 'begun')
+    const copy = `${ref.id}copy`
+    await suite.engine().fork([{ id: copy, source: ref, networkGroup: 1, run: null }])
+    expect(await background.status({ id: copy }, id)).toMatchObject({
+      state: 'lost',
+      exitCode: null,
+      shown: ['sh', '-c', 'echo begun; sleep 60'],
+      output: { from: 0, to: 0 },
+    })
+    await suite.engine().destroy(copy)
+    expect(await background.status(ref, id)).toMatchObject({ state: 'running' })
+
+    const again = await suite.start({ id: ref.id, generation: 2 })
+    expect(await background.over(ref, id)).toMatchObject({ state: 'lost', exitCode: null })
+    expect((await background.output(ref, id)).stdout).toBe('begun\n')
+    const other = await background.start(again, ['sleep', '60'])
+    await suite.engine().suspend(again, 0)
+    expect(await background.over(ref, other.id)).toMatchObject({ state: 'lost' })
+  })
+
+  test('so many are remembered of a machine: those longest over make room, and no other', async () => {
+    const ref = await suite.running({}, { size: { cpus: 2, memoryMb: 512, pids: 400, diskGb: 1 } })
+    const first = await background.start(ref, ['true'])
+    await background.over(ref, first.id)
+    const open = await Promise.all(
+      Array.from({ length: limits.processes - 1 }, async () => await background.start(ref, ['sleep', '600'])),
+    )
+    const last = await background.start(ref, ['sleep', '600'])
+    expect(await background.status(ref, first.id)).toBeUndefined()
+    expect((await suite.engine().processes(ref.id)).map(({ id }) => id).toSorted()).toEqual(
+      [...open, last].map(({ id }) => id).toSorted(),
+    )
+    expect(await kindOf(background.start(ref, ['true']))).toBe('process_limit')
+    await suite.engine().forgetProcess(ref.id, last.id)
+    await background.start(ref, ['true'])
+  })
+}
