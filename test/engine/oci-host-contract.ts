@@ -1,6 +1,6 @@
 // The engine of this host, with real runtimes, against the whole contract. Each isolation class is a test file of its
 // own (oci-runc.host.test.ts, oci-gvisor.host.test.ts), so that the two run side by side. What the engine itself does, the
-// same in both, `npm test` tries in one of them, and in the other after another commit.
+// same in both, `npm test` tries in one of them, and in the other the next day.
 
 import type { IsolationClass } from '../../src/engine/engine.ts'
 import { deriveImage } from '../support/derived-images.ts'

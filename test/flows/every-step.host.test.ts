@@ -1,7 +1,7 @@
 // Berth is killed at every step of every way a unit can take, while it works for callers on real machines: the server
 // before and after each step and each undo, the engine after each effect (reliability F1). Each time the
 // caller, who tries again as a sane one does, finds one unit, where it was sent, with its files; and the host
-// is as the database says. `npm test` runs a part of the places, another with each commit.
+// is as the database says. `npm test` runs a part of the places, another one each day.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'

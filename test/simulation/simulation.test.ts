@@ -1,6 +1,5 @@
 // Operations that meet each other in any state (reliability F14): as many schedules as a test run has time for, others
-// with each commit; `npm run simulate` runs more. A failure says
-// which line brings it back.
+// each day; `npm run simulate` runs more. A failure says which line brings it back.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Forked, ForkSpec } from '../../src/engine/engine.ts'

@@ -1,5 +1,5 @@
-// Long matrices. The deep tier runs every case of them. `npm test` runs a part, and another one with each state of the
-// repository, so that in time every case runs there as well. A part comes back with BERTH_TEST_SEED, which each run prints.
+// Long matrices. The deep tier runs every case of them. `npm test` runs a part, and another one each day, so that in time
+// every case runs there as well. A part comes back with BERTH_TEST_SEED, which each run prints.
 
 /** True in the deep tier, where there is time for everything. */
 export const isDeep = process.env.BERTH_TEST_DEEP === 'yes'
