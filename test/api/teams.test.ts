@@ -1,11 +1,9 @@
 // Teams over HTTP (spec 2.10, 4.1, 5.6, 7.4): made, changed and deleted by people, with every refusal.
 
-import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AuditList } from '../../src/contract/audit.ts'
 import type { Me } from '../../src/contract/me.ts'
 import type { Team, TeamAnswer } from '../../src/contract/team.ts'
-import { lockTeam } from '../../src/store/stacks.ts'
 import {
   makeKey,
   makeMember,
@@ -308,21 +306,20 @@ describe('x-berth-team', () => {
 
 /** Calls that wait for the team's lock in this order, once all of them have been let in. */
 async function inTurn(calls: (() => Promise<Answer>)[]): Promise<Answer[]> {
-  const { db } = service.app
-  const waiting = async () => {
-    const { rows } = await sql<{ count: number }>`
-      select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'
-    `.execute(db)
-    return rows[0]?.count
+  const { app } = service
+  const { teamLocks } = app
+  let waiting = 0
+  app.teamLocks = (teamId, work) => {
+    waiting += 1
+    return teamLocks(teamId, work)
   }
   const answers: Promise<Answer>[] = []
-  await db.transaction().execute(async (holder) => {
-    await lockTeam(holder, id)
+  await teamLocks(id, async () => {
     for (const call of calls) {
       answers.push(call())
-      await expect.poll(waiting).toBe(answers.length)
+      await expect.poll(() => waiting).toBe(answers.length)
     }
   })
+  app.teamLocks = teamLocks
   return await Promise.all(answers)
 }

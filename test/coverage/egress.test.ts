@@ -30,7 +30,7 @@ const doors: Record<string, string> = {
   'src/gateway/server-link/client.ts': 'a socket of this instance',
   'src/engine/ipc/request.ts': 'a socket of this instance',
   'src/engine/ipc/client.ts': 'a socket of this instance',
-  'src/engine/ipc/quick-client.ts': 'a socket of this instance',
+  'src/engine/ipc/rpc-client.ts': 'a socket of this instance',
   'src/lib/ipc/unix-socket.ts': 'a socket of this instance',
   'src/supervisor/postgres/roles.ts': 'Postgres',
   'src/operator/backup/cluster-copy.ts': 'Postgres',

@@ -1,6 +1,7 @@
 // One real Postgres for a test run (the global setup of vitest.config.ts) and a database of its own for each
 // file, copied from a template that has every migration: milliseconds instead of a start each.
 
+import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -60,8 +61,6 @@ export async function startTestPostgres(): Promise<{ socketDir: string; stop: ()
   return { socketDir, stop }
 }
 
-let count = 0
-
 export type TestDatabase = {
   /** As the role that owns it. */
   url: string
@@ -72,7 +71,7 @@ export type TestDatabase = {
 
 /** A database with every migration and no rows. Drop it when the file is done; its connections end then. */
 export async function createTestDatabase(socketDir = inject('postgresSocketDir')): Promise<TestDatabase> {
-  const name = `berth_${process.pid}_${Date.now()}_${count++}`
+  const name = `berth_${randomBytes(8).toString('hex')}`
   const urlOf = (role: PostgresRole, database: string) => postgresUrl(socketDir, role, database)
   await withDatabase(urlOf('postgres', 'postgres'), (client) =>
     client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} OWNER berth`),

@@ -51,7 +51,8 @@ export async function spendAllowance(
   const of = createHash('sha256').update(whose).digest()
   if (await spendOnce(db, { name, of, since, now, times })) return
   const first = (await findFirstSpent(db, { name, of, since })) ?? now
-  const waitMs = first.getTime() + withinMs - now.getTime()
+  // By now: this one may have waited for the others.
+  const waitMs = first.getTime() + withinMs - clock.now().getTime()
   const retryAfterS = Math.max(1, Math.ceil(waitMs / SECOND))
   throw rateLimited(`The limit is ${times} ${what}. Try again in ${retryAfterS} s.`, retryAfterS)
 }
