@@ -123,9 +123,12 @@ describe('version 1', () => {
 
   it('tells kills at its own limit from those for want of the host’s memory', () => {
     const cgroups = openCgroups('ab12', root)
-    record({ 'memory/berth-ab12/unit_1-3/memory.failcnt': '0\n' })
+    record({
+      'memory/berth-ab12/unit_1-3/memory.limit_in_bytes': '268435456\n',
+      'memory/berth-ab12/unit_1-3/memory.max_usage_in_bytes': '99000000\n',
+    })
     expect(hasMetMemoryLimit(cgroups, 'unit_1-3')).toBe(false)
-    record({ 'memory/berth-ab12/unit_1-3/memory.failcnt': '12\n' })
+    record({ 'memory/berth-ab12/unit_1-3/memory.max_usage_in_bytes': '268431360\n' })
     expect(hasMetMemoryLimit(cgroups, 'unit_1-3')).toBe(true)
   })
 

@@ -146,6 +146,9 @@ export function countOomKills(cgroups: Cgroups, container: string): number {
   return Number(/^oom_kill (\d+)$/m.exec(tryRead(file))?.[1] ?? 0)
 }
 
+/** Each processor holds up to 64 pages that it has charged and not used yet, which the next refusal takes back. */
+const CHARGED_AHEAD_BYTES = 1024 * 1024
+
 /** Whether the group has ever been at its own limit: else the kernel killed in it for want of the host's memory. */
 export function hasMetMemoryLimit(cgroups: Cgroups, container: string): boolean {
   if (cgroups.version === 2) {
@@ -153,9 +156,12 @@ export function hasMetMemoryLimit(cgroups: Cgroups, container: string): boolean 
     return Number(/^oom (\d+)$/m.exec(events)?.[1] ?? 0) > 0
   }
   const directory = groupDirectory(cgroups, cgroups.trees['memory'] ?? '', container)
-  return ['memory.failcnt', 'memory.memsw.failcnt'].some(
-    (file) => Number(tryRead(`${directory}/${file}`)) > 0,
-  )
+  const read = (file: string) => Number(tryRead(`${directory}/${file}`))
+  // `failcnt` stays 0 on Linux 6.18, whatever is refused.
+  return ['memory', 'memory.memsw'].some((of) => {
+    const [most, limit] = [read(`${of}.max_usage_in_bytes`), read(`${of}.limit_in_bytes`)]
+    return limit > 0 && most >= limit - CHARGED_AHEAD_BYTES
+  })
 }
 
 /** Bytes that are in memory alone: what the processes of a group have written and no file holds. */
