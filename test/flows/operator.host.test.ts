@@ -45,7 +45,7 @@ it('both processes show how they are, and what units have done', async () => {
   await createUnit(berth, { name: 'web', image: 'berth.local/debian:12' })
   await eventually(async () => expect((await read(ports.server, '/healthz')).status).toBe(200))
   const server = await scrape(ports.server)
-  expect(server).toMatch(/^berth_unit_operation_seconds_count\{way="create",.*outcome="arrived"\} 1$/m)
+  expect(server).toMatch(/^berth_unit_operation_seconds_count\{operation="create",.*result="success"\} 1$/m)
   expect(server).toMatch(/^berth_engine_up 1$/m)
   expect(server).toMatch(/^berth_database_up 1$/m)
   expect(server).not.toMatch(/team_0|unit_0/)
