@@ -10,6 +10,7 @@ const flock = koffi.load('libc.so.6').func('int flock(int, int)')
 const LOCK_SH = 1
 const LOCK_EX = 2
 const LOCK_NB = 4
+const LOCK_UN = 8
 const RETRY_EVERY_MS = 100
 
 export type Lock = { release(): Promise<void> }
@@ -21,7 +22,14 @@ export type LockKind = 'alone' | 'shared'
 export async function tryLock(path: string, kind: LockKind = 'alone'): Promise<Lock | null> {
   const file = await open(path, 'a', 0o600)
   const operation = kind === 'alone' ? LOCK_EX : LOCK_SH
-  if (flock(file.fd, operation | LOCK_NB) === 0) return { release: () => file.close() }
+  if (flock(file.fd, operation | LOCK_NB) === 0) {
+    const release = async () => {
+      // A program that is just being started has the file open, too, until it is another one.
+      flock(file.fd, LOCK_UN)
+      await file.close()
+    }
+    return { release }
+  }
   const errno = koffi.errno()
   await file.close()
   if (errno === constants.errno.EWOULDBLOCK) return null
