@@ -76,6 +76,13 @@ export async function findKeys(db: Kysely<Database>, prefixes: string[]): Promis
     .execute()
 }
 
+/** For queries that join `credentials`: it is not revoked, and who made it is a member still. Its own expiry is not looked at. */
+export const isLiveOfMember = sql<boolean>`
+  credentials.revoked_at is null and exists (
+    select from memberships
+    where memberships.team_id = credentials.team_id and memberships.user_id = credentials.created_by
+  )`
+
 /**
  * The agents that these access tokens are of. Those of a person who is no member any more are not found, whatever else
  * has ended them.

@@ -2,6 +2,7 @@
 // generation after another. Only prefixes and SHA-256 are here, and the sealed key that the tokens follow from.
 
 import { type Kysely, sql } from 'kysely'
+import { isLiveOfMember } from './credentials.ts'
 import type { Database } from './db.ts'
 
 export type OauthFamiliesTable = {
@@ -97,11 +98,6 @@ export async function findOauthToken(db: Kysely<Database>, prefix: string): Prom
     .selectFrom('oauth_tokens')
     .innerJoin('oauth_families', 'oauth_families.id', 'oauth_tokens.family_id')
     .innerJoin('credentials', 'credentials.id', 'oauth_families.credential_id')
-    .leftJoin('memberships', (join) =>
-      join
-        .onRef('memberships.team_id', '=', 'credentials.team_id')
-        .onRef('memberships.user_id', '=', 'credentials.created_by'),
-    )
     .select([
       'oauth_tokens.hash',
       'oauth_tokens.kind',
@@ -115,7 +111,7 @@ export async function findOauthToken(db: Kysely<Database>, prefix: string): Prom
       'oauth_families.generation as current',
       'oauth_families.refresh_until as refreshUntil',
       'oauth_families.revoked_at as revokedAt',
-      sql<boolean>`credentials.revoked_at is null and memberships.user_id is not null`.as('isAgentLive'),
+      isLiveOfMember.as('isAgentLive'),
       sql<string | null>`credentials.policy->>'expiresAt'`.as('policyExpiresAt'),
     ])
     .where('oauth_tokens.prefix', '=', prefix)

@@ -1,6 +1,7 @@
 // Programs that ask to be let in, until a person has decided; and the codes they get then, which are worth tokens once.
 
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
+import { isLiveOfMember } from './credentials.ts'
 import type { Database } from './db.ts'
 
 export type OauthRequestsTable = {
@@ -130,11 +131,6 @@ export async function findOauthCode(db: Kysely<Database>, prefix: string): Promi
   const row = await db
     .selectFrom('oauth_codes')
     .innerJoin('credentials', 'credentials.id', 'oauth_codes.credential_id')
-    .leftJoin('memberships', (join) =>
-      join
-        .onRef('memberships.team_id', '=', 'credentials.team_id')
-        .onRef('memberships.user_id', '=', 'credentials.created_by'),
-    )
     .select([
       'oauth_codes.prefix',
       'oauth_codes.hash',
@@ -145,7 +141,7 @@ export async function findOauthCode(db: Kysely<Database>, prefix: string): Promi
       'expires_at as expiresAt',
       'used_at as usedAt',
       'family_id as familyId',
-      sql<boolean>`credentials.revoked_at is null and memberships.user_id is not null`.as('isAgentLive'),
+      isLiveOfMember.as('isAgentLive'),
     ])
     .where('oauth_codes.prefix', '=', prefix)
     .executeTakeFirst()
