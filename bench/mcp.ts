@@ -2,19 +2,8 @@
 // GET /v1/units in turn, over kept connections to one server with a Postgres of its own and the engine in memory. Compare the
 // figures of one run with each other.
 
-import { randomBytes } from 'node:crypto'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { policySchema } from '../src/contract/policy.ts'
-import { createAccount } from '../src/domain/accounts/create.ts'
-import { createKey } from '../src/domain/credentials/keys.ts'
-import { silentLog } from '../src/lib/log.ts'
-import { openDatabase } from '../src/store/db.ts'
-import { migrate } from '../src/store/migrate.ts'
-import { startPostgres } from '../src/supervisor/postgres.ts'
-import { startApiProcess } from '../test/support/api-process.ts'
+import { startScratchService } from '../test/support/scratch-service.ts'
 import { percentile, timed } from './figures.ts'
 import { fillTeam } from './filled-team.ts'
 import { cpuSecondsOf } from './service.ts'
@@ -55,32 +44,8 @@ const asks: Record<string, Ask> = {
   },
 }
 
-const dir = await mkdtemp(join(tmpdir(), 'berth-bench-'))
-await chmod(dir, 0o711)
-const postgres = await startPostgres({ dataDir: dir, socketDir: join(dir, 'socket'), log: silentLog })
-const databaseUrl = postgres.url('berth')
-const db = openDatabase(databaseUrl, silentLog)
-await migrate(db)
-const createdAt = new Date()
-const owner = await createAccount(db, {
-  email: 'bench@example.test',
-  name: 'Bench',
-  admin: false,
-  plan: 'team',
-  paysAsItGoes: true,
-  freeCreditsCents: 0,
-  createdAt,
-})
-const key = await createKey(db, {
-  teamId: owner.teamId,
-  name: 'bench',
-  policy: policySchema.parse({}),
-  createdBy: owner.userId,
-  createdAt,
-})
-await fillTeam(db, { teamId: owner.teamId, units: UNITS, audit: 0, keyIds: [key.id] })
-const settings = { BERTH_RATE_REQUESTS: '1000000' }
-const server = await startApiProcess({ databaseUrl, settings, secretKey: randomBytes(32).toString('hex') })
+const { db, teamId, key, server, stop } = await startScratchService('bench')
+await fillTeam(db, { teamId, units: UNITS, audit: 0, keyIds: [key.id] })
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 try {
   const samples = Object.fromEntries(Object.keys(asks).map((name): [string, number[]] => [name, []]))
@@ -102,10 +67,7 @@ try {
   }
 } finally {
   agent.destroy()
-  await server.stop()
-  await db.destroy()
-  await postgres.stop()
-  await rm(dir, { recursive: true, force: true })
+  await stop()
 }
 
 function fail(name: string): never {
