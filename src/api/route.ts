@@ -7,7 +7,7 @@ import { notFound, unauthorized } from '../contract/errors.ts'
 import { idempotencyKeySchema } from '../contract/idempotency.ts'
 import { parse } from '../contract/parse.ts'
 import { maskText } from '../domain/audit/mask.ts'
-import { type Action, authorize } from '../domain/authorization/authorize.ts'
+import type { Action } from '../domain/authorization/authorize.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
 import type { RateClass } from '../domain/credentials/rate-limit.ts'
 import { type Fingerprint, fingerprint } from '../domain/idempotency/fingerprint.ts'
@@ -87,7 +87,9 @@ type Idempotent<P, Q, B, R> =
   | 'personal'
   | { resume: (app: App, input: Input<P, Q, B>, context: CallContext, kept: unknown) => Promise<R> }
 
-type Answered = { kind: 'json'; body: unknown; outcome: Outcome } | { kind: 'stream'; stream: EventStream }
+export type Answered =
+  | { kind: 'json'; body: unknown; outcome: Outcome }
+  | { kind: 'stream'; stream: EventStream }
 
 /** A call whose input has been accepted. */
 export type Prepared = {
@@ -120,6 +122,8 @@ export type Route = Pick<
   | 'errors'
 > & {
   auth: 'caller' | 'none'
+  /** What the caller must be allowed within the team, whatever the call is about; null where all its members may. */
+  allow: Action | null
   takesIdempotencyKey: boolean
   params: z.ZodType
   query: z.ZodType
@@ -139,12 +143,10 @@ export function defineRoute<P, Q, B, R>(
     allow?: Action
   },
 ): Route {
-  const { idempotent, allow, ...plain } = definition
-  const takesIdempotencyKey = idempotent !== undefined
-  return erase(plain, { auth: 'caller', takesIdempotencyKey }, async (app, input, context, caller, keyed) => {
+  const { idempotent, allow = null, ...plain } = definition
+  const kind = { auth: 'caller', allow, takesIdempotencyKey: idempotent !== undefined } as const
+  return erase(plain, kind, async (app, input, context, caller, keyed) => {
     if (caller === null) throw unauthorized()
-    // Before an earlier answer is given again, too.
-    if (allow !== undefined) authorize(caller, allow)
     const handle = (once: Once | null) => plain.handle(app, input, { ...context, caller, once })
     if (keyed === null || idempotent === undefined) return await handle(null)
 
@@ -170,7 +172,7 @@ export function defineRoute<P, Q, B, R>(
 
 /** A route that anyone may call, without credentials. */
 export function defineOpenRoute<P, Q, B, R>(definition: Definition<P, Q, B, R, OpenContext>): Route {
-  return erase(definition, { auth: 'none', takesIdempotencyKey: false }, (app, input, context) =>
+  return erase(definition, { auth: 'none', allow: null, takesIdempotencyKey: false }, (app, input, context) =>
     definition.handle(app, input, context),
   )
 }
@@ -185,7 +187,7 @@ type Handle<P, Q, B, R> = (
 
 function erase<P, Q, B, R, C>(
   definition: Definition<P, Q, B, R, C>,
-  kind: Pick<Route, 'auth' | 'takesIdempotencyKey'>,
+  kind: Pick<Route, 'auth' | 'allow' | 'takesIdempotencyKey'>,
   handle: Handle<P, Q, B, R>,
 ): Route {
   const { outcome, record, target, team, handle: _typed, ...described } = definition

@@ -35,6 +35,8 @@ export type AuditedCall = {
   open(): Promise<void>
   /** Writes how it ended. Throws only when the row was not opened and could not be written. */
   close(ending: { status: number; errorCode: string | null }): Promise<void>
+  /** Whether `close` was called, whatever came of it: a row has one ending. */
+  hasEnded(): boolean
 }
 
 export type AuditTrail = { begin(caller: Caller, origin: CallOrigin): AuditedCall }
@@ -54,7 +56,9 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
       const startedMs = clock.monotonicMs()
       const row = newRow(caller, origin, clock.now())
       let opened = false
+      let ended = false
       return {
+        hasEnded: () => ended,
         describe: ({ target, input, teamId }) => {
           row.target = target
           row.input = input
@@ -68,6 +72,7 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
           opened = true
         },
         close: async ({ status, errorCode }) => {
+          ended = true
           const durationMs = clock.monotonicMs() - startedMs
           const outcome = { target: row.target, durationMs, status, errorCode }
           if (!opened) return await insert({ ...row, outcome })

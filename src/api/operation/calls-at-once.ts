@@ -1,10 +1,10 @@
 // How many calls of one team, and of all, are under way at once (decision 84). A call counts until its answer has left:
 // what a command has printed is held in memory until then, however slowly the caller reads.
 
-import type { App } from '../app.ts'
-import { rateLimited, unavailable } from '../contract/errors.ts'
-import { tellBoundMet } from '../lib/bound-met.ts'
-import { createConcurrencyLimit } from '../lib/concurrency/concurrency-limit.ts'
+import type { App } from '../../app.ts'
+import { rateLimited, unavailable } from '../../contract/errors.ts'
+import { tellBoundMet } from '../../lib/bound-met.ts'
+import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 
 export type CallKind = 'command' | 'stream' | 'call'
 

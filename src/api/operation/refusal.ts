@@ -1,0 +1,49 @@
+// What becomes of a call of which a step failed: a creation that made nothing is given back, and the row that was begun is
+// closed with the refusal.
+
+import type { AppError } from '../../contract/errors.ts'
+import { toAppError } from '../http/errors.ts'
+import type { Incoming } from './call.ts'
+import type { WithRow } from './steps.ts'
+
+type Failed = Incoming & Partial<WithRow & { giveBackCreation: () => Promise<void> }>
+
+/** Returns what to tell the caller, unless it has been answered. */
+export async function refuseCall(call: Failed, error: unknown): Promise<unknown> {
+  const { request, row, giveBackCreation } = call
+  if (row === undefined || row.hasEnded()) return error
+  // Work that was aborted fails in many ways; the caller's going is what happened.
+  const known = toAppError(request.signal.aborted ? request.signal.reason : error)
+  if (giveBackCreation && madeNothing(known)) await giveBack(call, giveBackCreation)
+  await closeRow(call, row, known)
+  return known.status === 500 ? error : known
+}
+
+/** Refused for what was asked. A failure, or a caller who went away, may leave something behind, and took work. */
+function madeNothing({ status }: AppError): boolean {
+  return status >= 400 && status < 499
+}
+
+/** The caller is told of the refusal, whatever becomes of this. */
+async function giveBack({ gate, request }: Failed, giveBackCreation: () => Promise<void>): Promise<void> {
+  try {
+    await giveBackCreation()
+  } catch (error) {
+    const { requestId } = request
+    gate.app.log.warn({ err: error, requestId }, 'a creation that was refused could not be given back')
+  }
+}
+
+/** A trail that cannot be written must not hide from the caller why it was refused. */
+async function closeRow(
+  { gate, request }: Failed,
+  row: WithRow['row'],
+  { status, code }: AppError,
+): Promise<void> {
+  try {
+    await row.close({ status, errorCode: code })
+  } catch (error) {
+    const { requestId } = request
+    gate.app.log.error({ err: error, requestId, status }, 'an audit row could not be written')
+  }
+}

@@ -1,0 +1,189 @@
+// The steps of a call, one function each; their order is the list in api/operation.ts. A step throws what the caller is
+// told, and returns what the later ones need.
+
+import type { Answered, Prepared, RawInput, Route } from '../route.ts'
+import { forbidden } from '../../contract/errors.ts'
+import { agentOf, agentTitled } from '../../contract/known-agents.ts'
+import type { AuditedCall, CallOrigin, Via } from '../../domain/audit/audit.ts'
+import { authorize } from '../../domain/authorization/authorize.ts'
+import { resolveActingTeam } from '../../domain/credentials/acting-team.ts'
+import type { Caller } from '../../domain/credentials/caller.ts'
+import { tellBoundMet } from '../../lib/bound-met.ts'
+import { callerGone, toAppError } from '../http/errors.ts'
+import { authenticateRequest } from './authenticate.ts'
+import type { Gate, Incoming, OperationRequest } from './call.ts'
+import type { CallKind } from './calls-at-once.ts'
+import { whileAllowed } from './credential-watch.ts'
+
+/** The audit row of a call that has been authenticated. */
+export type WithRow = Incoming & { caller: Caller; row: AuditedCall }
+
+type WithInput = WithRow & { prepared: Prepared }
+
+/** `acting`: the caller within the team that the call is about. */
+type WithTeam = WithInput & { acting: Caller }
+
+type WithAnswer = WithTeam & { answered: Answered }
+
+export async function authenticate({ gate, request, knownCaller }: Incoming): Promise<{ caller: Caller }> {
+  return { caller: knownCaller ?? (await authenticateRequest(gate, request)) }
+}
+
+/** From here on the call ends in exactly one row, whatever becomes of it (operation/refusal.ts). */
+export function beginAuditRow({ gate, request, caller }: Incoming & { caller: Caller }): {
+  row: AuditedCall
+} {
+  const { requestId, route, presented, params, client } = request
+  const row = gate.audit.begin(caller, {
+    requestId,
+    action: route.action,
+    via: viaOf(caller),
+    ...agentBehind(presented.userAgent, caller),
+    ...client,
+  })
+  row.describe({ target: route.targetOf(params), input: null, teamId: caller.teamId })
+  return { row }
+}
+
+export function refuseForeignPages({ request, caller }: WithRow): void {
+  if (caller.kind !== 'session' || request.fromOwnPages) return
+  throw forbidden('A session can be used from the pages of this service only; elsewhere use an API key.')
+}
+
+export async function spendRate({ gate, request, caller }: WithRow): Promise<void> {
+  const { rate } = request.route
+  await withinRate(gate, caller, rate, () => gate.rates.spend(caller.credentialId, rate))
+}
+
+export async function readInput({ request, caller, row }: WithRow): Promise<{ prepared: Prepared }> {
+  const input = await (request.inputFor?.(caller) ?? rawInput(request))
+  const prepared = request.route.prepare(input)
+  row.describe({ target: prepared.target, input: prepared.record, teamId: caller.teamId })
+  return { prepared }
+}
+
+export async function resolveTeam(call: WithInput): Promise<{ acting: Caller }> {
+  const { gate, caller, row, prepared } = call
+  const { target, record: input, team } = prepared
+  if (team === null) return { acting: caller }
+  const acting = await resolveActingTeam(gate.app, caller, team)
+  row.describe({ target, input, teamId: acting.teamId })
+  return { acting }
+}
+
+/** Held until the answer has left. */
+export function takeShareAtOnce({ gate, request, acting }: WithTeam): void {
+  request.onceAnswered(gate.callsAtOnce.begin(kindOf(request), acting.teamId))
+}
+
+/** `giveBackCreation` takes it back where nothing was made of it. */
+export async function spendCreation({
+  gate,
+  request,
+  acting,
+}: WithTeam): Promise<{ giveBackCreation: () => Promise<void> }> {
+  const { rate } = request.route
+  if (rate !== 'creations') return { giveBackCreation: async () => {} }
+  const spend = () => gate.rates.spendCreation(acting.credentialId)
+  return { giveBackCreation: await withinRate(gate, acting, rate, spend) }
+}
+
+/** A change is written down before it happens, so that none goes unseen. */
+export async function openAuditRow({ request, row }: WithTeam): Promise<void> {
+  if (request.route.kind === 'change') await row.open()
+}
+
+export function authorizeCaller({ request, acting }: WithTeam): void {
+  const { allow } = request.route
+  if (allow !== null) authorize(acting, allow)
+}
+
+export async function runRoute({ gate, request, acting, prepared, row }: WithTeam): Promise<{
+  answered: Answered
+}> {
+  const answered = await prepared.run(gate.app, request, acting)
+  if (answered.kind === 'json') row.result(answered.outcome)
+  return { answered }
+}
+
+/** Resolves when the stream has ended. */
+export async function streamAnswer({ gate, request, reply, acting, answered }: WithAnswer): Promise<void> {
+  if (answered.kind !== 'stream') return
+  await whileAllowed(gate, { caller: acting, request }, async () => await reply.stream(answered.stream))
+}
+
+export async function closeAuditRow({ request, row }: WithAnswer): Promise<void> {
+  const status = request.signal.aborted ? callerGone().status : request.route.status
+  await row.close({ status, errorCode: null })
+}
+
+export function sendAnswer({ request, reply, answered }: Incoming & { answered: Answered }): void {
+  if (answered.kind === 'json') reply.json(request.route.status, answered.body)
+}
+
+// The steps of a route that anyone may call, where those of a caller do not serve
+
+/** Where there is nothing to guess, nobody is held up by those who guess: events of the payment provider come here. */
+export function isGuessable({ path }: Route): boolean {
+  return path.includes('{')
+}
+
+export function refuseGuessing({ gate, request }: Incoming): void {
+  if (isGuessable(request.route)) gate.attempts.check(request.peer, '')
+}
+
+export async function readOpenInput({ request }: Incoming): Promise<{ prepared: Prepared }> {
+  return { prepared: request.route.prepare(await rawInput(request)) }
+}
+
+export async function runOpenRoute({
+  gate,
+  request,
+  prepared,
+}: Incoming & { prepared: Prepared }): Promise<{ answered: Answered }> {
+  return { answered: await prepared.run(gate.app, request, null) }
+}
+
+export async function streamOpenAnswer({
+  reply,
+  answered,
+}: Incoming & { answered: Answered }): Promise<void> {
+  if (answered.kind === 'stream') await reply.stream(answered.stream)
+}
+
+function kindOf({ route, wantsStream }: OperationRequest): CallKind {
+  if (route.rate === 'execs') return 'command'
+  return wantsStream ? 'stream' : 'call'
+}
+
+/** The operator is told of a caller who goes on beyond the rate. */
+async function withinRate<T>(
+  { app }: Gate,
+  { teamId }: Caller,
+  rate: Route['rate'],
+  spend: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await spend()
+  } catch (error) {
+    if (toAppError(error).status === 429) tellBoundMet(app, { bound: `${rate} a minute`, by: teamId })
+    throw error
+  }
+}
+
+async function rawInput({ params, query, idempotencyKey, readBody }: OperationRequest): Promise<RawInput> {
+  return { params, query, idempotencyKey, body: await readBody() }
+}
+
+/** Programs often call with the name of a library alone; a connected one has told its own. */
+function agentBehind(
+  userAgent: string | null,
+  { clientName }: Caller,
+): Pick<CallOrigin, 'agentName' | 'agentVersion' | 'userAgent'> {
+  const agent = agentOf(userAgent) ?? agentTitled(clientName)
+  return { agentName: agent?.name ?? null, agentVersion: agent?.version ?? null, userAgent }
+}
+
+function viaOf(caller: Caller): Via {
+  return caller.kind === 'session' ? 'dashboard' : 'api'
+}
