@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
+import { SECOND } from '../../src/lib/clock.ts'
 import {
   fill,
   isClosed,
@@ -14,6 +15,7 @@ import {
 } from '../support/document.ts'
 import {
   insertConnectedClient,
+  makeEndedTokens,
   makeInvite,
   makeKey,
   makeMember,
@@ -247,6 +249,22 @@ describe('whoever calls is answered as the table says', () => {
     for (const who of roles.toReversed()) statuses.set(who, await statusFor(named, world, who))
     expect(roles.map((who) => statuses.get(who))).toEqual(decided.get(name))
   })
+})
+
+test('an access token that is none any more is nobody, for every operation', async () => {
+  const { teamId, owner, key } = await makeWorld()
+  const unit = await newUnit({ key } as World)
+  const ended = await makeEndedTokens(service, { teamId, userId: owner.userId })
+  for (const named of operations.filter(isClosed)) {
+    const url = fill(named.path, { id: named.path.startsWith('/v1/units') ? unit.id : teamId })
+    for (const [what, token] of Object.entries(ended)) {
+      // Slowly enough for the limit on guesses from one address.
+      service.clock.advance(SECOND)
+      const answer = await service.fetch(named.method, url, { key: token })
+      await answer.body?.cancel()
+      expect([named.name, what, answer.status]).toEqual([named.name, what, 401])
+    }
+  }
 })
 
 describe('beyond the table', () => {

@@ -19,91 +19,31 @@ import {
   sampleBodies,
 } from '../support/document.ts'
 import {
-  makeInvite,
+  insertConnectedClient,
+  makeEndedTokens,
   makeKey,
-  makeMember,
-  makeProcess,
   makeSession,
-  makeSharedTeam,
   makeTeam,
   makeUnit,
   type TestTeam,
 } from '../support/make.ts'
 import { type CallOptions, type Service, startService } from '../support/service.ts'
+import { makeVictim, rowsOfTeam, type Victim } from '../support/victim.ts'
 
 let service: Service
-let victim: Awaited<ReturnType<typeof makeVictim>>
+let victim: Victim
 let stranger: TestTeam & { cookie: string; unit: Unit; shared: string }
 let callers: Record<string, CallOptions>
 
 beforeAll(async () => {
   service = await startService({ loops: false })
-  victim = await makeVictim()
+  victim = await makeVictim(service)
   stranger = await makeStranger()
   callers = await makeCallers()
 })
 afterAll(async () => await service.close())
 
 const headers = () => ({ origin: service.baseUrl })
-
-/** A team with one of everything, in which every word that somebody chose has the canary in it. */
-async function makeVictim() {
-  const { id: teamId, owner } = await makeSharedTeam(service)
-  const by = { cookie: owner.cookie, headers: headers() }
-  const { db } = service.app
-  await service.call('PATCH', `/v1/teams/${teamId}`, { ...by, body: { name: 'Canary team' } })
-  await db.updateTable('users').set({ name: 'Canary' }).where('id', '=', owner.userId).execute()
-  const key = await makeKey(service, { teamId, userId: owner.userId })
-  await db.updateTable('credentials').set({ name: 'canary key' }).where('id', '=', key.id).execute()
-  const member = await makeMember(service, teamId, 'member')
-  const as = { key: key.secret }
-  const make = async (name: string) =>
-    await makeUnit(service, as, {
-      name: `canary-${name}`,
-      image: 'canary/image:1',
-      env: { VALUE: 'canary value' },
-    })
-  const [running, sleeping, destroyed] = [await make('running'), await make('sleeping'), await make('gone')]
-  const sleep = { ...as, body: { sleep: '1m', now: true } }
-  await service.call('POST', `/v1/units/${sleeping.id}/sleep`, sleep)
-  await service.call('DELETE', `/v1/units/${destroyed.id}`, as)
-  await service.call('POST', `/v1/units/${running.id}/expose`, { ...as, body: { port: 8080 } })
-  const process = await makeProcess(service, as, running.id, {
-    cmd: ['sh', '-c', 'echo canary; sleep infinity'],
-  })
-  const invite = await makeInvite(service, { teamId, cookie: owner.cookie, email: 'canary@example.test' })
-  const endpoint = await db
-    .selectFrom('endpoints')
-    .select('id')
-    .where('team_id', '=', teamId)
-    .executeTakeFirst()
-  const audited = await db.selectFrom('audit').select('id').where('team_id', '=', teamId).executeTakeFirst()
-  return {
-    teamId,
-    userId: owner.userId,
-    member,
-    key,
-    units: { running, sleeping, destroyed },
-    /** Everything that has a name: ids of each kind, a name, a token. */
-    names: {
-      'a running unit': running.id,
-      'a sleeping unit': sleeping.id,
-      'a destroyed unit': destroyed.id,
-      'a process': process,
-      'a stack': running.stackId,
-      'the stack of a destroyed unit': destroyed.stackId,
-      'the name of a stack': running.name,
-      'a key': key.id,
-      'a team': teamId,
-      'an owner': owner.userId,
-      'a member': member.userId,
-      'an invitation': invite.id,
-      'the token of an invitation': invite.token,
-      'an endpoint': endpoint?.id ?? '',
-      'an audit event': audited?.id ?? '',
-    } satisfies Record<string, string>,
-  }
-}
 
 /** Somebody with a team and units of his own. */
 async function makeStranger() {
@@ -135,10 +75,13 @@ async function makeCallers(): Promise<Record<string, CallOptions>> {
     .where('user_id', '=', removed.userId)
     .where('team_id', '=', teamId)
     .execute()
+  ended = await makeEndedTokens(service, { teamId, userId })
+  unauthenticated = new Set(['no credential', 'a revoked key', 'an expired key', ...Object.keys(ended)])
   return {
     'no credential': {},
     'a revoked key': { key: revoked.secret },
     'an expired key': { key: expired.secret },
+    ...Object.fromEntries(Object.entries(ended).map(([what, key]) => [what, { key }])),
     'a key of another team': { key: stranger.key },
     'a session of another team': { cookie: stranger.cookie, headers: headers() },
     'a session of another team that names this one': { cookie: stranger.cookie, headers: named },
@@ -147,48 +90,22 @@ async function makeCallers(): Promise<Record<string, CallOptions>> {
   }
 }
 
-const unauthenticated = ['no credential', 'a revoked key', 'an expired key']
-
-/** Every row that is the victim's, times of use and all. */
-async function rowsOfVictim(): Promise<unknown> {
-  const { db } = service.app
-  const { teamId } = victim
-  const ofTeam = async (table: 'units' | 'stacks' | 'endpoints' | 'memberships' | 'invites') =>
-    await db.selectFrom(table).selectAll().where('team_id', '=', teamId).orderBy(sqlOrder(table)).execute()
-  return {
-    teams: await db.selectFrom('teams').selectAll().where('id', '=', teamId).execute(),
-    credentials: await db
-      .selectFrom('credentials')
-      .selectAll()
-      .where('team_id', '=', teamId)
-      .orderBy('id')
-      .execute(),
-    units: await ofTeam('units'),
-    stacks: await ofTeam('stacks'),
-    endpoints: await ofTeam('endpoints'),
-    memberships: await ofTeam('memberships'),
-    invites: await ofTeam('invites'),
-    charges: await db
-      .selectFrom('charges')
-      .selectAll()
-      .where('team_id', '=', teamId)
-      .orderBy('meter_id')
-      .execute(),
-    audited: await db.selectFrom('audit').select('id').where('team_id', '=', teamId).orderBy('id').execute(),
-  }
-}
-
-const sqlOrder = (table: string) => (table === 'memberships' ? 'user_id' : 'id') as 'team_id'
+/** Access tokens among them that were good once. */
+let ended: Record<string, string>
+/** Who of them is nobody. */
+let unauthenticated: Set<string>
 
 let before: unknown
 let engineCalls: number
 beforeEach(async () => {
-  before = await rowsOfVictim()
+  // Of the hour that it is good for, each test here takes several minutes.
+  callers['an access token of another team'] = { key: await insertConnectedClient(service, stranger) }
+  before = await rowsOfTeam(service, victim.teamId)
   engineCalls = service.engine.calls.length
 })
 
 async function expectUntouched(): Promise<void> {
-  expect(await rowsOfVictim()).toEqual(before)
+  expect(await rowsOfTeam(service, victim.teamId)).toEqual(before)
   const ids = Object.values(victim.units).map(({ id }) => id)
   const asked = service.engine.calls.slice(engineCalls).filter(({ id }) => id !== null && ids.includes(id))
   expect(asked).toEqual([])
@@ -236,7 +153,9 @@ describe('nobody from outside the team reaches what is the team’s', () => {
       ]
       const bodies = sampleBodies(named, 12)
       for (const [who, sent] of Object.entries(callers)) {
-        for (const params of pathsTo(named, names)) {
+        // One that has ended is refused before any name is looked at, as a key is.
+        const some = who in ended ? names.slice(0, 2) : names
+        for (const params of pathsTo(named, some)) {
           const url = fill(named.path, params) + requiredQuery(named)
           const seen: number[] = []
           // What no schema can say makes some of the bodies invalid: one at least gets past that.
@@ -244,7 +163,7 @@ describe('nobody from outside the team reaches what is the team’s', () => {
             seen.push(await ask(named, url, sent, body))
             if (seen.at(-1) !== 400) break
           }
-          const allowed = unauthenticated.includes(who) ? [401] : [403, 404]
+          const allowed = unauthenticated.has(who) ? [401] : [403, 404]
           expect(allowed, `${who}, ${url}: ${seen.join(', ')}`).toContain(seen.at(-1))
         }
       }
@@ -339,7 +258,7 @@ describe('a list shows nobody from outside anything', () => {
   test.each(lists.map((named) => [named.name, named] as const))('%s', async (_name, named) => {
     for (const [who, sent] of Object.entries(callers)) {
       const status = await ask(named, named.path + requiredQuery(named), sent, undefined)
-      if (unauthenticated.includes(who)) expect([who, status]).toEqual([who, 401])
+      if (unauthenticated.has(who)) expect([who, status]).toEqual([who, 401])
       else expect([200, 403]).toContain(status)
     }
     await expectUntouched()

@@ -10,8 +10,10 @@ import { unrestrictedPolicy } from '../../src/domain/credentials/unrestricted-po
 import { beginFamily } from '../../src/domain/oauth/families.ts'
 import { createAccount } from '../../src/domain/accounts/create.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { insertConnection } from '../../src/store/credentials.ts'
-import { insertMember } from '../../src/store/members.ts'
+import { HOUR, MINUTE } from '../../src/lib/clock.ts'
+import { insertConnection, revokeCredential } from '../../src/store/credentials.ts'
+import { deleteMember, insertMember } from '../../src/store/members.ts'
+import { revokeFamily } from '../../src/store/oauth-families.ts'
 import { changeTeam, type Role } from '../../src/store/teams.ts'
 import type { Service } from './service.ts'
 
@@ -60,22 +62,65 @@ export async function makeSession({ app }: Service, { email }: { email: string }
 
 /** A program that somebody has connected; answers its access token. */
 export async function insertConnectedClient(
-  { app }: Service,
-  { teamId, userId }: { teamId: string; userId: string },
+  service: Service,
+  who: { teamId: string; userId: string },
 ): Promise<string> {
-  const [id, clientId, at] = [newId('credential'), newId('oauthClient'), app.clock.now()]
+  return (await makeClient(service, who)).token
+}
+
+/** The same with all that can be revoked of it. `at`: when it got its tokens, whose access token is good for an hour. */
+export async function makeClient(
+  { app }: Service,
+  {
+    teamId,
+    userId,
+    policy = {},
+    at = app.clock.now(),
+  }: { teamId: string; userId: string; policy?: Partial<Policy>; at?: Date },
+): Promise<{ agentId: string; familyId: string; token: string }> {
+  const [agentId, clientId] = [newId('credential'), newId('oauthClient')]
   await insertConnection(app.db, {
-    id,
+    id: agentId,
     teamId,
     name: 'a client',
-    policy: unrestrictedPolicy,
+    policy: { ...unrestrictedPolicy, ...policy },
     createdBy: userId,
     client: { id: clientId, name: 'a client', uri: null, icon: null },
     clientKey: clientId,
     at,
   })
-  const { pair } = await beginFamily(app, app.db, { credentialId: id, clientId, code: 'a code', at })
-  return pair.access.token
+  const code = 'a code'
+  const { id, pair } = await beginFamily(app, app.db, { credentialId: agentId, clientId, code, at })
+  return { agentId, familyId: id, token: pair.access.token }
+}
+
+/** Access tokens that were good once, by why they are no more. */
+export async function makeEndedTokens(
+  service: Service,
+  { teamId, userId }: { teamId: string; userId: string },
+): Promise<Record<string, string>> {
+  const { db, clock } = service.app
+  const past = new Date(clock.now().getTime() - MINUTE)
+  const who = { teamId, userId }
+  const family = await makeClient(service, who)
+  await revokeFamily(db, { id: family.familyId, at: past })
+  const agent = await makeClient(service, who)
+  await revokeCredential(db, { teamId, id: agent.agentId, at: past })
+  const leaver = await makeTeam(service)
+  await insertMember(db, { teamId, userId: leaver.userId, role: 'owner', at: past })
+  const left = await makeClient(service, { teamId, userId: leaver.userId })
+  await deleteMember(db, { teamId, userId: leaver.userId })
+  return {
+    'an access token that has expired': (
+      await makeClient(service, { ...who, at: new Date(past.getTime() - HOUR) })
+    ).token,
+    'an access token that was given back': family.token,
+    'an access token of a revoked agent': agent.token,
+    'an access token of an agent that has expired': (
+      await makeClient(service, { ...who, policy: { expiresAt: past.toISOString() } })
+    ).token,
+    'an access token of a person who left the team': left.token,
+  }
 }
 
 export type TestMember = { userId: string; email: string; cookie: string }
