@@ -1,6 +1,7 @@
 // POST /v1/units/{id}/exec (spec 4.2): its body, its answer, and the events of its stream (design 5).
 
 import { z } from 'zod'
+import { processEnvSchema } from './env.ts'
 import { strict, text } from './fields.ts'
 import { limits } from './limits.ts'
 
@@ -15,6 +16,11 @@ export const execSchema = strict({
     .min(1, 'must have at least 1 item')
     .max(limits.execArgvItems, `must have at most ${limits.execArgvItems} items`)
     .refine((cmd) => cmd[0] !== '', { error: 'the first item must name a command' }),
+  cwd: text(limits.pathLength)
+    .regex(/^\//, 'must be absolute, such as /app')
+    .optional()
+    .describe('Default: where the first process of the unit began.'),
+  env: processEnvSchema.optional().describe("Over the unit's own."),
   timeoutMs: z
     .int()
     .min(limits.execTimeoutMs.min)

@@ -3,15 +3,12 @@
 import { z } from 'zod'
 import { processEnvSchema } from './env.ts'
 import { execSchema } from './exec.ts'
-import { queryFlag, queryInteger, strict, text, timestamp } from './fields.ts'
+import { queryFlag, queryInteger, strict, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 
 export const processStartSchema = strict({
   cmd: execSchema.shape.cmd,
-  cwd: text(limits.pathLength)
-    .regex(/^\//, 'must be absolute, such as /app')
-    .optional()
-    .describe('Default: where the first process of the unit began.'),
+  cwd: execSchema.shape.cwd,
   env: processEnvSchema.default({}).describe("Over the unit's own."),
   stdin: z
     .string()

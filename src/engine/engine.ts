@@ -104,6 +104,10 @@ export type MachineStatus = {
 
 export type ExecRequest = {
   argv: string[]
+  /** Over the environment of the machine's first process. */
+  env?: Record<string, string> | undefined
+  /** Left out or null: where the machine's first process began. */
+  cwd?: string | null | undefined
   /** Null closes standard input at once: programs that wait for it end instead of hanging. */
   stdin: Buffer | null
   timeoutMs: number

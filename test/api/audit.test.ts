@@ -193,10 +193,17 @@ describe('a row says', () => {
 
   test('contents by size, environment by name, commands without passwords', async () => {
     const exec = await traced('POST', `/v1/units/${unitId}/exec`, {
-      body: { cmd: ['psql', '--password=hunter2', 'postgres://a:hunter2@b/c'], stdin: 'häß' },
+      body: {
+        cmd: ['psql', '--password=hunter2', 'postgres://a:hunter2@b/c'],
+        cwd: '/tmp',
+        env: { PGPASSWORD: 'hunter2' },
+        stdin: 'häß',
+      },
     })
     expect(exec.rows[0]?.input).toEqual({
       cmd: ['psql', '--password=***', 'postgres://a:***@b/c'],
+      cwd: '/tmp',
+      env: ['PGPASSWORD'],
       timeoutMs: 120_000,
       stdinBytes: 5,
     })

@@ -47,6 +47,9 @@ test('a unit is made, used, stopped, started and destroyed', async () => {
     truncated: false,
   })
 
+  const given = { cmd: ['sh', '-c', 'pwd; printenv A; printenv B'], cwd: '/tmp', env: { A: '2', B: '3' } }
+  expect((await call('POST', `${path}/exec`, given)).body).toMatchObject({ stdout: '/tmp\n2\n3\n' })
+
   const content = Buffer.from('print("häß")\n')
   const sha256 = createHash('sha256').update(content).digest('hex')
   const file = { path: '/app/main.py', contentBase64: content.toString('base64') }

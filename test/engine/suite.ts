@@ -11,7 +11,7 @@ import type {
   LogLine,
   MachineRef,
 } from '../../src/engine/engine.ts'
-import type { MachineSpec, MachineStatus, RunSpec } from '../../src/engine/engine.ts'
+import type { ExecRequest, MachineSpec, MachineStatus, RunSpec } from '../../src/engine/engine.ts'
 
 export type OpenedEngine = {
   engine: Engine
@@ -47,7 +47,11 @@ export type ExecResult = {
   bytes: Buffer
 }
 
-export type ExecOptions = { stdin?: Buffer | string; timeoutMs?: number; signal?: AbortSignal }
+export type ExecOptions = Pick<ExecRequest, 'env' | 'cwd'> & {
+  stdin?: Buffer | string
+  timeoutMs?: number
+  signal?: AbortSignal
+}
 
 export type Suite = ReturnType<typeof createSuite>
 
@@ -163,10 +167,11 @@ export function createSuite(open: OpenEngine, options: SuiteOptions) {
 
     async exec(ref: MachineRef, argv: string[], given: ExecOptions = {}): Promise<ExecResult> {
       const output: Record<'stdout' | 'stderr', Buffer[]> = { stdout: [], stderr: [] }
+      const { timeoutMs = EXEC_TIMEOUT_MS, env = {}, cwd = null } = given
       const stdin = given.stdin === undefined ? null : Buffer.from(given.stdin)
       const exit = await engine().exec(
         ref,
-        { argv, stdin, timeoutMs: given.timeoutMs ?? EXEC_TIMEOUT_MS },
+        { argv, stdin, timeoutMs, env, cwd },
         ({ stream, data }) => void output[stream].push(data),
         given.signal,
       )

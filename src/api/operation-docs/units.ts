@@ -70,7 +70,7 @@ export const unitDocs: Record<string, OperationDoc> = {
       409: 'The unit is stopped, failed or still being made, or was stopped while the command ran. Start it by POST /v1/units/{id}/start, or wait until its state is `running`.',
       502: 'The command could not be run. If its program is not there, the answer is 200 with exit code 127 instead.',
     },
-    request: { cmd: ['sh', '-c', 'node --version; ls /app'], timeoutMs: 30_000 },
+    request: { cmd: ['sh', '-c', 'node --version; ls'], cwd: '/app', env: { CI: '1' }, timeoutMs: 30_000 },
     response: { exitCode: 0, stdout: 'v22.4.0\nmain.js\n', stderr: '', timedOut: false, truncated: false },
   },
   unitLogs: {

@@ -30,9 +30,9 @@ function recordSpec({ spec, ...rest }: CreateFromSpec): Record<string, unknown> 
   }
 }
 
-export function recordExec({ cmd, timeoutMs, stdin }: Exec): Record<string, unknown> {
+export function recordExec({ cmd, cwd, env, timeoutMs, stdin }: Exec): Record<string, unknown> {
   const stdinBytes = stdin === undefined ? null : Buffer.byteLength(stdin)
-  return { cmd: maskCommand(cmd), timeoutMs, stdinBytes }
+  return { cmd: maskCommand(cmd), cwd: cwd ?? null, env: namesOf(env ?? {}), timeoutMs, stdinBytes }
 }
 
 export function recordProcess({ cmd, cwd, env, stdin, keepsAwake }: ProcessStart): Record<string, unknown> {

@@ -115,7 +115,7 @@ const exec = defineRoute({
   summary: 'Run a command in a unit',
   description:
     'The command is an argv array run without a shell. With `Accept: text/event-stream` its output is ' +
-    'streamed as it comes. It is killed when the caller goes away.',
+    'streamed as it comes. It is killed when the caller goes away. Where `cwd` is no directory it ends with 126.',
   action: 'unit.exec',
   kind: 'change',
   rate: 'execs',

@@ -38,6 +38,8 @@ export async function execInUnit(
   const receive = onOutput ?? (({ stream, data }: ExecOutput) => collected[stream].add(data))
   const engineRequest = {
     argv: request.cmd,
+    env: request.env ?? {},
+    cwd: request.cwd ?? null,
     stdin: request.stdin === undefined ? null : Buffer.from(request.stdin),
     timeoutMs: request.timeoutMs,
   }

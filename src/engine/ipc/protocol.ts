@@ -96,8 +96,13 @@ const stopRequest = z.strictObject({
     .max(5 * MINUTE),
 })
 
+const processEnv = env.refine((given) => Object.keys(given).length <= limits.envEntries)
+const cwd = noNul(limits.pathLength).nullable()
+
 const execRequest = z.strictObject({
   argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
+  env: processEnv.optional(),
+  cwd: cwd.optional(),
   stdin: bytes(STDIN_BYTES).nullable(),
   timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.execTimeoutMs.max),
 })
@@ -110,8 +115,8 @@ const processRequest = z.strictObject({
   shown: z
     .array(noNul(limits.processShownLength))
     .refine((items) => items.reduce((sum, item) => sum + item.length, 0) <= limits.processShownLength),
-  env: env.refine((given) => Object.keys(given).length <= limits.envEntries),
-  cwd: noNul(limits.pathLength).nullable(),
+  env: processEnv,
+  cwd,
   stdin: bytes(limits.processStdinBytes).nullable(),
   keepsAwake: z.boolean(),
 })

@@ -122,6 +122,24 @@ export function execClaims(suite: Suite): void {
     expect(await suite.sh(machine(), 'test -f /tmp/survived')).toMatchObject({ exitCode: 1 })
   })
 
+  test('a command has the environment that it was given over that of its machine', async () => {
+    const env = { MINE: "it's ✓\nmine", PATH: '/usr/bin:/bin' }
+    const { stdout } = await suite.sh(machine(), 'printenv MINE; printenv PATH', { env })
+    expect(stdout).toBe("it's ✓\nmine\n/usr/bin:/bin\n")
+    expect((await suite.sh(machine(), 'printenv MINE')).exitCode).toBe(1)
+  })
+
+  test('a command begins in the directory that it was given', async () => {
+    const given = { cwd: '/tmp', env: { MINE: 'yes' }, stdin: 'in' }
+    const { stdout } = await suite.sh(machine(), 'pwd; printenv MINE; cat', given)
+    expect(stdout).toBe('/tmp\nyes\nin')
+    const said = await suite.exec(machine(), ['echo', '-n', 'a b', ''], { cwd: '/tmp' })
+    expect(said).toMatchObject({ exitCode: 0, stdout: 'a b ' })
+    expect((await suite.exec(machine(), ['no-such-command'], { cwd: '/tmp' })).exitCode).toBe(127)
+    const late = await suite.exec(machine(), ['sleep', '60'], { cwd: '/tmp', timeoutMs: 1500 })
+    expect(late.timedOut).toBe(true)
+  })
+
   test('20 commands at once each get their own output', async () => {
     const calls = Array.from({ length: 20 }, (_, i) =>
       suite.sh(machine(), 'cat; exit 4', { stdin: `call ${i}` }),

@@ -77,6 +77,26 @@ export function hostileFileClaims(suite: Suite): void {
     expect((await suite.sh(machine(), 'cat /proc/sys/kernel/core_pattern 2>/dev/null')).stdout).toBe(pattern)
   })
 
+  test('a command in a directory that leads elsewhere ends, and sees nothing of the host', async () => {
+    await suite.sh(machine(), 'ln -s /proc/1/root /tmp/led; mkdir -p /srv/here; ln -s /srv/here /tmp/linked')
+    const inside = await suite.sh(machine(), 'cat /etc/hostname')
+    for (let fd = 3; fd < 16; fd += 1) {
+      const said = await suite.sh(machine(), 'cat ../../../../../etc/hostname', {
+        cwd: `/proc/self/fd/${fd}`,
+      })
+      expect([fd, [0, 1, 126].includes(said.exitCode)]).toEqual([fd, true])
+      expect(['', inside.stdout]).toContain(said.stdout)
+    }
+    for (const cwd of ['/no/such', '/etc/passwd', '/proc/self/fd/0']) {
+      const said = await suite.exec(machine(), ['pwd'], { cwd })
+      expect([cwd, said.exitCode, said.stdout]).toEqual([cwd, 126, ''])
+      expect(said.stderr).toContain(cwd)
+    }
+    expect((await suite.exec(machine(), ['/bin/pwd', '-P'], { cwd: '/tmp/linked' })).stdout).toBe(
+      '/srv/here\n',
+    )
+  })
+
   test('a file below a file is refused', async () => {
     await suite.sh(machine(), 'echo x > /tmp/plain')
     expect(['file_refused', 'not_a_file']).toContain(await kindOf(write('/tmp/plain/below')))

@@ -132,7 +132,12 @@ export async function execInRun(
   }
   try {
     const process = processIn(machine, run, clock, request.argv, killed, write)
-    const exitCode = await runProgram({ ...process, stdin: request.stdin ?? Buffer.alloc(0) })
+    const exitCode = await runProgram({
+      ...process,
+      stdin: request.stdin ?? Buffer.alloc(0),
+      env: { ...process.env, ...request.env },
+      cwd: request.cwd ?? process.cwd,
+    })
     return { exitCode, timedOut: false }
   } catch (error) {
     gone.throwIfAborted()

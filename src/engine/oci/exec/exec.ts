@@ -9,7 +9,8 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExecExit, ExecRequest, MachineRef, MachineStatus } from '../../engine.ts'
 import { EngineError, isEngineError } from '../../errors.ts'
-import { execProcess, type OciConfig, type Process } from '../runtime/bundle.ts'
+import { commandIn } from './find-command.ts'
+import { execProcess, type OciConfig, type Process, withEnv } from '../runtime/bundle.ts'
 import { createChild, killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
 import { killInsideGvisor } from './kill.ts'
 import { type Attempt, type ExecFiles, launchExec } from './launch.ts'
@@ -71,10 +72,12 @@ async function execNow(
   const name = `exec-${randomBytes(6).toString('hex')}`
   const files = filesOf(paths, name)
   const mainProcess = await loadProcess(machine, paths)
-  const described = execProcess(mainProcess, request.argv, {
-    ...(runtime.class === 'gvisor' ? { env: [markerOf(name)] } : {}),
-    ...options,
-  })
+  const { cwd = null, env = {} } = request
+  const described = execProcess(
+    { ...mainProcess, env: withEnv(mainProcess.env, env) },
+    cwd === null ? request.argv : commandIn(cwd, request.argv),
+    { ...(runtime.class === 'gvisor' ? { env: [markerOf(name)] } : {}), ...options },
+  )
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
 
   const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, name) : null

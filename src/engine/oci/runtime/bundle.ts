@@ -116,6 +116,12 @@ export function execProcess(
   }
 }
 
+/** An environment with other values over its own. */
+export function withEnv(entries: string[], over: Record<string, string>): string[] {
+  const kept = entries.filter((entry) => !Object.hasOwn(over, entry.split('=')[0] ?? ''))
+  return [...kept, ...Object.entries(over).map(([name, value]) => `${name}=${value}`)]
+}
+
 function buildProcess({ run, image, user, openFiles }: BundleInput): Process {
   return {
     terminal: false,

@@ -1,0 +1,49 @@
+// Beginning a command in a directory of its machine. The directory is entered by a shell of the helper within the machine:
+// a path that a unit controls is nothing for a runtime, which could be led out of the machine by it.
+
+import { HELPER } from '../runtime/bundle.ts'
+
+/**
+ * For the helper's shell: goes to the directory $1, where that is not empty, and looks for the command $2, which is then in
+ * `berth_command`, with what came after it as the arguments. `berth_finish` is told 126 or 127 where there is none.
+ */
+// It is looked for by hand, in variables that no environment has: the helper's shell would run a tool of its own under the
+// same name.
+export const FIND_COMMAND = `if [ -n "$1" ] && ! cd "$1" 2>/dev/null; then
+  echo "$1: cannot be the working directory" >&2
+  berth_finish 126
+fi
+shift
+case $1 in
+  */*) berth_command=$1 ;;
+  *)
+    berth_command=
+    berth_rest=\${PATH:-/usr/local/bin:/usr/bin:/bin}:
+    while [ -n "$berth_rest" ]; do
+      berth_directory=\${berth_rest%%:*}
+      berth_rest=\${berth_rest#*:}
+      [ -f "\${berth_directory:-.}/$1" ] && [ -x "\${berth_directory:-.}/$1" ] || continue
+      berth_command=\${berth_directory:-.}/$1
+      break
+    done
+    ;;
+esac
+if [ -z "$berth_command" ] || [ ! -e "$berth_command" ]; then
+  echo "$1: command not found" >&2
+  berth_finish 127
+fi
+if [ ! -f "$berth_command" ] || [ ! -x "$berth_command" ]; then
+  echo "$1: cannot be executed" >&2
+  berth_finish 126
+fi
+shift`
+
+const SCRIPT = `
+berth_finish() { exit "$1"; }
+${FIND_COMMAND}
+exec "$berth_command" "$@"`
+
+/** The arguments that begin a command in a directory, in place of its own. */
+export function commandIn(cwd: string, argv: string[]): string[] {
+  return [HELPER, 'sh', '-c', SCRIPT, 'exec', cwd, ...argv]
+}
