@@ -102,6 +102,11 @@ describe('the rules find', () => {
     expect(faultsOf({ 'src/domain/units/a.ts': text })).toHaveLength(1)
   })
 
+  it('an operation that counts its attempts by itself', () => {
+    const text = 'for (let attempt = 0; attempt < 5; attempt++) await stop(unit)\n'
+    expect(faultsOf({ 'src/domain/units/a.ts': text })).toHaveLength(1)
+  })
+
   it('none of these where they are to be', () => {
     const files = {
       'src/domain/transactions/transactions.ts': 'await db.transaction().execute(work)\n',

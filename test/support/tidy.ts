@@ -204,6 +204,8 @@ const ownTransactions = [
   'src/domain/credentials/first-account.ts',
 ]
 
+const retryFile = 'src/domain/units/lifecycle/retry-on-conflict.ts'
+
 const bannedText: { pattern: RegExp; where: (path: string) => boolean; advice: string }[] = [
   {
     pattern: /\bprocess\.env\b/,
@@ -255,6 +257,12 @@ const bannedText: { pattern: RegExp; where: (path: string) => boolean; advice: s
     pattern: /\.transaction\(\)/,
     where: (path) => path.startsWith('src/domain/') && inSrc(path) && !ownTransactions.includes(path),
     advice: `begins a transaction of its own, and ${transactionsFile} keeps the time and the team's lock for all of them`,
+  },
+  {
+    // A loop that counts its attempts.
+    pattern: /\battempts?\s*(?:<|-=|\+=|\+\+)|\bATTEMPTS\b/,
+    where: (path) => path.startsWith('src/domain/') && inSrc(path) && path !== retryFile,
+    advice: `counts attempts of its own, and ${retryFile} does so for all of them`,
   },
   {
     pattern: /\b(describe|it|test)\.only\b/,

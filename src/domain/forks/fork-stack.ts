@@ -17,13 +17,11 @@ import { getLiveStack } from '../stacks/get.ts'
 import { waitForCapacity } from '../units/admission/cold-starts.ts'
 import { effectivePolicyOf } from '../units/admission/effective-policy.ts'
 import { copyStackSecrets } from '../units/model/env.ts'
+import { retryOnConflict } from '../units/lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from '../units/lifecycle/wait-until-stable.ts'
 import { firstFreeStackName, makeStack } from '../units/model/resolve-stack.ts'
 import { checkCopies, isForkable, type Plan, reserveFork, SourceChanged } from './reserve.ts'
 import { answerFork } from './result.ts'
-
-/** Between finding units settled and locking them, they can go other ways; not many times in a row. */
-const ATTEMPTS = 5
 
 export async function forkStack(
   app: App,
@@ -33,21 +31,19 @@ export async function forkStack(
   once: Once | null = null,
 ): Promise<ForkResult> {
   const stack = await getLiveStack(app, caller, idOrName)
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  const fork = await retryOnConflict(async () => {
     const sources = (await settledUnitsOf(app, caller, stack)).filter(isForkable)
     checkCopies(
       effectivePolicyOf(app, caller),
       sources.map((source) => ({ source, sleep: body.sleep ?? source.sleep })),
     )
     if (sources.some(({ state }) => state === 'running')) await waitForCapacity(app, caller.teamId)
-    try {
-      const fork = await reserveFork(app, caller, once, (db) => decide(app, db, stack, body))
-      return await answerFork(app, caller, fork, body)
-    } catch (error) {
-      if (!(error instanceof SourceChanged)) throw error
-    }
+    return await reserveFork(app, caller, once, (db) => decide(app, db, stack, body))
+  })
+  if (fork === null) {
+    throw invalidState('The units of the stack do not come to rest, so it cannot be forked; try again.', null)
   }
-  throw invalidState('The units of the stack do not come to rest, so it cannot be forked; try again.', null)
+  return await answerFork(app, caller, fork, body)
 }
 
 async function settledUnitsOf(app: App, caller: Caller, { id, teamId }: StackRecord): Promise<UnitRecord[]> {

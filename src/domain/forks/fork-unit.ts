@@ -16,15 +16,13 @@ import { peersOf } from '../units/model/env.ts'
 import { notPossibleNow } from '../units/lifecycle/failures.ts'
 import { getRecord } from '../units/get.ts'
 import { firstFreeName } from '../units/model/names.ts'
+import { retryOnConflict } from '../units/lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from '../units/lifecycle/wait-until-stable.ts'
 import { resolveStack } from '../units/model/resolve-stack.ts'
 import { checkCopies, isForkable, type Plan, reserveFork, SourceChanged } from './reserve.ts'
 import { answerFork } from './result.ts'
 
 const REFUSED = 'it cannot be forked'
-
-/** Between finding a unit settled and locking it, it can go another way; not many times in a row. */
-const ATTEMPTS = 5
 
 export async function forkUnit(
   app: App,
@@ -33,21 +31,17 @@ export async function forkUnit(
   body: UnitFork,
   once: Once | null = null,
 ): Promise<ForkResult> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  const fork = await retryOnConflict(async () => {
     const source = await waitUntilStable(app, caller, id)
     if (!isForkable(source)) throw notPossibleNow(source, REFUSED)
     checkCopies(effectivePolicyOf(app, caller), [{ source, sleep: body.sleep ?? source.sleep }])
     if (source.state === 'running') await waitForCapacity(app, caller.teamId)
-    try {
-      const fork = await reserveFork(app, caller, once, (db, forkId) =>
-        decide(app, db, { forkId, found: source }, body),
-      )
-      return await answerFork(app, caller, fork, body)
-    } catch (error) {
-      if (!(error instanceof SourceChanged)) throw error
-    }
-  }
-  throw notPossibleNow(await getRecord(app, caller, id), REFUSED)
+    return await reserveFork(app, caller, once, (db, forkId) =>
+      decide(app, db, { forkId, found: source }, body),
+    )
+  })
+  if (fork === null) throw notPossibleNow(await getRecord(app, caller, id), REFUSED)
+  return await answerFork(app, caller, fork, body)
 }
 
 async function decide(

@@ -37,7 +37,7 @@ export type Plan = {
   skipped: string[]
 }
 
-/** A source went elsewhere since it was looked at: look again. */
+/** A source went elsewhere since it was looked at: thrown in the transaction, which comes to nothing. */
 export class SourceChanged extends Error {}
 
 /** What a fork with a key keeps for its answer. */
@@ -50,9 +50,23 @@ export function isForkable({ state }: { state: UnitState }): boolean {
 
 /**
  * `decide` looks and names in the transaction, and locks the stack of its source before the source. It is told the id of
- * the fork.
+ * the fork. Null: `decide` threw SourceChanged, and nothing was reserved.
  */
 export async function reserveFork(
+  app: App,
+  caller: Caller,
+  once: Once | null,
+  decide: (db: Kysely<Database>, forkId: string) => Promise<Plan>,
+): Promise<ForkRecord | null> {
+  try {
+    return await reserve(app, caller, once, decide)
+  } catch (error) {
+    if (error instanceof SourceChanged) return null
+    throw error
+  }
+}
+
+async function reserve(
   app: App,
   caller: Caller,
   once: Once | null,

@@ -23,25 +23,23 @@ import { notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { useUnit } from './activity/use-unit.ts'
 import { restartOperation } from './lifecycle/run.ts'
+import { retryOnConflict } from './lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { transition } from './lifecycle/transition.ts'
 import { runOperation } from './lifecycle/operation.ts'
 
 const REFUSED = 'it cannot be published'
 
-/** Between finding a unit settled and locking it, it can go another way; not many times in a row. */
-const ATTEMPTS = 5
-
 export async function exposeUnit(app: App, caller: Caller, id: string, body: Expose): Promise<Exposed> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  const exposed = await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id)
     // Before it is woken for nothing.
     choose(unit, body)
     const work = () => publish(app, unit, body)
-    const exposed = unit.state === 'stopped' ? await work() : await useUnit(app, caller, id, REFUSED, work)
-    if (exposed) return exposed
-  }
-  throw notPossibleNow(await getRecord(app, caller, id), REFUSED)
+    return unit.state === 'stopped' ? await work() : await useUnit(app, caller, id, REFUSED, work)
+  })
+  if (exposed === null) throw notPossibleNow(await getRecord(app, caller, id), REFUSED)
+  return exposed
 }
 
 /** Null: the unit is on its way somewhere just now. */

@@ -5,12 +5,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import type { Unit } from '../../contract/unit.ts'
 import { lockUnit } from '../../store/units.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { readFile } from './files.ts'
 import { getRecord, getUnit } from './get.ts'
 import { hibernateFrozenUnits, giveMemoryBack, sleepIdleUnits } from './activity/idle.ts'
+import { recordUse } from './activity/record-use.ts'
 import { reconcileMachines } from './lifecycle/reconcile.ts'
 import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
@@ -333,6 +335,20 @@ describe('the sleep call', () => {
     await sleepUnit(domain.app, caller, unit.id, body())
     await sleepIdleUnits(domain.app)
     await eventually(domain.app, caller, unit.id, 'sleeping')
+  })
+
+  it('with `now` is refused for a unit that is used after every look at it', async () => {
+    const unit = await makeUnit(domain.app, caller)
+    const readAndUse = async (_key: string, read: () => Promise<UnitRecord>) => {
+      const found = await read()
+      domain.clock.advance(1)
+      await recordUse(domain.app, found)
+      return found
+    }
+    const app = { ...domain.app, coalescedReads: { run: readAndUse } }
+    const refused = sleepUnit(app, caller, unit.id, body({ now: true }))
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_state', details: { busy: [unit.id] } })
+    expect(await state(unit.id)).toBe('running')
   })
 
   it('with `now` answers when the unit sleeps, and is repeatable', async () => {

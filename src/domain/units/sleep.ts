@@ -13,6 +13,7 @@ import { checkSleep } from '../policies/check.ts'
 import { inTeamTransaction } from '../transactions/transactions.ts'
 import { sleepOperation } from './activity/hibernate.ts'
 import { notPossibleNow } from './lifecycle/failures.ts'
+import { retryOnConflict } from './lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { toUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
@@ -59,13 +60,23 @@ async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBod
 }
 
 async function putToSleep(app: App, caller: Caller, id: string): Promise<void> {
-  for (;;) {
+  const sleeps = await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id)
     refuseBusy(app, [unit])
-    if (unit.state !== 'running' || unit.lastUsedAt === null) return
-    // A call that came since the unit was read is seen the next time round.
+    if (unit.state !== 'running' || unit.lastUsedAt === null) return true
+    // A call that came since the unit was read is seen by the next attempt.
     const stopping = await transition(app, unit, 'idle', { ifUnusedSince: unit.lastUsedAt })
-    if (stopping) return await runOperation(app, stopping, sleepOperation)
+    if (!stopping) return null
+    await runOperation(app, stopping, sleepOperation)
+    return true
+  })
+  if (sleeps === null) {
+    throw invalidState(
+      'The unit is used again and again; leave out "now": it sleeps when its window has passed.',
+      {
+        busy: [id],
+      },
+    )
   }
 }
 

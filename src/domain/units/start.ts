@@ -9,21 +9,19 @@ import { notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { claimUnit } from './admission/claim.ts'
 import { startOperation } from './lifecycle/run.ts'
+import { retryOnConflict } from './lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { toUnit } from './model/to-unit.ts'
 import { recordUse } from './activity/record-use.ts'
 import { wakeUnit } from './activity/wake.ts'
 import { runOperation } from './lifecycle/operation.ts'
 
-/** Between finding a unit and bringing it up, others start, stop or sleep it; not many times in a row. */
-const ATTEMPTS = 5
-
 /** Starts a stopped unit, wakes a sleeping one, and is a use of a running one. */
 export async function startUnit(app: App, caller: Caller, id: string): Promise<Unit> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id)
-    if (await bringUp(app, caller, unit)) break
-  }
+    return (await bringUp(app, caller, unit)) || null
+  })
   const now = await getRecord(app, caller, id)
   if (isGone(now)) throw notPossibleNow(now, 'it cannot be started')
   return toUnit(app, now)

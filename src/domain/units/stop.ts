@@ -10,10 +10,13 @@ import { engineFailure, notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { machineRef } from './model/machine.ts'
 import { STOP_GRACE_MS } from './lifecycle/run.ts'
+import { retryOnConflict } from './lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { toUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
 import { runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
+
+const REFUSED = 'it cannot be stopped'
 
 export const stopStep: Step<OperationContext> = {
   name: 'stop',
@@ -36,21 +39,19 @@ export const stopOperation: UnitOperation = {
   },
 }
 
-/** Between finding a unit and stopping it, it can wake or fall asleep; not many times in a row. */
-const ATTEMPTS = 5
-
 /** Stopping a stopped unit succeeds, so that the call can be repeated; a sleeping one stays down from now on. */
 export async function stopUnit(app: App, caller: Caller, id: string): Promise<Unit> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  const stopped = await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id)
-    if (unit.state === 'stopped') return toUnit(app, unit)
-    if (nextState(unit, 'stop') === null) break
+    if (unit.state === 'stopped') return unit
+    if (nextState(unit, 'stop') === null) throw notPossibleNow(unit, REFUSED)
     const stopping = await transition(app, unit, 'stop')
-    if (!stopping) continue
+    if (!stopping) return null
     await runOperation(app, stopping, stopOperation)
     const now = await getRecord(app, caller, id)
-    // Whoever has started it since came later, and is not to be stopped too.
-    if (!['destroying', 'destroyed'].includes(now.state)) return toUnit(app, now)
-  }
-  throw notPossibleNow(await getRecord(app, caller, id), 'it cannot be stopped')
+    // A start since then came later, and is not undone.
+    return ['destroying', 'destroyed'].includes(now.state) ? null : now
+  })
+  if (stopped === null) throw notPossibleNow(await getRecord(app, caller, id), REFUSED)
+  return toUnit(app, stopped)
 }

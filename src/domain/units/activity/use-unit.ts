@@ -12,12 +12,11 @@ import type { Caller } from '../../credentials/caller.ts'
 import { recordEndOf } from '../lifecycle/exits.ts'
 import { machineRef } from '../model/machine.ts'
 import { engineFailure, notPossibleNow } from '../lifecycle/failures.ts'
+import { retryOnConflict } from '../lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from '../lifecycle/wait-until-stable.ts'
 import { wakeUnit } from './wake.ts'
 import { whileInUse } from './record-use.ts'
 
-/** Between finding a unit awake and using it, it can fall asleep or be lost; not many times in a row. */
-const ATTEMPTS = 5
 /** As long as a start may wait for its turn, and then some. */
 const WAIT_MS = 45 * SECOND
 /** For a unit that is being made: whoever made it is told when it is ready, and nobody need hold a call open for that. */
@@ -37,18 +36,15 @@ export async function useUnit<T>(
 ): Promise<T> {
   const deadlineMs = app.clock.monotonicMs() + WAIT_MS
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  const done = await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id, leftMs(), CREATING_MS)
-    if (unit.state === 'sleeping') {
-      if (!(await completesWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) break
-    } else if (unit.state !== 'running') {
-      throw mayWake(unit) ? notAwake() : notPossibleNow(unit, refused)
-    } else {
-      const done = await tryToUse(app, unit, work)
-      if (done) return done.result
-    }
-  }
-  throw notAwake()
+    if (unit.state === 'running') return await tryToUse(app, unit, work)
+    if (unit.state !== 'sleeping') throw mayWake(unit) ? notAwake() : notPossibleNow(unit, refused)
+    if (!(await completesWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) throw notAwake()
+    return null
+  })
+  if (done === null) throw notAwake()
+  return done.result
 }
 
 /** Of a machine that stands still, has ended, or was destroyed just then. */

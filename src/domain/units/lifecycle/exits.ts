@@ -8,24 +8,27 @@ import { SECOND } from '../../../lib/clock.ts'
 import { findHeartbeat } from '../../../store/heartbeats.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
+import { retryOnConflict } from './retry-on-conflict.ts'
 import { transition } from './transition.ts'
-
-/** Of somebody else's change between reading and writing there can be a few, one after the other. */
-const ATTEMPTS = 5
 
 export async function recordExit(app: App, status: MachineStatus): Promise<void> {
   if (status.state !== 'exited' && status.state !== 'lost') return
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  await retryOnConflict(async () => {
     const unit = await findUnitOfAnyTeam(app.db, { id: status.id, now: app.clock.now() })
-    if (!unit || unit.generation !== status.generation) return
-    // It died in its sleep, and whoever wakes it starts it anew.
-    if (unit.state === 'starting' && unit.frozen) return
-    // It was frozen and is gone: its unit sleeps on, and wakes by a start.
-    const isAsleep = unit.state === 'sleeping' && unit.frozen
-    const hasExited = status.state === 'exited' && status.exit?.byHost !== true
-    const trigger = isAsleep ? 'hibernated' : hasExited ? 'exited' : 'lost'
-    if (nextState(unit, trigger) === null || (await move(app, unit, status))) return
-  }
+    if (!unit || !concerns(unit, status)) return true
+    return (await move(app, unit, status)) || null
+  })
+}
+
+/** Whether the end of this run changes the unit as it is now. */
+function concerns(unit: UnitRecord, status: MachineStatus): boolean {
+  if (unit.generation !== status.generation) return false
+  // It died in its sleep, and the wake that is under way starts it anew.
+  if (unit.state === 'starting' && unit.frozen) return false
+  // It was frozen and is gone: its unit sleeps on, and wakes by a start.
+  const isAsleep = unit.state === 'sleeping' && unit.frozen
+  const hasExited = status.state === 'exited' && status.exit?.byHost !== true
+  return nextState(unit, isAsleep ? 'hibernated' : hasExited ? 'exited' : 'lost') !== null
 }
 
 async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promise<boolean> {
