@@ -32,7 +32,7 @@ const PAGE = '<!doctype html><title>Hello</title>'
 
 const home = await mkdtemp('/var/tmp/berth-demo-')
 const data = await makeDataDir()
-const berth = new Berth(data.path, { BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` })
+const berth = new Berth(data.path).launch({ BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` })
 let failures = 0
 try {
   await berth.ready()

@@ -38,7 +38,7 @@ const web = server(`
   my ($code, $body) = <$up> =~ m{^HTTP/1.1 (\\d+).*?\\r\\n\\r\\n(.*)}s; ($code || 502, "web $n, $body")`)
 
 const data = await makeDataDir()
-const berth = new Berth(data.path, { BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` })
+const berth = new Berth(data.path).launch({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` })
 let failures = 0
 let ca = ''
 try {

@@ -69,7 +69,7 @@ console.log(`wrote ${svg.pathname}`)
 async function record(): Promise<Session> {
   const data = await makeDataDir()
   const home = await mkdtemp('/var/tmp/berth-session-')
-  const berth = await new Berth(data.path, { BERTH_ISOLATION: 'runc' }).ready()
+  const berth = await new Berth(data.path).start({ BERTH_ISOLATION: 'runc' })
   try {
     await writeFile(join(home, 'counter.py'), counter)
     await prepareImage(berth)

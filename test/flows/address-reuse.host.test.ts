@@ -6,14 +6,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import { withDatabase } from '../support/host-invariants.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { destroyAll } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
 import { restartRole } from '../support/kill.ts'
 import { type Published, publish } from '../support/published.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 /** Says whose it is: as a page on 8000, and to every line on 6379. */
 const PROGRAM = `
@@ -36,22 +35,12 @@ http.server.ThreadingHTTPServer(('', 8000), Page).serve_forever()
 `
 const ROUNDS = 500
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_ISOLATION: 'runc' })
 let ca: string
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, { BERTH_ISOLATION: 'runc' }).ready()
   ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
 })
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
-
 type Owned = { unit: Unit; page: Published; lines: Published }
 
 async function makeOwner(owner: string): Promise<Owned> {
@@ -108,7 +97,7 @@ const addressOf = async ({ id }: Unit) =>
 /** The next engine gives this very address first. */
 async function giveNext(address: string): Promise<void> {
   const [, , high = 0, low = 0] = address.split('.').map(Number)
-  const file = join(data.path, 'network', 'network.json')
+  const file = join(berth.dataDir, 'network', 'network.json')
   const notes = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>
   await writeFile(file, JSON.stringify({ ...notes, turn: high * 256 + low }))
   await restartRole(berth, 'engine')

@@ -2,22 +2,20 @@
 // middle of a command too, and another instance's never notice.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll, type Exec, exec, listUnits } from '../support/berth-units.ts'
+import type { Berth } from '../support/berth.ts'
+import { createUnit, type Exec, exec, listUnits } from '../support/berth-units.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
 import { killRole, killSupervisor, restartRole } from '../support/kill.ts'
 import { callPatiently, send } from '../support/patient-client.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 /** How many of each class. */
 const COUNTS = { gvisor: 4, runc: 16 }
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let otherData: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
-let other: Berth
+const berth = useBerth(null)
+const other = useBerth({ BERTH_ISOLATION: 'runc' })
 const units: Unit[] = []
 let neighbour: Unit
 
@@ -33,28 +31,14 @@ const mark = async (of: Berth, unit: Unit) =>
   expect((await exec(of, unit, ['sh', '-c', `echo ${unit.name} > /dev/shm/mark`])).exitCode).toBe(0)
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  otherData = await makeDataDir()
-  other = await new Berth(otherData.path, { BERTH_ISOLATION: 'runc' }).ready()
   neighbour = await createUnit(other, spec('neighbour'))
   await mark(other, neighbour)
   for (const [isolation, count] of Object.entries(COUNTS)) {
-    if (berth) await berth.pressCtrlC()
-    berth = await new Berth(data.path, { BERTH_ISOLATION: isolation }).ready()
+    await berth.start({ BERTH_ISOLATION: isolation })
     const names = Array.from({ length: count }, (_, index) => `${isolation}-${index}`)
     units.push(...(await Promise.all(names.map((name) => createUnit(berth, spec(name))))))
   }
   await Promise.all(units.map((unit) => mark(berth, unit)))
-})
-
-afterAll(async () => {
-  for (const of of [berth, other]) {
-    await destroyAll(of)
-    expect(await of.pressCtrlC()).toBe(0)
-    await eventually(async () => expect(await of.hostState()).toEqual(cleanHost))
-  }
-  await data.remove()
-  await otherData.remove()
 })
 
 /** Commands that take a while, begun in every third unit: whoever waits for them is told something. */
@@ -118,7 +102,7 @@ describe('twenty units go on', () => {
 
   it('when all of Berth is killed, and started again', async () => {
     await inTheMiddleOfCommands(() => killSupervisor(berth))
-    berth = await new Berth(data.path, { BERTH_ISOLATION: 'runc' }).ready()
+    await berth.start({ BERTH_ISOLATION: 'runc' })
     await expectNobodyHarmed()
   })
 })

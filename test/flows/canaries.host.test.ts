@@ -4,24 +4,21 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import { runDirOf } from '../../src/supervisor/instance.ts'
-import { Berth, eventually, makeDataDir, processIds } from '../support/berth.ts'
-import { createUnit, destroyAll } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { processIds } from '../support/berth.ts'
+import { createUnit } from '../support/berth-units.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const run = promisify(execFile)
 const MARK = 'c4nary7f3a9c'
 const canary = (place: string) => `${MARK}-${place}`
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_LOG_LEVEL: 'debug' })
 const units: Unit[] = []
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, { BERTH_LOG_LEVEL: 'debug' }).ready()
   const unit = await createUnit(berth, {
     name: 'canaries',
     image: 'berth.local/debian:12',
@@ -36,13 +33,6 @@ beforeAll(async () => {
   await berth.call('POST', `${at}/files`, { path: '/root/f', contentBase64: btoa(canary('file')) })
   await berth.call('POST', `${at}/exec`, { cmd: ['no-such-program', canary('refused')], timeoutMs: -1 })
 })
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
-
 describe('a secret that a caller gave', () => {
   it('is in no command line of the host, and in no environment but of its own unit', async () => {
     const found = []
@@ -64,7 +54,7 @@ describe('a secret that a caller gave', () => {
   })
 
   it('is in no file that others may read', async () => {
-    const trees = [data.path, runDirOf(await berth.instance())]
+    const trees = [berth.dataDir, runDirOf(await berth.instance())]
     // grep ends with 1 where it finds nothing, and with 2 where a file went while it looked.
     const { stdout } = await run('grep', ['-rlFs', '--devices=skip', MARK, ...trees], {
       maxBuffer: 2 ** 24,

@@ -2,14 +2,13 @@
 // byte, also with sleeps and stops between them (reliability I13). A sandbox that keeps a copy of a file would
 // be found out.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll, type Exec } from '../support/berth-units.ts'
+import { createUnit, type Exec } from '../support/berth-units.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
 import { send } from '../support/patient-client.ts'
 import { isDeep } from '../support/part-of.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 /** A round is four alternations: a thousand of them in runc, two hundred in gVisor, where each costs more. */
 const ROUNDS = isDeep ? { runc: 250, gvisor: 50 } : { runc: 60, gvisor: 40 }
@@ -17,19 +16,7 @@ const UNITS = 2
 const SLEEP_EVERY = 8
 const STOP_EVERY = 20
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
-
-beforeAll(async () => {
-  data = await makeDataDir()
-})
-
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
+const berth = useBerth(null)
 
 async function call<T>({ id }: Unit, method: string, path: string, body?: unknown): Promise<T> {
   const outcome = await send<T>(berth, { method, path: `/v1/units/${id}${path}`, body })
@@ -68,8 +55,7 @@ async function pause(unit: Unit, round: number): Promise<void> {
 
 describe.each(Object.entries(ROUNDS))('in the class %s', (isolation, rounds) => {
   it('files and commands see each other’s last bytes, every time', { timeout: 300_000 }, async () => {
-    if (berth) await berth.pressCtrlC()
-    berth = await new Berth(data.path, { BERTH_ISOLATION: isolation }).ready()
+    await berth.start({ BERTH_ISOLATION: isolation })
     const spec = { image: 'berth.local/debian:12', size: 'small', volume: { mount: '/data', gb: 1 } }
     const names = Array.from({ length: UNITS }, (_, index) => `${isolation}-${index}`)
     const units = await Promise.all(names.map((name) => createUnit(berth, { ...spec, name })))

@@ -2,24 +2,21 @@
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir, processIds } from '../support/berth.ts'
-import { createUnit, destroyAll, exec, listUnits } from '../support/berth-units.ts'
+import { eventually, processIds } from '../support/berth.ts'
+import { createUnit, exec, listUnits } from '../support/berth-units.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
 import { killPostgres, killSupervisor, postmasterOf, restartRole } from '../support/kill.ts'
+import { useBerth } from '../support/use-berth.ts'
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth()
 let units: Unit[]
 
 /** What a unit's processes alone know: when it was restarted, this is another one. */
 const markOf = (unit: Unit) => exec(berth, unit, ['cat', '/dev/shm/mark'])
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, {}).ready()
   units = []
   for (const name of ['one', 'two']) {
     const unit = await createUnit(berth, { name, image: 'berth.local/debian:12', size: 'nano' })
@@ -27,13 +24,6 @@ beforeAll(async () => {
     await exec(berth, unit, ['sh', '-c', `echo ${name} > /dev/shm/mark`])
     units.push(unit)
   }
-})
-
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
 })
 
 async function expectUnitsUnharmed(): Promise<void> {
@@ -81,7 +71,7 @@ describe('units live on', () => {
     expect(processes.length).toBeGreaterThan(0)
     expect(cgroups.length).toBeGreaterThan(0)
 
-    berth = await new Berth(data.path, {}).ready()
+    await berth.start()
     expect(berth.credentials.apiKey).toBe(apiKey)
     await expectUnitsUnharmed()
   })
@@ -89,8 +79,8 @@ describe('units live on', () => {
   it('over a start without credentials.json, which makes another key and leaves the first valid', async () => {
     const { apiKey } = berth.credentials
     await berth.pressCtrlC()
-    await rm(join(data.path, 'credentials.json'))
-    berth = await new Berth(data.path, {}).ready()
+    await rm(join(berth.dataDir, 'credentials.json'))
+    await berth.start()
     expect(berth.credentials.apiKey).not.toBe(apiKey)
     await expectUnitsUnharmed()
     const headers = { authorization: `Bearer ${apiKey}` }
@@ -105,7 +95,7 @@ describe('units live on', () => {
       expect(roles.filter((pid) => pid !== null && alive.has(pid))).toEqual([])
     })
 
-    berth = await new Berth(data.path, {}).ready()
+    await berth.start()
     await expectUnitsUnharmed()
   })
 })

@@ -10,10 +10,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Exposed } from '../../src/contract/endpoint.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
+import { createUnit } from '../support/berth-units.ts'
 import { isDeep } from '../support/part-of.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const EACH = isDeep ? 500 : 50
 const WEB_SOCKETS = isDeep ? 2000 : 500
@@ -42,16 +42,13 @@ require('node:http').createServer((asked, answer) => {
   socket.on('error', () => {}).pipe(socket)
 }).listen(80)`
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_ISOLATION: 'runc' })
 let url: URL
 let ca: string
 let gatewayPid: number
 const sockets: TLSSocket[] = []
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, { BERTH_ISOLATION: 'runc' }).ready()
   ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
   const spec = { name: 'crowded', image: 'berth.local/node:18', size: 'medium', ports: [80] }
   const unit = await createUnit(berth, { ...spec, cmd: ['node', '-e', server] })
@@ -65,10 +62,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   for (const socket of sockets) socket.destroy()
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
 })
 
 function get(path: string): Promise<number> {

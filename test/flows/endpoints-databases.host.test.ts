@@ -10,19 +10,17 @@ import { Etcd3 } from 'etcd3'
 import { Redis } from 'ioredis'
 import { MongoClient } from 'mongodb'
 import neo4j from 'neo4j-driver'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Protocol } from '../../src/contract/endpoint.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { destroyAll } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
 import { hibernate, freeze, FROZEN_FOR_S, type Published, publish, waking } from '../support/published.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const run = promisify(execFile)
 
 const PASSWORD = 'not-secret'
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` })
 let caFile: string
 let ca: string
 
@@ -63,8 +61,6 @@ type Name = keyof typeof units
 const published = {} as Record<Name, Published>
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, { BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` }).ready()
   caFile = berth.credentials.caFile ?? ''
   ca = await readFile(caFile, 'utf8')
   await Promise.all(
@@ -73,13 +69,6 @@ beforeAll(async () => {
     }),
   )
 })
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
-
 /** Every client asks, and answers `done` if it was answered right. */
 const clients: { client: string; of: Name; ask: (to: Published) => Promise<string> }[] = [
   {

@@ -8,9 +8,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { destroyAll } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
 import {
   hibernate,
   freeze,
@@ -20,11 +18,11 @@ import {
   unitOf,
   waking,
 } from '../support/published.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const run = promisify(execFile)
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` })
 let ca: string
 let shop: Published
 let other: Published
@@ -37,8 +35,6 @@ const clients: pg.Client[] = []
 const passwordOf = ({ unit }: Published) => `password of ${unit.name}`
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, { BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` }).ready()
   ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
   // One after the other at first: the image may have to be built.
   shop = await publishDatabase('shop')
@@ -56,10 +52,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   for (const client of clients) await client.end().catch(() => {})
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
 })
 
 async function publishDatabase(name: string, sleep = '10m'): Promise<Published> {

@@ -7,10 +7,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { destroyAll } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
 import { hibernate, freeze, FROZEN_FOR_S, type Published, publish, waking } from '../support/published.ts'
+import { useBerth } from '../support/use-berth.ts'
 import {
   clone,
   download,
@@ -23,8 +22,7 @@ import {
 
 const run = promisify(execFile)
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` })
 let caFile: string
 /** Of the clients: their home, and what they fetch. */
 let home: string
@@ -33,9 +31,7 @@ let site: Published
 let elsewhere: Published
 
 beforeAll(async () => {
-  data = await makeDataDir()
   home = await mkdtemp('/var/tmp/berth-visitor-')
-  berth = await new Berth(data.path, { BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` }).ready()
   caFile = berth.credentials.caFile ?? ''
   elsewhere = await publishSite('elsewhere', 'public', {})
   site = await publishSite('site', 'private', {
@@ -44,10 +40,6 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
   await rm(home, { recursive: true })
 })
 

@@ -2,22 +2,20 @@
 // cause (two of the six in `npm test`) both trees of a unit, on its root and on its volume, synced or not, are what they were before.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { destroyAll } from '../support/berth-units.ts'
+import { eventually } from '../support/berth.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
 import { killRole, killSupervisor, type Role } from '../support/kill.ts'
 import { partOf } from '../support/part-of.ts'
 import { callPatiently, type Reply } from '../support/patient-client.ts'
 import { cutPower } from '../support/power-cut.ts'
 import { createUnitWithTrees, growTrees, hashTrees } from '../support/trees.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const CYCLES = partOf([1, 2, 3, 4, 5, 6], 2)
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth(null)
 let seed = 0
 /** One of each class, for most causes. */
 const units: Unit[] = []
@@ -27,28 +25,15 @@ const idle: Unit[] = []
 const stubborn: Unit[] = []
 let idleHashes: string[]
 
-async function startAnew(env: Record<string, string>): Promise<void> {
-  berth = await new Berth(data.path, env).ready()
-}
-
 beforeAll(async () => {
-  data = await makeDataDir()
   for (const isolation of ['gvisor', 'runc']) {
-    if (berth) await berth.pressCtrlC()
-    await startAnew({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: 'never' })
+    await berth.start({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: 'never' })
     units.push(await createUnitWithTrees(berth, isolation))
     idle.push(await createUnitWithTrees(berth, `${isolation}-idle`, { sleep: '1m' }))
     const cmd = ['sh', '-c', 'trap "" TERM; while :; do sleep 1000 & wait; done']
     stubborn.push(await createUnitWithTrees(berth, `${isolation}-stubborn`, { cmd }))
   }
   idleHashes = await grow(idle)
-})
-
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
 })
 
 /** In gVisor pipes and sockets are things of memory, which a unit keeps no longer than it runs. */
@@ -114,7 +99,7 @@ describe.each([
   beforeAll(async () => {
     if (frozenFor === 'never') return
     await killSupervisor(berth)
-    await startAnew({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: frozenFor })
+    await berth.start({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: frozenFor })
   })
 
   it('over several naps', async () => {
@@ -160,7 +145,7 @@ describe('every byte is kept', () => {
   it.each(CYCLES)('over a power cut of the host, time %i', async () => {
     await expectKept(units, async () => {
       await cutPower(berth)
-      await startAnew({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: 'never' })
+      await berth.start({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: 'never' })
     })
     await expectInvariants(berth)
   })

@@ -3,38 +3,25 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
+import { createUnit, exec } from '../support/berth-units.ts'
+import { useBerth } from '../support/use-berth.ts'
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
-
-beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, {}).ready()
-})
-
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
+const berth = useBerth()
 
 describe('npm start', () => {
   it('prints the base URL, the sign-in link, where the key is and the isolation class with its reason', () => {
     const { baseUrl, signInUrl } = berth.credentials
     expect(berth.output).toContain(`API          ${baseUrl}`)
     expect(berth.output).toContain(signInUrl)
-    expect(berth.output).toContain(join(data.path, 'credentials.json'))
+    expect(berth.output).toContain(join(berth.dataDir, 'credentials.json'))
     expect(berth.output).toMatch(/Isolation {4}(gvisor|runc): \S+/)
   })
 
   it('keeps the credentials for root alone, and out of what it prints', async () => {
-    const { mode, uid } = await stat(join(data.path, 'credentials.json'))
+    const { mode, uid } = await stat(join(berth.dataDir, 'credentials.json'))
     expect([mode & 0o777, uid]).toEqual([0o600, 0])
     expect(berth.credentials.caFile).toBe(`${berth.dataDir}/ca/ca.crt`)
     expect(berth.output).not.toContain(berth.credentials.apiKey)

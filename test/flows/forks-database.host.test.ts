@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { isolationClasses } from '../../src/engine/engine.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { eventually } from '../support/berth.ts'
 import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
 import { partOf, testSeed } from '../support/part-of.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const psql = (sql: string) => ['psql', '-U', 'postgres', '-qAtXc', sql]
 
@@ -30,13 +30,10 @@ wc -l < /root/noted
 psql -U postgres -qAtX -v ON_ERROR_STOP=1 -c 'reindex table words' -c 'insert into words (n) values (0) returning n'`
 
 describe.each(partOf(isolationClasses, 1, testSeed + 1))('%s', (isolation) => {
-  let data: Awaited<ReturnType<typeof makeDataDir>>
-  let berth: Berth
+  const berth = useBerth({ BERTH_ISOLATION: isolation })
   let source: Unit
 
   beforeAll(async () => {
-    data = await makeDataDir()
-    berth = await new Berth(data.path, { BERTH_ISOLATION: isolation }).ready()
     source = await createUnit(berth, {
       name: 'db',
       image: 'berth.local/postgres:15',
@@ -49,9 +46,6 @@ describe.each(partOf(isolationClasses, 1, testSeed + 1))('%s', (isolation) => {
   afterAll(async () => {
     await destroyAll(berth)
     await expectInvariants(berth)
-    expect(await berth.pressCtrlC()).toBe(0)
-    await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-    await data.remove()
   })
 
   const said = async (unit: Unit, ...cmd: string[]): Promise<string> => {

@@ -8,12 +8,11 @@ import type { Stack } from '../../src/contract/stack.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { isolationClasses } from '../../src/engine/engine.ts'
 import { SECOND } from '../../src/lib/clock.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
 import { hasCriu } from '../support/criu.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
 import { partOf } from '../support/part-of.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const image = 'berth.local/debian:12'
 
@@ -30,15 +29,11 @@ const ask = (host: string) => ['bash', '-c', `exec 3<>/dev/tcp/${host}/7000; cat
 const FROZEN_FOR_MS = SECOND
 
 describe.each(partOf(isolationClasses, 1))('%s', (isolation) => {
-  let data: Awaited<ReturnType<typeof makeDataDir>>
-  let berth: Berth
+  const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: `${FROZEN_FOR_MS / SECOND}s` })
   /** Whether what is in memory can be kept: then it must be. */
   const kept = isolation === 'runc' && hasCriu ? 'memory' : 'disk'
 
   beforeAll(async () => {
-    data = await makeDataDir()
-    const env = { BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: `${FROZEN_FOR_MS / SECOND}s` }
-    berth = await new Berth(data.path, env).ready()
     const db = { name: 'db', image, entrypoint: ['perl', '-e', counter], healthcheck: ready }
     await createUnit(berth, { ...db, volume: { mount: '/data', gb: 1 } }, 'shop')
     await createUnit(berth, { name: 'app', image, env: { DB: '{{unit:db}}' } }, 'shop')
@@ -46,9 +41,6 @@ describe.each(partOf(isolationClasses, 1))('%s', (isolation) => {
   afterAll(async () => {
     await destroyAll(berth)
     await expectInvariants(berth)
-    expect(await berth.pressCtrlC()).toBe(0)
-    await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-    await data.remove()
   })
 
   const unitsOf = async (stack: string) => {

@@ -11,13 +11,11 @@ import { openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll } from '../support/berth-units.ts'
+import { createUnit } from '../support/berth-units.ts'
 import { expectInvariants, findDifferences, withDatabase } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { useBerth } from '../support/use-berth.ts'
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_ISOLATION: 'gvisor' })
 let unit: Unit
 let instance: Instance
 let still: number[]
@@ -27,8 +25,6 @@ const STRAY = 'unit_0123456789abcdef0123456789abcdef'
 const command = (name: string, ...args: string[]) => runOrThrow(name, args, { timeoutMs: 20_000 })
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, { BERTH_ISOLATION: 'gvisor' }).ready()
   unit = await createUnit(berth, { name: 'one', image: 'berth.local/debian:12', size: 'nano' })
   instance = await berth.instance()
   await expectInvariants(berth)
@@ -41,10 +37,6 @@ beforeAll(async () => {
 afterAll(async () => {
   signalAll('SIGCONT')
   await expectInvariants(berth)
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
 })
 
 type Plant = {
@@ -96,12 +88,12 @@ const plants: Record<string, Plant> = {
   },
   'a machine’s directory': {
     told: [/^\+ unit_0123\w+ has a directory without a record$/],
-    plant: () => directory(join(data.path, 'machines', STRAY)),
+    plant: () => directory(join(berth.dataDir, 'machines', STRAY)),
   },
   'a disk': {
     told: [/^\+ a subvolume, disks\/unit_0123/, /^\+ unit_0123\w+ has something in the pool$/],
     plant: async () => {
-      const path = join(data.path, 'pool/disks', STRAY)
+      const path = join(berth.dataDir, 'pool/disks', STRAY)
       await command('btrfs', 'subvolume', 'create', path)
       return () => command('btrfs', 'subvolume', 'delete', path)
     },
@@ -116,7 +108,9 @@ const plants: Record<string, Plant> = {
   'a process': {
     told: [/^\+ a process of no machine: tail -f/],
     plant: async () => {
-      const child: ChildProcess = spawn('tail', ['-f', join(data.path, 'instance.json')], { stdio: 'ignore' })
+      const child: ChildProcess = spawn('tail', ['-f', join(berth.dataDir, 'instance.json')], {
+        stdio: 'ignore',
+      })
       await once(child, 'spawn')
       return async () => {
         child.kill('SIGKILL')

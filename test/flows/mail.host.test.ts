@@ -2,24 +2,13 @@
 
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { getAccount } from '../../src/lib/system-users.ts'
 import { logPathOf } from '../../src/lib/log.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
+import { useBerth } from '../support/use-berth.ts'
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
-
-beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, {}).ready()
-})
-afterAll(async () => {
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
+const berth = useBerth()
 
 it('a sign-in link that somebody asks for is in a file of the server, and it signs them in', async () => {
   const { baseUrl } = berth.credentials
@@ -32,7 +21,7 @@ it('a sign-in link that somebody asks for is in a file of the server, and it sig
     })
   expect((await post('/sign-in/link', { email: 'ann@example.test' })).status).toBe(200)
 
-  const folder = join(data.path, 'mail')
+  const folder = join(berth.dataDir, 'mail')
   const [file = ''] = await eventually(async () => {
     const files = await readdir(folder)
     expect(files).toEqual([expect.stringMatching(/^mail_[0-9a-f]{32}\.eml$/)])
@@ -52,7 +41,7 @@ it('a sign-in link that somebody asks for is in a file of the server, and it sig
   const signedIn = await post('/sign-in', { token })
   expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/account'])
 
-  const log = await readFile(logPathOf(data.path), 'utf8')
+  const log = await readFile(logPathOf(berth.dataDir), 'utf8')
   expect(log).toContain(join(folder, file))
   expect(log).not.toContain(token)
   expect(log).not.toContain('ann@example.test')

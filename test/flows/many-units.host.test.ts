@@ -3,28 +3,18 @@
 
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { isolationClasses } from '../../src/engine/engine.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { eventually } from '../support/berth.ts'
 import { createUnit, destroyAll, exec, listUnits } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
 import { partOf, testSeed } from '../support/part-of.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const COUNT = 20
 
 describe.each(partOf(isolationClasses, 1, testSeed + 1))('%s', (isolation) => {
-  let data: Awaited<ReturnType<typeof makeDataDir>>
-  let berth: Berth
-
-  beforeAll(async () => {
-    data = await makeDataDir()
-    berth = await new Berth(data.path, { BERTH_ISOLATION: isolation }).ready()
-  })
-
-  afterAll(async () => {
-    await berth.pressCtrlC()
-    await data.remove()
-  })
+  const berth = useBerth({ BERTH_ISOLATION: isolation })
 
   it(`makes ${COUNT} units at once, each with its own name and the kernel of its class`, async () => {
     const names = Array.from({ length: COUNT }, (_, index) => `unit-${index}`)
@@ -49,7 +39,7 @@ describe.each(partOf(isolationClasses, 1, testSeed + 1))('%s', (isolation) => {
       const everything = Object.values(await berth.hostState()).flat()
       expect(everything.filter((line) => line.includes('unit_'))).toEqual([])
       for (const directory of ['pool/disks', 'pool/volumes', 'machines']) {
-        expect(await readdir(join(data.path, directory))).toEqual([])
+        expect(await readdir(join(berth.dataDir, directory))).toEqual([])
       }
     })
   })

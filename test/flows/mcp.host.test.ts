@@ -1,23 +1,11 @@
 // An agent's first minutes at a fresh install, by the published client of the newest revision: what there is, a unit of a real
 // image with its progress, a command, a file, the log, and gone.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { expect, it } from 'vitest'
 import { type McpSession, newEra, oldEra } from '../support/mcp.ts'
+import { useBerth } from '../support/use-berth.ts'
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
-
-beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, {}).ready()
-})
-afterAll(async () => {
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
+const berth = useBerth()
 
 it.each([
   ['2026', newEra],

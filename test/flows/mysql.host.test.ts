@@ -7,25 +7,22 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Connection, createConnection } from 'mysql2/promise'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Exposed } from '../../src/contract/endpoint.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
+import { createUnit } from '../support/berth-units.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const run = promisify(execFile)
 const PASSWORD = 'correct horse'
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_FROZEN_FOR: '3s' })
 let unit: Unit
 let url: URL
 let open: Connection[] = []
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, { BERTH_FROZEN_FOR: '3s' }).ready()
   unit = await createUnit(berth, {
     name: 'shop',
     image: 'berth.local/mariadb:10.11',
@@ -48,13 +45,6 @@ afterEach(async () => {
   for (const connection of open) connection.destroy()
   open = []
 })
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
-
 const stateOf = async () => (await berth.call<Unit>('GET', `/v1/units/${unit.id}`)).body.state
 
 /** A visit is passed on before its row says that the unit runs. */

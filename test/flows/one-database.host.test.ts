@@ -18,13 +18,25 @@ import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
 import { send } from '../support/patient-client.ts'
 import { type Published, publish, unitOf } from '../support/published.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const run = promisify(execFile)
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
 let databaseDir: string
 let postgres: Postgres
-let berth: Berth
+
+beforeAll(async () => {
+  databaseDir = await mkdtemp('/run/berth-test-')
+  await chmod(databaseDir, 0o711)
+  postgres = await startDatabase()
+  return async () => {
+    await postgres.stop()
+    await rm(databaseDir, { recursive: true })
+  }
+})
+
+const settings = () => ({ DATABASE_URL: postgres.url('berth') })
+const berth = useBerth(settings)
 let site: Published
 
 async function startDatabase(): Promise<Postgres> {
@@ -39,14 +51,7 @@ async function startDatabase(): Promise<Postgres> {
   return started
 }
 
-const startFirst = async () => await new Berth(data.path, { DATABASE_URL: postgres.url('berth') }).ready()
-
 beforeAll(async () => {
-  data = await makeDataDir()
-  databaseDir = await mkdtemp('/run/berth-test-')
-  await chmod(databaseDir, 0o711)
-  postgres = await startDatabase()
-  berth = await startFirst()
   const spec = {
     name: 'site',
     image: 'berth.local/python:3.11',
@@ -57,15 +62,6 @@ beforeAll(async () => {
   }
   site = await publish(berth, spec, { port: 8000, protocol: 'http', mode: 'public' })
   await eventually(async () => expect(await visit()).toBe('the page'))
-})
-
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await postgres.stop()
-  await rm(databaseDir, { recursive: true })
-  await data.remove()
 })
 
 async function visit(): Promise<string> {
@@ -146,7 +142,7 @@ describe('while the database is away', () => {
 
 it('a second engine finds its directory taken', async () => {
   const owner = String(await berth.pidOf('engine'))
-  expect(await lockFile(join(data.path, 'engine.lock'))).toEqual({ owner })
+  expect(await lockFile(join(berth.dataDir, 'engine.lock'))).toEqual({ owner })
 })
 
 describe('a second Berth on the database', () => {
@@ -157,7 +153,7 @@ describe('a second Berth on the database', () => {
   beforeAll(async () => {
     other = await makeDataDir()
     // As one has it who restores a backup elsewhere.
-    const [from, to] = [data.path, other.path].map((path) => join(path, 'roles/server'))
+    const [from, to] = [berth.dataDir, other.path].map((path) => join(path, 'roles/server'))
     await mkdir(to ?? '', { recursive: true })
     await copyFile(join(from ?? '', 'secret.key'), join(to ?? '', 'secret.key'))
   })
@@ -172,11 +168,11 @@ describe('a second Berth on the database', () => {
     await other.remove()
     // It has lost its place, and takes it back, to be taken down in order.
     if (left.length > 0) await berth.pressCtrlC()
-    if (berth.hasEnded) berth = await startFirst()
+    if (berth.hasEnded) await berth.start(settings())
   })
 
   function startOther(): Berth {
-    const second = new Berth(other.path, { DATABASE_URL: postgres.url('berth') })
+    const second = new Berth(other.path).launch(settings())
     started.push(second)
     return second
   }
@@ -216,7 +212,7 @@ describe('a second Berth on the database', () => {
     const units = await read()
 
     goOn()
-    const log = () => readFile(join(data.path, 'logs/berth.log'), 'utf8')
+    const log = () => readFile(join(berth.dataDir, 'logs/berth.log'), 'utf8')
     await eventually(async () => expect(await log()).toContain('works on this database'))
     expect(await log()).toMatch(/Another server has taken the lead|the server .*ended/)
     expect(await leader()).toMatchObject({ holder: after?.holder, epoch: after?.epoch })
@@ -227,7 +223,7 @@ describe('a second Berth on the database', () => {
     expect(await second.pressCtrlC()).toBe(0)
     await eventually(async () => expect(await second.hostState()).toEqual(cleanHost))
     // The first takes it back, and ends what it had left running and nobody has paid for since.
-    berth = await startFirst()
+    await berth.start(settings())
     expect(await unitOf(berth, site.unit)).toMatchObject({ state: 'sleeping', stoppedReason: 'provider' })
     expect((await exec(berth, site.unit, ['cat', '/srv/index.html'])).stdout).toBe('the page')
   })

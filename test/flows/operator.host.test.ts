@@ -1,42 +1,34 @@
 // What an operator sees and switches on: metrics and health of the real processes on addresses of their own, and payments.
 
 import { readFile, rm } from 'node:fs/promises'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import type { Me } from '../../src/contract/me.ts'
 import type { PaymentAnswer, PaymentList } from '../../src/contract/payment.ts'
 import { freePort } from '../../src/lib/free-port.ts'
 import { logPathOf } from '../../src/lib/log.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
-import { Berth, eventually, IMAGES_DIR, makeDataDir } from '../support/berth.ts'
+import { eventually, IMAGES_DIR } from '../support/berth.ts'
 import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
 import { unitOf } from '../support/published.ts'
 import { type FakeStripe, signedEvent, startStripe } from '../support/stripe.ts'
+import { useBerth } from '../support/use-berth.ts'
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
 let stripe: FakeStripe
-let berth: Berth
 let ports: { server: number; gateway: number }
-
 beforeAll(async () => {
-  data = await makeDataDir()
   stripe = await startStripe()
   ports = { server: await freePort('127.0.0.1'), gateway: await freePort('127.0.0.1') }
-  berth = await new Berth(data.path, {
-    BERTH_METRICS: `127.0.0.1:${ports.server}`,
-    BERTH_GATEWAY_METRICS: `127.0.0.1:${ports.gateway}`,
-    BERTH_STRIPE_SECRET_KEY: stripe.settings.secretKey,
-    BERTH_STRIPE_WEBHOOK_SECRET: stripe.settings.webhookSecret,
-    BERTH_STRIPE_URL: stripe.settings.url,
-  }).ready()
+  return () => stripe.close()
 })
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await stripe.close()
-  await data.remove()
-})
+
+const berth = useBerth(() => ({
+  BERTH_METRICS: `127.0.0.1:${ports.server}`,
+  BERTH_GATEWAY_METRICS: `127.0.0.1:${ports.gateway}`,
+  BERTH_STRIPE_SECRET_KEY: stripe.settings.secretKey,
+  BERTH_STRIPE_WEBHOOK_SECRET: stripe.settings.webhookSecret,
+  BERTH_STRIPE_URL: stripe.settings.url,
+}))
 
 const read = async (port: number, path: string) => await fetch(`http://127.0.0.1:${port}${path}`)
 const scrape = async (port: number) => await (await read(port, '/metrics')).text()
@@ -87,7 +79,7 @@ it('a team buys credits, and no log has a secret of the provider', async () => {
   const after = await ask<Me>('GET', '/v1/me')
   const balance = ({ teams }: Me) => teams[0]?.creditBalanceCents ?? 0
   expect(balance(after) - balance(me)).toBeGreaterThan(1499)
-  expect(await readFile(logPathOf(data.path), 'utf8')).not.toMatch(/sk_test|whsec_/)
+  expect(await readFile(logPathOf(berth.dataDir), 'utf8')).not.toMatch(/sk_test|whsec_/)
 })
 
 it('a backup that was taken beside a running unit brings it back, with its disk and its secrets, where all is lost', async () => {
@@ -104,9 +96,14 @@ it('a backup that was taken beside a running unit brings it back, with its disk 
   const npm = async (...args: string[]) =>
     await runOrThrow('npm', ['run', '--silent', ...args], {
       timeoutMs: 120_000,
-      env: { ...process.env, BERTH_DATA_DIR: data.path, BERTH_IMAGES_DIR: IMAGES_DIR, BERTH_POOL_GB: '16' },
+      env: {
+        ...process.env,
+        BERTH_DATA_DIR: berth.dataDir,
+        BERTH_IMAGES_DIR: IMAGES_DIR,
+        BERTH_POOL_GB: '16',
+      },
     })
-  const backup = `${data.path}-backup`
+  const backup = `${berth.dataDir}-backup`
   await npm('backup', '--', backup)
   await write('after')
   await expect(npm('restore', '--', backup)).rejects.toThrow('is not empty')
@@ -114,10 +111,10 @@ it('a backup that was taken beside a running unit brings it back, with its disk 
   await destroyAll(berth)
   expect(await berth.pressCtrlC()).toBe(0)
   await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await rm(data.path, { recursive: true })
+  await rm(berth.dataDir, { recursive: true })
   await npm('restore', '--', backup)
   await rm(backup, { recursive: true })
-  berth = await new Berth(data.path, {}).ready()
+  await berth.start()
 
   const unit = await unitOf(berth, made)
   expect(unit).toMatchObject({ state: 'sleeping', stoppedReason: 'provider' })

@@ -3,27 +3,21 @@
 import { chmod, cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/lib/log.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { type Postgres, startPostgres } from '../../src/supervisor/postgres.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll, exec, listUnits } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { Berth } from '../support/berth.ts'
+import { createUnit, exec, listUnits } from '../support/berth-units.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const PASSWORD = 'canary-of-the-database'
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
 let databaseDir: string
 let postgres: Postgres
 let url: string
-let berth: Berth
-
-const startOn = async (databaseUrl: string, env: Record<string, string> = {}) =>
-  await new Berth(data.path, { ...env, DATABASE_URL: databaseUrl }).ready()
 
 beforeAll(async () => {
-  data = await makeDataDir()
   databaseDir = await mkdtemp('/run/berth-test-')
   await chmod(databaseDir, 0o711)
   postgres = await startPostgres({
@@ -32,17 +26,13 @@ beforeAll(async () => {
     log: silentLog,
   })
   url = postgres.url('berth').replace('berth@', `berth:${PASSWORD}@`)
-  berth = await startOn(url)
+  return async () => {
+    await postgres.stop()
+    await rm(databaseDir, { recursive: true })
+  }
 })
 
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await postgres.stop()
-  await rm(databaseDir, { recursive: true })
-  await data.remove()
-})
+const berth = useBerth(() => ({ DATABASE_URL: url }))
 
 describe('with DATABASE_URL', () => {
   it('units are made and used, and no other Postgres runs', async () => {
@@ -60,20 +50,20 @@ describe('with DATABASE_URL', () => {
         expect(await readFile(`/proc/${pid}/${file}`, 'latin1')).not.toContain(PASSWORD)
       }
     }
-    expect(await readFile(join(data.path, 'logs/berth.log'), 'utf8')).not.toContain(PASSWORD)
+    expect(await readFile(join(berth.dataDir, 'logs/berth.log'), 'utf8')).not.toContain(PASSWORD)
     expect(berth.output).not.toContain(PASSWORD)
   })
 })
 
 it('a copy of the data directory is refused beside the original, and changes nothing of its', async () => {
   const copy = await mkdtemp('/var/tmp/berth-copy-')
-  await cp(join(data.path, 'instance.json'), join(copy, 'instance.json'))
-  await cp(join(data.path, 'machines'), join(copy, 'machines'), { recursive: true })
+  await cp(join(berth.dataDir, 'instance.json'), join(copy, 'instance.json'))
+  await cp(join(berth.dataDir, 'machines'), join(copy, 'machines'), { recursive: true })
   const { id } = await berth.instance()
   const before = await readdir(`/run/berth/${id}`)
-  const copied = new Berth(copy, { DATABASE_URL: url })
+  const copied = new Berth(copy).launch({ DATABASE_URL: url })
   expect(await copied.exitCode()).toBe(1)
-  expect(copied.output).toContain(`The instance ${id} is that of ${data.path}`)
+  expect(copied.output).toContain(`The instance ${id} is that of ${berth.dataDir}`)
   expect(copied.output).toContain(`process ${await berth.supervisorPid()}`)
   await rm(copy, { recursive: true })
   expect(await readdir(`/run/berth/${id}`)).toEqual(before)
@@ -85,7 +75,7 @@ describe('another database, which knows nothing of the units here', () => {
   const npm = async (...args: string[]) =>
     await runOrThrow('npm', ['run', '--silent', ...args], {
       timeoutMs: 60_000,
-      env: { ...process.env, BERTH_DATA_DIR: data.path },
+      env: { ...process.env, BERTH_DATA_DIR: berth.dataDir },
     })
 
   it('is refused by name; where the operator wants it all the same no disk is lost, and the right one has its units back', async () => {
@@ -100,17 +90,17 @@ describe('another database, which knows nothing of the units here', () => {
     const other = url.replace('/berth?', '/other?')
 
     const { id } = await berth.instance()
-    await expect(startOn(other)).rejects.toThrow(
+    await expect(berth.start({ DATABASE_URL: other })).rejects.toThrow(
       new RegExp(`/other has never met this instance of Berth \\(${id}\\)[^]*BERTH_ACCEPT_DATABASE=${id}`),
     )
-    const accepting = await startOn(other, { BERTH_ACCEPT_DATABASE: id })
-    expect(await listUnits(accepting)).toEqual([])
+    await berth.start({ DATABASE_URL: other, BERTH_ACCEPT_DATABASE: id })
+    expect(await listUnits(berth)).toEqual([])
     expect(await npm('aside', '--', 'list')).toMatch(new RegExp(`${unit.id} .*knows of no such unit`))
-    expect(await accepting.pressCtrlC()).toBe(0)
+    expect(await berth.pressCtrlC()).toBe(0)
 
     // Its key is the other database's by now: without the file another key is made.
-    await rm(join(data.path, 'credentials.json'))
-    berth = await startOn(url)
+    await rm(join(berth.dataDir, 'credentials.json'))
+    await berth.start({ DATABASE_URL: url })
     expect((await exec(berth, unit, ['cat', '/root/kept'])).stdout).toBe('kept\n')
     expect(await npm('aside', '--', 'list')).not.toContain(unit.id)
   })

@@ -3,22 +3,21 @@
 
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import { processesIn, listCgroups, openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { run } from '../../src/lib/process.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
+import { eventually } from '../support/berth.ts'
+import { createUnit, exec } from '../support/berth-units.ts'
 import { expectInvariants, withDatabase } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
 import { cutPower } from '../support/power-cut.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 /** Longer than anything that could be billed by mistake of a clock. */
 const DARK_MS = 12_000
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth(null)
 const units = new Map<string, Unit>()
 const addresses = new Map<string, string | null>()
 let costBefore: Map<string, number>
@@ -48,15 +47,10 @@ async function make(name: string, rest: Record<string, unknown> = {}): Promise<v
 }
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  const instance = async (env: Record<string, string>) => {
-    if (berth) await berth.pressCtrlC()
-    berth = await new Berth(data.path, env).ready()
-  }
-  await instance({ BERTH_ISOLATION: 'gvisor', BERTH_FROZEN_FOR: '0s' })
+  await berth.start({ BERTH_ISOLATION: 'gvisor', BERTH_FROZEN_FOR: '0s' })
   await Promise.all(['gvisor-running', 'gvisor-cold'].map((name) => make(name)))
   await act('gvisor-cold', 'sleep', { sleep: '30m', now: true })
-  await instance({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: 'never' })
+  await berth.start({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: 'never' })
   await Promise.all([make('busy', deaf), ...['running', 'stopped', 'frozen'].map((name) => make(name))])
   await act('stopped', 'stop')
   await act('frozen', 'sleep', { sleep: '30m', now: true })
@@ -75,16 +69,9 @@ beforeAll(async () => {
   await stopping
   await delay(DARK_MS)
   const watching = watchHost()
-  berth = await new Berth(data.path, { BERTH_ISOLATION: 'runc' }).ready()
+  await berth.start({ BERTH_ISOLATION: 'runc' })
   await act('running', 'start')
   sightings = await watching.stop()
-})
-
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
 })
 
 async function addressesByName(): Promise<[string, string | null][]> {
@@ -99,7 +86,7 @@ function watchHost(): { stop(): Promise<typeof sightings> } {
   let stopped = false
   const seen: typeof sightings = []
   const watching = (async () => {
-    const instance = JSON.parse(await readFile(`${data.path}/instance.json`, 'utf8'))
+    const instance = JSON.parse(await readFile(`${berth.dataDir}/instance.json`, 'utf8'))
     const { table } = namesOf(instance)
     const cgroups = openCgroups(instance.id)
     // The last look begins once there is nothing more to wait for: on a slow host that is the one that sees a machine.

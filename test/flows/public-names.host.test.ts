@@ -8,11 +8,9 @@ import { readFile, stat } from 'node:fs/promises'
 import { connect as connectTcp } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../src/lib/free-port.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { destroyAll } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
 import { type Pebble, startPebble } from '../support/pebble.ts'
 import {
   hibernate,
@@ -23,44 +21,38 @@ import {
   unitOf,
   waking,
 } from '../support/published.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const run = promisify(execFile)
 
 const PASSWORD = 'not-secret'
 const RANGE = { first: 17_000, last: 17_019 }
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
 let pebble: Pebble
 let tlsPort: number
+beforeAll(async () => {
+  tlsPort = await freePort('127.0.0.1')
+  pebble = await startPebble({ tlsPort })
+  return () => pebble.close()
+})
+
+const berth = useBerth(() => ({
+  BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s`,
+  BERTH_GATEWAY_TLS: `127.0.0.1:${tlsPort}`,
+  BERTH_GATEWAY_PORTS: `${RANGE.first}-${RANGE.last}`,
+  BERTH_ACME_DIRECTORY: pebble.directory,
+  BERTH_ACME_EMAIL: 'ops@example.com',
+  BERTH_ACME_CA_FILE: pebble.caFile,
+}))
 let open: Published
 let closed: Published
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  tlsPort = await freePort('127.0.0.1')
-  pebble = await startPebble({ tlsPort })
-  berth = await new Berth(data.path, {
-    BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s`,
-    BERTH_GATEWAY_TLS: `127.0.0.1:${tlsPort}`,
-    BERTH_GATEWAY_PORTS: `${RANGE.first}-${RANGE.last}`,
-    BERTH_ACME_DIRECTORY: pebble.directory,
-    BERTH_ACME_EMAIL: 'ops@example.com',
-    BERTH_ACME_CA_FILE: pebble.caFile,
-  }).ready()
   const redis = { image: 'berth.local/redis:7', ports: [6379], env: { REDIS_PASSWORD: PASSWORD } }
   const at = { port: 6379, protocol: 'redis' } as const
   open = await publish(berth, { ...redis, name: 'open' }, { ...at, mode: 'public' })
   closed = await publish(berth, { ...redis, name: 'closed' }, { ...at, mode: 'private' })
 })
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await pebble.close()
-  await data.remove()
-})
-
 /** The certificate a visitor is shown, who trusts these alone. */
 async function shownTo(servername: string, ca: string): Promise<X509Certificate | undefined> {
   const client = connectTls({ port: tlsPort, host: '127.0.0.1', servername, ca })
@@ -92,7 +84,7 @@ const isOpen = async (port: number) =>
 it('a public name has a certificate of the authority from its first visit on, kept by the gateway alone', async () => {
   const certificate = await shownTo(open.host, await pebble.root())
   expect(certificate?.subjectAltName).toBe(`DNS:${open.host}`)
-  const { mode } = await stat(`${data.path}/roles/gateway/acme`)
+  const { mode } = await stat(`${berth.dataDir}/roles/gateway/acme`)
   expect(mode & 0o077).toBe(0)
 })
 

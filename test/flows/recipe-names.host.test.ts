@@ -2,17 +2,16 @@
 // and databases of whatever they are told, and the real client gets in with them.
 
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { mariadb } from '../../src/domain/recipes/catalog/mariadb.ts'
 import { postgres } from '../../src/domain/recipes/catalog/postgres.ts'
 import { rabbitmq } from '../../src/domain/recipes/catalog/rabbitmq.ts'
 import { redis } from '../../src/domain/recipes/catalog/redis.ts'
 import type { Recipe } from '../../src/domain/recipes/define.ts'
-import { Berth, makeDataDir } from '../support/berth.ts'
-import { destroyAll, exec } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { exec } from '../support/berth-units.ts'
 import { publish } from '../support/published.ts'
 import { clients } from '../support/recipe-clients.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 /** Everything that means something to a shell, to SQL, to a URL or to a line of a configuration. */
 const passwords = {
@@ -54,20 +53,11 @@ const cases: Case[] = [
   },
 ]
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_ISOLATION: 'runc' })
 let ca: string
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, { BERTH_ISOLATION: 'runc' }).ready()
   ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
-})
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  expect(await berth.hostState()).toEqual(cleanHost)
-  await data.remove()
 })
 
 /** The first image of each is built. */

@@ -3,18 +3,17 @@
 // alike. `npm test` has each in one of the classes, the deep tier in both.
 
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Exposed } from '../../src/contract/endpoint.ts'
 import type { ForkResult } from '../../src/contract/fork.ts'
 import type { Recipe, RecipeList } from '../../src/contract/recipe.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { destroyAll, exec } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { exec } from '../support/berth-units.ts'
 import { isDeep, testSeed } from '../support/part-of.ts'
 import { freeze } from '../support/published.ts'
 import { type At, clients } from '../support/recipe-clients.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 /** Their images are on Docker Hub alone. */
 const elsewhere = ['mongodb', 'neo4j']
@@ -31,21 +30,12 @@ const clientsIn = (isolation: 'runc' | 'gvisor') =>
 const patient = { concurrent: false, timeout: WITH_BUILD_MS }
 
 describe.concurrent.each(['runc', 'gvisor'] as const)('in %s', (isolation) => {
-  let data: Awaited<ReturnType<typeof makeDataDir>>
-  let berth: Berth
+  // Without a first tier of sleep: whoever sleeps has stopped.
+  const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: '0s' })
   let ca: string
 
   beforeAll(async () => {
-    data = await makeDataDir()
-    // Without a first tier of sleep: whoever sleeps has stopped.
-    berth = await new Berth(data.path, { BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: '0s' }).ready()
     ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
-  })
-  afterAll(async () => {
-    await destroyAll(berth)
-    expect(await berth.pressCtrlC()).toBe(0)
-    await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-    await data.remove()
   })
 
   const create = async (recipe: string, more: object = {}) => {

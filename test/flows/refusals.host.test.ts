@@ -4,9 +4,10 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { SAFE_PATH } from '../../src/lib/process.ts'
-import { Berth, makeDataDir } from '../support/berth.ts'
+import { Berth } from '../support/berth.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const setup = fileURLToPath(new URL('../../scripts/setup.sh', import.meta.url))
@@ -19,16 +20,12 @@ const asNobody = (...command: string[]) =>
   })
 const isReadableByAll = asNobody('test', '-r', main).status === 0
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-beforeAll(async () => {
-  data = await makeDataDir()
-})
-afterAll(() => data.remove())
+const berth = useBerth(null)
 
 async function refusal(env: Record<string, string>): Promise<string> {
-  const berth = new Berth(data.path, env)
-  expect(await berth.exitCode()).toBe(1)
-  return berth.output
+  const refused = new Berth(berth.dataDir).launch(env)
+  expect(await refused.exitCode()).toBe(1)
+  return refused.output
 }
 
 describe('npm start refuses', () => {
@@ -71,10 +68,9 @@ describe('npm start refuses', () => {
   })
 
   it('a data directory where Berth already runs', async () => {
-    const first = await new Berth(data.path, {}).ready()
+    await berth.start()
     expect(await refusal({})).toMatch(
       /berth: Berth already runs on .* \(process \d+\): stop that one, or set BERTH_DATA_DIR/,
     )
-    expect(await first.pressCtrlC()).toBe(0)
   })
 })

@@ -3,14 +3,14 @@
 // of the classes.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import { isolationClasses } from '../../src/engine/engine.ts'
 import { SECOND } from '../../src/lib/clock.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
+import { createUnit, exec } from '../support/berth-units.ts'
 import { partOf } from '../support/part-of.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 /** Answers every line with `seen LINE`, to any number of connections. */
 const database = `
@@ -46,8 +46,7 @@ const FROZEN_FOR_MS = 2 * SECOND
 const STOPPED_AFTER_MS = FROZEN_FOR_MS + 7 * SECOND
 
 describe.each(partOf(isolationClasses, 1))('%s, a database', (isolation) => {
-  let data: Awaited<ReturnType<typeof makeDataDir>>
-  let berth: Berth
+  const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: `${FROZEN_FOR_MS / SECOND}s` })
   let db: Unit
   let app: Unit
 
@@ -66,20 +65,10 @@ describe.each(partOf(isolationClasses, 1))('%s, a database', (isolation) => {
   }
 
   beforeAll(async () => {
-    data = await makeDataDir()
-    const env = { BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: `${FROZEN_FOR_MS / SECOND}s` }
-    berth = await new Berth(data.path, env).ready()
     const spec = { image: 'berth.local/debian:12', size: 'nano' }
     db = await createUnit(berth, { ...spec, name: 'db', entrypoint: perl(database) }, 'shop')
     app = await createUnit(berth, { ...spec, name: 'app', entrypoint: perl(application) }, 'shop')
     await eventually(async () => expect((await exec(berth, app, ['test', '-p', '/ask'])).exitCode).toBe(0))
-  })
-
-  afterAll(async () => {
-    await destroyAll(berth)
-    expect(await berth.pressCtrlC()).toBe(0)
-    await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-    await data.remove()
   })
 
   it('stays awake for packets of its sibling', async () => {

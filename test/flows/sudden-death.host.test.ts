@@ -1,29 +1,17 @@
 // Every process that makes up a machine can be killed from outside (reliability F7). Its unit says so within seconds, sleeps,
 // and wakes with its files.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
+import { eventually } from '../support/berth.ts'
+import { createUnit, exec } from '../support/berth-units.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
 import { kernelTellsDeaths, killRunPart, type RunPart } from '../support/kill.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const TOLD_WITHIN_MS = 5000
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
-
-beforeAll(async () => {
-  data = await makeDataDir()
-})
-
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
+const berth = useBerth(null)
 
 const parts = {
   runc: ['init', 'monitor'],
@@ -34,8 +22,7 @@ const get = async ({ id }: Unit) => (await berth.call<Unit>('GET', `/v1/units/${
 
 describe.each(Object.entries(parts))('in the class %s', (isolation, kinds) => {
   beforeAll(async () => {
-    if (berth) await berth.pressCtrlC()
-    berth = await new Berth(data.path, { BERTH_ISOLATION: isolation }).ready()
+    await berth.start({ BERTH_ISOLATION: isolation })
   })
 
   async function makeUnit(name: string): Promise<Unit> {

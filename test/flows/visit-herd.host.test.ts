@@ -8,32 +8,21 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Exposed } from '../../src/contract/endpoint.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { eventually } from '../support/berth.ts'
 import { createUnit, destroyAll } from '../support/berth-units.ts'
 import { expectInvariants, withDatabase } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const VISITS = 500
 const SESSIONS = 50
 const WITHIN_MS = 100
 const PASSWORD = 'of the herd'
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth(null)
 let ca: string
 let units: Unit[]
 let web: URL
 let db: URL
-
-beforeAll(async () => {
-  data = await makeDataDir()
-})
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
 
 async function expose(unit: Unit, port: number, protocol: string): Promise<URL> {
   const body = { port, protocol, mode: 'public' }
@@ -105,11 +94,7 @@ describe.each([
   { tier: 'cold', frozenFor: '0s' },
 ])('a stack that sleeps $tier', ({ frozenFor }) => {
   beforeAll(async () => {
-    if (berth) {
-      await destroyAll(berth)
-      await berth.pressCtrlC()
-    }
-    berth = await new Berth(data.path, { BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: frozenFor }).ready()
+    await berth.start({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: frozenFor })
     ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
     const env = { POSTGRES_PASSWORD: PASSWORD }
     const stack = `stack-${frozenFor}`
@@ -125,6 +110,7 @@ describe.each([
     await eventually(async () => expect(await session()).toBe('served'))
     await eventually(async () => expect((await visit()).status).toBe(200))
   })
+  afterAll(() => destroyAll(berth))
 
   it('is woken once by a herd of visitors, and serves them', async () => {
     const path = `/v1/units/${units[0]?.id}/sleep`

@@ -4,31 +4,21 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Exposed } from '../../src/contract/endpoint.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { destroyAll } from '../support/berth-units.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { eventually } from '../support/berth.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const run = promisify(execFile)
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_FROZEN_FOR: '3s' })
 /** Of this installation: visitors trust it, and the name is checked. */
 let ca: string
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, { BERTH_FROZEN_FOR: '3s' }).ready()
   ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
-})
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
 })
 
 type Answer = { status: number; body: string; headers: Record<string, unknown> }

@@ -4,30 +4,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
+import { eventually } from '../support/berth.ts'
 import { createUnit, destroyAll } from '../support/berth-units.ts'
 import { arm } from '../support/failpoints.ts'
 import { expectInvariants, withDatabase } from '../support/host-invariants.ts'
-import { cleanHost } from '../support/host-state.ts'
 import { send } from '../support/patient-client.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const CALLS = 500
 const WITHIN_MS = 100
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth(null)
 let units: Unit[]
-
-beforeAll(async () => {
-  data = await makeDataDir()
-})
-
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
-})
 
 async function herd(): Promise<void> {
   const calls = Array.from({ length: CALLS }, async (_, index) => {
@@ -69,16 +57,13 @@ describe.each([
   { tier: 'cold', frozenFor: '0s' },
 ])('a stack that sleeps $tier', ({ frozenFor }) => {
   beforeAll(async () => {
-    if (berth) {
-      await destroyAll(berth)
-      await berth.pressCtrlC()
-    }
     const env = { BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: frozenFor, BERTH_FAILPOINTS: 'on' }
-    berth = await new Berth(data.path, env).ready()
+    await berth.start(env)
     const spec = { image: 'berth.local/debian:12', size: 'nano' }
     const names = ['db', 'app', 'web']
     units = await Promise.all(names.map((name) => createUnit(berth, { ...spec, name }, `stack-${frozenFor}`)))
   })
+  afterAll(() => destroyAll(berth))
 
   it('wakes once for a herd', async () => {
     expect(await sleepStack()).toMatchObject({ kind: 'answered', status: 200 })

@@ -1,32 +1,22 @@
 // A process of Berth that is alive and does nothing any more (reliability F24) is back at work within half a
 // minute, and its units do not notice.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from '../support/berth.ts'
-import { createUnit, destroyAll, exec, listUnits } from '../support/berth-units.ts'
+import { eventually } from '../support/berth.ts'
+import { createUnit, exec, listUnits } from '../support/berth-units.ts'
 import { arm } from '../support/failpoints.ts'
-import { cleanHost } from '../support/host-state.ts'
+import { useBerth } from '../support/use-berth.ts'
 
 const WITHIN_MS = 30_000
 
-let data: Awaited<ReturnType<typeof makeDataDir>>
-let berth: Berth
+const berth = useBerth({ BERTH_FAILPOINTS: 'on' })
 let unit: Unit
 
 beforeAll(async () => {
-  data = await makeDataDir()
-  berth = await new Berth(data.path, { BERTH_FAILPOINTS: 'on' }).ready()
   unit = await createUnit(berth, { name: 'one', image: 'berth.local/debian:12', size: 'nano' })
   // In memory, so that it would be gone if the unit's processes were.
   await exec(berth, unit, ['sh', '-c', 'echo here > /dev/shm/mark'])
-})
-
-afterAll(async () => {
-  await destroyAll(berth)
-  expect(await berth.pressCtrlC()).toBe(0)
-  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
-  await data.remove()
 })
 
 async function expectAnother(role: string, before: number | null): Promise<void> {

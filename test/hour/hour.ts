@@ -38,7 +38,7 @@ export async function runHour(options: HourOptions): Promise<{ journal: Journal;
     // New units get the other class from now on.
     const isolation = classes[starts++ % classes.length] ?? 'runc'
     const env = { BERTH_ISOLATION: isolation, BERTH_API_ADDRESS: address, BERTH_FROZEN_FOR: '20s' }
-    return await new Berth(data.path, env).ready()
+    return await new Berth(data.path).start(env)
   }
   const world: World = { berth: await restart(), journal, over: over.signal }
   say(`Berth runs on ${data.path}; the seed is ${seed}.`)

@@ -41,7 +41,7 @@ export async function soak(options: SoakOptions): Promise<Journal> {
     const [isolation = 'runc'] = classes.splice(0, 1)
     classes.push(isolation)
     const env = { BERTH_ISOLATION: isolation, BERTH_API_ADDRESS: address, BERTH_FROZEN_FOR: '20s' }
-    return await new Berth(data.path, env).ready()
+    return await new Berth(data.path).start(env)
   }
   const world: World = { berth: await restart(), journal, over: over.signal }
   say(`Berth runs on ${data.path}; the seed is ${options.seed}.`)

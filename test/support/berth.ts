@@ -2,8 +2,9 @@
 // what a caller has: HTTP and the credentials file.
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -20,33 +21,54 @@ const project = fileURLToPath(new URL('../..', import.meta.url))
 
 export type Answer<T> = { status: number; body: T }
 
+/** What a test sets beside what all of them do, by the names of docs/settings.md. */
+export type Settings = Record<string, string>
+
+/** An installation: a data directory, and Berth started on it as often as a test likes. */
 export class Berth {
   readonly dataDir: string
+  /** What its newest life has printed. */
   output = ''
-  #child: ChildProcess
+  readonly #code: string
+  #child: ChildProcess | null = null
   #credentials: Credentials | null = null
 
-  constructor(dataDir: string, env: Record<string, string>) {
+  /** `code`: where the release lies that is started; this one if not given. */
+  constructor(dataDir: string, code = project) {
     this.dataDir = dataDir
-    this.#child = spawn('npm', ['start'], {
-      cwd: project,
+    this.#code = code
+  }
+
+  /** Starts it and returns when it is ready. One that runs is ended first, by Ctrl-C. */
+  async start(settings: Settings = {}): Promise<this> {
+    if (this.#child && !this.hasEnded) await this.pressCtrlC()
+    return await this.launch(settings).ready()
+  }
+
+  /** Starts it and does not wait: for one that is to refuse, or to be killed on the way. */
+  launch(settings: Settings = {}): this {
+    const child = spawn('npm', ['start'], {
+      cwd: this.#code,
       // A process group of its own, as a shell gives it: Ctrl-C goes to the group.
       detached: true,
-      env: { ...baseEnvironment(dataDir), ...env },
+      env: { ...baseEnvironment(this.dataDir), ...settings },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream?.on('data', (chunk: Buffer) => {
-        this.output += chunk.toString('utf8')
+    this.#child = child
+    this.output = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk: Buffer) => {
+        if (this.#child === child) this.output += chunk.toString('utf8')
       })
     }
+    return this
   }
 
   /** Until it says it is ready; throws what it printed when it ends instead. */
   async ready(): Promise<this> {
     const deadline = Date.now() + READY_TIMEOUT_MS
     while (!this.output.includes('Berth is ready.')) {
-      if (this.#child.exitCode !== null || Date.now() > deadline) {
+      if (this.#launched.exitCode !== null || Date.now() > deadline) {
         throw new Error(`Berth did not get ready:\n${this.output}`)
       }
       await delay(50)
@@ -57,14 +79,24 @@ export class Berth {
     return this
   }
 
+  get #launched(): ChildProcess {
+    if (!this.#child) throw new Error('Berth was not started')
+    return this.#child
+  }
+
+  get wasStarted(): boolean {
+    return this.#child !== null
+  }
+
   get hasEnded(): boolean {
-    return this.#child.exitCode !== null || this.#child.signalCode !== null
+    return this.#launched.exitCode !== null || this.#launched.signalCode !== null
   }
 
   /** Once it has ended: the exit code, or null when a signal ended it. */
   async exitCode(): Promise<number | null> {
-    if (!this.hasEnded) await once(this.#child, 'exit')
-    return this.#child.exitCode
+    const child = this.#launched
+    if (!this.hasEnded) await once(child, 'exit')
+    return child.exitCode
   }
 
   get credentials(): Credentials {
@@ -87,8 +119,8 @@ export class Berth {
 
   /** Ctrl-C: to every process of the terminal's foreground group. Resolves when the command has ended. */
   async pressCtrlC(): Promise<number | null> {
-    if (this.#child.exitCode === null && this.#child.pid !== undefined)
-      process.kill(-this.#child.pid, 'SIGINT')
+    const { exitCode, pid } = this.#launched
+    if (exitCode === null && pid !== undefined) process.kill(-pid, 'SIGINT')
     return await this.exitCode()
   }
 
@@ -117,8 +149,8 @@ export class Berth {
 }
 
 /** A data directory of its own; `remove` once nothing of the instance runs any more. */
-export async function makeDataDir(): Promise<{ path: string; remove(): Promise<void> }> {
-  const path = await mkdtemp('/var/tmp/berth-flow-')
+export async function makeDataDir(path = nameDataDir()): Promise<{ path: string; remove(): Promise<void> }> {
+  await mkdir(path, { mode: 0o700 })
   await noteDataDir(path)
   return {
     path,
@@ -129,6 +161,11 @@ export async function makeDataDir(): Promise<{ path: string; remove(): Promise<v
       await forgetDataDir(path)
     },
   }
+}
+
+/** Of a data directory that is still to be made. */
+export function nameDataDir(): string {
+  return `/var/tmp/berth-flow-${randomBytes(4).toString('hex')}`
 }
 
 function baseEnvironment(dataDir: string): Record<string, string> {

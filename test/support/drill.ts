@@ -5,12 +5,12 @@ import { expect } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, eventually, makeDataDir } from './berth.ts'
+import { Berth, makeDataDir } from './berth.ts'
 import { createUnit, destroyAll, listUnits } from './berth-units.ts'
 import { expectInvariants } from './host-invariants.ts'
-import { cleanHost } from './host-state.ts'
 import { killSupervisor } from './kill.ts'
 import { type Call, callPatiently, type Reply } from './patient-client.ts'
+import { takeOffHost } from './use-berth.ts'
 
 /** Where a crash, and what follows from it, must have ended (reliability F1). */
 export const WITHIN_MS = 60_000
@@ -32,15 +32,14 @@ export class Drill {
   async startAnew(env: Record<string, string>): Promise<void> {
     this.#data ??= await makeDataDir()
     if (this.#berth) await killSupervisor(this.#berth)
-    this.#berth = await new Berth(this.#data.path, { BERTH_FAILPOINTS: 'on', ...env }).ready()
+    this.#berth = await new Berth(this.#data.path).start({ BERTH_FAILPOINTS: 'on', ...env })
   }
 
   /** Everything ends well, and nothing is left. */
   async close(): Promise<void> {
     await destroyAll(this.berth)
     await expectInvariants(this.berth)
-    expect(await this.berth.pressCtrlC()).toBe(0)
-    await eventually(async () => expect(await this.berth.hostState()).toEqual(cleanHost))
+    await takeOffHost(this.berth)
     await this.#data?.remove()
   }
 

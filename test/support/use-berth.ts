@@ -1,0 +1,37 @@
+// The fixture of every test on the real product: a Berth of its own, and proof that nothing of it is left.
+
+import { afterAll, beforeAll, expect } from 'vitest'
+import { Berth, eventually, makeDataDir, nameDataDir, type Settings } from './berth.ts'
+import { destroyAll } from './berth-units.ts'
+import { cleanHost } from './host-state.ts'
+
+/**
+ * A Berth for the tests of the file or the suite that this is called in. It is started before them. After them, and after
+ * the hooks that the file registers below this call, its units are destroyed, Ctrl-C ends it with 0, nothing that carries
+ * its name is on the host (processes, mounts, namespaces, links, groups, tables, loop devices), and its data directory is
+ * removed. Tests may end it and start it again; where one leaves it ended, that was with 0 too, and without units.
+ *
+ * @param settings Its settings; a function where they are known only when tests run. With null the tests start it.
+ * @returns The Berth, which can be used from the first `beforeAll` below this call.
+ */
+export function useBerth(settings: Settings | (() => Settings) | null = {}): Berth {
+  const path = nameDataDir()
+  const berth = new Berth(path)
+  let data: Awaited<ReturnType<typeof makeDataDir>>
+  beforeAll(async () => {
+    data = await makeDataDir(path)
+    if (settings !== null) await berth.start(typeof settings === 'function' ? settings() : settings)
+  })
+  afterAll(async () => {
+    if (berth.wasStarted) await takeOffHost(berth)
+    await data.remove()
+  })
+  return berth
+}
+
+/** Ends it in order, with its units, and sees that nothing of it is left on the host. */
+export async function takeOffHost(berth: Berth): Promise<void> {
+  if (!berth.hasEnded) await destroyAll(berth)
+  expect(await berth.pressCtrlC()).toBe(0)
+  await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
+}
