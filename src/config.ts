@@ -13,6 +13,7 @@ import {
   port,
   portRange,
   oneOf,
+  originOf,
   wholeNumber,
   percent,
   sleepWindow,
@@ -81,11 +82,14 @@ export type Config = {
   /** The ports TCP endpoints are reached at from outside, where they are others than the gateway's own. */
   gatewayPublicTls: number | null
   gatewayPublicMysql: number | null
+  /** An origin: pages, cookies and metadata of OAuth are at the top of a host. */
   publicUrl: string
   /** Addresses and ranges of proxies whose word on who asks is taken. */
   trustedProxies: string[]
   /** Whether OAuth clients may be described by a document at a URL of theirs, which the server then fetches. */
   clientMetadata: boolean
+  /** Hosts whose documents are taken; empty: any. In lower case. */
+  clientHosts: string[]
   /** Names of the API beside the public URL's. */
   apiHosts: string[]
   isolation: 'auto' | 'gvisor' | 'runc'
@@ -168,9 +172,10 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayPublicUrl: urlBelow(env, 'BERTH_GATEWAY_PUBLIC_URL', domain),
     gatewayPublicTls: port(env, 'BERTH_GATEWAY_PUBLIC_TLS'),
     gatewayPublicMysql: port(env, 'BERTH_GATEWAY_PUBLIC_MYSQL'),
-    publicUrl: env['BERTH_PUBLIC_URL'] ?? httpUrl(apiAddress),
+    publicUrl: originOf(env, 'BERTH_PUBLIC_URL') ?? httpUrl(apiAddress),
     trustedProxies: addressRanges(env, 'BERTH_TRUSTED_PROXIES'),
     clientMetadata: clientMetadata(env),
+    clientHosts: hostNames(env, 'BERTH_CLIENT_HOSTS'),
     apiHosts: hostNames(env, 'BERTH_API_HOSTS'),
     isolation: oneOf(env, 'BERTH_ISOLATION', ['auto', 'gvisor', 'runc']),
     criu: env['BERTH_CRIU'] === undefined ? null : resolve(env['BERTH_CRIU']),

@@ -34,6 +34,20 @@ export function urlBelow(env: Env, name: string, domain: string): string | null 
   )
 }
 
+/**
+ * Scheme, host and port, and nothing behind them but a slash, which is left out: where a service is that has a host to itself. Null where it is not set.
+ */
+export function originOf(env: Env, name: string): string | null {
+  const text = env[name]
+  if (text === undefined) return null
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isPlain = url !== null && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`
+  if (isPlain) return url.origin
+  throw new Error(
+    `${name} must be http or https, a host and maybe a port, as "https://berth.example.com", with no path behind it, not "${text}"`,
+  )
+}
+
 /** Such a URL may hold a password, so the refusal does not repeat it. */
 export function urlOf(env: Env, name: string, protocols: readonly string[]): string | null {
   const text = env[name]

@@ -326,4 +326,27 @@ describe('a program that is described by a document', () => {
     expect(statuses.slice(30)).toEqual([429, 429])
     expect(site.asked).toHaveLength(30)
   })
+
+  it('is taken from the hosts alone that the operator names, also where it is known already', async () => {
+    const named = await startService({
+      loops: false,
+      clientMetadata: true,
+      clientHosts: ['claude.ai'],
+      fetchPublic: site.fetchPublic,
+    })
+    try {
+      const id = publish('/named.json')
+      const path = authorizePath({ id, redirectUri: REDIRECT }, newPkce().challenge)
+      const refused = await named.fetch('GET', path)
+      expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining(site.host)])
+      expect(site.asked).toEqual([])
+      named.app.config.clientHosts.push(site.host)
+      expect((await named.fetch('GET', path)).status).toBe(303)
+      named.app.config.clientHosts.pop()
+      expect((await named.fetch('GET', path)).status).toBe(400)
+      expect(site.asked).toEqual(['/named.json'])
+    } finally {
+      await named.close()
+    }
+  })
 })

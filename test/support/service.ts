@@ -57,6 +57,7 @@ export type ServiceOptions = Partial<
     | 'trustedProxies'
     | 'apiHosts'
     | 'clientMetadata'
+    | 'clientHosts'
     | 'frozenForMs'
     | 'gatewayPorts'
     | 'signIn'
@@ -89,6 +90,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     trustedProxies: options.trustedProxies ?? [],
     apiHosts: options.apiHosts ?? [],
     clientMetadata: options.clientMetadata ?? false,
+    clientHosts: options.clientHosts ?? [],
     rates: options.rates ?? wideRates,
     commandsAtOnce: options.commandsAtOnce ?? loadConfig({}).commandsAtOnce,
     gatewayPorts: options.gatewayPorts ?? null,

@@ -67,8 +67,7 @@ function isAllowed(request: IncomingMessage, publicUrl: string): boolean {
 
 /** How a client finds out where to sign in (RFC 9728). */
 function challenge(publicUrl: string, { headers }: IncomingMessage): Record<string, string> {
-  const base = publicUrl.replace(/\/+$/, '')
-  const parts = [`resource_metadata="${base}/.well-known/oauth-protected-resource/mcp"`, 'scope="units"']
+  const parts = [`resource_metadata="${publicUrl}/.well-known/oauth-protected-resource/mcp"`, 'scope="units"']
   if (headers.authorization !== undefined) parts.unshift('error="invalid_token"')
   return { 'www-authenticate': `Bearer ${parts.join(', ')}` }
 }

@@ -8,7 +8,7 @@ import type { Endpoint } from './endpoint.ts'
 const RESOURCE = '/.well-known/oauth-protected-resource'
 const cached = { 'cache-control': 'public, max-age=300' }
 
-const baseOf = ({ config }: App) => config.publicUrl.replace(/\/$/, '')
+const baseOf = ({ config }: App) => config.publicUrl
 
 const ofResource = (path: string): Endpoint => ({
   method: 'GET',

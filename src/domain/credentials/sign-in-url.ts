@@ -1,4 +1,4 @@
 /** Where the one-time token of a sign-in link is used up. */
 export function signInUrl(publicUrl: string, token: string): string {
-  return `${publicUrl.replace(/\/$/, '')}/sign-in?token=${token}`
+  return `${publicUrl}/sign-in?token=${token}`
 }

@@ -12,7 +12,17 @@ export async function findClient(app: App, { id, peer }: { id: string; peer: str
     const client = await findOauthClient(app.db, id)
     if (client) return client
   } else if (app.config.clientMetadata && isDocumentUrl(id)) {
+    refuseOtherHosts(app, new URL(id).hostname)
     return await findDocumentClient(app, { id, peer })
   }
   throw new OauthError('invalid_client', 'This client is not known here; it has to register again.')
+}
+
+/** Before anything is fetched, and also of what was fetched while the list was another one. */
+function refuseOtherHosts({ config: { clientHosts } }: App, host: string): void {
+  if (clientHosts.length === 0 || clientHosts.includes(host)) return
+  throw new OauthError(
+    'invalid_client',
+    `Programs described at ${host} cannot be connected here; the operator says which hosts are taken.`,
+  )
 }

@@ -2,14 +2,15 @@
 
 /** The one an access token is for, as it is announced. */
 export function resourceOf(publicUrl: string): string {
-  return `${publicUrl.replace(/\/$/, '')}/mcp`
+  return `${publicUrl}/mcp`
 }
 
 /** Whether a program that asks for a token for this resource means this service. Without one it can mean no other. */
 export function isOurResource(resource: string | null, publicUrl: string): boolean {
   if (resource === null) return true
   if (!URL.canParse(resource)) return false
-  const base = publicUrl.replace(/\/$/, '')
-  const ours = [base, `${base}/mcp`].flatMap((url) => [url, `${url}/`]).map((url) => new URL(url).href)
+  const ours = [publicUrl, resourceOf(publicUrl)]
+    .flatMap((url) => [url, `${url}/`])
+    .map((url) => new URL(url).href)
   return ours.includes(new URL(resource).href)
 }

@@ -14,5 +14,5 @@ export function listProviders({ signIn }: Pick<Config, 'signIn'>): Provider[] {
 
 /** Where a provider sends people back to; registered there. */
 export function callbackUrl({ publicUrl }: Pick<Config, 'publicUrl'>, provider: Provider): string {
-  return `${publicUrl.replace(/\/$/, '')}/sign-in/${provider}`
+  return `${publicUrl}/sign-in/${provider}`
 }

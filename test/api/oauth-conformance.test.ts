@@ -1,0 +1,62 @@
+// The official conformance suite of the Model Context Protocol, for authorization servers: it reads the metadata, registers a
+// client, opens a browser and redeems what comes back.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { freePort } from '../../src/lib/free-port.ts'
+import { startAtPublicUrl } from '../support/front.ts'
+import { makeSession, makeTeam } from '../support/make.ts'
+import { formOf, nextOf, openConsent, registerClient, signedInBrowser } from '../support/oauth.ts'
+import type { Service } from '../support/service.ts'
+
+const suite = fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'))
+
+let service: Service
+
+beforeAll(async () => {
+  service = await startAtPublicUrl({ loops: false })
+})
+afterAll(async () => await service.close())
+
+type Ran = { code: number | null; said: string }
+
+/** Resolves once the suite has ended. `onSaid`: everything it has printed so far, each time it prints. */
+async function runSuite(args: string[], onSaid: (said: string) => void = () => {}): Promise<Ran> {
+  const run = spawn(process.execPath, [suite, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  for (const stream of [run.stdout, run.stderr]) {
+    stream.on('data', (bytes: Buffer) => onSaid((said += bytes.toString())))
+  }
+  const [code] = (await once(run, 'close')) as [number | null]
+  return { code, said }
+}
+
+/** What the person does whom the suite asks to open this URL. */
+async function agreeAt(url: string): Promise<void> {
+  const browser = signedInBrowser(service, await makeSession(service, await makeTeam(service)))
+  const form = formOf(await (await browser.get(await openConsent(browser, url))).text())
+  form.set('decision', 'connect')
+  await fetch(nextOf(await (await browser.post('/oauth/consent', form)).text()))
+}
+
+it('every scenario for authorization servers passes, with a person who agrees in a browser', {
+  timeout: 60_000,
+}, async () => {
+  const [, listed = ''] = (await runSuite(['list'])).said.split('Authorization server scenarios')
+  const scenarios = [...listed.matchAll(/^ +- (\S+)/gm)].map(([, name = '']) => name)
+  expect(scenarios).toContain('authorization-code-grant')
+  const port = await freePort('127.0.0.1')
+  const client = await registerClient(service, { redirectUri: `http://127.0.0.1:${port}/callback` })
+  const { publicUrl } = service.app.config
+  const asked = ['--url', publicUrl, '--client-id', client.id, '--resource', `${publicUrl}/mcp`]
+  const agreed: Promise<void>[] = []
+  const { code, said } = await runSuite(['authorization', ...asked, '--port', String(port)], (so) => {
+    const url = /http\S+\/oauth\/authorize\?\S+(?=\n)/.exec(so)?.[0]
+    if (url !== undefined && agreed.length === 0) agreed.push(agreeAt(url))
+  })
+  await Promise.all(agreed)
+  for (const scenario of scenarios) expect(said).toContain(`✓ ${scenario}: 1 passed, 0 failed`)
+  expect([code, said]).toEqual([0, expect.stringContaining(`${scenarios.length} passed, 0 failed`)])
+})
