@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document, written from the list of routes: what a route does not say is not in it.
+// Writes the OpenAPI 3.1 document from the list of routes and src/api/operation-docs.
 
 import {
   OpenAPIRegistry,
@@ -19,8 +19,7 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
   registry.registerComponent('securitySchemes', 'apiKey', {
     type: 'http',
     scheme: 'bearer',
-    description:
-      'An API key, `berth_live_…`, or the access token of a program that somebody has connected, `berth_oat_…`.',
+    description: 'An API key, `berth_live_…`, or the access token of a connected program, `berth_oat_…`.',
   })
   registry.registerComponent('securitySchemes', 'session', {
     type: 'apiKey',
@@ -31,7 +30,7 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
   for (const [status, response] of sharedErrors)
     registry.registerComponent('responses', `Error${status}`, response)
   registry.registerComponent('headers', 'RequestId', {
-    description: "The caller's own, or one of ours.",
+    description: 'The id of this request: the one the caller sent, or a new one.',
     required: true,
     schema: { type: 'string' },
   })
@@ -41,7 +40,8 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
     schema: { type: 'string' },
   })
   registry.registerComponent('headers', 'IdempotentReplayed', {
-    description: 'This is the answer of an earlier call with the same `Idempotency-Key`.',
+    description:
+      '`true`: this is the answer of an earlier call with the same `Idempotency-Key`, and nothing new was made.',
     schema: { type: 'string', enum: ['true'] },
   })
   registry.registerComponent('schemas', 'Error', errorComponent())
@@ -55,8 +55,8 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
       version: '1.0.0',
       description:
         'Container units for AI agents. Send an API key as `Authorization: Bearer <API_KEY>`. Every response carries `x-request-id`, and ' +
-        "an error repeats it: the caller's own, if it is 1 to 128 printable ASCII characters without spaces, else one of ours. " +
-        'Fields that are not known are refused. HEAD answers what GET would, without the body.',
+        "an error repeats it: the caller's own if that is 1 to 128 printable ASCII characters without spaces, else a new one. " +
+        'Unknown fields are refused with 400. HEAD answers like GET, without the body.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -68,13 +68,14 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
   return { ...document }
 }
 
-/** What the routes of a noun are about; a test asks for one of each. */
+/** What the routes of each noun are about; a test requires an entry for each noun. */
 export const nouns: Record<string, string> = {
   unit: 'Containers: make them, run commands in them, read and write their files, publish them, put them to sleep.',
-  process: 'Commands that outlive the call that begins them: their state, output, signals and end.',
-  stack: 'Groups of units that share a private network, and are put to sleep and copied together.',
-  recipe: 'Templates that make one or more units, such as a database, and tell how to reach it.',
-  agent: 'Every credential of a team that acts: keys, and agents that were connected.',
+  process:
+    'Commands that run on after the call that started them has ended: their state, output, signals and end.',
+  stack: 'Groups of units that share a private network and can be put to sleep, copied and deleted together.',
+  recipe: 'Templates that create one or more units, such as a database, and return its connection strings.',
+  agent: 'The credentials of a team: API keys and connected agents.',
   key: 'API keys and their policies.',
   'audit event': 'Every authenticated call of the team.',
   team: 'Teams own units, keys and credits.',
@@ -86,7 +87,7 @@ export const nouns: Record<string, string> = {
   service: 'This document.',
 }
 
-/** Every error status of a route. */
+/** Returns every error status of a route. */
 export function errorStatusesOf(route: Route): ErrorStatus[] {
   const ofKey: ErrorStatus[] = route.takesIdempotencyKey ? [409] : []
   return [...new Set([...commonErrorsOf(route), ...route.errors, ...ofKey])].sort((a, b) => a - b)
@@ -122,18 +123,18 @@ function operation(route: Route): RouteConfig {
 
 const lowerCase = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const
 
-/** Without credentials and input there is little that can go wrong. */
+/** Fewer things can go wrong in a route without credentials or input. */
 function commonErrorsOf({ auth }: Route): readonly ErrorStatus[] {
   return auth === 'caller' ? commonErrors : [400, 429, 500, 503]
 }
 
-/** The shared responses refer to it by name, so that no route brings it along. */
+/** The shared responses refer to it by name, so no route includes it. */
 function errorComponent() {
   const { $defs } = z.toJSONSchema(errorSchema)
   return $defs?.['Error'] as Parameters<OpenAPIRegistry['registerComponent']>[2]
 }
 
-/** Throws for a route that nobody has described. */
+/** Throws if src/api/operation-docs has no entry for the route. */
 function docOf(route: Route): OperationDoc {
   const doc = operationDocs[operationId(route)]
   if (!doc) throw new Error(`src/api/operation-docs says nothing of ${operationId(route)}`)
@@ -175,23 +176,23 @@ function rateLimit(route: Route): string | undefined {
 function repetition(route: Route): string | undefined {
   if (!route.takesIdempotencyKey) return undefined
   return (
-    'With `Idempotency-Key` the call can be sent again, by any credential of the team: for 24 hours the same ' +
-    'request with the same key gets the first answer and makes nothing, also when that answer never arrived; ' +
-    'a repetition that comes while the first call is under way waits as that does. Another request with the ' +
-    'key is 409. A call refused before anything was made leaves its key free.'
+    'With `Idempotency-Key` the call is safe to repeat, with any credential of the team. For 24 hours the same ' +
+    'request with the same key returns the first answer and makes nothing new, even if that answer never arrived; ' +
+    'a repetition while the first call is in progress waits for it. Another request with the same ' +
+    'key gets 409. A call that is refused before anything was made leaves its key free.'
   )
 }
 
 const callerHeaders = z.object({
-  'x-berth-team': z
-    .string()
-    .optional()
-    .meta({ description: 'The team a session acts in; left out, the one last used. A key has its own.' }),
+  'x-berth-team': z.string().optional().meta({
+    description:
+      'The team that a session acts in. Default: the team used last. A key always acts in its own team.',
+  }),
 })
 
 const keyedHeaders = callerHeaders.extend({
   'Idempotency-Key': idempotencyKeySchema.optional().meta({
-    description: 'Names this call, so that it can be repeated; a random UUID, say.',
+    description: 'A name for this call, such as a random UUID, that makes it safe to repeat.',
   }),
 })
 
@@ -235,7 +236,7 @@ function headersOf({ takesIdempotencyKey }: Route) {
 
 type SharedResponse = Parameters<OpenAPIRegistry['registerComponent']>[2] & { description: string }
 
-/** One response for each status: routes refer to it, and say more where they have more to say. */
+/** One shared response for each status. A route refers to it, and adds a description where it has more to say. */
 const sharedErrors = Object.entries(errorStatuses).map(([status, description]): [string, SharedResponse] => [
   status,
   {
@@ -243,7 +244,7 @@ const sharedErrors = Object.entries(errorStatuses).map(([status, description]): 
     headers: {
       ...requestId,
       ...(status === '429' || status === '503' ? retryAfter : {}),
-      // Other refusals come before anything is made, and are not kept.
+      // Other refusals happen before anything is made, and are not stored.
       ...(status === '502' ? replayed : {}),
     },
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },

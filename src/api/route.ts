@@ -1,5 +1,5 @@
-// What a route is: everything the server, the OpenAPI document, the audit trail and the coverage tests
-// need to know about one operation, in one value.
+// A route describes one operation in one value: everything the server, the OpenAPI document, the audit log and the
+// coverage tests need to know about it.
 
 import { z } from 'zod'
 import type { App } from '../app.ts'
@@ -18,26 +18,26 @@ import { type EventStream, isEventStream } from './http/sse.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What the caller sent, after its schemas: defaults filled in, unknown fields refused. */
+/** What the caller sent, after validation: defaults are filled in, and unknown fields are refused. */
 type Input<P, Q, B> = { params: P; query: Q; body: B }
 
-/** What a call brings beside its input. */
+/** What a call carries besides its input. */
 export type OpenContext = {
-  /** `Accept: text/event-stream`. */
+  /** The caller sent `Accept: text/event-stream`. */
   wantsStream: boolean
-  /** Where a follower that was cut off goes on. */
+  /** The id of the last event that the client received before its stream broke; null without one. */
   lastEventId: string | null
-  /** What an event of the payment provider is signed with; null without it. */
+  /** The signature of a payment provider's event; null without one. */
   stripeSignature: string | null
-  /** Aborts when the caller goes away or the server stops. */
+  /** Aborts when the client disconnects or the server stops. */
   signal: AbortSignal
-  /** Says in the answer's head that an earlier call made what it tells of. */
+  /** Sets the response header that marks the answer as one of an earlier call. */
   markReplayed: () => void
 }
 
 export type CallContext = OpenContext & {
   caller: Caller
-  /** For the transaction that makes something, where the call came with an `Idempotency-Key`. */
+  /** Set if the call has an `Idempotency-Key`; the transaction that makes something claims it. */
   once: Once | null
 }
 
@@ -46,15 +46,15 @@ type Outcome = { target?: string }
 
 type Definition<P, Q, B, R, C> = {
   method: Method
-  /** With parameters in braces, as the spec writes it. */
+  /** With parameters in braces, as in the spec. */
   path: string
-  /** What the path's id names; groups the routes in the document. */
+  /** The noun that the path's id identifies; it groups the routes in the document. */
   noun: string
   summary: string
   description?: string
-  /** The audit row's action. */
+  /** The action in the audit row. */
   action: string
-  /** A change has its audit row before it starts. */
+  /** The audit row of a change is written before the change starts. */
   kind: 'read' | 'change'
   rate: RateClass
   params: z.ZodType<P>
@@ -62,25 +62,25 @@ type Definition<P, Q, B, R, C> = {
   body: Body<B>
   status: 200 | 201
   response: z.ZodType<R>
-  /** The events of its stream by name; empty where it cannot stream. */
+  /** The events of its stream by name; empty if the route does not stream. */
   events: Record<string, z.ZodType>
-  /** Statuses beyond those every route may answer. */
+  /** The errors besides those of every route. */
   errors: readonly ErrorStatus[]
-  /** The team a call is about, where its path names one: the caller acts there (credentials/acting-team.ts). */
+  /** The team of the call, if the path has one: the caller then acts in it (credentials/acting-team.ts). */
   team?: (input: Input<P, Q, B>) => string
-  /** The id a call is about, by its path: it is known of a refused call, too. */
+  /** The id in the path, which is also known for a refused call. */
   target: (input: Pick<Input<P, Q, B>, 'params'>) => string | null
-  /** What of the input the audit row keeps: never contents or secrets (spec 2.12). */
+  /** The part of the input that the audit row stores: never contents or secrets (spec 2.12). */
   record: (input: Input<P, Q, B>) => Record<string, unknown> | null
   outcome?: (result: R) => Outcome
   handle: (app: App, input: Input<P, Q, B>, context: C) => Promise<R | EventStream>
 }
 
 /**
- * The route makes something and takes `Idempotency-Key`: its transaction claims `once`, and keeps in it what
- * an answer needs. `resume` answers for a call that could not do so itself. `true`: what is kept is the
- * answer, since nothing is left to do after the transaction. `personal`: the same, for whoever asked first alone, since
- * the answer holds what nobody else may see.
+ * For a route that makes something and takes an `Idempotency-Key`. Its transaction claims `once` and stores in it
+ * what an answer needs. `resume` builds the answer of a repeated call from that. `true`: the stored value is the
+ * answer itself, because nothing is left to do after the transaction. `personal`: the same, but only the credential
+ * that made the first call gets the stored answer, because it contains a secret.
  */
 type Idempotent<P, Q, B, R> =
   | true
@@ -91,7 +91,7 @@ export type Answered =
   | { kind: 'json'; body: unknown; outcome: Outcome }
   | { kind: 'stream'; stream: EventStream }
 
-/** A call whose input has been accepted. */
+/** A call whose input is valid. */
 export type Prepared = {
   team: string | null
   target: string | null
@@ -103,7 +103,7 @@ export type RawInput = {
   params: unknown
   query: unknown
   body: Buffer
-  /** The header's value, all of them where it was sent more than once, null without one. */
+  /** The header's value, a list if it was sent more than once, null without one. */
   idempotencyKey: unknown
 }
 
@@ -129,17 +129,17 @@ export type Route = Pick<
   query: z.ZodType
   response: z.ZodType
   body: Omit<Body<unknown>, 'parse'>
-  /** What a call is about, whatever else is wrong with it. */
+  /** The target of a call, also if the rest of its input is invalid. */
   targetOf: (params: unknown) => string | null
-  /** Throws `validation`, or `not_found` for a path that no id can have. */
+  /** Throws `validation`, or `not_found` for a path parameter that no id can have. */
   prepare: (raw: RawInput) => Prepared
 }
 
-/** Ties a route's schemas to its functions where it is written, and forgets their types for the list. */
+/** Binds a route's schemas to its functions, and erases their types so that routes fit in one list. */
 export function defineRoute<P, Q, B, R>(
   definition: Definition<P, Q, B, R, CallContext> & {
     idempotent?: Idempotent<P, Q, B, R>
-    /** What the caller must be allowed within the team, whatever the call is about. */
+    /** The permission in the team that every call of this route needs. */
     allow?: Action
   },
 ): Route {
@@ -170,7 +170,7 @@ export function defineRoute<P, Q, B, R>(
   })
 }
 
-/** A route that anyone may call, without credentials. */
+/** A route that needs no credentials. */
 export function defineOpenRoute<P, Q, B, R>(definition: Definition<P, Q, B, R, OpenContext>): Route {
   return erase(definition, { auth: 'none', allow: null, takesIdempotencyKey: false }, (app, input, context) =>
     definition.handle(app, input, context),
@@ -223,20 +223,20 @@ function readKey({ idempotencyKey }: RawInput): string | null {
   return parse(idempotencyKeySchema.nullable(), idempotencyKey, 'Idempotency-Key')
 }
 
-/** Only what is whole can be answered again. */
+/** Only a complete answer can be returned again. */
 function whole<R>(result: R | EventStream): R {
-  if (isEventStream(result)) throw new TypeError('what takes Idempotency-Key answers in one piece')
+  if (isEventStream(result)) throw new TypeError('a route that takes Idempotency-Key cannot stream')
   return result
 }
 
 function idOf(params: unknown): string {
   const named = z.object({ id: z.string().optional(), name: z.string().optional() }).safeParse(params)
-  // A token in a path is nobody's to read again, in an answer neither.
+  // A token in a path is a secret: it must not appear in an answer.
   return named.data?.id ?? named.data?.name ?? ''
 }
 
 export const noParams = z.strictObject({})
 export const noQuery = z.strictObject({})
-/** No id has other characters; what has is unknown, and never reaches a query. */
+/** No id has other characters; a path that does gets 404 without a query. */
 export const pathId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
 export const idParams = z.strictObject({ id: pathId })

@@ -54,7 +54,7 @@ const directory = (host: string, path = '') =>
 
 it('a directory that is none is told as such', async () => {
   await expect(orderAt((_request, response) => response.end('<html>'))).rejects.toThrow(
-    'its answer is not one of ACME',
+    'the answer of the authority is not valid ACME',
   )
 })
 
@@ -74,7 +74,7 @@ it('a redirect is not followed', async () => {
     paths.push(request.url ?? '')
     response.writeHead(302, { location: `https://${request.headers.host}/elsewhere` }).end()
   })
-  await expect(ordered).rejects.toThrow('not one of ACME')
+  await expect(ordered).rejects.toThrow('not valid ACME')
   expect(paths).toEqual(['/dir'])
 })
 
@@ -86,7 +86,7 @@ it('an answer without end is cut off', async () => {
     response.on('drain', more)
     more()
   })
-  await expect(ordered).rejects.toThrow('its answer is too long')
+  await expect(ordered).rejects.toThrow('the answer of the authority is too long')
 })
 
 it('an authority that knows no nonce at all is asked five times', async () => {

@@ -1,5 +1,5 @@
-// The protocol of ACME (RFC 8555), as far as one order needs it. Each request is signed with the account's key, bounded in
-// time and size, and made to https alone; no redirect is followed and no proxy used.
+// The part of ACME (RFC 8555) that one order needs. Each request is signed with the account's key, limited in time
+// and size, and sent only over https; redirects are refused and proxies ignored.
 
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
 import { Agent, request } from 'node:https'
@@ -8,9 +8,9 @@ import { type Clock, SECOND } from '../lib/clock.ts'
 
 const REQUEST_MS = 20 * SECOND
 const MAX_ANSWER_BYTES = 1024 * 1024
-/** A nonce is good once, and an authority may have forgotten it. */
+/** A nonce works once, and an authority may have dropped it. */
 const NONCE_TRIES = 5
-/** How often the authority is asked whether it is through: after 0.5, 1, 2, … seconds. */
+/** How often to poll the authority: after 0.5, 1, 2, … seconds. */
 const POLLS = 15
 const FIRST_POLL_MS = SECOND / 2
 const LONGEST_POLL_MS = 10 * SECOND
@@ -42,11 +42,11 @@ export type AcmeAuthorization = z.infer<typeof authorizationSchema>
 
 export type AcmeOrder = {
   authorizations(): Promise<AcmeAuthorization[]>
-  /** Has the authority look at what is offered. Throws with its reason where it does not accept it. */
+  /** Asks the authority to validate the challenge. Throws its reason if it does not accept it. */
   prove(challenge: AcmeChallenge): Promise<void>
-  /** What has to be offered for a token (RFC 8555, 8.1). */
+  /** Returns the key authorization for a token (RFC 8555, 8.1). */
   keyAuthorizationOf(challenge: AcmeChallenge): string
-  /** For a request in DER, once all names are proved: the chain, in PEM. */
+  /** Call after all names are validated, with a request in DER. Returns the chain in PEM. */
   issue(signingRequest: Buffer): Promise<string>
 }
 
@@ -59,7 +59,7 @@ type Settings = {
 }
 type Answer = { status: number; location: string; nonce: string; body: string }
 
-/** Makes the account, or finds it by its key, and places an order for the names. */
+/** Creates the account, or finds it by its key, and places an order for the names. */
 export async function placeOrder(settings: Settings, names: string[]): Promise<AcmeOrder> {
   const agent = new Agent(settings.ca === null ? {} : { ca: settings.ca })
   const key = createPrivateKey(settings.accountKey)
@@ -68,7 +68,7 @@ export async function placeOrder(settings: Settings, names: string[]): Promise<A
   let nonce = ''
   let account = ''
 
-  /** `payload`: null only asks for what is at the URL. */
+  /** `payload` null reads the resource at the URL (POST-as-GET). */
   async function ask(url: string, payload: unknown): Promise<Answer> {
     for (let tries = 1; ; tries += 1) {
       if (nonce === '') nonce = (await exchange(agent, 'HEAD', directory.newNonce)).nonce
@@ -82,7 +82,7 @@ export async function placeOrder(settings: Settings, names: string[]): Promise<A
     }
   }
 
-  /** Asks until it is none of `passing`; the last answer. */
+  /** Polls until the status is not one of `passing`; returns the last answer. */
   async function poll<T extends { status: string }>(
     url: string,
     schema: z.ZodType<T>,
@@ -94,7 +94,7 @@ export async function placeOrder(settings: Settings, names: string[]): Promise<A
       await settings.clock.sleep(waitMs)
       waitMs = Math.min(waitMs * 2, LONGEST_POLL_MS)
     }
-    throw new Error('it has not come to an end in time')
+    throw new Error('the order did not finish in time')
   }
 
   const contact = settings.email === null ? {} : { contact: [`mailto:${settings.email}`] }
@@ -115,7 +115,7 @@ export async function placeOrder(settings: Settings, names: string[]): Promise<A
       await ask(url, {})
       const challenge = await poll(url, challengeSchema, ['pending', 'processing'])
       if (challenge.status !== 'valid')
-        throw new Error(reasonOf(challenge.error) || 'the proof was not accepted')
+        throw new Error(reasonOf(challenge.error) || 'the authority did not accept the proof')
     },
     async issue(signingRequest) {
       const ready = await poll(placed.location, orderSchema, ['pending'])
@@ -133,16 +133,16 @@ type Jwk = { crv: string; kty: string; x: string; y: string }
 
 function publicJwk(key: KeyObject): Jwk {
   const { crv = '', kty = '', x = '', y = '' } = createPublicKey(key).export({ format: 'jwk' })
-  if (crv !== 'P-256') throw new Error('the key of the account is none of P-256')
+  if (crv !== 'P-256') throw new Error('the key of the account is not a P-256 key')
   return { crv, kty, x, y }
 }
 
-/** RFC 7638: the required members, in the order of their names. */
+/** RFC 7638: the required members in alphabetical order. */
 function thumbprintOf({ crv, kty, x, y }: Jwk): string {
   return createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url')
 }
 
-/** RFC 7515, in the one form that ACME takes. */
+/** RFC 7515, in the serialization that ACME requires. */
 function signedBody(key: KeyObject, header: object, payload: unknown): string {
   const [protectedPart, payloadPart] = [header, payload].map((part) =>
     part === null ? '' : Buffer.from(JSON.stringify(part)).toString('base64url'),
@@ -153,7 +153,7 @@ function signedBody(key: KeyObject, header: object, payload: unknown): string {
 }
 
 async function exchange(agent: Agent, method: string, url: string, body = ''): Promise<Answer> {
-  if (new URL(url).protocol !== 'https:') throw new Error('it named an address that is not https')
+  if (new URL(url).protocol !== 'https:') throw new Error('the authority named an address that is not https')
   const headers = {
     'user-agent': 'berth',
     ...(method === 'POST'
@@ -168,7 +168,7 @@ async function exchange(agent: Agent, method: string, url: string, body = ''): P
       response.on('error', reject)
       response.on('data', (part: Buffer) => {
         bytes += part.length
-        if (bytes > MAX_ANSWER_BYTES) response.destroy(new Error('its answer is too long'))
+        if (bytes > MAX_ANSWER_BYTES) response.destroy(new Error('the answer of the authority is too long'))
         else parts.push(part)
       })
       response.on('end', () =>
@@ -187,7 +187,7 @@ async function exchange(agent: Agent, method: string, url: string, body = ''): P
 
 function parse<T>(schema: z.ZodType<T>, body: string): T {
   const parsed = schema.safeParse(fromJson(body))
-  if (!parsed.success) throw new Error('its answer is not one of ACME')
+  if (!parsed.success) throw new Error('the answer of the authority is not valid ACME')
   return parsed.data
 }
 
@@ -199,7 +199,7 @@ function fromJson(body: string): unknown {
   }
 }
 
-/** Empty: it gave none. */
+/** Returns the reason of a problem, or an empty string if it has none. */
 function reasonOf(problem: { type: string; detail: string } | undefined): string {
   return [problem?.detail, problem?.type].filter((part) => part !== undefined && part !== '').join(' ')
 }

@@ -1,5 +1,5 @@
-// A certificate from an authority that speaks ACME (RFC 8555). Everything is bounded in time: a failed order is not placed
-// again in here, for the caller knows when.
+// Orders a certificate from an ACME authority (RFC 8555). Every step has a timeout; the caller decides when to retry
+// a failed order.
 
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -11,42 +11,42 @@ import { type AcmeOrder, placeOrder } from './acme-client.ts'
 import { makeKey, proofCertificate, signingRequest, toPem } from './signed.ts'
 
 export type Authority = {
-  /** URL of its directory. */
+  /** The URL of the authority's directory. */
   directory: string
-  /** Where it may write to the operator. */
+  /** The operator's mail address, for the authority. */
   email: string | null
-  /** Whom to trust in its place, in PEM; null: whom Node does. */
+  /** The root certificate to trust instead of Node's, in PEM; null for Node's. */
   ca: string | null
   accountKey: string
 }
 
-/** What has to be shown to prove that a name is ours: for DNS the value of the record itself. */
+/** The value that proves control of a name: for DNS the content of the record. */
 export type Challenge = { name: string; keyAuthorization: string }
 
-/** How that is shown. What was offered is withdrawn, whatever becomes of the order. */
+/** Publishes such a value. What was published is withdrawn, whether the order succeeds or fails. */
 export type Proof = {
   type: 'dns-01' | 'tls-alpn-01'
   offer(challenge: Challenge): Promise<void>
   withdraw(challenge: Challenge): Promise<void>
 }
 
-/** Records take their time to be seen everywhere. */
+/** DNS records take time to become visible everywhere. */
 const ORDER_MS = 15 * MINUTE
 const MAX_REASON_LENGTH = 500
 
-/** Chain and key, in PEM. Throws a sentence that says why there is none. */
+/** Returns chain and key, in PEM. Throws an Error that says why there is no certificate. */
 export async function orderCertificate(
   authority: Authority,
   { names, proof, clock }: { names: string[]; proof: Proof; clock: Clock },
 ): Promise<string> {
   const ordered = order(authority, { names, proof, clock })
   if (!(await completesWithin(clock, ORDER_MS, ordered))) {
-    throw new Error(`the authority has issued no certificate for ${names[0]} in time`)
+    throw new Error(`the authority issued no certificate for ${names[0]} in time`)
   }
   return await ordered
 }
 
-/** The key an account is known by: made once, and kept in the directory for its owner alone. */
+/** Returns the account's key, created at the first call and kept in the directory, readable by its owner only. */
 export async function accountKeyIn(directory: string): Promise<string> {
   const file = join(directory, 'account.key')
   const kept = await readFile(file, 'utf8').catch(() => null)
@@ -56,7 +56,7 @@ export async function accountKeyIn(directory: string): Promise<string> {
   return made
 }
 
-/** What TLS-ALPN-01 wants to be shown (RFC 8737), with its key, in PEM. */
+/** Returns the certificate that TLS-ALPN-01 needs (RFC 8737) and its key, in PEM. */
 export async function challengeCertificate(challenge: Challenge): Promise<string> {
   const key = await makeKey()
   return `${proofCertificate(challenge, { key, now: new Date() })}${toPem(key)}`
@@ -78,12 +78,12 @@ async function order(
   }
 }
 
-/** One after the other, since what proves the one may stand beside what proves the other. */
+/** One challenge after the other, because their proofs may exclude each other. */
 async function prove(placed: AcmeOrder, proof: Proof): Promise<void> {
   const offered: Challenge[] = []
   try {
     for (const { identifier, challenges, status } of await placed.authorizations()) {
-      // It may remember that it was proved a while ago.
+      // The authority may remember an earlier validation.
       if (status === 'valid') continue
       const found = challenges.find(({ type }) => type === proof.type)
       if (!found) throw new Error(`the authority offers no ${proof.type} for ${identifier.value}`)
@@ -100,7 +100,7 @@ async function prove(placed: AcmeOrder, proof: Proof): Promise<void> {
   }
 }
 
-/** A record of DNS has the digest in it. */
+/** For DNS the record holds the digest. */
 function shownFor(type: Proof['type'], keyAuthorization: string): string {
   return type === 'dns-01'
     ? createHash('sha256').update(keyAuthorization).digest('base64url')

@@ -1,8 +1,8 @@
-// What a certificate in PEM says of itself.
+// Reads a certificate in PEM.
 
 import { X509Certificate } from 'node:crypto'
 
-/** The first one; null where there is none that can be read. */
+/** Returns the first certificate, or null if there is none that can be read. */
 export function readCertificate(pem: string): X509Certificate | null {
   try {
     return new X509Certificate(pem)
@@ -11,7 +11,7 @@ export function readCertificate(pem: string): X509Certificate | null {
   }
 }
 
-/** Two thirds of its time are over: early enough that a host may be away for weeks, however long it is good for. */
+/** True after two thirds of the lifetime, so that renewal can fail for a while without an outage. */
 export function isDue({ validFromDate, validToDate }: X509Certificate, now: Date): boolean {
   const [fromMs, toMs] = [validFromDate.getTime(), validToDate.getTime()]
   return now.getTime() > fromMs + ((toMs - fromMs) * 2) / 3

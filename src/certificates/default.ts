@@ -1,6 +1,6 @@
-// The certificate the gateway shows, wherever it comes from: the operator's own files, an authority that issues one by
-// itself, or the authority of this installation, which fills in for the others' absence. It is put where the gateway
-// finds it, chain and key in one file, so that it is replaced at once.
+// The certificate that the gateway serves: the operator's own files, one from an ACME authority, or one of this
+// installation's local authority if there is neither. Chain and key are written to one file, so the gateway replaces
+// both at once.
 
 import { X509Certificate } from 'node:crypto'
 import { chown, readFile } from 'node:fs/promises'
@@ -16,25 +16,25 @@ import { issueLocally, localCaFile, prepareLocalCa } from './local-ca.ts'
 import { createWildcard, type Wildcard } from './wildcard.ts'
 
 const LOOK_EVERY_MS = 10 * SECOND
-/** An order takes as long as its records need to be seen. */
+/** An order takes as long as its DNS records need to become visible. */
 const LONGEST_LOOK_MS = 30 * MINUTE
 
 type CertificateConfig = Pick<Config, 'dataDir' | 'domain' | 'tlsFiles' | 'acme'>
 
-/** What visitors need to trust it: null where they need nothing of ours. */
+/** Returns the file of the root certificate that visitors must trust, or null if they need none of ours. */
 export function caFileOf({ dataDir, tlsFiles, acme }: CertificateConfig): string | null {
-  // With names on demand, private ones still are this installation's own business.
+  // With on-demand TLS, private names still use the local authority.
   return tlsFiles === null && !acme?.dnsHook ? localCaFile(dataDir) : null
 }
 
 export type KeptCertificate = {
-  /** Looks for newer files of the operator's, and renews what is about to end. Until the signal aborts. */
+  /** Checks for newer files of the operator and renews certificates before they expire, until the signal aborts. */
   keep(around: { log: Log; signal: AbortSignal }): Promise<void>
 }
 
 /**
- * Puts a certificate that is good for the domain where the gateway looks. Throws a sentence for the operator when
- * their files are no pair.
+ * Puts a certificate for the domain where the gateway reads it. Throws a sentence for the operator if their files are
+ * not a matching pair.
  */
 export async function prepareCertificate(
   config: CertificateConfig,
@@ -54,7 +54,7 @@ export async function prepareCertificate(
   return { keep: async (around) => await runLoop(loop, { clock, ...around }) }
 }
 
-/** What to show from now on, of what can be had at once. Null: what is shown. */
+/** Returns the certificate to serve from now on, if one is available at once; null keeps the current one. */
 async function choose(
   config: CertificateConfig,
   wildcard: Wildcard | null,
@@ -87,7 +87,7 @@ async function readPair({ cert, key }: { cert: string; key: string }): Promise<s
   }
 }
 
-/** Null: what is shown is good for a while. */
+/** Returns null if the current certificate is still valid for long enough. */
 async function renewLocally(
   { dataDir, domain }: CertificateConfig,
   shown: string,

@@ -1,5 +1,6 @@
-// An authority of this installation's own, for where nobody else vouches for it: made once, kept for root alone, and
-// bound to the domain, so that whoever trusts it trusts it with nothing else. Keys and certificates are openssl's.
+// The certificate authority of this installation, for domains that have no public certificate. It is created once,
+// readable by root only, and name-constrained to the domain, so trusting it affects no other site. openssl makes the
+// keys and certificates.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
@@ -8,15 +9,15 @@ import { DAY } from '../lib/clock.ts'
 import { runOrThrow } from '../lib/process.ts'
 import { writeDurably } from '../lib/write-durably.ts'
 
-/** `<dataDir>/ca/`; `ca.crt` is for everybody who visits. */
+/** `<dataDir>/ca/`; visitors install `ca.crt`. */
 export const localCaFile = (dataDir: string) => join(dataDir, 'ca', 'ca.crt')
 
 const AUTHORITY_DAYS = 3650
-/** Browsers take none that is good for much longer than a year. */
+/** Browsers refuse certificates that are valid for much longer than a year. */
 const CERTIFICATE_DAYS = 90
 const TIMEOUT_MS = 20_000
 
-/** Makes the authority, unless there is one for this domain that outlives what it signs. */
+/** Creates the authority, unless one exists for this domain that outlives the certificates it signs. */
 export async function prepareLocalCa(dataDir: string, domain: string, now: Date): Promise<void> {
   const paths = pathsOf(dataDir)
   await mkdir(paths.directory, { recursive: true })
@@ -28,10 +29,10 @@ export async function prepareLocalCa(dataDir: string, domain: string, now: Date)
   await chmod(paths.cert, 0o644)
 }
 
-/** A new certificate for the domain of the authority and every name right below it, and its key, in PEM. */
+/** Returns a new certificate for the domain and every name directly below it, and its key, in PEM. */
 export async function issueLocally(dataDir: string): Promise<string> {
   const paths = pathsOf(dataDir)
-  // The key goes to standard output as well: it is nowhere on disk but where it is used.
+  // The key also goes to standard output, so that it is written to disk only where it is used.
   const files = ['-CA', paths.cert, '-CAkey', paths.key, '-keyout', '-', '-out', '-']
   const args = ['-extensions', 'service', '-days', String(CERTIFICATE_DAYS), ...files]
   return await openssl(paths.config, args)
@@ -47,7 +48,7 @@ function pathsOf(dataDir: string) {
   }
 }
 
-/** Another domain needs another authority. One that was cut short while it was made is made again. */
+/** Another domain needs another authority. An authority whose creation was interrupted is created again. */
 async function isGood(paths: { cert: string; key: string }, domain: string, now: Date): Promise<boolean> {
   try {
     const certificate = new X509Certificate(await readFile(paths.cert))
@@ -67,10 +68,10 @@ async function openssl(config: string, args: string[]): Promise<string> {
   return await runOrThrow('openssl', all, { timeoutMs: TIMEOUT_MS })
 }
 
-/** A common name has 64 characters at most. */
+/** A common name has at most 64 characters. */
 const nameOf = (domain: string) => `Berth for ${domain}`.slice(0, 64)
 
-/** The domain is checked by config.ts: it can end no line. */
+/** config.ts has validated the domain: it contains no line break. */
 const configOf = (domain: string) => `
 [req]
 prompt = no

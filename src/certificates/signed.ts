@@ -1,5 +1,5 @@
-// What we sign of X.509 for an authority: the request for a certificate (RFC 2986), and the certificate that proves a
-// name over TLS (RFC 8737). Keys are ECDSA on P-256.
+// The X.509 structures that we sign for an authority: the certificate request (RFC 2986), and the certificate that
+// proves control of a name over TLS (RFC 8737). Keys are ECDSA on P-256.
 
 import { createHash, createPublicKey, generateKeyPair, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -24,7 +24,7 @@ const SUBJECT_ALT_NAME = objectId('2.5.29.17')
 const EXTENSION_REQUEST = objectId('1.2.840.113549.1.9.14')
 const ACME_IDENTIFIER = objectId('1.3.6.1.5.5.7.1.31')
 
-/** `[2]` of a GeneralName is a name of DNS. */
+/** The tag `[2]` of a GeneralName is a DNS name. */
 const DNS_NAME = 2
 const VERSION_3 = Buffer.from([2])
 
@@ -36,20 +36,20 @@ export function toPem(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-/** In DER. The names are in the extension alone, where authorities look for them. */
+/** Returns the request in DER. The names are only in the extension, where authorities look for them. */
 export function signingRequest(names: string[], key: KeyObject): Buffer {
   const extensions = tagged(0, sequence(EXTENSION_REQUEST, set(sequence(alternativeNames(names)))))
   const subject = sequence()
   return signed(sequence(integer(Buffer.from([0])), subject, publicKeyOf(key), extensions), key)
 }
 
-/** In PEM: for one name, with the digest of what the authority wants to see. */
+/** Returns, in PEM, a certificate for one name with the digest that the authority checks. */
 export function proofCertificate(
   { name, keyAuthorization }: { name: string; keyAuthorization: string },
   { key, now }: { key: KeyObject; now: Date },
 ): string {
   const subject = sequence(set(sequence(COMMON_NAME, text('ACME proof'))))
-  // A clock of ours or theirs may be wrong.
+  // The clocks may differ.
   const validity = sequence(utcTime(new Date(now.getTime() - HOUR)), utcTime(new Date(now.getTime() + DAY)))
   const digest = createHash('sha256').update(keyAuthorization).digest()
   const isCritical = isTrue

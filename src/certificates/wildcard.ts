@@ -1,6 +1,6 @@
-// One certificate for the domain and all names right below it, from an authority that wants to see records of DNS.
-// Only a program of the operator's can set those: it is run as root, like everything an operator configures, with a
-// name and a value of the authority's and nothing of a caller's. The account's key stays here, for root alone.
+// One certificate for the domain and all names directly below it, from an authority that validates DNS records. The
+// operator's program sets the records. It runs as root, like everything the operator configures, with a name and a
+// value from the authority and nothing from a caller. The account's key stays here, readable by root only.
 
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,17 +11,19 @@ import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'
 import { runOrThrow } from '../lib/process.ts'
 import { writeDurably } from '../lib/write-durably.ts'
 
-/** It ends once the record can be seen, or is gone. */
+/** The program returns once the record is visible, or removed. */
 const HOOK_MS = 5 * MINUTE
-/** Doubled with each failure: an authority that counts them by the hour is not to shut us out. */
+/** The delay doubles with each failure, because authorities limit failures per hour. */
 const RETRY_MS = { first: 5 * MINUTE, longest: 12 * HOUR }
 
 export type WildcardOptions = { settings: AcmeSettings; dataDir: string; domain: string; clock: Clock }
 
 export type Wildcard = {
-  /** Whether what is shown now was issued to us for this domain by this authority, and has not ended. */
+  /** Whether this authority issued the current certificate to us for this domain, and it has not expired. */
   isGood(shown: string): Promise<boolean>
-  /** Chain and key to show from now on; null while what is shown is good for long, or a failure is not long ago. */
+  /**
+   * Returns the new chain and key, or null while the current certificate is valid for long or a failure is recent.
+   */
   renew(shown: string): Promise<string | null>
 }
 
@@ -81,7 +83,7 @@ function byRecords(hook: string): Proof {
   return {
     type: 'dns-01',
     offer: async ({ name, keyAuthorization }) => await call('add', name, keyAuthorization),
-    // A record that stays does no harm; a certificate that is thrown away for it does.
+    // A record that stays does no harm, so a failure to remove it must not discard the certificate.
     withdraw: async ({ name, keyAuthorization }) =>
       await call('remove', name, keyAuthorization).catch(() => {}),
   }

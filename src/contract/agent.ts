@@ -1,5 +1,5 @@
-// Who may act for a team without being signed in: its API keys and the OAuth clients its people have connected
-// (spec 2.9, 4.5, design 5).
+// The credentials that act for a team without a session: its API keys, and the OAuth clients that its people
+// connected (spec 2.9, 4.5, design 5).
 
 import { z } from 'zod'
 import { nameLine, strict, timestamp } from './fields.ts'
@@ -9,7 +9,7 @@ const agentSchema = strict({
   id: z.string(),
   kind: z.enum(['key', 'oauth']),
   name: z.string(),
-  prefix: z.string().nullable().describe('What the key begins with.'),
+  prefix: z.string().nullable().describe('The first characters of the key, to recognize it by.'),
   policy: policySchema.meta({ id: 'Policy' }),
   client: strict({
     id: z.string(),
@@ -18,7 +18,7 @@ const agentSchema = strict({
     icon: z.string().nullable(),
   })
     .nullable()
-    .describe('The OAuth client that was connected.'),
+    .describe('The connected OAuth client.'),
   agent: strict({
     name: z.string(),
     title: z.string(),
@@ -27,12 +27,12 @@ const agentSchema = strict({
   })
     .nullable()
     .describe(
-      'What the agent that used it last says it is, true to the minute; null for what is no known agent.',
+      'The agent that used the credential last, as it names itself, updated once a minute; null if it is not a known agent.',
     ),
   createdBy: strict({ name: z.string().nullable(), email: z.string().nullable() }).nullable(),
   createdAt: timestamp,
   connectedAt: timestamp.nullable(),
-  lastUsedAt: timestamp.nullable().describe('True to the minute.'),
+  lastUsedAt: timestamp.nullable().describe('Updated once a minute.'),
   revokedAt: timestamp.nullable(),
 }).meta({ id: 'Agent' })
 export type Agent = z.infer<typeof agentSchema>
@@ -40,7 +40,7 @@ export type Agent = z.infer<typeof agentSchema>
 /** GET /v1/agents. */
 export const agentListSchema = strict({
   agents: z.array(agentSchema),
-  seats: strict({ used: z.int(), max: z.int() }).describe('Live ones, and how many the plan has room for.'),
+  seats: strict({ used: z.int(), max: z.int() }).describe('Seats in use, and the seats of the plan.'),
 }).meta({ id: 'AgentList' })
 export type AgentList = z.infer<typeof agentListSchema>
 
@@ -59,14 +59,14 @@ export type KeyCreate = z.infer<typeof keyCreateSchema>
 
 export const keyCreatedSchema = strict({
   key: agentSchema,
-  secret: z.string().describe('The key itself. It is shown this once.'),
+  secret: z.string().describe('The key itself. Only this answer shows it.'),
 }).meta({ id: 'KeyCreated' })
 export type KeyCreated = z.infer<typeof keyCreatedSchema>
 
 /** PATCH /v1/keys/{id} and /v1/agents/{id}. */
 export const agentChangeSchema = strict({
   name: name.optional(),
-  policy: policyChangeSchema.optional().describe('What is left out of it stays as it is.'),
+  policy: policyChangeSchema.optional().describe('Omitted fields stay unchanged.'),
 }).meta({ id: 'AgentChange' })
 export type AgentChange = z.infer<typeof agentChangeSchema>
 

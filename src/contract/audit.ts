@@ -1,4 +1,4 @@
-// An audit event as the log shows it (spec 2.12, design 5): one for each authenticated call.
+// An event of the audit log (spec 2.12, design 5): one for each authenticated call.
 
 import { z } from 'zod'
 import { cents, queryCursor, queryInteger, strict, text, timestamp } from './fields.ts'
@@ -6,23 +6,26 @@ import { limits } from './limits.ts'
 
 const auditEventSchema = strict({
   id: z.string(),
-  at: timestamp.describe('When the call came.'),
+  at: timestamp.describe('When the call arrived.'),
   credential: strict({
     id: z.string(),
     kind: z.enum(['key', 'oauth', 'session']),
     name: z.string(),
-  }).describe('What the call was made with, as it was called then.'),
+  }).describe('The credential of the call, with its name at that time.'),
   userId: z.string().nullable().describe('The person behind the credential.'),
   action: z.string(),
-  target: z.string().nullable().describe('The id of what the call was about.'),
+  target: z
+    .string()
+    .nullable()
+    .describe('The id of the unit, stack, key or other object that the call was about.'),
   input: z
     .record(z.string(), z.unknown())
     .nullable()
-    .describe('What was asked: contents by their size, environment variables by name, passwords masked.'),
+    .describe('The input of the call: contents by size, environment variables by name, passwords masked.'),
   status: z
     .int()
     .nullable()
-    .describe('Of the answer; null where the service ended before it could give one.'),
+    .describe('The status of the answer; null if the service ended before it could answer.'),
   errorCode: z.string().nullable(),
   durationMs: z.number().nullable(),
   costDeltaCents: cents,

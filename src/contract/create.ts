@@ -7,15 +7,15 @@ import { limits } from './limits.ts'
 import { sleepSchema } from './sleep.ts'
 import { nameSchema, unitSpecSchema } from './unit-spec.ts'
 
-/** What makes units answers once they are ready, or after a while (spec 2.4, 2.7). */
+/** For calls that create units: they answer once the units are ready, or after a timeout (spec 2.4, 2.7). */
 export const waitFields = {
-  wait: z.boolean().default(true).describe('Answer once the units are ready.'),
+  wait: z.boolean().default(true).describe('Whether to answer only once the units are ready.'),
   waitTimeoutMs: z
     .int()
     .min(0)
     .max(limits.waitTimeoutMs.max)
     .default(limits.waitTimeoutMs.default)
-    .describe('A unit still creating after this is on its way.'),
+    .describe('After this time the call answers, although the unit may still be `creating`.'),
 }
 
 const stackField = nameSchema.optional().describe('Name of a stack; created if absent.')
@@ -27,29 +27,29 @@ export const createFromSpecSchema = strict({
     .enum(endpointModes)
     .optional()
     .describe(
-      'Publish as it is created: `spec.expose`, or the only one of `spec.ports`. Answered as `outputs.URL`.',
+      'Publish a port at once: `spec.expose`, or the only one of `spec.ports`. The answer has the URL in `outputs.URL`.',
     ),
   ...waitFields,
 }).meta({ id: 'CreateFromSpec' })
 export type CreateFromSpec = z.infer<typeof createFromSpecSchema>
 
 export const createFromRecipeSchema = strict({
-  recipe: text(64).describe('Its name, as `GET /v1/recipes` lists it.'),
+  recipe: text(64).describe('The name of a recipe, as in `GET /v1/recipes`.'),
   params: z
     .record(z.string(), z.unknown())
     .default({})
-    .describe('As `GET /v1/recipes/{name}` describes them; null means the default.'),
+    .describe('The parameters of the recipe, as in `GET /v1/recipes/{name}`; null means the default.'),
   name: nameSchema
     .optional()
     .describe(
-      "What its unit is called, and what the names of its other units begin with; the recipe's name.",
+      "The name of the recipe's main unit, and the prefix of its other units' names. Default: the recipe's name.",
     ),
   stack: stackField,
   expose: z
     .enum(endpointModes)
     .optional()
-    .describe('Publish its front door as it is created. Answered as `outputs.URL`.'),
-  sleep: sleepSchema.optional().describe('One window for every unit it makes.'),
+    .describe("Publish the recipe's default port at once. The answer has the URL in `outputs.URL`."),
+  sleep: sleepSchema.optional().describe('The idle window of every unit that the recipe creates.'),
   ...waitFields,
 }).meta({ id: 'CreateFromRecipe' })
 export type CreateFromRecipe = z.infer<typeof createFromRecipeSchema>
@@ -66,7 +66,7 @@ const neitherFormSchema = z
   .unknown()
   .superRefine((_body, context) => context.addIssue({ code: 'custom', path: ['spec'], message: eitherForm }))
 
-/** The form a body means, so that what is wrong with it is told in that form's words. */
+/** Chooses the form that a body means, so that errors are reported in the terms of that form. */
 export function createFormOf(
   body: unknown,
 ): typeof createFromSpecSchema | typeof createFromRecipeSchema | typeof neitherFormSchema {

@@ -1,10 +1,10 @@
-// Where a list goes on, as a caller sends it back.
+// Parses the cursor of a list, as a caller sends it back.
 
 import { decodeCursor } from '../lib/cursor.ts'
 import type { IdKind } from '../lib/ids.ts'
 import { validation } from './errors.ts'
 
-/** The id behind which the next page begins, null for the first one. Throws `validation`. */
+/** Returns the id that the next page starts after, null for the first page. Throws `validation`. */
 export function parseCursor(cursor: string | undefined, kind: IdKind): string | null {
   if (cursor === undefined) return null
   const id = decodeCursor(cursor, kind)

@@ -1,22 +1,22 @@
-// The label of an endpoint's host name, `<name>-<random>` or, private, `<name>-<random>-<secret>`. Whoever makes
-// labels and whoever reads them does it here.
+// The label of an endpoint's host name: `<name>-<random>` or, for a private one, `<name>-<random>-<secret>`. All code
+// that makes or parses labels uses this file.
 //
-// A label is read from its end: the last part of a private one has 26 characters, that of a public one 10, so
-// that no name can make one pass for the other. A DNS label has 63 characters; these have at most 58. No two
-// hyphens follow each other, which only encoded international names may (RFC 5891).
+// A label is parsed from its end: the last part of a private one has 26 characters, that of a public one 10, so no
+// unit name can make one pass for the other. A DNS label has at most 63 characters; these have at most 58. Two
+// hyphens never follow each other, since only encoded international names may have them (RFC 5891).
 
 import { createHash, randomBytes } from 'node:crypto'
 
 export const labelGrammar = {
-  /** Of the unit's name; what is longer is cut. */
+  /** Characters of the unit's name that are kept. */
   nameLength: 20,
-  /** 50 bits: keeps a label from being guessed, or made twice. */
+  /** 50 bits: too many to guess, and enough that two labels never collide. */
   randomLength: 10,
   /** 130 bits. */
   secretLength: 26,
 } as const
 
-/** Base32 of RFC 4648 in lower case: host names do not tell cases apart. */
+/** Base32 of RFC 4648 in lower case, because host names ignore case. */
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
 
 const { nameLength, randomLength, secretLength } = labelGrammar
@@ -24,10 +24,10 @@ const LABEL = new RegExp(
   `^([a-z0-9](?:[a-z0-9]|-(?!-)){0,${nameLength - 1}}-[a-z2-7]{${randomLength}})(?:-([a-z2-7]{${secretLength}}))?$`,
 )
 
-/** `name`: what the endpoint is stored and found by. */
+/** `name`: the part that identifies the endpoint in the database. */
 export type EndpointLabel = { name: string; secret: string | null }
 
-/** A new name of an endpoint. A private one's label has a secret behind it. */
+/** Returns a new endpoint name. The label of a private endpoint has a secret after it. */
 export function newEndpointName(unitName: string): string {
   const readable = unitName
     .toLowerCase()
@@ -42,7 +42,7 @@ export function newEndpointSecret(): string {
   return randomText(secretLength)
 }
 
-/** What is stored of a secret. It has enough bits of its own to need no salt. */
+/** The stored form of a secret. The secret has enough entropy to need no salt. */
 export function hashEndpointSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
@@ -51,13 +51,13 @@ export function formatEndpointLabel({ name, secret }: EndpointLabel): string {
   return secret === null ? name : `${name}-${secret}`
 }
 
-/** Null: no label of an endpoint, so there is nothing to look up. */
+/** Returns null if the label cannot be an endpoint's, so no look-up is needed. */
 export function parseEndpointLabel(label: string): EndpointLabel | null {
   const match = LABEL.exec(label)
   return match?.[1] === undefined ? null : { name: match[1], secret: match[2] ?? null }
 }
 
 function randomText(length: number): string {
-  // 32 divides 256: every character is as likely as any other.
+  // 32 divides 256, so every character is equally likely.
   return Array.from(randomBytes(length), (byte) => ALPHABET[byte % ALPHABET.length]).join('')
 }

@@ -1,4 +1,4 @@
-// Where a unit can be reached from outside (spec 2.2).
+// The addresses at which a unit can be reached from outside (spec 2.2).
 
 import { z } from 'zod'
 import { strict } from './fields.ts'
@@ -7,7 +7,7 @@ import { limits } from './limits.ts'
 export const protocols = ['http', 'postgres', 'mysql', 'redis', 'mongodb', 'amqp', 'bolt', 'grpc'] as const
 export type Protocol = (typeof protocols)[number]
 
-/** `private`: only whoever has the URL, which carries a secret. */
+/** `private`: only for visitors with the URL, which carries a secret. */
 export const endpointModes = ['public', 'private'] as const
 export type EndpointMode = (typeof endpointModes)[number]
 
@@ -24,23 +24,33 @@ export const endpointSchema = strict({
   url: z
     .url()
     .describe(
-      'Of a TCP endpoint its address without the password; of a database of a recipe with user and database.',
+      'For a TCP endpoint: its address without the password; for a database from a recipe with user and database name.',
     ),
   portWithoutSni: portSchema
     .optional()
-    .describe('For clients that cannot send a server name (SNI): the same host at this port, with TLS.'),
+    .describe(
+      'A port for clients that cannot send a server name (SNI): use it with the same host, with TLS.',
+    ),
 }).meta({ id: 'Endpoint' })
 
-/** POST /v1/units/{id}/expose; `protocol` is design 5's. */
+/** POST /v1/units/{id}/expose; `protocol` is defined in design 5. */
 export const exposeSchema = strict({
-  port: portSchema.describe('Where its visits arrive within the unit: one of the ports it declares, if any.'),
-  mode: z.enum(endpointModes).optional().describe('Left out, it stays what it was, at first `private`.'),
-  rotate: z.boolean().default(false).describe('A new address; the old one is dead within a second.'),
+  port: portSchema.describe(
+    'The port in the unit that visits are sent to. If the unit declares ports, it must be one of them.',
+  ),
+  mode: z
+    .enum(endpointModes)
+    .optional()
+    .describe('Default: the current mode, or `private` at the first publishing.'),
+  rotate: z
+    .boolean()
+    .default(false)
+    .describe('Whether to make a new address. The old one stops working within a second.'),
   protocol: z
     .enum(protocols)
     .optional()
     .describe(
-      'Left out, what the unit declares for this port, else what it was published with, else `http`.',
+      'Default: the protocol that the unit declares for this port, else the current one, else `http`.',
     ),
 }).meta({ id: 'Expose' })
 export type Expose = z.infer<typeof exposeSchema>
@@ -49,6 +59,6 @@ export const exposedSchema = strict({
   url: z.url(),
   mode: z.enum(endpointModes),
   port: portSchema,
-  warning: z.string().optional().describe('What else it meant, as that the unit was restarted.'),
+  warning: z.string().optional().describe('A side effect of the call, such as a restart of the unit.'),
 }).meta({ id: 'Exposed' })
 export type Exposed = z.infer<typeof exposedSchema>

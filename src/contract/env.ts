@@ -1,4 +1,4 @@
-// A unit's environment: plain values, secrets the service generates, credentials the caller has (spec 2.3).
+// A unit's environment: plain values, generated secrets, and credentials that the caller provides (spec 2.3).
 
 import { z } from 'zod'
 import { strict, text, variablePattern } from './fields.ts'
@@ -33,7 +33,7 @@ export const envInputSchema = z
   })
   .refine((env) => !hasTwoValues(env), { error: 'one secret is given two different values' })
 
-/** Of one process of a unit: plain values alone, which are kept nowhere. */
+/** The environment of one process: plain values only, which are not stored. */
 export const processEnvSchema = z
   .record(variableName, plainValue)
   .refine((env) => Object.keys(env).length <= limits.envEntries, {
@@ -46,7 +46,7 @@ export const processEnvSchema = z
 
 export type EnvInput = z.infer<typeof envInputSchema>
 
-/** As shown: a secret by its name only. */
+/** As an answer shows it: a secret by its name only. */
 export const envSchema = z.record(z.string(), z.union([z.string(), strict({ secret: z.string() })]))
 export type Env = z.infer<typeof envSchema>
 

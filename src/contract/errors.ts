@@ -69,7 +69,7 @@ export function policyViolation(message: string, details: unknown): AppError {
   return new AppError('policy_violation', 402, message, { details })
 }
 
-/** Concurrency or daily spend; a rate limit is `rateLimited`. */
+/** For the limits on concurrent units and daily spend; a rate limit is `rateLimited`. */
 export function quotaExceeded(message: string, details: unknown): AppError {
   return new AppError('quota_exceeded', 402, message, { details })
 }
@@ -83,18 +83,18 @@ export function rateLimited(message: string, retryAfterS: number): AppError {
   return new AppError('quota_exceeded', 429, message, { retryAfterS })
 }
 
-/** Without an id where the one that was sent is nobody's to read again. */
+/** `id` is empty if the value sent is a secret that must not be repeated. */
 export function notFound(noun: string, id: string): AppError {
   const which = id === '' ? `such ${noun}` : `${noun} "${id.slice(0, 100)}"`
   return new AppError('not_found', 404, `There is no ${which}.`)
 }
 
-/** `details` as spec 3: `{ machineState, lastExit, providerSaid }`, or `{ lastExit }` once stopped. */
+/** `details` as in spec 3: `{ machineState, lastExit, providerSaid }`, or `{ lastExit }` once stopped. */
 export function invalidState(message: string, details: unknown): AppError {
   return new AppError('invalid_state', 409, message, { details })
 }
 
-/** A name that is taken (design 5). */
+/** For a name that is taken (design 5). */
 export function conflict(message: string, details: unknown = null): AppError {
   return new AppError('conflict', 409, message, { details })
 }
@@ -106,7 +106,7 @@ export function providerError(
   return new AppError('provider_error', 502, message, options)
 }
 
-/** A part of the service is away for a moment; the same call may succeed after `retryAfterS`. */
+/** For a part of the service that is down for a moment; the same call may succeed after `retryAfterS`. */
 export function unavailable(message: string, retryAfterS: number, cause?: unknown): AppError {
   return new AppError('unavailable', 503, message, { retryAfterS, cause })
 }

@@ -1,4 +1,4 @@
-// POST /v1/units/{id}/exec (spec 4.2): its body, its answer, and the events of its stream (design 5).
+// POST /v1/units/{id}/exec (spec 4.2): its body, its answer and the events of its stream (design 5).
 
 import { z } from 'zod'
 import { processEnvSchema } from './env.ts'
@@ -19,8 +19,8 @@ export const execSchema = strict({
   cwd: text(limits.pathLength)
     .regex(/^\//, 'must be absolute, such as /app')
     .optional()
-    .describe('Default: where the first process of the unit began.'),
-  env: processEnvSchema.optional().describe("Over the unit's own."),
+    .describe("Default: the working directory of the unit's own process."),
+  env: processEnvSchema.optional().describe("Added to the unit's environment, and overrides it."),
   timeoutMs: z
     .int()
     .min(limits.execTimeoutMs.min)
@@ -33,10 +33,10 @@ export type Exec = z.infer<typeof execSchema>
 
 export const execResultSchema = strict({
   exitCode: z.int(),
-  stdout: z.string().describe('As UTF-8; bytes that are not become U+FFFD.'),
+  stdout: z.string().describe('As UTF-8; invalid bytes become U+FFFD.'),
   stderr: z.string(),
   timedOut: z.boolean(),
-  truncated: z.boolean().describe('A stream was longer than 1 MB and is cut.'),
+  truncated: z.boolean().describe('Whether stdout or stderr was longer than 1 MB and was cut.'),
 }).meta({ id: 'ExecResult' })
 
 export type ExecResult = z.infer<typeof execResultSchema>
@@ -50,7 +50,7 @@ export const execOutputEventSchema = strict({
 })
 export type ExecOutputEvent = z.infer<typeof execOutputEventSchema>
 
-/** Event `exit`, the last of a stream that went well; otherwise the last is `error` with an error envelope. */
+/** Event `exit`, the last of a successful stream; a failed stream ends with `error` and an error envelope. */
 export const execExitEventSchema = strict({
   exitCode: z.int(),
   timedOut: z.boolean(),

@@ -1,10 +1,10 @@
-// What the schemas of this folder are made of.
+// The field types that the schemas of this folder share.
 
 import { z } from 'zod'
 
 /**
- * An object that refuses fields it does not know, and says which it does: the caller is often an agent
- * that guessed a name.
+ * Returns a schema for an object that refuses unknown fields and lists the known ones in its error, because the
+ * caller is often an agent that guessed a name.
  */
 export function strict<T extends z.ZodRawShape>(shape: T) {
   return z.strictObject(shape, {
@@ -15,7 +15,7 @@ export function strict<T extends z.ZodRawShape>(shape: T) {
   })
 }
 
-/** Text that Postgres and a process can hold: no NUL, no half of a surrogate pair. */
+/** Text that Postgres and a process can hold: without NUL and lone surrogates. */
 export function text(maxLength: number) {
   return z
     .string()
@@ -25,27 +25,30 @@ export function text(maxLength: number) {
     })
 }
 
-/** Blank, or what breaks a line, turns text around or cannot be seen: in mails and lists it would pass for another. */
+/**
+ * Characters that are blank or invisible, break a line or change the direction of text: in mails and lists a name
+ * with them could pass for another.
+ */
 export const invisible = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u
 
-/** What people read as the name of somebody or something. */
+/** A name that people read, of a person or an object. */
 export function nameLine(minLength: number, maxLength: number) {
   return text(maxLength)
     .min(minLength, minLength === 1 ? 'must not be empty' : `must be at least ${minLength} characters`)
     .refine((name) => name === name.trim() && !invisible.test(name), {
-      error: 'must be one line of visible characters that begins and ends with no space',
+      error: 'must be one line of visible characters, without a space at its beginning or end',
     })
 }
 
-/** What a stranger calls somebody or something, as it may be shown: one line of visible characters, perhaps none. */
+/** Returns a stranger's name made safe to show: one line of visible characters, possibly empty. */
 export function cleanLine(name: string, maxLength: number): string {
   const visible = name.replace(new RegExp(invisible, 'gu'), ' ')
   const cut = visible.replace(/\s+/g, ' ').trim().slice(0, maxLength)
-  // The cut may have gone through a character.
+  // The cut may have split a surrogate pair.
   return cut.replace(/[\ud800-\udbff]$/, '').trim()
 }
 
-/** What environment variables and secrets may be called. */
+/** Allowed names of environment variables and secrets. */
 export const variablePattern = /^[A-Za-z_][A-Za-z0-9_.-]*$/
 
 export const timestamp = z.iso.datetime()
@@ -71,5 +74,5 @@ export const queryFlag = z
   .prefault('false')
   .meta({ type: 'boolean', default: false })
 
-/** Where a list goes on: an opaque value of an earlier answer's `next`. */
+/** The opaque value of an earlier answer's `next`. */
 export const queryCursor = text(200).optional()

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { strict, text } from './fields.ts'
 import { limits } from './limits.ts'
 
-/** An absolute path within a unit, spelled in the one plain way: no `.`, `..` or empty parts. */
+/** An absolute path in a unit in its normal form: without `.`, `..` and empty parts. */
 const pathSchema = text(limits.pathLength).refine(isPlainPath, {
   error: 'must be an absolute path of a file, such as "/app/main.py", without "." , ".." or empty parts',
 })
@@ -43,7 +43,7 @@ export const bootFilesSchema = z
     error: 'one path is both a file and the directory of another',
   })
 
-/** In order, what lies in a directory comes right after it. */
+/** In sorted order, a file of a directory comes right after the directory. */
 function hasFileAsDirectory(paths: string[]): boolean {
   const ordered = paths.map((path) => `${path}/`).sort()
   return ordered.some((path, index) => ordered[index + 1]?.startsWith(path))
@@ -58,7 +58,7 @@ export function bootFileContents(files: BootFiles): { path: string; content: Buf
   }))
 }
 
-/** POST /v1/units/{id}/files. Line breaks in the base64 are fine, being cut short is not (spec 4.2). */
+/** POST /v1/units/{id}/files. The base64 may contain line breaks, but must not be truncated (spec 4.2). */
 export const fileWriteSchema = strict({
   path: pathSchema,
   contentBase64: z
@@ -77,15 +77,18 @@ export const fileWrittenSchema = strict({
   path: z.string(),
   bytes: z.int(),
   sha256: z.string(),
-  verified: z.boolean().describe('The unit computed the same SHA-256 from its disk.'),
-  warning: z.string().optional().describe('Present when the path is a boot file.'),
+  verified: z.boolean().describe('Whether the unit computed the same SHA-256 from its disk.'),
+  warning: z
+    .string()
+    .optional()
+    .describe('Present if the path is a boot file, which is written again at each start.'),
 }).meta({ id: 'FileWritten' })
 export type FileWritten = z.infer<typeof fileWrittenSchema>
 
 export const fileReadSchema = strict({ path: z.string(), contentBase64: z.string() }).meta({ id: 'FileRead' })
 export type FileRead = z.infer<typeof fileReadSchema>
 
-/** The bytes of a `contentBase64` that fileWriteSchema accepted. */
+/** Returns the bytes of a `contentBase64` that fileWriteSchema accepted. */
 export function decodeFile(contentBase64: string): Buffer {
   return Buffer.from(withoutLineBreaks(contentBase64), 'base64')
 }
@@ -95,6 +98,6 @@ function withoutLineBreaks(content: string): string {
 }
 
 function isCanonicalBase64(content: string): boolean {
-  // Node decodes leniently, so what it read must spell the same text again.
+  // Node decodes leniently, so its result must encode to the same text again.
   return content.length % 4 === 0 && Buffer.from(content, 'base64').toString('base64') === content
 }

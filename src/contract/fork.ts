@@ -1,4 +1,4 @@
-// Forks: what is asked for, and what is answered (spec 2.7).
+// Forks: the bodies and answers (spec 2.7).
 
 import { z } from 'zod'
 import { waitFields } from './create.ts'
@@ -7,12 +7,12 @@ import { sleepSchema } from './sleep.ts'
 import { unitSchema } from './unit.ts'
 import { nameSchema } from './unit-spec.ts'
 
-const sleep = sleepSchema.optional().describe("Left out, the source's.")
+const sleep = sleepSchema.optional().describe("Default: the source's.")
 
 /** POST /v1/units/{id}/fork. */
 export const unitForkSchema = strict({
-  name: nameSchema.optional().describe("Left out, one made of the source's that is free."),
-  stack: nameSchema.optional().describe("Name of a stack, created if absent. Left out, the source's."),
+  name: nameSchema.optional().describe("Default: a free name derived from the source's."),
+  stack: nameSchema.optional().describe("Name of a stack, created if absent. Default: the source's stack."),
   sleep,
   ...waitFields,
 }).meta({ id: 'UnitFork' })
@@ -22,21 +22,23 @@ export type UnitFork = z.infer<typeof unitForkSchema>
 export const stackForkSchema = strict({
   into: nameSchema
     .optional()
-    .describe("Name of the new stack. Left out, one made of the source's that is free."),
+    .describe("Name of the new stack. Default: a free name derived from the source's."),
   sleep,
   ...waitFields,
 }).meta({ id: 'StackFork' })
 export type StackFork = z.infer<typeof stackForkSchema>
 
-/** What a copy has of its source, never more than was done: `config` is its spec alone. */
+/** What was copied of a source: `config` means only its spec. */
 export const copiedKinds = ['memory', 'disk', 'config'] as const
 export type Copied = (typeof copiedKinds)[number]
 
 export const forkResultSchema = strict({
   units: z.array(unitSchema),
-  copied: z.record(z.string(), z.enum(copiedKinds)).describe('By name of a unit.'),
+  copied: z
+    .record(z.string(), z.enum(copiedKinds))
+    .describe('What was copied of each unit, by the name of the unit.'),
   outputs: z.record(z.string(), z.string()),
-  stack: z.string().describe('Name of the stack that the copies are in.'),
+  stack: z.string().describe('Name of the stack of the copies.'),
   skipped: z.array(z.string()).describe('Units that were not copied, as `NAME: REASON`.'),
   costLine: z.string().describe('Cost and sleep in words.'),
 }).meta({ id: 'ForkResult' })

@@ -1,5 +1,5 @@
-// The header that makes a call repeatable: sent again with the same key, it answers what it answered first
-// and makes nothing.
+// The header that makes a call safe to repeat: sent again with the same key, the call returns its first answer and
+// makes nothing new.
 
 import { z } from 'zod'
 

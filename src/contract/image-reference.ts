@@ -1,24 +1,27 @@
-// An image reference made canonical, once: `node:20` is `docker.io/library/node:20`. What policy judges is
-// what is pulled (design 3), so everything behind the API handles the canonical form alone.
+// Parses an image reference into its canonical form: `node:20` is `docker.io/library/node:20`. All code behind the
+// API uses only this form, so that the image checked by a policy is the image pulled (design 3).
 
 import { limits } from './limits.ts'
 
-/** Built on this host from Debian packages; every policy allows them (design 3). */
+/** Images built on this host from Debian packages; every policy allows them (design 3). */
 export const builtInRegistry = 'berth.local'
 
 const defaultRegistry = 'docker.io'
 
 export type ImageReference = {
-  /** Host name: what `allowedRegistries` is compared with. */
+  /** The host name that `allowedRegistries` is compared with. */
   registry: string
   repository: string
-  /** Null exactly when `digest` is set: a digest says all, so a tag beside it is dropped. */
+  /** Null exactly if `digest` is set: a digest identifies the image alone, so a tag beside it is dropped. */
   tag: string | null
   digest: string | null
   canonical: string
 }
 
-/** Thrown for what is no reference, or names a host no image may come from. The message is for the caller. */
+/**
+ * Thrown for text that is not a reference, or that names a host from which no image may come. The message is for the
+ * caller.
+ */
 export class InvalidImageReference extends Error {
   override name = 'InvalidImageReference'
 }
@@ -26,21 +29,21 @@ export class InvalidImageReference extends Error {
 /** The pattern of spec 2.1 and 2.3. */
 export const imagePattern = /^[a-z0-9][a-z0-9._/-]*(?::[\w.-]+)?(?:@sha256:[a-f0-9]{64})?$/
 
-// What registries accept, which is narrower than the pattern of the spec.
+// The names that registries accept, a subset of the spec's pattern.
 const pathPart = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/
 const hostLabel = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 const tagPattern = /^\w[\w.-]{0,127}$/
 
-/** Names that only ever lead to this machine or its network (RFC 6761, 6762, 8375, and clouds' own). */
+/** Names that always resolve to this machine or its network (RFC 6761, 6762, 8375, and those of clouds). */
 const privateSuffixes = ['localhost', 'localdomain', 'local', 'internal', 'home.arpa', 'onion', 'invalid']
 
-/** How much longer a reference can get when its registry and tag are spelled out. */
+/** The most characters that the default registry and tag can add. */
 const WRITTEN_OUT = 'docker.io/library/:latest'.length
 
-/** Throws InvalidImageReference. A canonical reference comes out as it went in. */
+/** Throws InvalidImageReference. A canonical reference is returned unchanged. */
 export function parseImageReference(text: string): ImageReference {
   const { min, max } = limits.imageLength
-  // What a caller sends is held to `max` by the contract; written out in full it is longer.
+  // The contract limits what a caller sends to `max`; the canonical form can be longer.
   if (text.length < min || text.length > max + WRITTEN_OUT) refuse(`it must have ${min} to ${max} characters`)
   if (!imagePattern.test(text)) {
     refuse('it must look like "node:20" or "ghcr.io/owner/name:tag", in lower case and without a port')
@@ -61,12 +64,12 @@ export function parseImageReference(text: string): ImageReference {
   return reference
 }
 
-/** As every registry client does it: a first part with a dot in it, or `localhost`, is a host. */
+/** As every registry client does: a first part that contains a dot, or is `localhost`, is a host. */
 function splitRegistry(path: string): { registry: string; repository: string } {
   const slash = path.indexOf('/')
   const first = path.slice(0, Math.max(slash, 0))
   const isHost = slash > 0 && (first.includes('.') || first === 'localhost')
-  // Docker Hub has an older name; one registry must not have two in a policy.
+  // Docker Hub has an older name; a policy must see one name for one registry.
   const registry = isHost && first !== 'index.docker.io' ? first : defaultRegistry
   const rest = isHost ? path.slice(slash + 1) : path
   const repository = registry === defaultRegistry && !rest.includes('/') ? `library/${rest}` : rest
@@ -79,7 +82,7 @@ function checkRegistry(registry: string): void {
   if (!labels.every((label) => label.length <= 63 && hostLabel.test(label)) || labels.length < 2) {
     refuse('its registry must be a host name such as "ghcr.io"')
   }
-  // Resolvers read a last label of digits, or of hexadecimal ones, as an IPv4 address: `127.1`, `10.0x1`.
+  // Resolvers read a last label of digits, or of hexadecimal digits, as an IPv4 address: `127.1`, `10.0x1`.
   if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? '')) refuse('its registry must not be an IP address')
   if (privateSuffixes.some((suffix) => registry === suffix || registry.endsWith(`.${suffix}`))) {
     refuse('its registry is a private host')

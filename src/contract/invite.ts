@@ -10,7 +10,7 @@ export const inviteSchema = strict({
   id: z.string(),
   email: z.string(),
   role: z.enum(roles),
-  invitedBy: z.string().nullable().describe('The id of who sent it.'),
+  invitedBy: z.string().nullable().describe('The id of the person who sent it.'),
   expiresAt: timestamp,
   createdAt: timestamp,
 }).meta({ id: 'Invite' })
@@ -28,7 +28,7 @@ export type InviteCreate = z.infer<typeof inviteCreateSchema>
 export const inviteCreatedSchema = strict({ invite: inviteSchema }).meta({ id: 'InviteCreated' })
 export type InviteCreated = z.infer<typeof inviteCreatedSchema>
 
-/** GET /v1/invites/{token}: what whoever has the link may know. */
+/** GET /v1/invites/{token}: what a visitor with the link may see. */
 export const invitationSchema = strict({
   teamId: z.string(),
   teamName: z.string(),

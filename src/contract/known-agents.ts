@@ -1,9 +1,9 @@
-// Which agent a User-Agent header names (spec 2.9, 2.12). Of all that comes in such headers only what is known to be an
-// agent counts as one: browsers, curl and HTTP libraries say nothing about who uses them.
+// Finds the agent that a User-Agent header names (spec 2.9, 2.12). Only known agents count: browsers, curl and HTTP
+// libraries do not identify who uses them.
 
 export type KnownAgent = { name: string; title: string; version: string | null }
 
-/** By the product they send (RFC 9110, 10.1.5), in lower case. Several products can be of one agent. */
+/** By the product name they send (RFC 9110, 10.1.5), in lower case. An agent can have several. */
 const agents: Record<string, { name: string; title: string }> = {
   aider: { name: 'aider', title: 'Aider' },
   amp: { name: 'amp', title: 'Amp' },
@@ -40,7 +40,7 @@ const agents: Record<string, { name: string; title: string }> = {
 
 const PRODUCT = /^([\w!#$%&'*+.^`|~-]{1,80})(?:\/([\w!#$%&'*+.^`|~-]{1,80}))?$/
 
-/** The first agent it names, null where it names none. What stands in parentheses is a comment and names nothing. */
+/** Returns the first agent that the header names, or null. Text in parentheses is a comment and is ignored. */
 export function agentOf(userAgent: string | null): KnownAgent | null {
   for (const word of withoutComments(userAgent ?? '').split(' ')) {
     const [, product = '', version = null] = PRODUCT.exec(word) ?? []
@@ -51,7 +51,7 @@ export function agentOf(userAgent: string | null): KnownAgent | null {
   return null
 }
 
-/** The agent whose title begins this name of a program, as in "Claude Code (berth)"; null for any other name. */
+/** Returns the agent whose title begins a program's name, as in "Claude Code (berth)"; null for any other name. */
 export function agentTitled(name: string | null): KnownAgent | null {
   const words = ` ${(name ?? '')
     .toLowerCase()
@@ -62,7 +62,7 @@ export function agentTitled(name: string | null): KnownAgent | null {
   return longest ? { ...longest, version: null } : null
 }
 
-/** They can stand in each other, and need not end. */
+/** Comments can be nested and may be unclosed. */
 function withoutComments(text: string): string {
   let depth = 0
   let kept = ''

@@ -1,4 +1,4 @@
-// The numbers of spec 8, and those design 5 adds. Code, OpenAPI and tests read them here alone.
+// The limits of spec 8, and those added by design 5. Code, the OpenAPI document and tests read them only from here.
 
 const KB = 1024
 const MB = 1024 * KB
@@ -16,11 +16,11 @@ export const limits = {
   argvItemLength: 8192,
   envNameLength: 128,
   envValueLength: 32768,
-  /** Beyond spec 8: a process's environment has to fit the kernel's limit for it. */
+  /** Not in spec 8: the environment of a process must fit the kernel's limit. */
   envEntries: 256,
   envBytes: MB,
   secretNameLength: 128,
-  /** Units of a stack that are copied at once: all of them stand still for the same instant. */
+  /** Units of a stack copied at once; all of them are paused at the same instant. */
   forkUnits: 32,
   ports: 32,
   portMax: 65535,
@@ -28,35 +28,35 @@ export const limits = {
   volumeMountLength: 255,
   healthcheckIntervalMs: { min: 500, default: 2000 },
   healthcheckTimeoutMs: { min: 1000, max: 300_000, default: 60_000 },
-  /** One probe is killed after this at most (design 5). */
+  /** The longest timeout of a probe, after which it is killed (design 5). */
   healthcheckProbeMs: 10_000,
   waitTimeoutMs: { max: 300_000, default: 120_000 },
   execTimeoutMs: { min: 1, max: 3_600_000, default: 120_000 },
-  /** A JSON exec answer keeps this much of each stream and says `truncated` (design 3). */
+  /** A JSON exec answer keeps this much of each stream and sets `truncated` (design 3). */
   execOutputBytes: MB,
-  /** An exec may carry a script as an argument; the kernel takes 128 KB for one. */
+  /** An exec may carry a script as an argument; the kernel limits one argument to 128 KB. */
   execArgvItems: 1024,
   execArgvItemLength: 32768,
   execStdinLength: MB,
-  /** Background processes that are remembered of one unit, and of all units of a team, with what each of them printed last. */
+  /** Background processes remembered of one unit, and of all units of a team, each with its last output. */
   processes: 64,
   teamProcesses: 256,
   processOutputBytes: MB,
-  /** It waits in a pipe, which holds this much. */
+  /** Standard input waits in a pipe, which holds this much. */
   processStdinBytes: 64 * KB,
-  /** Of one answer; a piece is what one stream has said until the other said something. */
+  /** Bytes in one answer; a piece is the output of one stream up to the next output of the other. */
   processPageBytes: { min: KB, max: 512 * KB, default: 256 * KB },
   processPagePieces: 1000,
-  /** Of its command, as it is told. */
+  /** Characters shown of a process's command. */
   processShownLength: 4096,
   processAwakeMs: 3_600_000,
-  /** A path the kernel takes, with room for its own prefix. */
+  /** The longest path the kernel accepts, less the engine's own prefix. */
   pathLength: 1024,
   logBytes: 16 * MB,
-  /** Of what a unit printed that could not be made, and how many such logs of a team are kept, the newest. */
+  /** The log kept of a unit whose creation failed, and how many such logs a team keeps (the newest). */
   keptLogCharacters: 256 * KB,
   keptLogsOfTeam: 50,
-  /** What can be bought at once, in euro cents, and how many payments of a team may wait for somebody to pay. */
+  /** The amount of one payment in euro cents, and how many unpaid payments a team may have. */
   paymentCents: { min: 500, max: 100_000 },
   openPayments: 100,
   paymentEventBytes: 256 * KB,

@@ -1,4 +1,4 @@
-// The account of whoever is signed in (spec 2.10, 4.1).
+// The account of the signed-in person (spec 2.10, 4.1).
 
 import { z } from 'zod'
 import { cents, nameLine, strict } from './fields.ts'
@@ -11,7 +11,7 @@ export type Provider = (typeof providers)[number]
 
 /** GET /v1/auth/providers. */
 export const providerListSchema = strict({
-  providers: z.array(z.enum(providers)).describe('Those people can sign in with here.'),
+  providers: z.array(z.enum(providers)).describe('The providers that people can sign in with.'),
 }).meta({ id: 'ProviderList' })
 
 /** GET /v1/me. */
@@ -24,12 +24,12 @@ export const meSchema = strict({
     admin: z.boolean().describe('Whether this person operates the service.'),
   }).meta({ id: 'User' }),
   teams: z.array(teamSchema),
-  currentTeamId: z.string().describe('The team calls without `x-berth-team` act in.'),
+  currentTeamId: z.string().describe('The team that calls without `x-berth-team` act in.'),
   regions: z.array(regionSchema),
   freeCreditsOnVerifyCents: cents,
   apiUrl: z.string(),
   payments: z.boolean().describe('Whether credits can be bought.'),
-  maxSleep: z.string().describe('The longest window a unit of the current team may have.'),
+  maxSleep: z.string().describe('The longest idle window that a unit of the current team may have.'),
 }).meta({ id: 'Me' })
 export type Me = z.infer<typeof meSchema>
 

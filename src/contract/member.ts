@@ -16,7 +16,7 @@ const memberSchema = strict({
 /** GET /v1/teams/{id}/members. */
 export const memberListSchema = strict({
   members: z.array(memberSchema).describe('In the order in which they joined.'),
-  invites: z.array(inviteSchema).describe('Open ones, newest first; those that have expired, too.'),
+  invites: z.array(inviteSchema).describe('Open and expired invitations, newest first.'),
 }).meta({ id: 'MemberList' })
 export type MemberList = z.infer<typeof memberListSchema>
 
@@ -32,6 +32,8 @@ export const memberRemovedSchema = strict({
   ok: z.literal(true),
   keysToReview: z
     .array(strict({ id: z.string(), name: z.string(), prefix: z.string() }))
-    .describe('Live keys the member made. They stay with the team: revoke those he should not have.'),
+    .describe(
+      'Valid keys that the removed member created. They stay with the team: revoke those that this person must not use.',
+    ),
 }).meta({ id: 'MemberRemoved' })
 export type MemberRemoved = z.infer<typeof memberRemovedSchema>

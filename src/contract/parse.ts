@@ -1,14 +1,14 @@
-// The one way from what a caller sent to a typed value: a schema, and a `validation` error that names
-// every refused field by its path (design 5).
+// Turns what a caller sent into a typed value: a schema, and a `validation` error that names every refused field by
+// its path (design 5).
 
 import type { z } from 'zod'
 import { type Issue, validation } from './errors.ts'
 
-/** So many refused fields are named, and so much of a path: a caller chooses how many and how long they are. */
+/** Limits the refused fields and the path lengths in an answer, because the caller chooses both. */
 const ISSUES = 50
 const PATH_LENGTH = 200
 
-/** Throws `validation`. `at` is put before every path, for a value that is part of something larger. */
+/** Throws `validation`. `at` is prefixed to every path, for a value that is part of a larger one. */
 export function parse<S extends z.ZodType>(schema: S, value: unknown, at = ''): z.output<S> {
   const result = schema.safeParse(value)
   if (result.success) return result.data

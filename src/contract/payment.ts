@@ -1,4 +1,4 @@
-// Payments by which a team tops up its credits. The spec has no route for them; see decision 0054.
+// Payments for credits. The spec has no route for them; see decision 0054.
 
 import { z } from 'zod'
 import { strict, timestamp } from './fields.ts'
@@ -9,14 +9,15 @@ export type PaymentState = (typeof paymentStates)[number]
 
 export const paymentSchema = strict({
   id: z.string(),
-  state: z
-    .enum(paymentStates)
-    .describe('`open` waits for somebody to pay; once `paid`, the credits are there.'),
+  state: z.enum(paymentStates).describe('`open`: not paid yet. `paid`: the credits were added.'),
   amountCents: z.int().describe('Euro cents.'),
-  checkoutUrl: z.string().nullable().describe('Where a browser goes to pay; null once it is over.'),
-  createdBy: z.string().describe('The id of who asked for it.'),
+  checkoutUrl: z
+    .string()
+    .nullable()
+    .describe('The URL at which a browser pays; null once the payment is closed.'),
+  createdBy: z.string().describe('The id of the person who requested it.'),
   createdAt: timestamp,
-  closedAt: timestamp.nullable().describe('When it was paid, or came to nothing.'),
+  closedAt: timestamp.nullable().describe('When it was paid, expired or failed.'),
 }).meta({ id: 'Payment' })
 export type Payment = z.infer<typeof paymentSchema>
 
@@ -24,7 +25,11 @@ const { min, max } = limits.paymentCents
 
 /** POST /v1/teams/{id}/payments. */
 export const paymentCreateSchema = strict({
-  amountCents: z.int().min(min).max(max).describe('Euro cents to be paid, and had as credits.'),
+  amountCents: z
+    .int()
+    .min(min)
+    .max(max)
+    .describe('The amount in euro cents; the team gets the same amount in credits.'),
 }).meta({ id: 'PaymentCreate' })
 export type PaymentCreate = z.infer<typeof paymentCreateSchema>
 
@@ -33,7 +38,7 @@ export type PaymentAnswer = z.infer<typeof paymentAnswerSchema>
 
 /** GET /v1/teams/{id}/payments. */
 export const paymentListSchema = strict({
-  payments: z.array(paymentSchema).describe('Newest first, a hundred at most.'),
+  payments: z.array(paymentSchema).describe('Newest first, at most 100.'),
 }).meta({ id: 'PaymentList' })
 export type PaymentList = z.infer<typeof paymentListSchema>
 

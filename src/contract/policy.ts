@@ -1,4 +1,4 @@
-// What bounds a credential (spec 2.8).
+// The limits of a credential (spec 2.8).
 
 import { z } from 'zod'
 import { text } from './fields.ts'
@@ -28,5 +28,5 @@ export const policySchema = z.strictObject({
 })
 export type Policy = z.infer<typeof policySchema>
 
-/** What of a policy is to be another; the rest stays as it is. */
+/** The fields of a policy to change; omitted fields stay unchanged. */
 export const policyChangeSchema = z.strictObject(fields).partial()

@@ -1,4 +1,4 @@
-// What things cost (spec 4.4, design 5).
+// Prices (spec 4.4, design 5).
 
 import { z } from 'zod'
 import { cents, strict } from './fields.ts'
@@ -14,14 +14,18 @@ export const pricingSchema = strict({
         vcpu: z.number(),
         memoryMb: z.int(),
         diskGb: z.int(),
-        centsPerHour: cents.describe('While it runs; asleep or stopped it costs nothing.'),
+        centsPerHour: cents.describe(
+          'The price while a unit runs; a sleeping or stopped unit costs nothing.',
+        ),
       }),
     )
     .describe('From the smallest to the largest.'),
-  volumeCentsPerGbMonth: cents.describe('For 30 days, awake or asleep, until the unit is destroyed.'),
-  planDiskGb: strict({ hobby: z.int(), pro: z.int(), team: z.int() }).describe(
-    'What the disks and volumes of a team’s units may be together, by its plan.',
+  volumeCentsPerGbMonth: cents.describe(
+    'The price of 1 GB for 30 days, whether the unit runs or not, until it is destroyed.',
   ),
-  freeCreditsOnVerifyCents: cents.describe('Once for each address that proves itself.'),
+  planDiskGb: strict({ hobby: z.int(), pro: z.int(), team: z.int() }).describe(
+    'How large the disks and volumes of all units of a team may be together, by plan.',
+  ),
+  freeCreditsOnVerifyCents: cents.describe('Given once for each verified mail address.'),
 }).meta({ id: 'Pricing' })
 export type Pricing = z.infer<typeof pricingSchema>

@@ -1,4 +1,4 @@
-// /v1/units/{id}/processes: commands that outlive the call that begins them (docs/processes.md).
+// /v1/units/{id}/processes: commands that run on after the call that started them (docs/processes.md).
 
 import { z } from 'zod'
 import { processEnvSchema } from './env.ts'
@@ -9,35 +9,39 @@ import { limits } from './limits.ts'
 export const processStartSchema = strict({
   cmd: execSchema.shape.cmd,
   cwd: execSchema.shape.cwd,
-  env: processEnvSchema.default({}).describe("Over the unit's own."),
+  env: processEnvSchema.default({}).describe("Added to the unit's environment, and overrides it."),
   stdin: z
     .string()
     .refine((stdin) => Buffer.byteLength(stdin) <= limits.processStdinBytes, {
       error: `must be at most ${limits.processStdinBytes} bytes; write more into a file of the unit`,
     })
     .optional()
-    .describe('What it finds on standard input, which then ends.'),
+    .describe('The content of standard input, which then ends.'),
   keepsAwake: z
     .boolean()
     .default(false)
-    .describe('Whether the unit stays awake while it runs, for an hour at most.'),
+    .describe('Whether the unit stays awake while the process runs, for at most an hour.'),
 }).meta({ id: 'ProcessStart' })
 export type ProcessStart = z.infer<typeof processStartSchema>
 
 export const processSchema = strict({
   id: z.string(),
   unitId: z.string(),
-  cmd: z.array(z.string()).describe('Without what looks like a password, and cut where it is long.'),
+  cmd: z
+    .array(z.string())
+    .describe('Anything that looks like a password is masked, and a long command is cut.'),
   cwd: z.string().nullable(),
   keepsAwake: z.boolean(),
   state: z
     .enum(['running', 'exited', 'lost'])
-    .describe('`lost`: the unit slept without it, was started anew or copied, or nobody saw how it ended.'),
-  exitCode: z.int().nullable().describe('128 + n for signal n; 137 too when the unit was stopped under it.'),
-  pid: z.int().nullable().describe('Within the unit; its process group has the same.'),
+    .describe(
+      '`lost`: the process did not survive a sleep, restart or fork of the unit, or its end was not observed.',
+    ),
+  exitCode: z.int().nullable().describe('128 + n for signal n; also 137 if the unit was stopped.'),
+  pid: z.int().nullable().describe('The process id in the unit; also the id of its process group.'),
   startedAt: timestamp,
   endedAt: timestamp.nullable(),
-  output: strict({ from: z.int(), to: z.int() }).describe('The offsets of the bytes that are kept.'),
+  output: strict({ from: z.int(), to: z.int() }).describe('The offsets of the stored bytes.'),
 }).meta({ id: 'Process' })
 export type Process = z.infer<typeof processSchema>
 
@@ -52,11 +56,11 @@ export const processSignalSchema = strict({
   signal: z
     .enum(signals, { error: `must be one of ${signals.join(', ')}` })
     .default('TERM')
-    .describe('For its process group; KILL is for all that came of it.'),
+    .describe('Sent to the process group; KILL also reaches all descendants of the process.'),
 }).meta({ id: 'ProcessSignal' })
 export type ProcessSignal = z.infer<typeof processSignalSchema>
 
-/** Of bytes since a process began. */
+/** Counted in bytes since the process started. */
 const offset = z
   .string()
   .regex(/^[0-9]{1,15}$/, 'must be an offset, such as the `next` of an earlier answer')
@@ -66,28 +70,28 @@ export const processOutputQuerySchema = strict({
   after: offset
     .prefault('0')
     .meta({ type: 'integer', minimum: 0, default: 0 })
-    .describe('The `next` of an earlier answer; 0 for all that is kept.'),
+    .describe('The `next` of an earlier answer; 0 for everything that is stored.'),
   maxBytes: queryInteger(
     limits.processPageBytes.min,
     limits.processPageBytes.max,
     limits.processPageBytes.default,
   ),
-  follow: queryFlag.describe('Stream what comes as Server-Sent Events.'),
+  follow: queryFlag.describe('Whether to stream new output as Server-Sent Events.'),
 })
 export type ProcessOutputQuery = z.infer<typeof processOutputQuerySchema>
 
 export const processPieceSchema = strict({
   stream: z.enum(['stdout', 'stderr']),
   data: z.string(),
-  encoding: z.literal('base64').optional().describe('Where it is no UTF-8.'),
+  encoding: z.literal('base64').optional().describe('Present if the data is not UTF-8.'),
 }).meta({ id: 'ProcessPiece' })
 
 export const processOutputSchema = strict({
-  output: z.array(processPieceSchema).describe('In the order it came.'),
-  next: z.int().describe('Send it as `after` for what comes after this.'),
-  dropped: z.int().describe('Bytes between `after` and `next` that were no longer kept.'),
+  output: z.array(processPieceSchema).describe('In the order it was printed.'),
+  next: z.int().describe('Send it as `after` to get the output after this.'),
+  dropped: z.int().describe('Bytes between `after` and `next` that were already deleted.'),
   state: processSchema.shape.state.describe(
-    'When it is not `running` and `output` is empty, there is no more.',
+    'If it is not `running` and `output` is empty, there is no more output.',
   ),
   exitCode: processSchema.shape.exitCode,
 }).meta({ id: 'ProcessOutput' })

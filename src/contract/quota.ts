@@ -6,19 +6,21 @@ import { sizes } from './policy.ts'
 
 /** GET /v1/quota. */
 export const quotaSchema = strict({
-  units: strict({ live: z.int(), max: z.int() }).describe('Units that run, or are about to.'),
+  units: strict({ live: z.int(), max: z.int() }).describe(
+    'Units that are creating, starting, running or stopping.',
+  ),
   disk: strict({ promisedGb: z.int(), maxGb: z.int() }).describe(
-    'Disks and volumes of all units of the team that are there, asleep and stopped ones included.',
+    'The disks and volumes of all units of the team, including sleeping and stopped ones.',
   ),
   spendToday: strict({
     cents,
-    capCents: z.int().nullable().describe('Null for a session, which its team alone bounds.'),
+    capCents: z.int().nullable().describe('Null for a session, which only the limits of its team apply to.'),
     resetsAt: timestamp,
   }),
   creditBalanceCents: cents.describe('Of the team.'),
   allowedSizes: z.array(z.enum(sizes)),
   allowedRegistries: z.array(z.string()),
-  maxSleep: z.string().describe('The longest window it may give a unit.'),
+  maxSleep: z.string().describe('The longest idle window that the credential may set.'),
   expiresAt: timestamp.nullable(),
   rates: z
     .array(
@@ -26,9 +28,9 @@ export const quotaSchema = strict({
         name: z.enum(['requests', 'creations', 'execs']),
         limit: z.int().describe('A minute.'),
         remaining: z.int(),
-        resetsAt: timestamp.describe('When all of it may be used again.'),
+        resetsAt: timestamp.describe('When the whole limit is available again.'),
       }),
     )
-    .describe('This call has been counted.'),
+    .describe('The rate limits of the credential. This call is already counted.'),
 }).meta({ id: 'Quota' })
 export type Quota = z.infer<typeof quotaSchema>

@@ -1,4 +1,4 @@
-// Recipes: named templates that make one or more units (spec 2.11, 4.4).
+// Recipes: named templates that create one or more units (spec 2.11, 4.4).
 
 import { z } from 'zod'
 import { protocols } from './endpoint.ts'
@@ -19,11 +19,11 @@ export type RecipeList = z.infer<typeof recipeListSchema>
 export const recipeParameterSchema = strict({
   name: z.string(),
   type: z.enum(['string', 'integer', 'enum', 'record']),
-  options: z.array(z.string()).nullable().describe('The values allowed for an enum.'),
+  options: z.array(z.string()).nullable().describe('The allowed values of an enum.'),
   defaultValue: z.string().nullable().describe('In JSON.'),
   required: z.boolean(),
   description: z.string().nullable(),
-  format: z.string().nullable().describe('What a value looks like.'),
+  format: z.string().nullable().describe('The format of a value.'),
 }).meta({ id: 'RecipeParameter' })
 export type RecipeParameter = z.infer<typeof recipeParameterSchema>
 
@@ -32,11 +32,11 @@ export const recipeSchema = strict({
   params: z.array(recipeParameterSchema),
   outputs: z
     .array(strict({ name: z.string(), description: z.string() }))
-    .describe('What the answer to a create tells, beside `URL` when it is published.'),
+    .describe('The names of the outputs in the answer to a create, besides `URL` for a published unit.'),
   units: z
     .array(
       strict({
-        name: z.string().describe('Where the create says no other name.'),
+        name: z.string().describe('The name unless the create sets another one.'),
         image: z.string(),
         size: z.enum(sizes),
         ports: z.array(z.int()),
@@ -44,9 +44,11 @@ export const recipeSchema = strict({
         volume: strict({ mount: z.string(), gb: z.int() }).nullable(),
       }),
     )
-    .describe('With every parameter at its default, in the order in which they start.'),
+    .describe('The units with default parameters, in the order in which they start.'),
   frontDoor: strict({ unit: z.string(), port: z.int() })
     .nullable()
-    .describe('Where `expose` of a create leads; null: it takes none.'),
+    .describe(
+      'The unit and port that `expose` of a create publishes; null if the recipe cannot be published.',
+    ),
 }).meta({ id: 'Recipe' })
 export type Recipe = z.infer<typeof recipeSchema>

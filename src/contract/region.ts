@@ -1,4 +1,4 @@
-// Where units run (spec 2.10). On one host a region is a label that is kept and shown (design 7).
+// The regions of units (spec 2.10). On one host a region is only a label (design 7).
 
 import { z } from 'zod'
 import { strict } from './fields.ts'

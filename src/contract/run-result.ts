@@ -1,4 +1,4 @@
-// What a create answers (spec 2.5).
+// The answer to a create (spec 2.5).
 
 import { z } from 'zod'
 import { strict } from './fields.ts'
@@ -8,7 +8,7 @@ export const runResultSchema = strict({
   units: z.array(unitSchema),
   outputs: z
     .record(z.string(), z.string())
-    .describe('Generated secrets, shown this once, and `URL` when published.'),
+    .describe('Generated secrets, which only this answer shows, and `URL` if the unit is published.'),
   recipe: z.string().nullable(),
   costLine: z.string().describe('Cost and sleep in words.'),
 }).meta({ id: 'RunResult' })

@@ -6,7 +6,7 @@ import { strict } from './fields.ts'
 
 const expected = '"never", or a number followed by m, h or d, such as "30m"'
 
-/** Always a string: a number is refused with the string to send instead (spec 7). */
+/** Always a string: a number is refused with an error that says which string to send (spec 7). */
 function windowSchema(field: string) {
   return z
     .string({
@@ -22,7 +22,7 @@ export const sleepSchema = windowSchema('sleep')
 export const maxSleepSchema = windowSchema('maxSleep')
 
 const HOUR_S = 3600
-/** Whoever sends a small number means minutes, whoever sends a large one seconds. */
+/** A number up to this is read as minutes, a larger one as seconds. */
 const MAX_MINUTES = 240
 const MAX_SECONDS = 99_999 * 60
 
@@ -34,13 +34,13 @@ function windowFor(count: number): string {
   return `"${Math.ceil(count / 60)}m" (${count} seconds)`
 }
 
-/** Body of the sleep call (spec 2.6); `now` is design 4's. */
+/** Body of the sleep call (spec 2.6); `now` is defined in design 4. */
 export const sleepBodySchema = strict({
-  sleep: sleepSchema.describe('How long it may idle before it sleeps; `never` keeps it always on.'),
+  sleep: sleepSchema.describe('How long the unit may idle before it sleeps; `never` keeps it running.'),
   stack: z
     .boolean()
     .default(false)
-    .describe('The same for every unit of its stack, which then sleeps and wakes together.'),
-  now: z.boolean().default(false).describe('Also put to sleep at once, whatever the window says.'),
+    .describe('Whether to set it for every unit of its stack, which then sleep and wake together.'),
+  now: z.boolean().default(false).describe('Whether to put the unit to sleep at once.'),
 }).meta({ id: 'Sleep' })
 export type SleepBody = z.infer<typeof sleepBodySchema>

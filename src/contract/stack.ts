@@ -1,4 +1,4 @@
-// A stack as every answer shows it (spec 2.13, design 5).
+// A stack, as every answer shows it (spec 2.13, design 5).
 
 import { z } from 'zod'
 import { queryCursor, queryInteger, strict, timestamp } from './fields.ts'

@@ -1,13 +1,13 @@
-// The life of a unit as data: spec 3 with what design 4 ("open points") decided. Nothing changes a state
-// but domain/units/lifecycle/transition.ts, and that reads this table.
+// The states of a unit and their transitions: spec 3 with the decisions of design 4 ("open points"). Only
+// domain/units/lifecycle/transition.ts changes a state, and it reads this table.
 //
-// A unit on its way keeps the reason it was stopped for, which tells where the way leads: `stopping`
-// with `idle` ends asleep, with any other reason stopped; `starting` with `user` or `exited` came from
-// stopped and goes back there when it fails, with another reason it goes to sleep.
-// A `creating` unit that has one is a copy of a unit that does not run: `idle` leads to sleep, another to stopped.
+// While a unit is in a transitional state, `stoppedReason` records where it is going: `stopping` with `idle` ends in
+// sleeping, with any other reason in stopped. `starting` with `user` or `exited` came from stopped and returns there
+// on failure; with another reason it goes to sleeping. A `creating` unit with a reason is a copy of a unit that does
+// not run: `idle` leads to sleeping, another reason to stopped.
 //
-// Sleep has two tiers behind its one state (design 3). `frozen` says which: the machine stands still and
-// wakes in milliseconds, or there is none and it starts anew.
+// The state `sleeping` has two tiers (design 3). `frozen` true: the machine is paused and wakes in milliseconds.
+// `frozen` false: there is no machine, and the unit starts from its disk.
 
 export const unitStates = [
   'creating',
@@ -27,31 +27,31 @@ export type StoppedReason = (typeof stoppedReasons)[number]
 
 type Transition = {
   from: readonly UnitState[]
-  /** Left out, the state stays. */
+  /** The next state; absent if the state stays the same. */
   to?: UnitState
-  /** Only while the unit has one of these reasons. */
+  /** Allowed only while the unit has one of these reasons. */
   when?: readonly StoppedReason[]
-  /** Only while the machine is, or is not, frozen. */
+  /** Allowed only while `frozen` has this value. */
   whenFrozen?: boolean
-  /** What `stoppedReason` becomes; left out, it stays what it was. */
+  /** The new `stoppedReason`; absent if it stays the same. */
   reason?: StoppedReason | null
-  /** What becomes of `frozen`; left out, it stays what it was. */
+  /** The new `frozen`; absent if it stays the same. */
   frozen?: boolean
-  /** Begins another run of the machine: its generation counts up. */
+  /** Begins another run of the machine: its generation is incremented. */
   newRun?: true
 }
 
 export const transitions = {
-  /** Healthcheck passed, or without one the process has started. */
+  /** The healthcheck passed; without one, the process has started. */
   ready: { from: ['creating', 'starting'], to: 'running', reason: null, frozen: false },
   createFailed: { from: ['creating'], to: 'error', reason: null },
-  /** Copies of what sleeps and of what is stopped: they are there, and were never started. */
+  /** Copies of sleeping and stopped units: they exist and were never started. */
   copiedAsleep: { from: ['creating'], to: 'sleeping', when: ['idle'] },
   copiedStopped: { from: ['creating'], to: 'stopped', when: ['user', 'cap', 'credits'] },
-  /** The run it was to go on with came to nothing: another one begins. */
+  /** The run that was to be resumed failed: a new run begins. */
   again: { from: ['creating', 'starting'], frozen: false, newRun: true },
 
-  /** A sleeping unit too: nothing wakes it from then on. */
+  /** Also for a sleeping unit: nothing wakes it any more. */
   stop: { from: ['running', 'sleeping'], to: 'stopping', reason: 'user' },
   idle: { from: ['running'], to: 'stopping', reason: 'idle' },
   cap: { from: ['running'], to: 'stopping', reason: 'cap' },
@@ -59,15 +59,15 @@ export const transitions = {
   stopped: { from: ['stopping'], to: 'stopped', when: ['user', 'cap', 'credits'], frozen: false },
   asleep: { from: ['stopping'], to: 'sleeping', when: ['idle'] },
   asleepFrozen: { from: ['stopping'], to: 'sleeping', when: ['idle'], frozen: true },
-  /** From the first tier of sleep to the second, or its machine was lost. */
+  /** The unit moved from frozen to hibernated sleep, or its machine was lost. */
   hibernated: { from: ['sleeping'], whenFrozen: true, frozen: false },
 
-  /** The process ended on its own. Within `stopping` it ended because we asked. */
+  /** The process ended by itself. During `stopping` it ended because the service asked it to. */
   exited: { from: ['creating', 'starting', 'running'], to: 'stopped', reason: 'exited', frozen: false },
-  /** The host lost or killed it: neither the unit, its user, a limit nor idleness ended it. */
+  /** The host lost or killed the machine: the unit, a user, a limit or idleness did not end it. */
   lost: { from: ['running'], to: 'sleeping', reason: 'provider' },
 
-  /** Started anew with what has changed since. Should it not start, it sleeps like one that did not wake. */
+  /** The unit is restarted to apply changes. If the start fails, it sleeps like a unit that failed to wake. */
   restart: { from: ['running'], to: 'starting', reason: 'provider', newRun: true },
   start: { from: ['stopped'], to: 'starting', when: ['user', 'exited'], newRun: true },
   startFailed: { from: ['starting'], to: 'stopped', when: ['user', 'exited'] },
@@ -91,7 +91,7 @@ export const transitions = {
 
 export type Trigger = keyof typeof transitions
 
-/** States that last only while something is under way; whoever arrives waits. */
+/** States that last only while an operation is in progress; calls that need another state wait. */
 export const transitionalStates = [
   'creating',
   'stopping',
@@ -99,10 +99,10 @@ export const transitionalStates = [
   'destroying',
 ] as const satisfies UnitState[]
 
-/** What counts against `maxConcurrentUnits` (design 4). */
+/** The states that count against `maxConcurrentUnits` (design 4). */
 export const liveStates = ['creating', 'starting', 'running', 'stopping'] as const satisfies UnitState[]
 
-/** Who is in one of these has no name in its stack any more: another unit may have it. */
+/** A unit in one of these states has given up its name in the stack: another unit may take it. */
 export const statesWithoutName = ['error', 'destroying', 'destroyed'] as const satisfies UnitState[]
 
 export function isTransitional(state: UnitState): boolean {
@@ -116,7 +116,9 @@ export type Status = {
   generation: number
 }
 
-/** Where a trigger leads from here, or null where it is not allowed. Pure: the table's only reader. */
+/**
+ * Returns the status that a trigger leads to, or null if it is not allowed now. Pure; nothing else reads the table.
+ */
 export function nextState(current: Status, trigger: Trigger): Status | null {
   const { from, to, when, whenFrozen, reason, frozen, newRun }: Transition = transitions[trigger]
   if (!from.includes(current.state)) return null

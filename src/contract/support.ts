@@ -1,4 +1,4 @@
-// A message to whoever operates the service (spec 4.5, design 5).
+// A message to the operator of the service (spec 4.5, design 5).
 
 import { z } from 'zod'
 import { strict, text } from './fields.ts'
@@ -14,6 +14,6 @@ export type SupportMessage = z.infer<typeof supportMessageSchema>
 
 export const supportTicketSchema = strict({
   ok: z.literal(true),
-  ticket: z.string().describe('What to call this message by.'),
+  ticket: z.string().describe('The reference of this message in the reply.'),
 }).meta({ id: 'SupportTicket' })
 export type SupportTicket = z.infer<typeof supportTicketSchema>

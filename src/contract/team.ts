@@ -1,4 +1,4 @@
-// A team as its members see it (spec 2.10).
+// A team, as its members see it (spec 2.10).
 
 import { z } from 'zod'
 import { cents, nameLine, strict } from './fields.ts'
@@ -15,15 +15,17 @@ export const teamSchema = strict({
   name: z.string(),
   personal: z.boolean(),
   plan: z.enum(plans),
-  region: z.enum(regionIds).describe('Where new units run.'),
-  currency: z.enum(currencies).describe('What money is shown in; amounts are in euro cents all the same.'),
+  region: z.enum(regionIds).describe('The region of new units.'),
+  currency: z
+    .enum(currencies)
+    .describe('The currency in which pages show money; amounts in answers are always euro cents.'),
   role: z.enum(roles).describe("The caller's own."),
   creditBalanceCents: cents,
   paysAsItGoes: z.boolean(),
 }).meta({ id: 'Team' })
 export type Team = z.infer<typeof teamSchema>
 
-/** Of one team: what creating, changing and joining answer. */
+/** The answer to creating, changing and joining a team. */
 export const teamAnswerSchema = strict({ team: teamSchema }).meta({ id: 'TeamAnswer' })
 export type TeamAnswer = z.infer<typeof teamAnswerSchema>
 

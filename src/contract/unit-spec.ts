@@ -1,4 +1,4 @@
-// What a caller asks for: the field `spec` of a create (spec 2.3).
+// The field `spec` of a create (spec 2.3).
 
 import { z } from 'zod'
 import { portSchema } from './endpoint.ts'
@@ -12,7 +12,7 @@ import { sleepSchema } from './sleep.ts'
 
 const nameRule = '1 to 32 lower-case letters and digits, with single dashes between them'
 
-/** Units and stacks are named alike, since both become part of a host name (design 5). */
+/** Units and stacks have the same naming rule, since both names become part of a host name (design 5). */
 export const nameSchema = z
   .string({
     error: (issue) => (issue.input === undefined ? `is required: ${nameRule}` : `must be ${nameRule}`),
@@ -30,8 +30,8 @@ const argvSchema = z
   .array(text(limits.argvItemLength))
   .max(limits.argvItems, `must have at most ${limits.argvItems} items`)
 
-// The kernel's own trees stay the kernel's, ours ours; /etc as a whole holds what the engine puts there, /run
-// what is ours.
+// These trees belong to the kernel and to Berth. /etc and /run cannot be volumes themselves, because the engine puts
+// files there.
 const reservedTrees = ['/proc', '/sys', '/dev', '/run/berth']
 
 function isMountable(mount: string): boolean {
@@ -50,7 +50,7 @@ const volumeSchema = strict({
     .min(limits.volumeGb.min)
     .max(limits.volumeGb.max)
     .default(limits.volumeGb.default)
-    .describe('What fits into it. `df` in the unit shows the host’s whole pool instead.'),
+    .describe('The size of the volume in GB. `df` in the unit shows the whole pool of the host instead.'),
 })
 
 const healthcheckSchema = strict({

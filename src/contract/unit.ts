@@ -1,4 +1,4 @@
-// A unit as every answer shows it (spec 2.1).
+// A unit, as every answer shows it (spec 2.1).
 
 import { z } from 'zod'
 import { endpointSchema, portSchema, protocols } from './endpoint.ts'
@@ -9,18 +9,18 @@ import { sizes } from './policy.ts'
 import { stoppedReasons, unitStates } from './states.ts'
 
 const lastExitSchema = strict({
-  code: z.int().describe('128 + n for signal n.'),
+  code: z.int().describe('The exit code; 128 + n for signal n.'),
   oomKilled: z.boolean(),
   at: timestamp,
 })
 
-/** Not of the spec: whether processes go on where they stood, or begin anew (decision 37). */
+/** Not in the spec: whether processes resume or start again (decision 37). */
 const memorySchema = strict({
   kept: z
     .boolean()
     .nullable()
     .describe(
-      'Of a unit that sleeps: whether it wakes with what its processes had in memory, or starts anew from its disk. Null in every other state, and while it is being found out.',
+      'For a sleeping unit: whether it wakes with the memory of its processes, or starts again from its disk. Null in every other state, and while this is not known yet.',
     ),
   longSleep: z
     .enum(['tried', 'lost'])
@@ -37,16 +37,18 @@ export const unitSchema = strict({
   image: z.string(),
   size: z.enum(sizes),
   state: z.enum(unitStates),
-  internalHost: z.string().describe("Its address on the team's private network."),
+  internalHost: z.string().describe("The unit's host name on the team's private network."),
   endpoints: z.array(endpointSchema),
   ports: z.array(portSchema),
   databasePorts: z.array(strict({ port: portSchema, protocol: z.enum(protocols) })),
   expose: portSchema.nullable(),
-  env: envSchema.describe('As declared; secrets by name only.'),
+  env: envSchema.describe('The environment as declared; secrets by name only.'),
   createdAt: timestamp,
-  startedAt: timestamp.nullable().describe('When the current run started, or the last one.'),
+  startedAt: timestamp
+    .nullable()
+    .describe('When the current run started, or the last one if the unit does not run.'),
   sleep: z.string(),
-  sleepsAt: timestamp.nullable().describe('When it goes to sleep unless used before.'),
+  sleepsAt: timestamp.nullable().describe('When the unit goes to sleep unless it is used before.'),
   lastUsedAt: timestamp.nullable(),
   costCentsSoFar: cents,
   error: z.string().nullable(),

@@ -1,4 +1,4 @@
-// What a team has used (spec 4.5, design 5).
+// The usage of a team (spec 4.5, design 5).
 
 import { z } from 'zod'
 import { cents, queryInteger, strict } from './fields.ts'
@@ -6,7 +6,9 @@ import { limits } from './limits.ts'
 
 /** GET /v1/usage. */
 export const usageQuerySchema = strict({
-  days: queryInteger(1, limits.usageDays.max, limits.usageDays.default).describe('So many up to today.'),
+  days: queryInteger(1, limits.usageDays.max, limits.usageDays.default).describe(
+    'The number of days, up to and including today.',
+  ),
 })
 export type UsageQuery = z.infer<typeof usageQuerySchema>
 
@@ -17,11 +19,11 @@ export const usageSchema = strict({
     .array(
       strict({
         date: z.iso.date(),
-        costCents: cents.describe('Of machines and volumes.'),
+        costCents: cents.describe('The cost of machines and volumes.'),
         unitSeconds: strict({ nano: seconds, small: seconds, medium: seconds, large: seconds }),
       }),
     )
-    .describe('Days of UTC, today last; those without any use, too.'),
+    .describe('Days in UTC, today last, including days without usage.'),
   totalCents: cents,
 }).meta({ id: 'Usage' })
 export type Usage = z.infer<typeof usageSchema>

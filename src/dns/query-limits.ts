@@ -1,6 +1,6 @@
-// What one asker of the resolver may take, so that it cannot take everybody's.
+// Limits what one client of the resolver may use, so that it cannot exhaust the resolver.
 
-/** So many in each second of the clock. */
+/** Allows this many in each second of the clock. */
 export function createRate(perSecond: number): (asker: string) => boolean {
   let second = 0
   let seen = new Map<string, number>()

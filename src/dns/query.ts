@@ -1,20 +1,19 @@
-// Queries of machines, from bytes to what is asked, and answers back to bytes. Pure, and it never throws:
-// these are bytes of strangers.
+// Parses the DNS queries of machines and encodes the answers. Pure, and never throws: the bytes are untrusted.
 
 import { type Answer, decode, encode, type Question } from 'dns-packet'
 
 export type Query = {
   id: number
   question: Question
-  /** In lower case and without the dot at the end. */
+  /** In lower case, without the final dot. */
   name: string
   recursionDesired: boolean
-  /** What the asker takes in one UDP packet; null: it does not speak EDNS. */
+  /** The largest UDP answer that the client accepts; null without EDNS. */
   udpSize: number | null
   dnssecOk: boolean
 }
 
-/** The answer codes used here, as RFC 1035 numbers them. */
+/** The response codes used here, as in RFC 1035. */
 export const rcodes = {
   ok: 0,
   formatError: 1,
@@ -27,18 +26,18 @@ export type Rcode = keyof typeof rcodes
 
 export type Parsed =
   | { kind: 'query'; query: Query }
-  /** Understood well enough to say no. */
+  /** A query that can be parsed well enough to be refused. */
   | { kind: 'refusal'; bytes: Buffer }
-  /** No answer at all: it is no query, or could be someone else's answer bounced off us. */
+  /** Gets no answer: it is not a query, or could be a reflected answer of another server. */
   | { kind: 'garbage' }
 
 const FLAGS = { authoritative: 0x400, recursionDesired: 0x100, recursionAvailable: 0x80 }
 const MAX_QUERY_BYTES = 1232
 const MAX_UDP_SIZE = 1232
-/** Host names and service names; anything else would not survive from bytes to text and back. */
+/** Host names and service names; other names would not survive the conversion to text and back. */
 const NAME = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/
 
-/** Whole zones, or all there is: nothing a machine needs, and large answers to small questions. */
+/** Whole zones or all records: machines need none of these, and the answers are much larger than the question. */
 const refusedTypes: string[] = ['ANY', 'AXFR', 'IXFR', 'MAILA', 'MAILB']
 
 export function parseQuery(bytes: Buffer): Parsed {
@@ -75,7 +74,7 @@ export function parseQuery(bytes: Buffer): Parsed {
   }
 }
 
-/** An answer of our own; `authoritative` for names of machines. */
+/** An answer of this resolver; `authoritative` for names of machines. */
 export function encodeAnswer(
   asked: { id: number; question?: Question | undefined; recursionDesired: boolean },
   rcode: Rcode,
@@ -94,7 +93,7 @@ export function encodeAnswer(
   try {
     return encode({ ...answer, questions: asked.question ? [asked.question] : [] })
   } catch {
-    // A question that cannot be written back is left out: the id says which one was meant.
+    // A question that cannot be encoded again is left out: the id identifies it.
     return encode({ ...answer, questions: [], answers: [] })
   }
 }

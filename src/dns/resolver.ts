@@ -1,8 +1,8 @@
-// The resolver machines ask (design 3 "Network"). It knows who asks by the source address, which the
-// firewall pins to the machine. Names of machines are answered to their own team alone and `*.internal`
-// never leaves this host; other names are asked of the host's resolvers.
+// The DNS resolver for machines (design 3 "Network"). It identifies the client by its source address, which the
+// firewall pins to the machine. Names of machines are resolved only for their own team, and `*.internal` never leaves
+// this host; other names are forwarded to the host's resolvers.
 //
-// Whatever arrives is a stranger's: nothing of it throws, and no asker can take more than its share.
+// All input is untrusted: nothing here throws because of it, and each client has a limited share.
 
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -15,12 +15,12 @@ import { createRate } from './query-limits.ts'
 import { encodeAnswer, parseQuery, type Query } from './query.ts'
 import { forward, framed, type Transport, type Upstream } from './upstream.ts'
 
-/** The address of a machine the asker may know by this name, or null. */
+/** Returns the address of a machine that the client may know by this name, or null. */
 export type Lookup = (askerAddress: string, name: string) => Promise<string | null>
 
 export type ResolverOptions = {
   address: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   port: number
   lookup: Lookup
   upstreams: Upstream[]
@@ -41,7 +41,7 @@ const LIMITS = {
   lookupMs: 2000,
 } as const
 
-/** Machines move to a new address only with a new life, but a name may be given anew at any time. */
+/** A machine keeps its address for its whole life, but a name can move to another machine at any time. */
 const TTL_SECONDS = 5
 
 export async function startResolver(options: ResolverOptions): Promise<Resolver> {
@@ -85,9 +85,9 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   }
 }
 
-// What is answered
+// Answers
 
-/** Null: no answer. Never rejects. */
+/** Resolves to null for no answer. Never rejects. */
 type Respond = (bytes: Buffer, asker: string, transport: Transport) => Promise<Buffer | null>
 
 export function createResponder({
@@ -128,7 +128,9 @@ export function createResponder({
   }
 }
 
-/** `internal` is ours whole, known names or not; a bare name can only be meant for the stack. */
+/**
+ * All of `internal` is answered here, whether the name exists or not; a bare name can only be a unit of the stack.
+ */
 function isOurs(name: string): boolean {
   return name.endsWith('.internal') || !name.includes('.')
 }
@@ -136,7 +138,7 @@ function isOurs(name: string): boolean {
 async function answerOwn(lookup: Lookup, asker: string, query: Query): Promise<Buffer> {
   const found = await withDeadline(lookup(asker, query.name), LIMITS.lookupMs)
   if (found === null) return encodeAnswer(query, 'noSuchName', { authoritative: true })
-  // The name exists, with an IPv4 address and nothing else.
+  // The name has an IPv4 address and no other record.
   const isAsked = query.question.type === 'A'
   return encodeAnswer(query, 'ok', {
     authoritative: true,
@@ -144,7 +146,7 @@ async function answerOwn(lookup: Lookup, asker: string, query: Query): Promise<B
   })
 }
 
-/** Who has a private address is the operator's business. */
+/** Reverse names of private addresses are the operator's, and are not forwarded. */
 function isPrivateReverse(name: string): boolean {
   if (name.endsWith('.ip6.arpa')) return true
   if (!name.endsWith('.in-addr.arpa')) return false
@@ -164,7 +166,7 @@ async function withDeadline<T>(work: Promise<T>, ms: number): Promise<T> {
   }
 }
 
-// How it travels
+// Transports
 
 function serveUdp(socket: UdpSocket, respond: Respond, log: Log): void {
   const answer = async (bytes: Buffer, asker: { address: string; port: number }) => {
@@ -172,7 +174,7 @@ function serveUdp(socket: UdpSocket, respond: Respond, log: Log): void {
     if (reply) socket.send(reply, asker.port, asker.address, () => {})
   }
   socket.on('message', (bytes, asker) => {
-    // Only a socket closed meanwhile can fail here.
+    // Fails only if the socket was closed in the meantime.
     answer(bytes, asker).catch((error: unknown) => log.debug({ err: error }, 'resolver: answer not sent'))
   })
   socket.on('error', (error) => log.error({ err: error }, 'resolver: receiving failed'))
@@ -205,7 +207,7 @@ function serveTcp(
   return open
 }
 
-/** One query at a time: a peer that sends faster than it is answered waits in its own buffers. */
+/** Handles one query at a time: a client that sends faster waits in its own buffers. */
 async function answerInOrder(socket: Socket, asker: string, respond: Respond): Promise<void> {
   let received: Buffer = Buffer.alloc(0)
   for await (const chunk of socket) {
@@ -213,7 +215,7 @@ async function answerInOrder(socket: Socket, asker: string, respond: Respond): P
     while (received.length >= 2 && received.length >= received.readUInt16BE(0) + 2) {
       const end = received.readUInt16BE(0) + 2
       const reply = await respond(received.subarray(2, end), asker, 'tcp')
-      // A peer that asks and does not read would fill our memory with answers.
+      // A client that asks and never reads would fill our memory with answers.
       if (!reply || socket.writableLength > LIMITS.unreadBytes) {
         socket.destroy()
         return

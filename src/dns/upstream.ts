@@ -1,5 +1,5 @@
-// Names of the internet: asked of the host's own resolvers, with a fresh id from a fresh port, bounded in
-// time and number. What is asked is written anew, so that only a plain question ever leaves this host.
+// Resolves names of the internet through the host's own resolvers, with a random id and a new port for each query,
+// limited in time and number. Each query is encoded again, so that only plain questions leave this host.
 
 import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
@@ -15,7 +15,7 @@ export type Transport = 'udp' | 'tcp'
 const TRY_MS = 2000
 const MAX_UPSTREAMS = 3
 
-/** The host's resolvers, as its resolv.conf names them. */
+/** The resolvers in the host's resolv.conf. */
 export function systemUpstreams(): Upstream[] {
   return getServers().map((server) => {
     const match = /^\[(.+)\]:(\d+)$/.exec(server) ?? /^([^:]+):(\d+)$/.exec(server)
@@ -23,7 +23,7 @@ export function systemUpstreams(): Upstream[] {
   })
 }
 
-/** The answer's bytes for the asker: of the first upstream that gives one, else a server failure. */
+/** Returns the bytes of the answer: of the first upstream that gives one, else a server failure. */
 export async function forward(upstreams: Upstream[], query: Query, transport: Transport): Promise<Buffer> {
   for (const upstream of upstreams.slice(0, MAX_UPSTREAMS)) {
     try {
@@ -32,7 +32,7 @@ export async function forward(upstreams: Upstream[], query: Query, transport: Tr
       const answer = await ask(upstream, encodeQuestion(query, id), (bytes) => answers(bytes, query, id))
       return vet(answer, query)
     } catch {
-      // Silent, unreachable or speaking nonsense: the next one.
+      // No answer, unreachable or invalid: try the next one.
     }
   }
   return encodeAnswer(query, 'serverFailure')
@@ -62,7 +62,7 @@ function encodeQuestion(query: Query, id: number): Buffer {
   })
 }
 
-/** Is this the answer to the question, and not to another one, or a forged one? */
+/** Whether these bytes answer this question; an answer to another question may be forged. */
 function answers(bytes: Buffer, query: Query, id: number): boolean {
   if (bytes.length < 12 || bytes.readUInt16BE(0) !== id || !(bytes.readUInt16BE(2) & 0x8000)) return false
   try {
@@ -73,7 +73,7 @@ function answers(bytes: Buffer, query: Query, id: number): boolean {
   }
 }
 
-/** A public name that leads to a private address is a way around the rules of others: refused. */
+/** Refuses a public name that resolves to a private address, since it could bypass rules that go by name. */
 function vet(answer: Buffer, query: Query): Buffer {
   const records = decode(answer).answers ?? []
   const isRebind = records.some(
@@ -102,7 +102,7 @@ function askByUdp(upstream: Upstream, question: Buffer, matches: Matches): Promi
     socket.on('message', (bytes) => {
       if (matches(bytes)) end(() => resolve(bytes))
     })
-    // Connected, so that the kernel drops what others send to this port.
+    // The socket is connected, so the kernel drops packets of other senders.
     socket.connect(upstream.port, upstream.host, () => socket.send(question))
   })
 }
@@ -133,7 +133,7 @@ function askByTcp(upstream: Upstream, question: Buffer, matches: Matches): Promi
   })
 }
 
-/** A message as TCP carries it: its length first. */
+/** A message with its length before it, as TCP carries it. */
 export function framed(message: Buffer): Buffer {
   const length = Buffer.alloc(2)
   length.writeUInt16BE(message.length)

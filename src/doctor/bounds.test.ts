@@ -15,7 +15,7 @@ it('the doctor names who met a bound within a day, and takes nothing else in the
   ]
   expect(boundsFinding(log.join('\n'), now)).toMatchObject({
     state: 'warn',
-    detail: 'within a day: disk by team_now (4 times)',
+    detail: 'in the last day: disk by team_now (4 times)',
   })
   expect(boundsFinding('', now).state).toBe('ok')
 })

@@ -1,4 +1,4 @@
-// Which bounds of the service were met lately, and by which teams, as the log says (lib/bound-met.ts).
+// Which limits of the service were met lately, and by which teams, read from the log (lib/bound-met.ts).
 
 import { open } from 'node:fs/promises'
 import type { Config } from '../config.ts'
@@ -7,7 +7,7 @@ import { DAY } from '../lib/clock.ts'
 import { logPathOf } from '../lib/log.ts'
 import { type Check, type Finding, ok, warn } from './check.ts'
 
-/** Of the newest log file, from its end. */
+/** How much of the newest log file is read, from its end. */
 const READ_BYTES = 4 * 1024 * 1024
 const MAX_NAMED = 5
 
@@ -24,13 +24,13 @@ export function boundsFinding(log: string, now: Date): Finding {
     if (met === null || now.getTime() - met.atMs > DAY) continue
     times.set(met.what, (times.get(met.what) ?? 0) + met.times)
   }
-  if (times.size === 0) return ok('none within a day')
+  if (times.size === 0) return ok('none in the last day')
   const most = [...times].toSorted(([, a], [, b]) => b - a).slice(0, MAX_NAMED)
   const named = most.map(([what, count]) => `${what} (${count} times)`).join(', ')
   const more = times.size > most.length ? `, and ${times.size - most.length} more` : ''
   return warn(
-    `within a day: ${named}${more}`,
-    'docs/operating.md says under "Bounds" what each means, and what to do where a team needs more.',
+    `in the last day: ${named}${more}`,
+    'See "Bounds" in docs/operating.md for what each means, and how to raise it for a team that needs more.',
   )
 }
 
@@ -41,7 +41,7 @@ function boundIn(line: string): { what: string; times: number; atMs: number } | 
     const who = typeof by === 'string' ? ` by ${by}` : ''
     return { what: `${bound}${who}`, times: Number(times), atMs: Date.parse(String(time)) }
   } catch {
-    // The first line read may be the end of one.
+    // The first line read may be incomplete.
     return null
   }
 }

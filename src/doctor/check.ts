@@ -1,4 +1,4 @@
-// A check looks at one thing of the host and says in one sentence what is there, and what to do about it.
+// A check examines one property of the host. Its finding says in one sentence what it found and what to do.
 
 import type { Config } from '../config.ts'
 
@@ -13,11 +13,11 @@ export const ok = (detail: string): Finding => ({ state: 'ok', detail })
 export const warn = (detail: string, advice: string): Finding => ({ state: 'warn', detail, advice })
 export const fail = (detail: string, advice: string): Finding => ({ state: 'fail', detail, advice })
 
-/** A check that breaks has not found the host healthy. */
+/** A check that throws counts as a warning. */
 export async function runCheck(check: Check, config: Config): Promise<Finding> {
   try {
     return await check.run(config)
   } catch (error) {
-    return warn(`could not be looked at: ${String(error)}`, 'Look at it by hand.')
+    return warn(`could not be checked: ${String(error)}`, 'Check it by hand.')
   }
 }

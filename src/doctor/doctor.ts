@@ -1,4 +1,4 @@
-// `npm run doctor`: what this host can do and what it lacks, a line each, with what to do about it.
+// `npm run doctor`: prints one line for each check of this host, with advice if something is missing.
 
 import type { Config } from '../config.ts'
 import { print } from '../lib/terminal.ts'
@@ -22,7 +22,7 @@ const sections: { title: string; checks: Check[] }[] = [
 
 const marks = { ok: ' ok ', warn: 'warn', fail: 'FAIL' } as const satisfies Record<Finding['state'], string>
 
-/** Answers the exit code: 1 when Berth could not run here. */
+/** Returns the exit code: 1 if Berth could not run here. */
 export async function runDoctor(config: Config): Promise<number> {
   const count = { ok: 0, warn: 0, fail: 0 }
   for (const { title, checks } of sections) {
@@ -34,6 +34,6 @@ export async function runDoctor(config: Config): Promise<number> {
       if (finding.state !== 'ok') print(`        ${finding.advice}`)
     }
   }
-  print(`\n${count.ok} ok, ${count.warn} to look at, ${count.fail} to mend before Berth can run here`)
+  print(`\n${count.ok} ok, ${count.warn} warnings, ${count.fail} to fix before Berth can run here`)
   return count.fail === 0 ? 0 : 1
 }

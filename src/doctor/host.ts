@@ -1,4 +1,4 @@
-// Room, and what lets one tenant's code see or hurt another's on the same machine (reliability S35).
+// Disk space and memory, and settings that let one tenant's code see or harm another's (reliability S35).
 
 import { readdir, readFile, statfs } from 'node:fs/promises'
 import { totalmem } from 'node:os'
@@ -7,7 +7,7 @@ import type { Config } from '../config.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
 
 const GB = 1024 ** 3
-/** The database, logs and a first image. */
+/** Space for the database, logs and a first image. */
 const LEAST_FREE_GB = 2
 const LEAST_MEMORY_GB = 2
 
@@ -35,7 +35,7 @@ function rootFinding(uid: number): Finding {
   return fail('no', 'Berth makes network namespaces and mounts: start it as root, for example with sudo.')
 }
 
-/** Mount options separate paths by commas and colons, and tables of the kernel by spaces. */
+/** Mount options separate paths by commas and colons, and kernel tables by spaces. */
 export function pathFinding(path: string, mountinfo = ''): Finding {
   const hidden = mountBelowTmp(path, mountinfo)
   if (hidden !== null) {
@@ -51,7 +51,7 @@ export function pathFinding(path: string, mountinfo = ''): Finding {
   )
 }
 
-/** Confined processes see of directories that everybody may write to what lies in them, and nothing mounted there. */
+/** Confined processes see the files in world-writable directories, but not file systems mounted there. */
 function mountBelowTmp(path: string, mountinfo: string): string | null {
   const points = mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '')
   const found = points.find(
@@ -73,12 +73,12 @@ async function asideFinding({ dataDir }: Config): Promise<Finding> {
   const aside = await readdir(join(dataDir, 'aside')).catch(() => [])
   if (aside.length === 0) return ok('nothing')
   return warn(
-    `${aside.length} machines or disks that the database knows nothing of`,
-    '"npm run aside -- list" says which and why: is this the right database?',
+    `${aside.length} machines or disks that the database does not know`,
+    'Check that this is the right database. "npm run aside -- list" shows them and the reason.',
   )
 }
 
-/** Of the file system that holds the directory, or will hold it. */
+/** The free space of the file system that holds the directory, or will hold it. */
 async function freeSpaceGb(directory: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(directory)
@@ -108,13 +108,13 @@ function smtFinding(active: string | null): Finding {
   if (active !== '1') return ok('off')
   return warn(
     'on',
-    'Two tenants can share a core and leak to each other: boot with "nosmt" if nobody vouches for them.',
+    'Two tenants can share a core and leak data to each other: boot with "nosmt" if you do not trust all tenants.',
   )
 }
 
 function ksmFinding(run: string | null): Finding {
   if (run === null || run === '0') return ok('off')
-  return warn('on', 'Merged memory tells tenants about each other: echo 0 > /sys/kernel/mm/ksm/run')
+  return warn('on', 'Merged memory lets tenants learn about each other: echo 0 > /sys/kernel/mm/ksm/run')
 }
 
 export function mitigationsFinding(commandLine: string): Finding {
@@ -130,7 +130,7 @@ export function coreFinding(pattern: string): Finding {
   if (!pattern.startsWith('|')) return ok(`to the file ${pattern}`)
   return warn(
     `piped to ${pattern.slice(1).split(' ')[0]}`,
-    'A crash within a unit would start a program of the host; Berth sets units’ core limit to 0, keep it so.',
+    'A crash in a unit could start a program of the host. Berth sets the core limit of units to 0: do not raise it.',
   )
 }
 

@@ -1,5 +1,5 @@
-// Which isolation classes this host can run and which of them keep memory, found out as the engine does: by running a
-// container in each.
+// Which isolation classes this host can run and which of them keep memory. Like the engine, it runs a container in
+// each class to find out.
 
 import { randomInt } from 'node:crypto'
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -49,11 +49,11 @@ export function memoryFinding({ capabilities: { classes } }: Pick<Probe, 'capabi
   if (classes.some(({ memory }) => memory.available)) return ok(listed.join('; '))
   return warn(
     listed.join('; '),
-    'Units that slept long start anew, and forks copy disks: run "npm run setup", or set BERTH_CRIU to a newer CRIU.',
+    'Units lose their memory in a long sleep, and forks copy only disks: run "npm run setup", or set BERTH_CRIU to a newer CRIU.',
   )
 }
 
-/** Limits on disks, on a small pool of its own. */
+/** Tests disk limits on a small pool of its own. */
 async function quotaFinding(): Promise<Finding> {
   return await withScratch(async (dir) => {
     const [file, mount] = [join(dir, 'pool'), join(dir, 'mount')]
@@ -82,7 +82,7 @@ async function quotaFinding(): Promise<Finding> {
   })
 }
 
-/** Below /run: a container's files must be on a file system without `nodev,noexec` surprises of /tmp. */
+/** Below /run, because /tmp may be mounted `nodev,noexec`, which a container's files cannot use. */
 async function withScratch<T>(work: (dir: string) => Promise<T>): Promise<T> {
   const dir = await mkdtemp('/run/berth-doctor-')
   try {

@@ -1,4 +1,4 @@
-// What the kernel must have for disks, limits and isolation.
+// Kernel features that disks, limits and isolation need.
 
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { run } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
 import { isOlder } from './programs.ts'
 
-/** Debian 12's. Older ones lack idmapped and overlay features nobody has tried Berth without. */
+/** The kernel of Debian 12. Berth is not tested on older ones, which lack idmapped mounts and overlay features. */
 const OLDEST_KERNEL = '6.1'
 
 export const kernelChecks: Check[] = [
@@ -24,7 +24,7 @@ export const kernelChecks: Check[] = [
 export function kernelFinding(version: string): Finding {
   const number = /^\d+\.\d+/.exec(version)?.[0] ?? '0'
   if (!isOlder(number, OLDEST_KERNEL)) return ok(version)
-  return warn(`${version}, older than ${OLDEST_KERNEL}`, 'Berth has not been tried on it; update the system.')
+  return warn(`${version}, older than ${OLDEST_KERNEL}`, 'Berth is not tested on it: update the system.')
 }
 
 const NEEDED_CONTROLLERS = ['cpu', 'memory', 'pids'] as const
@@ -61,7 +61,7 @@ export function counterFinding(counters: ConcurrencyLimitdCounter[]): Finding {
   const low = counters.filter(({ isLow, canRaise }) => isLow && !canRaise)
   if (low.length === 0) return ok('high enough for units of class runc, or raised when Berth starts')
   return warn(
-    `${low.map(({ name }) => name).join(', ')} can be used up by one unit of class runc for all others`,
+    `one unit of class runc can exhaust ${low.map(({ name }) => name).join(', ')} for all others`,
     `Units of class runc share them. Set: ${low.map(({ name, atLeast }) => `${name}=${atLeast}`).join(' ')}`,
   )
 }

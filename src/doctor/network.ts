@@ -1,4 +1,4 @@
-// What units need to reach the internet, and Berth to be reached.
+// What units need to reach the internet, and clients to reach Berth.
 
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../config.ts'
@@ -40,9 +40,9 @@ type Listed = {
   nftables: { chain?: { family: string; table: string; name: string; hook?: string; policy?: string } }[]
 }
 
-/** Chains of others that drop what they do not know on its way through the host: Docker's, ufw's, firewalld's. */
+/** Finds chains of other programs that drop forwarded traffic: of Docker, ufw or firewalld. */
 export function firewallFinding(listed: unknown): Finding {
-  // nft's own output; a field that is missing is handled like one of another value.
+  // The type is nft's own output; a missing field is treated like an unknown value.
   const chains = (listed as Listed).nftables.flatMap((entry) => entry.chain ?? [])
   const dropping = chains.filter(
     ({ hook, policy, table }) => hook === 'forward' && policy === 'drop' && !table.startsWith('berth_'),
@@ -51,7 +51,7 @@ export function firewallFinding(listed: unknown): Finding {
   const names = dropping.map(({ family, table, name }) => `${family} ${table} ${name}`).join(', ')
   return warn(
     `${names} drops forwarded traffic`,
-    'The engine puts its own accepts beside it; where units still reach nothing, allow forwarding from berth interfaces there.',
+    'The engine adds its own accept rules. If units still reach nothing, allow forwarding from berth interfaces there.',
   )
 }
 
@@ -63,7 +63,7 @@ async function portsFinding(config: Config): Promise<Finding> {
   } catch (error) {
     return warn(
       error instanceof Error ? error.message : String(error),
-      'Fine if it is Berth that runs there already.',
+      'This is fine if Berth itself already runs there.',
     )
   }
 }

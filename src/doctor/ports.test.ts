@@ -36,6 +36,6 @@ describe('claimPorts', () => {
 
   it('names the variable to set when the address is not of this machine', async () => {
     const config = loadConfig({ ...anyPort, BERTH_API_ADDRESS: '203.0.113.9:7070' })
-    await expect(claimPorts(config)).rejects.toThrow(/no address of this machine.*BERTH_API_ADDRESS/)
+    await expect(claimPorts(config)).rejects.toThrow(/not an address of this machine.*BERTH_API_ADDRESS/)
   })
 })

@@ -1,5 +1,5 @@
-// The addresses Berth listens on, looked at before anything starts: a taken port is the commonest thing to
-// go wrong, and should be said in one sentence.
+// Checks the addresses that Berth listens on before anything starts, because a taken port is the most common error
+// and deserves a clear message.
 
 import { type Address, type Config, httpUrl } from '../config.ts'
 import { freePort, isPortTaken, tryListening } from '../lib/free-port.ts'
@@ -14,18 +14,18 @@ const listeners = [
 ] as const satisfies [keyof Config, string][]
 
 /**
- * The configuration with a real port wherever it says 0, so that a restarted process comes back on the same
- * one. Throws a sentence that names the variable when an address cannot be listened on.
+ * Returns the configuration with a real port in place of each 0, so that a restarted process uses the same port.
+ * Throws a sentence that names the variable if Berth cannot listen on an address.
  */
 export async function claimPorts(config: Config): Promise<Config> {
   const claimed = { ...config }
   for (const [key, variable] of listeners) claimed[key] = await freeAddress(config[key], variable)
-  // The default of BERTH_PUBLIC_URL is the address of the API, which is known only now.
+  // The default of BERTH_PUBLIC_URL is the address of the API, whose port is known only now.
   const isDefault = config.publicUrl === httpUrl(config.apiAddress)
   return isDefault ? { ...claimed, publicUrl: httpUrl(claimed.apiAddress) } : claimed
 }
 
-/** The address with a real port; throws the sentence when it cannot be listened on. */
+/** Returns the address with a real port; throws the sentence if Berth cannot listen on it. */
 async function freeAddress({ host, port }: Address, variable: string): Promise<Address> {
   try {
     if (port === 0) return { host, port: await freePort(host) }
@@ -38,11 +38,11 @@ async function freeAddress({ host, port }: Address, variable: string): Promise<A
 
 function sentence({ host, port }: Address, variable: string, cause: unknown): string {
   if (isPortTaken(cause)) {
-    return `${host}:${port} is taken by another program: stop it ("ss -ltnp" tells which), or set ${variable} to another address.`
+    return `${host}:${port} is taken by another program: stop it ("ss -ltnp" shows it), or set ${variable} to another address.`
   }
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return `${host} is no address of this machine: set ${variable} to one that is.`
+    return `${host} is not an address of this machine: set ${variable} to one that is.`
   }
   return `${host}:${port} cannot be listened on (${String(code ?? cause)}): set ${variable} to another address.`
 }

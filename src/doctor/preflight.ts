@@ -1,11 +1,11 @@
-// Without these Berth cannot start; `npm start` looks at them first, in a few milliseconds.
+// The checks that `npm start` runs first, in a few milliseconds: Berth cannot start without what they require.
 
 import type { Config } from '../config.ts'
 import { runCheck } from './check.ts'
 import { hostChecks } from './host.ts'
 import { kernelChecks } from './kernel.ts'
 
-/** Throws the sentences of everything that is missing. */
+/** Throws an Error with one sentence for each thing that is missing. */
 export async function refuseBrokenHost(config: Config): Promise<void> {
   const sentences: string[] = []
   for (const check of [...hostChecks, ...kernelChecks]) {

@@ -1,4 +1,4 @@
-// The programs Berth starts, from Debian packages, and the oldest version each is known to work with.
+// The programs that Berth runs, their Debian packages, and the oldest version each is known to work with.
 
 import { MINUTE } from '../lib/clock.ts'
 import { run } from '../lib/process.ts'
@@ -9,18 +9,18 @@ type Program = {
   args: string[]
   package: string
   minimum: string
-  /** Without it Berth still starts, and this is what is missing then. */
+  /** What does not work if the program is missing; Berth still starts. */
   optional?: string
 }
 
-/** Minimum: what Debian 12 has, unless a comment says why it must be newer. */
+/** The minimum is the version in Debian 12, unless a comment gives a reason for a newer one. */
 export const programs = [
   { command: 'runc', args: ['--version'], package: 'runc', minimum: '1.1.5' },
   {
     command: 'runsc',
     args: ['--version'],
     package: 'runsc',
-    // Debian 12 itself has one of 2022, without the systrap platform: its backports have this one.
+    // Debian 12 has a version of 2022 without the systrap platform; its backports have this one.
     minimum: '20240729',
     optional: 'the isolation class gvisor',
   },
@@ -47,16 +47,16 @@ async function checkProgram(program: Program): Promise<Finding> {
   const shown = await run(program.command, program.args, { timeoutMs: MINUTE }).catch(() => null)
   if (!shown) return missing('not installed', install)
   const version = versionIn(shown.stdout + shown.stderr)
-  if (version === null) return warn('its version cannot be told', `It should be ${program.minimum} or newer.`)
+  if (version === null) return warn('its version is unknown', `It should be ${program.minimum} or newer.`)
   if (isOlder(version, program.minimum)) {
     return missing(`version ${version}, older than ${program.minimum}`, install)
   }
   return ok(version)
 }
 
-/** The first thing in a text that looks like a version: `1.1.5`, `20240729.0`. */
+/** Returns the first text that looks like a version: `1.1.5`, `20240729.0`. */
 export function versionIn(text: string): string | null {
-  // Debian's runsc says 0.0~20240729.0: what counts is behind the tilde.
+  // Debian's runsc reports 0.0~20240729.0: the version is after the tilde.
   return /(?:0\.0~|release-)?(\d+(?:\.\d+)+)/.exec(text.replace(/\b0\.0~/, ''))?.[1] ?? null
 }
 

@@ -1,5 +1,5 @@
-// How a mail leaves: to an SMTP server, or into a folder where there is none. What a mail says appears in no log and
-// no error, since mails carry tokens.
+// Sends a mail to an SMTP server, or writes it into a folder if there is none. No log line and no error contains a
+// mail's text, since mails carry tokens.
 
 import { join } from 'node:path'
 import { getSystemErrorName } from 'node:util'
@@ -8,7 +8,7 @@ import { SECOND } from '../lib/clock.ts'
 import { writeDurably } from '../lib/write-durably.ts'
 
 export type Letter = {
-  /** The same each time it is sent, so that a receiver who gets it twice can tell. */
+  /** The same each time the mail is sent, so that a receiver can recognize a duplicate. */
   id: string
   at: Date
   to: string
@@ -17,10 +17,10 @@ export type Letter = {
   replyTo: string | null
 }
 
-/** Resolves once it is somebody else's to deliver; may be called again with the same letter. */
+/** Resolves once the mail server or the folder has the mail; may be called again with the same letter. */
 export type DeliverMail = (letter: Letter) => Promise<void>
 
-/** A server that says nothing for longer has nothing to say, and one that talks for longer gets nowhere. */
+/** Timeout of a silent server, and of a whole delivery. */
 const SILENT_FOR_MS = 15 * SECOND
 const LONGEST_TALK_MS = 60 * SECOND
 
@@ -34,7 +34,7 @@ export function smtpTransport({
   silentForMs?: number
 }): DeliverMail {
   const silence = { connectionTimeout: silentForMs, greetingTimeout: silentForMs, socketTimeout: silentForMs }
-  // Whoever stands between could hide that the server offers TLS, and would be told the password.
+  // An attacker in between could hide that the server offers TLS, and would get the password.
   const requireTLS = new URL(url).password !== ''
   const transport = createTransport({ url, requireTLS, ...silence })
   return async (letter) => {
@@ -42,7 +42,7 @@ export function smtpTransport({
       const signal = AbortSignal.timeout(LONGEST_TALK_MS)
       await transport.sendMail({ ...composed(letter, from), signal })
     } catch (error) {
-      throw new Error(`the mail server did not take it (${codeOf(error)})`)
+      throw new Error(`the mail server did not accept the mail (${codeOf(error)})`)
     }
   }
 }
@@ -66,7 +66,7 @@ export function folderTransport({
   }
 }
 
-/** Addresses as objects: as text they would be read as a list, and one could hold another. */
+/** Addresses are objects: a text would be parsed as a list, and could contain a second address. */
 function composed({ id, at, to, subject, text, replyTo }: Letter, from: string): SendMailOptions {
   const address = (one: string) => ({ name: '', address: one })
   return {
@@ -78,14 +78,14 @@ function composed({ id, at, to, subject, text, replyTo }: Letter, from: string):
     subject,
     text,
     ...(replyTo === null ? {} : { replyTo: address(replyTo) }),
-    // Nothing a caller wrote may name a file or an address to fetch.
+    // No text of a caller may name a file or an address to fetch.
     disableFileAccess: true,
     disableUrlAccess: true,
     headers: { 'auto-submitted': 'auto-generated' },
   }
 }
 
-/** A server's own words may repeat what it was sent: its code has to do. */
+/** Returns the server's code, since its words may repeat the mail's content. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error'
   const { code, responseCode, errno } = error as NodeJS.ErrnoException & { responseCode?: number }

@@ -1,40 +1,42 @@
-// Stripe, as far as buying credits asks of it: a checkout that somebody pays at, how it stands, and what was paid back.
-// The library is loaded only where the service takes payments: it takes 37 MB. Everything is bounded in time and size, no
-// redirect is followed, and no error of ours repeats what Stripe says, which may hold a part of the key.
+// The Stripe calls that buying credits needs: a checkout, its state, and what was paid back. The library takes 37 MB,
+// so it is loaded only if the service takes payments. Every call is limited in time and size, no redirect is
+// followed, and no error contains Stripe's words, which may hold a part of the key.
 
 import { isIPv6 } from 'node:net'
 import type { Stripe } from 'stripe'
 import { z } from 'zod'
 import { SECOND } from '../lib/clock.ts'
 
-/** Made into the same checkout each time, whoever asks and how often. */
+/** The same order always makes the same checkout, however often it is sent. */
 export type Order = { id: string; teamId: string; cents: number; returnTo: string }
 
 export type Checkout = {
   id: string
-  /** Where a browser goes to pay; null once it is over. */
+  /** The URL at which a browser pays; null once the checkout is closed. */
   url: string | null
-  /** `open` for as long as money may still come. */
+  /** `open` while money may still arrive. */
   state: 'open' | 'paid' | 'expired' | 'failed'
   orderId: string | null
   cents: number | null
   currency: string | null
-  /** What refunds and disputes name. */
+  /** The id that refunds and disputes refer to. */
   intentId: string | null
 }
 
-/** Money that went back, or came again; each has an id of its own for ever. */
+/** Money that was returned, or taken back again; each has a permanent id. */
 export type PaidBack = { id: string; kind: 'refunded' | 'disputed'; cents: number; currency: string }
 
-/** What an event is about. What it says of it is not used: whoever is told looks for himself. */
+/**
+ * The objects that an event concerns. The rest of the event is not used: the receiver reads the objects from Stripe.
+ */
 export type EventSubject = { checkoutId: string | null; orderId: string | null; intentId: string | null }
 
 export type PaymentProvider = {
-  /** Throws OrderRefused for what will never be made; anything else may go well the next time. */
+  /** Throws OrderRefused if the checkout can never be made; after any other error a retry may succeed. */
   makeCheckout(order: Order): Promise<Checkout>
   findCheckout(id: string): Promise<Checkout>
   listPaidBack(intentId: string): Promise<PaidBack[]>
-  /** Null for an event that tells of no payment. Throws ForgedEvent. */
+  /** Returns null for an event that concerns no payment. Throws ForgedEvent. */
   readEvent(body: Buffer, signature: string, now: Date): Promise<EventSubject | null>
 }
 
@@ -43,11 +45,11 @@ export class ForgedEvent extends Error {}
 
 const REQUEST_MS = 10 * SECOND
 const MAX_ANSWER_BYTES = 1024 * 1024
-/** Whoever calls has retries of his own, with longer pauses. */
+/** The caller retries too, with longer pauses. */
 const RETRIES = 1
-/** How old a signature may be. */
+/** The maximum age of a signature. */
 const TOLERANCE_S = 300
-/** Of one payment; Stripe answers no more at once. */
+/** For one payment; Stripe returns no more at once. */
 const MAX_PAID_BACK = 100
 
 export async function openStripe(settings: {
@@ -101,7 +103,7 @@ export async function openStripe(settings: {
   }
 }
 
-/** Of nothing but the order: the key that makes it once is refused with anything else. */
+/** Made from the order alone, because Stripe refuses an idempotency key that is reused with other parameters. */
 function checkoutOf({ id, teamId, cents, returnTo }: Order): Stripe.Checkout.SessionCreateParams {
   const metadata = { payment: id, team: teamId }
   return {
@@ -115,7 +117,7 @@ function checkoutOf({ id, teamId, cents, returnTo }: Order): Stripe.Checkout.Ses
         price_data: { currency: 'eur', unit_amount: cents, product_data: { name: 'Credits' } },
       },
     ],
-    // Else people could pay in a currency of their own, and the sum would be another.
+    // Otherwise people could pay in another currency, and the amount would differ.
     adaptive_pricing: { enabled: false },
     success_url: returnTo,
     cancel_url: returnTo,
@@ -143,13 +145,13 @@ function stateOf({
   if (paid === 'paid') return 'paid'
   if (status === 'expired') return 'expired'
   if (status !== 'complete') return 'open'
-  // The person is through, and the bank is not: a debit takes days, and may come to nothing.
+  // The person has finished, but the bank has not: a debit takes days and may fail.
   const ofIntent = typeof intent === 'string' ? null : intent?.status
   const isOver = ofIntent === 'requires_payment_method' || ofIntent === 'canceled'
   return isOver || paid === 'no_payment_required' ? 'failed' : 'open'
 }
 
-/** One that fails later has been made undone; together that is nothing, whichever of it was seen first. */
+/** A refund that fails later is reversed; both together are zero, in whichever order they are seen. */
 function ofRefund({ id, amount, currency, status }: Stripe.Refund): PaidBack[] {
   const gone: PaidBack = { id, kind: 'refunded', cents: -amount, currency }
   if (status === 'succeeded') return [gone]
@@ -158,7 +160,7 @@ function ofRefund({ id, amount, currency, status }: Stripe.Refund): PaidBack[] {
 }
 
 function ofDispute({ id, amount, currency, status }: Stripe.Dispute): PaidBack[] {
-  // Only asked about: no money has moved.
+  // Only an inquiry: no money has moved.
   if (status.startsWith('warning_') || status === 'prevented') return []
   const gone: PaidBack = { id, kind: 'disputed', cents: -amount, currency }
   return status === 'won' ? [gone, { ...gone, id: `${id} won`, cents: amount }] : [gone]
@@ -186,7 +188,7 @@ function subjectOf(event: unknown): EventSubject | null {
   return { checkoutId: isCheckout ? id : null, orderId: orderId ?? null, intentId: intentId ?? null }
 }
 
-/** With its body read, so that the time limit of the request holds for it. */
+/** Reads the body too, so that the time limit covers it. */
 async function boundedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await fetch(input, { ...init, redirect: 'error' })
   const chunks: Uint8Array[] = []
@@ -200,15 +202,15 @@ async function boundedFetch(input: string | URL | Request, init?: RequestInit): 
   return new Response(Buffer.concat(chunks), { status, headers })
 }
 
-/** Throws what can be logged. */
+/** Throws an error that can be logged. */
 async function neutral<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {
     const { type, statusCode, code } = error as { type?: string; statusCode?: number; code?: string }
     const said = [type, statusCode, code].filter((part) => part !== undefined).join(' ')
-    const sentence = `Stripe did not do it (${said || 'no answer'})`
-    // Not 409: the same order is being made just now.
+    const sentence = `Stripe refused the request (${said || 'no answer'})`
+    // Not 409: the same order is being made at this moment.
     const isFinal =
       statusCode === 400 && (type === 'StripeInvalidRequestError' || type === 'StripeIdempotencyError')
     throw isFinal ? new OrderRefused(sentence) : new Error(sentence)

@@ -2,7 +2,7 @@ import { Gauge } from 'prom-client'
 import { createRegistry } from './registry.ts'
 import type { Metrics } from './serve.ts'
 
-/** The gateway is a process of its own, whose event loop and connections nobody else can see. */
+/** The gateway is a process of its own, and only it can measure its event loop and connections. */
 export function createGatewayMetrics(count: () => { connections: number; visits: number }): Metrics {
   const registry = createRegistry()
   const registers = [registry]

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
 
-/** With what is true of every process: its memory, CPU and files, and how late its event loop is. */
+/** Contains the default metrics of every process: memory, CPU, open files and event loop delay. */
 export function createRegistry(): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

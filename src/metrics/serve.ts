@@ -1,4 +1,4 @@
-// Where a process shows its metrics and its health: on an address of the operator's, which is never the public one.
+// Serves the metrics and the health of a process, on an address for the operator that is never the public one.
 
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -15,7 +15,7 @@ export type Metrics = {
 
 export type ShownMetrics = { port: number; close(): Promise<void> }
 
-/** A few collectors, and a person. */
+/** Enough for a few collectors and a person. */
 const MAX_CONNECTIONS = 20
 
 export async function serveMetrics(

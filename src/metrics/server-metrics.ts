@@ -1,5 +1,5 @@
-// The metrics of the server: what it is told as it happens, and how things stand when somebody asks. Labels come from
-// closed sets, so that their number is bounded and no team can be told from them.
+// The metrics of the server: counters of events, and gauges that are read when the metrics are requested. Labels have
+// a closed set of values, so their number is bounded and they identify no team.
 
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { App } from '../app.ts'
@@ -12,20 +12,20 @@ import { type Backlog, type Gauges, readGauges } from '../store/gauges.ts'
 import { createRegistry } from './registry.ts'
 import type { Metrics } from './serve.ts'
 
-/** Longer than any look takes while all is well. */
+/** Timeout of reading the gauges; longer than it takes on a healthy service. */
 const LOOK_MS = 5 * SECOND
-/** However many ask. */
+/** The gauges are read at most this often, however many clients ask. */
 const LOOK_EVERY_MS = SECOND
-/** The service has beaten every five seconds while it was whole. */
+/** A healthy service writes a heartbeat every five seconds. */
 const FRESH_MS = 60 * SECOND
 
-/** From a thaw to a first pull. */
+/** From a thaw to a first image pull. */
 const operationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 const callBuckets = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60]
 
 export type ServerMetrics = {
   observer: Observer
-  /** Of a service that is told by the observer. */
+  /** Returns the metrics that the observer updates and the gauges of the app. */
   of(app: App): Metrics
 }
 
@@ -86,7 +86,7 @@ function createObserver(registry: Registry): Observer {
     callAnswered: ({ method, route, status, ms }) =>
       calls.observe(
         {
-          // Whoever asks for what is not there chooses the method, too.
+          // A caller of an unknown path also chooses the method.
           method: route === null ? 'any' : method,
           route: route ?? 'none',
           status: `${Math.floor(status / 100)}xx`,
@@ -105,7 +105,7 @@ type Look = { gauges: Gauges | null; engineAnswers: boolean }
 
 const nothingKnown: Look = { gauges: null, engineAnswers: false }
 
-/** Of both, though one of them is away. */
+/** Reads the database and the engine; one of them may be unavailable. */
 async function lookAt({ db, engine, clock }: App): Promise<Look> {
   const [gauges, capacity] = await Promise.allSettled([readGauges(db, clock.now()), engine.capacity()])
   return {
@@ -114,17 +114,25 @@ async function lookAt({ db, engine, clock }: App): Promise<Look> {
   }
 }
 
-/** What is not known is left out, and not shown as it was. */
+/** A value that is unknown is left out instead of shown from an earlier read. */
 function createGauges(registry: Registry): (look: Look, now: Date) => void {
   const gauge = <T extends string>(name: string, help: string, labelNames: T[] = []) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
   const database = gauge('berth_database_up', 'Whether the database answers')
   const engine = gauge('berth_engine_up', 'Whether the engine answers')
   const units = gauge('berth_units', 'Units by state and isolation class', ['state', 'class'])
-  const heartbeat = gauge('berth_heartbeat_age_seconds', 'Since when the service was last known to be whole')
-  const meters = gauge('berth_meter_lag_seconds', 'What the open meter that waits the longest has to charge')
-  const backlogs = gauge('berth_backlog', 'What waits to be done', ['queue'])
-  const waiting = gauge('berth_backlog_age_seconds', 'For how long the first of it has waited', ['queue'])
+  const heartbeat = gauge(
+    'berth_heartbeat_age_seconds',
+    'Seconds since the last heartbeat of a healthy service',
+  )
+  const meters = gauge(
+    'berth_meter_lag_seconds',
+    'Seconds of use not yet charged, of the open meter that was charged longest ago',
+  )
+  const backlogs = gauge('berth_backlog', 'Items waiting in a queue', ['queue'])
+  const waiting = gauge('berth_backlog_age_seconds', 'Seconds that the oldest item of a queue has waited', [
+    'queue',
+  ])
 
   return ({ gauges, engineAnswers }, now) => {
     const secondsSince = (at: Date | null) => (at ? Math.max(0, now.getTime() - at.getTime()) / SECOND : 0)

@@ -1,5 +1,5 @@
-// `npm run aside -- …`: machines and disks that the database knows nothing of, which the engine has put aside. It goes by
-// the data directory alone, so it works beside a running Berth and without one.
+// `npm run aside -- …`: lists and removes machines and disks that the database does not know and the engine has put
+// aside. It uses only the data directory, so it works with or without a running Berth.
 
 import { parseArgs } from 'node:util'
 import type { Config } from '../config.ts'
@@ -24,7 +24,7 @@ const reasons = {
   'no-record': 'a disk whose machine has no record',
 } as const satisfies Record<Aside['reason'], string>
 
-/** Answers the exit code. Throws a sentence for whoever typed the command. */
+/** Returns the exit code. Throws a sentence for the operator. */
 export async function runAsideCommand({ dataDir, logLevel }: Config, args: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args,
@@ -43,11 +43,11 @@ export async function runAsideCommand({ dataDir, logLevel }: Config, args: strin
     const log = createLog('operator', logLevel, logFile.descriptor)
     for (const id of ids) {
       await askToRemove(paths, id)
-      log.info({ machine: id }, 'the operator removes what was put aside')
+      log.info({ machine: id }, 'operator removes a machine that was put aside')
       print(`${id} will be removed.`)
     }
     await logFile.close()
-  } else throw usage('it is "list", or "remove" and the ids of units')
+  } else throw usage('use "list", or "remove" and the ids of units')
   return 0
 }
 

@@ -1,5 +1,5 @@
-// `npm run backup -- DIRECTORY`: everything that a restore needs (restore.ts), taken beside a running Berth, while units run
-// (decision 76). The directory is there whole or not at all.
+// `npm run backup -- DIRECTORY`: writes everything that a restore needs (restore.ts), while Berth and its units run
+// (decision 76). The directory is written completely or not at all.
 
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -23,19 +23,22 @@ import { copyCluster } from './backup/cluster-copy.ts'
 import { findInstance, postgresSocketDir, runDirOf } from '../supervisor/instance.ts'
 import { postgresUrl } from '../supervisor/postgres.ts'
 
-/** Answers the exit code. Throws a sentence for whoever typed the command. */
+/** Returns the exit code. Throws a sentence for the operator. */
 export async function runBackup(config: Config, args: string[]): Promise<number> {
   const [named, ...more] = args
   if (named === undefined || named.startsWith('-') || more.length > 0)
-    throw new Error('Say where: "npm run backup -- DIRECTORY", which must not be there yet.')
+    throw new Error('Name a new directory: "npm run backup -- DIRECTORY". It must not exist yet.')
   const directory = resolve(named)
-  if (existsSync(directory)) throw new Error(`${directory} is there already: name a new directory.`)
+  if (existsSync(directory)) throw new Error(`${directory} already exists: name a new directory.`)
   const instance = await findInstance(config.dataDir)
   const paths = createPaths({ dataDir: config.dataDir, runDir: '' })
   if (!instance || !hasPool(paths) || !existsSync(runDirOf(instance)))
-    throw new Error(`Berth does not run on ${config.dataDir}: a backup is taken beside it.`)
+    throw new Error(
+      `Berth does not run on ${config.dataDir}: start it, since a backup is taken from a running Berth.`,
+    )
   const lock = await lockFile(paths.backupLock)
-  if ('owner' in lock) throw new Error(`Another backup is being taken (process ${lock.owner}).`)
+  if ('owner' in lock)
+    throw new Error(`Another backup is in progress (process ${lock.owner}): wait until it ends.`)
   const unfinished = `${directory}.unfinished`
   try {
     await rm(unfinished, { recursive: true, force: true })
@@ -56,14 +59,19 @@ export async function runBackup(config: Config, args: string[]): Promise<number>
     await lock.file.close()
   }
   print(
-    `The backup is in ${directory}, for root alone: it has secrets. "npm run restore -- ${directory}" takes it.`,
+    `The backup is in ${directory}, readable by root only, since it contains secrets. Restore it with "npm run restore -- ${directory}".`,
   )
   if (config.databaseUrl !== null)
-    print('The database of DATABASE_URL is not in it: take a dump of it right before each backup (pg_dump).')
+    print(
+      'It does not contain the database of DATABASE_URL: dump that database (pg_dump) right before each backup.',
+    )
   return 0
 }
 
-/** The database first and the disks at that moment: what is made after it is unknown to the copy, and put aside. */
+/**
+ * Copies the database first and then the disks of that moment: units created later are unknown to the copied
+ * database, and are put aside.
+ */
 async function copyAll(
   { dataDir, imagesDir }: Config,
   paths: Paths,
@@ -98,13 +106,16 @@ async function copyAll(
   }
 }
 
-/** A run is of this host and this moment: restored, its unit is one that the host lost, and wakes with its disk. */
+/**
+ * A run belongs to this host and this moment: after a restore its unit counts as lost by the host, and wakes from its
+ * disk.
+ */
 function withoutRun(record: MachineRecord): MachineRecord {
   const isUnderWay = record.state === 'running' || record.state === 'starting'
   return { ...record, state: isUnderWay ? 'lost' : record.state, monitor: null }
 }
 
-/** Those that machines are made of: a machine starts from the very image it was made of. */
+/** Copies the images of the machines: a machine starts from exactly the image it was made of. */
 async function copyImages(imagesDir: string, to: string, records: MachineRecord[]): Promise<void> {
   await mkdir(to, { mode: 0o700 })
   const names = new Set(records.map(({ spec }) => spec.imageDigest.replace('sha256:', '')))
@@ -112,7 +123,7 @@ async function copyImages(imagesDir: string, to: string, records: MachineRecord[
   for (const name of names) if (there.has(name)) await copyWhole(join(imagesDir, name), join(to, name))
 }
 
-/** With owners, times and attributes of every file in it. */
+/** Keeps owners, times and attributes of every file. */
 export async function copyWhole(from: string, to: string): Promise<void> {
   await runOrThrow('cp', ['--archive', '--no-target-directory', '--', from, to], { timeoutMs: 12 * HOUR })
 }

@@ -1,5 +1,5 @@
-// What commands of the operator's have in common: they work beside a running Berth, as root, on its database, and leave
-// a line in its log.
+// What the operator's commands share: they run as root next to a running Berth, use its database, and write a line to
+// its log.
 
 import { type Kysely, sql } from 'kysely'
 import type { Config } from '../config.ts'
@@ -13,11 +13,11 @@ import { postgresUrl } from '../supervisor/postgres.ts'
 type Inside = {
   db: Kysely<Database>
   log: Log
-  /** Where people reach the service. */
+  /** The public URL of the service. */
   baseUrl: string
 }
 
-/** Throws a sentence for whoever typed the command. */
+/** Throws a sentence for the operator. */
 export async function runBesideBerth<T>(config: Config, work: (inside: Inside) => Promise<T>): Promise<T> {
   const instance = await findInstance(config.dataDir)
   const credentials = await readCredentials(config.dataDir)
@@ -29,7 +29,7 @@ export async function runBesideBerth<T>(config: Config, work: (inside: Inside) =
   const logFile = await openLogFile(config.dataDir)
   try {
     await sql`select 1`.execute(db).catch((cause: unknown) => {
-      const message = `The database of Berth does not answer: is Berth running? (${String(cause)})`
+      const message = `The database of Berth does not answer: check that Berth is running. (${String(cause)})`
       throw new Error(message, { cause })
     })
     const log = createLog('operator', config.logLevel, logFile.descriptor)

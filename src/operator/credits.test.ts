@@ -47,13 +47,13 @@ describe('npm run credits', () => {
     [['give'], 'there is no "give"'],
     [['show'], 'say which team'],
     [['show', 'team', '5'], 'nothing else'],
-    [['grant', 'team', '5'], 'say what they are for'],
-    [['grant', 'team', '5', '--note', ' '], 'say what they are for'],
+    [['grant', 'team', '5'], 'say what the credits are for'],
+    [['grant', 'team', '5', '--note', ' '], 'say what the credits are for'],
     [['grant', 'team', '--note', 'x'], 'whole number'],
     [['grant', 'team', '0', '--note', 'x'], 'whole number'],
     [['grant', 'team', '1.5', '--note', 'x'], 'whole number'],
     [['grant', 'team', '99999999', '--note', 'x'], 'up to 10000000'],
-    [['grant', 'team', '5', '6', '--note', 'x'], 'is too much'],
+    [['grant', 'team', '5', '6', '--note', 'x'], 'is not expected'],
     [['show', 'team_nobody'], 'There is no team "team_nobody"'],
   ])('%j is refused with a sentence', async (args, sentence) => {
     await expect(run(...args)).rejects.toThrow(sentence)

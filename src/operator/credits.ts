@@ -1,5 +1,5 @@
-// `npm run credits -- …`: what teams have left, and credits that the operator gives. Also the way to correct what was
-// charged wrongly: charges themselves are never changed (decision 50).
+// `npm run credits -- …`: shows the credits of teams, and grants credits. A grant is also the way to correct a wrong
+// charge, since charges are never changed (decision 50).
 
 import { parseArgs } from 'node:util'
 import type { Kysely } from 'kysely'
@@ -47,19 +47,19 @@ export function parseCommand(args: string[]): Command {
   const [verb, team, amount, ...rest] = positionals
   const { note } = values
   if (values.help || verb === undefined) return { kind: 'help' }
-  if (verb !== 'show' && verb !== 'grant') throw usage(`there is no "${verb}"; it is show or grant`)
+  if (verb !== 'show' && verb !== 'grant') throw usage(`there is no "${verb}"; use show or grant`)
   if (team === undefined) throw usage('say which team: its id or slug')
-  if (rest.length > 0) throw usage(`"${rest.join(' ')}" is too much`)
+  if (rest.length > 0) throw usage(`"${rest.join(' ')}" is not expected`)
   if (verb === 'show') {
     if (amount !== undefined || note !== undefined) throw usage('show takes a team and nothing else')
     return { kind: 'show', team }
   }
   if (note === undefined || note.trim() === '')
-    throw usage('say what they are for, as --note "June, by invoice"')
+    throw usage('say what the credits are for, as --note "June, by invoice"')
   return { kind: 'grant', team, cents: wholeCents(amount), note }
 }
 
-/** Answers what to print. */
+/** Returns the lines to print. */
 export async function perform(
   { db, log }: { db: Kysely<Database>; log: Log },
   command: Exclude<Command, { kind: 'help' }>,
@@ -69,14 +69,14 @@ export async function perform(
   if (command.kind === 'grant') {
     const { cents, note } = command
     await grantCredits(db, { teamId: team.id, cents, note, at: systemClock.now() })
-    log.info({ teamId: team.id, cents, note }, 'the operator gave credits')
+    log.info({ teamId: team.id, cents, note }, 'operator granted credits')
   }
-  // Whoever has given some and is told of a failure would give them again.
+  // An operator who is told of a failure after the grant would grant again.
   const balances = await repeatedly(() => creditBalanceCents(db, [team.id]))
   return `${team.id} has ${balances.get(team.id) ?? 0} euro cents.`
 }
 
-/** A slip of the finger must not give away a fortune. */
+/** A typing error must not give away a fortune. */
 const MAX_CENTS = 10_000_000
 
 function wholeCents(text: string | undefined): number {

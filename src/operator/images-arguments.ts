@@ -1,4 +1,4 @@
-// What can be typed behind `npm run images --`.
+// The arguments of `npm run images --`.
 
 import { parseArgs } from 'node:util'
 import { type BuiltIn, builtIns, referenceOf } from '../engine/oci/images/builtin.ts'
@@ -63,7 +63,7 @@ export function parseCommand(args: string[]): ImagesCommand {
       if (unused === named.length > 0) throw usage('say which images to remove, or --unused')
       return unused ? { kind: 'remove-unused', json } : { kind: 'remove', named }
     default:
-      throw usage(`there is no "${verb}"; it is list, check, build or remove`)
+      throw usage(`there is no "${verb}"; use list, check, build or remove`)
   }
 }
 

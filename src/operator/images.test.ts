@@ -26,7 +26,7 @@ describe('the command', () => {
   })
 
   it.each([
-    [['prune'], 'it is list, check, build or remove'],
+    [['prune'], 'use list, check, build or remove'],
     [['list', 'redis'], 'list takes nothing else'],
     [['build'], 'or --all'],
     [['build', 'redis', '--all'], 'or --all'],

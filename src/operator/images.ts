@@ -1,5 +1,5 @@
-// `npm run images -- …`: what images are here, and building, checking and removing them. It goes by the images directory
-// and the machines' records alone, so it works beside a running Berth and without one.
+// `npm run images -- …`: lists, builds, checks and removes images. It uses only the images directory and the
+// machines' records, so it works with or without a running Berth.
 
 import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ export async function runImagesCommand(config: Config, args: string[]): Promise<
   return await withInventory(config, (inventory, log) => perform(inventory, command, log))
 }
 
-/** Prints what it does and answers the exit code. */
+/** Prints what it does and returns the exit code. */
 export async function perform(
   inventory: Inventory,
   command: Exclude<ImagesCommand, { kind: 'help' }>,
@@ -70,7 +70,7 @@ function tableOf(images: Listed[]): string[] {
   return formatTable([heading, ...rows])
 }
 
-/** Says whether Debian answered. */
+/** Returns whether Debian answered. */
 async function check(inventory: Inventory): Promise<boolean> {
   try {
     await inventory.check()
@@ -82,14 +82,14 @@ async function check(inventory: Inventory): Promise<boolean> {
 }
 
 async function build(inventory: Inventory, definitions: BuiltIn[], log: Log): Promise<number> {
-  // What is here is built anew by what is known of it, should Debian not answer.
+  // If Debian does not answer, the image is built from the package versions already known.
   await check(inventory)
   let failures = 0
   for (const definition of definitions) {
     const reference = referenceOf(definition)
     try {
       const built = await inventory.build(definition)
-      if (built) log.info({ image: reference }, 'the operator had a built-in image built')
+      if (built) log.info({ image: reference }, 'operator built a built-in image')
       else print(`${reference}: is up to date`)
     } catch (error) {
       failures += 1
@@ -123,7 +123,8 @@ async function remove(inventory: Inventory, named: string[], log: Log): Promise<
 
 async function removeUnused(inventory: Inventory, json: boolean, log: Log): Promise<number> {
   const unknown = await inventory.unknownMachines()
-  if (unknown.length > 0) throw new Error(`Nothing is removed: not all units are known. ${unknown.join(' ')}`)
+  if (unknown.length > 0)
+    throw new Error(`Nothing was removed, because not all units are known: ${unknown.join(' ')}`)
   const removed = await inventory.removeUnused()
   for (const { reference, digest } of removed)
     log.info({ image: reference, digest }, 'the operator removed an image')
@@ -139,7 +140,7 @@ async function removeUnused(inventory: Inventory, json: boolean, log: Log): Prom
   return 0
 }
 
-/** Those of a reference, or the one whose digest begins so. */
+/** Returns the images of a reference, or the one whose digest begins with the text. */
 function findNamed(images: Listed[], text: string): (Listed & { digest: string })[] {
   const here = images.flatMap((image) => (image.digest === null ? [] : [{ ...image, digest: image.digest }]))
   const named = here.filter(({ reference }) => reference === text)
@@ -150,20 +151,20 @@ function findNamed(images: Listed[], text: string): (Listed & { digest: string }
   return digests
 }
 
-/** Throws a sentence for whoever typed the command. */
+/** Throws a sentence for the operator. */
 async function withInventory(
   config: Config,
   work: (inventory: Inventory, log: Log) => Promise<number>,
 ): Promise<number> {
   const { dataDir, imagesDir } = config
   if (process.getuid?.() !== 0) throw new Error('Images belong to root: run the command as root.')
-  // For everybody, as the first start makes it: what is made in it is root's alone.
+  // Readable by everyone, as at the first start; files in it are readable by root only.
   await mkdir(dataDir, { recursive: true })
   const instance = await findInstance(dataDir)
   const machines = await readdir(join(dataDir, 'machines')).catch(() => [])
   if (instance && machines.length > 0)
     await registerInstance(imagesDir, { id: instance.id, dataDir }, systemClock)
-  // Searchable for everybody: apt fetches as a user of its own.
+  // Searchable by everyone: apt fetches as a user of its own.
   const scratch = await mkdtemp(join(tmpdir(), 'berth-updates-'))
   await chmod(scratch, 0o711)
   const logFile = await openLogFile(dataDir)
@@ -183,7 +184,7 @@ function megabytes(bytes: number): string {
   return `${Math.ceil(bytes / 1e6)} MB`
 }
 
-/** What went wrong, with what the programs behind it said of it. */
+/** The error's message, with the output of the programs that caused it. */
 function messageOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : ''

@@ -1,5 +1,6 @@
-// `npm run restore -- DIRECTORY`: a data directory from a backup (backup.ts), in the place of none. Nothing is started.
-// instance.json comes last: a data directory whose restore was cut short is refused at the start.
+// `npm run restore -- DIRECTORY`: writes a data directory from a backup (backup.ts). It starts nothing, and refuses
+// to overwrite a data directory. instance.json is written last, so a data directory whose restore was interrupted is
+// refused at the start.
 
 import { existsSync } from 'node:fs'
 import { chmod, chown, copyFile, mkdir, readdir, readFile, rename } from 'node:fs/promises'
@@ -17,11 +18,11 @@ import { print } from '../lib/terminal.ts'
 import { BACKUP_FILE, type Backup, backupSchema, keptFiles } from './backup/contents.ts'
 import { copyWhole } from './backup.ts'
 
-/** Answers the exit code. Throws a sentence for whoever typed the command. */
+/** Returns the exit code. Throws a sentence for the operator. */
 export async function runRestore(config: Config, args: string[]): Promise<number> {
   const [named, ...more] = args
   if (named === undefined || named.startsWith('-') || more.length > 0)
-    throw new Error('Say from where: "npm run restore -- DIRECTORY", as "npm run backup" has made it.')
+    throw new Error('Name the directory of a backup: "npm run restore -- DIRECTORY".')
   const from = resolve(named)
   const backup = await readBackup(from)
   const { dataDir } = config
@@ -37,9 +38,10 @@ export async function runRestore(config: Config, args: string[]): Promise<number
   await restoreFiles(from, dataDir)
   await copyFile(join(from, 'instance.json'), join(dataDir, 'instance.json'))
   print(
-    `${dataDir} is as it was at ${backup.at}. Start Berth: its units are asleep, and wake on their next use.`,
+    `${dataDir} is restored as of ${backup.at}. Start Berth: its units are asleep, and wake at their next use.`,
   )
-  if (!backup.hasDatabase) print('Restore the dump of your database before, and set DATABASE_URL to it.')
+  if (!backup.hasDatabase)
+    print('Before that, restore the dump of your database, and set DATABASE_URL to it.')
   return 0
 }
 
@@ -47,7 +49,7 @@ async function readBackup(from: string): Promise<Backup> {
   const text = await readIfThere(join(from, BACKUP_FILE))
   const parsed = text === null ? null : backupSchema.safeParse(JSON.parse(text))
   if (parsed?.success) return parsed.data
-  throw new Error(`${from} is no backup of this release of Berth: it has no ${BACKUP_FILE} that can be read.`)
+  throw new Error(`${from} is not a backup of this release of Berth: it has no readable ${BACKUP_FILE}.`)
 }
 
 async function restoreDatabase(from: string, dataDir: string): Promise<void> {
@@ -61,7 +63,7 @@ async function restoreDatabase(from: string, dataDir: string): Promise<void> {
   })
 }
 
-/** Images that are here already stay as they are: their name is what is in them. */
+/** Images that already exist stay: their name is the digest of their content. */
 async function restoreImages(from: string, imagesDir: string): Promise<void> {
   await mkdir(imagesDir, { recursive: true, mode: 0o700 })
   for (const name of await readdir(from)) {
@@ -101,6 +103,6 @@ async function restoreFiles(from: string, dataDir: string): Promise<void> {
   }
   const key = join(dataDir, 'roles/server/secret.key')
   const { uid, gid } = await getAccount('berth')
-  // Numbers of users differ from host to host.
+  // User ids differ between hosts.
   if (existsSync(key)) await chown(key, uid, gid)
 }

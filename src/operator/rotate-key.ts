@@ -1,4 +1,4 @@
-// `npm run rotate-key`: another key for the file that opens the secrets in the database, beside a running Berth, as root.
+// `npm run rotate-key`: replaces the key file that encrypts the secrets in the database, while Berth runs, as root.
 
 import type { Config } from '../config.ts'
 import { print } from '../lib/terminal.ts'
@@ -17,13 +17,13 @@ export async function rotateKey(config: Config, args: string[]): Promise<number>
     print(usage)
     return 0
   }
-  if (argument !== undefined) throw new Error(`rotate-key takes nothing, and "${argument}" is something.`)
+  if (argument !== undefined) throw new Error(`rotate-key takes no argument, but got "${argument}".`)
   const keyFile = keyFileIn(keptStateOf(config.dataDir, 'server'))
   return await runBesideBerth(config, async ({ db, log }) => {
     const { from, to } = await rotateKeyFile({ db, keyFile })
-    log.info({ from, to }, 'the key of secrets was rotated')
-    print(`${keyFile} holds the key ${to} in place of ${from}, and units and calls go on as before.`)
-    print('Back it up. Keep the one before as long as you keep backups of the database from before.')
+    log.info({ from, to }, 'operator rotated the key of secrets')
+    print(`${keyFile} now holds the key ${to} instead of ${from}. Units and calls go on as before.`)
+    print('Back it up. Keep the old key as long as you keep older backups of the database.')
     return 0
   })
 }

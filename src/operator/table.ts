@@ -1,4 +1,4 @@
-// Tables of the operator's commands.
+// Formats tables for the operator's commands.
 
 /** The first row is the heading. */
 export function formatTable(rows: string[][]): string[] {
@@ -11,7 +11,7 @@ export function formatTable(rows: string[][]): string[] {
   )
 }
 
-/** What a stranger wrote, for a terminal, which obeys what it prints. */
+/** Removes control characters from untrusted text, because a terminal would obey them. */
 export function printable(text: string): string {
   return text.replace(/\p{C}/gu, '?')
 }

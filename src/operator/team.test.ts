@@ -74,15 +74,15 @@ describe('npm run team', () => {
     [['list', 'x'], /list takes nothing else/],
     [['set'], /which team/],
     [['set', 'x'], /--plan or --pays-as-it-goes/],
-    [['set', 'x', 'y', '--plan', 'pro'], /"y" is too much/],
+    [['set', 'x', 'y', '--plan', 'pro'], /"y" is not expected/],
     [['set', 'x', '--plan', 'gold'], /hobby, pro, team, not "gold"/],
     [['set', 'x', '--pays-as-it-goes', 'maybe'], /yes or no, not "maybe"/],
     [['set', 'x', '--admin', 'yes'], /use set-user/],
     [['set', 'nothing', '--plan', 'pro'], /There is no team "nothing"/],
-    [['set-user'], /say whom/],
+    [['set-user'], /name the address of an account/],
     [['set-user', 'a@example.test'], /--admin yes or --admin no/],
     [['set-user', 'a@example.test', '--plan', 'pro'], /use set/],
-    [['set-user', 'nobody@example.test', '--admin', 'yes'], /Nobody has an account/],
+    [['set-user', 'nobody@example.test', '--admin', 'yes'], /No account has the address/],
     [['set', 'x', '--colour', 'red'], /--colour/],
   ])('refuses %j with what to type instead', async (args, message) => {
     await expect(run(...args)).rejects.toThrow(message)

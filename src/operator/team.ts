@@ -1,5 +1,5 @@
-// `npm run team -- …`: what the operator alone decides about teams and people. Nobody does it over the API, so that no
-// session or key, however it was come by, can give itself a plan.
+// `npm run team -- …`: what only the operator decides about teams and people. The API has no such operation, so no
+// stolen session or key can give itself a plan.
 
 import { parseArgs } from 'node:util'
 import type { Kysely } from 'kysely'
@@ -57,7 +57,7 @@ export function parseCommand(args: string[]): Command {
   const { plan, admin, 'pays-as-it-goes': pays } = values
   const [verb, subject, ...rest] = positionals
   if (values.help || verb === undefined) return { kind: 'help' }
-  if (rest.length > 0) throw usage(`"${rest.join(' ')}" is too much`)
+  if (rest.length > 0) throw usage(`"${rest.join(' ')}" is not expected`)
   switch (verb) {
     case 'list':
       if (subject !== undefined || plan !== undefined || pays !== undefined || admin !== undefined) {
@@ -75,18 +75,18 @@ export function parseCommand(args: string[]): Command {
         paysAsItGoes: yesOrNo('--pays-as-it-goes', pays),
       }
     case 'set-user': {
-      if (subject === undefined) throw usage('say whom: the address of an account')
+      if (subject === undefined) throw usage('name the address of an account')
       if (plan !== undefined || pays !== undefined) throw usage('teams have plans, not people: use set')
       const isAdmin = yesOrNo('--admin', admin)
       if (isAdmin === undefined) throw usage('say --admin yes or --admin no')
       return { kind: 'set-user', email: subject, admin: isAdmin }
     }
     default:
-      throw usage(`there is no "${verb}"; it is list, set or set-user`)
+      throw usage(`there is no "${verb}"; use list, set or set-user`)
   }
 }
 
-/** Answers what to print. */
+/** Returns the lines to print. */
 export async function perform(
   { db, log }: { db: Kysely<Database>; log: Log },
   command: Exclude<Command, { kind: 'help' }>,
@@ -95,16 +95,16 @@ export async function perform(
   if (command.kind === 'set-user') {
     const { email, admin } = command
     const user = await findUserOfAddress(db, email)
-    if (user === null) throw new Error(`Nobody has an account with the address "${email}".`)
+    if (user === null) throw new Error(`No account has the address "${email}".`)
     await setAdmin(db, { id: user.id, admin })
-    log.info({ userId: user.id, admin }, 'the operator said whether a person is an admin')
+    log.info({ userId: user.id, admin }, 'operator changed whether a person is an admin')
     return [`${user.email} is ${admin ? 'an admin' : 'no admin'} now.`]
   }
   const { plan, paysAsItGoes } = command
   const team = await findTeamByIdOrSlug(db, command.team)
   if (team === null) throw new Error(`There is no team "${command.team}"; "npm run team -- list" shows them.`)
   await changeTeam(db, { id: team.id, plan, paysAsItGoes })
-  log.info({ teamId: team.id, plan, paysAsItGoes }, 'the operator changed a team')
+  log.info({ teamId: team.id, plan, paysAsItGoes }, 'operator changed a team')
   return await tableOfTeams(db, team.id)
 }
 

@@ -125,10 +125,10 @@ describe('a program registers', () => {
       redirectUri: 'https://evil.example/cb',
     })
     const page = await consentOf(away.id, away.redirectUri)
-    expect(page).toContain('Anybody can call a program Claude Code')
+    expect(page).toContain('Anyone can call a program Claude Code')
     expect(page).toContain('it registered itself')
     const here = await registerClient(service, { name: 'Claude Code' })
-    expect(await consentOf(here.id, here.redirectUri)).not.toContain('Anybody can call')
+    expect(await consentOf(here.id, here.redirectUri)).not.toContain('Anyone can call')
   })
 
   it('a hundred times an hour from one place, of five thousand that try', async () => {

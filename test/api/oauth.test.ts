@@ -202,7 +202,7 @@ describe('a person is asked', () => {
     const consent = await openConsent(browser, authorizePath(client, newPkce().challenge))
     const sent = await browser.get(consent)
     expect([sent.status, sent.headers.get('location')]).toEqual([303, '/sign-in'])
-    expect(await (await browser.get('/sign-in')).text()).toContain('waits to be connected')
+    expect(await (await browser.get('/sign-in')).text()).toContain('wants to connect')
     await browser.post('/sign-in/link', { email: team.email })
     const [mail] = await service.mailTo(team.email)
     const token = /token=(\S+)/.exec(mail?.text ?? '')?.[1] ?? ''

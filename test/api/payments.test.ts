@@ -324,7 +324,7 @@ describe('buying', () => {
     service.clock.advance(3 * MINUTE)
     await reconcilePayments(service.app)
     const said = JSON.stringify(body) + service.logged.join('')
-    expect(said).toContain('Stripe did not do it')
+    expect(said).toContain('Stripe refused the request')
     expect(said).not.toMatch(/sk_test|whsec_/)
   })
 

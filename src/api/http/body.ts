@@ -1,5 +1,5 @@
-// Reading a request's body, by hand and only after its sender is known: within a bound, and refused early
-// where its headers already say that it cannot be read.
+// Reads a request's body, after the caller is authenticated. The size is limited, and a body whose headers already
+// show that it cannot be read is refused before reading.
 
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
@@ -11,9 +11,9 @@ import { parseJson } from './json.ts'
 
 export type Body<B> = {
   kind: 'none' | 'json' | 'bytes'
-  /** Without one it is as if `{}` had been sent. */
+  /** An absent body is read as `{}`. */
   isOptional?: boolean
-  /** What the document shows. */
+  /** The schema in the OpenAPI document. */
   schema: z.ZodType
   maxBytes: number
   tooLarge: () => AppError
@@ -31,7 +31,7 @@ export function jsonBody<S extends z.ZodType>(
     isOptional = false,
   }: {
     tooLarge?: () => AppError
-    /** Of a schema with several forms, the one that a body is to be judged by. */
+    /** For a schema with several forms: selects the form to validate a body with. */
     formOf?: (body: unknown) => z.ZodType
     isOptional?: boolean
   } = {},
@@ -50,7 +50,7 @@ export function jsonBody<S extends z.ZodType>(
   }
 }
 
-/** A file as it is. */
+/** A file as raw bytes. */
 export const fileBody: Body<Buffer> = {
   kind: 'bytes',
   schema: z.string().meta({ format: 'binary' }),
@@ -62,7 +62,7 @@ export const fileBody: Body<Buffer> = {
   parse: (bytes) => bytes,
 }
 
-/** What is signed as it is. */
+/** An event of the payment provider, as raw bytes, because its signature covers them. */
 export const eventBody: Body<Buffer> = {
   kind: 'bytes',
   schema: z.string().meta({ format: 'binary' }),
@@ -85,12 +85,12 @@ export const noBody: Body<null> = {
   },
 }
 
-/** Spec 4.2 answers a file over 1 MB with 400, where other bodies get 413. */
+/** Spec 4.2: a file over 1 MB is refused with 400; other bodies that are too large get 413. */
 export function fileTooLarge(): AppError {
   return validation([{ path: 'contentBase64', message: `a file must be at most ${limits.fileBytes} bytes` }])
 }
 
-/** The bytes of a body. What is left of a refused one is read and dropped when the answer is sent. */
+/** Returns the bytes of a body. The rest of a refused body is read and dropped when the answer is sent. */
 export async function readBody(
   request: IncomingMessage,
   body: Omit<Body<unknown>, 'parse'>,

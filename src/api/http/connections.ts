@@ -1,6 +1,6 @@
-// How many connections to the API there may be, in all and of each peer: opening one needs no credential. Where there is
-// no room, one that asks for nothing makes place, of the peer that has most, so that silent crowds push out themselves
-// and a caller who waits for his answer is left alone.
+// Limits the connections to the API, in total and per peer, because opening one needs no credential. At the limit, an
+// idle connection of the peer with the most connections is closed to make room. A flood of idle connections thus
+// evicts itself, and a caller that waits for an answer keeps its connection.
 
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,9 +9,12 @@ import { SECOND } from '../../lib/clock.ts'
 
 export type ConnectionLimits = {
   inAll: number
-  /** A peer is an address, or the /64 of an IPv6 address. A trusted proxy brings many and has no such bound. */
+  /**
+   * A peer is an IPv4 address, or the /64 of an IPv6 address. A trusted proxy carries many callers and has no such
+   * limit.
+   */
   perPeer: number
-  /** How long the head of a request may take, also of a connection that says nothing. */
+  /** How long the head of a request may take, counted from the opening of the connection. */
   headersMs: number
   lookEveryMs: number
 }
@@ -25,10 +28,13 @@ export const connectionLimits: ConnectionLimits = {
 
 type Connection = { socket: Socket; peer: string; requests: number }
 
-/** Of each peer, those that have been quiet longest first. */
+/** The connections of each peer, longest idle first. */
 type Peers = Map<string, Set<Connection>>
 
-/** `tellOf`: a peer has met a bound, or has the most connections when all of them together do. */
+/**
+ * Calls `tellOf` when a peer met its limit, or when the total limit is met, with the peer that has the most
+ * connections.
+ */
 export function boundConnections(
   server: Server,
   { inAll, perPeer }: ConnectionLimits,
@@ -45,7 +51,7 @@ export function boundConnections(
     count -= 1
     if (own.size === 0) peers.delete(connection.peer)
   }
-  /** False where every one of them waits for an answer. */
+  /** Returns false when all of them wait for an answer. */
   const closeOneOf = (connections: Iterable<Connection>): boolean => {
     for (const connection of connections) {
       if (connection.requests > 0) continue

@@ -1,13 +1,13 @@
-// JSON as answers have it: numbers without exponents, which some clients read as text or not at all. Amounts of money are
-// as small as a billionth of a cent.
+// Writes JSON with numbers that have no exponent: some clients read an exponent as text, or fail. Amounts of money
+// are as small as a billionth of a cent.
 
 /** The smallest unit of money has this many decimal places of a cent. */
 const PLACES = 9
 
-/** Text may hold what looks like one, too: that only takes the longer way. */
+/** Text can match too; that only takes the slower path. */
 const exponent = /\de[+-]\d/
 
-/** ECMAScript's; TypeScript does not declare it yet. */
+/** In ECMAScript; TypeScript does not declare it yet. */
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
 
 export function jsonText(value: unknown): string {

@@ -1,17 +1,17 @@
-// JSON as strict as the schemas behind it: what two readers could read differently is refused, since a
-// policy judged on one reading must not be run on another.
+// Strict JSON: refuses what two parsers could read differently, because a policy checked on one reading must not be
+// bypassed by another.
 
 import { type Issue, validation } from '../../contract/errors.ts'
 
-/** Deeper than any body of the contract, far below what a recursive reader could stumble over. */
+/** Deeper than any body of the contract, and far below the recursion limit. */
 const MAX_DEPTH = 32
 
-/** More than any body of the contract has. What reads a value takes a thousand times what its two bytes suggest. */
+/** More than any body of the contract has. A parsed value takes up to a thousand times the two bytes of its text. */
 const MAX_VALUES = 4000
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Throws `validation` for anything but one well-formed JSON value without doubtful parts. */
+/** Throws `validation` unless the bytes are exactly one well-formed, unambiguous JSON value. */
 export function parseJson(bytes: Buffer): unknown {
   const text = decode(bytes)
   const members = countMembers(text)
@@ -21,8 +21,8 @@ export function parseJson(bytes: Buffer): unknown {
   } catch {
     throw refused('', 'the body is not valid JSON')
   }
-  // The parser keeps the last of two equal keys, so that fewer remain than the text has.
-  if (check(value) !== members) throw refused('', 'a key stands twice in one object')
+  // The parser keeps the last of two equal keys, so the object has fewer members than the text.
+  if (check(value) !== members) throw refused('', 'an object has the same key twice')
   return value
 }
 
@@ -37,14 +37,14 @@ function decode(bytes: Buffer): string {
 type Visit = { value: unknown; path: Path; depth: number }
 type Path = { key: string; parent: Path } | null
 
-/** Refuses what JSON allows and nobody means. Answers how many members its objects have in all. */
+/** Refuses valid JSON that no client sends on purpose. Returns the number of members of all objects. */
 function check(root: unknown): number {
   let members = 0
   const pending: Visit[] = [{ value: root, path: null, depth: 0 }]
   for (let visit = pending.pop(); visit; visit = pending.pop()) {
     const { value, path, depth } = visit
     if (typeof value === 'string' && !value.isWellFormed()) {
-      throw refused(spell(path), 'half of a surrogate pair is no character')
+      throw refused(spell(path), 'half of a surrogate pair is not a character')
     }
     if (typeof value === 'number' && !Number.isFinite(value)) {
       throw refused(spell(path), 'the number is too large')
@@ -68,8 +68,8 @@ function spell(path: Path): string {
 }
 
 /**
- * Members of all objects in a valid JSON text: one per colon outside of strings. Throws where there are too many values,
- * each of which has a comma or an opening bracket before it.
+ * Returns the number of members of all objects in a valid JSON text: one for each colon outside of strings. Throws
+ * `validation` for too many values, each of which follows a comma or an opening bracket.
  */
 function countMembers(text: string): number {
   let members = 0
@@ -84,7 +84,10 @@ function countMembers(text: string): number {
   return members
 }
 
-/** Where the string that opens at `start` closes: the next quote with an even number of backslashes before. */
+/**
+ * Returns the index of the quote that closes the string opened at `start`: the next quote after an even number of
+ * backslashes.
+ */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0

@@ -1,21 +1,22 @@
-// Output of both streams in the order it came, as events of JSON, without losing or doubling a byte: at each moment it is
-// known up to which offset everything has been told. A character waits for its rest only until the other stream speaks.
+// Turns the output of both streams into JSON events in the order it was printed. No byte is lost or sent twice: the
+// offset that has been sent completely is always known. An incomplete character waits for its remaining bytes until
+// the other stream prints.
 
 import type { ExecOutputEvent } from '../../contract/exec.ts'
 import { outputFrames } from './output-frames.ts'
 
 export type OrderedEvent = ExecOutputEvent & { stream: 'stdout' | 'stderr' }
 
-/** `end`: the offset behind it. */
+/** `end`: the offset after the last byte. */
 type Piece = { stream: OrderedEvent['stream']; data: Buffer; end: number }
 
 export type OrderedFrames = {
   push(piece: Piece): OrderedEvent[]
-  /** What still waits when no more comes. */
+  /** Returns the bytes still waiting, once no more will come. */
   end(): OrderedEvent[]
-  /** The offset up to which all has been told. */
+  /** The offset up to which everything has been sent. */
   told(): number
-  /** Bytes that were passed over, since they were no longer there. */
+  /** The number of bytes that were skipped because they had already been deleted. */
   dropped(): number
 }
 

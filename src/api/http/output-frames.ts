@@ -1,16 +1,16 @@
-// Bytes of a command's output as events of JSON, without losing any: text where it is UTF-8, base64 where
-// it is not (design 5). A character cut in two by a chunk waits for its other half.
+// Turns the bytes of a command's output into JSON events without losing any: UTF-8 as text, everything else as base64
+// (design 5). A character cut by a chunk waits for its remaining bytes.
 
 import type { ExecOutputEvent } from '../../contract/exec.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export type OutputFrames = {
-  /** Events of the bytes so far: none when all of them wait for more. */
+  /** Returns the events of the bytes so far, or none if all of them are part of an incomplete character. */
   push(chunk: Buffer): ExecOutputEvent[]
-  /** What still waits when no more comes. */
+  /** Returns the bytes still waiting, once no more will come. */
   end(): ExecOutputEvent[]
-  /** Bytes that wait. */
+  /** The number of bytes that wait. */
   held(): number
 }
 
@@ -41,7 +41,7 @@ function toEvents(bytes: Buffer): ExecOutputEvent[] {
   }
 }
 
-/** How many bytes at the end begin a character that is not complete: 0 to 3. */
+/** Returns how many bytes at the end belong to an incomplete character: 0 to 3. */
 function unfinishedLength(bytes: Buffer): number {
   for (let length = 1; length <= Math.min(3, bytes.length); length++) {
     const byte = bytes[bytes.length - length] ?? 0

@@ -2,7 +2,10 @@
 
 type Operation = { method: string; path: string }
 
-/** The methods of whatever this path could mean, in the order of the list; none for an unknown path. */
+/**
+ * Returns the methods of all routes that match this path, in the order of the list; an empty list for an unknown
+ * path.
+ */
 export function methodsOfPath(operations: readonly Operation[], path: string): string[] {
   const matching = operations.filter((operation) => matches(operation.path, path))
   return [...new Set(matching.map(({ method }) => method))]

@@ -1,17 +1,17 @@
-// What of an HTTP request the operations want to know, read from its headers with nothing taken on trust.
+// Reads the headers of an HTTP request that operations need. No header is trusted unchecked.
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Presented } from '../../domain/credentials/authenticate.ts'
 import { newId } from '../../lib/ids.ts'
 import { readCookie } from '../web/cookies.ts'
 
-/** A caller's own id is kept where it cannot break a header or a log line (spec 7), else we give one. */
+/** Keeps the caller's own id if it cannot break a header or a log line (spec 7), else makes a new one. */
 export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
   const own = request.headers['x-request-id']
   return typeof own === 'string' && /^[\x21-\x7e]{1,128}$/.test(own) ? own : newId('request')
 }
 
-/** Who sends a request and how, as far as an operation asks. */
+/** What an operation needs to know about the sender of a request. */
 export function senderOf(request: IncomingMessage, publicUrl: string) {
   const { headers } = request
   return {
@@ -35,9 +35,9 @@ export function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Pr
 }
 
 /**
- * Whether a browser sends this from a page of ours. Browsers name the page's origin on every request that
- * is unsafe or crosses origins, and no page can forge it; cookies alone say nothing about who asks. What units
- * serve can be of our site and is not ours.
+ * Whether a browser sends this from one of our own pages. Browsers name the page's origin on every request that is
+ * unsafe or crosses origins, and no page can forge it; cookies alone prove nothing. A page that a unit serves can be
+ * on our site, and is not one of ours.
  */
 export function isFromOwnPages({ method, headers }: IncomingMessage, publicUrl: string): boolean {
   const isRead = method === 'GET' || method === 'HEAD'
@@ -55,7 +55,7 @@ function acceptsStream(headers: IncomingHttpHeaders): boolean {
   return (headers.accept ?? '').toLowerCase().includes('text/event-stream')
 }
 
-/** Printable and bounded: it is shown to people and kept. */
+/** Printable and limited in length, because it is stored and shown to people. */
 function userAgentOf(headers: IncomingHttpHeaders): string | null {
   const kept = (headers['user-agent'] ?? '').replace(/[^\x20-\x7e]/g, '').slice(0, 300)
   return kept === '' ? null : kept
@@ -70,13 +70,13 @@ function oneOf(value: string | string[] | undefined): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Where it is sent twice its schema gets both and refuses them. */
+/** If the header is sent twice, its schema gets both values and refuses them. */
 function idempotencyKeyOf({ headersDistinct }: IncomingMessage): unknown {
   const values = headersDistinct['idempotency-key'] ?? []
   return values.length > 1 ? values : (values[0] ?? null)
 }
 
-/** Where a query names a field twice, its schema gets both and refuses them. */
+/** If the query has a field twice, its schema gets both values and refuses them. */
 export function queryOf(url: string): Record<string, string | string[]> {
   const fields = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '')
   const values = Map.groupBy(fields, ([name]) => name)

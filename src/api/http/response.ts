@@ -1,4 +1,4 @@
-// How an answer leaves: every response of the service is written here or, event by event, in sse.ts.
+// Writes every response of the service, except the events of a stream (sse.ts).
 
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -36,25 +36,27 @@ export function sendError(
 }
 
 export function send(response: ServerResponse, status: number, text: string, headers: Headers): void {
-  // Nobody is left to read it, or a stream has already said it.
+  // The client has disconnected, or a stream has already sent the head.
   if (response.destroyed || response.headersSent) return
   const body = Buffer.from(text)
   response.writeHead(status, { ...headers, 'content-length': body.length })
-  // Until all of it is sent; a kept connection has a time of its own.
+  // Applies until the answer is sent; a kept connection has its own timeout.
   response.socket?.setTimeout(STALLED_MS)
   if (response.req.complete) response.end(body)
   else endOnceRead(response, body)
 }
 
-/** A caller that takes nothing more of its answer for this long is gone. */
+/** A client that reads nothing of its answer for this long is disconnected. */
 const STALLED_MS = 60_000
 
-/** A sender that reads no answer before it has sent all is given this long. */
+/**
+ * How long the rest of a refused body is read, for a client that reads the answer only after it has sent everything.
+ */
 const DROP_FOR_MS = 10_000
 
 /**
- * What is left of a refused body is read and dropped before the connection may close: many clients send all
- * of it first, and a connection that breaks meanwhile would hide the answer from them.
+ * Reads and drops the rest of a refused body before the connection closes: many clients send the whole body first,
+ * and would see a broken connection instead of the answer.
  */
 function endOnceRead(response: ServerResponse, body: Buffer): void {
   const { req } = response
@@ -73,7 +75,7 @@ const malformed: Malformation = {
   message: 'This is not a well-formed HTTP request.',
 }
 
-/** By the codes of Node's parser. */
+/** By the error codes of Node's HTTP parser. */
 const malformations: Record<string, Malformation> = {
   HPE_HEADER_OVERFLOW: { code: 'headers_too_large', status: 431, message: 'The headers are too large.' },
   ERR_HTTP_REQUEST_TIMEOUT: {
@@ -83,10 +85,10 @@ const malformations: Record<string, Malformation> = {
   },
 }
 
-/** The other side may leave its half of a connection open for ever; ours is closed after this. */
+/** The client may never close its half of the connection; ours is closed after this time. */
 const LINGER_MS = 1000
 
-/** For what is not HTTP enough to become a request: an answer in the same shape, and the end. */
+/** Answers bytes that are not HTTP in the shape of the other errors, then closes the connection. */
 export function refuseMalformed(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const { code, status, message } = malformations[error.code ?? ''] ?? malformed

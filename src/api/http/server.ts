@@ -1,6 +1,5 @@
-// The HTTP server: request ids, routing, and every answer in the contract's shape. The only file that
-// knows the framework, which does nothing here but listen and route: bodies are read by operation.ts,
-// once their sender is known.
+// The HTTP server: request ids, routing, and every answer in the contract's shape. The only file that imports the
+// framework, which only listens and routes. operation.ts reads the body, once the caller is authenticated.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
@@ -29,7 +28,7 @@ import type { Route } from '../route.ts'
 import { routes } from '../routes.ts'
 import { openStream, sendEvents } from './sse.ts'
 
-/** Calls in flight may finish this long once the server is told to close; then they are aborted. */
+/** How long calls in progress may go on after the server is told to close; then they are aborted. */
 const CLOSE_GRACE_MS = 3 * SECOND
 
 type Exchange = {
@@ -37,11 +36,11 @@ type Exchange = {
   request: IncomingMessage
   response: ServerResponse
   params: unknown
-  /** The address of who asks. */
+  /** The address of the client. */
   peer: string
 }
 
-/** Ready to listen; the caller of this chooses the address and closes it. */
+/** Returns a server that is ready to listen; the caller chooses the address and closes it. */
 export function createServer(app: App, limits = connectionLimits): FastifyInstance {
   const isProxy = addressMatcher(app.config.trustedProxies)
   const server = Fastify({
@@ -65,7 +64,7 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
   const operations = createOperations(app)
   const stopping = new AbortController()
   const isOurs = createHostCheck(app.config)
-  // Before any route, and before anybody is authenticated.
+  // Before any route, and before authentication.
   server.addHook('onRequest', (request, reply, next) => {
     if (isOurs(request.raw)) return next()
     const { id, response } = begin(request, reply)
@@ -73,17 +72,17 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
   })
   server.addHook('preClose', async () => {
     setTimeout(() => stopping.abort(serverStopping()), CLOSE_GRACE_MS).unref()
-    // Connections that fall idle while the last calls finish would be kept for callers that may not come.
+    // Otherwise connections that become idle while the last calls finish would stay open.
     const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
     server.server.once('close', () => clearInterval(sweep))
   })
 
-  // Calls whose callers have gone keep no connection open, and still have a row to write.
+  // Calls whose clients have disconnected hold no connection open, and still write an audit row.
   server.addHook('onClose', async () => {
     await completesWithin(app.clock, CLOSE_GRACE_MS, operations.ended())
   })
 
-  // Bodies stay unread here: who sends one is not known yet.
+  // Bodies are read later, once the caller is authenticated.
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', (_request, _payload, done) => done(null))
   for (const route of routes) {
@@ -93,7 +92,7 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
       method: methodsOf(route),
       url: framePath(route.path),
       handler: serve,
-      // All it can mean is a media type the framework cannot parse: the operation refuses that itself.
+      // The framework only reports a media type it cannot parse: the operation refuses that itself.
       errorHandler: (_error, request, reply) => void serve(request, reply),
     })
   }
@@ -132,7 +131,7 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
   return server
 }
 
-/** Takes the exchange over from the framework. */
+/** Takes the request and the response out of the framework's hands. */
 function take({ clock, observer }: App, request: FastifyRequest, reply: FastifyReply): Exchange {
   reply.hijack()
   const beganMs = clock.monotonicMs()
@@ -149,17 +148,22 @@ function take({ clock, observer }: App, request: FastifyRequest, reply: FastifyR
   return { id, request: raw, response: reply.raw, params, peer: peerOf(request) }
 }
 
-/** Behind trusted proxies, the last of those they name who is no proxy. What they do not name is their own call. */
+/**
+ * Behind trusted proxies, the last forwarded address that is not a proxy. A request with no forwarded address comes
+ * from the proxy itself.
+ */
 function peerOf({ ip, raw }: FastifyRequest): string {
   return isIP(ip) > 0 ? ip : (raw.socket.remoteAddress ?? '')
 }
 
-/** What can be read can be asked for by HEAD, too: Node leaves out the body. Pages cannot: some of them change something. */
+/**
+ * Every GET route also answers HEAD: Node leaves out the body. Pages do not, because some of them change something.
+ */
 function methodsOf({ method }: Route): string[] {
   return method === 'GET' ? ['GET', 'HEAD'] : [method]
 }
 
-/** Parameters as the framework writes them. */
+/** Writes parameters in the framework's syntax. */
 function framePath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
 }
@@ -220,7 +224,7 @@ async function servePage(
         route,
         params: routeParams,
         query: {},
-        // The form's fields are the page's: it says what of them is the operation's.
+        // The page decides which fields of its form are the operation's input.
         readBody: async () => (body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body))),
         signal: AbortSignal.any([gone.signal, stopping]),
         abort: (reason) => gone.abort(reason),
@@ -232,7 +236,7 @@ async function servePage(
           answered = body
         },
         stream: async () => {
-          throw new TypeError('a page shows no streams')
+          throw new TypeError('a page cannot show a stream')
         },
       },
     )
@@ -265,11 +269,11 @@ function sendUnknownPath({ id, request, response }: Exchange): void {
   const ofRoutes = routes.flatMap((route) => methodsOf(route).map((method) => ({ method, path: route.path })))
   const ofMcp = mcpMethods.flatMap((method) => mcpPaths.map((url) => ({ method, path: url })))
   const allowed = methodsOfPath([...ofRoutes, ...ofMcp, ...pages, ...oauthEndpoints], path)
-  // A path of ours that holds bytes which are no text got here too.
+  // A known path with bytes that are not UTF-8 also gets here.
   if (allowed.length === 0 || allowed.includes(request.method ?? '')) {
-    sendError(response, new AppError('not_found', 404, `There is nothing at ${shown}.`), id)
+    sendError(response, new AppError('not_found', 404, `The path ${shown} does not exist.`), id)
     return
   }
-  const message = `${shown} has no ${request.method}, only ${allowed.join(', ')}.`
+  const message = `The path ${shown} does not allow ${request.method}, only ${allowed.join(', ')}.`
   sendError(response, new AppError('method_not_allowed', 405, message), id, { allow: allowed.join(', ') })
 }

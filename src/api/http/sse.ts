@@ -1,6 +1,5 @@
-// Server-Sent Events: what a handler streams, and how it reaches the caller. A caller that reads slowly
-// holds the producer back; one that goes away aborts it; silence is broken by a comment every 15 s, so
-// that no proxy takes it for a dead connection (design 5).
+// Server-Sent Events. A client that reads slowly holds the producer back; a client that disconnects aborts it. A
+// comment is sent after every 15 s of silence, so that no proxy closes the connection (design 5).
 
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
@@ -11,7 +10,7 @@ import { jsonText } from './json-text.ts'
 
 export type StreamEvent = { event: string; data: unknown; id?: string }
 
-/** Waits until the caller has room for more. */
+/** Waits until the client can take more. */
 export type Send = (event: StreamEvent) => Promise<void>
 
 export type EventStream = { streamEvents: (send: Send) => Promise<void> }
@@ -24,13 +23,13 @@ export function isEventStream(value: unknown): value is EventStream {
   return typeof value === 'object' && value !== null && 'streamEvents' in value
 }
 
-/** Work that is refused tends to be so at once: until this has passed, an error still gets its own status. */
+/** Work that is refused usually fails at once: an error within this time still gets its own status. */
 const OPEN_AFTER_MS = SECOND
 const COMMENT_EVERY_MS = 15 * SECOND
 
 /**
- * Streams to the end. Throws what the stream threw, or the signal's reason: before the first byte for the
- * caller of this to answer, afterwards already told as event `error`.
+ * Sends the stream to its end. Throws the stream's error or the signal's reason; if the stream was already open, the
+ * error was also sent as event `error`.
  */
 export async function sendEvents(
   response: ServerResponse,
@@ -41,7 +40,7 @@ export async function sendEvents(
   const pulse = keepAlive(response, clock, done.signal)
   try {
     await stream.streamEvents(async (event) => {
-      // A producer that looks at no signal must not go on for nobody.
+      // A producer that ignores the signal must not go on without a client.
       signal.throwIfAborted()
       if (response.destroyed) throw callerGone()
       await write(response, frame(event))
@@ -79,7 +78,7 @@ async function write(response: ServerResponse, text: string, signal?: AbortSigna
   if (response.destroyed) return
   openStream(response)
   if (response.write(text)) return
-  // A caller that goes away instead of reading on ends the wait as well.
+  // The wait also ends when the client disconnects.
   const settled = new AbortController()
   const options = { signal: signal ? AbortSignal.any([signal, settled.signal]) : settled.signal }
   try {
@@ -89,7 +88,7 @@ async function write(response: ServerResponse, text: string, signal?: AbortSigna
   }
 }
 
-/** The head of a stream that nothing has been sent of. */
+/** Opens a stream and sends its head. */
 export function openStream(response: ServerResponse): ServerResponse {
   if (response.headersSent) return response
   response.writeHead(200, {

@@ -1,5 +1,5 @@
-// A request of a caller who is known: each of its messages becomes one operation, the tool's own (run-tool.ts) or that of the
-// protocol (protocol-route.ts), and so has one row in the audit log. Nothing is kept between requests.
+// Answers an authenticated MCP request. Each of its messages becomes one operation, the tool's own (run-tool.ts) or
+// that of the protocol (protocol-route.ts), and so gets one row in the audit log. Nothing is kept between requests.
 
 import type { App } from '../../app.ts'
 import { AppError } from '../../contract/errors.ts'
@@ -27,23 +27,23 @@ type World = {
   cancellations: Cancellations
 }
 
-/** A request of a caller who is known. */
+/** A request of an authenticated caller. */
 type Call = McpExchange & {
   presented: Presented
   caller: Caller
   sessionId: string | null
-  /** What the client calls itself; null where it has not said. */
+  /** The client's name and version as it states them; null if it states none. */
   info: ClientInfo | null
-  /** Aborts when the caller goes away. */
+  /** Aborts when the client disconnects. */
   gone: AbortSignal
 }
 
-/** An answer, and why it is a refusal; null: it is none. */
+/** An answer, and the error it reports; null if it reports none. */
 type Outcome = { answer: WebAnswer; fault: AppError | null }
 
 const toolsByName = new Map(tools.map((tool) => [tool.name, tool]))
 
-/** Throws what is to be told outside of the protocol. */
+/** Throws an error that is answered as plain HTTP, outside of the protocol. */
 export async function answerRequest(world: World, call: Call): Promise<WebAnswer> {
   let message: unknown
   try {
@@ -86,7 +86,7 @@ async function answerOne(world: World, sent: Call, message: unknown): Promise<We
   })
 }
 
-/** The tool's operation writes the row; where it never came to that, the message has one of its own. */
+/** The tool's operation writes the audit row. If no operation began, the message gets a row of its own. */
 async function answerToolCall(
   world: World,
   call: Call,
@@ -132,8 +132,8 @@ async function dispatch(world: World, call: Call, message: unknown, exchange: Ex
 }
 
 /**
- * Runs what answers a message as an operation, so that it has its row. Answers what that answered, also where it was refused;
- * where it could not be run, as over the rate, says so.
+ * Runs the answer to a message as an operation, so that it gets an audit row. Returns the operation's answer, also if
+ * that is a refusal; if the operation could not run, for example because of a rate limit, returns that error.
  */
 async function recorded(
   { operations }: World,
@@ -167,7 +167,7 @@ async function recorded(
       {
         json: () => {},
         stream: async () => {
-          throw new TypeError('the protocol is no stream')
+          throw new TypeError('the protocol route cannot stream')
         },
       },
     )
@@ -175,11 +175,11 @@ async function recorded(
     if (outcome !== null && (outcome as Outcome).fault === error) return (outcome as Outcome).answer
     return errorAnswer(toAppError(error), -32_000, head?.id ?? null)
   }
-  if (outcome === null) throw new TypeError('an operation ended that had not begun')
+  if (outcome === null) throw new TypeError('an operation ended before it began')
   return (outcome as Outcome).answer
 }
 
-/** The library's own reasons for an abort are no errors of ours. */
+/** The protocol library aborts for its own reasons, which are not errors of this service. */
 function goneWith(signal: AbortSignal): AbortSignal {
   const gone = new AbortController()
   if (signal.aborted) gone.abort(callerGone())

@@ -1,12 +1,12 @@
-// Several messages in one request, as the revision of March 2025 has them: each is answered as if it had come alone, one after
-// the other, and the answers leave together.
+// Several messages in one request, as the protocol's revision of March 2025 allows. Each is answered in turn as if
+// sent alone, and the answers are sent together.
 
 import { hasEnvelope, headOf } from './messages.ts'
 import { readText, type WebAnswer } from './bridge.ts'
 
 const MOST = 10
 
-/** `refuse` answers for the whole; `one` for one message. */
+/** `refuse` answers the whole batch with an error; `one` answers one message. */
 export async function answerBatch(
   messages: unknown[],
   {
@@ -34,7 +34,7 @@ export async function answerBatch(
   }
 }
 
-/** Results and errors, out of a body of JSON or of events; what a message tells before them is left out. */
+/** Returns the results and errors in a body of JSON or of events, without the notifications before them. */
 function answersIn({ type, text }: { type: string; text: string }): unknown[] {
   const texts = type.startsWith('text/event-stream')
     ? text.split('\n').flatMap((line) => (line.startsWith('data: {') ? [line.slice('data: '.length)] : []))

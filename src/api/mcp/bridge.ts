@@ -1,17 +1,17 @@
-// From Node's request to the web's, which the protocol's library speaks, and back.
+// Converts Node's request to the web request that the protocol library takes, and its response back.
 
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MINUTE } from '../../lib/clock.ts'
 
-/** What is to be answered: a body comes piece by piece, and may take as long as the work. */
+/** The answer to send. Its body comes in pieces, over as long as the work takes. */
 export type WebAnswer = {
   status: number
   headers: Record<string, string>
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array> | null
 }
 
-/** A caller that takes nothing of its answer for this long is gone. */
+/** A client that reads nothing of its answer for this long is disconnected. */
 const STALLED_MS = MINUTE
 
 const passedOn = [
@@ -23,7 +23,7 @@ const passedOn = [
   'mcp-session-id',
 ] as const
 
-/** Without a body, which has been read. The URL is ours, whatever host the request names. */
+/** Without a body, which has already been read. The URL is the service's own, whatever host the request names. */
 export function toWebRequest(
   { headers }: IncomingMessage,
   { url, signal }: { url: string; signal: AbortSignal },
@@ -43,7 +43,7 @@ export function toAnswer(response: Response): WebAnswer {
   }
 }
 
-/** An answer that is complete before it leaves. */
+/** Waits until the answer is complete. */
 export async function readWhole(answer: WebAnswer): Promise<WebAnswer> {
   if (answer.body === null) return answer
   const chunks: Uint8Array[] = []
@@ -58,7 +58,7 @@ export async function readText(answer: WebAnswer): Promise<{ type: string; text:
   return { type: answer.headers['content-type'] ?? '', text: Buffer.concat(chunks).toString() }
 }
 
-/** The same, and then what is to be done before its end is seen, however it comes to an end. */
+/** Yields the same body, then runs `last` before the end is visible, also when the body fails. */
 export async function* followedBy(
   body: NonNullable<WebAnswer['body']>,
   finish: () => Promise<void>,
@@ -70,7 +70,7 @@ export async function* followedBy(
   }
 }
 
-/** Writes all of it, as fast as the caller reads. Ends early, without a fault, when the caller has gone. */
+/** Writes the whole body as fast as the client reads. Returns early, without an error, if the client disconnects. */
 export async function sendAnswer(
   response: ServerResponse,
   { status, headers, body }: WebAnswer,
@@ -80,7 +80,7 @@ export async function sendAnswer(
     response.flushHeaders()
     response.socket?.setTimeout(STALLED_MS)
   }
-  // All of it is taken, also when nobody reads it: what stands behind its end is to be done in any case.
+  // The body is read to its end even after a disconnect, because what follows its end must run.
   for await (const chunk of body ?? []) await write(response, chunk)
   response.end()
 }

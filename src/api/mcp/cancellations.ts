@@ -1,17 +1,17 @@
-// Calls under way that a client of the older revisions may cancel: there the wish comes as a message of its own, which nothing but
-// the session's name and the number of the call leads to. Of the newest revision it is enough to close the stream.
+// Calls in progress that a client of an older protocol revision can cancel: its cancellation is a message of its own
+// that names the session and the number of the call. A client of the newest revision closes the stream instead.
 
 import { callerGone } from '../http/errors.ts'
 
 export type CallName = { credentialId: string; sessionId: string | null; id: unknown }
 
 export type Cancellations = {
-  /** Aborts `work` when its client wants that; returns what to call when it has ended. */
+  /** Aborts `work` when the client cancels the call. Returns a function to call when the work has ended. */
   begin(name: CallName, work: AbortController): () => void
   cancel(name: CallName): void
 }
 
-/** As many entries as there are calls under way. */
+/** Holds one entry for each call in progress. */
 export function createCancellations(): Cancellations {
   const underWay = new Map<string, AbortController>()
   return {
@@ -30,7 +30,10 @@ export function createCancellations(): Cancellations {
   }
 }
 
-/** Null for what has no session: numbers are counted from nought by every client, and would name another's call. */
+/**
+ * Returns null without a session: every client counts its calls from zero, so the number alone could name another
+ * client's call.
+ */
 function keyOf({ credentialId, sessionId, id }: CallName): string | null {
   if (sessionId === null || (typeof id !== 'string' && typeof id !== 'number')) return null
   return JSON.stringify([credentialId, sessionId.slice(0, 500), id])

@@ -1,5 +1,5 @@
-// Who calls, as the client says it. The newest revision says it with every request, the older ones once: there it travels on in
-// the name of the session, so that nothing is kept here and every audit row has it.
+// The client's own name and version. The newest protocol revision sends them with every request, older ones once: for
+// those they are stored in the session id, so that the service keeps nothing and every audit row has them.
 
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
@@ -15,7 +15,7 @@ const envelopeSchema = z.object({
   params: z.object({ _meta: z.object({ 'io.modelcontextprotocol/clientInfo': infoSchema }) }),
 })
 
-/** What a message says of its sender; null where it says nothing. */
+/** Returns the client that a message names; null if it names none. */
 export function clientInfoOf(message: unknown): ClientInfo | null {
   const enveloped = envelopeSchema.safeParse(message)
   if (enveloped.success) return tidy(enveloped.data.params._meta['io.modelcontextprotocol/clientInfo'])
@@ -23,7 +23,7 @@ export function clientInfoOf(message: unknown): ClientInfo | null {
   return initialize.success ? tidy(initialize.data.params.clientInfo) : null
 }
 
-/** Random, and unlike any other; what else is in it is the client's own word. */
+/** Returns a random, unique session id that also contains the client's own name. */
 export function newSessionId(info: ClientInfo | null): string {
   const random = randomBytes(16).toString('base64url')
   return info === null
@@ -31,7 +31,7 @@ export function newSessionId(info: ClientInfo | null): string {
     : `${random}.${Buffer.from(`${info.name}/${info.version}`).toString('base64url')}`
 }
 
-/** Null where it has none, or is none of ours. */
+/** Returns null if the id contains no client, or is not one this service made. */
 export function clientInfoOfSession(sessionId: string | null): ClientInfo | null {
   const said = /^[\w-]{22}\.([\w-]{1,300})$/.exec(sessionId ?? '')?.[1]
   if (said === undefined) return null
@@ -39,13 +39,13 @@ export function clientInfoOfSession(sessionId: string | null): ClientInfo | null
   return tidy({ name, version: version.join('/') })
 }
 
-/** The agent that stands in the log: one that is known by its name there, any other by what it calls itself. */
+/** Returns the agent to log: its known name, else what the client calls itself. */
 export function agentBehind(info: ClientInfo): { agentName: string; agentVersion: string | null } {
   const known = agentOf(`${info.name}/${info.version}`) ?? agentOf(info.name)
   return { agentName: known?.name ?? info.name, agentVersion: info.version === '' ? null : info.version }
 }
 
-/** As products are written in a User-Agent, so that a name breaks no line and no list. */
+/** Formats the name like a product in a User-Agent, so that it cannot break a line or a list. */
 function tidy({ name, version }: ClientInfo): ClientInfo | null {
   const slug = token(name.toLowerCase())
   return slug === '' ? null : { name: slug, version: token(version) }

@@ -1,18 +1,18 @@
-// Keeping the beginning and the end of what may be of any length, while it comes: memory stays bounded, and nothing is cut
-// within a character. Lengths are code points, as a model's client counts them.
+// Keeps the beginning and the end of a text of any length while it arrives: memory stays bounded, and no character is
+// cut. Lengths are code points, as a model's client counts them.
 
 export type Cut = {
   head: string
-  /** Empty where nothing was left out. */
+  /** Empty if nothing was left out. */
   tail: string
   omitted: number
   total: number
 }
 
-/** How far back an end of a line is looked for, so that a cut falls there. */
+/** How far back to look for the end of a line to cut at. */
 const NEAR = 200
 
-/** A line that is longer is told from within. */
+/** A longer line is cut within. */
 const LINE = 2000
 
 export type Keeper = { add(text: string): void; cut(): Cut; lastLine(): string }
@@ -30,7 +30,7 @@ export function keepEnds(most: number): Keeper {
       const room = half - head.length
       if (room > 0) head = head.concat(points.slice(0, room))
       for (const point of points.slice(Math.max(0, room)).slice(-half)) tail.push(point)
-      // Now and then, so that each piece costs its own length and no more.
+      // Not on every piece, so that the cost of each piece stays proportional to its length.
       if (tail.length > 4 * half) tail = tail.slice(-half)
     },
     cut() {
@@ -52,14 +52,14 @@ export function keepEnds(most: number): Keeper {
   }
 }
 
-/** The whole text, cut the same way. */
+/** Cuts a whole text in the same way. */
 export function cutMiddle(text: string, most: number): Cut {
   const keeper = keepEnds(most)
   keeper.add(text)
   return keeper.cut()
 }
 
-/** At most so many code points of it, the rest left out with a sign. */
+/** Returns at most `most` code points, ending with an ellipsis if any were left out. */
 export function shorten(text: string, most: number): string {
   const points = Array.from(text)
   return points.length <= most ? text : `${points.slice(0, most - 1).join('')}…`

@@ -1,5 +1,4 @@
-// /mcp: who calls is found out as on every call of the API, by its key or token and never by a cookie. What a caller may then
-// do is answer.ts.
+// /mcp: authenticates the caller by API key or access token, never by a cookie. answer.ts then answers the messages.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { App } from '../../app.ts'
@@ -14,7 +13,7 @@ import { createCancellations } from './cancellations.ts'
 import { clientInfoOfSession } from './client-info.ts'
 import { openProtocol, type Protocol } from './protocol.ts'
 
-/** Clients find out by GET where to sign in, and end sessions by DELETE, which nothing here has. */
+/** GET tells a client where to sign in. DELETE ends a session, of which the service keeps none. */
 export const mcpMethods = ['POST', 'GET', 'DELETE'] as const
 export const mcpPaths = ['/mcp', '/mcp/'] as const
 
@@ -60,12 +59,12 @@ export function createMcpEndpoint(app: App, operations: Operations): McpEndpoint
   }
 }
 
-/** Of all that comes from browsers only what our own pages send; programs name no origin. */
+/** Of requests from browsers, allows only those of our own pages; programs send no origin. */
 function isAllowed(request: IncomingMessage, publicUrl: string): boolean {
   return request.headers.origin === undefined || isFromOwnPages(request, publicUrl)
 }
 
-/** How a client finds out where to sign in (RFC 9728). */
+/** The header that tells a client how to sign in (RFC 9728). */
 function challenge(publicUrl: string, { headers }: IncomingMessage): Record<string, string> {
   const parts = [`resource_metadata="${publicUrl}/.well-known/oauth-protected-resource/mcp"`, 'scope="units"']
   if (headers.authorization !== undefined) parts.unshift('error="invalid_token"')

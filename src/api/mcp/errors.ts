@@ -1,4 +1,4 @@
-// A refusal in words that help a model on. What to do comes first: clients cut long errors at their end.
+// Writes an error so that a model can act on it. What to do comes first, because clients cut long errors at the end.
 
 import type { AppError, Issue } from '../../contract/errors.ts'
 import { cleanLine } from './clean.ts'
@@ -19,7 +19,7 @@ export function errorResult(error: AppError, requestId: string): ToolResult {
   return { content: [{ type: 'text', text: shorten(lines.join('\n'), ERROR_LENGTH) }], isError: true }
 }
 
-/** Refused fields under the names that the arguments of tools have. */
+/** Names the refused fields as the tool's arguments do. */
 function toldMessage({ code, message, details }: AppError): string {
   if (code !== 'validation' || !Array.isArray(details)) return cleanLine(message, ERROR_LENGTH / 2)
   const issues = (details as Issue[]).slice(0, ISSUES).map(({ path, message: what }) => {
@@ -30,7 +30,7 @@ function toldMessage({ code, message, details }: AppError): string {
   return issues.join('; ')
 }
 
-/** The body of an operation has fields that a tool has as arguments of its own. */
+/** Fields of an operation's body that the tool takes as arguments of another name. */
 const argumentNames: Record<string, string> = {
   cmd: 'command or argv',
   contentBase64: 'base64',

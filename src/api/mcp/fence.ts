@@ -1,5 +1,5 @@
-// Marks around what programs or strangers wrote, so that it cannot pass for what this service says. The mark is new each time:
-// what is within cannot know it, and so cannot close it.
+// Puts marks around text that programs or strangers wrote, so that it cannot pass for this service's own words. The
+// mark is random each time, so the text cannot contain it and close the fence.
 
 import { randomBytes } from 'node:crypto'
 import { clean } from './clean.ts'
@@ -9,7 +9,7 @@ export function newMark(): string {
   return randomBytes(4).toString('hex')
 }
 
-/** `hint`: how to get at what was left out. */
+/** `hint` says how to get the part that was left out. */
 export function fence(name: string, mark: string, cut: Cut, hint: string): string {
   const head = clean(cut.head)
   const tail = clean(cut.tail)
@@ -22,7 +22,7 @@ export function fence(name: string, mark: string, cut: Cut, hint: string): strin
   return lines.join('\n')
 }
 
-/** A number for people: 48,210. */
+/** Formats a number for people: 48,210. */
 export function count(number: number): string {
   return number.toLocaleString('en-US')
 }

@@ -1,5 +1,5 @@
-// What the server says of itself to a model that meets it. Clients cut it at 2 kB, and some show nothing else until a tool
-// is looked for.
+// The server's description for a model that connects. Clients cut it at 2 kB, and some show nothing else until the
+// model looks for a tool.
 
 export const instructions = `Berth runs Linux containers, called units, for you. They cost money while they run; get_limits tells what you may spend.
 Look with list_units first and use what is there. Make one with create_unit, or create_from_recipe for databases and runtimes; units of one stack reach each other by name.

@@ -1,4 +1,4 @@
-// What of a message of JSON-RPC the endpoint wants to know before the protocol's library reads it.
+// Reads the parts of a JSON-RPC message that the endpoint needs before the protocol library reads it.
 
 import { z } from 'zod'
 import { AppError, type ErrorCode } from '../../contract/errors.ts'
@@ -25,7 +25,7 @@ export type MessageHead = {
   requestId: unknown
 }
 
-/** Whatever it is: what is no message has none of these. */
+/** Accepts any value; what is not a message has none of these fields. */
 export function headOf(message: unknown): MessageHead {
   const read = messageSchema.safeParse(message)
   const { method, id, params } = read.success ? read.data : {}
@@ -36,7 +36,7 @@ export function isToolCall({ method, id }: MessageHead): boolean {
   return method === 'tools/call' && id !== null
 }
 
-/** Fields of the revision that tells everything with each request. */
+/** Fields of the protocol revision that sends everything with each request. */
 export function hasEnvelope(message: unknown): boolean {
   const read = z.object({ params: z.object({ _meta: z.record(z.string(), z.unknown()) }) }).safeParse(message)
   if (!read.success) return false
@@ -51,13 +51,13 @@ const codeOfStatus: Record<number, ErrorCode> = {
   500: 'internal',
 }
 
-/** What the log says of a message that the protocol's library refused. */
+/** Returns the error that the audit log records for a message the protocol library refused. */
 export function refusedBy(status: number, message: string): AppError {
   const known = status >= 400 ? status : 400
   return new AppError(codeOfStatus[known] ?? 'validation', known, message)
 }
 
-/** An error of JSON-RPC, under the status that the API would have. */
+/** A JSON-RPC error, with the HTTP status that the API would answer. */
 export function errorAnswer(error: AppError, code: number, id: string | number | null): WebAnswer {
   const { status, message, retryAfterS } = error
   const data = { code: error.code, ...(retryAfterS === null ? {} : { retryAfterS }) }
@@ -72,7 +72,7 @@ export function errorAnswer(error: AppError, code: number, id: string | number |
   }
 }
 
-/** Why an answer is a refusal, as its row is to say; null where it is none. */
+/** Returns the error that an answer reports, for its audit row; null if it reports none. */
 export async function faultIn(answer: WebAnswer): Promise<AppError | null> {
   if (answer.status >= 400) return refusedBy(answer.status, 'The message was refused.')
   const { text } = await readText(answer)

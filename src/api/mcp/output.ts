@@ -1,4 +1,4 @@
-// What a command prints, gathered from the stream of its operation: bounded, however much it is.
+// Collects the output of a command from the stream of its operation, up to a bounded size.
 
 import { StringDecoder } from 'node:string_decoder'
 import { execExitEventSchema, type ExecOutputEvent, execOutputEventSchema } from '../../contract/exec.ts'
@@ -10,7 +10,7 @@ export type Output = { stdout: Cut; stderr: Cut; exitCode: number; timedOut: boo
 
 const LINE_LENGTH = 200
 
-/** Throws what the stream threw. `watch` is given what tells the last line printed so far, when somebody wants to know. */
+/** Throws the stream's error. `watch`, if given, gets a function that returns the last line printed so far. */
 export async function gatherOutput(
   stream: EventStream,
   most: number,
@@ -29,7 +29,7 @@ export async function gatherOutput(
   return { ...exit, stdout: kept.stdout.end(), stderr: kept.stderr.end() }
 }
 
-/** Frames are text, or in base64 where they are none; a character can begin in one and end in another. */
+/** A frame is text, or base64 if its bytes are not UTF-8; a character can begin in one frame and end in another. */
 function gathering(most: number) {
   const keeper = keepEnds(most)
   const decoder = new StringDecoder('utf8')

@@ -1,17 +1,16 @@
-// Telling whoever waits how long work goes, so that no client takes it for hung: not at all for what is quick, then every few
-// seconds.
+// Reports progress to a client, so that it does not take the work for hung: nothing at first, then every few seconds.
 
 import { type Clock, SECOND } from '../../lib/clock.ts'
 
 const FIRST_MS = 2 * SECOND
 const EVERY_MS = 3 * SECOND
 
-/** `elapsedS` only ever grows. */
+/** `elapsedS` never decreases. */
 export type SendProgress = (elapsedS: number, message: string) => Promise<void>
 
 /**
- * Does the work, and tells how it goes while it lasts. `describe` says it in words, null where there are none. Troubles of the
- * telling are nobody's: the work goes on, and ends as it would.
+ * Runs the work and reports its progress meanwhile. `describe` returns the message, or null for none. Errors while
+ * reporting are ignored: the work goes on and returns its own result.
  */
 export async function whileReporting<T>(
   clock: Clock,
@@ -42,7 +41,7 @@ async function tell(
       await clock.sleep(pauseMs, done)
       await tick(Math.round((clock.monotonicMs() - startedMs) / SECOND))
     } catch {
-      // The work is done, or the message did not get through.
+      // The work has ended, or the message was not delivered.
     }
   }
 }

@@ -1,5 +1,5 @@
-// A message that asks for nothing but the protocol's own answer, or is refused before it becomes an operation, as an operation: so
-// that it has its audit row and counts against the rates, as every authenticated call does (spec 2.12).
+// Runs a message that only the protocol answers, or that is refused before it becomes an operation, as an operation:
+// it then has an audit row and counts against the rates, like every authenticated call (spec 2.12).
 
 import { z } from 'zod'
 import { maskText } from '../../domain/audit/mask.ts'
@@ -7,10 +7,10 @@ import { payloadTooLarge } from '../http/errors.ts'
 import { defineRoute, noParams, noQuery, type Route } from '../route.ts'
 import type { MessageHead } from './messages.ts'
 
-/** A file of 1 MB in base64 with what is around it. */
+/** A file of 1 MB in base64, with the JSON around it. */
 export const MESSAGE_BYTES = 2 * 1024 * 1024
 
-/** Bytes, since they are read whole before it is known which operation they ask for. */
+/** Raw bytes, because the body is read before the operation is known. */
 export const messageBody = {
   kind: 'json',
   schema: z.unknown(),
@@ -21,7 +21,7 @@ export const messageBody = {
 const nothing = { ...messageBody, parse: () => null }
 const SHOWN = 100
 
-/** `answer` is run once the rate has been spent, and throws what the row is to say. */
+/** `answer` runs after the rate was counted, and throws the error for the audit row. */
 export function protocolRoute(head: MessageHead | null, answer: () => Promise<void>): Route {
   const shown = (text: string | null | undefined) =>
     text === null || text === undefined ? undefined : maskText(text.slice(0, SHOWN))

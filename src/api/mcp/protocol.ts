@@ -1,29 +1,29 @@
-// The protocol itself is the SDK's, for the revision without sessions and for those before it. It is loaded with the first
-// call: it takes some 30 MB, which an installation without agents need not have.
+// The MCP SDK implements the protocol, with and without sessions. It is loaded at the first call, because it takes
+// some 30 MB that an installation without agents does not need.
 
 import { instructions } from './instructions.ts'
 import { toolList } from './tool-list.ts'
 import type { SendProgress } from './progress.ts'
 import type { ToolResult } from './tool.ts'
 
-/** What the handler of a message is given of the exchange that it came in. */
+/** What the handler of a message gets of the HTTP request it came in. */
 export type Exchange = {
   callTool: (call: {
     name: string
     args: unknown
     meta: Record<string, unknown>
     signal: AbortSignal
-    /** Null where nobody asked for progress. */
+    /** Null if the client asked for no progress. */
     sendProgress: SendProgress | null
   }) => Promise<ToolResult | null>
 }
 
 export type Protocol = {
-  /** Answers a message that has been read already. `streams`: as events, with comments while nothing comes. */
+  /** Answers a message that has already been parsed. `streams`: as events, with comments during silence. */
   answer(request: Request, message: unknown, exchange: Exchange, streams: boolean): Promise<Response>
 }
 
-/** Long enough for a session, short enough for an upgrade to be noticed. */
+/** Long enough for a session, short enough that clients notice an upgrade. */
 const LIST_TTL_MS = 300_000
 const KEEP_ALIVE_MS = 15_000
 

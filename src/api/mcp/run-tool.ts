@@ -1,5 +1,5 @@
-// A tool call becomes an operation of the API: by the one wrapper, with its audit row, rates, policy and errors. Whatever
-// comes of it is a result, since models see results and rarely errors of the protocol.
+// Runs a tool call as an operation of the API, through the one wrapper, with its audit row, rates, policy and errors.
+// An error is returned as a result, because models see results and rarely protocol errors.
 
 import type { App } from '../../app.ts'
 import type { Caller } from '../../domain/credentials/caller.ts'
@@ -18,9 +18,9 @@ export type Sender = Pick<OperationRequest, 'requestId' | 'presented' | 'peer' |
 export type ToolRequest = {
   args: unknown
   signal: AbortSignal
-  /** Names the call, so that it happens once however often it is sent. */
+  /** Identifies the call, so that it takes effect once however often it is sent. */
   idempotencyKey: unknown
-  /** Null where nobody asked for progress. */
+  /** Null if the client asked for no progress. */
   sendProgress: SendProgress | null
 }
 
@@ -75,7 +75,7 @@ export async function runTool(
   const describe = async () => soFar() || ((await prepared?.progress?.(app, sender.caller)) ?? null)
   try {
     await (sendProgress === null ? run() : whileReporting(app.clock, { send: sendProgress, describe }, run))
-    if (prepared === null) throw new TypeError('an operation was answered that nobody had prepared')
+    if (prepared === null) throw new TypeError('an operation was answered before it was prepared')
     const elapsedMs = app.clock.monotonicMs() - startedMs
     return (prepared as PreparedTool).result(answer, { app, elapsedMs })
   } catch (error) {

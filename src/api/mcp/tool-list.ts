@@ -1,4 +1,4 @@
-// The tools as a client is told of them: made once, and the same for everybody, so that lists can be cached.
+// The list of tools for clients. It is built once and the same for every caller, so clients can cache it.
 
 import { z } from 'zod'
 import { tools } from './tools/tools.ts'
@@ -15,7 +15,7 @@ export const toolList = tools.map(({ name, title, description, hints, input, out
   annotations: { ...hints },
 }))
 
-/** What says nothing to a model is left out: it reads all of this in every session. */
+/** Leaves out what tells a model nothing, because a model reads the whole list in every session. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): ObjectSchema {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
     io,

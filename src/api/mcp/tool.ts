@@ -1,5 +1,5 @@
-// What a tool is: an operation of the API in words that a model understands, and its answer in words that help it on. A tool
-// decides nothing: the operation checks, records and does (operation.ts).
+// A tool describes an operation of the API in words for a model, and turns the answer into text or a record. A tool
+// decides nothing: the operation (operation.ts) checks, audits and acts.
 
 import type { z } from 'zod'
 import type { App } from '../../app.ts'
@@ -17,7 +17,7 @@ export type ToolResult = {
   isError?: true
 }
 
-/** What an operation is asked, as a call over HTTP would ask it. */
+/** The input of an operation, as a call over HTTP would send it. */
 export type Asked = {
   params?: Record<string, string>
   query?: Record<string, string>
@@ -38,7 +38,9 @@ export const hints = {
   destroys: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
 } as const satisfies Record<string, Hints>
 
-/** Takes what tells how it goes, empty for nothing to tell: asked now and then while it lasts. */
+/**
+ * Gets a function that returns the current progress, or an empty string; it is called now and then during the work.
+ */
 type Watch = (soFar: () => string) => void
 
 type Definition<A, R> = {
@@ -46,18 +48,18 @@ type Definition<A, R> = {
   title: string
   description: string
   input: z.ZodType<A>
-  /** What a record that it answers holds at least; left out for what is read as text. */
+  /** The schema of the record that the tool answers with; absent if it answers text. */
   output?: z.ZodType
   hints: Hints
-  /** `METHOD /path` of the operation, by what was sent, which nobody has checked yet. */
+  /** `METHOD /path` of the operation; may depend on the arguments, which are not yet validated. */
   operation: string | ((args: Record<string, unknown>) => string)
-  /** The argument that names what the operation's path names. */
+  /** The argument that holds the id in the operation's path. */
   target?: string | ((args: Record<string, unknown>) => unknown)
-  /** Throws `validation` in the words of the arguments, and `not_found`. */
+  /** Throws `validation`, naming the arguments, or `not_found`. */
   ask: (app: App, caller: Caller, args: A) => Asked | Promise<Asked>
-  /** The operation streams, and this gathers what it streams. */
+  /** Present if the operation streams: collects its events into one result. */
   gather?: (stream: EventStream, args: A, watch: Watch) => Promise<R>
-  /** How far it has come, for whoever waits; null: nothing to say. */
+  /** Returns the progress in words, or null for nothing to report. */
   progress?: (app: App, caller: Caller, args: A) => Promise<string | null>
   result: (answer: R, args: A, context: { app: App; elapsedMs: number }) => ToolResult
 }
@@ -66,14 +68,14 @@ export type Tool = Pick<Definition<unknown, unknown>, 'name' | 'title' | 'descri
   input: z.ZodType
   output: z.ZodType | null
   routeFor: (args: Record<string, unknown>) => Route
-  /** Under the name that the route's path has for it. */
+  /** By the name of the parameter in the route's path. */
   targetOf: (args: Record<string, unknown>) => Record<string, unknown>
   streams: boolean
-  /** Throws `validation` naming the arguments. */
+  /** Throws `validation`, naming the arguments. */
   prepare: (args: unknown) => PreparedTool
 }
 
-/** A tool whose arguments have been accepted. */
+/** A tool call with valid arguments. */
 export type PreparedTool = {
   ask: (app: App, caller: Caller) => Asked | Promise<Asked>
   gather: ((stream: EventStream, watch: Watch) => Promise<unknown>) | null
@@ -83,7 +85,7 @@ export type PreparedTool = {
 
 const byName = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]))
 
-/** Ties a tool's schema to its functions where it is written, and forgets their types for the list. */
+/** Binds a tool's schema to its functions, and erases their types so that tools fit in one list. */
 export function defineTool<A, R>(definition: Definition<A, R>): Tool {
   const { input, output = null, operation, target, ask, gather, progress, result, ...told } = definition
   const routeFor = (args: Record<string, unknown>) =>
@@ -121,7 +123,7 @@ export function textResult(text: string): ToolResult {
   return { content: [{ type: 'text', text }] }
 }
 
-/** Some clients show a model the record alone, others the text alone: both say the same. */
+/** Some clients show a model only the record, others only the text: both say the same. */
 export function recordResult(record: Record<string, unknown>): ToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(record) }], structuredContent: record }
 }

@@ -1,16 +1,17 @@
-// What programs ask while they are being connected. No operations: nobody is a caller yet, and the standards of OAuth say
-// how these look. Pages of any site may read them, as programs also run in browsers: nothing here goes by a cookie.
+// The OAuth endpoints that programs call while they connect. They are not operations: there is no authenticated
+// caller yet, and the OAuth standards define their format. Pages of any site may read them, since programs also run
+// in browsers; they ignore cookies.
 
 import type { App } from '../../app.ts'
 import type { TokenGate } from '../../domain/oauth/token-gate.ts'
 
 export type EndpointRequest = {
-  /** Of a form; throws OauthError where a field is there twice. Null: it is not there, or empty. */
+  /** Returns a field of the form; null if it is absent or empty. Throws OauthError if it is there twice. */
   field: (name: string) => string | null
-  /** A body in JSON; undefined where it is none. */
+  /** The body as JSON; undefined if it is not JSON. */
   json: unknown
   authorization: string | null
-  /** Address of the other end of the connection. */
+  /** The address of the client. */
   peer: string
   tokenGate: TokenGate
 }

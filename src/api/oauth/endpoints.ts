@@ -1,4 +1,4 @@
-// The endpoints that programs use while they are being connected, and how they are read and answered.
+// Reads and answers the requests to the endpoints that programs call while they connect.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
@@ -99,7 +99,7 @@ function refusal(error: unknown, requestId: string) {
   }
 }
 
-/** Characters that RFC 6749 5.2 allows there. */
+/** Removes characters that RFC 6749 5.2 does not allow here. */
 function body(error: string, message: string) {
   return { error, error_description: message.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, ' ') }
 }

@@ -1,5 +1,5 @@
-// What programs read first: which authorization server the resource goes by (RFC 9728), and what that can do (RFC 8414).
-// All by the configured URL, never by the host a request names: else somebody else's name could stand in it.
+// The metadata that programs read first: the authorization server of this resource (RFC 9728), and its features (RFC
+// 8414). All URLs come from the configuration, never from the host a request names, which an attacker could choose.
 
 import type { App } from '../../app.ts'
 import { resourceOf } from '../../domain/oauth/resource.ts'

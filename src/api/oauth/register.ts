@@ -2,7 +2,7 @@ import { SECOND } from '../../lib/clock.ts'
 import { registerClient } from '../../domain/oauth/register.ts'
 import type { Endpoint } from './endpoint.ts'
 
-/** RFC 7591. Answers what is so here, whatever was asked for. */
+/** RFC 7591. Returns the registered values, which may differ from the requested ones. */
 export const registerEndpoint: Endpoint = {
   method: 'POST',
   path: '/oauth/register',

@@ -1,5 +1,5 @@
-// Codes and refresh tokens become tokens (RFC 6749 3.2), and tokens are given back (RFC 7009). Programs have no secret
-// here: who they are the code or the token says.
+// Exchanges codes and refresh tokens for tokens (RFC 6749 3.2), and revokes tokens (RFC 7009). Programs have no
+// secret: the code or the token identifies them.
 
 import type { App } from '../../app.ts'
 import { OauthError } from '../../domain/oauth/errors.ts'

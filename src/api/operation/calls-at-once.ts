@@ -1,5 +1,5 @@
-// How many calls of one team, and of all, are under way at once (decision 84). A call counts until its answer has left:
-// what a command has printed is held in memory until then, however slowly the caller reads.
+// Limits how many calls of one team, and of all teams, are in progress at once (decision 84). A call counts until its
+// answer has been sent, because a command's output is held in memory until then, however slowly the client reads.
 
 import type { App } from '../../app.ts'
 import { rateLimited, unavailable } from '../../contract/errors.ts'
@@ -9,17 +9,20 @@ import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.
 export type CallKind = 'command' | 'stream' | 'call'
 
 export type CallsAtOnce = {
-  /** Returns what to call, once, when the answer has left. Throws `rateLimited` or `unavailable` where there is no room. */
+  /**
+   * Returns a function to call once when the answer has been sent. Throws `rateLimited` (the team's limit) or
+   * `unavailable` (the limit of all teams).
+   */
   begin(kind: CallKind, teamId: string): () => void
 }
 
-/** For all teams together, so many times what one may have. */
+/** The limit of all teams together is this many times the limit of one team. */
 const TEAMS = 4
 const RETRY_AFTER_S = 1
 
 export function createCallsAtOnce(app: Pick<App, 'config' | 'log' | 'clock'>): CallsAtOnce {
   const each: Record<CallKind, number> = {
-    // Of each, 1 MB of either stream is held; on the host it is a process or two.
+    // A command holds up to 1 MB of each output stream here, and one or two processes on the host.
     command: app.config.commandsAtOnce,
     stream: 250,
     call: 1000,
@@ -34,10 +37,13 @@ export function createCallsAtOnce(app: Pick<App, 'config' | 'log' | 'clock'>): C
       if (limit.tryAcquire(teamId)) return () => limit.release(teamId)
       tellBoundMet(app, { bound: `${words[kind]} at once`, by: teamId })
       if (limit.count(teamId) >= each[kind]) {
-        const most = `The team has ${each[kind]} ${words[kind]} under way, and no more may be at once`
+        const most = `The team has ${each[kind]} ${words[kind]} in progress, which is the limit`
         throw rateLimited(`${most}; try again when one of them has ended.`, RETRY_AFTER_S)
       }
-      throw unavailable(`Too many ${words[kind]} are under way; try again in a moment.`, RETRY_AFTER_S)
+      throw unavailable(
+        `The service has too many ${words[kind]} in progress; try again in a few seconds.`,
+        RETRY_AFTER_S,
+      )
     },
   }
 }

@@ -1,4 +1,5 @@
-// Keys and agents of a team (spec 4.5). What is done to a key may be done to any agent, so both paths share it.
+// Keys and agents of a team (spec 4.5). Every operation on a key works on any agent, so both paths share their
+// routes.
 
 import {
   agentChangedSchema,
@@ -59,7 +60,8 @@ const create = defineRoute({
   path: '/v1/keys',
   noun: 'key',
   summary: 'Create a key',
-  description: 'Its secret is in this answer and nowhere else. Needs a session: a key cannot make another.',
+  description:
+    'Only this answer contains the secret: store it. Needs a session, because a key cannot create another key.',
   action: 'key.create',
   kind: 'change',
   rate: 'requests',
@@ -91,7 +93,7 @@ const change = (noun: AgentNoun) =>
     ...aboutOne(noun),
     method: 'PATCH',
     summary: noun === 'key' ? 'Change the name or policy of a key' : 'Change the name or policy of an agent',
-    description: 'It holds from the next call on. Needs a session.',
+    description: 'Takes effect with the next call of the credential. Needs a session.',
     action: `${noun}.change`,
     kind: 'change',
     body: jsonBody(agentChangeSchema),
@@ -107,7 +109,8 @@ const revoke = (noun: AgentNoun) =>
     ...aboutOne(noun),
     method: 'DELETE',
     summary: noun === 'key' ? 'Revoke a key' : 'Revoke an agent',
-    description: 'Its next call is refused and its open streams end; its units live on. Needs a session.',
+    description:
+      'Its next call is refused with 401 and its open streams end; its units keep running. Needs a session.',
     action: `${noun}.revoke`,
     kind: 'change',
     body: noBody,

@@ -11,7 +11,7 @@ const list = defineRoute({
   noun: 'audit event',
   summary: "List the team's authenticated calls, newest first",
   description:
-    'One event for each call, also for those that were refused or broke off. A call is listed once it is answered, one that changes something as soon as it has begun.',
+    'One event for each call, including refused and aborted ones. A read is listed once it is answered, a change as soon as it begins.',
   action: 'audit.list',
   kind: 'read',
   rate: 'requests',

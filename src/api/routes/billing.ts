@@ -1,4 +1,4 @@
-// Prices, usage and what is left of a quota (spec 4.4, 4.5).
+// Prices, usage and the remaining quota (spec 4.4, 4.5).
 
 import { pricingSchema } from '../../contract/pricing.ts'
 import { quotaSchema } from '../../contract/quota.ts'

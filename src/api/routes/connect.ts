@@ -1,5 +1,5 @@
-// A person agrees that a program acts as an agent of a team. Done by the consent page alone, which alone has a ticket; so
-// it is no path of the API, and yet an operation with its checks and its audit row.
+// A person approves that a program acts as an agent of a team. Only the consent page calls this, because only the
+// page has a ticket. It is therefore not a path of the API, but it is an operation with its checks and its audit row.
 
 import { connectedSchema, connectSchema } from '../../contract/oauth.ts'
 import { connectAgent } from '../../domain/oauth/connect.ts'

@@ -7,7 +7,7 @@ import { resumeFork } from '../../domain/forks/result.ts'
 import { jsonBody } from '../http/body.ts'
 import { defineRoute, idParams, noQuery, type Route } from '../route.ts'
 
-/** What both have in common. */
+/** What both routes share. */
 const forking = {
   method: 'POST',
   kind: 'change',
@@ -28,9 +28,9 @@ const ofUnit = defineRoute({
   noun: 'unit',
   summary: 'Copy a unit as it is now',
   description:
-    'Its disk and volume, and where it runs and its isolation class can, its memory: `copied` says what was done. ' +
-    'The source goes on, and one that sleeps or is stopped is not woken; the copy is then asleep or stopped too. ' +
-    'The copy has its own id, address and host name, the same environment and secrets, and no URL.',
+    'Copies its disk and volume, and also its memory if it runs and its isolation class supports that: `copied` says which. ' +
+    'The source keeps running. A sleeping or stopped source is not woken; its copy is then asleep or stopped too. ' +
+    'The copy has its own id, address, host name and meter, the same environment and secrets, and no URL.',
   action: 'unit.fork',
   body: jsonBody(unitForkSchema, { isOptional: true }),
   handle: (app, { params, body }, { caller, once }) => forkUnit(app, caller, params.id, body, once),
@@ -43,8 +43,8 @@ const ofStack = defineRoute({
   noun: 'stack',
   summary: 'Copy a stack with all its units, as they are at one instant',
   description:
-    'All of them or none, into a new stack. Each is copied as by a fork of its own; addresses of siblings in the ' +
-    'environment are those of the copies. Units being created or destroyed, and those in `error`, are `skipped`.',
+    'Copies all units or none, into a new stack. Each unit is copied as if forked alone; addresses of siblings in the ' +
+    'environment become those of the copies. Units being created or destroyed, and those in `error`, are listed in `skipped`.',
   action: 'stack.fork',
   body: jsonBody(stackForkSchema, { isOptional: true }),
   handle: (app, { params, body }, { caller, once }) => forkStack(app, caller, params.id, body, once),

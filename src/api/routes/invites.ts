@@ -1,5 +1,5 @@
-// Invitations to a team (spec 4.1): sent and revoked by its owners and admins, seen by whoever has the link, accepted by
-// the person they were sent to. A token is a secret: it is no audit row's target, and no answer says it again.
+// Invitations to a team (spec 4.1): owners and admins send and revoke them, anyone with the link reads them, and the
+// person they were sent to accepts. The token is a secret: no audit row and no answer contains it.
 
 import { z } from 'zod'
 import { invitationSchema, inviteCreatedSchema, inviteCreateSchema } from '../../contract/invite.ts'
@@ -22,9 +22,9 @@ const create = defineRoute({
   ...about,
   method: 'POST',
   path: '/v1/teams/{id}/invites',
-  summary: 'Invite somebody to a team by mail',
+  summary: 'Invite a person to a team by mail',
   description:
-    'For owners and admins, on the Pro plan and above. The link is good for seven days. Another invitation to the same address takes the place of the one before. At most 30 of a team within ten minutes, and ten to one address.',
+    'For owners and admins, on the Pro plan and above. The link is valid for seven days. A new invitation to the same address replaces the earlier one. Limits: 30 invitations per team and ten per address within ten minutes.',
   action: 'invite.create',
   kind: 'change',
   rate: 'requests',
@@ -47,7 +47,7 @@ const revoke = defineRoute({
   method: 'DELETE',
   path: '/v1/teams/{id}/invites/{inviteId}',
   summary: 'Revoke an invitation',
-  description: 'For owners and admins. Its link is dead from then on.',
+  description: 'For owners and admins. Its link stops working at once.',
   action: 'invite.revoke',
   kind: 'change',
   rate: 'requests',
@@ -68,7 +68,8 @@ const lookUp = defineOpenRoute({
   method: 'GET',
   path: '/v1/invites/{token}',
   summary: 'Look at an invitation',
-  description: 'For whoever has its link. One that was accepted, revoked or replaced is not there any more.',
+  description:
+    'The token in the path is the only credential needed. An accepted, revoked or replaced invitation gets 404.',
   action: 'invite.read',
   kind: 'read',
   rate: 'requests',
@@ -87,7 +88,7 @@ export const acceptRoute = defineRoute({
   method: 'POST',
   path: '/v1/invites/{token}/accept',
   summary: 'Accept an invitation',
-  description: 'For whoever is signed in as the address it was sent to. It works once.',
+  description: 'Needs a session of the address that the invitation was sent to. It works once.',
   action: 'invite.accept',
   kind: 'change',
   rate: 'requests',

@@ -1,4 +1,4 @@
-// The account of whoever is signed in (spec 4.1).
+// The account of the signed-in person (spec 4.1).
 
 import { meChangedSchema, meChangeSchema, meSchema, providerListSchema } from '../../contract/me.ts'
 import { listProviders } from '../../domain/providers/list.ts'

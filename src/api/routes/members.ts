@@ -1,4 +1,4 @@
-// The people of a team (spec 4.1). For people alone: a key or a token has no part in who they are (spec 5.3).
+// The people of a team (spec 4.1). Only people may call these: no key or token reads or changes members (spec 5.3).
 
 import { z } from 'zod'
 import { doneSchema, memberListSchema, memberRemovedSchema, roleChangeSchema } from '../../contract/member.ts'
@@ -41,7 +41,7 @@ const changeRole = defineRoute({
   method: 'PATCH',
   path: '/v1/teams/{id}/members/{userId}',
   summary: 'Change the role of a member',
-  description: 'For owners. The last owner cannot become anything else.',
+  description: 'For owners. The last owner of a team cannot change role.',
   action: 'member.changeRole',
   kind: 'change',
   params: memberParams,
@@ -61,14 +61,14 @@ const remove = defineRoute({
   path: '/v1/teams/{id}/members/{userId}',
   summary: 'Remove a member, or leave the team',
   description:
-    'Owners remove anybody, admins remove members, and everybody may leave but the last owner. Keys the member made stay, and are answered for review.',
+    'Owners may remove anyone, admins may remove members, and everyone except the last owner may leave. Keys that the member created stay valid; the answer lists them for review.',
   action: 'member.remove',
   kind: 'change',
   params: memberParams,
   body: noBody,
   response: memberRemovedSchema,
   errors: [404, 409],
-  // Whom it takes to remove somebody else depends on who that is.
+  // Removing another person needs more, depending on that person's role.
   allow: 'member.leave',
   target: ({ params }) => params.userId,
   record: () => null,

@@ -1,5 +1,4 @@
-// Buying credits. For owners and admins on their pages, and for the provider, which says by its webhook that something has
-// happened.
+// Buying credits: owners and admins on their pages, and the payment provider, whose webhook reports events.
 
 import {
   paymentAnswerSchema,
@@ -23,7 +22,7 @@ const create = defineRoute({
   path: '/v1/teams/{id}/payments',
   summary: 'Buy credits for a team',
   description:
-    'For owners and admins. Answers where to pay, which a browser does; the credits are there seconds after it was done. 403 where the service takes no payments (`payments` of GET /v1/me).',
+    'For owners and admins. Returns a URL at which a browser pays; the credits arrive seconds after the payment. 403 if the service takes no payments (`payments` of GET /v1/me).',
   action: 'payment.create',
   kind: 'change',
   rate: 'requests',
@@ -66,9 +65,9 @@ const hear = defineOpenRoute({
   ...about,
   method: 'POST',
   path: '/v1/webhooks/stripe',
-  summary: 'Take an event of the payment provider',
+  summary: 'Receive an event of the payment provider',
   description:
-    'For Stripe alone: the header `Stripe-Signature` has to be of this very body. Events that tell of no payment are taken, and nothing is done.',
+    'For Stripe only: the header `Stripe-Signature` must sign this body. Events that concern no payment are accepted and ignored.',
   action: 'payment.hear',
   kind: 'change',
   rate: 'requests',

@@ -1,4 +1,4 @@
-// /v1/units/{id}/processes: commands that outlive their calls.
+// /v1/units/{id}/processes: commands that run on after the call that started them.
 
 import { z } from 'zod'
 import type { App } from '../../app.ts'
@@ -36,7 +36,7 @@ import { recordProcess } from './unit-records.ts'
 const processParams = z.strictObject({ id: pathId, processId: pathId })
 type ProcessParams = z.infer<typeof processParams>
 
-/** The unit is what a row of the audit trail is about; which process it was is in what the row keeps. */
+/** The unit is the target of the audit row; the row's input names the process. */
 const aboutProcess = {
   noun: 'process',
   rate: 'requests',
@@ -56,8 +56,8 @@ const start = defineRoute({
   noun: 'unit',
   summary: 'Start a background process in a unit',
   description:
-    'The command is an argv array run without a shell. It goes on when the call is over: ask for its state and output ' +
-    'later. It stands still while the unit sleeps.',
+    'The command is an argv array and runs without a shell. It runs on after the call: read its state and output ' +
+    'later. It is paused while the unit sleeps.',
   action: 'process.start',
   kind: 'change',
   rate: 'execs',
@@ -81,7 +81,7 @@ const list = defineRoute({
   path: '/v1/units/{id}/processes',
   noun: 'unit',
   summary: "List a unit's background processes, oldest first",
-  description: 'Those that have ended too, also of earlier runs. It wakes nothing.',
+  description: 'Includes ended processes, and those of earlier runs. Does not wake the unit.',
   action: 'process.list',
   kind: 'read',
   rate: 'requests',
@@ -114,8 +114,8 @@ const output = defineRoute({
   path: '/v1/units/{id}/processes/{processId}/output',
   summary: 'Read or follow the output of a background process',
   description:
-    'What was printed after an offset. With `follow=true` a stream; the header `Last-Event-ID` goes on where an earlier ' +
-    'one ended. It wakes nothing.',
+    'Returns the output after an offset. With `follow=true` it is a stream; the header `Last-Event-ID` resumes where an earlier ' +
+    'stream ended. Does not wake the unit.',
   action: 'process.output',
   kind: 'read',
   query: processOutputQuerySchema,
@@ -159,8 +159,8 @@ const remove = defineRoute({
   ...aboutProcess,
   method: 'DELETE',
   path: '/v1/units/{id}/processes/{processId}',
-  summary: 'End a background process and forget it',
-  description: 'All that came of it is killed if it runs; its output is removed.',
+  summary: 'End a background process and delete its record',
+  description: 'Kills the process and its children if it runs, and deletes its output.',
   action: 'process.delete',
   kind: 'change',
   errors: [402, 404, 409, 502],
@@ -176,7 +176,7 @@ async function readPage(
   const { process, pieces } = await readProcess(app, caller, id, processId, after, maxBytes)
   const frames = orderedFrames(after)
   const events = pieces.flatMap((piece) => frames.push(piece))
-  // The rest of a character may be in the next answer; when the process is over and this is all, it is not.
+  // The rest of an incomplete character may follow in the next answer, unless the process has ended and this is all.
   const isAll = process.state !== 'running' && (pieces.at(-1)?.end ?? after) >= process.output.to
   if (isAll) events.push(...frames.end())
   const { state, exitCode } = process
@@ -194,7 +194,7 @@ function streamOutput(
     const frames = orderedFrames(after)
     const tell = async (events: ReturnType<typeof frames.push>) => {
       for (const [index, { stream, ...data }] of events.entries()) {
-        // Until the last of them is told, whoever is cut off has to be given all of them again.
+        // Only the last event carries the offset: a client that is cut off before it gets all of them again.
         const at = index === events.length - 1 ? { id: `${frames.told()}` } : {}
         await send({ event: stream, ...at, data })
       }

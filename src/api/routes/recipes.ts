@@ -1,4 +1,4 @@
-// Recipes (spec 4.4). A unit is made from one by POST /v1/units.
+// Recipes (spec 4.4). POST /v1/units creates units from a recipe.
 
 import { z } from 'zod'
 import { recipeListSchema, recipeSchema } from '../../contract/recipe.ts'
@@ -33,7 +33,7 @@ const list = defineRoute({
 const get = defineRoute({
   ...aboutRecipes,
   path: '/v1/recipes/{name}',
-  summary: 'Get a recipe: what it takes, tells and makes',
+  summary: 'Get a recipe: its parameters, outputs and units',
   action: 'recipe.get',
   params: z.strictObject({ name: z.string().regex(/^[a-z0-9_-]{1,64}$/) }),
   response: recipeSchema,

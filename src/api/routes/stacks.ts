@@ -19,7 +19,7 @@ const create = defineRoute({
   noun: 'stack',
   summary: 'Create a stack',
   description:
-    'It has no units yet: create them with `stack`. A create of a unit makes its stack, too, when absent.',
+    'The stack has no units yet: create them with the field `stack`. Creating a unit also creates its stack if that does not exist.',
   action: 'stack.create',
   kind: 'change',
   rate: 'requests',
@@ -42,7 +42,7 @@ const list = defineRoute({
   path: '/v1/stacks',
   noun: 'stack',
   summary: "List the team's stacks with their units, newest first",
-  description: 'A page ends early when its stacks have more than 500 units.',
+  description: 'A page ends early if its stacks have more than 500 units together.',
   action: 'stack.list',
   kind: 'read',
   rate: 'requests',
@@ -58,7 +58,7 @@ const list = defineRoute({
   handle: (app, { query }, { caller }) => listStacks(app, caller, query),
 })
 
-/** What routes about one stack have in common. */
+/** What routes about one stack share. */
 const aboutStack = {
   path: '/v1/stacks/{id}',
   noun: 'stack',
@@ -88,7 +88,7 @@ const destroy = defineRoute({
   ...aboutStack,
   method: 'DELETE',
   summary: 'Delete a stack, by its id or name, and destroy its units',
-  description: 'Answers the stack with the units that went with it. Its name is free again.',
+  description: 'Returns the stack with the units that were destroyed. Its name is free again.',
   action: 'stack.destroy',
   kind: 'change',
   errors: [404, 502],

@@ -9,10 +9,10 @@ const send = defineRoute({
   method: 'POST',
   path: '/v1/support',
   noun: 'support message',
-  summary: 'Write to whoever operates this service',
+  summary: 'Write to the operator of this service',
   description:
-    'The answer goes by mail to the account; with a key or a token, to the person who connected it, else to the owner of the team. ' +
-    'At most five messages in ten minutes per credential.',
+    'The reply is sent by mail: to the signed-in person; for a key or a token to the person who created it, else to an owner of the team. ' +
+    'Limit: five messages in ten minutes per credential.',
   action: 'support.send',
   kind: 'change',
   rate: 'requests',

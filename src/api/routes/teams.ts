@@ -1,4 +1,4 @@
-// Teams (spec 4.1). For people alone: no key or token makes, changes or deletes one (spec 5.3).
+// Teams (spec 4.1). Only people may call these: no key or token creates, changes or deletes a team (spec 5.3).
 
 import { doneSchema } from '../../contract/member.ts'
 import { teamAnswerSchema, teamChangeSchema, teamCreateSchema } from '../../contract/team.ts'
@@ -13,7 +13,7 @@ const create = defineRoute({
   path: '/v1/teams',
   noun: 'team',
   summary: 'Create a team',
-  description: 'Whoever makes it owns it. Needs a session, and the Pro plan or above in a team you own.',
+  description: 'The caller becomes its owner. Needs a session, and the Pro plan or above in a team you own.',
   action: 'team.create',
   kind: 'change',
   rate: 'requests',
@@ -49,7 +49,7 @@ const change = defineRoute({
   ...aboutTeam,
   method: 'PATCH',
   summary: 'Change the name, region or currency of a team',
-  description: 'For owners and admins. What is left out stays as it is.',
+  description: 'For owners and admins. Omitted fields stay unchanged.',
   action: 'team.change',
   body: jsonBody(teamChangeSchema),
   response: teamAnswerSchema,
@@ -63,7 +63,7 @@ const remove = defineRoute({
   ...aboutTeam,
   method: 'DELETE',
   summary: 'Delete a team',
-  description: 'For owners. Not a personal team, and none that has units: destroy them first.',
+  description: 'For owners. A personal team cannot be deleted, nor a team with units: destroy them first.',
   action: 'team.delete',
   body: noBody,
   response: doneSchema,

@@ -1,5 +1,5 @@
-// What the audit trail keeps of calls that carry more than names: contents by size, environment by name,
-// commands without passwords (spec 2.12).
+// What the audit log stores of calls that carry contents or secrets: contents by size, environment by name, commands
+// without passwords (spec 2.12).
 
 import type { Create, CreateFromRecipe, CreateFromSpec } from '../../contract/create.ts'
 import type { Exec } from '../../contract/exec.ts'
@@ -10,7 +10,7 @@ export function recordCreate(body: Create): Record<string, unknown> {
   return 'recipe' in body ? recordRecipe(body) : recordSpec(body)
 }
 
-/** Which parameters were given: any of them may hold code or a password. */
+/** Stores only the names of the given parameters: any value may hold code or a password. */
 function recordRecipe({ params, ...rest }: CreateFromRecipe): Record<string, unknown> {
   return { ...rest, params: namesOf(params) }
 }

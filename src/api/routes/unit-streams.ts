@@ -1,4 +1,4 @@
-// The streams of a unit: a command's output as it comes, a log as it grows (spec 6, design 5).
+// The streams of a unit: the output of a running command, and a followed log (spec 6, design 5).
 
 import { z } from 'zod'
 import type { App } from '../../app.ts'
@@ -13,7 +13,7 @@ import { eventStream, type EventStream } from '../http/sse.ts'
 
 /** Event `end` of a followed log. */
 export const endReasonSchema = strict({
-  reason: z.string().describe('Why there will be no more lines for now.'),
+  reason: z.string().describe('Why the stream ended.'),
 }).meta({ id: 'LogEnd' })
 
 export function streamExec(

@@ -39,7 +39,7 @@ import { endReasonSchema, streamExec, streamLogs } from './unit-streams.ts'
 import { recordCreate, recordExec } from './unit-records.ts'
 import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
 
-/** What most routes about one unit have in common. */
+/** What most routes about one unit share. */
 const aboutUnit = {
   noun: 'unit',
   rate: 'requests',
@@ -58,7 +58,7 @@ const create = defineRoute({
   path: '/v1/units',
   noun: 'unit',
   summary: 'Create a unit, or the units of a recipe',
-  description: 'Answers once the unit is ready, up to `waitTimeoutMs`, unless `wait` is false.',
+  description: 'Answers once the unit is ready, at most after `waitTimeoutMs`; at once if `wait` is false.',
   action: 'unit.create',
   kind: 'change',
   rate: 'creations',
@@ -114,8 +114,8 @@ const exec = defineRoute({
   path: '/v1/units/{id}/exec',
   summary: 'Run a command in a unit',
   description:
-    'The command is an argv array run without a shell. With `Accept: text/event-stream` its output is ' +
-    'streamed as it comes. It is killed when the caller goes away. Where `cwd` is no directory it ends with 126.',
+    'The command is an argv array and runs without a shell. With `Accept: text/event-stream` its output is ' +
+    'streamed. The command is killed if the client disconnects. If `cwd` is not a directory, the exit code is 126.',
   action: 'unit.exec',
   kind: 'change',
   rate: 'execs',
@@ -140,7 +140,8 @@ const logs = defineRoute({
   method: 'GET',
   path: '/v1/units/{id}/logs',
   summary: "Read or follow a unit's log",
-  description: 'With `follow=true` a stream; the header `Last-Event-ID` goes on where an earlier one ended.',
+  description:
+    'With `follow=true` it is a stream; the header `Last-Event-ID` resumes where an earlier stream ended.',
   action: 'unit.logs',
   kind: 'read',
   query: logQuerySchema,
@@ -204,10 +205,10 @@ const expose = defineRoute({
   path: '/v1/units/{id}/expose',
   summary: 'Publish a port of a unit at a URL, or at a TCP endpoint',
   description:
-    'A unit has one URL, and one TCP endpoint. The same port again answers what there is. Another port keeps ' +
-    'the address, and restarts the unit when it is a URL. Another mode, or `rotate`, gives it a new address, ' +
-    'and restarts a unit that is told its host by `{{self:host}}`. Wakes a sleeping unit; a stopped one is ' +
-    'published as it is.',
+    'A unit has at most one URL and one TCP endpoint. Publishing the same port again returns the existing endpoint. Another port keeps ' +
+    'the address, and restarts the unit if it is a URL. Another mode, or `rotate`, gives it a new address, ' +
+    'and restarts the unit if its environment uses `{{self:host}}`. Wakes a sleeping unit; a stopped unit is ' +
+    'published and stays stopped.',
   action: 'unit.expose',
   kind: 'change',
   body: jsonBody(exposeSchema),
@@ -221,7 +222,7 @@ const stop = defineRoute({
   ...aboutUnit,
   method: 'POST',
   path: '/v1/units/{id}/stop',
-  summary: 'Stop a unit, keeping its disk',
+  summary: 'Stop a unit and keep its disk',
   action: 'unit.stop',
   kind: 'change',
   errors: [404, 409, 502],
@@ -232,7 +233,7 @@ const start = defineRoute({
   ...aboutUnit,
   method: 'POST',
   path: '/v1/units/{id}/start',
-  summary: 'Start a unit that was stopped or has exited',
+  summary: 'Start a stopped or exited unit',
   action: 'unit.start',
   kind: 'change',
   errors: [402, 404, 409, 502],
@@ -245,9 +246,9 @@ const sleep = defineRoute({
   path: '/v1/units/{id}/sleep',
   summary: 'Set how long a unit, or its stack, may idle before it sleeps',
   description:
-    'No use of the unit: it moves `sleepsAt` by the length of the window alone, and wakes nothing. With ' +
-    '`now` the units sleep at once; a unit in which a command, a file transfer or a visit is under way, or that owes ' +
-    'an answer on a connection to a database, refuses that.',
+    'Does not count as use of the unit: it only moves `sleepsAt` by the new idle window, and wakes nothing. With ' +
+    '`now` the units sleep at once. A unit with a command, a file transfer or a visit in progress, or that owes ' +
+    'an answer on a database connection, refuses with 409.',
   action: 'unit.sleep',
   kind: 'change',
   body: jsonBody(sleepBodySchema),

@@ -1,18 +1,18 @@
-// The form in which a person says what a program may do: every field of a policy, as it is written there and read back.
+// The form in which a person chooses what a program may do: writes every field of a policy, and reads them back.
 
 import { AppError, type Issue } from '../../contract/errors.ts'
 import { type Policy, sizes } from '../../contract/policy.ts'
 import type { Question } from '../../domain/oauth/consent.ts'
 import { escapeHtml } from './html.ts'
 
-/** What stands in the fields. */
+/** The text in the form's fields. */
 export type Fields = {
   name: string
   maxConcurrentUnits: string
   /** In euros. */
   dailySpendCap: string
   allowedSizes: string[]
-  /** One a line. */
+  /** One per line. */
   allowedRegistries: string
   maxSleep: string
   /** UTC, without a zone; empty for never. */
@@ -44,7 +44,9 @@ export function postedFields(form: URLSearchParams): Fields {
   }
 }
 
-/** As the operation takes it, which checks it. Throws `validation` for what is no number or time. */
+/**
+ * Returns the policy for the operation, which checks it. Throws `validation` for text that is not a number or a time.
+ */
 export function policyOf(fields: Fields): { [Field in keyof Policy]: unknown } {
   const wrong = (path: keyof Policy, message: string) =>
     new AppError('validation', 400, message, { details: [{ path: `policy.${path}`, message }] })
@@ -74,7 +76,7 @@ const labels: Record<keyof Policy | 'name', string> = {
   expiresAt: 'Until',
 }
 
-/** The fields with what is wrong with them. */
+/** Writes the fields, each with its faults. */
 export function consentFields(fields: Fields, issues: Issue[]): string {
   const row = (field: keyof typeof labels, hint: string, input: string) => {
     const path = field === 'name' ? field : `policy.${field}`

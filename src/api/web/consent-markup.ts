@@ -1,5 +1,5 @@
-// What a person sees who is to let a program in. What the program says of itself is text among other text; beside it
-// stands what can be proven, which is little.
+// The page on which a person decides about a program. What the program says of itself is shown as plain text, next to
+// the little that is proven.
 
 import type { Issue } from '../../contract/errors.ts'
 import { agentTitled } from '../../contract/known-agents.ts'
@@ -12,9 +12,9 @@ export type ConsentView = {
   ticket: string
   question: Question
   fields: Fields
-  /** Why what was posted was not taken. */
+  /** Why the posted form was refused. */
   refusal: { message: string; issues: Issue[] } | null
-  /** Where the answer goes, in words. */
+  /** The address that gets the answer, in words. */
   destination: string
 }
 
@@ -55,7 +55,7 @@ function provenBy({ client }: Question): string {
   return '<strong>nothing</strong>: it registered itself, under a name of its choice'
 }
 
-/** What an honest program looks like as well; a person decides. */
+/** Honest programs can trigger these warnings too; the person decides. */
 function warningsOf({ client, redirectUri }: Question): string[] {
   const redirect = readRedirect(redirectUri)
   const site = redirect?.kind === 'web' ? escapeHtml(redirect.name) : null
@@ -63,7 +63,7 @@ function warningsOf({ client, redirectUri }: Question): string[] {
   const warnings: string[] = []
   if (client.kind === 'registered' && known && site !== null) {
     warnings.push(
-      `Anybody can call a program ${escapeHtml(known.title)}. This one answers to <b>${site}</b>: go on only if that is where you came from.`,
+      `Anyone can call a program ${escapeHtml(known.title)}. The answer to this one goes to <b>${site}</b>: continue only if you came from there.`,
     )
   }
   if (client.kind === 'document' && site !== null && site !== new URL(client.id).hostname) {
@@ -73,7 +73,7 @@ function warningsOf({ client, redirectUri }: Question): string[] {
   }
   if (redirect?.kind === 'app') {
     warnings.push(
-      `Any app on this computer can take answers for <b>${escapeHtml(redirect.name)}:</b>. Go on only if you have just asked for this in that app.`,
+      `Any app on this computer can take answers for <b>${escapeHtml(redirect.name)}:</b>. Continue only if you have just started this in that app.`,
     )
   }
   return warnings

@@ -1,6 +1,6 @@
-// Connecting a program: it sends a browser here (RFC 6749 4.1.1), the person says in which team and under which policy it may
-// act, and the browser goes back with a code. Always asked, also by who has agreed before: another program can have the same
-// name, and with a registration of its own the same redirect. Without script.
+// Connecting a program: it sends a browser here (RFC 6749 4.1.1), the person chooses the team and the policy, and the
+// browser returns to the program with a code. The page always asks, also a person who has agreed before: another
+// program can have the same name, and the same redirect in a registration of its own. Works without script.
 
 import { AppError, type Issue, unauthorized } from '../../contract/errors.ts'
 import { connectedSchema } from '../../contract/oauth.ts'
@@ -22,7 +22,7 @@ const authorize: Page = {
     try {
       const begun = await beginRequest(app, { query, peer })
       if (begun.kind === 'begun') return seeOther(consentUrl(begun.ticket))
-      // A site that nobody has agreed to gets nobody's browser by an address of ours alone (RFC 9700 4.11.2).
+      // Without a person's consent no browser is redirected to another site (RFC 9700 4.11.2).
       if (readRedirect(begun.redirectUri)?.kind === 'loopback') return seeOther(begun.redirectTo)
       const markup = `
 <p>The program asked in a way that is not supported: ${escapeHtml(begun.message)}</p>
@@ -30,7 +30,7 @@ const authorize: Page = {
       return { status: 400, html: htmlPage('This did not work', markup) }
     } catch (error) {
       if (!(error instanceof OauthError)) throw error
-      const markup = `<p>${escapeHtml(error.message)}</p><p>Nothing was sent anywhere. Begin again in the program.</p>`
+      const markup = `<p>${escapeHtml(error.message)}</p><p>Nothing was sent. Start again in the program.</p>`
       return { status: 400, html: htmlPage('This request to connect does not work', markup) }
     }
   },
@@ -57,8 +57,7 @@ const decide: Page = {
   answer: async (app, request) => {
     refuseForeignPages(request)
     const { form, sessionToken } = request
-    if (sessionToken === null)
-      throw unauthorized('You are not signed in any more. Begin again in the program.')
+    if (sessionToken === null) throw unauthorized('You are no longer signed in. Start again in the program.')
     const ticket = form.get('ticket') ?? ''
     const team = form.get('team') ?? ''
     const question = await askForConsent(app, { ticket, sessionToken, team })
@@ -111,7 +110,7 @@ function consentPage(
   return { status, html: htmlPage('Connect a program?', markup) }
 }
 
-/** A page that goes on: a form's own redirect browsers follow only to where `form-action` allows. */
+/** A page that redirects by itself: browsers follow a form's own redirect only to where `form-action` allows. */
 function goBack(
   title: string,
   { redirectUri, redirectTo }: { redirectUri: string; redirectTo: string },
@@ -135,6 +134,6 @@ function seeOther(location: string): PageAnswer {
 
 function ended(): PageAnswer {
   const markup =
-    '<p>It has been answered, took too long, or was opened by somebody else. Begin again in the program.</p>'
+    '<p>It was answered, took too long, or was opened by another person. Start again in the program.</p>'
   return { status: 409, html: htmlPage('This request to connect has ended', markup) }
 }

@@ -1,7 +1,6 @@
-// The cookies of a person: of their session, of a sign-in with a provider that is under way, and of a program that waits
-// for them to sign in. Scripts cannot read
-// them, other sites' forms do not send them, and over HTTPS their names bind them to this very host, so that
-// no sibling host can set one (design 7).
+// The cookies of a browser: of its session, of a sign-in with a provider that is in progress, and of a program that
+// waits for the person to sign in. Scripts cannot read them, and forms of other sites do not send them. Over HTTPS
+// their names bind them to this host, so that no sibling host can set one (design 7).
 
 import { SECOND } from '../../lib/clock.ts'
 

@@ -1,5 +1,5 @@
-// The few pages the server itself shows: no script, no style from elsewhere, nothing a page of another
-// origin could frame or post to.
+// The few pages the server itself shows. They have no script and no style from elsewhere, and pages of another origin
+// cannot frame them or post to them.
 
 import { createHash } from 'node:crypto'
 
@@ -37,13 +37,13 @@ export const pageHeaders = {
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; '),
-  // A path can hold a one-time token: only the origin is told, which forms need to prove themselves.
+  // A path can contain a one-time token, so only the origin is sent; forms need it to prove where they come from.
   'referrer-policy': 'strict-origin',
 }
 
 /**
- * A whole page around trusted markup; whatever comes from outside goes through `escapeHtml` first. `goTo`: where the
- * browser goes on by itself.
+ * Returns a whole page around trusted markup; escape everything else with `escapeHtml` first. `goTo` is a URL that
+ * the browser opens by itself.
  */
 export function htmlPage(
   title: string,

@@ -1,5 +1,5 @@
-// Where the link of an invitation leads: what one is invited to, and a button that accepts. Looking at it accepts
-// nothing, since mail scanners and previews open links too.
+// The page behind an invitation's link shows the team and a button that accepts. Opening the page accepts nothing,
+// since mail scanners and previews open links too.
 
 import type { Invitation } from '../../contract/invite.ts'
 import { AppError } from '../../contract/errors.ts'
@@ -40,7 +40,7 @@ const accept: Page = {
 
 export const invitePages: readonly Page[] = [show, accept]
 
-const signInFirst = '<p><a href="/sign-in">Sign in</a>, and open the link of the invitation again.</p>'
+const signInFirst = '<p><a href="/sign-in">Sign in</a>, then open the link of the invitation again.</p>'
 
 async function orRefusal<T>(work: Promise<T>): Promise<T | AppError> {
   try {
@@ -74,11 +74,11 @@ function signedOut({ email }: Invitation): string {
 }
 
 function expired({ teamName, expiresAt }: Invitation): PageAnswer {
-  const text = `<p>It was for the team <b>${escapeHtml(teamName)}</b>, until ${escapeHtml(expiresAt)}. Ask for another one.</p>`
+  const text = `<p>It was for the team <b>${escapeHtml(teamName)}</b>, until ${escapeHtml(expiresAt)}. Ask for a new invitation.</p>`
   return { status: 409, html: htmlPage('This invitation has expired', text) }
 }
 
 function deadLink(): PageAnswer {
-  const text = '<p>It was accepted, revoked or replaced by a newer one, or was never one.</p>'
+  const text = '<p>It was accepted, revoked or replaced by a newer one, or never existed.</p>'
   return { status: 404, html: htmlPage('This invitation does not work', text) }
 }

@@ -1,5 +1,5 @@
-// What browsers see: a few pages of HTML beside the API. They are no operations (nothing here is in the
-// OpenAPI document), so they have no audit rows, but the same bounds.
+// The HTML pages of the server. They are not operations and not in the OpenAPI document, so they have no audit rows,
+// but the same limits apply.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
@@ -17,7 +17,7 @@ import type { Page, PageRequest } from './page.ts'
 import { consentPages } from './consent.ts'
 import { signInPages } from './sign-in.ts'
 
-/** Says what this is to whoever opens the bare address. */
+/** Describes the service to a person who opens the bare address. */
 const front: Page = {
   method: 'GET',
   path: '/',

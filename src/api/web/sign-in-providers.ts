@@ -1,6 +1,6 @@
-// Signing in with a provider: a button sends the browser there, and the provider sends it back. That it comes back by GET
-// and signs somebody in is OAuth's way; what keeps other sites from using it is the cookie of this very
-// browser that the answer has to fit (domain/providers/oauth-state.ts).
+// Signing in with a provider: a button sends the browser to the provider, which sends it back by GET, as OAuth
+// requires. The answer must match a cookie of this browser (domain/providers/oauth-state.ts), so other sites cannot
+// use it to sign a visitor in.
 
 import { type Provider, providers } from '../../contract/me.ts'
 import { OAUTH_STATE_LIFETIME_MS } from '../../domain/providers/oauth-state.ts'
@@ -22,8 +22,8 @@ const begin = (provider: Provider): Page => ({
   answer: async (app, request) => {
     refuseForeignPages(request)
     const { url, token } = await beginProviderSignIn(app, { provider, peer: request.peer })
-    // Not a redirect: of a form's answer browsers follow those alone that lead to where `form-action` allows, and
-    // what a provider redirects to in turn is its own matter.
+    // Not a redirect: browsers follow a form's redirect only to where `form-action` allows, and the provider may
+    // redirect further.
     const markup = `<p><a href="${escapeHtml(url)}">Continue to ${providerNames[provider]}</a></p>`
     return {
       status: 200,

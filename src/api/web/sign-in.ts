@@ -1,5 +1,5 @@
-// Signing in by a one-time link, and the page of whoever has. Looking at a link uses nothing up: mail
-// scanners and previews open links too, so a button does it (design 7). By way of a provider: sign-in-providers.ts.
+// Signing in by a one-time link, and the page of a signed-in person. Opening a link does not use it up, since mail
+// scanners and previews open links too: a button does (design 7). For providers see sign-in-providers.ts.
 
 import type { App } from '../../app.ts'
 import { AppError } from '../../contract/errors.ts'
@@ -23,7 +23,7 @@ const showSignIn: Page = {
     const token = query.get('token')
     if (token === null) {
       const waits = consentTicket !== null && (await isWaiting(app, consentTicket))
-      const why = waits ? '<p>A program waits to be connected. You will be asked about it next.</p>' : ''
+      const why = waits ? '<p>A program wants to connect. You will be asked about it next.</p>' : ''
       return { status: 200, html: htmlPage('Sign in to Berth', why + waysIn(app)) }
     }
     const email = await readSignInLink(app, token)
@@ -57,7 +57,7 @@ const askForLink: Page = {
     refuseForeignPages(request)
     const email = (request.form.get('email') ?? '').trim()
     if (email.length > limits.inviteEmailLength || !emailPattern.test(email)) {
-      const text = `<p>That is no address a link can be sent to.</p>${waysIn(app)}`
+      const text = `<p>This is not a mail address. Check it and send it again.</p>${waysIn(app)}`
       return { status: 400, html: htmlPage('Sign in to Berth', text) }
     }
     await mailSignInLink(app, { email, peer: request.peer })
@@ -110,7 +110,7 @@ ${buttons.join('\n')}`
 
 function deadLink(): PageAnswer {
   const text =
-    '<p>It has been used, has expired, or was never one.</p><p><a href="/sign-in">Ask for a new one</a></p>'
+    '<p>It was used, has expired, or never existed.</p><p><a href="/sign-in">Ask for a new one</a></p>'
   return { status: 401, html: htmlPage('This sign-in link does not work', text) }
 }
 

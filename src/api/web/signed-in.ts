@@ -1,4 +1,4 @@
-// How every way of signing in ends.
+// The last step of every way to sign in.
 
 import type { App } from '../../app.ts'
 import { SESSION_LIFETIME_MS } from '../../domain/credentials/begin-session.ts'
@@ -7,7 +7,7 @@ import { isWaiting } from '../../domain/oauth/consent.ts'
 import { dropCookie, setCookie } from './cookies.ts'
 import type { PageAnswer, PageRequest } from './page.ts'
 
-/** Whoever was signed in in this browser before is not any more. Goes on with a program that waits for this. */
+/** Ends the session that this browser had before, and continues with a waiting program if there is one. */
 export async function signedIn(
   app: App,
   { sessionToken, consentTicket }: Pick<PageRequest, 'sessionToken' | 'consentTicket'>,

@@ -1,4 +1,4 @@
-// An account: a person and their personal team.
+// Creates an account: a person and their personal team.
 
 import type { Kysely } from 'kysely'
 import { newId } from '../../lib/ids.ts'
@@ -12,12 +12,12 @@ export type NewAccount = {
   admin: boolean
   plan: Plan
   paysAsItGoes: boolean
-  /** What its address is worth when it comes for the first time. */
+  /** The free credits for an address that is new to the service. */
   freeCreditsCents: number
   createdAt: Date
 }
 
-/** Call it in a transaction. Answers the ids of the user and of their personal team. */
+/** Call it in a transaction. Returns the ids of the user and of the personal team. */
 export async function createAccount(
   db: Kysely<Database>,
   account: NewAccount,
@@ -34,7 +34,7 @@ export async function createAccount(
   })
   await insertTeam(db, {
     id: teamId,
-    // Ids are unique, so a personal team's slug can never be taken.
+    // Ids are unique, so the slug of a personal team is never taken.
     slug: teamId.replace('_', '-'),
     name: `${account.name}'s team`.slice(0, 60),
     personal: true,

@@ -1,4 +1,4 @@
-// Another name or policy for a key or an OAuth client. It holds from the credential's next call on.
+// Changes the name or the policy of a key or an OAuth client, with effect from its next call.
 
 import type { App } from '../../app.ts'
 import type { AgentChange, AgentChanged } from '../../contract/agent.ts'
@@ -20,7 +20,7 @@ export async function changeAgent(
   authorize(caller, 'agent.change', { createdBy: before.created_by })
   await changeCredential(app.db, { ...change, ...withLaterExpiry(change, app.clock.now()), teamId, id })
   const after = await getAgent(app, caller, noun, id)
-  if (after.revoked_at) throw invalidState('It was revoked, and stays as it is.', null)
+  if (after.revoked_at) throw invalidState('It was revoked, and cannot be changed any more.', null)
   return { agent: toAgent(after) }
 }
 

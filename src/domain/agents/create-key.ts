@@ -1,4 +1,4 @@
-// A new key for the caller's team, by a person who is signed in (spec 5.3).
+// Creates a key for the caller's team; only a signed-in person may (spec 5.3).
 
 import type { App } from '../../app.ts'
 import type { KeyCreate, KeyCreated } from '../../contract/agent.ts'
@@ -12,7 +12,7 @@ import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 import { seatsOf } from './seats.ts'
 import { toAgent } from './to-agent.ts'
 
-/** Throws `quota_exceeded` when the plan has no room for another. */
+/** Throws `quota_exceeded` if the plan has no seat left. */
 export async function createKeyOfTeam(
   app: App,
   { teamId, userId, plan }: Caller,
@@ -36,7 +36,7 @@ export async function createKeyOfTeam(
     }
     const { id, secret } = await createKey(db, { teamId, name, policy, createdBy: userId, createdAt: now })
     const record = await findAgent(db, { teamId, id })
-    if (!record) throw new Error('a key that was just made is not there')
+    if (!record) throw new Error('a new key was not found after its creation')
     const created = { key: toAgent(record), secret }
     await once?.keep(db, created)
     return created

@@ -1,5 +1,5 @@
-// One key or OAuth client of the caller's team. Of another team 403, unknown 404, as with units; a row of another team is
-// never read.
+// Finds a key or OAuth client of the caller's team. As with units, one of another team gets 403 and an unknown one
+// 404; rows of another team are never read.
 
 import type { App } from '../../app.ts'
 import { forbidden, notFound } from '../../contract/errors.ts'
@@ -7,7 +7,7 @@ import { isId } from '../../lib/ids.ts'
 import { type AgentRecord, credentialKind, findAgent } from '../../store/credentials.ts'
 import type { Caller } from '../credentials/caller.ts'
 
-/** Which of them a path is about: `/v1/keys` knows keys alone. */
+/** Which credentials a path is about: `/v1/keys` only finds keys. */
 export type AgentNoun = 'key' | 'agent'
 
 export async function getAgent(

@@ -1,4 +1,4 @@
-// Keys and OAuth clients of the caller's team, newest first, those that were revoked at their place.
+// Lists keys and OAuth clients of the caller's team, newest first, including revoked ones.
 
 import type { App } from '../../app.ts'
 import type { AgentList, KeyList } from '../../contract/agent.ts'

@@ -1,5 +1,5 @@
-// The end of a key or an OAuth client: its next call is refused and its open streams end within seconds. Its units live
-// on, on the account they have (design 4). Revoking again changes nothing.
+// Revokes a key or an OAuth client: its next call is refused and its open streams end within seconds. Its units keep
+// running and are billed as before (design 4). Revoking again changes nothing.
 
 import type { App } from '../../app.ts'
 import type { AgentRevoked } from '../../contract/agent.ts'

@@ -1,5 +1,5 @@
-// What costs somebody else something, a mail, say, may be done only so often: counted in the database, so that it holds
-// for all processes together and over restarts. Calls of the API have limits of their own (credentials/rate-limit.ts).
+// Limits actions that burden other people or services, such as mails. They are counted in the database, so the limits
+// hold over all processes and restarts. API calls have other limits (credentials/rate-limit.ts).
 
 import { createHash } from 'node:crypto'
 import type { Kysely } from 'kysely'
@@ -35,10 +35,10 @@ export const allowances = {
   },
 } as const satisfies Record<string, Allowance>
 
-/** Longer than any of them. */
+/** Longer than any of the windows. */
 const FORGOTTEN_AFTER_MS = HOUR
 
-/** Call it in the transaction that does it. Throws `rateLimited`; what is rolled back was not spent. */
+/** Counts one action; call it in the action's transaction. Throws `rateLimited`. A rollback also undoes the count. */
 export async function spendAllowance(
   { clock }: { clock: Pick<App['clock'], 'now'> },
   db: Kysely<Database>,
@@ -51,13 +51,13 @@ export async function spendAllowance(
   const of = createHash('sha256').update(whose).digest()
   if (await spendOnce(db, { name, of, since, now, times })) return
   const first = (await findFirstSpent(db, { name, of, since })) ?? now
-  // By now: this one may have waited for the others.
+  // Read again, because this transaction may have waited for others.
   const waitMs = first.getTime() + withinMs - clock.now().getTime()
   const retryAfterS = Math.max(1, Math.ceil(waitMs / SECOND))
   throw rateLimited(`The limit is ${times} ${what}. Try again in ${retryAfterS} s.`, retryAfterS)
 }
 
-/** A loop's round. */
+/** One run of the background job that deletes old counts. */
 export async function forgetAllowances({ db, clock }: App): Promise<void> {
   await deleteAllowances(db, { spentBefore: new Date(clock.now().getTime() - FORGOTTEN_AFTER_MS) })
 }

@@ -1,7 +1,7 @@
-// The audit trail: exactly one row per authenticated call (spec 2.12), also when it is refused or breaks
-// off. A call that changes something has its row before it starts, so that no effect goes unseen; what
-// merely reads, or is refused before it does anything, is written whole before it is answered. Rows of
-// calls that end together travel in one statement.
+// The audit log: exactly one row per authenticated call (spec 2.12), including refused and aborted ones. The row of a
+// change is written before the change starts, so that no effect goes unrecorded. The row of a read, or of a call that
+// is refused before it does anything, is written once, before the answer. Rows of calls that end together are written
+// in one statement.
 
 import type { App } from '../../app.ts'
 import { batched } from '../../lib/concurrency/batch.ts'
@@ -27,13 +27,13 @@ export type CallOrigin = {
 }
 
 export type AuditedCall = {
-  /** Whose log the call belongs in, what it is about and what of its input may be kept (mask.ts), once that is known. */
+  /** Sets the team of the row, the target and the masked input (mask.ts), as soon as they are known. */
   describe(about: { target: string | null; input: unknown; teamId: string }): void
-  /** What a call made: known when it is done. */
+  /** Sets what the call made, when it is done. */
   result(about: { target?: string }): void
-  /** Writes the row of a call that is about to change something. Throws when it cannot. */
+  /** Writes the row before a change. Throws if that fails. */
   open(): Promise<void>
-  /** Writes how it ended. Throws only when the row was not opened and could not be written. */
+  /** Writes how the call ended. Throws only if the row was neither opened nor can be written. */
   close(ending: { status: number; errorCode: string | null }): Promise<void>
   /** Whether `close` was called, whatever came of it: a row has one ending. */
   hasEnded(): boolean
@@ -79,8 +79,8 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
           try {
             await complete({ id: row.id, outcome })
           } catch (error) {
-            // What was asked has happened and its row exists: failing the answer now would only mislead.
-            log.error({ err: error, auditId: row.id, status }, 'an audit row could not be closed')
+            // The change was made and its row exists: an error now would mislead the caller.
+            log.error({ err: error, auditId: row.id, status }, 'audit row could not be closed')
           }
         },
       }

@@ -1,5 +1,5 @@
-// How long calls are remembered (BERTH_AUDIT_DAYS). Rows go in small groups, so that nobody waits behind them, and as
-// many in a round as can have come since the one before.
+// Deletes audit rows older than BERTH_AUDIT_DAYS. They are deleted in small batches, so that other statements do not
+// wait, and each run deletes at least as many rows as can have been added since the last.
 
 import type { App } from '../../app.ts'
 import { DAY } from '../../lib/clock.ts'
@@ -8,7 +8,7 @@ import { deleteAuditRows } from '../../store/audit.ts'
 const ROWS_AT_ONCE = 2000
 const GROUPS_A_ROUND = 25
 
-/** A loop's round. */
+/** One run of the background job. */
 export async function forgetOldAuditRows({ db, clock, config }: App): Promise<void> {
   if (config.auditDays === 0) return
   const begunBefore = new Date(clock.now().getTime() - config.auditDays * DAY)

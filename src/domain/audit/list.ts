@@ -14,7 +14,7 @@ export async function listAudit(app: App, { teamId }: Caller, query: AuditQuery)
     credentialId: query.key ?? null,
     agentName: query.agent ?? null,
     before: parseCursor(query.cursor, 'audit'),
-    // One more than asked for tells whether there is a next page.
+    // One more row than asked for, to know whether there is a next page.
     limit: query.limit + 1,
   })
   const page = found.slice(0, query.limit)
@@ -46,7 +46,7 @@ function showEvent(record: AuditRecord): AuditEvent {
   }
 }
 
-/** To the microsecond: what a clock says beyond that is noise. */
+/** Rounded to microseconds; more digits are noise. */
 function roundMs(ms: number): number {
   return Math.round(ms * 1000) / 1000
 }

@@ -1,15 +1,15 @@
-// What an audit row keeps of a call (spec 2.12): contents by size, environment by name, commands without
-// the passwords in them. Pure. Masking too much is fine, too little is not. Callers choose
-// the text, and one thread serves everybody: what is not kept is not read, and each pattern takes linear time, as
-// every repetition before a literal is bounded.
+// Masks what an audit row stores of a call (spec 2.12): contents by size, environment by name, commands without
+// passwords. Pure. Masking too much is acceptable, masking too little is not. Callers choose the text and all calls
+// share one thread: text that is not stored is not read, and every pattern takes linear time, because every
+// repetition before a literal is bounded.
 
 const MASK = '***'
 
-/** A recorded command is cut here. */
+/** A stored command is cut to this length. */
 const KEPT = 2000
-/** So much more is read, to see the end of a password that lies across the cut. */
+/** How much more is read, to find the end of a password that crosses the cut. */
 const MARGIN = 500
-/** What stands where a user's name does and is as long is taken for a token. */
+/** A user name of at least this length is masked like a token. */
 const TOKEN_LENGTH = 20
 
 const secretWord = '(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|credentials?|auth)'
@@ -17,11 +17,11 @@ const secretWord = '(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|acce
 /** Options whose value is the next argument. */
 const secretOption = new RegExp(`^--?[\\w-]{0,60}${secretWord}[\\w-]{0,60}$`, 'i')
 
-// A quote that is not closed lasts to the end: the text may have been cut within it.
+// An unclosed quote extends to the end: the text may have been cut inside it.
 const quoted = `"[^"]*(?:"|$)|'[^']*(?:'|$)`
 const quotedOrWord = `(?:${quoted}|[^\\s"';|&]+)`
 
-/** Options of common tools that take a password as their next argument, without saying so in their name. */
+/** Options of common tools that take a password as their next argument, although their names do not say so. */
 const quietOptions = new Map<string, readonly string[]>([
   ['redis-cli', ['-a']],
   ['sshpass', ['-p']],
@@ -41,7 +41,7 @@ const quietOptions = new Map<string, readonly string[]>([
 ])
 
 const patterns: { find: RegExp; replace: string }[] = [
-  // Our own tokens, wherever they stand.
+  // Berth's own tokens, wherever they appear.
   {
     find: /berth_(live|session|signin|provider|invite|oat|ort|code|consent)_\w[\w-]*/g,
     replace: `berth_$1_${MASK}`,
@@ -58,7 +58,7 @@ const patterns: { find: RegExp; replace: string }[] = [
     find: new RegExp(`(${secretWord}[\\w-]{0,60}["']?[=:])\\s?${quotedOrWord}`, 'gi'),
     replace: `$1${MASK}`,
   },
-  // --password x within a shell line. The word is looked for first: an option may begin at each of many dashes.
+  // --password x in a shell line. The word is matched first, because an option may begin at each of many dashes.
   {
     find: new RegExp(
       `((?=${secretWord})(?<=-[\\w-]{0,60})${secretWord}[\\w-]{0,60})\\s+${quotedOrWord}`,
@@ -68,7 +68,7 @@ const patterns: { find: RegExp; replace: string }[] = [
   },
   // mysql -pSECRET
   { find: /(^|\s)-p(?:"[^"]*(?:"|$)|'[^']*(?:'|$)|\S+)/g, replace: `$1-p${MASK}` },
-  // redis-cli -a x within a shell line
+  // redis-cli -a x in a shell line
   {
     find: new RegExp(
       `\\b(${[...quietOptions.keys()].join('|')})\\b([^|;&\\n]{0,200}?\\s-[apPw])\\s+${quotedOrWord}`,
@@ -76,7 +76,7 @@ const patterns: { find: RegExp; replace: string }[] = [
     ),
     replace: `$1$2 ${MASK}`,
   },
-  // -u user:password, also within quotes. Of a URL there, its own password is what counts.
+  // -u user:password, also in quotes. In a URL the URL's own password is masked instead.
   { find: /(^|\s)(-u|--user)(\s+|=)(["']?)[^\s:'"]{20,200}:/g, replace: `$1$2$3$4${MASK}:` },
   { find: /(^|\s)(-u|--user)(\s+|=)([^\s:'"]{0,200}):(?!\/\/)\S+/g, replace: `$1$2$3$4:${MASK}` },
   {
@@ -104,7 +104,7 @@ const patterns: { find: RegExp; replace: string }[] = [
   },
 ]
 
-/** An argument vector as it may be kept. */
+/** Returns the argument vector as it may be stored. */
 export function maskCommand(argv: string[]): string[] {
   const isSecret = secretArguments()
   const kept: string[] = []
@@ -116,14 +116,17 @@ export function maskCommand(argv: string[]): string[] {
     const isCut = read.length < argument.length
     const masked = isSecret(read) ? MASK : maskArgument(read, before, isCut)
     kept.push(masked === MASK || (!isCut && masked.length <= room) ? masked : beginning(masked, room))
-    // What was read counts as well as what is left of it: masks are short.
+    // Counts the text that was read, not only the masked text, because masks are short.
     room -= masked === MASK ? MASK.length : Math.max(read.length, masked.length)
     before = read
   }
   return kept
 }
 
-/** Tells of one argument after another whether all of it is to be hidden, by those before it. */
+/**
+ * Returns a function that takes one argument after another, and says whether to mask all of it because of those
+ * before it.
+ */
 function secretArguments(): (argument: string) => boolean {
   const quiet = new Set<string>()
   let [setting, verb, before] = ['', '', '']
@@ -135,7 +138,7 @@ function secretArguments(): (argument: string) => boolean {
       (/^config(?:ure)?$/.test(setting) && verb === 'set') ||
       (tools === 'htpasswd -b' && !argument.startsWith('-'))
     const tool = argument.split('/').at(-1) ?? ''
-    // The tool can come after others, as after sudo.
+    // The tool can follow others, as after sudo.
     for (const option of quietOptions.get(tool) ?? []) quiet.add(option)
     if (tool === 'htpasswd') tools = 'htpasswd'
     else if (tools === 'htpasswd' && /^-\w{0,10}b/.test(argument)) tools = 'htpasswd -b'
@@ -147,16 +150,19 @@ function secretArguments(): (argument: string) => boolean {
 function maskArgument(text: string, before: string, isCut: boolean): string {
   const masked = maskText(text, { isCut })
   const colon = before === '-u' || before === '--user' ? masked.indexOf(':') : -1
-  // Of a URL, its own password is masked already.
+  // The password of a URL is already masked.
   return colon < 0 || masked.startsWith('://', colon) ? masked : `${masked.slice(0, colon)}:${MASK}`
 }
 
-/** Cut in the middle of a character that is written as two halves, it would be no text. */
+/** Does not cut between the two halves of a surrogate pair, which would not be valid text. */
 function beginning(text: string, length: number): string {
   return `${text.slice(0, length).toWellFormed()}…`
 }
 
-/** A text that may hold a command, with the passwords in it masked. Of one that was cut, the end may be a password's beginning. */
+/**
+ * Masks the passwords in a text that may contain a command. If the text was cut, its end may be the beginning of a
+ * password.
+ */
 export function maskText(text: string, { isCut = false }: { isCut?: boolean } = {}): string {
   const withoutUrls = text.replace(/[^\s'"]+/g, (word, at: number) =>
     maskUserinfo(word, isCut && at + word.length === text.length),
@@ -165,8 +171,8 @@ export function maskText(text: string, { isCut = false }: { isCut?: boolean } = 
 }
 
 /**
- * postgres://user:password@host; a password may itself hold an @ or a slash, so the last @ ends it. A user can be a
- * token, too.
+ * postgres://user:password@host: a password can contain an @ or a slash, so the last @ ends it. The user can be a
+ * token.
  */
 function maskUserinfo(word: string, isCut: boolean): string {
   const begin = word.indexOf('://') + 3
@@ -184,12 +190,12 @@ function maskUserinfo(word: string, isCut: boolean): string {
   return at < begin || !isToken ? word : `${word.slice(0, begin)}${MASK}${word.slice(at)}`
 }
 
-/** Names of an environment, in order; values, secret or plain, are left out. */
+/** Returns the names of an environment in order, without values. */
 export function namesOf(env: Record<string, unknown>): string[] {
   return Object.keys(env).sort()
 }
 
-/** Boot files by path and size. */
+/** Returns boot files by path and size. */
 export function sizesOf(
   files: Record<string, string | { base64: string }>,
 ): { path: string; bytes: number }[] {

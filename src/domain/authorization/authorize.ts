@@ -1,15 +1,15 @@
-// Who may do what within a team (spec 5.3, 5.6): the one place that decides. Whether something is the team's at all,
-// and whether a policy allows it, is decided elsewhere.
+// The one place that decides which role may do what in a team (spec 5.3, 5.6). Which team owns a resource, and what a
+// policy allows, is checked elsewhere.
 
 import { forbidden } from '../../contract/errors.ts'
 import type { Role } from '../../store/teams.ts'
 import type { Caller } from '../credentials/caller.ts'
 
 type Rule = {
-  /** Of people alone: never with a key or a token, which an agent holds. */
+  /** True: only people may, in a session; never a key or a token, which an agent holds. */
   session: boolean
   roles: readonly Role[]
-  /** Also whoever made what it is about, in any role. */
+  /** True: the creator of the resource may too, in any role. */
   creator: boolean
 }
 
@@ -31,7 +31,7 @@ const rules = {
   'member.changeRole': { session: true, roles: owners, creator: false },
   'member.leave': { session: true, roles: everyone, creator: false },
   'member.remove': { session: true, roles: leaders, creator: false },
-  /** An owner or an admin: else one admin could undo what only an owner decides. */
+  /** To remove an owner or an admin. Otherwise an admin could undo a decision that is reserved for owners. */
   'leader.remove': { session: true, roles: owners, creator: false },
   'payment.create': { session: true, roles: leaders, creator: false },
   'payment.list': { session: true, roles: leaders, creator: false },
@@ -42,19 +42,19 @@ const rules = {
 
 export type Action = keyof typeof rules
 
-/** What an action is about, as far as a rule asks. */
+/** The part of a resource that the rules need. */
 export type Resource = { createdBy: string | null }
 
-/** Throws `forbidden`, with what it would take. */
+/** Throws `forbidden`, with the role that is needed. */
 export function authorize(caller: Caller, action: Action, resource?: Resource): void {
   const rule: Rule = rules[action]
   if (rule.session && caller.kind !== 'session') {
-    throw forbidden('Only a person who is signed in may do this, on the dashboard; a key or a token may not.')
+    throw forbidden('Only a signed-in person may do this, on the dashboard; a key or a token may not.')
   }
   if (rule.roles.includes(caller.role)) return
   if (rule.creator && caller.userId !== null && resource?.createdBy === caller.userId) return
   const who = rule.roles.join(' or ')
   throw forbidden(
-    `Only ${rule.creator ? `who made it, or an ${who} of the team,` : `an ${who} of the team`} may do this.`,
+    `Only ${rule.creator ? `its creator, or an ${who} of the team,` : `an ${who} of the team`} may do this.`,
   )
 }

@@ -1,4 +1,4 @@
-// Whether what is about to run can be paid for: the one question of every create, fork, start and wake.
+// Checks that units about to run can be paid for: on every create, fork, start and wake.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -10,7 +10,7 @@ import { sizeNanoCentsPerHour } from './prices.ts'
 
 type Account = { teamId: string; credentialId: string }
 
-/** Throws `payment_required` or `quota_exceeded`. Call it in the transaction that has the team locked. */
+/** Throws `payment_required` or `quota_exceeded`. Call it in the transaction that holds the team's lock. */
 export async function checkAffordable(
   app: Pick<App, 'clock'>,
   db: Kysely<Database>,
@@ -21,7 +21,7 @@ export async function checkAffordable(
   checkAfforded(app, await readSpending(app, db, account), sizes)
 }
 
-/** For whoever asks more of the account than that. */
+/** Reads the spending, for callers that also need it for something else. */
 export async function readSpending(
   app: Pick<App, 'clock'>,
   db: Kysely<Database>,
@@ -30,7 +30,7 @@ export async function readSpending(
   return await findSpending(db, { ...account, now: app.clock.now(), sizePrices: sizeNanoCentsPerHour })
 }
 
-/** The same of what has been read. */
+/** Checks spending that has been read already. */
 export function checkAfforded(app: Pick<App, 'clock'>, spending: Spending, sizes: Size[]): void {
   const perHour = sizes.reduce((sum, size) => sum + sizeNanoCentsPerHour[size], 0n)
   checkSpending(spending, perHour, app.clock.now())

@@ -1,11 +1,11 @@
-// What teams have left of their credits, less what was charged and what their units have cost since.
+// The credits that teams have left: grants and payments, less charges and the cost of units since the last charge.
 
 import type { Kysely } from 'kysely'
 import { toCents } from '../../lib/money.ts'
 import type { Database } from '../../store/db.ts'
 import { findBalances } from '../../store/credits.ts'
 
-/** Of teams by id, as of the last heartbeat. */
+/** Returns the balances by team id, as of the last heartbeat. */
 export async function creditBalanceCents(
   db: Kysely<Database>,
   teamIds: readonly string[],

@@ -4,13 +4,13 @@
 import type { App } from '../../app.ts'
 import { chargeOpenMeters } from '../../store/meters.ts'
 
-/** Whoever stops one of them meanwhile waits for all. */
+/** Stopping one of these units waits for the whole batch. */
 const BATCH = 1_000
 
-/** A loop's round. */
+/** One run of the background job. */
 export async function chargeMeters({ db, clock }: App): Promise<void> {
   for (;;) {
-    // The time must not change over between what it is and what it is compared with.
+    // The service time must not jump between reading it and comparing it with stored times.
     const charged = await clock.withStableTime(() => chargeOpenMeters(db, { now: clock.now(), limit: BATCH }))
     if (charged < BATCH) return
   }

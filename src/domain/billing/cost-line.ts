@@ -1,4 +1,4 @@
-// The sentence about money and sleep that a create answers with (spec 2.5), for people.
+// The sentence about cost and sleep in the answer to a create (spec 2.5).
 
 import { toCents } from '../../lib/money.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'

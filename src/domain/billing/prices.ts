@@ -1,4 +1,4 @@
-// What units cost (design 5, Pricing). Whole nano-cents an hour, so that no price is rounded.
+// Prices of units (design 5, Pricing), in whole nano-cents per hour, so that no price is rounded.
 
 import type { Size } from '../../contract/policy.ts'
 

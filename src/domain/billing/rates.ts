@@ -1,5 +1,5 @@
-// What costs at a moment (spec 1, decision 0051): a machine while its unit runs, and a volume from when its unit has
-// been made until it goes. A unit that is being made, starts, sleeps, is stopped or has failed pays for no machine.
+// What costs at a given time (spec 1, decision 0051): a machine while its unit is `running`, and a volume from the
+// end of the unit's creation until its destruction. A unit in any other state pays for no machine.
 
 import type { MeterKind } from '../../store/meters.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'

@@ -1,4 +1,5 @@
-// What a credential may spend in a day, and a team at all (spec 2.8, 7). Pure: values in, a refusal thrown or nothing.
+// The limits on spending: of a credential per day, and of a team by its credits (spec 2.8, 7). Pure: throws or
+// returns.
 
 import { paymentRequired, quotaExceeded } from '../../contract/errors.ts'
 import { DAY, HOUR, SECOND } from '../../lib/clock.ts'
@@ -6,19 +7,19 @@ import { toCents, toNanoCents } from '../../lib/money.ts'
 import type { Spending } from '../../store/spending.ts'
 
 /**
- * What is left must last for so long, or nothing starts and what runs is stopped: from one look at the limits to the
- * next, with the heartbeat that tells what was counted by then (design 8).
+ * Credits must last this long, or nothing starts and running units are stopped: it covers the time between two checks
+ * of the limits, plus the heartbeat up to which meters are counted (design 8).
  */
 export const RESERVED_MS = 15 * SECOND
 
-/** Whether so much more an hour may be begun. Ask with the team locked. */
+/** Throws unless this much more per hour can be paid for. Call it with the team locked. */
 export function checkSpending(spending: Spending, morePerHour: bigint, now: Date): void {
   const { capCents, spentToday, credentialPerHour } = spending
   if (morePerHour === 0n) return
   if (!lasts(leftOfTeam(spending), spending.teamPerHour + morePerHour)) {
     const balance = toCents(spending.balanceNanoCents)
     throw paymentRequired(
-      `The team is out of credits: ${inCents(Math.max(0, balance))} are left. Top it up, or ask whoever runs this service to; units that were stopped then wake on their next use.`,
+      `The team is out of credits: ${inCents(Math.max(0, balance))} are left. Buy credits, or ask the operator of this service for some; units that slept for lack of credits then wake at their next use.`,
       { creditBalanceCents: balance },
     )
   }
@@ -27,12 +28,12 @@ export function checkSpending(spending: Spending, morePerHour: bigint, now: Date
   const spent = toCents(spentToday)
   const resetsAt = nextMidnight(now).toISOString()
   throw quotaExceeded(
-    `This credential may spend ${inCents(Number(capCents))} a day and has spent ${inCents(spent)} today; it may again from ${resetsAt}.`,
+    `This credential may spend ${inCents(Number(capCents))} a day and has spent ${inCents(spent)} today; it may spend again from ${resetsAt}.`,
     { field: 'dailySpend', spentCents: spent, capCents: Number(capCents), resetsAt },
   )
 }
 
-/** When a day's spending begins anew: midnight of UTC. */
+/** Returns when the daily spend is reset: the next midnight in UTC. */
 export function nextMidnight(now: Date): Date {
   return new Date(Math.floor(now.getTime() / DAY + 1) * DAY)
 }
@@ -41,7 +42,7 @@ function leftOfTeam({ paysAsItGoes, balanceNanoCents }: Spending): bigint | null
   return paysAsItGoes ? null : balanceNanoCents
 }
 
-/** Null: without end. */
+/** `nanoCents` null means unlimited. */
 function lasts(nanoCents: bigint | null, perHour: bigint): boolean {
   return nanoCents === null || nanoCents * BigInt(HOUR) >= perHour * BigInt(RESERVED_MS)
 }

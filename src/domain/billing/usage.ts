@@ -1,4 +1,4 @@
-// GET /v1/usage: each day of UTC up to today.
+// GET /v1/usage: the usage of each day in UTC up to today.
 
 import type { App } from '../../app.ts'
 import type { Size } from '../../contract/policy.ts'
@@ -12,7 +12,7 @@ export async function getUsage(app: App, { teamId }: Caller, { days }: UsageQuer
   const now = app.clock.now()
   const dates = Array.from({ length: days }, (_, back) => dateOf(now.getTime() - back * DAY)).toReversed()
   const used = await listUsage(app.db, { teamId, firstDay: dates[0] ?? dateOf(now.getTime()), now })
-  // A clock that was set back leaves days that are yet to come.
+  // If the clock was set back, there can be days in the future.
   const shown = used.filter(({ day }) => dates.includes(day))
   return {
     days: dates.map((date) =>

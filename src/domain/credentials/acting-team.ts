@@ -1,12 +1,15 @@
-// A path that names a team is about that team, whichever one the caller acted in until now: there his role counts, and
-// there the call is written down.
+// A path that names a team makes the caller act in that team: the caller's role there applies, and the call is
+// audited there.
 
 import type { App } from '../../app.ts'
 import { forbidden, notFound } from '../../contract/errors.ts'
 import { listMemberships, teamExists } from '../../store/teams.ts'
 import type { Caller } from './caller.ts'
 
-/** Throws `forbidden` for who is no member, `not_found` where there is no team. A key acts in its own team alone. */
+/**
+ * Throws `forbidden` for a caller who is not a member, `not_found` for an unknown team. A key acts only in its own
+ * team.
+ */
 export async function resolveActingTeam(app: App, caller: Caller, teamId: string): Promise<Caller> {
   if (caller.kind !== 'session' || caller.userId === null || caller.teamId === teamId) return caller
   const memberships = await listMemberships(app.db, caller.userId)

@@ -1,6 +1,6 @@
-// From what a request carries to who is calling. A key or an access token goes before a session; every failure is the same
-// 401, so that it teaches nothing about which part was wrong (spec 5.5), but for a whole key that has expired. Nothing is cached: revoking a
-// credential holds from the next call on.
+// Finds the caller of a request. A key or an access token takes precedence over a session. Every failure is the same
+// 401, so that it does not reveal which part was wrong (spec 5.5); only a valid key that has expired gets its own
+// message. Nothing is cached: revoking a credential takes effect with its next call.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -18,24 +18,26 @@ import { findLiveSession } from './sessions.ts'
 import { isPrefixOf, tokenMatches, tokenPrefix } from './token.ts'
 import { unrestrictedPolicy } from './unrestricted-policy.ts'
 
-/** What a request shows of itself. */
+/** The credentials in a request. */
 export type Presented = {
   /** The Authorization header. */
   authorization: string | null
   sessionToken: string | null
   /** The header `x-berth-team`. */
   team: string | null
-  /** What the client says it is. */
+  /** The User-Agent header. */
   userAgent: string | null
 }
 
 /**
- * `underWay`: of a call that was let in and goes on. What it names is not remembered as the session's team, and an access
- * token may have ended meanwhile, as long as its agent has not.
+ * `underWay`: checks again a call that was accepted and is still in progress. The team it names is then not
+ * remembered as the session's team, and its access token may have expired, as long as its agent is not revoked.
  */
 export type Authenticate = (presented: Presented, options?: { underWay: boolean }) => Promise<Caller>
 
-/** `lastUsedAt` of a credential, and by what client, is true to the minute, which spares a write on most calls. */
+/**
+ * `lastUsedAt` and the client of a credential are updated at most once a minute, which saves a write on most calls.
+ */
 const TOUCH_EVERY_MS = MINUTE
 
 export function createAuthenticate(app: App): Authenticate {
@@ -51,7 +53,7 @@ export function createAuthenticate(app: App): Authenticate {
   }
 }
 
-/** Whether what is shown looks like a key of ours, or an access token. */
+/** Whether the Authorization header looks like one of our keys or access tokens. */
 export function isOurBearer({ authorization }: Presented): boolean {
   return authorization !== null && readBearer(authorization).prefix !== null
 }
@@ -63,7 +65,7 @@ function readBearer(authorization: string): { token: string; prefix: string | nu
 
 type FindCredential = (prefix: string) => Promise<Credential | null>
 
-/** Those that arrive together are looked up together. */
+/** Looks up keys that arrive together in one statement. */
 function batchedFind(db: Kysely<Database>): FindCredential {
   return batched(async (prefixes) => {
     const { access = [], key = [] } = Object.groupBy(new Set(prefixes), kindOfPrefix)
@@ -90,7 +92,7 @@ async function byBearer(
   if (!credential || !matches || credential.revokedAt !== null) throw unauthorized()
   const what = credential.kind === 'key' ? 'key' : 'agent'
   const now = app.clock.now()
-  // Only whoever has the whole of it hears these.
+  // Only the owner of the whole token gets these messages.
   if (!isLive(credential, now)) {
     throw unauthorized(
       `This ${what} expired at ${credential.policy.expiresAt}; send another, or have its policy changed.`,
@@ -111,9 +113,9 @@ async function touch(
   userAgent: string | null,
 ): Promise<void> {
   const at = app.clock.now()
-  // That it arrived: from then on nobody has to be told it again (domain/oauth/refresh.ts).
+  // Records that the token arrived, so that it need not be returned again (domain/oauth/refresh.ts).
   if (tokenUntil !== null && tokenUsedAt === null) await markAccessUsed(app.db, { prefix, at })
-  // In the future it lies when the host's clock was set back.
+  // It is in the future if the host's clock was set back.
   if (lastUsedAt !== null && Math.abs(at.getTime() - lastUsedAt.getTime()) <= TOUCH_EVERY_MS) return
   await touchCredential(app.db, { id, at, userAgent })
 }
@@ -133,7 +135,7 @@ function toCaller(credential: Credential): Caller {
     networkGroup: credential.networkGroup,
     plan: credential.plan,
     role: 'member',
-    // Through the schema, so that a policy stored before a field existed gets that field's default.
+    // Parsed with the schema, so that a policy stored before a field existed gets the field's default.
     policy: policySchema.parse(credential.policy),
   }
 }

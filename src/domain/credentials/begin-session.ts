@@ -1,5 +1,5 @@
-// A session begins with every sign-in, and never by an id that was there before: whoever knew that one would be let in
-// with its owner (fixation).
+// Every sign-in creates a new session with a new id. Reusing an earlier id would let anyone who knew it into the
+// account (session fixation).
 
 import type { Kysely } from 'kysely'
 import { HOUR } from '../../lib/clock.ts'

@@ -1,4 +1,4 @@
-// Who is calling, as every operation receives it. Made by authenticate alone.
+// The caller that every operation receives. Only authenticate creates one.
 
 import type { Policy } from '../../contract/policy.ts'
 
@@ -7,11 +7,11 @@ export type Caller = {
   kind: 'key' | 'oauth' | 'session'
   credentialId: string
   credentialName: string
-  /** What the program of an agent calls itself; null for others, and where it has no name. */
+  /** The name of the program behind an agent; null for other callers, or if it has no name. */
   clientName: string | null
   userId: string | null
   teamId: string
-  /** The team's number on the network: its units reach each other and nobody else's (design 3). */
+  /** The number of the team's network: only units of one team reach each other (design 3). */
   networkGroup: number
   plan: 'hobby' | 'pro' | 'team'
   role: 'owner' | 'admin' | 'member'

@@ -1,6 +1,6 @@
-// A limit of failed attempts to authenticate for each peer address, so that guessing is slow and costs us little. Kept in
-// the memory of each process: a statement for every guess would be what a guesser can make us do. The address is that of
-// the connection, or what a trusted proxy says it is; other headers that name one are anybody's to write.
+// Limits failed authentication attempts per peer address, so that guessing is slow and cheap to refuse. The counts
+// are in the memory of each process, because a statement per guess would let an attacker load the database. The
+// address is that of the connection, or the one that a trusted proxy forwards; anyone can forge other headers.
 
 import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
@@ -13,11 +13,11 @@ import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
 
 export type FailedAttempts = {
   /**
-   * Throws `rateLimited` for an address with too many failures. A credential that worked before passes
-   * all the same: whoever guesses behind a shared address must not lock its honest users out.
+   * Throws `rateLimited` for an address with too many failures. A credential that worked before still passes, so that
+   * an attacker behind a shared address cannot lock out its honest users.
    */
   check(address: string, presented: string): void
-  /** What `check` throws; null: it does not. */
+  /** Returns the error that `check` would throw, or null. */
   refusalOf(address: string, presented: string): AppError | null
   failed(address: string): void
   succeeded(presented: string): void
@@ -52,7 +52,7 @@ export function createFailedAttempts({ clock, log }: { clock: Clock; log: Log })
   }
 }
 
-/** A network of IPv6 (/64) is one peer: whoever has one address of it has all of them. */
+/** All addresses of an IPv6 /64 count as one peer, because an attacker who has one of them has all. */
 export function peerKey(ofConnection: string): string {
   const address = unmapped(ofConnection)
   if (!isIPv6(address) || address.includes('.')) return address

@@ -1,4 +1,4 @@
-// The account of an address, made where there is none: however many sign in with it at once, it is one.
+// Returns the account of an address, and creates it if there is none; concurrent sign-ins get the same account.
 
 import type { Kysely } from 'kysely'
 import type { Config } from '../../config.ts'
@@ -8,7 +8,7 @@ import { createAccount } from '../accounts/create.ts'
 
 type NewcomersTerms = Pick<Config, 'freeCreditsCents'>
 
-/** Call it in a transaction, for an address that has been proven. `isProven`: the account's address was so before. */
+/** Call it in a transaction, for a verified address. `isProven`: the account's address was verified before. */
 export async function findOrCreateAccount(
   db: Kysely<Database>,
   { email, name, at, freeCreditsCents }: NewcomersTerms & { email: string; name: string; at: Date },

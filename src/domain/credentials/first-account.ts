@@ -1,5 +1,5 @@
-// The first start makes the first account, so that a fresh install needs no provider to sign in with
-// (design 7). Its team may do everything, and so may its key.
+// Creates the first account at the first start, so that a new installation needs no sign-in provider (design 7). Its
+// team and its key have no limits.
 
 import { type Kysely, sql } from 'kysely'
 import type { Clock } from '../../lib/clock.ts'
@@ -11,10 +11,10 @@ import { unrestrictedPolicy } from './unrestricted-policy.ts'
 
 const firstEmail = 'operator@berth.localhost'
 
-/** A number of our own choice: two processes that start at once must not both make an account. */
+/** An arbitrary lock id: two processes that start together must not both create an account. */
 const FIRST_ACCOUNT_LOCK = 0x62657274
 
-/** Answers the first account's key in plain when this call made it, and null when there is an account. */
+/** Returns the plain key of the first account if this call created it; null if there is an account already. */
 export async function ensureFirstAccount({
   db,
   clock,

@@ -15,7 +15,7 @@ export type NewKey = {
   createdAt: Date
 }
 
-/** Answers the key in plain: the only time anyone sees it. */
+/** Returns the plain key. It is not stored and cannot be shown again. */
 export async function createKey(db: Kysely<Database>, key: NewKey): Promise<{ id: string; secret: string }> {
   const { token, prefix, hash } = newToken('key')
   const id = newId('credential')

@@ -1,5 +1,5 @@
-// A sign-in link by mail, for whoever asks. The answer, and the work behind it, is the same whether the address has an
-// account or not: nobody learns by it who has one.
+// Mails a sign-in link to an address. The answer and the work are the same whether an account has the address or not,
+// so a caller cannot find out who has an account.
 
 import type { App } from '../../app.ts'
 import { MINUTE } from '../../lib/clock.ts'
@@ -12,7 +12,7 @@ import { signInUrl } from './sign-in-url.ts'
 
 const MAILED_LINK_LIVES_MINUTES = 15
 
-/** Throws `rateLimited`. `peer`: who asks, by the address of the connection. */
+/** Throws `rateLimited`. `peer`: the address of the client. */
 export async function mailSignInLink(
   app: App,
   { email, peer }: { email: string; peer: string },

@@ -1,5 +1,5 @@
-// Another key for the first account, for an operator whose credentials.json is gone: keys are stored as
-// hashes, so a lost one cannot be told again. The lost one stays valid until it is revoked.
+// Creates another key for the first account, for an operator who lost credentials.json: keys are stored as hashes, so
+// a lost key cannot be shown again. It stays valid until it is revoked.
 
 import type { Kysely } from 'kysely'
 import type { Clock } from '../../lib/clock.ts'
@@ -8,7 +8,7 @@ import { findFirstUser, listMemberships } from '../../store/teams.ts'
 import { createKey } from './keys.ts'
 import { unrestrictedPolicy } from './unrestricted-policy.ts'
 
-/** Answers the key in plain. Throws when there is no account yet. */
+/** Returns the plain key. Throws if there is no account yet. */
 export async function createOperatorKey({
   db,
   clock,
@@ -18,7 +18,8 @@ export async function createOperatorKey({
 }): Promise<string> {
   const user = await findFirstUser(db)
   const [membership] = user ? await listMemberships(db, user.id) : []
-  if (!user || !membership) throw new Error('There is no account that a key could be made for.')
+  if (!user || !membership)
+    throw new Error('There is no account to create a key for: start Berth once to create the first.')
   const { secret } = await createKey(db, {
     teamId: membership.teamId,
     name: 'Operator key',

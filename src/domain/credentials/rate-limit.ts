@@ -1,7 +1,8 @@
-// Rate limits of a credential (spec 8), exact over all server processes: each call is counted in the database before it
-// does anything, in one statement with all that came meanwhile. Every process remembers what it wrote or was told last, and
-// what is used up by that is used up, so that a flood costs no statement. A creation that was refused is given back
-// (decision 88): so where creations are used up the database is asked again, once a second at most.
+// Rate limits of credentials (spec 8), exact over all server processes. Each call is counted in the database before
+// it does anything, in one statement with all calls that arrived meanwhile. Counts only grow within a window, so a
+// credential known to be over its limit is refused from memory without a statement. The exception is a refused
+// creation, which is given back (decision 88): a credential that has used up its creations is therefore checked in
+// the database again, at most once a second.
 
 import type { App } from '../../app.ts'
 import { rateLimited } from '../../contract/errors.ts'
@@ -19,22 +20,25 @@ import {
 import { type RateWindow, spentOf, waitMs, withCall, withoutCall } from './rate-window.ts'
 
 const rateClasses = ['requests', 'creations', 'execs'] as const
-/** What a call counts as. Every call also counts as a request. */
+/** The limit that a call counts against. Every call also counts as a request. */
 export type RateClass = (typeof rateClasses)[number]
 
 export type RateLimits = {
   /**
-   * Counts a call, or throws `rateLimited`; such a call counts for nothing. Of a creation the request alone is counted:
-   * what is invalid makes nothing.
+   * Counts a call, or throws `rateLimited` and counts nothing. For a creation it only counts the request, because an
+   * invalid creation makes nothing.
    */
   spend(credentialId: string, rateClass: RateClass): Promise<void>
-  /** Counts a creation, or throws `rateLimited`. Returns what gives it back, to be called once where nothing was made. */
+  /**
+   * Counts a creation, or throws `rateLimited`. Returns a function that gives it back; call it once if nothing was
+   * made.
+   */
   spendCreation(credentialId: string): Promise<() => Promise<void>>
 }
 
 type Needs = Pick<App, 'db' | 'clock' | 'config'>
 type Rates = Record<RateClass, number>
-/** All that it needs must be left, and what it counts is counted. `countedMs`: when what it gives back was counted. */
+/** A call passes only if all its limits have room. `countedMs`: when the creation to give back was counted. */
 type Call = { credentialId: string } & (
   | { kind: 'spend'; needs: readonly RateClass[]; counts: readonly RateClass[] }
   | { kind: 'giveBack'; countedMs: number }
@@ -42,17 +46,17 @@ type Call = { credentialId: string } & (
 type Refusal = { rateClass: RateClass; waitMs: number }
 type Outcome = { refusal: Refusal } | { refusal: null; countedMs: number }
 type Windows = Record<RateClass, RateWindow>
-/** By the monotonic clock, as the database had them then by this revision; null: it has none. */
+/** The windows of a credential, in monotonic time, and their revision in the database; null if there is no row. */
 type Known = { windows: Windows; revision: number | null; asOfMs: number }
 type Changed = { credentialId: string } & Pick<Known, 'windows' | 'revision'>
-/** One instant by both clocks. Rows go by the wall clock, and move along when that jumps. */
+/** One instant by both clocks. Rows use the wall clock, and are shifted when it jumps. */
 type Moment = { at: Date; ms: number }
 
 const nothing: Windows = { requests: [], creations: [], execs: [] }
 
-/** Beyond this many credentials the one that was quiet longest is asked for anew. */
+/** Above this number, the credential that was idle longest is dropped and read again when needed. */
 const MAX_KNOWN = 10_000
-/** Longer than anything counts. */
+/** Longer than any window. */
 const FORGET_AFTER_MS = 10 * MINUTE
 const LOOK_EVERY_MS = SECOND
 
@@ -76,7 +80,7 @@ export function createRateLimits(needs: Needs): RateLimits {
   }
 }
 
-/** What is left of each rate, and from when on it is whole again. */
+/** Returns what is left of each rate, and when the whole limit is available again. */
 export async function readRates(
   { db, clock, config }: Needs,
   credentialId: string,
@@ -92,7 +96,7 @@ export async function readRates(
   })
 }
 
-/** A loop's round. */
+/** One run of the background job that deletes old rows. */
 export async function forgetOldRates({ db, clock }: Pick<App, 'db' | 'clock'>): Promise<void> {
   const unusedSince = new Date(clock.now().getTime() - FORGET_AFTER_MS)
   await deleteRateWindows(db, { unusedSince, limit: 1000 })
@@ -107,7 +111,8 @@ function refuse(rates: Rates, { rateClass, waitMs: wait }: Refusal): never {
 }
 
 /**
- * What becomes of each call, in order. A process does one of these at a time, so what it knows changes under nobody.
+ * Returns the outcome of each call, in order. A process runs one of these at a time, so the known counts do not
+ * change meanwhile.
  */
 async function countTogether(
   { db, clock, config }: Needs,
@@ -155,7 +160,10 @@ function judge(
   }
 }
 
-/** Of those where another process may have given creations back since, or where nothing is known to give back from. */
+/**
+ * Reads the credentials again for which another process may have given creations back, or whose window to give back
+ * is unknown.
+ */
 async function lookAgain(
   db: Needs['db'],
   clock: Needs['clock'],
@@ -182,7 +190,7 @@ async function lookAgain(
   }
 }
 
-/** Answers the credentials that another process has counted for meanwhile: their calls are to be judged anew. */
+/** Returns the credentials that another process has counted for in the meantime: their calls must be judged again. */
 async function save(
   db: Needs['db'],
   known: Map<string, Known>,
@@ -196,7 +204,7 @@ async function save(
     const { credentialId } = change
     const windows = changed[index]?.windows ?? nothing
     const current = lost.get(credentialId)
-    // Taken out and put back, the map is in order of last use.
+    // Deleting and setting an entry moves it to the end, so the map is in order of last use.
     known.delete(credentialId)
     if (current) known.set(credentialId, knownOf(current, now))
     if (current === undefined) {
@@ -210,7 +218,7 @@ async function save(
   return new Set(lost.keys())
 }
 
-/** Of several limits that are used up the one that takes longest: before it no retry succeeds. */
+/** If several limits are used up, the error names the one that takes longest: an earlier retry would fail. */
 function refusalOf(
   windows: Windows,
   rates: Rates,
@@ -237,7 +245,8 @@ function knownOf(row: RateWindowRow, now: Moment): Known {
 }
 
 function windowsOf({ spentAt, spent }: RateWindowRow, now: Moment): Windows {
-  // A process that has not followed a jump of the wall clock yet may find it ahead: nobody is held up for that.
+  // A process that has not followed a jump of the wall clock yet may find this in the future: it must not delay a
+  // caller.
   const spentMs = now.ms + Math.min(0, spentAt.getTime() - now.at.getTime())
   const read = (rateClass: RateClass): RateWindow =>
     (spent[rateClass] ?? []).map(([lastsMs, calls]) => [spentMs + lastsMs, calls] as const)

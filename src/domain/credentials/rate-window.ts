@@ -1,10 +1,10 @@
-// What a credential has spent lately of one of its rates, in few numbers however much it was: all calls of a quarter of a
-// second are one burst, and count until a minute after that quarter's end. So never more pass in any minute than the limit
-// says, and whoever has used it up waits at most a quarter of a second longer than he must. Pure.
+// The recent calls of one rate in bounded space: all calls of a quarter of a second are one burst, which counts until
+// a minute after the end of that quarter. So no minute has more calls than the limit, and a caller waits at most a
+// quarter of a second too long. Pure.
 
 import { MINUTE } from '../../lib/clock.ts'
 
-/** Until when they count, and how many calls they are. */
+/** When the burst stops counting, and its number of calls. */
 type Burst = readonly [endsMs: number, calls: number]
 
 /** Oldest first. */
@@ -12,7 +12,7 @@ export type RateWindow = readonly Burst[]
 
 const QUARTER_MS = 250
 
-/** Milliseconds until one more call may pass; 0 when it may now. */
+/** Returns the milliseconds until one more call may pass; 0 if it may now. */
 export function waitMs(window: RateWindow, limit: number, nowMs: number): number {
   if (limit === 0) return MINUTE
   const live = liveOf(window, nowMs)
@@ -22,10 +22,10 @@ export function waitMs(window: RateWindow, limit: number, nowMs: number): number
     calls -= ended
     if (calls < limit) return endsMs - nowMs
   }
-  throw new Error('a limit of one or more is used up by nothing')
+  throw new Error('a limit of one or more cannot be used up by no calls')
 }
 
-/** With one call more, and without what counts no longer. */
+/** Returns the window with one more call, without expired bursts. */
 export function withCall(window: RateWindow, nowMs: number): RateWindow {
   const live = liveOf(window, nowMs)
   const endsMs = endOf(nowMs)
@@ -34,11 +34,11 @@ export function withCall(window: RateWindow, nowMs: number): RateWindow {
 }
 
 /**
- * Without one of the calls that were counted then. Where nothing is known of that quarter any more it goes off an earlier
- * one, never a later: what is left counts as long as it would have.
+ * Returns the window without one of the calls counted at that time. If that burst is unknown, an earlier one is
+ * reduced, never a later one: the remaining calls count as long as they would have.
  */
 export function withoutCall(window: RateWindow, countedMs: number): RateWindow {
-  // Ends that another process wrote are off by how far the clocks have drifted since.
+  // Times written by another process differ by the drift between the clocks.
   const latestEndMs = endOf(countedMs) + QUARTER_MS / 2
   const index = window.findLastIndex(([endsMs]) => endsMs <= latestEndMs)
   const burst = window[index]
@@ -47,7 +47,7 @@ export function withoutCall(window: RateWindow, countedMs: number): RateWindow {
   return calls === 1 ? window.toSpliced(index, 1) : window.with(index, [endsMs, calls - 1])
 }
 
-/** How many calls count now, and when none of them will any more. */
+/** Returns how many calls count now, and when the last of them stops counting. */
 export function spentOf(window: RateWindow, nowMs: number): { calls: number; untilMs: number } {
   const live = liveOf(window, nowMs)
   return { calls: callsOf(live), untilMs: live.at(-1)?.[0] ?? nowMs }

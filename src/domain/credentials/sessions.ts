@@ -1,4 +1,4 @@
-// What a session's token is good for, beside authenticating calls: saying who it is, and ending it.
+// Reads and ends sessions by their token. authenticate.ts authenticates calls.
 
 import type { Kysely } from 'kysely'
 import type { Clock } from '../../lib/clock.ts'
@@ -8,7 +8,7 @@ import { tokenMatches, tokenPrefix } from './token.ts'
 
 type Needs = { db: Kysely<Database>; clock: Clock }
 
-/** The live session of a token, or null; an unknown one costs the same work as a known one. */
+/** Returns the valid session of a token, or null; an unknown token takes the same work as a known one. */
 export async function findLiveSession({ db, clock }: Needs, token: string): Promise<Session | null> {
   const prefix = tokenPrefix('session', token)
   const session = prefix === null ? null : await findSession(db, prefix)

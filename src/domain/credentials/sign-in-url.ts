@@ -1,4 +1,4 @@
-/** Where the one-time token of a sign-in link is used up. */
+/** The URL that uses up the one-time token of a sign-in link. */
 export function signInUrl(publicUrl: string, token: string): string {
   return `${publicUrl}/sign-in?token=${token}`
 }

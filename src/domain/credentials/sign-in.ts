@@ -1,5 +1,5 @@
-// Signing in by a one-time link: whoever holds it proves an email address, since it came by mail or from
-// the operator's own command. The link is used up once, and what it gives is a session.
+// Signing in by a one-time link: its holder controls the mail address, since the link came by mail or from the
+// operator's command. The link works once and gives a session.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -15,12 +15,12 @@ import { beginSession, type BegunSession } from './begin-session.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 import { newToken, tokenMatches, tokenPrefix } from './token.ts'
 
-/** Of a link the operator makes: whoever it is for may not be there right now. */
+/** For a link of the operator, which is passed on to a person by hand. */
 const LINK_LIVES_MS = DAY
 
 type Needs = { db: Kysely<Database>; clock: Pick<Clock, 'now'> }
 
-/** A link for this address, or for the first account when none is given. It works once. */
+/** Returns a link for this address, or for the first account without an address. It works once. */
 export async function createSignInLink(
   { db, clock }: Needs,
   email: string | null,
@@ -35,7 +35,7 @@ export async function createSignInLink(
   return { token, email: address, expiresAt }
 }
 
-/** The address a link signs in, as long as it would work; changes nothing. */
+/** Returns the address that a link signs in, or null if it does not work any more; changes nothing. */
 export async function readSignInLink({ db, clock }: Needs, token: string): Promise<string | null> {
   const prefix = tokenPrefix('signIn', token)
   const link = prefix === null ? null : await findSignInLink(db, prefix)
@@ -44,7 +44,7 @@ export async function readSignInLink({ db, clock }: Needs, token: string): Promi
   return link.email
 }
 
-/** Uses a link up. Answers the session's token; an address nobody has yet gets an account. */
+/** Uses up a link. Returns the token of the session; a new address gets an account. */
 export async function signIn(
   { db, clock, config }: Pick<App, 'db' | 'clock'> & { config: Pick<Config, 'freeCreditsCents'> },
   linkToken: string,

@@ -1,5 +1,5 @@
-// Bearer tokens of every kind: a visible mark, a prefix to find the row by, and a secret of 256 random
-// bits. Only the prefix and the SHA-256 of the whole are ever stored (design 7).
+// Bearer tokens of all kinds: a visible mark, a prefix to look the row up by, and a secret of 256 random bits. Only
+// the prefix and the SHA-256 of the whole token are stored (design 7).
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
@@ -26,7 +26,7 @@ export function newToken(kind: TokenKind): NewToken {
   return tokenOf(kind, randomBytes(PREFIX_BYTES + SECRET_BYTES))
 }
 
-/** The token that follows from another one under a key: the same question has the same answer, which is kept nowhere. */
+/** Derives a token from another one with a key: the same input gives the same token, so it need not be stored. */
 export function followingToken(kind: TokenKind, key: Buffer, from: string): NewToken {
   return tokenOf(kind, createHmac('sha512', key).update(`${kind} token after ${from}`).digest())
 }
@@ -38,21 +38,21 @@ function tokenOf(kind: TokenKind, bytes: Buffer): NewToken {
   return { token, prefix, hash: hashToken(token) }
 }
 
-/** The prefix to look up, or null where the text is no token of this kind. */
+/** Returns the prefix to look up, or null if the text is not a token of this kind. */
 export function tokenPrefix(kind: TokenKind, text: string): string | null {
   if (!text.startsWith(marks[kind])) return null
   const match = /^([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/.exec(text.slice(marks[kind].length))
   return match ? `${marks[kind]}${match[1]}` : null
 }
 
-/** Of a prefix that was found: which kind of token it begins. */
+/** Whether a stored prefix belongs to a token of this kind. */
 export function isPrefixOf(kind: TokenKind, prefix: string): boolean {
   return prefix.startsWith(marks[kind])
 }
 
 const hashOfNothing = randomBytes(32)
 
-/** An unknown token (no hash stored) costs the same work as a known one with a wrong secret. */
+/** An unknown token (no stored hash) takes the same work as a known one with a wrong secret. */
 export function tokenMatches(token: string, hash: Buffer | null): boolean {
   const equal = timingSafeEqual(hashToken(token), hash ?? hashOfNothing)
   return equal && hash !== null

@@ -1,5 +1,5 @@
-// The policy that refuses nothing a plan allows: of the first key, so that a fresh install works, and of
-// people's sessions, which are bounded by their plan alone (design 7).
+// The policy that allows everything a plan allows: for the first key, so that a new installation works, and for
+// people's sessions, which only their plan limits (design 7).
 
 import { defaultRegistries, type Policy, sizes } from '../../contract/policy.ts'
 

@@ -1,4 +1,4 @@
-// Credits that nobody paid for: free ones, once for each address that proves itself, and an operator's.
+// Credits without a payment: free credits, once for each verified address, and grants of the operator.
 
 import { createHash } from 'node:crypto'
 import type { Kysely } from 'kysely'
@@ -8,13 +8,16 @@ import { insertCredit } from '../../store/credits.ts'
 import type { Database } from '../../store/db.ts'
 import { repeatedly } from '../../store/outage.ts'
 
-/** To the personal team of whoever has just proved the address. False: it was given them before. */
+/**
+ * Grants to the personal team of the person who verified the address. Returns false if the address had them before.
+ */
 export async function grantFreeCredits(
   db: Kysely<Database>,
   { teamId, email, cents, at }: { teamId: string; email: string; cents: number; at: Date },
 ): Promise<boolean> {
   if (cents === 0) return false
-  // Outlives the account, which must not come again for more; so the address itself is not in it.
+  // This outlives the account, so that a deleted and recreated one gets no more; hence it holds only a hash of the
+  // address.
   const address = createHash('sha256').update(email.toLowerCase()).digest('hex')
   return await insertCredit(db, {
     id: newId('credit'),
@@ -27,7 +30,10 @@ export async function grantFreeCredits(
   })
 }
 
-/** By the operator; less than nothing takes back. Once, also over a connection that breaks. */
+/**
+ * A grant by the operator; a negative amount takes credits back. Takes effect once, even if the connection breaks and
+ * it is repeated.
+ */
 export async function grantCredits(
   db: Kysely<Database>,
   { teamId, cents, note, at }: { teamId: string; cents: number; note: string; at: Date },

@@ -1,4 +1,4 @@
-// What visitors call an endpoint: the host, and the URL around it. Shown in answers, and handed to the unit.
+// The addresses of endpoints: host and URL, for answers and for the unit's environment.
 
 import type { App } from '../../app.ts'
 import type { Config } from '../../config.ts'
@@ -16,7 +16,10 @@ export function hostOf({ config, secretKey }: Needs, teamId: string, endpoint: E
   return `${label}.${config.domain}`
 }
 
-/** A TCP endpoint's is its address without the password (spec 2.2): with user and database where a recipe says them. */
+/**
+ * The URL of a TCP endpoint is its address without the password (spec 2.2), with user and database if a recipe sets
+ * them.
+ */
 export function urlOf(
   needs: Needs,
   { teamId, spec }: { teamId: string; spec: Pick<StoredSpec, 'databasePorts' | 'env'> },
@@ -28,7 +31,10 @@ export function urlOf(
   return urlAt(needs.config, protocol, hostOf(needs, teamId, endpoint), login)
 }
 
-/** As an answer shows it; nothing where there is none, or the gateway no longer listens there. */
+/**
+ * Returns the port as an answer shows it; nothing if the endpoint has none, or if the gateway no longer listens
+ * there.
+ */
 export function portWithoutSni(
   { config }: Pick<App, 'config'>,
   { gatewayPort }: EndpointRecord,
@@ -42,7 +48,7 @@ type Login = { user: string | null; path: string }
 
 const nobody: Login = { user: null, path: '' }
 
-/** As the images of the recipes (recipes/catalog/) are told them. Drivers for Bolt take no user in a URL. */
+/** As the images of the recipes (recipes/catalog/) read them. Bolt drivers take no user in a URL. */
 function loginOf(protocol: Protocol, env: Env): Login {
   const plain = (name: string) => {
     const value = env[name]
@@ -77,7 +83,7 @@ function urlAt(config: Config, protocol: Protocol, host: string, { user, path }:
   return `${schemes[protocol]}://${user === null ? '' : `${user}@`}${host}:${port}${path}`
 }
 
-/** As clients name their protocol over TLS, where they tell the two apart. */
+/** The scheme for the protocol over TLS, if clients distinguish it. */
 const schemes = {
   postgres: 'postgres',
   mysql: 'mysql',

@@ -1,4 +1,4 @@
-// What a call to publish means for a unit: which port, by which protocol, for whom, and what has to change. Pure.
+// Decides what a call to publish changes for a unit: port, protocol, mode and name. Pure.
 
 import { validation } from '../../contract/errors.ts'
 import type { EndpointMode, Expose, Protocol } from '../../contract/endpoint.ts'
@@ -10,11 +10,14 @@ export type Choice = {
   port: number
   protocol: Protocol
   mode: EndpointMode
-  /** What there is of its kind: a unit has one URL and one TCP endpoint at most (spec 2.1). */
+  /** The existing endpoint of this kind: a unit has at most one URL and one TCP endpoint (spec 2.1). */
   current: EndpointRecord | null
-  /** Who knows the old name must not get in by it: another mode, or asked for. Also the first one. */
+  /**
+   * Whether a new name is needed: the endpoint is new, its mode changes, or `rotate` was requested. The old name then
+   * stops working.
+   */
   needsName: boolean
-  /** The same name is to lead elsewhere. */
+  /** Whether the existing name must lead to another port. */
   moves: boolean
 }
 
@@ -41,13 +44,13 @@ export function choose(
   }
 }
 
-/** The port of a unit that is published as it is created (spec 2.4). Throws `validation` where none is named. */
+/** Returns the port to publish when a unit is created (spec 2.4). Throws `validation` if it is not clear which. */
 export function defaultPort({ expose, ports }: UnitSpec): number {
   const port = expose ?? (ports.length === 1 ? ports[0] : undefined)
   if (port !== undefined) return port
   const found = ports.length === 0 ? 'no port is declared' : `${ports.length} ports are declared`
   throw validation([
-    { path: 'spec.expose', message: `${found}: set the one that the URL delivers to, as "expose": 8080` },
+    { path: 'spec.expose', message: `${found}: set the port for the URL, as "expose": 8080` },
   ])
 }
 
@@ -55,7 +58,7 @@ export function isUrl(protocol: Protocol): boolean {
   return protocol === 'http'
 }
 
-/** A unit that declares nothing may listen anywhere. */
+/** A unit that declares no ports may listen on any. */
 function refuseUndeclared({ ports, databasePorts, expose }: Published['spec'], port: number): void {
   const declared = [...ports, ...databasePorts.map((database) => database.port)]
   if (declared.length === 0 || declared.includes(port) || expose === port) return

@@ -1,5 +1,5 @@
-// Names of endpoints. A private one's label carries a secret besides, kept twice: as a hash for the gateway, which
-// compares with it, and sealed for answers, which show the URL again.
+// Names of endpoints. The label of a private one also contains a secret, which is stored as a hash for the gateway to
+// compare, and encrypted for answers that show the URL again.
 
 import { hashEndpointSecret, newEndpointName, newEndpointSecret } from '../../contract/endpoint-label.ts'
 import type { EndpointMode } from '../../contract/endpoint.ts'
@@ -10,11 +10,11 @@ import type { EndpointRecord, EndpointsTable } from '../../store/endpoints.ts'
 type Wanted = Pick<EndpointRecord, 'port' | 'protocol'> & {
   mode: EndpointMode
   at: Date
-  /** Left out, none: clients have to name it. */
+  /** Null or absent: clients must send a server name. */
   gatewayPort?: number | null
 }
 
-/** A live endpoint's row, with a name nobody has had and, for a private one, a new secret. */
+/** Returns the row of a live endpoint, with a new name and, if private, a new secret. */
 export function newEndpoint(
   key: SecretKey,
   unit: { id: string; teamId: string; name: string },
@@ -38,7 +38,7 @@ export function newEndpoint(
   }
 }
 
-/** Null for a public endpoint. */
+/** Returns null for a public endpoint. */
 export function openSecret(
   key: SecretKey,
   teamId: string,

@@ -1,5 +1,5 @@
-// POST /v1/stacks/{id}/fork: copies of all units of a stack, as they are at one instant, in a stack of their own
-// (spec 2.7). What is being made or has failed is left out, and the answer says so.
+// POST /v1/stacks/{id}/fork: copies all units of a stack, as they are at one instant, into a new stack (spec 2.7).
+// Units that are being created or have failed are skipped, and the answer lists them.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -41,7 +41,10 @@ export async function forkStack(
     return await reserveFork(app, caller, once, (db) => decide(app, db, stack, body))
   })
   if (fork === null) {
-    throw invalidState('The units of the stack do not come to rest, so it cannot be forked; try again.', null)
+    throw invalidState(
+      'The units of the stack keep changing state, so it cannot be forked now; try again.',
+      null,
+    )
   }
   return await answerFork(app, caller, fork, body)
 }

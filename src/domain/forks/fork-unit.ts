@@ -1,4 +1,4 @@
-// POST /v1/units/{id}/fork: a copy of one unit, as it is now (spec 2.7). It does not wake its source.
+// POST /v1/units/{id}/fork: copies one unit as it is now (spec 2.7). It does not wake its source.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -67,13 +67,15 @@ async function decide(
     source,
     name: copyName,
     sleep: sleep ?? source.sleep,
-    // With a window of its own it sleeps by itself, as any unit does.
+    // With its own window it sleeps alone, like any unit.
     sleepsTogether: isOwnStack && sleep === undefined && source.sleepsTogether,
   }
   return { sourceId: id, stack, sharesSecrets: isOwnStack, copies: [copy], skipped: [] }
 }
 
-/** A copy that would look for its database where nobody is, as its source does not (decision 79). */
+/**
+ * Refuses a copy that would look for its database where no such unit exists, although its source does (decision 79).
+ */
 async function refuseLostPeers(
   db: Kysely<Database>,
   { spec, stackId }: UnitRecord,
@@ -84,12 +86,14 @@ async function refuseLostPeers(
     if (isThere || !(await unitNameTaken(db, { stackId, name }))) continue
     const message =
       `the environment has the address of the unit "${name}", {{unit:${name}}}, and the stack "${to.stack.name}" has no such unit: ` +
-      'make one there first, or fork the whole stack with POST /v1/stacks/{id}/fork'
+      'create one there first, or fork the whole stack with POST /v1/stacks/{id}/fork'
     throw validation([{ path: 'stack', message }])
   }
 }
 
-/** That of the source, or the one named, made when absent: then it goes with a fork that comes to nothing. */
+/**
+ * Returns the source's stack, or the named one, created if absent; a stack created here is removed if the fork fails.
+ */
 async function stackOf(
   app: App,
   db: Kysely<Database>,

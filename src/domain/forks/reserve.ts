@@ -1,5 +1,5 @@
-// The part of a fork that is decided in one transaction: whether the caller may, and what rows the copies get. The
-// team is locked meanwhile, as for a create (units/admission/reserve.ts).
+// The transaction of a fork: checks whether the caller may, and inserts the rows of the copies. The team is locked,
+// as for a create (units/admission/reserve.ts).
 
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
@@ -26,31 +26,31 @@ import { newUnitRow } from '../units/model/new-row.ts'
 export type Copy = { source: UnitRecord; name: string; sleep: string; sleepsTogether: boolean }
 
 export type Plan = {
-  /** A unit or a stack. */
+  /** The id of a unit or a stack. */
   sourceId: string
-  /** Where the copies will be. */
+  /** The stack of the copies. */
   stack: StackRecord
-  /** It has what was generated for the stack of the source. */
+  /** Whether the copies use the secrets that were generated for the source's stack. */
   sharesSecrets: boolean
   copies: Copy[]
-  /** Of the source, with the reason for each. */
+  /** Names of skipped units, each with the reason. */
   skipped: string[]
 }
 
-/** A source went elsewhere since it was looked at: thrown in the transaction, which comes to nothing. */
+/** A source changed state after it was read: thrown in the transaction, which is rolled back. */
 export class SourceChanged extends Error {}
 
-/** What a fork with a key keeps for its answer. */
+/** What a fork with an Idempotency-Key stores for its answer. */
 export const keptOfForkSchema = z.object({ forkId: z.string() })
 
-/** Where something is under way with a unit, or left of it, nothing can be copied. */
+/** A unit in a transitional state, or one that failed, cannot be copied. */
 export function isForkable({ state }: { state: UnitState }): boolean {
   return state === 'running' || state === 'sleeping' || state === 'stopped'
 }
 
 /**
- * `decide` looks and names in the transaction, and locks the stack of its source before the source. It is told the id of
- * the fork. Null: `decide` threw SourceChanged, and nothing was reserved.
+ * `decide` reads the sources and names the copies in the transaction; it locks the stack before its units. It gets
+ * the id of the fork. Returns null if `decide` threw SourceChanged, and then nothing was reserved.
  */
 export async function reserveFork(
   app: App,
@@ -104,7 +104,7 @@ async function reserve(
   })
 }
 
-/** What holds for a create holds for copies, also of what somebody else was allowed. */
+/** Applies the checks of a create to the copies, including those of credentials that own the sources. */
 export function checkCopies(
   bounds: EffectivePolicy,
   copies: { source: Pick<UnitRecord, 'size' | 'image'>; sleep: string }[],
@@ -148,10 +148,10 @@ async function insertCopy(
   })
 }
 
-/** Where the copy's way leads (contract/states.ts): it runs, sleeps or is stopped as its source. */
+/** The reason that records where the copy ends (contract/states.ts): running, sleeping or stopped like its source. */
 function leadsTo({ state, stoppedReason }: UnitRecord): StoppedReason | null {
   if (state === 'running') return null
   if (state === 'sleeping') return 'idle'
-  // How the source ended is nothing that the copy did.
+  // The copy itself never exited, whatever ended the source.
   return stoppedReason === 'cap' || stoppedReason === 'credits' ? stoppedReason : 'user'
 }

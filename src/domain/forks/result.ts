@@ -1,4 +1,5 @@
-// What a fork answers (spec 2.7): read off its rows, so that it is the same for whoever waited and whoever asks again.
+// The answer to a fork (spec 2.7), read from its rows, so that a caller that waited and one that asks again get the
+// same.
 
 import type { App } from '../../app.ts'
 import { type AppError, notFound, providerError } from '../../contract/errors.ts'
@@ -17,12 +18,12 @@ import { areCopied, runFork } from './run.ts'
 
 type Wait = { wait: boolean; waitTimeoutMs: number }
 
-/** How long a caller waits for the copies themselves who does not wait for them to run: most take a tenth of a second. */
+/** How long a call that does not wait for the copies to run waits for their disks: most take a tenth of a second. */
 const COPIED_WITHIN_MS = 5 * SECOND
 
 /**
- * Once the copies are where they belong, or still `creating` after `waitTimeoutMs` or without `wait`. Their disks are
- * waited for in any case, so that `copied` says what they have.
+ * Answers once the copies are in their final state; without `wait`, or after `waitTimeoutMs`, they may still be
+ * `creating`. It always waits for their disks, so that `copied` is correct.
  */
 export async function answerFork(
   app: App,
@@ -38,8 +39,8 @@ export async function answerFork(
 }
 
 /**
- * Answers for a fork that broke off once its copies were reserved, or that is still under way. Whoever finds one
- * that nobody drives on does (way.ts), not this.
+ * Answers for a fork that broke off after its copies were reserved, or that is still in progress. The background job
+ * (run.ts) resumes a fork that broke off, not this.
  */
 export async function resumeFork(
   app: App,
@@ -87,7 +88,7 @@ async function resultOf(app: App, { teamId }: Caller, id: string): Promise<ForkR
   }
 }
 
-/** No failure of the host's: the caller's team has destroyed what it asked for copies of. */
+/** The caller's team destroyed the source, so the host did not fail. */
 async function sourceGone(app: App, teamId: string, { text, unitId }: ForkError): Promise<AppError> {
   const source = await findUnit(app.db, { teamId, id: unitId, now: app.clock.now() })
   if (!source) throw new Error('the source of a fork has no row')

@@ -1,4 +1,4 @@
-// What is left of a fork that cannot be made: rows that tell why, and nothing else.
+// Rolls back a fork that failed: only rows that record the error stay.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -15,10 +15,10 @@ import { transition } from '../units/lifecycle/transition.ts'
 import { keepLog } from '../units/model/kept-log.ts'
 
 /**
- * All copies end in `error`, and one whose process had ended by itself by then is destroyed. Where a source went, nothing
- * failed that anybody could look into: then all of them are destroyed. A stack that was made for them has no name any
- * more. `printed`: by the id of a copy. Answers what is to be destroyed; null: somebody else has decided what becomes of
- * the fork.
+ * Sets all copies to `error`; a copy whose process had already exited is destroyed. If a source was destroyed, there
+ * is no failure to look into, and all copies are destroyed. A stack created for the fork loses its name. `printed`:
+ * the output of each copy, by its id. Returns the copies to destroy, or null if another process has already ended the
+ * fork.
  */
 export async function rollBackFork(
   app: App,
@@ -52,7 +52,7 @@ export async function rollBackFork(
   })
 }
 
-/** Unless somebody has made something else in it meanwhile. */
+/** Unless another unit was created in it in the meantime. */
 async function takeBackStack(
   app: App,
   db: Kysely<Database>,

@@ -1,8 +1,8 @@
-// The way of a fork: all of its copies are made at once, come up side by side, and arrive together, in one
-// transaction, or none does and everything made is taken back. The rows alone say where a fork stands, so that after
-// a crash it goes on, or ends, by them.
+// Runs a fork: all copies are created at once, start side by side, and become visible together in one transaction; or
+// the fork fails and everything is rolled back. Its rows alone record its progress, so it can be resumed or ended
+// after a crash.
 //
-// Copies are units like any other, and can be destroyed on the way. That is no failure of the others.
+// Copies are units like any other and can be destroyed meanwhile, which does not fail the others.
 
 import type { App } from '../../app.ts'
 import { limits } from '../../contract/limits.ts'
@@ -42,13 +42,13 @@ import { inTransaction } from '../transactions/transactions.ts'
 export type ForkContext = {
   app: App
   fork: ForkRecord
-  /** Copies that are on their way. */
+  /** The copies still being created. */
   copies: OperationContext[]
-  /** The one that failed, where it was one. */
+  /** The copy that failed, if it was a copy. */
   failed: OperationContext | null
 }
 
-// Machines first and addresses written down after: the resolver knows who asks by them.
+// Machines are created before their addresses are stored, since the resolver identifies clients by address.
 const copyStep: Step<ForkContext> = {
   name: 'copy',
   run: async (context) => {
@@ -92,10 +92,10 @@ export function areCopied({ progress }: ForkRecord): boolean {
   return progress?.done.includes(copyStep.name) ?? false
 }
 
-/** Beyond the longest that copies may take to be ready. */
+/** Longer than copies may take to become ready. */
 const TIMEOUT_MS = 10 * MINUTE + limits.healthcheckTimeoutMs.max
 
-/** Takes the fork along, or joins whoever does. How it ended is in its row. */
+/** Runs the fork, or joins the run in progress. Its result is in its row. */
 export async function runFork(app: App, { id, teamId }: ForkRecord): Promise<void> {
   await app.unitOperations.run(forkKey(id), TIMEOUT_MS, async () => {
     const fork = await findFork(app.db, { teamId, id })
@@ -103,10 +103,10 @@ export async function runFork(app: App, { id, teamId }: ForkRecord): Promise<voi
   })
 }
 
-/** A loop's round: drives on what a crash, or a database that was away, has left. */
+/** One run of the background job: resumes forks after a crash or a database outage. */
 export async function resumeForks(app: App): Promise<void> {
   for (const fork of await listForksUnderWay(app.db)) {
-    // Not waited for: one hung machine must not hold up the others.
+    // Not awaited: one machine that hangs must not delay the others.
     runFork(app, fork).catch((error: unknown) => {
       app.log.warn({ err: error, forkId: fork.id }, 'fork failed to resume')
     })
@@ -131,7 +131,7 @@ async function runForkHere(app: App, fork: ForkRecord): Promise<void> {
     await onSuccess(context)
     return tellOfAll(context, 'success')
   }
-  // Without a database nothing can be said of the fork; it is taken up again when it is back.
+  // The fork's state is unknown without the database; the fork is resumed when the database is back.
   if (isOutage(failed.cause)) throw failed.cause
   tellOfAll(context, 'failure')
   await onFailure(context, failed)
@@ -141,7 +141,7 @@ function tellOfAll({ copies }: ForkContext, result: 'success' | 'failure'): void
   for (const copy of copies) reportOperation(copy, forkSaga.name, result)
 }
 
-/** Somebody else has ended the fork. */
+/** Another process has ended the fork. */
 class Ended extends Error {}
 
 async function keepCopies(context: ForkContext, done: string[]): Promise<void> {
@@ -159,7 +159,7 @@ async function keepCopies(context: ForkContext, done: string[]): Promise<void> {
   )
 }
 
-/** The same step of every copy that is to run. Once all have ended, one that failed fails the fork. */
+/** Runs the step for all copies that are to run. Waits for all, then throws if one failed. */
 async function sideBySide(context: ForkContext, step: Step<OperationContext>): Promise<void> {
   const { app } = context
   const starting = context.copies.filter(({ unit, ended }) => isToRun(unit) && !ended)
@@ -200,14 +200,14 @@ async function onFailure(
 ): Promise<void> {
   const { app, fork, failed } = context
   if (cause instanceof Ended) return
-  app.log.warn({ err: cause, forkId: fork.id, unitId: failed?.unit.id, step }, 'a fork could not be made')
+  app.log.warn({ err: cause, forkId: fork.id, unitId: failed?.unit.id, step }, 'fork failed')
   const culprit = (failed ?? context.copies[0])?.unit
   if (!culprit) throw cause
   const gone = step === copyStep.name ? await findSourceGone(context) : null
   const printed = attempted.includes(startForkStep)
     ? await lastLinesOf(context)
     : new Map<string, LogLine[]>()
-  // States first: a process killed while its unit still counts as creating would look like an exit.
+  // States first: a killed process whose unit is still `creating` would look like an exit.
   const destroying = await rollBackFork(
     app,
     fork,
@@ -228,7 +228,10 @@ async function lastLinesOf({ app, copies }: ForkContext): Promise<Map<string, Lo
   )
 }
 
-/** One that is being destroyed, or was: whatever the engine says of a copy of it then, that is why. */
+/**
+ * Returns the source that was or is being destroyed, which then explains any error of the engine; null if there is
+ * none.
+ */
 async function findSourceGone({ app, fork: { teamId }, copies }: ForkContext): Promise<UnitRecord | null> {
   const ids = copies.map(({ unit }) => sourceOf(unit))
   const sources = await listUnitsByIds(app.db, { teamId, ids, now: app.clock.now() })
@@ -239,7 +242,7 @@ function sourceGone({ name }: UnitRecord): string {
   return `"${name}" was destroyed before it could be copied, so nothing came of its fork.`
 }
 
-/** A destroy may have come by before the machine was there. */
+/** A destroy may have come before the machine existed. */
 async function removeUnwanted(app: App, copies: OperationContext[]): Promise<void> {
   await Promise.all(
     copies.map(async ({ unit: { id } }) => {
@@ -249,7 +252,7 @@ async function removeUnwanted(app: App, copies: OperationContext[]): Promise<voi
   )
 }
 
-/** A fork is a use of what runs, for as long as it takes; what sleeps sleeps on (design 4). */
+/** A fork uses its running sources while it lasts; sleeping ones keep sleeping (design 4). */
 async function whileUsed<T>(app: App, sources: UnitRecord[], work: () => Promise<T>): Promise<T> {
   const ids = sources.filter(({ state }) => state === 'running').map(({ id }) => id)
   for (const id of ids) countUse(app, id, 1)

@@ -1,13 +1,13 @@
-// Whether two calls ask for the same. They do when they mean the same: the order of fields does not matter,
-// nor whether a default is spelled out. They also do when the same bytes were sent: a retry is often due to
-// a restart of this service, and a newer version may read a default into a body that the older did not have.
+// Decides whether two calls are the same: their parsed input is equal, so the order of fields and explicit defaults
+// do not matter, or their bytes are equal. The latter matters when a call is retried after an upgrade of this
+// service, whose new version may add a default to the parsed body.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../lib/canonical-json.ts'
 
 export type Fingerprint = { meant: string; sent: string }
 
-/** Of a call as its schemas read it, and as it came. */
+/** Of the input after validation, and as it was sent. */
 export function fingerprint(
   input: unknown,
   { params, query, body }: { params: unknown; query: unknown; body: Buffer },

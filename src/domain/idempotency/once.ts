@@ -1,8 +1,7 @@
-// A call that makes something makes it once for each key it is given, and answers every repetition alike
-// (design 4). The key is claimed by the very transaction that makes the thing, and with it is kept whatever
-// nobody could find out later; so the process may die at any point after that. Of all answers worked out for
-// a key the first one written down is the answer. Kept text is sealed: it can hold secrets, and so can what a
-// fingerprint was taken of.
+// A call with an Idempotency-Key makes its thing once, and every repetition gets the same answer (design 4). The
+// transaction that makes the thing also claims the key and stores whatever cannot be computed later, so the process
+// may die at any point after that. The first answer written for a key is the answer. Stored text is encrypted,
+// because it can contain secrets, and so can the input of a fingerprint.
 
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
@@ -25,32 +24,32 @@ export type KeyedCall = { name: KeyName; request: Fingerprint }
 
 /** What the transaction that makes something does with the call's key. */
 export type Once = {
-  /** Its first statement: from there on nobody else makes this. */
+  /** Its first statement: from then on no other call makes this. */
   claim(db: Kysely<Database>): Promise<void>
-  /** Its last: what an answer given later will need. JSON. */
+  /** Its last statement: stores, as JSON, what a later answer needs. */
   keep(db: Kysely<Database>, kept: unknown): Promise<void>
 }
 
 type Work<T> = {
   make: (once: Once) => Promise<T>
-  /** The answer of a call that broke off, or is still under way, once it had kept this. */
+  /** Builds the answer of a call that broke off, or is in progress, after it stored this. */
   resume: (kept: unknown) => Promise<T>
 }
 
-/** How the call ended, for good. What is done is JSON. */
+/** The final result of the call. `value` is JSON. */
 type Ending<T> = { kind: 'done'; value: T } | { kind: 'refused'; error: AppError }
 
 export type Answer<T> = Ending<T> & {
-  /** An earlier call made it. */
+  /** True: an earlier call made it. */
   replayed: boolean
 }
 
 const KEYS_LIVE_MS = DAY
 
-/** Somebody claimed the key since it was looked for. */
+/** Another call claimed the key after the look-up. */
 class KeyTaken extends Error {}
 
-/** Throws what says nothing about the thing made: outages and faults, after which the call can be repeated. */
+/** Throws outages and internal errors, after which the call can be repeated. */
 export async function answerOnce<T>(
   app: App,
   call: KeyedCall,
@@ -67,7 +66,7 @@ export async function answerOnce<T>(
   }
 }
 
-/** A loop's round. */
+/** One run of the background job that deletes old keys. */
 export async function forgetOldKeys(app: App): Promise<void> {
   await deleteKeys(app.db, { claimedBefore: expiredBy(app), limit: 1000 })
 }
@@ -88,7 +87,7 @@ async function begin<T>(app: App, { name, request }: KeyedCall, make: Work<T>['m
   }
   const ending = await endingOf(() => make(once))
   if (kept) return await firstKept(app, name, claim, ending)
-  // Refused before anything was made: the key is free for another try.
+  // Refused before anything was made: the key stays free for another call.
   if (ending.kind === 'refused') return ending
   throw new Error(`${name.route} made something and kept nothing of it`)
 }
@@ -121,7 +120,7 @@ async function endingOf<T>(work: () => Promise<T>): Promise<Ending<T>> {
   }
 }
 
-/** Writes the ending down, unless there is one: then that is the answer. */
+/** Stores the result, unless one is stored already: then that one is the answer. */
 async function firstKept<T>(app: App, name: KeyName, claim: string, ending: Ending<T>): Promise<Ending<T>> {
   const answer = seal(app, name, 'answer', toStored(ending))
   const first = await app.failpoints.effect('idempotency.answer', () =>
@@ -153,7 +152,7 @@ function seal(app: App, name: KeyName, column: Column, value: unknown): Buffer {
   return app.secretKey.seal(Buffer.from(JSON.stringify(value)), context(name, column))
 }
 
-/** What opens was written here, of the type its column has. */
+/** The decrypted value was written here, with the type of its column. */
 function open<T>(app: App, name: KeyName, column: Column, sealed: Buffer): T {
   return JSON.parse(app.secretKey.open(sealed, context(name, column)).toString())
 }

@@ -1,5 +1,5 @@
-// Joining a team by an invitation: for whoever is signed in with the very address it was sent to. Its row goes in the
-// transaction that makes the membership, so that of several who accept at once one does.
+// Accepts an invitation, for a session of the address that it was sent to. The transaction that creates the
+// membership deletes the invitation, so concurrent calls accept it once.
 
 import type { App } from '../../app.ts'
 import { forbidden, invalidState, notFound } from '../../contract/errors.ts'
@@ -24,7 +24,7 @@ export async function acceptInvite(app: App, caller: Caller, token: string): Pro
   return await inLiveTeamTransaction(app, { teamId, once: null }, async (db) => {
     const at = app.clock.now()
     if (!(await deleteInvite(db, { teamId, id: invite.id }))) throw notFound('invitation', invite.prefix)
-    if (invite.expires_at <= at) throw invalidState('This invitation has expired; ask for another one.', null)
+    if (invite.expires_at <= at) throw invalidState('This invitation has expired; ask for a new one.', null)
     const used = await countMembers(db, teamId)
     await insertMember(db, { teamId, userId, role, at })
     const team = await findTeamOfUser(db, { userId, id: teamId })
@@ -34,13 +34,12 @@ export async function acceptInvite(app: App, caller: Caller, token: string): Pro
   })
 }
 
-/** Throws `forbidden` for anybody but the owner of the address, who has proven that it is his. */
+/** Throws `forbidden` for everyone but the verified owner of the address. */
 async function invitedUser(app: App, { userId }: Caller, { email }: InviteInTeam): Promise<string> {
   const user = userId === null ? null : await findUser(app.db, userId)
   if (!user || !isSameEmail(user.email, email)) {
     throw forbidden('This invitation is for another address: sign in as the one it was sent to.')
   }
-  if (!user.emailVerified)
-    throw forbidden('Prove first that your address is yours: sign in by a link by mail.')
+  if (!user.emailVerified) throw forbidden('Verify your address first: sign in by a link sent to it by mail.')
   return user.id
 }

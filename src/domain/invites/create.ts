@@ -1,5 +1,5 @@
-// Inviting somebody to the caller's team, by a link that is mailed and good for a week. Another invitation to the same
-// address takes the place of the one before, so that a lost mail can be sent again.
+// Invites a person to the caller's team, by a mailed link that is valid for a week. A new invitation to the same
+// address replaces the earlier one, so that a lost mail can be sent again.
 
 import type { App } from '../../app.ts'
 import { conflict, forbidden } from '../../contract/errors.ts'
@@ -22,8 +22,8 @@ import { inviteMail } from './mail.ts'
 const INVITES_LIVE_MS = 7 * DAY
 
 /**
- * Throws `forbidden` for a plan without members, `quota_exceeded` when there is no room for another, and `rateLimited`
- * for too many of a team or to one address.
+ * Throws `forbidden` for a plan without members, `quota_exceeded` if no seat is left, and `rateLimited` for too many
+ * invitations by a team or to one address.
  */
 export async function inviteToTeam(
   app: App,
@@ -35,11 +35,11 @@ export async function inviteToTeam(
   return await amongPeople(app, caller, once, async (db, { team, allowed }) => {
     allowed('invite.create')
     if (team.plan === 'hobby') throw forbidden('Inviting people needs the Pro plan or above.')
-    if (await isMember(db, { teamId, email })) throw conflict(`${email} is a member of the team already.`)
+    if (await isMember(db, { teamId, email })) throw conflict(`${email} is already a member of the team.`)
     const now = app.clock.now()
     const used = (await countMembers(db, teamId)) + (await countOtherInvites(db, { teamId, email, now }))
     checkMemberSeats(team.plan, used)
-    // Each is a mail to somebody who has not asked for it.
+    // Each invitation mails a person who did not ask for it.
     await spendAllowance(app, db, 'invite-by-team', teamId)
     await spendAllowance(app, db, 'invite-by-address', `${teamId} ${email}`)
 

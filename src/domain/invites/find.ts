@@ -1,5 +1,5 @@
-// The open invitation a token is for. One that was never made costs the same work as one with a wrong secret, and both
-// are answered alike; of the token only what is no secret is said again.
+// Finds the open invitation of a token. An unknown token takes the same work and gets the same answer as one with a
+// wrong secret; the error repeats only the part of the token that is not secret.
 
 import type { App } from '../../app.ts'
 import { notFound } from '../../contract/errors.ts'

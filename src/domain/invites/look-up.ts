@@ -1,4 +1,4 @@
-// What whoever holds the link of an invitation may know of it (spec 4.1).
+// What the holder of an invitation's link may see (spec 4.1).
 
 import type { App } from '../../app.ts'
 import type { Invitation } from '../../contract/invite.ts'

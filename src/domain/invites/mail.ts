@@ -2,8 +2,8 @@ import type { InviteRecord } from '../../store/invites.ts'
 import type { Mail } from '../mail/post.ts'
 
 /**
- * What people and teams are called is said in quotes and beside the inviter's address: whoever chooses a name must not
- * speak for the service in its mails.
+ * Names of people and teams are quoted, next to the inviter's address, so that a chosen name cannot speak for the
+ * service.
  */
 export function inviteMail(
   { email, role, expires_at: expiresAt }: Pick<InviteRecord, 'email' | 'role' | 'expires_at'>,

@@ -1,4 +1,4 @@
-// Taking an invitation back: its link is dead from then on.
+// Revokes an invitation: its link stops working at once.
 
 import type { App } from '../../app.ts'
 import { notFound } from '../../contract/errors.ts'

@@ -1,5 +1,5 @@
-// Delivers what was posted: each mail at least once, and as long as its receiver's server takes it only once. One that
-// nobody takes is tried for a day, less and less often.
+// Delivers posted mails, each at least once; a receiver gets a mail twice only if its server lost the first
+// acceptance. A mail that no server accepts is retried for a day, with growing pauses.
 
 import type { App } from '../../app.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
@@ -7,13 +7,13 @@ import { deleteMail, type MailRecord, putOffMail, takeDueMails } from '../../sto
 import type { Mail } from './post.ts'
 
 const AT_ONCE = 20
-/** Longer than any delivery takes: after it another process may try. */
+/** Longer than any delivery takes; after this another process may try. */
 const TAKEN_FOR_MS = 5 * MINUTE
 const FIRST_PAUSE_MS = 10 * SECOND
 const LONGEST_PAUSE_MS = HOUR
 const TRIED_FOR_MS = DAY
 
-/** A loop's round. */
+/** One run of the background job. */
 export async function deliverMails(app: App): Promise<void> {
   const now = app.clock.now()
   const until = new Date(now.getTime() + TAKEN_FOR_MS)
@@ -34,16 +34,16 @@ async function deliver(app: App, mail: MailRecord): Promise<void> {
 async function tryLater(app: App, { id, attempts, createdAt }: MailRecord, error: unknown): Promise<void> {
   const now = app.clock.now().getTime()
   if (now - createdAt.getTime() > TRIED_FOR_MS) {
-    app.log.error({ mail: id, attempts, err: error }, 'a mail could not be delivered and is given up')
+    app.log.error({ mail: id, attempts, err: error }, 'mail delivery failed for good')
     return await deleteMail(app.db, { id, attempts })
   }
-  app.log.warn({ mail: id, attempts, err: error }, 'a mail could not be delivered yet')
+  app.log.warn({ mail: id, attempts, err: error }, 'mail delivery failed; will be retried')
   const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), LONGEST_PAUSE_MS)
   await putOffMail(app.db, { id, attempts, until: new Date(now + pauseMs) })
 }
 
 function open({ secretKey }: App, { id, sealed }: MailRecord) {
-  // Written by post.ts.
+  // post.ts wrote it.
   const mail: Mail = JSON.parse(secretKey.open(sealed, ['mail', id]).toString())
   return { ...mail, replyTo: mail.replyTo ?? null }
 }

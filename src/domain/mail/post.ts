@@ -1,5 +1,5 @@
-// Mails are written down by the transaction that has something to say, and delivered after it (deliver.ts): what is
-// rolled back tells nobody, and what is committed is told even if this process dies.
+// A transaction that has something to tell writes the mail as a row, which is delivered after it (deliver.ts). A
+// rollback thus sends nothing, and a commit is mailed even if this process dies.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -22,7 +22,7 @@ export async function postMail(
   mail: Mail,
 ): Promise<{ id: string }> {
   for (const address of [mail.to, mail.replyTo ?? mail.to]) {
-    if (!emailPattern.test(address)) throw new TypeError('a mail can be sent to one plain address alone')
+    if (!emailPattern.test(address)) throw new TypeError('a mail can only be sent to one plain address')
   }
   const id = newId('mail')
   const sealed = secretKey.seal(Buffer.from(JSON.stringify({ ...mail, subject: oneLine(mail.subject) })), [
@@ -33,7 +33,7 @@ export async function postMail(
   return { id }
 }
 
-/** A subject may hold what people are called: a line break in it would begin a header of its own (S18). */
+/** A subject can contain chosen names: a line break in it would begin another header (S18). */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').slice(0, 200)
 }

@@ -1,4 +1,4 @@
-// What people may change of their own account.
+// Changes the account of the signed-in person.
 
 import type { App } from '../../app.ts'
 import { unauthorized } from '../../contract/errors.ts'

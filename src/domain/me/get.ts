@@ -1,4 +1,4 @@
-// Who is signed in, and what the dashboard asks first (spec 4.1).
+// The signed-in person, and what the dashboard needs first (spec 4.1).
 
 import type { App } from '../../app.ts'
 import { unauthorized } from '../../contract/errors.ts'

@@ -1,5 +1,5 @@
-// Another role for a member, by an owner (spec 4.1, 5.6). The team never is without an owner. With a lesser role the
-// programs of theirs are disconnected, as they were let in by somebody who decided more (decision 0095).
+// Changes the role of a member, by an owner (spec 4.1, 5.6). A team always keeps an owner. A lesser role disconnects
+// the programs that the member connected, since they were approved with more rights (decision 0095).
 
 import type { App } from '../../app.ts'
 import { forbidden, notFound } from '../../contract/errors.ts'
@@ -27,11 +27,11 @@ export async function changeRoleOfMember(
     if (before === role) return
     if (before === 'owner') await keepAnOwner(db, teamId)
     if (role === 'owner' && team.personal) {
-      throw forbidden('A personal team has one owner, whose it is; make a team of its own for two.')
+      throw forbidden('A personal team has exactly one owner; create another team to share.')
     }
     await changeRole(db, { teamId, userId, role })
     if (isLesser(role, before)) await revokeClientsOf(db, { teamId, createdBy: userId, at: app.clock.now() })
-    // He may invite nobody any more, and whom he has invited could be himself.
+    // The member may not invite any more, and could have invited another address of their own.
     if (role === 'member') await deleteInvitesOf(db, { teamId, invitedBy: userId })
   })
   return { ok: true }

@@ -1,4 +1,4 @@
-// The people of the caller's team, and those who are invited.
+// The members of the caller's team and its open invitations.
 
 import type { App } from '../../app.ts'
 import type { MemberList } from '../../contract/member.ts'

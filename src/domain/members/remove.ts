@@ -1,6 +1,6 @@
-// The end of a membership: a member leaves, or is removed. His sessions lose the team with their next call and his open
-// streams within seconds (api/operation.ts); the clients he connected act in his place, and end. The keys he made work
-// on for whoever uses them: they are told, so that somebody looks at them (spec 4.1).
+// Ends a membership: a member leaves or is removed. The member's sessions lose the team with their next call and open
+// streams end within seconds (api/operation.ts). OAuth clients that the member connected act for this person, and
+// end. API keys keep working for the team; the answer lists them for review (spec 4.1).
 
 import type { App } from '../../app.ts'
 import { notFound } from '../../contract/errors.ts'

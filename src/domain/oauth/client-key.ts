@@ -3,8 +3,9 @@ import type { OauthClient } from '../../store/oauth-clients.ts'
 import { withoutPort } from './redirects.ts'
 
 /**
- * Tells which programs count as one client of a person: that of a document is its URL; many others register anew with
- * every sign-in, and are the same by name and redirects. Who is the same has one agent, and takes one seat.
+ * Decides which programs count as one client of a person. A client with a metadata document is identified by its URL;
+ * other programs often register again with every sign-in, and are the same if name and redirects are equal. The same
+ * client has one agent and takes one seat.
  */
 export function clientKeyOf({ id, kind, name, redirectUris }: OauthClient): string {
   if (kind === 'document') return id

@@ -1,5 +1,5 @@
-// A person lets a program act in a team, as an agent under a policy. All of it happens with the team locked, in one
-// transaction: whoever leaves the team at the same time has left before, or takes the agent along.
+// A person lets a program act in a team, as an agent under a policy. It is one transaction with the team locked: a
+// person who leaves the team at the same time has either left before, or takes the agent along.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -30,11 +30,14 @@ import { withAnswer } from './redirects.ts'
 
 const CODE_LIVES_MS = MINUTE
 
-/** Throws `invalid_state` where the request has ended or is another's, `quota_exceeded` where the plan has no seat left. */
+/**
+ * Throws `invalid_state` if the request has ended or belongs to another session, `quota_exceeded` if the plan has no
+ * seat left.
+ */
 export async function connectAgent(app: App, caller: Caller, asked: Connect): Promise<Connected> {
   const { teamId, userId } = caller
   const ended = () =>
-    invalidState('This request has been answered, or took too long. Begin again in the program.', null)
+    invalidState('This request was answered, or took too long. Start again in the program.', null)
   return await amongPeople(app, caller, null, async (db, { team, allowed }) => {
     allowed('agent.connect')
     const at = app.clock.now()
@@ -69,7 +72,7 @@ export async function connectAgent(app: App, caller: Caller, asked: Connect): Pr
   })
 }
 
-/** One agent for each person, team and client: who connects it again changes it. */
+/** There is one agent for each person, team and client: connecting it again changes it. */
 async function makeAgent(db: Kysely<Database>, plan: Plan, connection: Connection): Promise<string> {
   const { teamId, at } = connection
   const before = await findConnection(db, connection)

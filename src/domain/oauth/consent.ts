@@ -1,4 +1,4 @@
-// What a person is asked who is to let a program in, and the answer "no".
+// The question whether a program may act in a team, and the answer "no".
 
 import type { App } from '../../app.ts'
 import { type Policy, policySchema } from '../../contract/policy.ts'
@@ -22,19 +22,19 @@ export type TeamChoice = { id: string; name: string; role: Role; seats: { used: 
 export type Question = {
   client: OauthClient
   redirectUri: string
-  /** Who is asked, by their address. */
+  /** The mail address of the person asked. */
   email: string
-  /** Those they belong to, and the one it is about. */
+  /** The teams of the person, and the selected one. */
   teams: TeamChoice[]
   team: TeamChoice
-  /** Their agent of this client in that team; null where there is none yet. */
+  /** The person's agent of this client in that team; null if there is none yet. */
   connected: { name: string; policy: Policy } | null
-  /** What it may do until they say otherwise. */
+  /** The policy of the agent until the person changes it. */
   name: string
   policy: Policy
 }
 
-/** The request of a ticket, while it waits for an answer; null: there is none, or it has taken too long. */
+/** Returns the request of a ticket while it waits for an answer; null if there is none, or it took too long. */
 export async function findRequest(
   { db, clock }: App,
   ticket: string,
@@ -46,14 +46,14 @@ export async function findRequest(
   return { ...request, prefix }
 }
 
-/** Whether a ticket can still be answered; says nothing to whom. */
+/** Returns whether a ticket can still be answered; does not say by whom. */
 export async function isWaiting(app: App, ticket: string): Promise<boolean> {
   return (await findRequest(app, ticket)) !== null
 }
 
 /**
- * `team`: the one they want to connect it to, null for any. Null: the request has ended, or is another session's: the
- * first that opens it keeps it, so that nobody can have somebody else answer a request of theirs.
+ * `team`: the team to connect, null for the default. Returns null if the request has ended or belongs to another
+ * session: the first session that opens it keeps it, so that no one can make another person answer their request.
  */
 export async function askForConsent(
   app: App,
@@ -95,7 +95,7 @@ async function listChoices({ db, clock }: App, userId: string): Promise<TeamChoi
   )
 }
 
-/** They do not agree. Answers where the program waits to hear it; null as `askForConsent`. */
+/** The person refuses. Returns the URL at which the program waits for the answer; null as for `askForConsent`. */
 export async function refuseConsent(
   app: App,
   { ticket, sessionToken }: { ticket: string; sessionToken: string },

@@ -1,4 +1,4 @@
-// How a program describes itself, as far as it is kept: text that may be shown, and redirects that an answer may be sent to.
+// Reads a program's description: text that is safe to show, and redirects that an answer may be sent to.
 
 import { cleanLine } from '../../contract/fields.ts'
 import type { ClientMetadata } from '../../contract/oauth.ts'
@@ -10,7 +10,7 @@ const MAX_REDIRECTS = 10
 
 type Description = { name: string | null; uri: string | null; icon: string | null; redirectUris: string[] }
 
-/** Throws `invalid_redirect_uri` where no redirect is left: programs name some of several kinds at once. */
+/** Throws `invalid_redirect_uri` if no usable redirect is left; programs list several kinds at once. */
 export function describeClient(metadata: ClientMetadata): Description {
   const redirectUris = [...new Set(metadata.redirect_uris)].filter((uri) => readRedirect(uri) !== null)
   if (redirectUris.length === 0) {

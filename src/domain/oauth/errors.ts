@@ -1,5 +1,5 @@
-// What a program is told that asks for tokens, or registers: the errors of OAuth, which are another shape than the API's
-// (RFC 6749 5.2, RFC 7591 3.2.2).
+// The errors for programs that request tokens or register, in the format of OAuth instead of the API's (RFC 6749 5.2,
+// RFC 7591 3.2.2).
 
 export type OauthErrorCode =
   | 'invalid_request'

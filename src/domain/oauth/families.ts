@@ -1,5 +1,5 @@
-// Tokens of one sign-in of a program. Each pair follows from the refresh token before it, under a key of the family's own:
-// nothing of a token is kept but its hash, and whoever asks again with the same one can be told the same.
+// The tokens of one sign-in of a program (a family). Each pair is derived from the refresh token before it, with a
+// key of the family: only hashes of tokens are stored, and the same refresh token can get the same answer again.
 
 import { randomBytes } from 'node:crypto'
 import type { Kysely } from 'kysely'
@@ -11,16 +11,16 @@ import { insertFamily, insertPair, type OauthFamily } from '../../store/oauth-fa
 import { followingToken, type NewToken } from '../credentials/token.ts'
 
 export const ACCESS_LIVES_MS = HOUR
-/** From its last use on. */
+/** Counted from the last use. */
 export const REFRESH_LIVES_MS = 30 * DAY
 
 type Pair = { access: NewToken; refresh: NewToken }
 
-/** What a program is answered (RFC 6749 5.1). */
+/** The answer to a token request (RFC 6749 5.1). */
 export type TokenAnswer = {
   access_token: string
   token_type: 'Bearer'
-  /** Seconds. */
+  /** In seconds. */
   expires_in: number
   refresh_token: string
   scope: 'units'
@@ -40,7 +40,7 @@ export function answerOf({ access, refresh }: Pair, livesMs: number): TokenAnswe
   }
 }
 
-/** A family, and its first pair, which follows from the code. For the transaction that uses the code up. */
+/** Creates a family and its first pair, derived from the code. Call it in the transaction that uses up the code. */
 export async function beginFamily(
   { secretKey }: Pick<App, 'secretKey'>,
   db: Kysely<Database>,

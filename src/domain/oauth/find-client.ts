@@ -1,4 +1,4 @@
-// The program that a client_id names.
+// Finds the program that a client_id identifies.
 
 import type { App } from '../../app.ts'
 import { isId } from '../../lib/ids.ts'
@@ -6,7 +6,7 @@ import { findOauthClient, type OauthClient } from '../../store/oauth-clients.ts'
 import { OauthError } from './errors.ts'
 import { findDocumentClient, isDocumentUrl } from './metadata-document.ts'
 
-/** Throws OauthError `invalid_client`, and `rateLimited`. `peer`: who asks, by the address of the connection. */
+/** Throws OauthError `invalid_client`, and `rateLimited`. `peer`: the address of the client. */
 export async function findClient(app: App, { id, peer }: { id: string; peer: string }): Promise<OauthClient> {
   if (isId('oauthClient', id)) {
     const client = await findOauthClient(app.db, id)
@@ -15,7 +15,7 @@ export async function findClient(app: App, { id, peer }: { id: string; peer: str
     refuseOtherHosts(app, new URL(id).hostname)
     return await findDocumentClient(app, { id, peer })
   }
-  throw new OauthError('invalid_client', 'This client is not known here; it has to register again.')
+  throw new OauthError('invalid_client', 'This client is unknown; register again.')
 }
 
 /** Before anything is fetched, and also of what was fetched while the list was another one. */

@@ -1,5 +1,5 @@
-// Programs that are described by a document at the URL that is their id (client identifier metadata documents): whoever
-// can write there is the program. The document is fetched by the guarded way out alone, and kept for a while.
+// Programs described by a document at the URL that is their id (client identifier metadata documents): control of the
+// URL identifies the program. The document is fetched only through the guarded fetch, and cached.
 
 import type { App } from '../../app.ts'
 import { clientDocumentSchema } from '../../contract/oauth.ts'
@@ -12,21 +12,21 @@ import { describeClient } from './describe-client.ts'
 import { OauthError } from './errors.ts'
 
 const KEPT = { atLeastMs: 5 * MINUTE, atMostMs: DAY }
-/** One that cannot be fetched any more is good for so long after it should have been. */
+/** How long a cached document stays valid after its expiry if it cannot be fetched. */
 const STALE_FOR_MS = DAY
 const MAX_ID = 512
 
-/** An https URL with a path, and with nothing that could be written in two ways. */
+/** An https URL with a path, in normal form. */
 export function isDocumentUrl(id: string): boolean {
   if (id.length > MAX_ID || !/^https:\/\/[a-z0-9.-]+\/[\x21-\x7e]+$/.test(id) || /[#?\\]/.test(id))
     return false
-  // Without a port, as what is normalized is what was written.
+  // Without a port, and only if normalizing does not change the text.
   return URL.canParse(id) && new URL(id).href === id
 }
 
 /**
- * The program of such a URL. `peer`: who asks, by the address of the connection. Throws OauthError `invalid_client` for a
- * document that cannot be read or is none, and `rateLimited` for too many new ones.
+ * Returns the program of such a URL. `peer`: the address of the client. Throws OauthError `invalid_client` for a
+ * document that cannot be read or is invalid, and `rateLimited` for too many new ones.
  */
 export async function findDocumentClient(
   app: App,
@@ -46,7 +46,7 @@ export async function findDocumentClient(
 async function fetchClient(app: App, { id, peer }: { id: string; peer: string }): Promise<OauthClient> {
   await spendAllowance(app, app.db, 'document-by-peer', peerKey(peer))
   const document = await app.fetchPublic(new URL(id)).catch((error: unknown) => {
-    app.log.info({ err: error }, 'the document of an OAuth client could not be read')
+    app.log.info({ err: error }, 'OAuth client document could not be read')
     throw new OauthError(
       'invalid_client',
       'The document at the URL that is the client_id cannot be read: it must be JSON at a public address, by https.',

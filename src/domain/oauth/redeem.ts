@@ -1,5 +1,6 @@
-// A code becomes tokens, once (RFC 6749 4.1.3): for the program that asked, at the redirect that it asked for, and with the
-// secret behind its challenge (RFC 7636). A second use ends what the first has made, as one of the two was a thief's.
+// Exchanges a code for tokens, once (RFC 6749 4.1.3): by the program that asked, with the same redirect, and with the
+// secret of its challenge (RFC 7636). A second use ends the tokens of the first, because one of the two was a
+// thief's.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { App } from '../../app.ts'
@@ -11,18 +12,18 @@ import { inTransaction } from '../transactions/transactions.ts'
 import { OauthError } from './errors.ts'
 import { ACCESS_LIVES_MS, answerOf, beginFamily, type TokenAnswer } from './families.ts'
 
-/** So many sign-ins of one client are good at once; the one that was quiet longest ends. */
+/** The most concurrent sign-ins of one client; the one idle longest ends. */
 const MAX_FAMILIES = 20
 
 export type Redemption = { code: string; clientId: string; redirectUri: string | null; verifier: string }
 
 /** Throws OauthError `invalid_grant`. */
 export async function redeemCode(app: App, redemption: Redemption): Promise<TokenAnswer> {
-  const refused = new OauthError('invalid_grant', 'The code is not valid: begin again.')
+  const refused = new OauthError('invalid_grant', 'The code is not valid: start the sign-in again.')
   const prefix = tokenPrefix('code', redemption.code)
   const code = prefix === null ? null : await findOauthCode(app.db, prefix)
   const matches = tokenMatches(redemption.code, code?.hash ?? null)
-  // Whoever lacks the secret behind the challenge has proven nothing, and ends nothing by it.
+  // A client without the challenge's secret has proven nothing, so it must not end any tokens.
   if (!code || !matches || !isFrom(code, redemption)) throw refused
   if (code.usedAt === null) {
     if (!code.isAgentLive) throw refused
@@ -42,7 +43,7 @@ function isFrom(code: OauthCode, { clientId, redirectUri, verifier }: Redemption
   return expected.length === challenge.length && timingSafeEqual(expected, challenge)
 }
 
-/** Null: somebody else was faster, or it has expired. */
+/** Returns null if another call was faster, or the code has expired. */
 async function takeCode(
   app: App,
   { prefix, clientId, credentialId }: OauthCode,

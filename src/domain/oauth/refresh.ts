@@ -1,6 +1,6 @@
-// A refresh token becomes the next pair, once. Programs have several sessions with one store, and answers get lost: who
-// comes again soon is told the pair that is current by then. Later, or where its successor is in use, it is a copy in
-// somebody else's hands, and all tokens of the family end (decision 0095).
+// Exchanges a refresh token for the next pair, once. Programs run several sessions with one token store, and answers
+// get lost, so a token that comes again soon gets the current pair. If it comes later, or its successor is already in
+// use, it was probably stolen, and all tokens of the family end (decision 0095).
 
 import type { App } from '../../app.ts'
 import { MINUTE } from '../../lib/clock.ts'
@@ -26,13 +26,13 @@ import {
   type TokenAnswer,
 } from './families.ts'
 
-/** So long after it was exchanged a refresh token is answered again. */
+/** For this long after its exchange a refresh token is answered again. */
 export const GRACE_MS = 10 * MINUTE
-/** An access token with less left than this is not worth being told again. */
+/** An access token with less time left is replaced instead of returned again. */
 const WORTH_MS = MINUTE
-/** Programs that refresh with every call get so far within the grace. */
+/** The number of exchanges within the grace period, even by a program that refreshes with every call. */
 const MAX_STEPS = 1000
-/** Each time another one of the same program was faster. */
+/** Another call of the same program was faster at each try. */
 const MAX_TRIES = 5
 
 type Asked = { refreshToken: string; clientId: string }
@@ -46,10 +46,9 @@ export async function refreshTokens(app: App, asked: Asked): Promise<TokenAnswer
   throw refused()
 }
 
-const refused = () =>
-  new OauthError('invalid_grant', 'The refresh token is not valid any more: sign in again.')
+const refused = () => new OauthError('invalid_grant', 'The refresh token is no longer valid: sign in again.')
 
-/** Null: another one of the same program has changed what was read. */
+/** Returns null if another call of the same program changed the row that was read. */
 async function tryOnce(app: App, { refreshToken, clientId }: Asked): Promise<TokenAnswer | null> {
   const now = app.clock.now()
   const prefix = tokenPrefix('refresh', refreshToken)
@@ -87,7 +86,7 @@ async function rotate(
   })
 }
 
-/** Soon after it was exchanged; or whenever nobody can have got the answer. */
+/** True soon after the exchange, or while the answer cannot have arrived. */
 async function isRepeatable(
   { db }: App,
   { family, generation, retiredAt }: OauthToken,
@@ -101,7 +100,10 @@ async function isRepeatable(
   return successor !== null && successor.usedAt === null
 }
 
-/** The current pair, reckoned from an earlier refresh token; the next one where little is left of it. */
+/**
+ * Returns the current pair, derived from an earlier refresh token; the next pair if the current one is about to
+ * expire.
+ */
 async function tellAgain(
   app: App,
   {

@@ -1,5 +1,5 @@
-// Programs that register themselves (RFC 7591). Anybody may: what comes of it is a name and redirects, which let nobody in
-// before a person has agreed. Programs without a secret only, so there is nothing to keep.
+// Registers programs (RFC 7591). Anyone may register: the result is a name and redirects, which give no access until
+// a person agrees. Only programs without a secret, so no secret is stored.
 
 import type { App } from '../../app.ts'
 import { clientMetadataSchema } from '../../contract/oauth.ts'
@@ -11,10 +11,10 @@ import { inTransaction } from '../transactions/transactions.ts'
 import { describeClient } from './describe-client.ts'
 import { OauthError } from './errors.ts'
 
-/** Of those that nobody has connected; the oldest make room. */
+/** The most clients that no person has connected; the oldest are deleted. */
 const MAX_UNUSED = 10_000
 
-/** `peer`: who asks, by the address of the connection. Throws OauthError, and `rateLimited`. */
+/** `peer`: the address of the client. Throws OauthError, and `rateLimited`. */
 export async function registerClient(
   app: App,
   { metadata, peer }: { metadata: unknown; peer: string },

@@ -1,5 +1,5 @@
-// A program asks to be connected (RFC 6749 4.1.1, RFC 7636, RFC 8707). Until it is certain that an answer reaches the
-// program itself, an error is shown to the person; from then on it is the program's to hear.
+// Handles a program's request to be connected (RFC 6749 4.1.1, RFC 7636, RFC 8707). Until the redirect is verified,
+// errors are shown to the person; after that they are sent to the program.
 
 import type { App } from '../../app.ts'
 import { MINUTE } from '../../lib/clock.ts'
@@ -18,18 +18,18 @@ export const REQUEST_LIVES_MS = 15 * MINUTE
 
 export type Begun =
   | { kind: 'begun'; ticket: string }
-  /** For the program to hear. `redirectUri` is a registered one of its own. */
+  /** An error for the program. `redirectUri` is one that it registered. */
   | { kind: 'refused'; redirectUri: string; redirectTo: string; message: string }
 
 type Refusal = { error: string; message: string }
 
-/** `peer`: who asks, by the address of the connection. Throws OauthError where nothing may be sent to the program. */
+/** `peer`: the address of the client. Throws OauthError if nothing may be sent to the program. */
 export async function beginRequest(
   app: App,
   { query, peer }: { query: URLSearchParams; peer: string },
 ): Promise<Begun> {
   const one = (name: string) => oneOf(query, name)
-  // Before anything is trusted: what is there twice may be read as the one or the other.
+  // Checked first: two parsers could read a repeated parameter differently.
   for (const name of new Set(query.keys())) one(name)
   const client = await findClient(app, { id: needed(one('client_id'), 'client_id'), peer })
   const redirectUri = redirectOf(client, one('redirect_uri'))
@@ -65,21 +65,21 @@ function needed(value: string | null, name: string): string {
   return value
 }
 
-/** The one asked for; a client that has one alone need not name it. */
+/** Returns the requested redirect; a client with a single one need not name it. */
 function redirectOf({ redirectUris }: OauthClient, asked: string | null): string {
   const [only, ...others] = redirectUris
   const meant = asked ?? (others.length === 0 ? only : undefined)
   if (meant === undefined) throw new OauthError('invalid_request', 'redirect_uri is missing.')
   if (redirectUris.some((registered) => redirectMatches(registered, meant))) return meant
-  throw new OauthError('invalid_request', 'The redirect_uri is none of those that the client has registered.')
+  throw new OauthError('invalid_request', 'The redirect_uri is not registered by the client.')
 }
 
 const MAX_STATE = 2048
-/** Of one that is too long nothing is sent back: it is what was wrong. */
+/** A state that is too long is not returned, because it is the error. */
 const shortState = (state: string | null) => (state !== null && isState(state) ? state : null)
 const isState = (state: string) => /^[\x20-\x7e]+$/.test(state) && state.length <= MAX_STATE
 
-/** What is wrong with a request of a program whose redirect is certain; null: nothing. */
+/** Returns the error of a request whose redirect is verified; null if it is valid. */
 function judge({ config }: App, one: (name: string) => string | null): Refusal | null {
   const refuse = (error: string, message: string) => ({ error, message })
   const state = one('state')

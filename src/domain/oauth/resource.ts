@@ -1,11 +1,11 @@
-// What tokens of this service are for: all of it, by its MCP endpoint and by the API (RFC 8707, spec 5.2).
+// The resource of all tokens: this whole service, its MCP endpoint and its API (RFC 8707, spec 5.2).
 
-/** The one an access token is for, as it is announced. */
+/** The resource, as the metadata announces it. */
 export function resourceOf(publicUrl: string): string {
   return `${publicUrl}/mcp`
 }
 
-/** Whether a program that asks for a token for this resource means this service. Without one it can mean no other. */
+/** Whether the resource of a token request is this service; a request without one means this service. */
 export function isOurResource(resource: string | null, publicUrl: string): boolean {
   if (resource === null) return true
   if (!URL.canParse(resource)) return false

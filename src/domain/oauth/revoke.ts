@@ -1,11 +1,10 @@
-// A program gives its tokens back (RFC 7009): either of them, and the whole family ends. The agent stays, for the next
-// sign-in.
+// Revokes tokens (RFC 7009): either token of a pair ends the whole family. The agent stays for the next sign-in.
 
 import type { App } from '../../app.ts'
 import { findOauthToken, revokeFamily } from '../../store/oauth-families.ts'
 import { tokenMatches, tokenPrefix } from '../credentials/token.ts'
 
-/** Of a token that is none, or another program's, nothing happens, and nobody is told so. */
+/** An unknown token, or one of another program, is ignored without an error. */
 export async function revokeToken(
   { db, clock }: App,
   { token, clientId }: { token: string; clientId: string },

@@ -1,5 +1,5 @@
-// How often a program may ask for tokens. Guessing is limited for each peer as it is with keys; and one program at one
-// place needs no more than a few tokens a minute. Kept in the memory of each process.
+// Limits token requests. Guessing is limited per peer, as with keys, and one program at one address needs only a few
+// tokens a minute. The counts are in the memory of each process.
 
 import { rateLimited } from '../../contract/errors.ts'
 import { type Clock, HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
@@ -8,7 +8,7 @@ import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
 import { createFailedAttempts, type FailedAttempts, peerKey } from '../credentials/failed-attempts.ts'
 
 const TIMES_A_MINUTE = 120
-/** As in domain/allowances/spend.ts, which counts for all processes: a flood costs no statement. */
+/** The same limit as in domain/allowances/spend.ts, which holds over all processes; this one costs no statement. */
 const REGISTRATIONS_AN_HOUR = 100
 
 export type TokenGate = Pick<FailedAttempts, 'failed' | 'succeeded'> & {

@@ -1,5 +1,5 @@
-// Buying credits: a payment is written down, then the provider makes a checkout for it, and whoever asked is told where to
-// pay. What became of it is found out in reconcile.ts alone.
+// Buys credits: stores a payment, has the provider make a checkout for it, and returns the URL to pay at. Only
+// reconcile.ts finds out whether it was paid.
 
 import { z } from 'zod'
 import type { App } from '../../app.ts'
@@ -18,7 +18,7 @@ import { toPayment } from './to-payment.ts'
 
 const AGAIN_AFTER_S = 5
 
-/** Throws `forbidden` where the service takes no payments. */
+/** Throws `forbidden` if the service takes no payments. */
 export async function createPayment(
   app: App,
   caller: Caller,
@@ -31,7 +31,7 @@ export async function createPayment(
     allowed('payment.create')
     if ((await countOpenPayments(db, teamId)) >= limits.openPayments) {
       throw conflict(
-        `The team has ${limits.openPayments} payments that nobody has paid; pay one of them, or wait until they expire, within a day.`,
+        `The team has ${limits.openPayments} unpaid payments; pay one of them, or wait until they expire, within a day.`,
       )
     }
     const createdAt = app.clock.now()
@@ -52,7 +52,7 @@ export async function createPayment(
 const keptSchema = z.object({ paymentId: z.string() })
 type Kept = z.infer<typeof keptSchema>
 
-/** For a call that broke off once its payment was written down. */
+/** For a call that broke off after its payment was stored. */
 export async function resumePayment(app: App, kept: unknown): Promise<PaymentAnswer> {
   const { paymentId } = keptSchema.parse(kept)
   const payment = await findPayment(app.db, paymentId)
@@ -67,7 +67,7 @@ async function tellWhereToPay(
 ): Promise<PaymentAnswer> {
   const now = payment.state === 'created' ? await tryToOpen(app, provider, payment) : payment
   if (now.state === 'failed') {
-    throw providerError('The payment provider does not take this payment; try another amount.', {
+    throw providerError('The payment provider refused this payment; try another amount.', {
       details: { paymentId: now.id },
     })
   }
@@ -92,5 +92,5 @@ async function tryToOpen(
 
 function providerOf({ payments }: App): PaymentProvider {
   if (payments !== null) return payments
-  throw forbidden('This service takes no payments; ask whoever runs it for credits.')
+  throw forbidden('This service takes no payments; ask its operator for credits.')
 }

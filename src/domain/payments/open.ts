@@ -1,5 +1,5 @@
-// From a payment that is written down to the checkout where it is paid. The provider makes one checkout for each payment
-// id, however often it is asked (reliability B12): so a call that died anywhere on the way is done over.
+// Makes the checkout of a stored payment. The provider makes one checkout per payment id, however often it is asked
+// (reliability B12), so a call that died can simply be repeated.
 
 import type { App } from '../../app.ts'
 import { type Checkout, OrderRefused, type PaymentProvider } from '../../integrations/stripe.ts'
@@ -7,8 +7,8 @@ import { changePayment, findPayment, type PaymentRecord } from '../../store/paym
 import { nextPollAt } from './poll-schedule.ts'
 
 /**
- * The payment as it is then: `open`, or `failed` where the provider will not have it, or whatever somebody else has made
- * of it meanwhile. Throws when the provider is away.
+ * Returns the payment: `open`, `failed` if the provider refused it, or whatever state another process has set in the
+ * meantime. Throws if the provider does not answer.
  */
 export async function openPayment(
   app: App,
@@ -40,7 +40,7 @@ async function makeCheckout(
     return await provider.makeCheckout({ id, teamId, cents, returnTo: `${config.publicUrl}/account` })
   } catch (error) {
     if (!(error instanceof OrderRefused)) throw error
-    log.error({ payment: id, err: error }, 'a payment was refused by the provider')
+    log.error({ payment: id, err: error }, 'payment refused by the provider')
     return null
   }
 }

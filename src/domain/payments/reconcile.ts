@@ -12,11 +12,11 @@ import { nextPollAt } from './poll-schedule.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 import { openPayment } from './open.ts'
 
-/** Longer than any look takes: after it another process may try. */
+/** Longer than a poll takes; after this another process may try. */
 export const TAKEN_FOR_MS = 2 * MINUTE
 const AT_ONCE = 20
 
-/** A loop's round. */
+/** One run of the background job. */
 export async function reconcilePayments(app: App): Promise<void> {
   const { payments: provider } = app
   if (provider === null) return
@@ -32,7 +32,7 @@ async function settle(app: App, provider: PaymentProvider, payment: PaymentRecor
   try {
     await look(app, provider, payment)
   } catch (error) {
-    app.log.warn({ payment: payment.id, state: payment.state, err: error }, 'a payment was not looked at')
+    app.log.warn({ payment: payment.id, state: payment.state, err: error }, 'payment could not be polled')
     await lookLater(app, payment)
   }
 }
@@ -52,7 +52,7 @@ async function look(app: App, provider: PaymentProvider, payment: PaymentRecord)
 async function settleCheckout(app: App, payment: PaymentRecord, checkout: Checkout): Promise<void> {
   const { id, amount_cents: cents } = payment
   if (checkout.state === 'open') {
-    // Of one that was lost on the way to us, too.
+    // Also for a payment whose update was lost.
     const state = payment.closed_at === null ? 'open' : payment.state
     return await lookLater(app, { ...payment, state }, { state, checkout_url: checkout.url })
   }
@@ -60,11 +60,14 @@ async function settleCheckout(app: App, payment: PaymentRecord, checkout: Checko
   const isOurs = checkout.orderId === id && checkout.cents === cents && checkout.currency === 'eur'
   if (isOurs) return await credit(app, payment, checkout)
   const { cents: paid, currency } = checkout
-  app.log.error({ alarm: 'payment', payment: id, cents, paid, currency }, 'what was paid is not the payment')
+  app.log.error(
+    { alarm: 'payment', payment: id, cents, paid, currency },
+    'paid amount differs from the payment',
+  )
   await close(app, payment, 'failed')
 }
 
-/** In one transaction, so that who is told `paid` has the credits. */
+/** In one transaction, so that a team whose payment is `paid` has the credits. */
 async function credit(app: App, payment: PaymentRecord, checkout: Checkout): Promise<void> {
   await app.failpoints.effect('payment.credit', () =>
     inTransaction(app, async (db) => {
@@ -110,7 +113,7 @@ async function settlePaidBack(
         createdAt: app.clock.now(),
       }),
     )
-    if (written) app.log.info({ payment: payment.id, kind, cents }, 'credits were taken back')
+    if (written) app.log.info({ payment: payment.id, kind, cents }, 'credits taken back')
   }
   await lookLater(app, payment)
 }
@@ -129,6 +132,9 @@ async function lookLater(
   if (due_at !== null || payment.closed_at !== null) {
     return void (await changePayment(app.db, payment, { ...change, due_at }))
   }
-  app.log.error({ payment: payment.id, state: payment.state }, 'a payment came to no end and is given up')
+  app.log.error(
+    { payment: payment.id, state: payment.state },
+    'payment did not complete and is no longer polled',
+  )
   await close(app, payment, payment.state === 'created' ? 'expired' : 'failed')
 }

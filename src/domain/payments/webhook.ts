@@ -1,5 +1,5 @@
-// What the provider says of its own accord (reliability B12): that a payment is worth a look. Anybody can send such a call,
-// so nothing of it is read before its signature is known to be the provider's.
+// Handles events of the payment provider: an event schedules a poll of its payment (reliability B12). Anyone can send
+// such a call, so nothing is read before the signature is verified.
 
 import type { App } from '../../app.ts'
 import { notFound, validation } from '../../contract/errors.ts'
@@ -7,7 +7,10 @@ import type { PaymentEventAnswer } from '../../contract/payment.ts'
 import { ForgedEvent } from '../../integrations/stripe.ts'
 import { wakePayments } from '../../store/payments.ts'
 
-/** Throws `validation` for a call that is not the provider's, and `not_found` where there is none. */
+/**
+ * Throws `validation` for a call that is not signed by the provider, and `not_found` if the service takes no
+ * payments.
+ */
 export async function handlePaymentEvent(
   app: App,
   { body, signature }: { body: Buffer; signature: string | null },
@@ -19,7 +22,7 @@ export async function handlePaymentEvent(
     if (subject) await clock.withStableTime(() => wakePayments(app.db, { ...subject, now: clock.now() }))
   } catch (error) {
     if (!(error instanceof ForgedEvent)) throw error
-    throw validation([{ path: 'stripe-signature', message: 'is not of this body, or is too old' }])
+    throw validation([{ path: 'stripe-signature', message: 'does not sign this body, or is too old' }])
   }
   return { received: true }
 }

@@ -1,4 +1,4 @@
-// What a credential and its team's plan allow (spec 2.8, 5.7). Pure: values in, a refusal thrown or nothing.
+// Checks what a credential and its team's plan allow (spec 2.8, 5.7). Pure: throws or returns.
 
 import { forbidden, policyViolation, quotaExceeded } from '../../contract/errors.ts'
 import { builtInRegistry } from '../../contract/image-reference.ts'
@@ -8,11 +8,11 @@ import { shortestWindow, sleepWindowMs } from '../../lib/duration.ts'
 export type EffectivePolicy = {
   policy: Policy
   plan: 'hobby' | 'pro' | 'team'
-  /** The environment's longest window (BERTH_SLEEP_MAX). */
+  /** The longest idle window of this installation (BERTH_SLEEP_MAX). */
   sleepMax: string
 }
 
-/** The window of a unit that asks for none on a plan that has no `never`. */
+/** The default idle window on a plan without `never`. */
 const FINITE_DEFAULT = '30m'
 
 /** Spec 8: at most five digits. */
@@ -26,7 +26,7 @@ export function checkSize({ policy }: EffectivePolicy, size: Size): void {
   )
 }
 
-/** `registry` is that of the canonical reference: the very one that is pulled. */
+/** `registry` is that of the canonical reference, from which the image is pulled. */
 export function checkRegistry({ policy }: EffectivePolicy, registry: string): void {
   if (registry === builtInRegistry || policy.allowedRegistries.includes(registry)) return
   throw policyViolation(
@@ -38,18 +38,18 @@ export function checkRegistry({ policy }: EffectivePolicy, registry: string): vo
 export function checkSleep({ policy, plan, sleepMax }: EffectivePolicy, sleep: string): void {
   if (sleep === 'never' && plan === 'hobby') {
     throw forbidden(
-      'A unit that never sleeps needs the Pro plan or above; send a window such as "30m", for a unit that is there with POST /v1/units/{id}/sleep.',
+      'A unit that never sleeps needs the Pro plan or above; send a window such as "30m"; for an existing unit use POST /v1/units/{id}/sleep.',
     )
   }
   const allowed = shortestWindow(policy.maxSleep, sleepMax)
   if (sleepWindowMs(sleep) <= sleepWindowMs(allowed)) return
   throw policyViolation(
-    `The longest sleep allowed here is "${allowed}", and "${sleep}" is longer: send a shorter one, for a unit that is there with POST /v1/units/{id}/sleep.`,
+    `The longest sleep allowed here is "${allowed}", and "${sleep}" is longer: send a shorter one; for an existing unit use POST /v1/units/{id}/sleep.`,
     { field: 'sleep', asked: sleep, allowed },
   )
 }
 
-/** What holds for a unit however it comes to run for a credential: made, copied, started or woken. */
+/** Checks what every unit must meet that runs for a credential: created, copied, started or woken. */
 export function checkUnit(
   bounds: EffectivePolicy,
   { size, registry, sleep }: { size: Size; registry: string; sleep: string },
@@ -59,18 +59,18 @@ export function checkUnit(
   checkSleep(bounds, sleep)
 }
 
-/** The environment's default window, made as short as the bounds ask for. */
+/** The default idle window of this installation, shortened to the limits. */
 export function defaultSleep({ policy, plan, sleepMax }: EffectivePolicy, sleepDefault: string): string {
   const window = shortestWindow(sleepDefault, policy.maxSleep, sleepMax)
   return window === 'never' && plan === 'hobby' ? FINITE_DEFAULT : window
 }
 
-/** What `checkSleep` lets somebody have whom no credential's policy bounds. */
+/** The longest window that `checkSleep` allows without a credential's policy. */
 export function longestSleep({ plan, sleepMax }: Omit<EffectivePolicy, 'policy'>): string {
   return sleepMax === 'never' && plan === 'hobby' ? LONGEST_FINITE : sleepMax
 }
 
-/** Whether so many more may run beside those that do. Ask with the team locked. */
+/** Throws unless this many more units may run. Call it with the team locked. */
 export function checkConcurrency(policy: Policy, live: number, more = 1): void {
   const max = policy.maxConcurrentUnits
   if (more === 0 || live + more <= max) return

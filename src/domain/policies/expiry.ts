@@ -1,9 +1,12 @@
-// When a policy that somebody sets is to expire.
+// Checks the expiry of a new policy.
 
 import { validation } from '../../contract/errors.ts'
 import type { Policy } from '../../contract/policy.ts'
 
-/** In UTC, as all times here are shown. Throws `validation` for a time that has passed: revoking is a call of its own. */
+/**
+ * Returns the time in UTC, as all times are shown. Throws `validation` for a time in the past: revoking is a call of
+ * its own.
+ */
 export function laterExpiry(expiresAt: Policy['expiresAt'], now: Date): Policy['expiresAt'] {
   if (expiresAt === null) return null
   const at = new Date(expiresAt)

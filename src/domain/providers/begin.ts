@@ -1,4 +1,4 @@
-// Sends somebody to a provider to sign in there.
+// Starts a sign-in with a provider.
 
 import {
   buildAuthorizationUrl,
@@ -15,7 +15,7 @@ import { saveOAuthState } from './oauth-state.ts'
 import { clientOf, connect } from './connect.ts'
 import { callbackUrl, providerKinds } from './list.ts'
 
-/** `url`: where to go on. `token`: for a cookie of this very browser. */
+/** `url`: the provider's page. `token`: for a cookie of this browser. */
 export async function beginProviderSignIn(
   app: App,
   { provider, peer }: { provider: Provider; peer: string },

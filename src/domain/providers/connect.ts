@@ -5,14 +5,14 @@ import { notFound, providerError } from '../../contract/errors.ts'
 import type { Provider } from '../../contract/me.ts'
 import { providerKinds } from './list.ts'
 
-/** Throws `not_found` for a provider this service is not registered at. */
+/** Throws `not_found` for a provider that this service has no registration with. */
 export function clientOf({ config }: App, provider: Provider): ProviderClient {
   const client = config.signIn[provider]
   if (client === null) throw notFound('provider', provider)
   return client
 }
 
-/** Throws `provider_error` for one that is away. */
+/** Throws `provider_error` if the provider does not answer. */
 export async function connect(provider: Provider, client: ProviderClient): Promise<Configuration> {
   try {
     return await providerKinds[provider].connect(client)

@@ -1,5 +1,5 @@
-// Somebody comes back from a provider. Whom it vouches for is known by the provider's own name for them; a first time is
-// joined to the account of their address only where the provider has verified that it is theirs.
+// Completes a sign-in with a provider. People are identified by the provider's own id; at the first sign-in a person
+// is joined to the account of their address only if the provider has verified the address.
 
 import type { Kysely } from 'kysely'
 import {
@@ -24,7 +24,7 @@ import { clientOf, connect } from './connect.ts'
 import { callbackUrl, providerKinds } from './list.ts'
 import type { Person } from './provider.ts'
 
-/** `token`: of the browser's cookie. `answer`: the query it came back with. */
+/** `token`: from the browser's cookie. `answer`: the query of the redirect. */
 export async function finishProviderSignIn(
   app: App,
   { provider, token, answer }: { provider: Provider; token: string; answer: URLSearchParams },
@@ -32,7 +32,7 @@ export async function finishProviderSignIn(
   const state = answer.get('state') ?? ''
   const attempt = await consumeOAuthState(app, provider, { token, state })
   if (!attempt)
-    throw unauthorized('This sign-in was not begun in this browser, or took too long; begin again.')
+    throw unauthorized('This sign-in was not started in this browser, or took too long; start again.')
   const person = await identify(app, provider, { attempt, state, answer })
   return await inTransaction(app, async (db) => {
     const at = app.clock.now()
@@ -61,12 +61,14 @@ async function identify(
     )
     return await kind.identify(tokens, configuration, client)
   } catch (error) {
-    if (isRefusal(error)) throw unauthorized('The provider has not let you in; begin again.')
+    if (isRefusal(error)) throw unauthorized('The provider refused the sign-in; start again.')
     throw providerError('The provider does not answer; try again, or sign in by a link.', { cause: error })
   }
 }
 
-/** Of the person, by the provider or by its answer, which is replayed or forged; all else is the operator's matter. */
+/**
+ * True if the person refused, or the provider's answer is replayed or forged; other errors are the operator's to fix.
+ */
 function isRefusal(error: unknown): boolean {
   if (error instanceof AuthorizationResponseError) return true
   if (error instanceof ResponseBodyError) return error.error === 'invalid_grant'
@@ -99,9 +101,9 @@ async function userOf(
     at,
     freeCreditsCents: config.freeCreditsCents,
   })
-  // Whoever made that account may be somebody else, who would be in it together with its owner.
+  // Another person may have created that account, and would share it with the owner of the address.
   if (!isProven)
-    throw forbidden('An account has this address and has not proven it; sign in by a link first.')
+    throw forbidden('An account has this address but has not verified it; sign in by a link first.')
   await insertIdentity(db, { provider, subject, userId, createdAt: at })
   return userId
 }

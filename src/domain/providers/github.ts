@@ -1,4 +1,4 @@
-// GitHub signs nothing: who somebody is its API says, to whoever holds the access token.
+// GitHub is not an OpenID provider: its API identifies the person to the holder of the access token.
 
 import { allowInsecureRequests, ClientSecretPost, Configuration, fetchProtectedResource } from 'openid-client'
 import { z } from 'zod'
@@ -18,7 +18,7 @@ export const github: ProviderKind = {
     }
     const configuration = new Configuration(server, clientId, undefined, ClientSecretPost(clientSecret))
     configuration.timeout = PROVIDER_TIMEOUT_S
-    // Only for one that the operator has given such an address.
+    // Only if the operator has configured such an address.
     if (url.startsWith('http:')) allowInsecureRequests(configuration)
     return configuration
   },

@@ -1,4 +1,4 @@
-// Google, and any other OpenID provider put in its place (BERTH_GOOGLE_URL).
+// Google, or another OpenID provider configured in its place (BERTH_GOOGLE_URL).
 
 import { allowInsecureRequests, ClientSecretPost, discovery } from 'openid-client'
 import { PROVIDER_TIMEOUT_S, type ProviderKind } from './provider.ts'
@@ -8,13 +8,13 @@ export const google: ProviderKind = {
   isOpenId: true,
   connect: async ({ url, clientId, clientSecret }) =>
     await discovery(new URL(url), clientId, undefined, ClientSecretPost(clientSecret), {
-      // Only for a provider that the operator has given such an address.
+      // Only if the operator has configured such an address.
       execute: url.startsWith('http:') ? [allowInsecureRequests] : [],
       timeout: PROVIDER_TIMEOUT_S,
     }),
   identify: async (tokens) => {
     const claims = tokens.claims()
-    if (!claims) throw new Error('the provider has not said who it is')
+    if (!claims) throw new Error('the provider returned no identity')
     const { sub, email, email_verified: isVerified, name } = claims
     return {
       subject: sub,

@@ -1,4 +1,4 @@
-// The providers people can sign in with: those the operator has registered this service at.
+// The providers that people can sign in with: those the operator has configured.
 
 import type { Config } from '../../config.ts'
 import { type Provider, providers } from '../../contract/me.ts'
@@ -12,7 +12,7 @@ export function listProviders({ signIn }: Pick<Config, 'signIn'>): Provider[] {
   return providers.filter((provider) => signIn[provider] !== null)
 }
 
-/** Where a provider sends people back to; registered there. */
+/** The URL that a provider redirects people to; it is registered there. */
 export function callbackUrl({ publicUrl }: Pick<Config, 'publicUrl'>, provider: Provider): string {
   return `${publicUrl}/sign-in/${provider}`
 }

@@ -1,6 +1,6 @@
-// A sign-in with a provider that is under way. Its token is in a cookie of the browser that began it, and `state`, which
-// travels by way of the provider, follows from the token: an answer that another browser asked for is not
-// taken. The row has what the provider's answer must fit; it is used up by the first answer.
+// A sign-in with a provider that is in progress. Its token is in a cookie of the browser that began it, and `state`,
+// which passes through the provider, is derived from the token: an answer that another browser requested is refused.
+// The row stores what the provider's answer must match; the first answer uses it up.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { App } from '../../app.ts'
@@ -13,7 +13,7 @@ import { newToken, tokenMatches, tokenPrefix } from '../credentials/token.ts'
 
 export const OAUTH_STATE_LIFETIME_MS = 10 * MINUTE
 
-/** `codeVerifier`: PKCE's, which the provider sees last. */
+/** `codeVerifier`: of PKCE, sent to the provider last. */
 export type OAuthState = { nonce: string; codeVerifier: string }
 
 export async function saveOAuthState(
@@ -29,14 +29,14 @@ export async function saveOAuthState(
   return { token, state: stateOf(token) }
 }
 
-/** Null: there is none, it was answered before, or the answer belongs to another. */
+/** Returns null if there is none, it was answered before, or the answer belongs to another sign-in. */
 export async function consumeOAuthState(
   { db, clock, secretKey }: App,
   provider: Provider,
   { token, state }: { token: string; state: string },
 ): Promise<OAuthState | null> {
   const prefix = tokenPrefix('providerSignIn', token)
-  // Before the row is used up: whoever sends a browser here with some answer must not spoil the one it waits for.
+  // Checked before the row is used up: a forged answer must not spoil the sign-in that the browser waits for.
   if (prefix === null || !isSame(state, stateOf(token))) return null
   const row = await takeProviderSignIn(db, { prefix, provider, now: clock.now() })
   if (!tokenMatches(token, row?.hash ?? null) || row === null) return null

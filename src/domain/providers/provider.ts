@@ -1,4 +1,4 @@
-// What differs between providers: how they are spoken to, and how they say who somebody is.
+// What differs between providers: the protocol, and how they identify a person.
 
 import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
 import type { ProviderClient } from '../../config.ts'
@@ -6,20 +6,20 @@ import type { ProviderClient } from '../../config.ts'
 export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers
 
 export type Person = {
-  /** What the provider calls them for good. */
+  /** The provider's permanent id of the person. */
   subject: string
-  /** Null unless the provider has seen that it is theirs. */
+  /** Null unless the provider has verified the address. */
   verifiedEmail: string | null
   name: string | null
 }
 
 export type ProviderKind = {
   scope: string
-  /** It answers with a token it has signed, in which the nonce is. */
+  /** Whether it answers with a signed token that contains the nonce. */
   isOpenId: boolean
   connect(client: ProviderClient): Promise<Configuration>
   identify(tokens: Tokens, configuration: Configuration, client: ProviderClient): Promise<Person>
 }
 
-/** Of each request to a provider. */
+/** The timeout of each request to a provider. */
 export const PROVIDER_TIMEOUT_S = 10

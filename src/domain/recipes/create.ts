@@ -1,4 +1,4 @@
-// POST /v1/units, form B: what a recipe makes (spec 2.4).
+// POST /v1/units, form B: creates the units of a recipe (spec 2.4).
 
 import type { App } from '../../app.ts'
 import type { CreateFromRecipe } from '../../contract/create.ts'
@@ -34,5 +34,5 @@ function noFrontDoor({ name }: Recipe, { units }: PlannedUnits): AppError {
   const instead = isDatabase
     ? 'publish its database with POST /v1/units/{id}/expose'
     : 'leave "expose" out, and publish a port of its unit with POST /v1/units/{id}/expose once something listens there'
-  return validation([{ path: 'expose', message: `the recipe "${name}" has no front door; ${instead}` }])
+  return validation([{ path: 'expose', message: `the recipe "${name}" has no default port; ${instead}` }])
 }

@@ -1,4 +1,5 @@
-// What a recipe is. Each is a short file in catalog/ (docs/adding-a-recipe.md), checked when the service starts.
+// The type of a recipe. Each recipe is a short file in catalog/ (docs/adding-a-recipe.md) and is checked when the
+// service starts.
 
 import type { z } from 'zod'
 import { validation } from '../../contract/errors.ts'
@@ -12,18 +13,18 @@ import type { Param } from './params.ts'
 type Params = Record<string, Param<unknown>>
 type Values<P extends Params> = { [K in keyof P]: P[K] extends Param<infer T> ? T : never }
 
-/** A unit's spec without its name, which comes from its role: `main` has the name the caller gave. */
+/** The spec of a unit without its name, which follows from its role: `main` has the name that the caller chose. */
 export type RecipeUnit = Omit<z.input<typeof unitSpecSchema>, 'name' | 'sleep' | 'expose'> & {
   databasePorts?: { port: number; protocol: Protocol }[]
 }
 
 export type RecipeContext<P extends Params, Role extends string, Secret extends string> = {
   params: Values<P>
-  /** A password made for this create alone: letters, digits, - and _. */
+  /** A password generated for this create only: letters, digits, - and _. */
   secret: Record<Secret, string>
-  /** What the unit is called within its stack, also in a fork of it. */
+  /** The name of each unit in its stack, also in a fork of the stack. */
   unit: Record<Role, string>
-  /** What the unit is called within the team. */
+  /** The host name of each unit in the team. */
   host: Record<Role, string>
 }
 
@@ -36,21 +37,21 @@ export type Definition<P extends Params, Role extends string, Secret extends str
   secrets: readonly Secret[]
   /** In the order in which they start. */
   units: Record<Role, (at: RecipeContext<P, Role, Secret>) => RecipeUnit>
-  /** Where a URL leads; null: it is no web server. */
+  /** The unit and port that a URL leads to; null if the recipe is not a web server. */
   frontDoor: { unit: NoInfer<Role>; port: number } | null
   outputs: Record<string, { description: string; value: (at: RecipeContext<P, Role, Secret>) => string }>
 }
 
-/** A recipe whose types are forgotten, for the list. */
+/** A recipe without its type parameters, so that recipes fit in one list. */
 export type Recipe = Pick<
   Definition<Params, string, string>,
   'name' | 'title' | 'description' | 'tags' | 'params' | 'secrets'
 > & {
   hasFrontDoor: boolean
   outputs: { name: string; description: string }[]
-  /** Values as the parameters have them after their schemas. Throws `validation` for others. */
+  /** Validates the parameters and fills in defaults. Throws `validation`. */
   parse(given: Record<string, unknown>): Record<string, unknown>
-  /** Pure: the same for the same values and secrets. */
+  /** Pure: the same values and secrets give the same units. */
   make(at: {
     name: string
     stackName: string
@@ -89,7 +90,7 @@ export function defineRecipe<P extends Params, Role extends string, Secret exten
           const { databasePorts = [], ...spec } = units[role](at)
           const door = frontDoor?.unit === role ? { expose: frontDoor.port } : {}
           const whole = { ...spec, ...door, name: at.unit[role], ...(sleep === undefined ? {} : { sleep }) }
-          // What can be wrong with it came with the parameters.
+          // Only the parameters can make it invalid.
           return { spec: parse(unitSpecSchema, whole, 'params'), databasePorts }
         }),
         frontDoor: frontDoor && { unit: at.unit[frontDoor.unit], port: frontDoor.port },
@@ -108,7 +109,7 @@ export function defineRecipe<P extends Params, Role extends string, Secret exten
 
 const MAIN = 'main'
 
-/** Null is the default, like a parameter that is left out. */
+/** Null means the default, like an absent parameter. */
 function parseParams(params: Params, given: Record<string, unknown>): Record<string, unknown> {
   const known = Object.keys(params).join(', ')
   const issues = Object.keys(given)
@@ -128,14 +129,14 @@ function parseParams(params: Params, given: Record<string, unknown>): Record<str
   )
 }
 
-/** Values for whoever gives as little as possible. */
+/** Returns example values, with as few parameters as possible. */
 export function exampleOf({ params }: Pick<Recipe, 'params'>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(params).flatMap(([name, param]) => ('example' in param ? [[name, param.example]] : [])),
   )
 }
 
-/** What it makes by default is what a caller could have asked for. Throws when the service starts. */
+/** Checks that the recipe's default units would be accepted from a caller. Throws when the service starts. */
 function check(recipe: Recipe): void {
   const name = nameSchema.parse(recipe.name)
   const secrets = Object.fromEntries(recipe.secrets.map((secret) => [secret, 'x'.repeat(32)]))

@@ -1,4 +1,4 @@
-// Recipes as answers show them (spec 2.11, 4.4).
+// Recipes, as answers show them (spec 2.11, 4.4).
 
 import type { Recipe as ShownRecipe, RecipeItem, RecipeList } from '../../contract/recipe.ts'
 import { findRecipe, recipes } from './catalog.ts'

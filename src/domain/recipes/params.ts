@@ -1,4 +1,4 @@
-// What a recipe may ask for: a schema that judges values, and what its page says of them (spec 2.11).
+// The parameters of recipes: a schema that validates the values, and their description (spec 2.11).
 
 import { z } from 'zod'
 import { type EnvInput, envInputSchema } from '../../contract/env.ts'
@@ -13,11 +13,11 @@ export type Param<T> = {
   shown: Omit<RecipeParameter, 'name' | 'defaultValue' | 'required'>
 } & (
   | { fallback: T }
-  /** The caller has to say; as in this example. */
+  /** A required parameter, with this example. */
   | { example: unknown }
 )
 
-/** Text of a pattern, which is told in words. */
+/** Text that matches a pattern; `format` describes the pattern. */
 export function string(
   description: string,
   { pattern, format, fallback }: { pattern: RegExp; format: string; fallback: string },
@@ -26,7 +26,7 @@ export function string(
   return { schema, shown: { type: 'string', options: null, description, format }, fallback }
 }
 
-/** What the databases at hand all take unquoted, but for names that one of them has itself. */
+/** A name that all supported databases accept without quotes, except names that a database reserves. */
 export function identifier(
   description: string,
   fallback: string,
@@ -48,16 +48,16 @@ export function integer(
   return { schema, shown: { type: 'integer', options: null, description, format }, fallback }
 }
 
-export function size(fallback: Size, description = 'How much processor and memory it has.'): Param<Size> {
+export function size(fallback: Size, description = 'Its size: CPU and memory.'): Param<Size> {
   const schema = z.enum(sizes, `must be one of ${sizes.join(', ')}`)
   return { schema, shown: { type: 'enum', options: [...sizes], description, format: null }, fallback }
 }
 
 export function volumeGb(fallback: number): Param<number> {
-  return integer('How much its data may take, in GB.', { ...limits.volumeGb, fallback })
+  return integer('The size of its volume in GB.', { ...limits.volumeGb, fallback })
 }
 
-/** The caller's code, below one directory. */
+/** The caller's files, below one directory. */
 export function files(
   directory: string,
   { description, example }: { description: string; example: Record<string, string> },
@@ -78,7 +78,7 @@ export function files(
   return { schema, shown: { type: 'record', options: null, description, format }, example }
 }
 
-/** All but the variables that the recipe itself sets, by which it knows where to look. */
+/** Environment variables, except those that the recipe itself sets. */
 export function env({ taken = [] }: { taken?: readonly string[] } = {}): Param<EnvInput> {
   const others = taken.length === 0 ? '' : `; ${taken.join(', ')} is set already`
   const format = `an object: a name to its text, to { "secret": NAME }, or to { "secret": NAME, "value": TEXT }${others}`

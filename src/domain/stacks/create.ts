@@ -1,4 +1,4 @@
-// A stack without units yet, which are made in it by its name.
+// Creates an empty stack; creates of units refer to it by name.
 
 import type { App } from '../../app.ts'
 import { conflict } from '../../contract/errors.ts'

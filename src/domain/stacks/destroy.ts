@@ -1,5 +1,5 @@
-// Deleting a stack destroys its units, for good. One transaction frees its name and sends all of them on their way,
-// so that none is left and none comes to be in it; whatever breaks off after that is driven on as with any unit.
+// Deletes a stack and destroys its units. One transaction frees its name and begins the destruction of all units, so
+// that none is left and none is added; an interrupted destruction is resumed as for any unit.
 
 import type { App } from '../../app.ts'
 import type { Stack } from '../../contract/stack.ts'
@@ -16,8 +16,8 @@ import { runOperation } from '../units/lifecycle/operation.ts'
 import { toStack } from './to-stack.ts'
 
 /**
- * Answers the stack with the units that went with it. Deleting a deleted one, by its id, succeeds, so that the
- * call can be repeated.
+ * Returns the stack with the destroyed units. Deleting a deleted stack by its id succeeds, so the call can be
+ * repeated.
  */
 export async function destroyStack(app: App, caller: Caller, idOrName: string): Promise<Stack> {
   const stack = await getStackRecord(app, caller, idOrName)

@@ -1,4 +1,4 @@
-// One stack of the caller's team, with its units.
+// Returns one stack of the caller's team, with its units.
 
 import type { App } from '../../app.ts'
 import { notFound } from '../../contract/errors.ts'
@@ -11,8 +11,8 @@ import { getStackRecord } from '../units/model/stack-record.ts'
 import { toStack } from './to-stack.ts'
 
 /**
- * `idOrName`: as in the filter of the units' list. By its id also one that was deleted, while a unit that names it can
- * still be read: one in `error`.
+ * `idOrName`: as in the filter of the list of units. By its id also a deleted stack, while a unit in `error` still
+ * names it.
  */
 export async function getStack(app: App, caller: Caller, idOrName: string): Promise<Stack> {
   const stack = await getStackRecord(app, caller, idOrName)

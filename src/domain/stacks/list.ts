@@ -10,14 +10,14 @@ import type { Caller } from '../credentials/caller.ts'
 import { untilWritten } from '../units/activity/written-wakes.ts'
 import { toStack } from './to-stack.ts'
 
-/** A page ends early rather than hold many more units than this: however few stacks are asked for, they can be large. */
+/** A page ends early if its stacks have more units than this. */
 const MAX_UNITS = 500
 
 export async function listStacks(app: App, { teamId }: Caller, query: StackListQuery): Promise<StackList> {
   const found = await listStacksOfTeam(app.db, {
     teamId,
     before: parseCursor(query.cursor, 'stack'),
-    // One more than asked for tells whether there is a next page.
+    // One more row than asked for, to know whether there is a next page.
     limit: query.limit + 1,
   })
   const page = found.slice(0, Math.min(query.limit, howManyFit(found)))
@@ -31,7 +31,7 @@ export async function listStacks(app: App, { teamId }: Caller, query: StackListQ
   }
 }
 
-/** One at the least. */
+/** Returns at least 1. */
 function howManyFit(stacks: { unitCount: number }[]): number {
   let units = 0
   const beyond = stacks.findIndex(({ unitCount }) => (units += unitCount) > MAX_UNITS)

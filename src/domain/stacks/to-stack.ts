@@ -1,4 +1,4 @@
-// A stack as answers show it (spec 2.13).
+// A stack, as answers show it (spec 2.13).
 
 import type { App } from '../../app.ts'
 import type { Stack } from '../../contract/stack.ts'

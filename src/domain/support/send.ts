@@ -1,5 +1,5 @@
-// A message to whoever operates the service, by mail. The answer goes to a person: whoever is signed in, else who
-// connected the agent, else, where that is nobody of the team any more, its owner (spec 4.5).
+// Mails a message to the operator of the service. The reply goes to a person: the signed-in one, else the person who
+// connected the agent, else, if that person has left the team, its owner (spec 4.5).
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -15,7 +15,7 @@ import type { Once } from '../idempotency/once.ts'
 import { postMail } from '../mail/post.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 
-/** Throws `rateLimited` for too many of one credential. */
+/** Throws `rateLimited` for too many messages by one credential. */
 export async function sendToSupport(
   app: App,
   caller: Caller,
@@ -41,7 +41,8 @@ export async function sendToSupport(
 
 async function supportAddress({ config }: App, db: Kysely<Database>): Promise<string> {
   const address = config.supportEmail ?? (await findFirstAdmin(db))?.email
-  if (address === undefined) throw providerError('This service has nobody to write to.')
+  if (address === undefined)
+    throw providerError('This service has no support address: its operator must set BERTH_SUPPORT_EMAIL.')
   return address
 }
 
@@ -52,8 +53,7 @@ async function answerTo(db: Kysely<Database>, { teamId, userId }: Caller): Promi
 
 function signature(caller: Caller, from: Contact | null, ticket: string): string {
   const { kind, credentialName, credentialId, teamId, plan } = caller
-  const by =
-    kind === 'session' ? 'a person who is signed in' : `the ${kind} "${credentialName}" (${credentialId})`
+  const by = kind === 'session' ? 'a signed-in person' : `the ${kind} "${credentialName}" (${credentialId})`
   return [
     `Ticket: ${ticket}`,
     `Team:   ${from?.teamName ?? ''} (${teamId}), plan ${plan}`,

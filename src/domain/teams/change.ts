@@ -1,4 +1,4 @@
-// Another name, region or currency for a team, by its owners and admins.
+// Changes the name, region or currency of a team, by its owners and admins.
 
 import type { App } from '../../app.ts'
 import type { TeamAnswer, TeamChange } from '../../contract/team.ts'

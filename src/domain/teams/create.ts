@@ -1,5 +1,5 @@
-// A new team, whose first owner is whoever makes it. It takes the Pro plan or above, in any team that he owns: the new
-// one is on the best of those plans, so that people can be invited at once (decision 0044).
+// Creates a team that the caller owns. The caller must own a team on the Pro plan or above; the new team gets the
+// best of those plans, so that people can be invited at once (decision 0044).
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -15,7 +15,7 @@ import { inTransaction } from '../transactions/transactions.ts'
 import { planOrder, teamsOf } from './plan-limits.ts'
 import { toTeamWithBalance } from './to-team.ts'
 
-/** Throws `forbidden` without such a plan, and `quota_exceeded` when it has no room for another team. */
+/** Throws `forbidden` without such a plan, and `quota_exceeded` if the plan allows no further team. */
 export async function createTeam(
   app: App,
   { userId }: Caller,
@@ -34,7 +34,7 @@ export async function createTeam(
       name,
       personal: false,
       plan,
-      // Whoever operates the service is billed by nobody; everybody else starts with what he has paid.
+      // An operator of the service is not billed; everyone else starts with prepaid credits.
       paysAsItGoes: (await findUser(db, userId))?.admin ?? false,
       region,
       currency,
@@ -65,7 +65,7 @@ async function bestPlanWithRoom(db: Kysely<Database>, userId: string): Promise<P
   return plan
 }
 
-/** Readable, and never taken: the end of the id is random. */
+/** Readable and unique: it ends with the random end of the id. */
 function slugFor(name: string, id: string): string {
   const words = name
     .normalize('NFKD')

@@ -1,5 +1,5 @@
-// The end of a team (spec 4.1, 7). From then on nobody can act in it or come to it: its keys and its invitations are
-// dead and it has no members. Its row stays, and with it what happened in it and what it has cost (decision 0045).
+// Deletes a team (spec 4.1, 7). Its keys and invitations stop working and it has no members any more. Its row stays,
+// with its audit log and its costs (decision 0045).
 
 import type { App } from '../../app.ts'
 import { forbidden, invalidState } from '../../contract/errors.ts'

@@ -1,5 +1,5 @@
-// Who the people of a team are is changed with the team locked: of two owners who demote each other at the same time,
-// the second finds that they are an owner no longer.
+// Members of a team are changed with the team locked: if two owners demote each other at the same time, the second
+// one finds that they are no longer an owner.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -13,13 +13,13 @@ import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 
 /** What is known once the team is locked. */
 type Inside = {
-  /** As the caller sees it. */
+  /** The team, as the caller sees it. */
   team: TeamOfUser
-  /** Throws unless the caller may do this in the role that he has by now. */
+  /** Throws unless the caller's current role allows this. */
   allowed: (action: Action) => void
 }
 
-/** One transaction about the caller's team and its people, in which the team is locked. */
+/** Runs one transaction about the caller's team and its people, with the team locked. */
 export async function amongPeople<T>(
   app: App,
   caller: Caller,
@@ -29,7 +29,7 @@ export async function amongPeople<T>(
   const { teamId, userId } = caller
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const team = userId === null ? null : await findTeamOfUser(db, { userId, id: teamId })
-    if (team === null) throw forbidden('You are not a member of this team any more.')
+    if (team === null) throw forbidden('You are no longer a member of this team.')
     return await work(db, { team, allowed: (action) => authorize({ ...caller, role: team.role }, action) })
   })
 }

@@ -1,19 +1,19 @@
 import { quotaExceeded } from '../../contract/errors.ts'
 import type { Plan } from '../../store/teams.ts'
 
-/** From the narrowest plan to the widest. */
+/** From the smallest plan to the largest. */
 export const planOrder = ['hobby', 'pro', 'team'] as const satisfies Plan[]
 
-/** How many teams a person may own beside his personal one. The contract leaves the numbers to us (spec 8). */
+/** How many teams a person may own besides the personal one. Spec 8 leaves the numbers open. */
 export const teamsOf: Readonly<Record<Plan, number>> = { hobby: 0, pro: 5, team: 50 }
 
-/** How many members a team may have. The contract leaves the numbers to us (spec 8). */
+/** How many members a team may have. Spec 8 leaves the numbers open. */
 export const memberSeatsOf: Readonly<Record<Plan, number>> = { hobby: 1, pro: 10, team: 100 }
 
-/** What the disks and volumes of a team's units may be together (decision 0069). */
+/** How large the disks and volumes of all units of a team may be together (decision 0069). */
 export const diskGbOf: Readonly<Record<Plan, number>> = { hobby: 600, pro: 3000, team: 30_000 }
 
-/** Whether one more has room beside those who are members or invited. Ask with the team locked. */
+/** Throws unless one more member fits, beside members and invited people. Call it with the team locked. */
 export function checkMemberSeats(plan: Plan, used: number): void {
   const max = memberSeatsOf[plan]
   if (used < max) return

@@ -4,7 +4,7 @@ import type { Database } from '../../store/db.ts'
 import type { TeamOfUser } from '../../store/teams.ts'
 import { creditBalanceCents } from '../billing/balance.ts'
 
-/** As the person sees it whose role is in the record. */
+/** As the person whose role is in the record sees it. */
 export function toTeam(team: TeamOfUser, creditBalanceCents: number): Team {
   const { id, slug, name, personal, plan, region, currency, role, paysAsItGoes } = team
   return { id, slug, name, personal, plan, region, currency, role, creditBalanceCents, paysAsItGoes }

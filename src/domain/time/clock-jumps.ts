@@ -1,23 +1,23 @@
-// When the wall clock jumps, every stored time that still matters moves along in one transaction, and only
-// then does this process go by the new time (lib/service-clock.ts). The heartbeat's row says which time the
-// service goes by, so that of several processes one moves the times, and a jump while none ran is seen.
+// When the wall clock jumps, one transaction shifts every stored time that still matters, and only then does this
+// process use the new time (lib/service-clock.ts). The heartbeat's row records which time the service uses, so that
+// only one of several processes shifts the times, and a jump while none ran is found.
 
 import type { App } from '../../app.ts'
 import { findHeartbeat, lockHeartbeat, saveHeartbeat } from '../../store/heartbeats.ts'
 import { moveOpenTimes } from '../../store/open-times.ts'
 import { haveSameOffset } from './heartbeat.ts'
 
-/** Once, before anything asks for the time: goes on by the time the service last went by. */
+/** Call it once, before anything reads the time: continues with the time that the service used last. */
 export async function resumeTime(app: App): Promise<void> {
   const { clock } = app
   const last = await findHeartbeat(app.db)
   if (last?.boot === clock.boot) clock.resume(last.offsetMs)
-  // Nobody knows how long a reboot took, but it took no less than no time.
+  // The duration of a reboot is unknown, but time must not go back.
   else if (last && last.at > clock.now()) clock.resume(last.at.getTime() - clock.monotonicMs())
   await adoptClockJump(app)
 }
 
-/** A loop's round. */
+/** One run of the background job. */
 export async function adoptClockJump(app: App): Promise<void> {
   const { boot } = app.clock
   if (app.clock.jumpedMs() === 0) return
@@ -31,6 +31,6 @@ export async function adoptClockJump(app: App): Promise<void> {
       await saveHeartbeat(db, { at, boot, offsetMs })
       return true
     })
-    app.log.warn({ byMs, moved }, 'the wall clock of the host jumped')
+    app.log.warn({ byMs, moved }, 'wall clock jumped')
   })
 }

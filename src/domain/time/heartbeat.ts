@@ -1,6 +1,6 @@
-// The service's heartbeat tells when it was last whole: its engine answered for its machines, and the
-// database wrote that down. What is found dead later is billed up to then (design 8). While it was not whole
-// nobody could use a unit, or no use could be recorded, so that time is nobody's idle time.
+// The heartbeat records when the service was last healthy: the engine answered, and the database stored that. A unit
+// that is later found dead is billed up to then (design 8). Time without a heartbeat does not count as idle time,
+// since no unit could be used, or no use could be recorded.
 
 import type { App } from '../../app.ts'
 import { isEngineError } from '../../engine/errors.ts'
@@ -11,21 +11,21 @@ import { isOutage } from '../../store/outage.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 import { putOffSleep } from '../../store/windows.ts'
 
-/** Whoever was refused during an outage has this long to come again before a unit sleeps. */
+/** After an outage, callers that were refused have this long to come back before a unit sleeps. */
 const GRACE_MS = 30 * SECOND
 
-/** From here to the next heartbeat nobody is put to sleep. */
+/** From now until the next heartbeat no unit is put to sleep. */
 export function noteOutage({ outage }: App): void {
   outage.isOn = true
 }
 
-/** For what the service fails to do by itself: whoever calls meanwhile fares no better. */
+/** Call it when the service's own work fails: calls at that time would fail in the same way. */
 export function noteFailure(app: App, error: unknown): void {
   const isEngineOut = isEngineError(error, 'engine_away') || isEngineError(error, 'timeout')
   if (isEngineOut || isOutage(error)) noteOutage(app)
 }
 
-/** `seenMs`, by the monotonic clock: when the engine answered. Ends an outage. */
+/** `seenMs`: when the engine answered, in monotonic time. Ends an outage. */
 export async function recordHeartbeat(app: App, { seenMs }: { seenMs: number }): Promise<void> {
   const { clock, db, outage } = app
   const noted = await inTransaction({ db, clock }, async (transaction) => {
@@ -33,7 +33,7 @@ export async function recordHeartbeat(app: App, { seenMs }: { seenMs: number }):
     const now = clock.now()
     const at = new Date(now.getTime() - Math.ceil(clock.monotonicMs() - seenMs))
     const beat: Heartbeat = { at, boot: clock.boot, offsetMs: clock.offsetMs() }
-    // Another process goes by the new time already; this one is about to follow.
+    // Another process already uses the new time; this one follows soon.
     if (last && last.boot === beat.boot && !haveSameOffset(last, beat)) return false
     if (last && outage.isOn) {
       const awayMs = Math.max(0, now.getTime() - last.at.getTime())
@@ -45,7 +45,7 @@ export async function recordHeartbeat(app: App, { seenMs }: { seenMs: number }):
   if (noted) outage.isOn = false
 }
 
-/** Of two heartbeats of one boot. */
+/** For two heartbeats of the same boot. */
 export function haveSameOffset(
   one: Pick<Heartbeat, 'offsetMs'>,
   other: Pick<Heartbeat, 'offsetMs'>,

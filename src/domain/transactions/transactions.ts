@@ -1,7 +1,7 @@
-// Every transaction of the domain begins here, so that two rules hold without anybody having to remember them:
-//  - the time does not change over while a transaction reads it and writes it down (lib/service-clock.ts);
-//  - a transaction that locks a team waits for it in this process first. Else the calls of one team could hold every
-//    connection to Postgres, each waiting there for the same row.
+// Every transaction of the domain starts here, which enforces two rules:
+//  - The service time does not jump during a transaction (lib/service-clock.ts).
+//  - A transaction that locks a team first waits for the team's lock in this process. Otherwise the calls of one
+//    team could hold every connection to Postgres, each waiting there for the same row.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -27,7 +27,7 @@ export async function inTeamTransaction<T>(app: App, teamId: string, work: Work<
   return await app.teamLocks(teamId, () => inTransactionOfLockedTeam(app, teamId, work))
 }
 
-/** The same for a caller who holds the team's lock in this process (`app.teamLocks`) already. */
+/** The same for a caller that already holds the team's lock in this process (`app.teamLocks`). */
 export async function inTransactionOfLockedTeam<T>(app: App, teamId: string, work: Work<T>): Promise<T> {
   return await inTransaction(app, async (db) => {
     await lockTeam(db, teamId)
@@ -36,8 +36,8 @@ export async function inTransactionOfLockedTeam<T>(app: App, teamId: string, wor
 }
 
 /**
- * Runs the work in one transaction in which the team is locked and there. Whatever is made in a team is made so, and its
- * deletion takes the same lock: either the deletion finds what was made, or this throws `forbidden`.
+ * Runs the work in one transaction in which the team is locked and exists. Everything in a team is created this way,
+ * and deleting a team takes the same lock: either the deletion sees what was created, or this throws `forbidden`.
  */
 export async function inLiveTeamTransaction<T>(
   app: App,

@@ -1,7 +1,7 @@
-// POST /v1/units: check, reserve in one transaction, then bring the machines up in idempotent steps
-// (design 4). Only a first create can end in `error`: everything of it on the host is undone and the row
-// kept for an hour, so that its owner can read why. Of several that one create makes together, one that
-// cannot be made takes the others with it (create-group.ts).
+// POST /v1/units: checks, reserves in one transaction, then starts the machines in idempotent steps (design 4). Only
+// a first create can end in `error`: everything of it on the host is undone, and the row is kept for an hour so that
+// its owner can read why. If one create makes several units and one fails, the others are destroyed too
+// (create-group.ts).
 
 import type { App } from '../../app.ts'
 import type { Create, CreateFromSpec } from '../../contract/create.ts'
@@ -42,12 +42,12 @@ const imageStep: Step<OperationContext> = {
   },
 }
 
-// The address is written down before anything runs in it: the resolver knows who asks by it.
+// The address is stored before anything runs in the machine, because the resolver identifies clients by address.
 const machineStep: Step<OperationContext> = {
   name: 'machine',
   run: async (context) => {
     const { app, unit, imageDigest } = context
-    if (imageDigest === null) throw new Error('the image comes before the machine')
+    if (imageDigest === null) throw new Error('the machine step ran before the image step')
     const { address } = await app.engine.create({
       id: unit.id,
       imageDigest,
@@ -62,13 +62,13 @@ const machineStep: Step<OperationContext> = {
   checkpoint: true,
 }
 
-// Last before the start: what takes longest, the image, is there by then.
+// Right before the start: by then the slowest part, the image, is done.
 const orderStep: Step<OperationContext> = {
   name: 'order',
   run: async ({ app, unit }) => await waitForCreateGroup(app, unit),
 }
 
-/** A `creating` unit to `running`, or to `error`, which throws. */
+/** Takes a `creating` unit to `running`, or to `error`, and then throws. */
 export const createOperation: UnitOperation = {
   saga: { name: 'create', steps: [imageStep, machineStep, orderStep, startStep, readyStep] },
   onSuccess: async (context) => {
@@ -77,8 +77,8 @@ export const createOperation: UnitOperation = {
   },
   onFailure: async (context, failed) => {
     const { app, unit } = context
-    app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit could not be made')
-    // State first: a process killed while its unit still counts as creating would look like an exit.
+    app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'unit creation failed')
+    // State first: a killed process whose unit is still `creating` would look like an exit.
     const error = failureText(failed.cause, unit)
     const printed = failed.attempted.includes(startStep) ? await readLastLines(app, unit) : []
     if (!(await fail(app, unit, { error, printed }))) return await removeIfUnwanted(context)
@@ -88,7 +88,7 @@ export const createOperation: UnitOperation = {
   },
 }
 
-/** Form A. Answers once the unit is ready, or still `creating` after `waitTimeoutMs` or without `wait`. */
+/** Form A. Answers once the unit is ready; without `wait`, or after `waitTimeoutMs`, it may still be `creating`. */
 export async function createUnits(
   app: App,
   caller: Caller,
@@ -100,7 +100,7 @@ export async function createUnits(
 
 type Wait = Pick<Create, 'wait' | 'waitTimeoutMs'>
 
-/** The same for whatever one create makes. */
+/** The same for the units of any plan. */
 export async function createPlanned(
   app: App,
   caller: Caller,
@@ -108,9 +108,9 @@ export async function createPlanned(
   once: Once | null,
 ): Promise<RunResult> {
   const { units, outputs } = await reserveUnits(app, caller, plan, once)
-  // All of them: one that fails takes the others with it, and who hears of it finds nothing left.
+  // Waits for all: one that fails destroys the others, so a caller that gets the error finds nothing left.
   const made = allSettled(units.map((unit) => runOperation(app, unit, createOperation)))
-  // A failure after the wait is the unit's `error`; here nobody listens any more.
+  // A failure after the wait is in the unit's `error`; here it is ignored.
   if (wait.wait) await completesWithin(app.clock, wait.waitTimeoutMs, made)
   else made.catch(() => {})
   const records = await Promise.all(units.map(({ id }) => getRecord(app, caller, id)))
@@ -118,8 +118,8 @@ export async function createPlanned(
 }
 
 /**
- * Answers for a create that broke off once its units were reserved, or that is still under way: the units as they
- * are by now, after a wait of its own. Whoever finds a unit in a transitional state drives it on, not this.
+ * Answers for a create that broke off after its units were reserved, or that is still in progress: returns the units
+ * as they are now, after a wait of its own. The reconciler resumes such units, not this.
  */
 export async function resumeCreate(
   app: App,
@@ -131,7 +131,7 @@ export async function resumeCreate(
   const get = async (id: string) =>
     wait ? await waitUntilStable(app, caller, id, waitTimeoutMs) : await getRecord(app, caller, id)
   const units = await Promise.all(unitIds.map(get))
-  // Only a unit that could not be made has an error and never ran.
+  // Only a unit that could not be created has an error and never ran.
   const failed = wait ? units.find(({ error, startedAt }) => error !== null && startedAt === null) : undefined
   if (failed) throw couldNotBeMade(failed)
   return resultOf(app, units, told)
@@ -141,7 +141,10 @@ function resultOf(app: App, units: UnitRecord[], told: Pick<RunResult, 'outputs'
   return { units: units.map((unit) => toUnit(app, unit)), ...told, costLine: costLine(units) }
 }
 
-/** To `error`, with the stack that was made for it, unless others are in it. False: it went another way meanwhile. */
+/**
+ * Takes the unit to `error`, and removes a stack created for it if that is empty. Returns false if the unit has
+ * changed state in the meantime.
+ */
 async function fail(
   app: App,
   unit: UnitRecord,
@@ -158,13 +161,13 @@ async function fail(
   })
 }
 
-/** Of several, by its name. */
+/** Names the unit if there are several. */
 function couldNotBeMade({ id, name, madeWith, error }: UnitRecord, cause?: unknown): AppError {
-  const message = madeWith === null ? (error ?? '') : `"${name}" could not be made: ${error ?? ''}`
+  const message = madeWith === null ? (error ?? '') : `"${name}" could not be created: ${error ?? ''}`
   return providerError(message, { details: { unitId: id }, cause })
 }
 
-/** A destroy may have come by before the machine was there. */
+/** A destroy may have come before the machine existed. */
 async function removeIfUnwanted(context: OperationContext): Promise<void> {
   const { app, unit } = context
   const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })

@@ -1,10 +1,10 @@
-// How far a unit has come that is being made, in words, for whoever waits for it. Reading it changes nothing.
+// Says in words how far the creation of a unit has come, for a client that waits. Changes nothing.
 
 import type { App } from '../../app.ts'
 import { findUnitsByName } from '../../store/named-units.ts'
 import type { Caller } from '../credentials/caller.ts'
 
-/** What comes after each checkpoint of the way (create.ts). */
+/** The step after each checkpoint of the operation (create.ts). */
 const next: Record<string, string> = {
   image: 'making the machine',
   machine: 'starting',
@@ -12,7 +12,7 @@ const next: Record<string, string> = {
   start: 'waiting until it is ready',
 }
 
-/** Of the newest unit by this name that is being made; null where none is, or none yet. */
+/** For the newest unit of this name that is being created; null if there is none yet. */
 export async function creationStep(
   app: App,
   { teamId }: Caller,

@@ -1,4 +1,4 @@
-// Destroying a unit: legal from every state, and for good. Everything of it goes but the row, which stays
+// Destroying a unit: allowed in every state, and permanent. Everything of it is removed except its row, which stays
 // readable by id.
 
 import type { App } from '../../app.ts'
@@ -27,7 +27,7 @@ const END_PAUSE_MS = SECOND / 4
 const machineStep: Step<OperationContext> = {
   name: 'machine',
   run: async ({ app, unit }) => {
-    // A process that writes much ends once it has: that is slow, and no failure.
+    // A process that writes a lot ends only after its writes: that is slow, but not an error.
     const deadlineMs = app.clock.monotonicMs() + LONGEST_END_MS
     for (;;) {
       try {
@@ -40,12 +40,12 @@ const machineStep: Step<OperationContext> = {
   },
 }
 
-/** A `destroying` unit to `destroyed`. A destroy that fails is tried again by whoever resumes it. */
+/** Takes a `destroying` unit to `destroyed`. A destroy that fails is resumed by the reconciler. */
 export const destroyOperation: UnitOperation = {
   saga: { name: 'destroy', steps: [machineStep] },
   onSuccess: async ({ app, unit }) => {
     await inTransaction(app, async (db) => {
-      // Of the last two of a stack, one is to see that the other went.
+      // If the last two units of a stack are destroyed together, one of them must see that the other is gone.
       await lockStack(db, unit.stackId)
       await deleteSecrets(db, unit.id)
       await deleteBootFiles(db, unit.id)
@@ -66,16 +66,16 @@ export async function destroyUnit(app: App, caller: Caller, id: string): Promise
   return toUnit(app, await getRecord(app, caller, id))
 }
 
-/** A loop's round: units in `error` whose hour has passed (spec 3). */
+/** One run of the background job: destroys units in `error` after their hour (spec 3). */
 export async function destroyErroredUnits(app: App): Promise<void> {
   const due = await listUnitsDueToBeDestroyed(app.db, { now: app.clock.now(), limit: 100 })
   await Promise.all(due.map((unit) => destroyQuietly(app, unit)))
 }
 
-/** For nobody who called: what fails is tried again in a later round, and one that is slow to go holds up nobody. */
+/** For a unit that no caller waits for: a failure is retried in a later run, and a slow one delays nothing. */
 export async function destroyQuietly(app: App, unit: UnitRecord): Promise<void> {
   const destroyed = destroy(app, unit).catch((error: unknown) => {
-    app.log.warn({ err: error, unitId: unit.id }, 'a unit nobody wants was not destroyed yet')
+    app.log.warn({ err: error, unitId: unit.id }, 'unit was not destroyed; will be retried')
   })
   await completesWithin(app.clock, LONGEST_WAIT_MS, destroyed)
 }
@@ -88,7 +88,7 @@ async function destroy(app: App, unit: UnitRecord): Promise<void> {
     const destroying: UnitRecord | null =
       current.state === 'destroying' ? current : await transition(app, current, 'destroy')
     if (destroying) return await runOperation(app, destroying, destroyOperation)
-    // Somebody else moved it between reading and writing.
+    // Another process changed it between reading and writing.
     current = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
   }
 }

@@ -1,5 +1,5 @@
-// Running a command in a unit (spec 4.2). Without a shell, with its output cut at a bound: a command that
-// prints without end costs neither memory here nor its own life.
+// Runs a command in a unit (spec 4.2), without a shell. Output beyond a limit is dropped, so a command that prints
+// without end does not exhaust memory and is not killed for it.
 
 import { StringDecoder } from 'node:string_decoder'
 import type { App } from '../../app.ts'
@@ -19,11 +19,11 @@ type Output = Pick<ExecResult, 'stdout' | 'stderr' | 'truncated'>
 
 export type ExecOptions = {
   /**
-   * Gets output as it comes instead of the answer, which then has empty streams and is never `truncated`.
-   * It is waited for: a slow reader holds the command back.
+   * Gets the output while it is printed; the result then has empty streams and is never `truncated`. It is awaited,
+   * so a slow reader slows the command down.
    */
   onOutput?: (output: ExecOutput) => void | Promise<void>
-  /** Aborting kills the command. */
+  /** Aborting it kills the command. */
   signal?: AbortSignal
 }
 
@@ -59,9 +59,9 @@ export async function execInUnit(
   return { ...exit, ...soFar() }
 }
 
-/** Whoever streams has had the output already. */
+/** A streaming caller already has the output. */
 function endedMeanwhile(unit: UnitRecord, output: Output | null): AppError {
-  const message = `The unit ${whatHappened(unit)} while the command ran, which was killed with it.`
+  const message = `The unit ${whatHappened(unit)} while the command ran, so the command was killed.`
   return notPossible(unit, message, output === null ? {} : { output })
 }
 
@@ -72,7 +72,7 @@ function whatHappened({ state }: UnitRecord): string {
   return 'was stopped'
 }
 
-/** One stream's output up to the bound, as text. */
+/** The output of one stream up to the limit, as text. */
 class CutOutput {
   #chunks: Buffer[] = []
   #bytes = 0
@@ -86,7 +86,7 @@ class CutOutput {
     this.#bytes += Math.min(data.length, room)
   }
 
-  /** As UTF-8; bytes that are not become U+FFFD. A character cut in two at the bound is left out. */
+  /** Returns the text as UTF-8; invalid bytes become U+FFFD. A character that the limit cuts is left out. */
   text(): string {
     const bytes = Buffer.concat(this.#chunks)
     return this.cut ? new StringDecoder('utf8').write(bytes) : bytes.toString('utf8')

@@ -1,8 +1,8 @@
-// POST /v1/units/{id}/expose: a unit's URL, or its TCP endpoint (spec 4.2, design 5). A use, which wakes the unit;
-// a stopped one is published as it is, and does not start.
+// POST /v1/units/{id}/expose: publishes a unit at a URL or a TCP endpoint (spec 4.2, design 5). It is a use, so it
+// wakes the unit; a stopped unit is published and stays stopped.
 //
-// A process that was started with what no longer holds is started anew: one whose URL leads to another port by
-// now, and one that was told its host by {{self:host}}.
+// A process is restarted if something it was started with has changed: the port of its URL, or its host in
+// {{self:host}}.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -33,7 +33,7 @@ const REFUSED = 'it cannot be published'
 export async function exposeUnit(app: App, caller: Caller, id: string, body: Expose): Promise<Exposed> {
   const exposed = await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id)
-    // Before it is woken for nothing.
+    // Checked before the unit is woken in vain.
     choose(unit, body)
     const work = () => publish(app, unit, body)
     return unit.state === 'stopped' ? await work() : await useUnit(app, caller, id, REFUSED, work)
@@ -42,7 +42,7 @@ export async function exposeUnit(app: App, caller: Caller, id: string, body: Exp
   return exposed
 }
 
-/** Null: the unit is on its way somewhere just now. */
+/** Returns null if the unit is in a transitional state. */
 async function publish(app: App, found: UnitRecord, body: Expose): Promise<Exposed | null> {
   const { id, teamId } = found
   const published = await inTransaction(app, async (db) => {
@@ -67,7 +67,7 @@ async function publish(app: App, found: UnitRecord, body: Expose): Promise<Expos
   return { url: urlOf(app, found, endpoint), mode, port, ...(warning === null ? {} : { warning }) }
 }
 
-/** The endpoint as it is from now on. */
+/** Returns the endpoint after the change. */
 async function write(
   app: App,
   db: Kysely<Database>,
@@ -88,7 +88,7 @@ async function write(
   return { id: row.id, port, protocol, mode, name: row.name, sealedSecret: row.sealed_secret, gatewayPort }
 }
 
-/** Whether what runs was started with what no longer holds. */
+/** Whether the running process was started with values that have changed. */
 function outdates(unit: UnitRecord, { current, needsName, port, protocol }: Choice): boolean {
   if (!isUrl(protocol)) return false
   const leadsElsewhere = current !== null && current.port !== port
@@ -98,10 +98,10 @@ function outdates(unit: UnitRecord, { current, needsName, port, protocol }: Choi
 function warningOf({ current, needsName, port }: Choice, restarted: boolean): string | null {
   const leadsElsewhere = current !== null && current.port !== port
   const sentences = [
-    leadsElsewhere && `It led to port ${current.port} before, and leads to port ${port} now.`,
-    current !== null && needsName && `It has a new address; the old one no longer works.`,
+    leadsElsewhere && `The URL now leads to port ${port} instead of port ${current.port}.`,
+    current !== null && needsName && `The endpoint has a new address; the old one no longer works.`,
     restarted &&
-      `The unit was restarted${leadsElsewhere ? '' : ' to be told its host'}: what it held in memory is gone.`,
+      `The unit was restarted${leadsElsewhere ? '' : ' with its new host'}: everything in its memory is lost.`,
   ]
   const said = sentences.filter((sentence) => sentence !== false)
   return said.length === 0 ? null : said.join(' ')

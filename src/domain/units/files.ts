@@ -1,5 +1,5 @@
-// Files of a unit, written and read through the unit itself: what it reads back is what was verified
-// (spec 4.2).
+// Writes and reads files through the unit itself: the digest of what the unit reads back verifies the write (spec
+// 4.2).
 
 import type { App } from '../../app.ts'
 import { type AppError, notFound, validation } from '../../contract/errors.ts'
@@ -12,7 +12,7 @@ import { notPossible } from './lifecycle/failures.ts'
 import { machineRef, machineSizes } from './model/machine.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 
-/** `path` is one that contract/files.ts accepted. */
+/** `path` has passed the schema of contract/files.ts. */
 export async function writeFile(
   app: App,
   caller: Caller,
@@ -36,9 +36,9 @@ export async function readFile(app: App, caller: Caller, id: string, path: strin
   })
 }
 
-const BOOT_FILE_WARNING = 'This is a boot file: each start writes the content of the spec over it.'
+const BOOT_FILE_WARNING = 'This is a boot file: each start overwrites it with the content in the spec.'
 
-/** Failures that are about the path, by what the caller can do; others go on as they are. */
+/** Engine errors that concern the path become errors of the caller; others are rethrown. */
 const refusals: Partial<Record<EngineErrorKind, (path: string, said: string) => AppError>> = {
   file_not_found: (path) => notFound('file', path),
   not_a_file: (path) => validation([{ path: 'path', message: `${path} is not a regular file` }]),
@@ -55,7 +55,7 @@ function refuseFile(unit: UnitRecord, path: string): (error: unknown) => never {
   }
 }
 
-/** Nothing is wrong with the call: it can be sent again once there is room. */
+/** The call is valid: it can be sent again once there is room. */
 function diskFull(unit: UnitRecord, path: string): AppError {
   const { volume } = unit.spec
   const isOfVolume = volume !== null && (path === volume.mount || path.startsWith(`${volume.mount}/`))

@@ -10,7 +10,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { untilWritten } from './activity/written-wakes.ts'
 import { toUnit } from './model/to-unit.ts'
 
-/** Read together with all others that are asked for meanwhile: most of what a read costs, it costs once for all. */
+/** Reads that arrive together are batched into one query. */
 export async function getUnit(app: App, { teamId }: Caller, id: string): Promise<Unit> {
   if (!isId('unit', id)) throw notFound('unit', id)
   await untilWritten(app, { teamId, id })
@@ -18,8 +18,8 @@ export async function getUnit(app: App, { teamId }: Caller, id: string): Promise
 }
 
 /**
- * Spec 5.5 and 7: of another team 403, unknown 404; ids are random, so the difference teaches nothing. A row
- * of another team is never read.
+ * Spec 5.5 and 7: a unit of another team gets 403, an unknown one 404; ids are random, so the difference reveals
+ * nothing. Rows of another team are never read.
  */
 export async function getRecord(app: App, caller: Caller, id: string): Promise<UnitRecord> {
   if (!isId('unit', id)) throw notFound('unit', id)

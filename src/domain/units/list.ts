@@ -18,7 +18,7 @@ export async function listUnits(app: App, caller: Caller, query: UnitListQuery):
     stackId,
     destroyedToo: query.all,
     before: parseCursor(query.cursor, 'unit'),
-    // One more than asked for tells whether there is a next page.
+    // One more row than asked for, to know whether there is a next page.
     limit: query.limit + 1,
     now: app.clock.now(),
   })

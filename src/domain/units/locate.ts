@@ -1,4 +1,4 @@
-// Which unit or stack a caller means by a name, for callers that know no ids: an agent has what it was told in words.
+// Finds the unit or stack that a name refers to, for agents, which often know only names.
 
 import type { App } from '../../app.ts'
 import { AppError, notFound, validation } from '../../contract/errors.ts'
@@ -9,12 +9,13 @@ import { listUnitsOfTeam } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { getRecord } from './get.ts'
 
-/** So many names are told to a caller who missed. */
+/** How many names the error lists. */
 const NAMES = 10
 
 /**
- * A unit of the caller's team by its id, its name, or `stack/name`. Of several by one name that were made and undone, the
- * newest. Throws `not_found` with the names there are, and `validation` for a name in two stacks, with both spelled out.
+ * Finds a unit of the caller's team by its id, its name, or `stack/name`. Of several with one name of which only one
+ * exists, that one; else the newest. Throws `not_found` with the existing names, and `validation` for a name in two
+ * stacks, with both written out.
  */
 export async function locateUnit(app: App, caller: Caller, called: string): Promise<UnitRecord> {
   if (isId('unit', called)) return await getRecord(app, caller, called)
@@ -31,7 +32,7 @@ export async function locateUnit(app: App, caller: Caller, called: string): Prom
   if (!first) throw await unknown(app, caller, called)
   if (second) {
     const spelled = live.map((unit) => `"${unit.stackName}/${unit.name}"`).join(' or ')
-    throw validation([{ path: 'unit', message: `the name is in two stacks: say ${spelled}` }])
+    throw validation([{ path: 'unit', message: `two stacks have a unit with this name: send ${spelled}` }])
   }
   return first
 }

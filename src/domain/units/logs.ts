@@ -1,5 +1,5 @@
-// What a unit's process printed (spec 4.2). Reading it is no use of the unit and wakes nothing (design 4). Of one that could
-// not be made it is what was kept of it (model/kept-log.ts).
+// The output of a unit's process (spec 4.2). Reading it is not a use of the unit and wakes nothing (design 4). For a
+// unit that could not be created it is the stored log (model/kept-log.ts).
 
 import type { App } from '../../app.ts'
 import { validation } from '../../contract/errors.ts'
@@ -13,7 +13,7 @@ import { engineFailure, notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { queryKeptLog } from './model/kept-log.ts'
 
-/** Without `since` the newest lines, else those after it, oldest first. */
+/** Returns the newest lines, or with `since` the lines after it; oldest first. */
 export async function readLogs(app: App, caller: Caller, id: string, query: LogQuery): Promise<LogPage> {
   const unit = await getLoggedUnit(app, caller, id)
   const lines = await storedLines(app, unit, query)
@@ -21,8 +21,8 @@ export async function readLogs(app: App, caller: Caller, id: string, query: LogQ
 }
 
 /**
- * What readLogs answers, line by line, and then every line as it comes, until the unit's run ends or the
- * signal aborts. A unit that is not running has an end at once.
+ * Yields what readLogs returns, line by line, and then every new line, until the unit's run ends or the signal
+ * aborts. For a unit that does not run it ends at once.
  */
 export async function* followLogs(
   app: App,
@@ -34,7 +34,7 @@ export async function* followLogs(
   const unit = await getLoggedUnit(app, caller, id)
   const time = query.since === undefined ? null : parseTime(query.since)
   let after = query.since !== undefined && time === null ? query.since : null
-  // Where nothing is of that time yet, what comes is followed: not all there is.
+  // If there are no lines from that time yet, follows only new lines instead of all.
   if (time) after = (await storedLines(app, unit, { limit: 1 })).at(-1)?.cursor ?? null
   for (const line of await storedLines(app, unit, query)) {
     after = line.cursor
@@ -51,10 +51,10 @@ export async function* followLogs(
   if (!signal.aborted) yield { kind: 'end', reason: (await getRecord(app, caller, id)).state }
 }
 
-/** A destroyed unit has no logs left. */
+/** A destroyed unit has no log any more. */
 async function getLoggedUnit(app: App, caller: Caller, id: string): Promise<UnitRecord> {
   const unit = await getRecord(app, caller, id)
-  if (unit.state === 'destroyed') throw notPossibleNow(unit, 'its logs are gone')
+  if (unit.state === 'destroyed') throw notPossibleNow(unit, 'its log is deleted')
   return unit
 }
 
@@ -70,13 +70,13 @@ async function storedLines(
   try {
     return await reading(app, unit, () => app.engine.logs(unit.id, query))
   } catch (error) {
-    // Not made yet, where it has printed nothing, or undone after it failed.
+    // The machine does not exist yet and printed nothing, or was undone after a failure.
     if (isEngineError(error, 'unknown_machine')) return await queryKeptLog(app, unit, query)
     throw logFailure(error, unit)
   }
 }
 
-/** The engine reads for one call of a team at a time: of whom many wait, the operator is told. */
+/** The engine reads for a few calls of a team at a time; the operator is told if many wait. */
 async function reading<T>(app: App, { teamId }: UnitRecord, read: () => Promise<T>): Promise<T> {
   const isOneOfFew = app.logReads.tryAcquire(teamId)
   if (!isOneOfFew) tellBoundMet(app, { bound: 'readings of logs that wait', by: teamId })
@@ -93,7 +93,7 @@ function logFailure(error: unknown, unit: UnitRecord): unknown {
   return validation([{ path: 'since', message }])
 }
 
-/** The time an ISO text says, or null: then it is a cursor. */
+/** Returns the time in an ISO text, or null: then it is a cursor. */
 function parseTime(since: string): Date | null {
   if (!/^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?$/.test(since)) return null
   const time = new Date(since)

@@ -1,4 +1,4 @@
-// GET /v1/pricing: what each size has, and what it costs.
+// GET /v1/pricing: the resources and the price of each size.
 
 import type { Config } from '../../config.ts'
 import { sizes } from '../../contract/policy.ts'

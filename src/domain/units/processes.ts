@@ -1,5 +1,5 @@
-// Background processes of a unit (docs/processes.md). To begin one or give it a signal is a use of the unit; to ask about
-// them is none, and wakes nothing.
+// Background processes of a unit (docs/processes.md). Starting or signalling one is a use of the unit; reading them
+// is not, and wakes nothing.
 
 import { z } from 'zod'
 import type { App } from '../../app.ts'
@@ -36,7 +36,7 @@ export async function startProcess(
   return await beginProcess(app, caller, id, kept, body)
 }
 
-/** For a call whose answer is not known: under the same id the engine begins one process. */
+/** For a call whose answer was lost: the engine starts one process per id. */
 export async function resumeStart(
   app: App,
   caller: Caller,
@@ -55,7 +55,7 @@ async function beginProcess(
   { cmd, cwd, env, stdin, keepsAwake }: ProcessStart,
 ): Promise<Process> {
   const request = {
-    // Tried again on a unit that fell asleep just then, it is the same process.
+    // The same id when it is tried again on a unit that fell asleep, so that only one process starts.
     id: processId,
     argv: cmd,
     shown: maskCommand(cmd),
@@ -64,7 +64,7 @@ async function beginProcess(
     stdin: stdin === undefined ? null : Buffer.from(stdin),
     keepsAwake,
   }
-  return await useUnit(app, caller, id, 'no process can begin in it', async (unit) =>
+  return await useUnit(app, caller, id, 'no process can start in it', async (unit) =>
     showProcess(
       unit.id,
       await app.engine.startProcess(machineRef(unit), request).catch((error: unknown) => {
@@ -86,7 +86,7 @@ export async function getProcess(app: App, caller: Caller, id: string, processId
   return showProcess(unit.id, found)
 }
 
-/** The process as it was before its output was read: what it had said by its end is there. */
+/** Returns the process as it was before its output was read, so an ended process has all its output. */
 export async function readProcess(
   app: App,
   caller: Caller,
@@ -103,7 +103,7 @@ export async function readProcess(
   }
 }
 
-/** What it printed after an offset, as it comes, until it has ended or the signal aborts. */
+/** Yields the output after an offset until the process has ended or the signal aborts. */
 export async function* followProcess(
   app: App,
   caller: Caller,
@@ -129,7 +129,7 @@ export async function signalProcess(
 ): Promise<Process> {
   const process = await getProcess(app, caller, id, processId)
   if (process.state !== 'running') throw hasEnded(processId)
-  await useUnit(app, caller, id, 'its processes can be given no signal', async (unit) => {
+  await useUnit(app, caller, id, 'no signal can be sent to its processes', async (unit) => {
     await app.engine.signalProcess(machineRef(unit), processId, signal).catch((error: unknown) => {
       throw processFailure(error, processId)
     })
@@ -137,7 +137,7 @@ export async function signalProcess(
   return await getProcess(app, caller, id, processId)
 }
 
-/** Answers the process as it was. One that stands still in a unit that sleeps is woken, to be killed. */
+/** Returns the process as it was. Wakes a sleeping unit to kill a process in it. */
 export async function deleteProcess(
   app: App,
   caller: Caller,
@@ -164,13 +164,13 @@ async function processesOf(app: App, unit: UnitRecord): Promise<MachineProcess[]
   try {
     return await app.engine.processes(unit.id)
   } catch (error) {
-    // Not made yet, or undone after it failed.
+    // The machine does not exist yet, or was undone after a failure.
     if (isEngineError(error, 'unknown_machine')) return []
     throw engineFailure(error, unit)
   }
 }
 
-/** What concerns the process and not its unit; all else is for whoever uses the unit (use-unit.ts). */
+/** Translates errors about the process; use-unit.ts handles those about its unit. */
 function processFailure(error: unknown, processId: string): unknown {
   if (isEngineError(error, 'unknown_process')) return notFound('process', processId)
   if (isEngineError(error, 'process_ended')) return hasEnded(processId)
@@ -184,7 +184,7 @@ function processFailure(error: unknown, processId: string): unknown {
   }
   if (isEngineError(error, 'process_refused'))
     return conflict(
-      'The unit could not begin another process: it has as many as its size allows. End some of them.',
+      'The unit could not start another process: it has as many as its size allows. End some of them.',
     )
   return error
 }
@@ -202,7 +202,7 @@ async function readFailure(
 }
 
 function hasEnded(processId: string) {
-  return invalidState('The process has ended: it can be given no signal.', { processId })
+  return invalidState('The process has ended, so no signal can be sent to it.', { processId })
 }
 
 function showProcess(unitId: string, { shown, startedAt, endedAt, ...process }: MachineProcess): Process {

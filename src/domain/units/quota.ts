@@ -1,4 +1,4 @@
-// GET /v1/quota: what the credential that asks may still spend and run.
+// GET /v1/quota: what the caller's credential may still spend and run.
 
 import type { App } from '../../app.ts'
 import type { Quota } from '../../contract/quota.ts'

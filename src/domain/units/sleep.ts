@@ -1,5 +1,5 @@
-// POST /v1/units/{id}/sleep: how long a unit, or every unit of its stack, may idle (spec 2.6, design 4). Not a
-// use: it moves `sleepsAt` by the length of the window alone, and wakes nothing.
+// POST /v1/units/{id}/sleep: sets how long a unit, or every unit of its stack, may idle (spec 2.6, design 4). Not a
+// use: it only moves `sleepsAt` by the new window, and wakes nothing.
 
 import type { App } from '../../app.ts'
 import { invalidState } from '../../contract/errors.ts'
@@ -20,8 +20,8 @@ import { transition } from './lifecycle/transition.ts'
 import { runOperation } from './lifecycle/operation.ts'
 
 /**
- * Answers the units whose window was set. With `stack` those of the whole stack, which sleeps and wakes
- * together from then on; without, the unit goes by a window of its own. `now` puts them to sleep at once.
+ * Returns the units whose window was set. With `stack` it sets the whole stack, which then sleeps and wakes together;
+ * without, the unit has its own window. `now` puts them to sleep at once.
  */
 export async function sleepUnit(
   app: App,
@@ -31,7 +31,7 @@ export async function sleepUnit(
 ): Promise<{ units: Unit[] }> {
   checkSleep({ policy: caller.policy, plan: caller.plan, sleepMax: app.config.sleepMax }, body.sleep)
   const unit = await waitUntilStable(app, caller, id)
-  if (!hasWindow(unit)) throw notPossibleNow(unit, 'it has no sleep to set')
+  if (!hasWindow(unit)) throw notPossibleNow(unit, 'its sleep cannot be set')
   if (body.now && unit.state === 'stopped') throw notPossibleNow(unit, 'it cannot be put to sleep')
   const units = await setWindows(app, unit, body)
   if (body.now) {
@@ -49,12 +49,12 @@ async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBod
     return [unit]
   }
   const { teamId, stackId } = unit
-  // A unit that joins the stack meanwhile takes its window over, or is there to be given it.
+  // A unit that joins the stack at the same time takes over its window, or is already in this list.
   const members = await inTeamTransaction(app, teamId, async (db) => {
     await setStackWindow(db, { teamId, stackId, sleep })
     return await listUnitsTogether(db, { teamId, stackId, now: app.clock.now() })
   })
-  // They wake together from now on, none of them ahead of the others.
+  // They wake together from now on, so none may take the wake fast path.
   for (const { id } of members) app.frozenUnits.delete(id)
   return members.filter(hasWindow)
 }
@@ -64,7 +64,7 @@ async function putToSleep(app: App, caller: Caller, id: string): Promise<void> {
     const unit = await waitUntilStable(app, caller, id)
     refuseBusy(app, [unit])
     if (unit.state !== 'running' || unit.lastUsedAt === null) return true
-    // A call that came since the unit was read is seen by the next attempt.
+    // If a call used the unit since it was read, the next attempt sees it.
     const stopping = await transition(app, unit, 'idle', { ifUnusedSince: unit.lastUsedAt })
     if (!stopping) return null
     await runOperation(app, stopping, sleepOperation)
@@ -72,7 +72,7 @@ async function putToSleep(app: App, caller: Caller, id: string): Promise<void> {
   })
   if (sleeps === null) {
     throw invalidState(
-      'The unit is used again and again; leave out "now": it sleeps when its window has passed.',
+      'The unit is used all the time; omit "now": it then sleeps when its window has passed.',
       {
         busy: [id],
       },
@@ -80,14 +80,14 @@ async function putToSleep(app: App, caller: Caller, id: string): Promise<void> {
   }
 }
 
-/** Nobody's command or transfer is frozen in its middle. */
+/** Refuses if a command or a transfer would be frozen in the middle. */
 function refuseBusy(app: App, units: UnitRecord[]): void {
   const busy = units.filter(({ id, state }) => state === 'running' && app.usesPerUnit.has(id))
   if (busy.length === 0) return
   const endpoints = busy.flatMap(({ id }) => app.sessionEndpoints.get(id) ?? [])
   const names = busy.map(({ name }) => `"${name}"`).join(', ')
   throw invalidState(
-    `A command, a file transfer, a visit or an answer to a client's connection is under way in ${names}; wait for it, or leave out "now": it sleeps when its window has passed.`,
+    `A command, a file transfer, a visit or an answer on a client's connection is in progress in ${names}. Wait for it, or omit "now": the unit then sleeps when its window has passed.`,
     {
       busy: busy.map(({ id }) => id),
       ...(endpoints.length > 0 && { endpoints }),

@@ -27,7 +27,7 @@ export async function startUnit(app: App, caller: Caller, id: string): Promise<U
   return toUnit(app, now)
 }
 
-/** False: it is not where it was found any more, so look again. */
+/** Returns false if the unit has changed state: read it again. */
 async function bringUp(app: App, caller: Caller, unit: UnitRecord): Promise<boolean> {
   if (unit.state === 'running') return await recordUse(app, unit)
   if (unit.state === 'sleeping') {
@@ -40,7 +40,7 @@ async function bringUp(app: App, caller: Caller, unit: UnitRecord): Promise<bool
   return starting !== null
 }
 
-/** Somebody has destroyed it meanwhile. */
+/** Another call has destroyed it. */
 function isGone({ state }: UnitRecord): boolean {
   return state === 'destroying' || state === 'destroyed'
 }

@@ -1,4 +1,4 @@
-// Stopping a unit. Its disk, volume and address stay.
+// Stops a unit. Its disk, volume and address stay.
 
 import type { App } from '../../app.ts'
 import { nextState } from '../../contract/states.ts'
@@ -24,13 +24,13 @@ export const stopStep: Step<OperationContext> = {
     try {
       await app.engine.stop(machineRef(unit), STOP_GRACE_MS)
     } catch (error) {
-      // Without a machine there is nothing left to stop.
+      // Without a machine there is nothing to stop.
       if (!isEngineError(error, 'unknown_machine')) throw error
     }
   },
 }
 
-/** A `stopping` unit to `stopped`. A stop that fails is tried again by whoever resumes it. */
+/** Takes a `stopping` unit to `stopped`. A stop that fails is resumed by the reconciler. */
 export const stopOperation: UnitOperation = {
   saga: { name: 'stop', steps: [stopStep] },
   onSuccess: async ({ app, unit }) => void (await transition(app, unit, 'stopped')),
@@ -39,7 +39,7 @@ export const stopOperation: UnitOperation = {
   },
 }
 
-/** Stopping a stopped unit succeeds, so that the call can be repeated; a sleeping one stays down from now on. */
+/** Stopping a stopped unit succeeds, so that the call can be repeated; a sleeping one does not wake any more. */
 export async function stopUnit(app: App, caller: Caller, id: string): Promise<Unit> {
   const stopped = await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id)

@@ -1,12 +1,12 @@
-// A copy of the embedded Postgres while it works, the way Postgres itself has it (its manual: "Making a Base Backup Using
-// the Low Level API"): between the start and the stop of a backup its files are copied, however they change meanwhile; with
-// the log of what was written since, which a slot keeps, the copy comes to the moment of the stop as it is started.
+// Copies the embedded Postgres while it runs, as Postgres documents it ("Making a Base Backup Using the Low Level
+// API"): its files are copied between the start and the stop of a backup, although they change. A replication slot
+// keeps the write-ahead log of that time, and the copy replays it up to the stop when it starts.
 
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 
-/** The server makes these anew; and the log is copied last. */
+/** The server creates these again; the write-ahead log is copied last. */
 const LEFT_OUT = new Set([
   'postmaster.pid',
   'postmaster.opts',
@@ -18,7 +18,7 @@ const LEFT_OUT = new Set([
 const EMPTY = ['pg_wal', 'pg_replslot', 'pg_stat_tmp']
 const SLOT = 'berth_backup'
 
-/** `atStop` is called at the moment that the copy is of. `url`: as the superuser. */
+/** Calls `atStop` at the moment that the copy represents. `url`: connection as the superuser. */
 export async function copyCluster(
   { url, from, to }: { url: string; from: string; to: string },
   atStop: () => Promise<void>,
@@ -27,7 +27,7 @@ export async function copyCluster(
   client.on('error', () => {})
   await client.connect()
   try {
-    // Temporary: it goes with this connection, however that ends.
+    // The slot is temporary: it ends with this connection.
     await client.query('select pg_create_physical_replication_slot($1, true, true)', [SLOT])
     await client.query("select pg_backup_start('berth', true)")
     await copyTree(from, to)
@@ -41,7 +41,7 @@ export async function copyCluster(
   }
 }
 
-/** What goes away meanwhile was not to be copied. */
+/** A file that is deleted during the copy is not needed. */
 async function copyTree(from: string, to: string): Promise<void> {
   await mkdir(to, { mode: 0o700, recursive: true })
   for (const entry of await readdir(from, { withFileTypes: true })) {

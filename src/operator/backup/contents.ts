@@ -1,4 +1,4 @@
-// What is in a backup, beside the disks and the database.
+// What a backup contains besides the disks and the database.
 
 import { z } from 'zod'
 
@@ -8,10 +8,10 @@ export const backupSchema = z.object({
   version: z.literal(1),
   at: z.iso.datetime(),
   instanceId: z.string(),
-  /** False where DATABASE_URL names one of the operator's own. */
+  /** False if DATABASE_URL names a database of the operator's. */
   hasDatabase: z.boolean(),
 })
 export type Backup = z.infer<typeof backupSchema>
 
-/** Of the data directory: files, and directories with all that is in them. What is missing is left out. */
+/** Files and whole directories of the data directory. Missing ones are skipped. */
 export const keptFiles = ['credentials.json', 'roles/server/secret.key', 'ca', 'acme'] as const

@@ -1,4 +1,4 @@
-// Tools about what a caller may do, what was done, and whom to ask.
+// Tools about permissions and limits, the audit log and support.
 
 import { z } from 'zod'
 import type { AuditList } from '../../../contract/audit.ts'
@@ -62,7 +62,7 @@ const readAudit = defineTool({
   },
 })
 
-/** What others asked for is theirs to word: one line each, whatever it holds. */
+/** Others chose the words of these fields: each event becomes one cleaned line. */
 function shownEvent(event: AuditList['events'][number]): string {
   const { at, credential, action, target, status, errorCode, via, agentName, costDeltaCents, input } = event
   const asked = input === null ? '' : ` ${JSON.stringify(input)}`

@@ -1,4 +1,4 @@
-// Arguments that several tools take. What an operation checks itself is only described here.
+// Arguments that several tools share. They are only described here if the operation validates them.
 
 import { z } from 'zod'
 import { endpointModes } from '../../../contract/endpoint.ts'
@@ -15,7 +15,7 @@ export const waitArgument = z.int().min(0).max(300).default(45)
 
 export const onUnit = strict({ unit: unitArgument })
 
-/** How long the operation is to wait, below what most clients wait for an answer. */
+/** How long the operation waits: less than most clients wait for an answer. */
 export function waitFor(seconds: number): { wait: boolean; waitTimeoutMs: number } {
   return { wait: seconds > 0, waitTimeoutMs: seconds * 1000 }
 }

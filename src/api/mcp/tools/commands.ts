@@ -1,4 +1,4 @@
-// Tools that run commands and read what units printed.
+// Tools that run commands and read a unit's log.
 
 import { z } from 'zod'
 import { strict, text } from '../../../contract/fields.ts'
@@ -12,7 +12,7 @@ import { gatherOutput, type Output } from '../output.ts'
 import { defineTool, hints, textResult, type Tool } from '../tool.ts'
 import { unitArgument } from './arguments.ts'
 
-/** Of a log, so much is shown at once. */
+/** The characters of a log shown at once. */
 const LOG_CHARACTERS = 40_000
 
 const runCommand = defineTool({
@@ -72,7 +72,7 @@ function commandOf(command: string | undefined, argv: string[] | undefined): str
   throw validation([{ path: 'command', message: 'is required, such as "ls -la /app"; or give argv' }])
 }
 
-/** The shell is given the directory and the arguments beside its script, never within it. */
+/** The shell gets the directory and the arguments as parameters, never inside its script. */
 function within(cwd: string | undefined, argv: string[]): string[] {
   return cwd === undefined ? argv : ['sh', '-c', 'cd -- "$0" && exec "$@"', cwd, ...argv]
 }

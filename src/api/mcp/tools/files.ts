@@ -66,7 +66,7 @@ const readFile = defineTool({
   },
 })
 
-/** By the first bytes, which a unit may choose as it likes: what follows is the client's to decode. */
+/** By its first bytes, which a unit can choose freely: the client decodes the rest at its own risk. */
 function pictureTypeOf(bytes: Buffer): string | null {
   const begins = (at: number, signature: string) =>
     bytes.subarray(at, at + signature.length).equals(Buffer.from(signature, 'latin1'))
@@ -76,7 +76,10 @@ function pictureTypeOf(bytes: Buffer): string | null {
   return begins(0, 'RIFF') && begins(8, 'WEBP') ? 'image/webp' : null
 }
 
-/** Null for bytes that are no UTF-8 or hold control characters: shown as text they would not be what they are. */
+/**
+ * Returns null for bytes that are not UTF-8 or contain control characters, because text could not show them
+ * faithfully.
+ */
 function plainTextOf(bytes: Buffer): string | null {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

@@ -1,4 +1,4 @@
-// Tools that publish, copy and put to sleep, and what takes a whole stack away.
+// Tools that publish a port, fork, put to sleep, and delete a stack.
 
 import { z } from 'zod'
 import { endpointModes, type Exposed, protocols } from '../../../contract/endpoint.ts'
@@ -30,7 +30,7 @@ const exposePort = defineTool({
     protocol: z.enum(protocols).optional(),
     rotate: z.boolean().default(false),
   }),
-  // What rotates is another one each time, and ends an address that others may have.
+  // Each rotation makes another address, and ends one that others may use.
   hints: { ...hints.destroys, idempotentHint: false, openWorldHint: true },
   operation: 'POST /v1/units/{id}/expose',
   target: 'unit',

@@ -31,7 +31,7 @@ const createFromRecipe = defineTool({
   hints: hints.adds,
   operation: 'POST /v1/units',
   ask: (_app, _caller, { wait_seconds, stack, ...asked }) => ({
-    // Its own by default, so that a call that is repeated meets what the first one made.
+    // Each unit gets its own stack by default, so a repeated call finds the units of the first.
     body: { ...asked, stack: stack ?? asked.name ?? asked.recipe, ...waitFor(wait_seconds) },
   }),
   progress: async (app, caller, { recipe, name, stack }) => {

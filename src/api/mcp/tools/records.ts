@@ -1,4 +1,4 @@
-// Records as tools answer them: what an agent needs of a unit to go on, without what it can look up.
+// The records that tools answer with: what an agent needs of a unit to go on, without what it can look up.
 
 import { z } from 'zod'
 import type { Unit } from '../../../contract/unit.ts'
@@ -6,7 +6,7 @@ import { cleanLine } from '../clean.ts'
 
 const REASON_LENGTH = 1000
 
-/** Loose: a client refuses a whole answer for a field that it does not know. */
+/** Not strict: some clients refuse a whole answer because of one unknown field. */
 export const unitRecordSchema = z.looseObject({
   id: z.string(),
   name: z.string(),
@@ -45,7 +45,7 @@ function whyItStands({ error, stoppedReason, lastExit, state }: Unit) {
   }
 }
 
-/** What to do now, in one sentence, by how the unit stands. */
+/** Returns one sentence that says what to do next, by the state of the unit. */
 export function nextOf({ name, state, stoppedReason, endpoints }: Unit): string {
   switch (state) {
     case 'creating':

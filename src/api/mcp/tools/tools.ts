@@ -1,4 +1,4 @@
-// All tools, in the order in which they are listed: one that changed would cost every session its prompt cache.
+// All tools in the order of the list. A change of order would invalidate the prompt cache of every session.
 
 import type { Tool } from '../tool.ts'
 import { accountTools } from './account.ts'

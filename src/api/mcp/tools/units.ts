@@ -1,4 +1,4 @@
-// Tools about units as a whole.
+// Tools that create, list, read, start, stop and delete units.
 
 import { z } from 'zod'
 import type { App } from '../../../app.ts'
@@ -71,7 +71,7 @@ const createUnit = defineTool({
   ask: (_app, _caller, { stack, expose, wait_seconds, healthcheck, ...spec }) => ({
     body: {
       spec: { ...spec, ...(healthcheck === undefined ? {} : { healthcheck: { cmd: healthcheck } }) },
-      // Its own by default, so that a call that is repeated meets what the first one made.
+      // Each unit gets its own stack by default, so a repeated call finds the unit of the first.
       stack: stack ?? spec.name,
       ...(expose === undefined ? {} : { expose }),
       ...waitFor(wait_seconds),
@@ -177,7 +177,7 @@ const destroyUnit = defineTool({
   result: told,
 })
 
-/** Of a tool that asks for nothing but a unit. */
+/** For a tool whose only argument is a unit. */
 export async function onThatUnit(app: App, caller: Caller, { unit }: { unit: string }): Promise<Asked> {
   return { params: { id: (await locateUnit(app, caller, unit)).id } }
 }

@@ -1,5 +1,5 @@
-// What the recipes for programs have in common: the caller's files below /app, in an image that knows how to install
-// what they ask for and how to start them (engine/oci/images/builtin).
+// What the recipes for programs share: the caller's files below /app, in an image that installs their dependencies
+// and starts them (engine/oci/images/builtin).
 
 import { env, files, size } from '../params.ts'
 import { listensAt } from './listens-at.ts'
@@ -14,7 +14,7 @@ export function appParams(description: string, example: Record<string, string>) 
   }
 }
 
-/** It may have to install a lot before it listens. */
+/** It may have to install many packages before it listens. */
 const INSTALLS_WITHIN_MS = 300_000
 
 export const appUnit = {
@@ -23,5 +23,5 @@ export const appUnit = {
   healthcheck: { cmd: listensAt(APP_PORT), timeoutMs: INSTALLS_WITHIN_MS },
 }
 
-/** Where the healthcheck and the front door look for it. */
+/** The port that the healthcheck and the default port use. */
 export const appEnv = { PORT: String(APP_PORT) }

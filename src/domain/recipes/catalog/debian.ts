@@ -4,7 +4,8 @@ import { env, size } from '../params.ts'
 export const debian = defineRecipe({
   name: 'debian',
   title: 'Debian 12',
-  description: 'A Debian that waits for commands: apt, curl and a shell, and nothing that runs by itself.',
+  description:
+    'A Debian system with apt, curl and a shell, which waits for commands and runs nothing by itself.',
   tags: ['shell'],
   params: { env: env(), size: size('small') },
   secrets: [],

@@ -4,7 +4,7 @@ import { size, volumeGb } from '../params.ts'
 export const etcd = defineRecipe({
   name: 'etcd',
   title: 'etcd 3.4',
-  description: 'A key-value store that tells of changes: a cluster of one, open to the whole team.',
+  description: 'A key-value store with watches: a cluster of one, open to the whole team.',
   tags: ['database', 'key-value'],
   params: { size: size('small'), volumeGb: volumeGb(2) },
   secrets: [],
@@ -21,7 +21,7 @@ export const etcd = defineRecipe({
   frontDoor: null,
   outputs: {
     ETCD_URL: {
-      description: 'Where units of the team reach it.',
+      description: 'The address for units of the team.',
       value: ({ host }) => `http://${host.main}:2379`,
     },
   },

@@ -4,13 +4,13 @@ import { identifier, size, volumeGb } from '../params.ts'
 export const mariadb = defineRecipe({
   name: 'mariadb',
   title: 'MariaDB 10.11',
-  description: 'A MariaDB database, which speaks the protocol of MySQL, with a user and a volume of its own.',
+  description: 'A MariaDB database (MySQL protocol) with its own user and volume.',
   tags: ['database', 'sql', 'mysql'],
   params: {
-    database: identifier('The database to make.', 'app', {
+    database: identifier('The database to create.', 'app', {
       taken: ['information_schema', 'mysql', 'performance_schema', 'sys'],
     }),
-    user: identifier('Who has all rights on it.', 'app', { taken: ['public'] }),
+    user: identifier('The user with all rights on it.', 'app', { taken: ['public'] }),
     size: size('small'),
     volumeGb: volumeGb(2),
   },
@@ -33,7 +33,7 @@ export const mariadb = defineRecipe({
   frontDoor: null,
   outputs: {
     DATABASE_URL: {
-      description: 'Where units of the team reach it.',
+      description: 'The address for units of the team.',
       value: ({ params, secret, host }) =>
         `mysql://${params.user}:${secret.password}@${host.main}:3306/${params.database}`,
     },

@@ -5,11 +5,10 @@ import { listensAt } from './listens-at.ts'
 export const mongodb = defineRecipe({
   name: 'mongodb',
   title: 'MongoDB 7',
-  description:
-    'A MongoDB with a user and a volume of its own. Its image comes from Docker Hub: Debian has none.',
+  description: 'A MongoDB with its own user and volume. Its image comes from Docker Hub: Debian has none.',
   tags: ['database', 'documents'],
   params: {
-    user: identifier('Who has all rights.', 'app'),
+    user: identifier('The user with all rights.', 'app'),
     size: size('medium'),
     volumeGb: volumeGb(2),
   },
@@ -25,14 +24,14 @@ export const mongodb = defineRecipe({
       ports: [27017],
       databasePorts: [{ port: 27017, protocol: 'mongodb' }],
       volume: { mount: '/data/db', gb: params.volumeGb },
-      // The first start runs a server for itself alone, which listens within the unit.
+      // The first start also runs a private server, which listens only on the loopback address.
       healthcheck: { cmd: listensAt(27017, '$(hostname)'), timeoutMs: 120_000 },
     }),
   },
   frontDoor: null,
   outputs: {
     MONGODB_URL: {
-      description: 'Where units of the team reach it.',
+      description: 'The address for units of the team.',
       value: ({ params, secret, host }) =>
         `mongodb://${params.user}:${secret.password}@${host.main}:27017/?authSource=admin`,
     },

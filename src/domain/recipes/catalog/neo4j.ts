@@ -6,7 +6,7 @@ export const neo4j = defineRecipe({
   name: 'neo4j',
   title: 'Neo4j 5',
   description:
-    'A Neo4j graph database (Bolt) with a volume of its own. Its image comes from Docker Hub: Debian has none.',
+    'A Neo4j graph database (Bolt) with its own volume. Its image comes from Docker Hub: Debian has none.',
   tags: ['database', 'graph'],
   params: { size: size('medium'), volumeGb: volumeGb(2) },
   secrets: ['password'],
@@ -24,7 +24,7 @@ export const neo4j = defineRecipe({
   frontDoor: null,
   outputs: {
     NEO4J_URL: {
-      description: 'Where units of the team reach it, as the user neo4j.',
+      description: 'The address for units of the team, with the user neo4j.',
       value: ({ host }) => `bolt://${host.main}:7687`,
     },
     NEO4J_PASSWORD: {

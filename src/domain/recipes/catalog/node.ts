@@ -5,10 +5,10 @@ export const node = defineRecipe({
   name: 'node',
   title: 'Node.js 18',
   description:
-    'A web application in Node.js. It installs what package.json asks for, by its lock file where there is one, and runs ' +
-    'the script "start", else "main" of package.json, server.js, index.js or app.js. It has to listen at the port in PORT.',
+    'A web application in Node.js. It installs the dependencies in package.json, by its lock file if there is one, and runs ' +
+    'the script "start", else "main" of package.json, server.js, index.js or app.js. It must listen on the port in PORT.',
   tags: ['runtime', 'web', 'javascript'],
-  params: appParams('The application, and package.json where it has one.', {
+  params: appParams('The files of the application, with package.json if it has one.', {
     'server.js':
       "require('http').createServer((_, answer) => answer.end('hello')).listen(require('process').env.PORT)",
   }),

@@ -1,7 +1,7 @@
 import type { Size } from '../../../contract/policy.ts'
 import type { RecipeUnit } from '../define.ts'
 
-/** A PostgreSQL with a user that owns its database, and a volume for both. */
+/** A PostgreSQL with a database, a user that owns it, and a volume. */
 export function postgresUnit(of: {
   database: string
   user: string

@@ -5,11 +5,11 @@ import { postgresUnit } from './postgres-unit.ts'
 export const postgres = defineRecipe({
   name: 'postgres',
   title: 'PostgreSQL 15',
-  description: 'A PostgreSQL database with a user, a password and a volume of its own.',
+  description: 'A PostgreSQL database with its own user, password and volume.',
   tags: ['database', 'sql'],
   params: {
-    database: identifier('The database to make.', 'app', { taken: ['template0', 'template1'] }),
-    user: identifier('Who owns it, with all rights.', 'app', { taken: ['pg_*', 'none', 'public'] }),
+    database: identifier('The database to create.', 'app', { taken: ['template0', 'template1'] }),
+    user: identifier('The user that owns it, with all rights.', 'app', { taken: ['pg_*', 'none', 'public'] }),
     size: size('small'),
     volumeGb: volumeGb(2),
   },
@@ -20,7 +20,7 @@ export const postgres = defineRecipe({
   frontDoor: null,
   outputs: {
     DATABASE_URL: {
-      description: 'Where units of the team reach it.',
+      description: 'The address for units of the team.',
       value: ({ params, secret, host }) =>
         `postgres://${params.user}:${secret.password}@${host.main}:5432/${params.database}`,
     },

@@ -5,10 +5,10 @@ export const python = defineRecipe({
   name: 'python',
   title: 'Python 3.11',
   description:
-    'A web application in Python. It installs what requirements.txt or pyproject.toml asks for and runs main.py, app.py ' +
-    'or server.py. It has to listen at the port in PORT.',
+    'A web application in Python. It installs the dependencies in requirements.txt or pyproject.toml and runs main.py, app.py ' +
+    'or server.py. It must listen on the port in PORT.',
   tags: ['runtime', 'web'],
-  params: appParams('The application, and requirements.txt where it has one.', {
+  params: appParams('The files of the application, with requirements.txt if it has one.', {
     'main.py': "import http.server, os\nhttp.server.test(port=int(os.environ['PORT']))",
   }),
   secrets: [],

@@ -5,11 +5,11 @@ import { listensAt } from './listens-at.ts'
 export const rabbitmq = defineRecipe({
   name: 'rabbitmq',
   title: 'RabbitMQ 3',
-  description: 'A RabbitMQ broker (AMQP 0-9-1) with a user and a volume of its own.',
+  description: 'A RabbitMQ broker (AMQP 0-9-1) with its own user and volume.',
   tags: ['queue', 'broker'],
   params: {
-    // Who gets in from within alone.
-    user: identifier('Who has all rights.', 'app', { taken: ['guest'] }),
+    // RabbitMQ accepts this user only from inside the unit.
+    user: identifier('The user with all rights.', 'app', { taken: ['guest'] }),
     size: size('medium'),
     volumeGb: volumeGb(2),
   },
@@ -31,7 +31,7 @@ export const rabbitmq = defineRecipe({
   frontDoor: null,
   outputs: {
     AMQP_URL: {
-      description: 'Where units of the team reach it.',
+      description: 'The address for units of the team.',
       value: ({ params, secret, host }) => `amqp://${params.user}:${secret.password}@${host.main}:5672`,
     },
     RABBITMQ_PASSWORD: { description: 'The password of the user.', value: ({ secret }) => secret.password },

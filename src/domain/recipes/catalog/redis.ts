@@ -4,7 +4,7 @@ import { size, volumeGb } from '../params.ts'
 export const redis = defineRecipe({
   name: 'redis',
   title: 'Redis 7',
-  description: 'A Redis that asks for a password and writes every change to a volume of its own.',
+  description: 'A Redis with a password, which writes every change to its own volume.',
   tags: ['database', 'cache', 'queue'],
   params: { size: size('small'), volumeGb: volumeGb(2) },
   secrets: ['password'],
@@ -14,22 +14,22 @@ export const redis = defineRecipe({
       size: params.size,
       env: {
         REDIS_PASSWORD: { secret: 'REDIS_PASSWORD', value: secret.password },
-        // What redis-cli within the unit goes by.
+        // Read by redis-cli in the unit.
         REDISCLI_AUTH: { secret: 'REDIS_PASSWORD', value: secret.password },
       },
       ports: [6379],
       databasePorts: [{ port: 6379, protocol: 'redis' }],
       volume: { mount: '/data', gb: params.volumeGb },
-      // While it loads its data it answers something else.
+      // While it loads its data it answers with an error.
       healthcheck: { cmd: ['sh', '-c', 'redis-cli ping | grep -qx PONG'] },
     }),
   },
   frontDoor: null,
   outputs: {
     REDIS_URL: {
-      description: 'Where units of the team reach it.',
+      description: 'The address for units of the team.',
       value: ({ secret, host }) => `redis://default:${secret.password}@${host.main}:6379/0`,
     },
-    REDIS_PASSWORD: { description: 'What it asks for.', value: ({ secret }) => secret.password },
+    REDIS_PASSWORD: { description: 'The password of the server.', value: ({ secret }) => secret.password },
   },
 })

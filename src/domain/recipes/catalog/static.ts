@@ -5,7 +5,7 @@ import { listensAt } from './listens-at.ts'
 export const staticFiles = defineRecipe({
   name: 'static',
   title: 'Static files',
-  description: 'A website of files that are served as they are, by nginx.',
+  description: 'A website of static files, served by nginx.',
   tags: ['web'],
   params: {
     files: files('/var/www/html', {

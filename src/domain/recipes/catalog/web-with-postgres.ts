@@ -7,14 +7,14 @@ export const webWithPostgres = defineRecipe({
   name: 'web-with-postgres',
   title: 'Node.js with PostgreSQL',
   description:
-    'A web application in Node.js, as of the recipe node, beside a PostgreSQL of its own, whose address it finds in ' +
+    'A web application in Node.js, as in the recipe node, with its own PostgreSQL, whose address is in ' +
     'DATABASE_URL. They share a stack, so they can sleep and be forked together.',
   tags: ['web', 'database', 'javascript', 'stack'],
   params: {
-    ...appParams('The application, and package.json where it has one.', {
+    ...appParams('The files of the application, with package.json if it has one.', {
       'server.js': `require('http').createServer((_, answer) => answer.end(new URL(require('process').env.DATABASE_URL).hostname)).listen(require('process').env.PORT)`,
     }),
-    databaseSize: size('small', 'How much processor and memory the database has.'),
+    databaseSize: size('small', 'The size of the database: its CPU and memory.'),
     volumeGb: volumeGb(2),
   },
   secrets: ['password'],
@@ -33,7 +33,7 @@ export const webWithPostgres = defineRecipe({
       size: params.size,
       env: {
         ...appEnv,
-        // By its bare name, which in a fork of the stack is the fork's own database.
+        // The bare name, which in a fork of the stack refers to the fork's own database.
         DATABASE_URL: {
           secret: 'DATABASE_URL',
           value: `postgres://app:${secret.password}@${unit.db}:5432/app`,
@@ -46,7 +46,7 @@ export const webWithPostgres = defineRecipe({
   frontDoor: { unit: 'main', port: APP_PORT },
   outputs: {
     DATABASE_URL: {
-      description: 'Where units of the team reach the database.',
+      description: "The database's address for units of the team.",
       value: ({ secret, host }) => `postgres://app:${secret.password}@${host.db}:5432/app`,
     },
     POSTGRES_PASSWORD: {

@@ -1,6 +1,6 @@
-// Freezing a unit when it falls asleep, and hibernating it later: from the first tier of sleep to the second (design
-// 3). A frozen machine costs memory and wakes in milliseconds; a hibernated one has ended and keeps its disk, with a
-// checkpoint of its memory where its class can.
+// Freezes a unit when it falls asleep, and hibernates it later: the two tiers of sleep (design 3). A frozen machine
+// costs memory and wakes in milliseconds; a hibernated one has ended and keeps its disk, and a checkpoint of its
+// memory if its class supports that.
 
 import type { App } from '../../../app.ts'
 import { isEngineError } from '../../../engine/errors.ts'
@@ -13,7 +13,7 @@ import { stopStep, stopOperation } from '../stop.ts'
 import { transition } from '../lifecycle/transition.ts'
 import { runOperationHere, type OperationContext, type UnitOperation } from '../lifecycle/operation.ts'
 
-// Whoever wakes the unit asks for a start, and the engine knows whether there is memory to go on with.
+// A later wake starts the unit, and the engine knows whether there is a checkpoint to restore.
 const suspendStep: Step<OperationContext> = {
   name: 'suspend',
   run: async (context) => {
@@ -22,7 +22,7 @@ const suspendStep: Step<OperationContext> = {
       const isKept = await app.engine.suspend(machineRef(unit), STOP_GRACE_MS)
       context.memoryOutcome = isKept ? 'kept' : app.keepsMemory.has(unit.isolation) ? 'refused' : 'gone'
     } catch (error) {
-      // Without a machine there is nothing left to end.
+      // Without a machine there is nothing to end.
       if (!isEngineError(error, 'unknown_machine')) throw error
     }
   },
@@ -39,14 +39,14 @@ const freezeStep: Step<OperationContext> = {
       context.frozen = true
     } catch (error) {
       if (isEngineError(error, 'engine_away')) throw error
-      // It has ended meanwhile, or cannot be frozen: then it is stopped, which succeeds in both cases. Unless
-      // this took so long that somebody else has put it to sleep, and a call has woken it.
+      // The machine has ended or cannot be frozen: then it is stopped, which succeeds in both cases. Except if this
+      // took so long that another process has put the unit to sleep and a call has woken it.
       if (await isUnchanged(app.db, unit)) await stopStep.run(context)
     }
   },
 }
 
-/** A `stopping` unit that was idle to `sleeping`. */
+/** Takes a `stopping` unit that was idle to `sleeping`. */
 export const sleepOperation: UnitOperation = {
   saga: { name: 'sleep', steps: [freezeStep] },
   onSuccess: async ({ app, unit, frozen, memoryOutcome }) =>
@@ -56,14 +56,14 @@ export const sleepOperation: UnitOperation = {
   onFailure: stopOperation.onFailure,
 }
 
-/** Gives a frozen machine's memory back. A wake that comes meanwhile starts the unit anew once it is down. */
+/** Frees the memory of a frozen machine. A wake during this waits, then starts the unit again. */
 export async function hibernateUnit(app: App, unit: UnitRecord): Promise<void> {
   const hibernated = await transition(app, unit, 'hibernated', { set: { memoryOutcome: null } })
   if (hibernated) await runOperationHere(app, hibernated, hibernateOperation)
 }
 
-// Nothing is left to decide when it ends but what is told of it: the unit sleeps all the while, and a machine nobody
-// stopped is found by the reconciler.
+// Nothing depends on the end of this operation except what is reported: the unit sleeps throughout, and the
+// reconciler finds a machine that was not stopped.
 export const hibernateOperation: UnitOperation = {
   saga: { name: 'hibernate', steps: [suspendStep] },
   onSuccess: async ({ app, unit, memoryOutcome }) =>

@@ -1,4 +1,4 @@
-// The loops of sleep: units nobody uses fall asleep, and those long asleep give their memory back.
+// The background jobs of sleep: idle units fall asleep, and units that have slept long are hibernated.
 
 import type { App } from '../../../app.ts'
 import { SECOND } from '../../../lib/clock.ts'
@@ -12,27 +12,27 @@ import { runOperation } from '../lifecycle/operation.ts'
 
 const BATCH = 500
 
-/** A loop's round. Reads what is due from the store, so it may run twice and in two processes. */
+/** One run of the background job. Reads what is due from the store, so it may run twice and in two processes. */
 export async function sleepIdleUnits(app: App): Promise<void> {
-  // Somebody may have tried to use them.
+  // During an outage, uses may have failed without being recorded.
   if (app.outage.isOn) return
   const now = app.clock.now()
   const due = await listUnitsDueToSleep(app.db, { now, limit: BATCH })
-  // A use that goes on and could not be recorded is a use all the same.
+  // A use in progress counts even if it could not be recorded.
   const unused = due.filter(({ id }) => !app.usesPerUnit.has(id))
   await Promise.all(
     unused.map(async (unit) => {
       if (await isKeptAwake(app, unit)) return
-      // A use between the reading and this moves sleepsAt, and then the unit stays awake.
+      // A use after the reading moves sleepsAt, and then the unit stays awake.
       const stopping = await transition(app, unit, 'idle', { ifDue: true })
-      // Not waited for: one machine that is slow to stop must not keep others awake.
+      // Not awaited: one machine that is slow to stop must not keep others awake.
       if (stopping)
         void runOperation(app, stopping, sleepOperation).catch(logFailure(app, unit, 'did not fall asleep'))
     }),
   )
 }
 
-/** A loop's round: frozen units past their time. */
+/** One run of the background job that hibernates units frozen for long enough. */
 export async function hibernateFrozenUnits(app: App): Promise<void> {
   const now = app.clock.now()
   const { frozenForMs } = app.config
@@ -41,12 +41,15 @@ export async function hibernateFrozenUnits(app: App): Promise<void> {
   for (const unit of await listFrozenUnits(app.db, { now, since, limit: BATCH })) void hibernate(app, unit)
 }
 
-/** Under pressure a few at a time: what they give back is seen in the next round. */
+/** Under memory pressure a few at a time: the next run sees what they freed. */
 const AT_ONCE = 8
-/** A machine that takes its time to stop does not keep the next ones from being asked. */
+/** A machine that is slow to stop must not delay the next ones. */
 const GIVE_BACK_MS = 5 * SECOND
 
-/** A loop's round: the longest asleep of all, as long as memory is short for what is to start (cold-starts.ts). */
+/**
+ * One run of the background job: hibernates the units asleep longest while memory is too short for waiting starts
+ * (cold-starts.ts).
+ */
 export async function giveMemoryBack(app: App): Promise<void> {
   if (!(await app.coldStarts.isOverloaded())) return
   const longest = await listFrozenUnits(app.db, { now: app.clock.now(), since: null, limit: AT_ONCE })

@@ -1,4 +1,5 @@
-// A process that was begun to keep its unit awake does so while it runs, for as long as a command may take (decision 98).
+// A process started with `keepsAwake` keeps its unit awake while it runs, at most as long as a command may take
+// (decision 98).
 
 import type { App } from '../../../app.ts'
 import { limits } from '../../../contract/limits.ts'
@@ -6,7 +7,7 @@ import { isEngineError } from '../../../engine/errors.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { recordUse } from './record-use.ts'
 
-/** Whether the unit is not to be put to sleep now, though nobody has used it. */
+/** Returns whether an idle unit must stay awake now. */
 export async function isKeptAwake(app: App, unit: UnitRecord): Promise<boolean> {
   try {
     const since = app.clock.now().getTime() - limits.processAwakeMs
@@ -17,7 +18,7 @@ export async function isKeptAwake(app: App, unit: UnitRecord): Promise<boolean> 
     if (keeps) await recordUse(app, unit)
     return keeps
   } catch (error) {
-    // Only the engine knows, and without it nobody falls asleep. What else it may say concerns the way to sleep.
+    // Only the engine knows, so without it the unit stays awake. The sleep operation handles its other errors.
     return isEngineError(error, 'engine_away')
   }
 }

@@ -1,17 +1,17 @@
-// Visits under way, as the gateway tells of them: a unit in which one is under way is in use, as with a command, so
-// it is not put to sleep in its middle. A gateway that has gone silent has no visits.
+// The visits in progress, as the gateway reports them. A unit with a visit in progress is in use, as with a command,
+// so it is not put to sleep. A gateway that stopped reporting has no visits.
 
 import type { App } from '../../../app.ts'
 import { SECOND } from '../../../lib/clock.ts'
 import { countUse } from './record-use.ts'
 
-/** Well above how often a gateway with visits tells of them. */
+/** Much longer than the interval between a gateway's reports. */
 const SILENT_FOR_MS = 20 * SECOND
 
 export type Visits = {
-  /** All units with visits under way, in place of those told before. */
+  /** Replaces the units with visits in progress. */
   tell(unitIds: string[], endpoints?: Record<string, string[]>): void
-  /** There is no gateway any more. */
+  /** The gateway is disconnected. */
   end(): void
 }
 

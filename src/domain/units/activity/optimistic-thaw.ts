@@ -20,13 +20,16 @@ import { thawOperation } from './wake.ts'
 import { noteUnwrittenWake } from './written-wakes.ts'
 import { runOperation } from '../lifecycle/operation.ts'
 
-/** Either takes milliseconds. One that hangs is left to the reconciler, and holds up nobody else of the team. */
+/**
+ * Either takes milliseconds. A machine that hangs is left to the reconciler, and does not delay other units of the
+ * team.
+ */
 const TIMEOUT_MS = SECOND
 
-/** Null: the unit is to be visited in the ordinary way. Rejects with why it does not wake. */
+/** Returns null if the visit must take the ordinary path. Rejects with the reason if the unit may not wake. */
 export async function thawOptimistically(app: App, id: string, withinMs: number): Promise<Visited | null> {
   const unit = app.frozenUnits.get(id)
-  // A stack that sleeps together wakes together, each in its turn.
+  // A stack that sleeps together also wakes together.
   if (!unit || unit.sleepsTogether) return null
   app.frozenUnits.delete(id)
   const answer = Promise.withResolvers<Visited | null>()
@@ -47,15 +50,15 @@ async function thawAndClaim(app: App, unit: UnitRecord, onConnected: () => void)
   let begun: Promise<void> = Promise.resolve()
   const starting = await app.teamLocks(unit.teamId, async () => {
     begun = app.engine.thaw(machineRef(unit))
-    // The operation reports a failure.
+    // The operation reports its own failure.
     begun.catch(() => {})
-    // It has left this process before the other question is put together, which takes as long as the way there.
+    // Lets the request leave this process before the next query is built, which takes as long as the request's way.
     await setImmediate()
     try {
       await checkLastCredential(app, app.db, unit)
       begun.then(onConnected, () => {})
       await completesWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
-      // The answer has left, too, before the change is put together.
+      // Lets the answer leave too, before the change is written.
       await setImmediate()
       const taken = await claimUnitInTeamLock(app, null, unit, 'thaw')
       if (!taken) app.unitEvents.emit('runEnded', unit.id)
@@ -68,7 +71,7 @@ async function thawAndClaim(app: App, unit: UnitRecord, onConnected: () => void)
   if (starting) await runOperation(app, starting, thawOperation, begun)
 }
 
-/** Its row says that it sleeps. Whoever was passed on to it meanwhile has to ask again. */
+/** Its row still says that it sleeps. A visit that was passed on meanwhile must ask again. */
 async function refreeze(app: App, unit: UnitRecord, begun: Promise<void>): Promise<void> {
   await completesWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
   app.unitEvents.emit('runEnded', unit.id)

@@ -1,12 +1,15 @@
-// What counts as use moves `sleepsAt` (design 4): an exec for as long as it runs, a file read or written, a
-// start, a visit, packets from siblings. Reading about a unit does not.
+// Uses of a unit move `sleepsAt` (design 4): an exec while it runs, reading or writing a file, a start, a visit, and
+// packets from siblings. Reading the unit itself is not a use.
 
 import type { App } from '../../../app.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { touchUnit, touchUnits } from '../../../store/units.ts'
 
-/** False: the unit is not running any more. Uses that come while one is being recorded are recorded together. */
+/**
+ * Returns false if the unit does not run any more. Uses that arrive while one is being recorded are recorded
+ * together.
+ */
 export async function recordUse(app: App, { id, sleepsTogether }: UnitRecord): Promise<boolean> {
   const touch = async (usedAt: Date) =>
     sleepsTogether
@@ -15,23 +18,23 @@ export async function recordUse(app: App, { id, sleepsTogether }: UnitRecord): P
   return await app.coalescedUseWrites.run(id, () => app.clock.withStableTime(() => touch(app.clock.now())))
 }
 
-/** Answers which of them run. */
+/** Returns the ids of the units that run. */
 export async function recordUses(app: App, ids: string[]): Promise<Set<string>> {
   return await app.clock.withStableTime(() => touchUnits(app.db, { ids, usedAt: app.clock.now() }))
 }
 
-/** The shortest window is a minute, so a use that is renewed this often never looks idle. */
+/** The shortest idle window is a minute, so a use renewed this often never looks idle. */
 const RENEW_EVERY_MS = MINUTE / 3
-/** A use shorter than this is covered by the record made when it began. */
+/** A shorter use is covered by the record made at its beginning. */
 const SHORT_MS = SECOND
 
-/** Does the work as a use of the unit, which lasts as long. Null: the unit is not running, and nothing was done. */
+/** Runs the work as a use of the unit. Returns null without running it if the unit does not run. */
 export async function whileInUse<T>(
   app: App,
   unit: UnitRecord,
   work: () => Promise<T>,
 ): Promise<{ result: T } | null> {
-  // Counted before it is recorded: whoever puts the unit to sleep sees the one or the other (sleep.ts).
+  // Counted before it is recorded, so that a sleep that starts now sees one or the other (sleep.ts).
   countUse(app, unit.id, 1)
   try {
     return (await recordUse(app, unit)) ? { result: await renewing(app, unit, work) } : null
@@ -53,7 +56,7 @@ async function renewing<T>(app: App, unit: UnitRecord, work: () => Promise<T>): 
   }
 }
 
-/** A use that goes on keeps the unit awake, whether it can be recorded or not (idle.ts). */
+/** A use in progress keeps the unit awake, whether or not it can be recorded (idle.ts). */
 export function countUse({ usesPerUnit }: App, id: string, change: 1 | -1): void {
   const now = (usesPerUnit.get(id) ?? 0) + change
   if (now === 0) usesPerUnit.delete(id)
@@ -68,7 +71,7 @@ async function renew(app: App, unit: UnitRecord, done: AbortSignal): Promise<voi
   }
 }
 
-/** A use that cannot be recorded must not fail the use itself. */
+/** A failure to record a use must not fail the use. */
 function logFailure(app: App): (error: unknown) => void {
-  return (error) => app.log.warn({ err: error }, 'a use was not recorded')
+  return (error) => app.log.warn({ err: error }, 'use could not be recorded')
 }

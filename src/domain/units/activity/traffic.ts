@@ -1,9 +1,9 @@
-// Packets from sibling units are use, and wake sleeping units (design 4). The engine reports recipients several times
-// a second. Reports are coalesced: busy units are checked once a second, quiet ones immediately.
+// Packets from sibling units count as use, and wake sleeping units (design 4). The engine reports recipients several
+// times a second. Reports are coalesced: busy units are checked once a second, quiet ones immediately.
 //
-// A packet must not be lost: its sender may wait for an answer and send no other. So a unit that is falling asleep is
-// woken once it sleeps, and a packet that could not wake its unit counts for a minute. Reports can be a flood, too: a
-// unit that cannot wake is tried every few seconds and logged once, and teams take turns.
+// A packet must not be lost, because its sender may wait for an answer and send no other. So a unit that is falling
+// asleep is woken once it sleeps, and a packet that could not wake its unit is retried for a minute. Reports can also
+// be a flood: a unit that cannot wake is tried every few seconds and logged once, and teams take turns.
 
 import type { App } from '../../../app.ts'
 import { batched } from '../../../lib/concurrency/batch.ts'
@@ -17,13 +17,13 @@ import { wakeUnit } from './wake.ts'
 
 const RESUBSCRIBE_EVERY_MS = SECOND
 const LOOK_EVERY_MS = SECOND
-/** Often enough for the shortest window, which is a minute. */
+/** Often enough for the shortest idle window, which is a minute. */
 const RECORD_EVERY_MS = 15 * SECOND
 const RETRY_EVERY_MS = 5 * SECOND
 const PACKET_GOOD_FOR_MS = MINUTE
 const MAX_AT_ONCE = 500
 
-/** Follows what the engine tells until the signal aborts, across restarts of the engine. */
+/** Follows the engine's reports until the signal aborts, across restarts of the engine. */
 export async function watchTraffic(app: App, signal: AbortSignal): Promise<void> {
   const traffic = new Traffic(app)
   const forget = (id: string) => traffic.forget(id)
@@ -48,20 +48,20 @@ export async function watchTraffic(app: App, signal: AbortSignal): Promise<void>
   app.beforeFreeze.delete(forget)
 }
 
-/** What a look tells: nothing to do, a unit to wake, or that the database is away. */
+/** The result of a check: the unit is awake, it must be woken, or the database is unavailable. */
 type Seen = UnitRecord | 'awake' | 'unknown'
 
-/** A packet whose unit did not wake. */
+/** A packet whose unit has not woken yet. */
 type Debt = { sentMs: number; tryAgainMs: number }
 
 class Traffic {
   readonly #app: App
   readonly #look: (id: string) => Promise<Seen>
   readonly #wakes: AdmissionQueue
-  /** Looked at since the last round: packets that come for them now are seen in the next. */
+  /** Units checked since the last iteration: further packets for them are handled in the next one. */
   #looked = new Set<string>()
   #later = new Set<string>()
-  /** Being looked at or woken just now. */
+  /** Units being checked or woken at the moment. */
   readonly #busy = new Set<string>()
   readonly #owed = new Map<string, Debt>()
 
@@ -71,7 +71,7 @@ class Traffic {
     this.#wakes = createAdmissionQueue({
       clock: app.clock,
       capacity: async () => ({ places: 16, weight: Infinity }),
-      // Of each unit one waits at most.
+      // At most one wake per unit waits.
       bounds: { perOwner: Infinity, inAll: Infinity },
       maxWaitMs: MINUTE,
       slowMs: 2 * SECOND,
@@ -79,7 +79,7 @@ class Traffic {
     })
   }
 
-  /** Packets were sent to these. */
+  /** Packets were sent to these units. */
   tell(ids: string[]): void {
     const nowMs = this.#app.clock.monotonicMs()
     for (const id of ids) {
@@ -90,13 +90,15 @@ class Traffic {
     }
   }
 
-  /** It begins to fall asleep: packets so far were for one that ran, and the next one is looked at at once. */
+  /**
+   * The unit begins to fall asleep: earlier packets were for the running unit, and the next one is handled at once.
+   */
   forget(id: string): void {
     this.#looked.delete(id)
     this.#later.delete(id)
   }
 
-  /** A round: at those who were sent packets since the last one, and those who are owed a wake. */
+  /** One iteration: checks the units that got packets since the last one, and retries the wakes that failed. */
   lookAgain(): void {
     const nowMs = this.#app.clock.monotonicMs()
     const due = new Map([...this.#later].map((id) => [id, nowMs]))
@@ -125,7 +127,8 @@ class Traffic {
       this.#owed.delete(id)
     } catch (error) {
       const debt = this.#owed.get(id)
-      if (!debt) this.#app.log.warn({ err: error, unitId: id }, 'a packet did not wake its unit yet')
+      if (!debt)
+        this.#app.log.warn({ err: error, unitId: id }, 'packet did not wake its unit; will be retried')
       this.#owed.set(id, {
         sentMs: Math.max(sentMs, debt?.sentMs ?? 0),
         tryAgainMs: this.#app.clock.monotonicMs() + RETRY_EVERY_MS,
@@ -147,17 +150,17 @@ async function recordAndLook(app: App, ids: string[]): Promise<Seen[]> {
       const ifUsedBefore = new Date(usedAt.getTime() - RECORD_EVERY_MS)
       await touchUnits(app.db, { ids, usedAt, ifUsedBefore })
     })
-    // Afterwards: whoever was found running and does not sleep by now is kept awake by the use.
+    // Read after recording: a unit that runs now is kept awake by the recorded use.
     const asleep = await listUnitsAsleep(app.db, { ids, now: app.clock.now() })
     const byId = new Map(asleep.map((unit) => [unit.id, unit]))
     return ids.map((id) => byId.get(id) ?? 'awake')
   } catch (error) {
-    app.log.warn({ err: error, units: ids.length }, 'packets were not recorded yet')
+    app.log.warn({ err: error, units: ids.length }, 'packets could not be recorded; will be retried')
     return ids.map(() => 'unknown')
   }
 }
 
-/** How long a unit may take to fall asleep before it counts as one that does not wake. */
+/** How long a unit may take to fall asleep before this counts as a failed wake. */
 const SETTLE_MS = 20 * SECOND
 
 async function wakeForPacket(app: App, id: string): Promise<void> {
@@ -166,7 +169,7 @@ async function wakeForPacket(app: App, id: string): Promise<void> {
   if (unit?.state === 'stopping' && unit.stoppedReason === 'idle') {
     await completesWithin(app.clock, SETTLE_MS, waitForChange(app, unit))
     unit = await find()
-    if (unit?.state === 'stopping') throw new Error('the unit takes long to fall asleep')
+    if (unit?.state === 'stopping') throw new Error('the unit takes too long to fall asleep')
   }
   if (unit?.state === 'sleeping') await wakeUnit(app, null, unit)
 }

@@ -1,5 +1,5 @@
-// Operations that need the unit's machine: they wake it, keep it awake while they last, and record at once
-// when it turns out to be gone, so that the refusal tells how it ended.
+// Operations that need the unit's machine: they wake it, keep it awake while they run, and record its end at once if
+// it turns out to be gone, so that the refusal says how it ended.
 
 import type { App } from '../../../app.ts'
 import { type AppError, unavailable } from '../../../contract/errors.ts'
@@ -17,15 +17,15 @@ import { waitUntilStable } from '../lifecycle/wait-until-stable.ts'
 import { wakeUnit } from './wake.ts'
 import { whileInUse } from './record-use.ts'
 
-/** As long as a start may wait for its turn, and then some. */
+/** A little longer than a start may wait for admission. */
 const WAIT_MS = 45 * SECOND
-/** For a unit that is being made: whoever made it is told when it is ready, and nobody need hold a call open for that. */
+/** For a unit being created: the call that created it learns when it is ready, so this call need not wait as long. */
 const CREATING_MS = 10 * SECOND
 const RETRY_AFTER_S = 5
 
 /**
- * Runs the work on the running unit, and with that is the use that moves `sleepsAt`. `refused` says in a
- * refusal what cannot be done, as "no command can run in it".
+ * Runs the work on the running unit, as a use that moves `sleepsAt`. `refused` says in the error what is not
+ * possible, such as "no command can run in it".
  */
 export async function useUnit<T>(
   app: App,
@@ -47,10 +47,10 @@ export async function useUnit<T>(
   return done.result
 }
 
-/** Of a machine that stands still, has ended, or was destroyed just then. */
+/** Errors of a machine that is frozen, has ended, or was destroyed at that moment. */
 const notBegun: EngineErrorKind[] = ['frozen', 'not_running', 'unknown_machine']
 
-/** Null: the work has not begun, so it may be tried again on a unit that can be woken. */
+/** Returns null if the work has not started: it may then be tried again on a unit that can be woken. */
 async function tryToUse<T>(
   app: App,
   unit: UnitRecord,
@@ -67,7 +67,7 @@ async function tryToUse<T>(
   }
 }
 
-/** The machine is not as its unit says: its end is recorded, or a freeze that came too late undone. */
+/** The machine's state differs from the unit's: records its end, or thaws a machine that was frozen too late. */
 async function settleWith(app: App, unit: UnitRecord): Promise<void> {
   await app.unitOperations.run(`settle with ${unit.id} ${unit.generation}`, WAIT_MS, async () => {
     await recordEndOf(app, unit)
@@ -76,11 +76,11 @@ async function settleWith(app: App, unit: UnitRecord): Promise<void> {
   })
 }
 
-/** Where it stands it comes to run, or to sleep, from where a call wakes it: only the time was too short. */
+/** Whether waiting longer would help: the unit is going to run, or to sleep, from where a call can wake it. */
 function mayWake({ state, stoppedReason }: UnitRecord): boolean {
   return state === 'starting' || (state === 'stopping' && stoppedReason === 'idle')
 }
 
 function notAwake(): AppError {
-  return unavailable(`The unit takes long to wake; try again in ${RETRY_AFTER_S} s.`, RETRY_AFTER_S)
+  return unavailable(`The unit is still waking; try again in ${RETRY_AFTER_S} s.`, RETRY_AFTER_S)
 }

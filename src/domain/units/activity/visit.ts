@@ -1,5 +1,5 @@
-// What a visit asks of its unit: to be awake, and to stay so for a while. Nobody calls, so a unit that sleeps wakes
-// on the account that it last ran on.
+// A visit needs its unit awake, and keeps it awake for a while. There is no caller, so a sleeping unit wakes for the
+// credential it last ran for.
 
 import type { App } from '../../../app.ts'
 import { AppError } from '../../../contract/errors.ts'
@@ -15,7 +15,7 @@ import { wakeUnit } from './wake.ts'
 const RETRY_AFTER_S = 5
 const waiting: Visited = { kind: 'waiting', retryAfterS: RETRY_AFTER_S }
 
-/** Records a use of the unit, and wakes it first where it sleeps, with its stack where that sleeps together. */
+/** Records a use of the unit. Wakes it first if it sleeps, and its stack if that sleeps together. */
 export async function visitUnit(app: App, id: string): Promise<Visited> {
   const deadlineMs = app.clock.monotonicMs() + VISIT_WAIT_MS
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
@@ -28,7 +28,7 @@ export async function visitUnit(app: App, id: string): Promise<Visited> {
     }
     if (unit.state === 'stopped') return { kind: 'refused', reason: stoppedFor(unit) }
     if (unit.state === 'running') {
-      // To wake was a use already.
+      // Waking already counted as a use.
       if (woken || (await recordUse(app, unit))) return toRunning(unit)
     } else if (unit.state === 'sleeping') {
       const answer = await tryToWake(app, unit, leftMs())
@@ -52,7 +52,10 @@ function stoppedFor({ stoppedReason }: UnitRecord): VisitRefusal {
   }
 }
 
-/** Null: the unit has woken, or gone elsewhere; read it anew. A frozen one is visited as soon as it goes on. */
+/**
+ * Returns null if the unit has woken or changed state: read it again. A frozen unit can be visited as soon as it is
+ * thawed.
+ */
 async function tryToWake(app: App, unit: UnitRecord, withinMs: number): Promise<Visited | null> {
   const thawed = Promise.withResolvers<UnitRecord>()
   let there: UnitRecord | null = null
@@ -67,7 +70,7 @@ async function tryToWake(app: App, unit: UnitRecord, withinMs: number): Promise<
   })
 }
 
-/** What the attempt answers, or what a visit is told where it is refused. */
+/** Returns the result of the attempt, or the refusal that the visitor gets. */
 async function unlessRefused(
   app: App,
   unitId: string,
@@ -77,7 +80,7 @@ async function unlessRefused(
     return await attempt()
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    app.log.info({ unitId, reason: error.message }, 'a visit did not wake its unit')
+    app.log.info({ unitId, reason: error.message }, 'visit did not wake its unit')
     switch (error.code) {
       case 'unavailable':
         return { kind: 'waiting', retryAfterS: error.retryAfterS ?? RETRY_AFTER_S }

@@ -25,25 +25,28 @@ const thawStep: Step<OperationContext> = {
   },
 }
 
-/** A `starting` unit whose machine is frozen to `running`. Any doubt about the machine means a cold start. */
+/**
+ * Takes a `starting` unit with a frozen machine to `running`. If anything is wrong with the machine, the unit is cold
+ * started.
+ */
 export const thawOperation: UnitOperation = {
   saga: { name: 'wake', steps: [thawStep] },
   onSuccess: async ({ app, unit }) => void (await transition(app, unit, 'ready')),
   onFailure: async (context, failed) => {
     const { app, unit } = context
     if (isEngineError(failed.cause, 'engine_away')) return await startOperation.onFailure(context, failed)
-    app.log.warn({ err: failed.cause, unitId: unit.id }, 'a frozen machine is started anew')
+    app.log.warn({ err: failed.cause, unitId: unit.id }, 'thaw failed; the unit is cold started')
     const again = await transition(app, unit, 'again')
     if (again) await runOperation(app, again, startOperation)
   },
 }
 
 /**
- * Resolves when the unit runs, or somebody else has taken it elsewhere; read it anew then. Where its stack
- * sleeps together the others wake too, those made before it first: an application finds its database there.
- * Without a caller each runs on the account that it last ran on.
+ * Resolves when the unit runs, or another process has changed its state; read it again then. If its stack sleeps
+ * together, the others wake too, older units first, because an application needs its database. Without a caller each
+ * unit runs for the credential it last ran for.
  *
- * `onThawed`: whoever does not go by the unit's row need not wait until that says `running`.
+ * `onThawed` is called once the machine is thawed, for callers that need not wait until the row says `running`.
  */
 export async function wakeUnit(
   app: App,
@@ -67,7 +70,7 @@ async function wakeWithStack(
     const { teamId, stackId } = unit
     const stack = await listUnitsTogether(app.db, { teamId, stackId, now: app.clock.now() })
     const others = stack.filter(({ id, state }) => state === 'sleeping' && id !== unit.id)
-    // Where order does not matter the one that was called comes first: there may not be room for all.
+    // If order does not matter, the requested unit comes first, because there may not be room for all.
     const comesBefore = (other: UnitRecord) => !unit.frozen && other.id < unit.id
     await wakeNeighbours(app, caller, others.filter(comesBefore))
     await wakeAlone(app, caller, unit, onThawed)
@@ -79,11 +82,11 @@ async function wakeWithStack(
   })
 }
 
-/** A neighbour that cannot wake, for want of a place under the policy say, keeps nobody else asleep. */
+/** A neighbour that cannot wake, for example because of its policy, must not keep others asleep. */
 async function wakeNeighbours(app: App, caller: Caller | null, units: UnitRecord[]): Promise<void> {
   const wake = async (unit: UnitRecord) => {
     await wakeAlone(app, caller, unit).catch((error: unknown) => {
-      app.log.warn({ err: error, unitId: unit.id }, 'a unit did not wake with its stack')
+      app.log.warn({ err: error, unitId: unit.id }, 'unit did not wake with its stack')
     })
   }
   await Promise.all(units.filter(({ frozen }) => frozen).map(wake))
@@ -107,14 +110,14 @@ async function startAnew(app: App, caller: Caller | null, unit: UnitRecord): Pro
 }
 
 /**
- * The machine is thawed beside the commit that lets it: a unit that sleeps on because that failed has a machine that
- * goes on, which the reconciler freezes again.
+ * Thaws the machine while the transaction that allows it commits: if the commit fails, the unit sleeps with a running
+ * machine, which the reconciler freezes again.
  */
 async function thaw(app: App, caller: Caller | null, unit: UnitRecord, onThawed: OnThawed): Promise<void> {
   let begun: Promise<void> = Promise.resolve()
   const begin = (taken: UnitRecord) => {
     begun = app.engine.thaw(machineRef(taken))
-    // The operation reports a failure.
+    // The operation reports its own failure.
     begun.catch(() => {})
   }
   const starting = await claimUnit(app, caller, unit, 'thaw', begin)
@@ -130,7 +133,7 @@ async function thaw(app: App, caller: Caller | null, unit: UnitRecord, onThawed:
   await woken
 }
 
-/** By credential too: one that may run no more units must not fail the others who ask. */
+/** Per credential: one that may run no more units must not fail the calls of others. */
 async function once(
   app: App,
   what: string,

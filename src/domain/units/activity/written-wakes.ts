@@ -1,16 +1,16 @@
-// Between the moment at which a frozen unit goes on, when its visitor is served, and the one at which its row says that it
-// runs lie two statements (decision 63). Whoever looks at it meanwhile waits for them, so that nobody who has had an
-// answer of the unit is told that it sleeps or starts.
+// After a frozen unit is thawed and its visitor served, two statements pass until its row says that it runs (decision
+// 63). Reads of the unit wait for them, so that a client that already has an answer from the unit is not told that it
+// sleeps or starts.
 
 import type { App } from '../../../app.ts'
 import { SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 
-/** Mostly some milliseconds. Where the database is slow the unit is shown as its row is. */
+/** Usually some milliseconds. If the database is slow, the unit is shown as its row says. */
 const LONGEST_MS = SECOND
 
-/** From when the machine goes on until what was begun with it has ended, well or not. */
+/** Call it when the machine is thawed; it lasts until the wake has ended, whether it succeeded or failed. */
 export function noteUnwrittenWake(app: App, { id, teamId }: UnitRecord, wake: Promise<unknown>): void {
   const written = wake.then(
     () => {},
@@ -23,7 +23,7 @@ export function noteUnwrittenWake(app: App, { id, teamId }: UnitRecord, wake: Pr
   })
 }
 
-/** Of one unit, or of all of the team. */
+/** Waits for the wake of one unit, or of all units of the team. */
 export async function untilWritten(app: App, { teamId, id }: { teamId: string; id?: string }): Promise<void> {
   if (app.unwrittenWakes.size === 0) return
   const wanted = [...app.unwrittenWakes].filter(

@@ -19,11 +19,11 @@ import { checkExisting, readEffectivePolicy } from './effective-policy.ts'
 import { transition } from '../lifecycle/transition.ts'
 
 /**
- * The `starting` unit, or null: it is not where the trigger can take it from. Throws what the policy says, and
- * `payment_required`. Without a caller the unit goes by the account it ran on last, of which its number and money alone
- * are looked at: a credential that has expired or was revoked can call nothing any more, but its units live on (design
- * 4), as do those it may not make any more. `onTaken`: the unit is, as soon as the transaction is committed, which
- * nothing but an outage is in the way of.
+ * Returns the `starting` unit, or null if the trigger is not allowed in its state. Throws the refusal of the policy,
+ * or `payment_required`. Without a caller the unit runs for the credential it last ran for, of which only the number
+ * of units and the money are checked: an expired or revoked credential cannot call anything, but its units keep
+ * running (design 4), even those it could not create any more. Calls `onTaken` as soon as the transaction can only
+ * fail because of an outage.
  */
 export async function claimUnit(
   app: App,
@@ -34,11 +34,11 @@ export async function claimUnit(
 ): Promise<UnitRecord | null> {
   if (nextState(unit, trigger) === null) return null
   if (trigger !== 'thaw') shedLoad(app, unit)
-  // Of one team one at a time: its units could else hold every connection to wait for its lock.
+  // One at a time per team: otherwise its units could hold every connection, each waiting for the team's lock.
   return await app.teamLocks(unit.teamId, () => claimUnitInTeamLock(app, caller, unit, trigger, onTaken))
 }
 
-/** The same for a caller who holds the team's lock in this process already. */
+/** The same for a caller that already holds the team's lock in this process. */
 export async function claimUnitInTeamLock(
   app: App,
   caller: Caller | null,
@@ -64,8 +64,8 @@ async function checkCaller(app: App, db: Kysely<Database>, caller: Caller, unit:
 }
 
 /**
- * Of the account that the unit last ran on. With the team locked it decides; without, it foresees that. One question,
- * since a visitor waits for it.
+ * Checks the credential that the unit last ran for. With the team locked this decides; without the lock it predicts.
+ * It is one query, because a visitor waits for it.
  */
 export async function checkLastCredential(
   app: App,

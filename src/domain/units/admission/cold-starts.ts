@@ -12,7 +12,9 @@ import { AdmissionRejected } from '../../../lib/concurrency/admission-queue.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { machineSizes } from '../model/machine.ts'
 
-/** Does what starts a machine when it is the unit's turn. Throws `unavailable` when there is no room in time. */
+/**
+ * Runs the work that starts a machine, when the unit is admitted. Throws `unavailable` if it is not admitted in time.
+ */
 export async function admitColdStart(
   app: App,
   { teamId, size }: UnitRecord,
@@ -23,8 +25,8 @@ export async function admitColdStart(
 }
 
 /**
- * For a create, before anything of it is there: its unit could not go back to where it was. Waits while memory
- * is short, and refuses where so many wait that it would be refused later.
+ * For a create, before anything of it exists, since a new unit has no state to return to. Waits while memory is
+ * short; refuses if so many wait that it would be refused later.
  */
 export async function waitForCapacity(app: App, teamId: string): Promise<void> {
   shedLoad(app, { teamId })
@@ -32,7 +34,7 @@ export async function waitForCapacity(app: App, teamId: string): Promise<void> {
   await throwUnavailable(app, teamId, () => app.coldStarts.run({ owner: teamId, weight: 0 }, async () => {}))
 }
 
-/** Before the unit's state changes: one that would not even be let into the queue stays where it is. */
+/** Called before the unit's state changes: if the queue is full, the unit stays where it is. */
 export function shedLoad(app: App, { teamId }: { teamId: string }): void {
   const retryAfterMs = app.coldStarts.fullForMs(teamId)
   if (retryAfterMs !== null) throw tooMany(app, teamId, retryAfterMs)
@@ -53,7 +55,7 @@ function tooMany(app: App, teamId: string, retryAfterMs: number): AppError {
   return unavailable(`Too many units wait to be started; try again in ${seconds} s.`, seconds)
 }
 
-/** Nobody knows when memory is given back. By then the longest asleep were asked for theirs (idle.ts). */
+/** Memory may be freed at any time. By then the units asleep longest have been hibernated (idle.ts). */
 const MEMORY_BACK_S = 10
 
 function noMemory(app: App, teamId: string): AppError {

@@ -1,5 +1,5 @@
-// What a team's units are promised of the host's disks (decision 0069): so much by its plan, whether they run, sleep or
-// are stopped. What they fill of it is bounded by the engine.
+// Disk space promised to a team's units (decision 0069): a limit by its plan, for running, sleeping and stopped units
+// alike. The engine limits what they actually use.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
@@ -24,7 +24,7 @@ export async function promisedDiskGb(db: Kysely<Database>, teamId: string): Prom
   return await sumDiskGb(db, { teamId, sizeDiskGb })
 }
 
-/** Whether so many more may be promised beside what is. Ask with the team locked. */
+/** Throws unless this much more may be promised. Call it with the team locked. */
 export async function checkDisk(
   app: App,
   db: Kysely<Database>,
@@ -36,12 +36,12 @@ export async function checkDisk(
   if (used + asked <= max) return
   tellBoundMet(app, { bound: 'disk of the plan', by: teamId })
   throw quotaExceeded(
-    `The disks and volumes of the team's units may be ${max} GB together on its plan; they are ${used} GB, stopped and sleeping units included, and this would add ${asked} GB. Destroy units, or ask for smaller ones.`,
+    `The plan allows ${max} GB for the disks and volumes of the team's units together. They are ${used} GB, stopped and sleeping units included, and this would add ${asked} GB. Destroy units, or ask for smaller ones.`,
     { field: 'disk', usedGb: used, maxGb: max, askedGb: asked },
   )
 }
 
-/** A volume that could never be filled on this host is no promise to make. */
+/** Refuses a volume that could never be filled on this host. */
 export function checkVolumes(
   app: App,
   { teamId }: Pick<Team, 'teamId'>,

@@ -20,7 +20,7 @@ export function effectivePolicyOf(
   return { policy, plan, sleepMax: app.config.sleepMax }
 }
 
-/** The caller's bounds and how many units run for it, as of now. Call it with the team locked. */
+/** Returns the caller's limits and how many units run for it now. Call it with the team locked. */
 export async function readEffectivePolicy(
   app: App,
   db: Kysely<Database>,
@@ -35,7 +35,7 @@ export async function readEffectivePolicy(
   return { bounds: effectivePolicyOf(app, { policy: current, plan }), live }
 }
 
-/** Of a unit that is there, whoever made it. */
+/** Checks an existing unit, which another credential may have created. */
 export function checkExisting(
   bounds: EffectivePolicy,
   unit: Pick<UnitRecord, 'size' | 'image' | 'sleep'>,

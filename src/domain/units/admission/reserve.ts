@@ -1,5 +1,5 @@
-// The part of a create that is decided in one transaction: whether the caller may, and what rows it gets. The
-// team is locked meanwhile, so that fifty creates at once cannot all be the fifth of five.
+// The transaction of a create: checks whether the caller may, and inserts the rows. The team is locked, so that fifty
+// concurrent creates cannot all take the last place.
 
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
@@ -41,18 +41,18 @@ import { resolveStack } from '../model/resolve-stack.ts'
 export type Reservation = {
   /** In the order in which they start. */
   units: UnitRecord[]
-  /** What the plan says, secrets generated for them, shown this once, and the URL. */
+  /** The plan's outputs, its generated secrets, which are shown only once, and the URL. */
   outputs: Record<string, string>
 }
 
-/** What a create with a key keeps for its answer, should the call itself break off. */
+/** What a create with an Idempotency-Key stores for its answer, in case the call breaks off. */
 export const keptOfCreateSchema = z.object({
   recipe: z.string().nullable(),
   unitIds: z.array(z.string()),
   outputs: z.record(z.string(), z.string()),
 })
 
-/** Units in `creating`, or a refusal: policy and plan, concurrency, or a name that is taken. */
+/** Returns units in `creating`. Throws if policy, plan or concurrency do not allow them, or a name is taken. */
 export async function reserveUnits(
   app: App,
   caller: Caller,
@@ -105,7 +105,7 @@ export async function reserveUnits(
   })
 }
 
-/** The plan's units by names that are free in the stack. Throws `conflict` where the caller has chosen a taken one. */
+/** Gives the plan's units names that are free in the stack. Throws `conflict` if the caller chose a taken one. */
 async function nameAll(
   db: Kysely<Database>,
   plan: CreatePlan,
@@ -163,14 +163,14 @@ async function reread(app: App, db: Kysely<Database>, id: string): Promise<UnitR
   return unit
 }
 
-/** The URL beside what else is told (spec 2.5); one name cannot mean both it and a secret. */
+/** Adds the URL to the outputs (spec 2.5); a secret cannot have the same name. */
 function withUrl(app: App, units: UnitRecord[], outputs: Record<string, string>): Record<string, string> {
   const published = units.find(({ endpoints }) => endpoints.length > 0)
   const [url] = published?.endpoints ?? []
   if (!published || !url) return outputs
   if (Object.hasOwn(outputs, 'URL')) {
     throw validation([
-      { path: 'expose', message: 'the answer has the URL as outputs.URL: call the secret URL otherwise' },
+      { path: 'expose', message: 'the answer has the URL as outputs.URL: give the secret URL another name' },
     ])
   }
   return { ...outputs, URL: urlOf(app, published, url) }
@@ -178,7 +178,7 @@ function withUrl(app: App, units: UnitRecord[], outputs: Record<string, string>)
 
 async function checkHostVolumes(app: App, teamId: string, wanted: UnitSpec[]): Promise<void> {
   if (wanted.every(({ volume }) => volume === undefined)) return
-  // Where it cannot be told, the engine says so itself once it makes the machine.
+  // If the engine does not answer now, it refuses by itself when it makes the machine.
   const capacity = await app.engine.capacity().catch(() => null)
   if (capacity) checkVolumes(app, { teamId }, { wanted, teamDiskGb: capacity.teamDiskGb })
 }

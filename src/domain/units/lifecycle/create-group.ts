@@ -1,5 +1,5 @@
-// Units that one create makes together: each starts when those before it are ready, and one that cannot be made takes
-// the others with it, whatever they have become meanwhile (reliability F23).
+// Units that one create makes together: each starts when those before it are ready. If one fails, the others are
+// destroyed in whatever state they are (reliability F23).
 
 import type { App } from '../../../app.ts'
 import { EngineError } from '../../../engine/errors.ts'
@@ -8,13 +8,14 @@ import { listUnitsOfCreateGroup, listUnitsOfFailedCreates } from '../../../store
 import { destroyQuietly } from '../destroy.ts'
 import { waitForChange } from './wait-until-stable.ts'
 
-/** Resolves when those before it run. Throws EngineError `start_failed` when one of them does not. */
+/** Resolves when the units before it run. Throws EngineError `start_failed` if one of them failed. */
 export async function waitForCreateGroup(app: App, unit: UnitRecord): Promise<void> {
   if (unit.madeWith === null || unit.madeWith === unit.id) return
   for (;;) {
     const before = (await listOthers(app, unit)).filter(({ id }) => id < unit.id)
     const failed = before.find(({ state }) => state !== 'creating' && state !== 'running')
-    if (failed) throw new EngineError('start_failed', `It needs "${failed.name}": ${whatBecameOf(failed)}`)
+    if (failed)
+      throw new EngineError('start_failed', `It needs the unit "${failed.name}": ${whatBecameOf(failed)}`)
     const [creating] = before.filter(({ state }) => state === 'creating')
     if (!creating) return
     await waitForChange(app, creating)
@@ -25,7 +26,7 @@ function whatBecameOf({ state, error }: UnitRecord): string {
   return error ?? `that is ${state}.`
 }
 
-/** Once the unit is in `error`. What a crash leaves undone the loop below does. */
+/** Call it once the unit is in `error`. After a crash the background job below does it. */
 export async function destroyCreateGroup(app: App, unit: UnitRecord): Promise<void> {
   if (unit.madeWith === null) return
   const others = await listOthers(app, unit)
@@ -33,7 +34,7 @@ export async function destroyCreateGroup(app: App, unit: UnitRecord): Promise<vo
   await Promise.all(left.map((other) => destroyQuietly(app, other)))
 }
 
-/** A loop's round. */
+/** One run of the background job. */
 export async function cleanUpFailedCreates(app: App): Promise<void> {
   const left = await listUnitsOfFailedCreates(app.db, { now: app.clock.now(), limit: 100 })
   await Promise.all(left.map((unit) => destroyQuietly(app, unit)))

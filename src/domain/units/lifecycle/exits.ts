@@ -1,5 +1,5 @@
-// Processes that ended on their own, and machines the host lost or killed (spec 3). The engine tells of each at least
-// once; one that ended because we asked, or in an earlier run, changes nothing here.
+// Records processes that ended by themselves, and machines that the host lost or killed (spec 3). The engine reports
+// each at least once; an end that the service asked for, or of an earlier run, changes nothing here.
 
 import type { App } from '../../../app.ts'
 import { nextState } from '../../../contract/states.ts'
@@ -23,9 +23,9 @@ export async function recordExit(app: App, status: MachineStatus): Promise<void>
 /** Whether the end of this run changes the unit as it is now. */
 function concerns(unit: UnitRecord, status: MachineStatus): boolean {
   if (unit.generation !== status.generation) return false
-  // It died in its sleep, and the wake that is under way starts it anew.
+  // It died while asleep, and the wake in progress starts it again.
   if (unit.state === 'starting' && unit.frozen) return false
-  // It was frozen and is gone: its unit sleeps on, and wakes by a start.
+  // It was frozen and is gone: its unit keeps sleeping, and wakes by a start.
   const isAsleep = unit.state === 'sleeping' && unit.frozen
   const hasExited = status.state === 'exited' && status.exit?.byHost !== true
   return nextState(unit, isAsleep ? 'hibernated' : hasExited ? 'exited' : 'lost') !== null
@@ -36,7 +36,7 @@ async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promis
   if (!exit) return await moveLost(app, unit)
   if (exit.byHost) return (await transition(app, unit, 'lost', { endedAt: exit.at })) !== null
   const lastExit = { code: exit.code, oomKilled: exit.oomKilled, at: exit.at.toISOString() }
-  // Before it was ever ready no start was recorded, and whoever waits for it wants to know what to look at.
+  // If it was never ready, no start was recorded; a caller that waits needs to know where to look.
   const early = { startedAt: unit.changedAt, error: endedEarly(unit, exit.code) }
   const moved = await transition(app, unit, 'exited', {
     endedAt: exit.at,
@@ -46,16 +46,16 @@ async function move(app: App, unit: UnitRecord, { exit }: MachineStatus): Promis
 }
 
 function endedEarly({ id }: UnitRecord, code: number): string {
-  return `Its process ended with code ${code} before it was ready. What it said is in GET /v1/units/${id}/logs.`
+  return `The unit's process ended with code ${code} before it was ready. GET /v1/units/${id}/logs shows its output.`
 }
 
-/** Nobody knows when it ended; it was alive when the service was last whole, and is billed up to then. */
+/** The time of its end is unknown: it was alive at the last heartbeat, and is billed up to then. */
 async function moveLost(app: App, unit: UnitRecord): Promise<boolean> {
   const last = await findHeartbeat(app.db)
   return (await transition(app, unit, 'lost', last ? { endedAt: last.at } : {})) !== null
 }
 
-/** Asks the engine how this unit's run ended, for when an operation found it not running. */
+/** Asks the engine how this run ended, after an operation found it not running. */
 export async function recordEndOf(app: App, unit: UnitRecord): Promise<void> {
   const statuses = await app.engine.list()
   const status = statuses.find(({ id }) => id === unit.id)
@@ -64,12 +64,12 @@ export async function recordEndOf(app: App, unit: UnitRecord): Promise<void> {
 
 type Run = { id: string; generation: number }
 
-/** Whether the engine knows this run of the machine; a machine that never got to it is `created`. */
+/** Whether the status is of this run; a machine that was never started is `created`. */
 export function isOfRun(unit: Run, status: MachineStatus | undefined): status is MachineStatus {
   return status?.generation === unit.generation && status.state !== 'created'
 }
 
-/** What there is to say of a run the engine knows nothing of. */
+/** The status of a run that the engine does not know. */
 export function lostRun({ id, generation }: Run): MachineStatus {
   return { id, generation, state: 'lost', frozen: false, exit: null, address: '' }
 }
@@ -80,8 +80,8 @@ const RETRY_EVERY_MS = SECOND
 export async function watchExits(app: App, signal: AbortSignal): Promise<void> {
   const onExit = (status: MachineStatus) => {
     recordExit(app, status).catch((error: unknown) => {
-      // The reconciler comes by (reconcile.ts) and finds what was missed here.
-      app.log.error({ err: error, unitId: status.id }, 'an exit was not recorded')
+      // The reconciler (reconcile.ts) finds what is missed here.
+      app.log.error({ err: error, unitId: status.id }, 'exit could not be recorded')
     })
   }
   while (!signal.aborted) {

@@ -1,12 +1,12 @@
-// What an engine's failure means to a caller. The engine's own words reach them only where it marked them
-// public; anything else is logged where it is caught.
+// Translates engine errors for callers. A caller sees the engine's words only if the engine marked them public;
+// everything else is logged where it is caught.
 
 import { AppError, invalidState, providerError, unavailable } from '../../../contract/errors.ts'
 import { isEngineError } from '../../../engine/errors.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { NotReady } from './readiness.ts'
 
-/** The sentence for a machine that could not be made or started. */
+/** Returns the sentence for a machine that could not be created or started. */
 export function failureText(error: unknown, unit: UnitRecord): string {
   if (error instanceof AppError) return error.message
   if (!isEngineError(error)) return 'The service failed while it worked on this unit.'
@@ -33,20 +33,17 @@ export function failureText(error: unknown, unit: UnitRecord): string {
   }
 }
 
-/** How soon an engine that restarts is back. */
+/** How soon the engine is back after a restart. */
 const ENGINE_BACK_S = 2
 
-/**
- * For an operation that leaves its unit as it was. Failures that are not the engine's are bugs or the
- * database's and go through as they are.
- */
+/** For an operation that leaves its unit unchanged. Errors that are not the engine's are returned as they are. */
 export function engineFailure(error: unknown, unit: UnitRecord): unknown {
   if (isEngineError(error, 'engine_away')) return engineAway(error)
   if (!isEngineError(error)) return error
   return providerError(failureText(error, unit), { details: { unitId: unit.id }, cause: error })
 }
 
-/** For a question to the engine that is about no unit. */
+/** For a query to the engine that concerns no unit. */
 export function engineAway(error: unknown): unknown {
   if (!isEngineError(error)) return error
   return unavailable('The engine is restarting; try again in a moment.', ENGINE_BACK_S, error)
@@ -57,29 +54,31 @@ export function notPossibleNow(unit: UnitRecord, what: string): AppError {
   return notPossible(unit, [`The unit is ${unit.state}, so ${what}.`, next].filter(Boolean).join(' '))
 }
 
-/** Spec 3: `{ lastExit }` once stopped, else what its machine does and what the host said. */
+/**
+ * Spec 3: `details` is `{ lastExit }` for a stopped unit, else the state of its machine and what the host reported.
+ */
 export function notPossible(unit: UnitRecord, message: string, more: object = {}): AppError {
   const { state, lastExit, error } = unit
   const machine = state === 'stopped' ? { lastExit } : { machineState: state, lastExit, providerSaid: error }
   return invalidState(message, { ...machine, ...more })
 }
 
-/** What the caller can do about it; null where there is only waiting. */
+/** Returns what the caller can do; null if it can only wait. */
 function nextStep(unit: UnitRecord): string | null {
   const { id, state, error } = unit
   if (state === 'stopped') return wayBack(unit)
-  if (state === 'creating') return `It is still being made: wait until GET /v1/units/${id} says "running".`
+  if (state === 'creating') return `It is still being created: wait until GET /v1/units/${id} says "running".`
   if (state !== 'error') return null
-  return `${error ?? 'It could not be made.'} It cannot be used again: destroy it, and create another.`
+  return `${error ?? 'It could not be created.'} It cannot be used: destroy it, and create another.`
 }
 
-/** What it takes to have it running again (spec 3). */
+/** Returns what makes the unit run again (spec 3). */
 function wayBack({ id, stoppedReason }: UnitRecord): string {
   switch (stoppedReason) {
     case 'cap':
-      return 'The daily spend cap or the concurrency of its credential stopped it: it wakes on its next use once that has cleared, see GET /v1/quota.'
+      return 'The daily spend cap or the concurrency limit of its credential stopped it: it wakes at its next use once the limit allows, see GET /v1/quota.'
     case 'credits':
-      return 'It was stopped because its team is out of credits: it wakes on its next use once there are some.'
+      return 'It was stopped because its team is out of credits: it wakes at its next use once the team has credits.'
     default:
       return `Start it first: POST /v1/units/${id}/start.`
   }

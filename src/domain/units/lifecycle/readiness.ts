@@ -1,6 +1,7 @@
-// When a unit is ready: its healthcheck passed or, without one, its process has started (spec 2.4). One
-// probe at a time, each killed after 10 seconds, all within the healthcheck's `timeoutMs` (design 5). The first
-// follow each other closely, since most starts take less than one `intervalMs` (docs/decisions/0039).
+// Decides when a unit is ready: its healthcheck passed or, without one, its process has started (spec 2.4). Probes
+// run one at a time; each is killed after 10 seconds, and all must end within the healthcheck's `timeoutMs` (design
+// 5). The first probes follow each other quickly, since most starts take less than one `intervalMs`
+// (docs/decisions/0039).
 
 import type { App } from '../../../app.ts'
 import { limits } from '../../../contract/limits.ts'
@@ -8,18 +9,18 @@ import { EngineError, isEngineError } from '../../../engine/errors.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { machineRef } from '../model/machine.ts'
 
-/** The first pause between two probes; each is half as long again as the one before, up to `intervalMs`. */
+/** The first pause between two probes; each pause is 1.5 times the one before, up to `intervalMs`. */
 const FIRST_PAUSE_MS = 100
 const LONGER = 1.5
 
-/** Of what the last probe and the unit said, for whoever is told that it is not ready. */
+/** How much of the output of the last probe and the unit goes into the error. */
 const PROBE_CHARACTERS = 300
 const LOG_LINES = 10
 const LOG_CHARACTERS = 1500
 
-/** `said` holds what the unit printed: for its team, and for no log of ours. */
+/** `said` contains output of the unit: it is for its team only, and must not be logged. */
 export class NotReady extends EngineError {
-  // No property that a log of an error shows.
+  // A private field, so that logging the error does not show it.
   readonly #said: string
 
   constructor(message: string, said: string) {
@@ -34,7 +35,7 @@ export class NotReady extends EngineError {
 
 type Probe = { outcome: 'passed' | 'failed' | 'ended'; said: string }
 
-/** False: its process ended before it was ready. Throws NotReady when time is up. */
+/** Returns false if its process ended before it was ready. Throws NotReady when the time is over. */
 export async function becomesReady(app: App, unit: UnitRecord, atMostMs = Infinity): Promise<boolean> {
   const { healthcheck } = unit.spec
   if (!healthcheck) return true
@@ -76,7 +77,9 @@ async function probe(app: App, unit: UnitRecord, argv: string[], timeoutMs: numb
   }
 }
 
-/** Says what it takes to see why: everything of the unit is undone, but for what is kept of its log. */
+/**
+ * Returns an error with everything needed to find the cause, because the unit is undone except for its stored log.
+ */
 async function notReady(
   app: App,
   unit: UnitRecord,
@@ -87,12 +90,12 @@ async function notReady(
   const log = quoted(lines.map(({ text }) => text).join('\n'), LOG_CHARACTERS)
   const said = [
     ...(probes > 0 ? [`${ran} ${last}.`] : []),
-    log === '' ? 'The unit printed nothing.' : `The unit printed, at last: ${log}.`,
+    log === '' ? 'The unit printed nothing.' : `The unit printed last: ${log}.`,
   ]
   return new NotReady(`Its healthcheck did not pass within ${timeoutMs} ms.`, said.join(' '))
 }
 
-/** Its end, as one line of visible characters; empty for nothing. */
+/** Returns the end of the text as one line of visible characters; empty for nothing. */
 function quoted(text: string, characters: number): string {
   const visible = text.replaceAll(/[^\P{C}\n]|[\p{Zl}\p{Zp}]/gu, '').trim()
   const kept = visible.replaceAll('\n', ' ⏎ ').slice(-characters)

@@ -1,5 +1,5 @@
 // Brings the desired state in the database and the actual state on the host together, after a restart and every few
-// seconds. Every step is safe to repeat, and to run beside the operations themselves.
+// seconds. Every step is safe to repeat, and safe to run at the same time as the operations themselves.
 
 import type { App } from '../../../app.ts'
 import type { MachineStatus } from '../../../engine/engine.ts'
@@ -21,8 +21,9 @@ import { thawOperation } from '../activity/wake.ts'
 import { runOperation, type UnitOperation } from './operation.ts'
 
 /**
- * Once before the first operation: the engine removes what is of units that are gone, puts aside what is of units nobody
- * knows, and units that a crash left on their way go on. Throws when the engine or the database is away; call it again then.
+ * Call it once before the first operation. The engine removes machines of destroyed units and puts aside machines of
+ * unknown ones, and interrupted operations are resumed. Throws if the engine or the database is unavailable; call it
+ * again then.
  */
 export async function recover(app: App): Promise<void> {
   noteOutage(app)
@@ -35,7 +36,7 @@ export async function recover(app: App): Promise<void> {
     there.filter((id) => !ids.has(id)),
   )
   await Promise.all(unknown.map((id) => logged(app, id, putMachineAside(app, id))))
-  // What could not be put aside is not removed either: the loop tries again.
+  // What could not be put aside is not removed either: the job tries again.
   const left = new Set((await app.engine.list()).map(({ id }) => id))
   const report = await app.engine.recover([...ids, ...unknown.filter((id) => left.has(id))])
   app.log.info(report, 'recovered')
@@ -43,21 +44,24 @@ export async function recover(app: App): Promise<void> {
   await resumeOperations(app)
 }
 
-/** A loop's round: drives on what is in a transitional state. Work that is under way already is joined. */
+/** One run of the background job: resumes units in a transitional state. An operation in progress is joined. */
 export async function resumeOperations(app: App): Promise<void> {
   for (const unit of await listTransitionalUnits(app.db, app.clock.now())) {
     const way = operationOf(unit)
     if (!way) continue
-    // Not waited for: one hung machine must not hold up the others.
+    // Not awaited: one machine that hangs must not delay the others.
     runOperation(app, unit, way).catch((error: unknown) => {
-      // A create or start that failed has ended and said so; a stop or destroy is tried again next round.
+      // A create or start that failed has ended and recorded that; a stop or destroy is retried in the next run.
       if (unit.state === 'creating' || unit.state === 'starting') return
       app.log.warn({ err: error, unitId: unit.id, state: unit.state }, 'unit operation failed to resume')
     })
   }
 }
 
-/** What a unit in a transitional state is on, read off the row alone: nobody may be left who remembers. */
+/**
+ * Returns the operation of a unit in a transitional state, from its row alone: the process that started it may be
+ * gone.
+ */
 function operationOf({ state, stoppedReason, frozen }: UnitRecord): UnitOperation | null {
   switch (state) {
     case 'creating':
@@ -74,20 +78,23 @@ function operationOf({ state, stoppedReason, frozen }: UnitRecord): UnitOperatio
 }
 
 type Unit = Pick<UnitRecord, 'id' | 'state' | 'generation' | 'frozen'>
-/** What the database and the engine say. Not settled: the engine said so before the unit came to be as it is. */
+/** The unit's row and the engine's status. `isSettled` false: the status is older than the row. */
 type Pair = { unit: Unit; status: MachineStatus | undefined; isSettled: boolean }
 
 const SETTLE_MS = 10 * SECOND
-/** A machine that is slow to obey must not hold up the next round. */
+/** A machine that is slow to obey must not delay the next run. */
 const LONGEST_WAIT_MS = 5 * SECOND
-/** Longer than the engine gives itself for any of it. */
+/** Longer than the engine's own timeouts. */
 const LONGEST_CORRECTION_MS = 8 * MINUTE
 
-/** A loop's round: exits nobody told us of, runs the host knows nothing of, machines nobody wants. */
+/**
+ * One run of the background job: finds exits that were not reported, runs that the host does not know, and machines
+ * that should not exist.
+ */
 export async function reconcileMachines(app: App): Promise<void> {
   const listedAt = app.clock.now()
   const seenMs = app.clock.monotonicMs()
-  // The list first: a machine's row is always older than the machine.
+  // The engine is asked first: a machine's row is always older than the machine.
   const statuses = new Map((await app.engine.list()).map((status) => [status.id, status]))
   await learnCapabilities(app)
   const units = await listUnitsWithMachines(app.db)
@@ -98,7 +105,7 @@ export async function reconcileMachines(app: App): Promise<void> {
 
   const ends = pairs.flatMap((pair) => endOf(pair) ?? [])
   await Promise.all(ends.map((end) => logged(app, end.id, recordExit(app, end))))
-  // What is dead was last seen alive at the heartbeat before this one, so it comes after.
+  // Last, because what is found dead was last seen alive at the previous heartbeat.
   if (!pairs.some(isInDoubt)) await recordHeartbeat(app, { seenMs })
 
   for (const { unit, status, isSettled } of pairs)
@@ -120,7 +127,7 @@ export async function reconcileMachines(app: App): Promise<void> {
   )
 }
 
-/** How the unit's run ended, where it is over and the unit does not know. */
+/** Returns how the unit's run ended if it ended and the unit's row does not say so, else null. */
 function endOf({ unit, status, isSettled }: Pair): MachineStatus | null {
   if (isOfRun(unit, status)) return status.state !== 'running' && isToEnd(unit) ? status : null
   return isToRun(unit) && isSettled ? lostRun(unit) : null
@@ -134,18 +141,21 @@ function isToRun({ state, frozen }: Unit): boolean {
   return state === 'running' || (state === 'sleeping' && frozen)
 }
 
-/** Whether the end of its run is news. */
+/** Whether the end of its run is not recorded yet. */
 function isToEnd(unit: Unit): boolean {
   return isToRun(unit) || unit.state === 'creating' || unit.state === 'starting'
 }
 
 type Correction = { id: string; effect: () => Promise<void> }
 
-/** For a machine that runs, and not as its unit says: what a crash tore, or an effect that came too late. */
+/**
+ * Returns what to do about a machine that runs although its unit says otherwise, after a crash or a late effect; else
+ * null.
+ */
 function correctionOf(app: App, { unit, status, isSettled }: Pair): Correction | null {
   if (!isSettled || status?.state !== 'running') return null
   const { id, state, frozen } = unit
-  // Of whatever run it is: of an older one when the next could not be started.
+  // Of any run: of an older one if the next could not be started.
   const ref = { id, generation: status.generation }
   const isUnwanted = state === 'stopped' || (state === 'sleeping' && !frozen)
   if (isUnwanted) return { id, effect: () => app.engine.stop(ref, STOP_GRACE_MS) }
@@ -161,6 +171,6 @@ async function correct(app: App, { id, effect }: Correction): Promise<void> {
 
 async function logged(app: App, unitId: string, work: Promise<void>): Promise<void> {
   await work.catch((error: unknown) => {
-    app.log.warn({ err: error, unitId }, 'a machine was not reconciled')
+    app.log.warn({ err: error, unitId }, 'machine was not reconciled; will be retried')
   })
 }

@@ -1,5 +1,5 @@
-// A run of a unit's machine: the steps that bring it up, shared by create, start and wake, and the way of
-// the latter two.
+// A run of a unit's machine: the steps that start it, shared by create, start and wake, and the operations of start
+// and restart.
 
 import { nextState } from '../../../contract/states.ts'
 import type { MachineRef, RunSpec } from '../../../engine/engine.ts'
@@ -20,10 +20,10 @@ import { becomesReady } from './readiness.ts'
 import { transition } from './transition.ts'
 import { undoSteps, type OperationContext, type UnitOperation } from './operation.ts'
 
-/** What the process gets on SIGTERM before it is killed. */
+/** The time between SIGTERM and SIGKILL. */
 export const STOP_GRACE_MS = 10_000
 
-// Without a checkpoint: whoever resumes asks the engine again, which knows better whether the run is there.
+// Without a checkpoint in the row: a resumed operation asks the engine whether the run exists.
 export const startStep: Step<OperationContext> = {
   name: 'start',
   run: async (context) => {
@@ -47,7 +47,7 @@ async function startMachine(context: OperationContext): Promise<void> {
   }
 }
 
-/** Another run, in place of the one that came to nothing. Throws that when the unit is not to run any more. */
+/** Begins another run in place of the one that failed. Throws that failure if the unit is not to run any more. */
 async function beginAgain(context: OperationContext, because: unknown): Promise<void> {
   const again = await transition(context.app, context.unit, 'again')
   if (!again) throw because
@@ -69,34 +69,33 @@ export const readyStep: Step<OperationContext> = {
     if (now?.state !== unit.state) return
     throw new EngineError(
       'start_failed',
-      'Its process ended before it was ready, and the host cannot say how.',
+      'The process of the unit ended before it was ready, and the host does not know how.',
     )
   },
 }
 
-/** What goes on with its memory was ready before. */
+/** For a process restored with its memory, which was ready before. */
 const READY_AGAIN_MS = 10 * SECOND
 
-/** Memory is never relied on: who has gone on with it and is not ready soon is started anew. */
+/** A restored process that is not ready soon is started again, since memory is never relied on. */
 async function becomesReadyAgain(context: OperationContext): Promise<boolean> {
   const { app, unit } = context
   try {
     return await becomesReady(app, unit, READY_AGAIN_MS)
   } catch (error) {
     if (!isEngineError(error, 'start_failed')) throw error
-    app.log.warn({ unitId: unit.id }, 'a unit that kept its memory is not ready, and is started anew')
+    app.log.warn({ unitId: unit.id }, 'unit restored from memory is not ready; it is cold started')
     await beginAgain(context, error)
     await startStep.run(context)
     return await becomesReady(app, context.unit)
   }
 }
 
-// The run before the unit's new one ends as a stop ends it. Whoever resumes after a crash takes the way of a
-// start, which kills what is left of it.
+// Ends the previous run like a stop. After a crash the operation is resumed as a start, which kills what is left.
 const endStep: Step<OperationContext> = {
   name: 'end',
   run: async ({ app, unit }) => await app.engine.stop(runBefore(unit), STOP_GRACE_MS),
-  // Nothing of it may be left where the unit goes then: to sleep.
+  // Nothing of the run may be left, because the unit then goes to sleep.
   undo: async ({ app, unit }) => await app.engine.stop(runBefore(unit), 0),
 }
 
@@ -105,8 +104,8 @@ function runBefore({ id, generation }: UnitRecord): MachineRef {
 }
 
 /**
- * A `starting` unit to `running`. One that has run before never ends in `error`: when it does not start it
- * is back where it was, stopped or asleep, its disk untouched, and can be tried again (design 4).
+ * Takes a `starting` unit to `running`. A unit that has run before never ends in `error`: if it does not start, it
+ * returns to stopped or asleep with its disk untouched, and can be tried again (design 4).
  */
 function runAgain(name: string, steps: Step<OperationContext>[]): UnitOperation {
   const operation: UnitOperation = {
@@ -114,8 +113,8 @@ function runAgain(name: string, steps: Step<OperationContext>[]): UnitOperation 
     onSuccess: becomeRunning,
     onFailure: async (context, failed) => {
       const { app, unit } = context
-      app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'a unit did not start')
-      // State first: a process that is killed while its unit still counts as starting would look like an exit.
+      app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'unit did not start')
+      // State first: a killed process whose unit is still `starting` would look like an exit.
       const back = nextState(unit, 'startFailed') ? 'startFailed' : 'wakeFailed'
       const set = { error: failureText(failed.cause, unit) }
       if (!(await transition(app, unit, back, { set }))) return
@@ -127,16 +126,16 @@ function runAgain(name: string, steps: Step<OperationContext>[]): UnitOperation 
 }
 
 export const startOperation = runAgain('start', [startStep, readyStep])
-/** For a unit that has run until now, and is to have what changed since. */
+/** For a running unit that must pick up changes. */
 export const restartOperation = runAgain('restart', [endStep, startStep, readyStep])
 
-/** Makes the unit `running`, unless its process has ended or the unit went another way meanwhile. */
+/** Makes the unit `running`, unless its process has ended or the unit has changed state in the meantime. */
 export async function becomeRunning({ app, unit, startedMs, ended }: OperationContext): Promise<void> {
   if (ended || startedMs === null) return
   await transition(app, unit, 'ready', { startedMs })
 }
 
-/** What a start of the unit begins with, as its row and its secrets are now. */
+/** Returns the spec of a start, from the unit's row and its secrets as they are now. */
 export async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {
   const [env, files] = await Promise.all([renderEnv(app, unit), openBootFiles(app, unit)])
   return {

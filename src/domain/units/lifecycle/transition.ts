@@ -1,5 +1,5 @@
-// The only way a unit's state changes: the table of contract/states.ts says whether it may, a
-// compare-and-set in the database says who did it, and when.
+// The only way to change a unit's state: the table of contract/states.ts decides whether it is allowed, and a
+// compare-and-set in the database records it once.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
@@ -10,26 +10,26 @@ import type { Database } from '../../../store/db.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { ratesOf } from '../../billing/rates.ts'
 
-/** How long a unit in `error` is kept for its owner to read why. */
+/** How long a unit in `error` is kept so that its owner can read why. */
 const KEEP_ERRORS_MS = HOUR
 
 export type TransitionOptions = {
   set?: StateFields
-  /** When the machine was started, by the monotonic clock. */
+  /** When the machine was started, in monotonic time. */
   startedMs?: number
-  /** When the run ended, where that was earlier than now: it is billed up to there. */
+  /** When the run ended, if that was earlier than now: it is billed up to then. */
   endedAt?: Date
-  /** Only if it is due to sleep: nobody has used it meanwhile. */
+  /** Only if the unit is due to sleep and has not been used in the meantime. */
   ifDue?: boolean
-  /** Only if nobody used the unit later than this. */
+  /** Only if the unit was not used after this time. */
   ifUnusedSince?: Date
   /** A transaction to take part in. */
   db?: Kysely<Database>
 }
 
 /**
- * The unit as it is afterwards, or null: the table does not allow it from the state this record shows, or
- * somebody else changed it since it was read.
+ * Returns the unit after the change, or null if the table does not allow it in the state of this record, or another
+ * process has changed the unit since it was read.
  */
 export async function transition(
   app: App,
@@ -39,7 +39,7 @@ export async function transition(
 ): Promise<UnitRecord | null> {
   const to = nextState(unit, trigger)
   if (!to) return null
-  // A transaction holds locks, and whoever does must not wait for the time. So begin and end runs outside.
+  // A transaction holds locks and must not wait for the time, so runs begin and end outside.
   return options.db
     ? await move(app, unit, to, options)
     : await app.clock.withStableTime(() => move(app, unit, to, options))
@@ -79,18 +79,18 @@ function earlier(at: Date, ms: number): Date {
   return new Date(at.getTime() - Math.round(ms))
 }
 
-/** What spec 2.1 ties to a state, whoever brings it about. */
+/** The fields that spec 2.1 ties to a state. */
 function impliedBy({ state, frozen }: Status, at: Date): StateFields {
   switch (state) {
-    // Its window begins, by what the row says of it then (unit-state.ts).
+    // Its idle window begins, with the row's length at that time (unit-state.ts).
     case 'running':
       return { lastUsedAt: at, error: null }
     case 'error':
       return { sleepsAt: null, address: null, destroysAt: new Date(at.getTime() + KEEP_ERRORS_MS) }
-    // Let go of before the machine is: another machine may be given it the moment after.
+    // Released before the machine is gone, since another machine may get it right after.
     case 'destroying':
       return { sleepsAt: null, address: null, destroysAt: null }
-    // Whoever has kept it says so.
+    // Only the operation knows whether the memory was kept.
     case 'sleeping':
       return { sleepsAt: null, destroysAt: null, ...(frozen ? {} : { memoryOutcome: 'gone' }) }
     default:

@@ -1,26 +1,28 @@
-// Machines and runs that the database does not know. A unit's row exists before its machine, its generation before its
-// run, and rows are kept; so the database was restored from an older backup or replaced. Such machines are set aside,
-// where the engine keeps them for a while, and each is logged as an alarm (reliability F15, F30).
+// Machines and runs that the database does not know. A unit's row exists before its machine, its generation before
+// its run, and rows are kept; so the database was restored from an older backup or replaced. Such machines are put
+// aside, where the engine keeps them for a while, and each is logged as an alarm (reliability F15, F30).
 
 import type { App } from '../../../app.ts'
 import type { MachineStatus } from '../../../engine/engine.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findKnownIds } from '../../../store/units.ts'
 
-/** Of machines that no unit wants: those of units that never were. The others are of units that are gone. */
+/**
+ * Of the machines that no unit needs, returns those whose unit never existed. The others belong to destroyed units.
+ */
 export async function findUnknownMachines(app: App, unwanted: string[]): Promise<string[]> {
   if (unwanted.length === 0) return []
   const known = await findKnownIds(app.db, unwanted)
   return unwanted.filter((id) => !known.has(id))
 }
 
-/** Ended and kept, by the engine. */
+/** The engine ends the machine and keeps it. */
 export async function putMachineAside(app: App, unitId: string): Promise<void> {
-  app.log.error({ alarm: 'database', unitId }, 'a machine of no unit the database knows is put aside')
+  app.log.error({ alarm: 'database', unitId }, 'machine of an unknown unit is put aside')
   await app.engine.putAside(unitId)
 }
 
-/** A run that its unit has not come to. */
+/** Logs a run that is newer than its unit's generation. */
 export function reportUnknownRun(
   app: App,
   { id, generation }: Pick<UnitRecord, 'id' | 'generation'>,
@@ -28,5 +30,5 @@ export function reportUnknownRun(
 ): void {
   if (status.state !== 'running' || status.generation <= generation) return
   const runs = { known: generation, found: status.generation }
-  app.log.error({ alarm: 'database', unitId: id, ...runs }, 'a run the database knows nothing of is ended')
+  app.log.error({ alarm: 'database', unitId: id, ...runs }, 'run that the database does not know is ended')
 }

@@ -1,5 +1,5 @@
-// Waiting for a unit: operations that arrive while something is under way with it wait, bounded, and then
-// act or are refused (design 4). However many wait, they ask the database as one.
+// Waits for a unit to reach a stable state: calls that arrive during an operation wait for a bounded time, and then
+// proceed or are refused (design 4). All waiters of a unit share one query.
 
 import type { App } from '../../../app.ts'
 import { unavailable } from '../../../contract/errors.ts'
@@ -17,8 +17,8 @@ const WAIT_MS = 30 * SECOND
 const POLL_MS = { first: 10, most: 250 }
 
 /**
- * The unit once nothing is under way with it, or as it is when waiting has taken too long. `creatingMs` bounds the wait
- * for one that is being made, which may take as long as its image.
+ * Returns the unit once it is in a stable state, or as it is when the wait has timed out. `creatingMs` limits the
+ * wait for a unit being created, which may take as long as pulling its image.
  */
 export async function waitUntilStable(
   app: App,
@@ -42,8 +42,8 @@ async function readCoalesced(app: App, caller: Caller, id: string): Promise<Unit
 }
 
 /**
- * Until the unit is in another state, or what takes it there has come to an end. What this process does itself
- * is waited for, what another does is asked for.
+ * Resolves when the unit is in another state, or its operation has ended. An operation of this process is awaited;
+ * one of another process is polled.
  */
 export async function waitForChange(app: App, unit: UnitRecord): Promise<void> {
   const underWay = findOperation(app, unit)
@@ -57,11 +57,11 @@ export async function waitForChange(app: App, unit: UnitRecord): Promise<void> {
   })
 }
 
-/** So many calls may wait for one unit. Each holds a connection and its body. */
+/** How many calls may wait for one unit. Each holds a connection and its body. */
 const MAX_WAITERS = 1000
 const RETRY_AFTER_S = 2
 
-/** Waits for the unit with the others who do. Throws `unavailable` when they are too many. */
+/** Runs the wait as one of the unit's waiters. Throws `unavailable` if there are too many. */
 export async function withWaiterLimit<T>(
   app: App,
   { id, teamId }: UnitRecord,

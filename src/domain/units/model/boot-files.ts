@@ -1,4 +1,4 @@
-// Boot files: kept sealed, since people put credentials into them, and written anew before each start.
+// Boot files: stored encrypted, since people put credentials into them, and written again at each start.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
@@ -8,7 +8,7 @@ import { insertBootFiles, listBootFiles } from '../../../store/boot-files.ts'
 import type { Database } from '../../../store/db.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 
-/** By path and size, as answers show them. */
+/** Returns path and size of each, as answers show them. */
 export function declaredFiles(files: BootFiles): { path: string; bytes: number }[] {
   return bootFileContents(files).map(({ path, content }) => ({ path, bytes: content.length }))
 }
@@ -29,7 +29,7 @@ export async function keepBootFiles(
   )
 }
 
-/** Those of a copy: what is sealed opens for its own unit alone. */
+/** Copies the boot files of a unit: they are encrypted for their own unit, so they are encrypted again. */
 export async function copyBootFiles(
   db: Kysely<Database>,
   key: SecretKey,

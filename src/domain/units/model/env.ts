@@ -1,5 +1,5 @@
-// A unit's environment: kept as declared, its secrets sealed apart, and rendered anew for each start
-// (spec 2.3). A credential the caller gave belongs to the unit; a generated one to the stack and its name,
+// The environment of a unit: stored as declared, with its secrets encrypted separately, and rendered at each start
+// (spec 2.3). A secret value from the caller belongs to the unit; a generated one belongs to the stack and its name,
 // so that an application and its database share it (design 5).
 
 import { randomBytes } from 'node:crypto'
@@ -14,7 +14,7 @@ import type { UnitRecord } from '../../../store/unit-record.ts'
 import { hostOf } from '../../endpoints/address.ts'
 import { internalHost } from './names.ts'
 
-/** As answers show it: secrets by name only. */
+/** Returns the environment as answers show it: secrets by name only. */
 export function declaredEnv(env: EnvInput): Env {
   return Object.fromEntries(
     Object.entries(env).map(([name, entry]) => [
@@ -26,7 +26,7 @@ export function declaredEnv(env: EnvInput): Env {
 
 type Owner = { teamId: string; stackId: string; unitId: string }
 
-/** Seals the secrets of a new unit. Answers those generated just now, by name: they are shown this once. */
+/** Encrypts the secrets of a new unit. Returns the newly generated ones by name: they are shown only once. */
 export async function keepSecrets(
   db: Kysely<Database>,
   key: SecretKey,
@@ -49,8 +49,8 @@ export async function keepSecrets(
 }
 
 /**
- * A copy keeps the secrets of its source, since the disk that was copied with it knows them: as its own what is the
- * unit's own, and what was generated for the stack, unless the copy's stack has that too.
+ * Gives a copy the secrets of its source, since the copied disk depends on them: the unit's own, and those generated
+ * for the stack unless the copy's stack has them already.
  */
 export async function copySecrets(
   db: Kysely<Database>,
@@ -70,7 +70,7 @@ export async function copySecrets(
   )
 }
 
-/** Of a stack whose copy has databases that know them. */
+/** Copies the secrets of a stack, for the databases in its copy. */
 export async function copyStackSecrets(
   db: Kysely<Database>,
   key: SecretKey,
@@ -83,7 +83,7 @@ export async function copyStackSecrets(
   )
 }
 
-/** What the machine gets. Values can be secret: they go to the engine and nowhere else. */
+/** Returns the environment of the machine. Values can be secret: they go to the engine and nowhere else. */
 export async function renderEnv(app: App, unit: UnitRecord): Promise<Record<string, string>> {
   const entries = Object.entries(unit.spec.env)
   const needsSecrets = entries.some(([, entry]) => typeof entry !== 'string')
@@ -100,8 +100,8 @@ export async function renderEnv(app: App, unit: UnitRecord): Promise<Record<stri
 }
 
 /**
- * `{{unit:NAME}}` becomes the address of a unit of the same stack, `{{self:host}}` the host of the unit's own
- * URL, `localhost` without one. One pass: what was filled in is not looked at again.
+ * Replaces `{{unit:NAME}}` by the address of a unit of the same stack, and `{{self:host}}` by the host of the unit's
+ * own URL, or `localhost` without one. One pass: inserted text is not expanded again.
  */
 function fillIn(value: string, stackName: string, ownHost: string | null): string {
   return value.replace(PLACEHOLDER, (_all, name?: string) =>
@@ -109,7 +109,7 @@ function fillIn(value: string, stackName: string, ownHost: string | null): strin
   )
 }
 
-/** Names of units that the environment is told the addresses of. */
+/** Returns the names of the units whose addresses the environment uses. */
 export function peersOf(env: Env): string[] {
   const values = Object.values(env).filter((entry) => typeof entry === 'string')
   const named = values.flatMap((value) => [...value.matchAll(PLACEHOLDER)].map(([, name]) => name))
@@ -118,12 +118,12 @@ export function peersOf(env: Env): string[] {
 
 const PLACEHOLDER = /\{\{(?:unit:([a-z0-9]+(?:-[a-z0-9]+)*)|self:host)\}\}/g
 
-/** Whether the unit is told the host of its URL. */
+/** Whether the environment uses the host of the unit's URL. */
 export function usesOwnHost(env: Env): boolean {
   return Object.values(env).some((entry) => typeof entry === 'string' && entry.includes('{{self:host}}'))
 }
 
-/** As of this start: the record that brought the unit here may be older than its URL. */
+/** Read at each start: the caller's record may be older than the URL. */
 async function findOwnHost(app: App, { id, teamId }: UnitRecord): Promise<string | null> {
   const url = await findUrl(app.db, id)
   return url && hostOf(app, teamId, url)
@@ -131,7 +131,7 @@ async function findOwnHost(app: App, { id, teamId }: UnitRecord): Promise<string
 
 async function openSecrets(app: App, unit: UnitRecord): Promise<Map<string, string>> {
   const rows = await listSecrets(app.db, [unit.stackId, unit.id])
-  // The unit's own after the stack's, so that its own wins.
+  // The unit's own secrets come last and override those of the stack.
   const ordered = rows.toSorted((a, b) => Number(a.owner_id === unit.id) - Number(b.owner_id === unit.id))
   return new Map(
     ordered.map((row) => [
@@ -141,7 +141,7 @@ async function openSecrets(app: App, unit: UnitRecord): Promise<Map<string, stri
   )
 }
 
-/** What is sealed opens for its own team, owner and name alone. */
+/** Encrypted values can only be decrypted for their own team, owner and name. */
 function sealAnew(key: SecretKey, teamId: string, row: SecretsTable, ownerId: string): SecretsTable {
   const value = key.open(row.sealed, context(teamId, row.owner_id, row.name))
   return sealSecret(key, teamId, ownerId, row.name, value.toString())
@@ -162,7 +162,7 @@ function context(teamId: string, ownerId: string, name: string): string[] {
   return ['secret', teamId, ownerId, name]
 }
 
-/** Letters, digits, - and _ only, so that it can stand in a URL. */
+/** Only letters, digits, - and _, so that it can be part of a URL. */
 export function generateSecret(): string {
   return randomBytes(24).toString('base64url')
 }

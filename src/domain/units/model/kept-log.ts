@@ -1,5 +1,5 @@
-// What a unit in `error` has printed. Its machine is undone, so its last lines are read before that and kept, sealed, until
-// it is destroyed (decision 86).
+// The output of a unit in `error`. Its last lines are read before its machine is undone, and stored encrypted until
+// the unit is destroyed (decision 86).
 
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
@@ -24,26 +24,29 @@ const lineSchema = z.object({
   cursor: z.string(),
 })
 
-/** The newest lines of a machine that is about to be undone; none where the engine cannot say in time. */
+/**
+ * Returns the newest lines of a machine that is about to be undone; an empty list if the engine does not answer in
+ * time.
+ */
 export async function readLastLines(app: App, { id }: OfUnit): Promise<LogLine[]> {
   let lines: LogLine[] = []
   const reading = app.engine
     .logs(id, { after: null, since: null, limit: limits.pageSize.max })
     .then((found) => void (lines = found))
   await completesWithin(app.clock, READ_WITHIN_MS, reading).catch((error: unknown) => {
-    app.log.warn({ err: error, unitId: id }, 'what a failed unit printed could not be read')
+    app.log.warn({ err: error, unitId: id }, 'log of a failed unit could not be read')
   })
   return newest(lines)
 }
 
-/** Of the longest texts only the last so many. */
+/** Keeps only the end of very long texts. */
 function newest(lines: LogLine[]): LogLine[] {
   let characters = 0
   const first = lines.findLastIndex(({ text }) => (characters += text.length) > limits.keptLogCharacters)
   return lines.slice(first + 1)
 }
 
-/** In the transaction that takes the unit to `error`. */
+/** Call it in the transaction that takes the unit to `error`. */
 export async function keepLog(
   app: App,
   db: Kysely<Database>,
@@ -55,7 +58,7 @@ export async function keepLog(
   await insertKeptLog(db, { unitId, teamId, keptAt: app.clock.now(), sealed }, limits.keptLogsOfTeam)
 }
 
-/** As the engine answers them; after a cursor of a line that was not kept, all that were. */
+/** Returns stored lines as the engine would; after the cursor of a line that was not stored, all of them. */
 export async function queryKeptLog(
   app: App,
   { id: unitId, teamId }: OfUnit,

@@ -1,10 +1,10 @@
-// A unit's machine: what the engine is told of the unit.
+// A unit's machine, as the engine knows it.
 
 import type { Size } from '../../../contract/policy.ts'
 import type { MachineRef, MachineSize } from '../../../engine/engine.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 
-/** Design 5. */
+/** The sizes of design 5. */
 export const machineSizes = {
   nano: { cpus: 0.25, memoryMb: 256, pids: 512, diskGb: 2 },
   small: { cpus: 0.5, memoryMb: 512, pids: 1024, diskGb: 5 },
@@ -12,7 +12,7 @@ export const machineSizes = {
   large: { cpus: 2, memoryMb: 4096, pids: 4096, diskGb: 20 },
 } as const satisfies Record<Size, MachineSize>
 
-/** What an effect is addressed to: this run of this machine, and nothing more of the unit. */
+/** Identifies one run of one machine, for calls to the engine. */
 export function machineRef({ id, generation }: UnitRecord): MachineRef {
   return { id, generation }
 }

@@ -1,5 +1,6 @@
-// Whether what a unit has in memory outlives its sleep, told beforehand and afterwards. Frozen it does; a machine that ends
-// keeps it where its class can, and where this unit's processes can be written down, which only a try tells (decision 37).
+// Whether a unit's memory survives its sleep, predicted and observed. A frozen machine keeps it. A hibernated one
+// keeps it if its class supports checkpoints and its processes can be checkpointed, which only an attempt shows
+// (decision 37).
 
 import type { App } from '../../../app.ts'
 import type { Unit } from '../../../contract/unit.ts'

@@ -1,5 +1,5 @@
-// Names of units on their team's private network (design 3). The resolver answers the full name to the
-// whole team, and the bare one within the stack by this search domain.
+// Names of units on their team's private network (design 3). The resolver resolves the full name for the whole team,
+// and the bare name in the stack through this search domain.
 
 import { randomBytes } from 'node:crypto'
 import { limits } from '../../../contract/limits.ts'
@@ -12,7 +12,10 @@ export function internalHost(unitName: string, stackName: string): string {
   return `${unitName}.${searchDomain(stackName)}`
 }
 
-/** The one wanted, or with a few random letters: counting up would ask once for every name of that kind. */
+/**
+ * Returns the wanted name, or the name with a few random letters: counting up would need a query for each existing
+ * name.
+ */
 export async function firstFreeName(
   wanted: string,
   isTaken: (name: string) => Promise<boolean>,
@@ -22,7 +25,7 @@ export async function firstFreeName(
   }
 }
 
-/** Cut where it would be too long, and so that no two dashes meet. */
+/** Shortened if it would be too long, and without two dashes in a row. */
 export function withSuffix(name: string, suffix: string): string {
   return `${name.slice(0, limits.nameLength - suffix.length - 1).replace(/-$/, '')}-${suffix}`
 }

@@ -1,17 +1,17 @@
-// The row that a unit begins with, whether a create or a fork makes it.
+// The first row of a unit, for creates and forks.
 
 import type { Insertable } from 'kysely'
 import type { App } from '../../../app.ts'
 import type { UnitsTable } from '../../../store/unit-record.ts'
 import type { Caller } from '../../credentials/caller.ts'
 
-/** What the maker of a unit decides. */
+/** The fields that the create or the fork decides. */
 type Decided = Pick<
   Insertable<UnitsTable>,
   'id' | 'stack_id' | 'name' | 'image' | 'size' | 'spec' | 'isolation' | 'sleep' | 'sleeps_together'
 >
 
-/** `creating`, on the caller's account: nothing has become of it yet. */
+/** In `creating`, for the caller's credential. */
 export function newUnitRow(
   { clock }: Pick<App, 'clock'>,
   { teamId, networkGroup, credentialId }: Caller,

@@ -1,4 +1,4 @@
-// What one create makes, whichever form asked for it: from a spec one unit, from a recipe one or several (spec 2.4).
+// The units of one create: one from a spec, or one or several from a recipe (spec 2.4).
 
 import type { CreateFromSpec } from '../../../contract/create.ts'
 import type { EndpointMode } from '../../../contract/endpoint.ts'
@@ -11,21 +11,21 @@ export type PlannedUnit = { spec: UnitSpec; databasePorts: StoredSpec['databaseP
 export type PlannedUnits = {
   /** In the order in which they start: each waits until those before it are ready. */
   units: PlannedUnit[]
-  /** Where the URL leads, where one is published. */
+  /** The unit and port of the URL; null without one. */
   frontDoor: { unit: string; port: number } | null
-  /** Beside the secrets that the service generates, and the URL. */
+  /** Outputs besides generated secrets and the URL. */
   outputs: Record<string, string>
 }
 
 export type CreatePlan = {
   recipe: string | null
-  /** What names begin with. */
+  /** The first part of the units' names. */
   name: string
-  /** The caller's own choice, which is taken or refused, and never changed to another. */
+  /** Whether the caller chose the name: it is then used or refused, and never changed. */
   isNamed: boolean
   stack: string | undefined
   expose: EndpointMode | undefined
-  /** Pure: asked once to be judged by, and again when stack and name are certain. */
+  /** Pure: called once to check the plan, and again when stack and name are known. */
   make(at: { name: string; stackName: string }): PlannedUnits
 }
 

@@ -1,4 +1,4 @@
-// The stack that a new unit belongs to.
+// Finds or creates the stack of a new unit.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
@@ -8,9 +8,9 @@ import { findStackByName, insertStack, nameStack, type StackRecord } from '../..
 import { firstFreeName } from './names.ts'
 
 /**
- * The stack of that name, made when absent; without a name a new one named after the unit (design 5), which goes with
- * its last unit unless somebody names it before. Whichever was made goes with a create that comes to nothing. Call it
- * with the team locked.
+ * Returns the stack of that name, created if absent. Without a name it creates one named after the unit (design 5),
+ * which is deleted with its last unit unless a call has named it before. A stack created here is removed if the
+ * create fails. Call it with the team locked.
  */
 export async function resolveStack(
   app: App,

@@ -1,4 +1,4 @@
-// A stack of the caller's team, as a call names it.
+// Finds a stack of the caller's team.
 
 import type { App } from '../../../app.ts'
 import { forbidden, notFound } from '../../../contract/errors.ts'
@@ -7,8 +7,8 @@ import { findStack, findStackByName, stackExists, type StackRecord } from '../..
 import type { Caller } from '../../credentials/caller.ts'
 
 /**
- * By its id also one that was deleted. Of another team 403, unknown 404, as with units; a row of another team is
- * never read.
+ * By its id it also finds a deleted stack. A stack of another team gets 403, an unknown one 404, as with units; rows
+ * of another team are never read.
  */
 export async function getStackRecord(app: App, caller: Caller, idOrName: string): Promise<StackRecord> {
   const { teamId } = caller

@@ -1,4 +1,4 @@
-// A unit as answers show it (spec 2.1).
+// A unit, as answers show it (spec 2.1).
 
 import type { App } from '../../../app.ts'
 import type { Unit } from '../../../contract/unit.ts'
