@@ -66,7 +66,7 @@ describe('the list of recipes', () => {
       options: null,
       defaultValue: '"app"',
       required: false,
-      description: 'The database to make.',
+      description: 'The database to create.',
       format:
         '1 to 63 lower-case letters, digits and _, beginning with a letter, and not template0, template1',
     })

@@ -84,7 +84,7 @@ describe('a daily cap', () => {
       code: 'quota_exceeded',
       status: 402,
       message: expect.stringMatching(
-        /may spend 0 euro cents a day and has spent 0 euro cents today; it may again from .*T00:00:00.000Z/,
+        /may spend 0 euro cents a day and has spent 0 euro cents today; it may spend again from .*T00:00:00.000Z/,
       ),
     })
   })
