@@ -167,7 +167,7 @@ async function failureOf(
 async function culpritOf({ message, details }: Awaited<ReturnType<typeof failureOf>>): Promise<string> {
   const unit = (await unitsOf()).find(({ id }) => id === details.unitId)
   expect(unit?.state).toBe('error')
-  expect(message).toBe(`"${unit?.name}" could not be made: ${unit?.error}`)
+  expect(message).toBe(`"${unit?.name}" could not be created: ${unit?.error}`)
   return unit?.name ?? ''
 }
 

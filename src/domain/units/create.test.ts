@@ -238,7 +238,7 @@ describe('a healthcheck', () => {
     await expect(makeUnit(domain.app, caller, { cmd, healthcheck })).rejects.toMatchObject({
       status: 502,
       message: expect.stringMatching(
-        /healthcheck did not pass within 1000 ms\. It ran \d+ times, and the last time ended with exit code 1: "no database"\. The unit printed, at last: "FATAL: cannot reach it"\.$/,
+        /healthcheck did not pass within 1000 ms\. It ran \d+ times, and the last time ended with exit code 1: "no database"\. The unit printed last: "FATAL: cannot reach it"\.$/,
       ),
     })
   })

@@ -68,7 +68,7 @@ describe('a unit that is published', () => {
     const { url } = await expose(id, { port: 3000 })
     const moved = await expose(id, { port: 4000 })
     expect(moved).toMatchObject({ url, port: 4000, mode: 'private' })
-    expect(moved.warning).toMatch(/led to port 3000 .* port 4000 now\. The unit was restarted/)
+    expect(moved.warning).toMatch(/leads to port 4000 instead of port 3000\. The unit was restarted/)
     const unit = await get(id)
     expect(unit).toMatchObject({ state: 'running', stoppedReason: null, endpoints: [{ port: 4000, url }] })
     expect(unit.startedAt).not.toBe(startedAt)
@@ -102,7 +102,7 @@ describe('a unit that is published', () => {
     expect(await expose(id, { port: 5432 })).toMatchObject({ url })
     const mysql = await expose(id, { port: 3306, protocol: 'mysql' })
     expect(mysql.url).toBe(url.replace('postgres:', 'mysql:').replace('7443', '7306'))
-    expect(mysql.warning).toContain('led to port 5432')
+    expect(mysql.warning).toContain('instead of port 5432')
     expect((await get(id)).endpoints).toHaveLength(2)
     expect(starts(id)).toBe(1)
   })
@@ -309,7 +309,7 @@ describe('{{self:host}}', () => {
     for (const body of [{ port: 80 }, { port: 80, rotate: true }, { port: 80, mode: 'public' }]) {
       const before = starts(id)
       const { url, warning } = await expose(id, body)
-      expect(warning).toContain('restarted to be told its host')
+      expect(warning).toContain('restarted with its new host')
       expect(starts(id)).toBe(before + 1)
       expect(await hostIn(id)).toBe(`https://${new URL(url).hostname}/`)
     }

@@ -98,7 +98,7 @@ function outdates(unit: UnitRecord, { current, needsName, port, protocol }: Choi
 function warningOf({ current, needsName, port }: Choice, restarted: boolean): string | null {
   const leadsElsewhere = current !== null && current.port !== port
   const sentences = [
-    leadsElsewhere && `The URL now leads to port ${port} instead of port ${current.port}.`,
+    leadsElsewhere && `The endpoint now leads to port ${port} instead of port ${current.port}.`,
     current !== null && needsName && `The endpoint has a new address; the old one no longer works.`,
     restarted &&
       `The unit was restarted${leadsElsewhere ? '' : ' with its new host'}: everything in its memory is lost.`,
