@@ -106,7 +106,9 @@ it('a call waits ten seconds for a unit that is being made, and is told what to 
   const unit = await makeUnit(domain.app, caller, {}, { wait: false })
   const refused = expect(run(unit)).rejects.toMatchObject({
     status: 409,
-    message: expect.stringContaining(`still being created: wait until GET /v1/units/${unit.id} says "running"`),
+    message: expect.stringContaining(
+      `still being created: wait until GET /v1/units/${unit.id} says "running"`,
+    ),
   })
   await expect.poll(() => domain.app.waitersPerUnit.get(unit.id), { timeout: 4000 }).toBe(1)
   domain.clock.advance(10_001)
