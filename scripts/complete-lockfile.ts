@@ -12,6 +12,8 @@ const run = promisify(execFile)
 type Package = {
   version?: string
   integrity?: string
+  /** A package of this repository. */
+  link?: boolean
   optional?: boolean
   dev?: boolean
   os?: string[]
@@ -39,7 +41,7 @@ for (const owner of Object.values(packages)) {
 
 const withoutDigest: string[] = []
 for (const [key, entry] of Object.entries(packages)) {
-  if (key === '' || entry.integrity !== undefined) continue
+  if (!key.startsWith('node_modules/') || entry.link || entry.integrity !== undefined) continue
   const name = key.slice(key.lastIndexOf('node_modules/') + 'node_modules/'.length)
   const integrity = await integrityOf(`${name}@${entry.version}`)
   if (integrity === null) withoutDigest.push(name)

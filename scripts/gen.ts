@@ -1,10 +1,10 @@
-// Writes the files that are made from code: openapi.json. Commit what it changes; a test fails when it
-// was not run.
+// Writes the files that are made from code. Commit what it changes; tests fail when it was not run.
 
 import { writeFile } from 'node:fs/promises'
-import { openApiDocument } from '../src/api/openapi.ts'
-import { routes } from '../src/api/routes.ts'
+import { writtenFiles } from './written-files.ts'
 
-const path = new URL('../openapi.json', import.meta.url)
-await writeFile(path, `${JSON.stringify(openApiDocument(routes), null, 2)}\n`)
-console.log(`wrote ${path.pathname}`)
+for (const [name, text] of Object.entries(writtenFiles())) {
+  const path = new URL(`../${name}`, import.meta.url)
+  await writeFile(path, text)
+  console.log(`wrote ${path.pathname}`)
+}

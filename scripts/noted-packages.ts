@@ -10,6 +10,8 @@ type Entry = {
   os?: string[]
   cpu?: string[]
   libc?: string[]
+  /** A package of this repository. */
+  link?: boolean
 }
 
 /** The processors that the set-up knows. */
@@ -19,7 +21,8 @@ const processors = ['x64', 'arm64']
 export function notedPackages(lockfile: string): Package[] {
   const { packages } = JSON.parse(lockfile) as { packages: Record<string, Entry> }
   return Object.entries(packages)
-    .filter(([path, entry]) => path !== '' && !entry.dev && !entry.devOptional && runsHere(entry))
+    .filter(([path, { link }]) => path.startsWith('node_modules/') && !link)
+    .filter(([, entry]) => !entry.dev && !entry.devOptional && runsHere(entry))
     .map(([path, { version = '', license = 'unknown' }]) => ({
       path,
       name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),

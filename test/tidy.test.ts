@@ -11,7 +11,9 @@ const project = fileURLToPath(new URL('..', import.meta.url))
 
 async function readSources(): Promise<Map<string, string>> {
   const sources = new Map<string, string>()
-  for await (const path of glob('{src,test,scripts,bench}/**/*.ts', { cwd: project })) {
+  for await (const path of glob('{src,test,scripts,bench,packages/*/src}/**/*.ts', { cwd: project })) {
+    // Written by scripts/gen.ts.
+    if (path === 'packages/sdk/src/contract.ts') continue
     sources.set(path, await readFile(`${project}/${path}`, 'utf8'))
   }
   return sources

@@ -7,6 +7,7 @@ import { expect, it } from 'vitest'
 type Entry = {
   version: string
   integrity?: string
+  link?: boolean
   dev?: boolean
   os?: string[]
   cpu?: string[]
@@ -17,7 +18,10 @@ const read = async (path: string) => await readFile(new URL(`../../${path}`, imp
 const { packages } = JSON.parse(String(await read('package-lock.json'))) as {
   packages: Record<string, Entry>
 }
-const entries = Object.entries(packages).filter(([path]) => path !== '')
+/** Without the packages of this repository. */
+const entries = Object.entries(packages).filter(
+  ([path, { link }]) => path.startsWith('node_modules/') && !link,
+)
 
 /** Of development, and for a system that tests do not run on: some registries lack these. */
 const isElsewhere = ({ dev, os, cpu, libc }: Entry) =>

@@ -172,7 +172,7 @@ function findCycles(imports: Map<string, string[]>): string[] {
 
 function textFaults(path: string, text: string): string[] {
   const faults: string[] = []
-  const limit = path.startsWith('src/') && !path.endsWith('.test.ts') ? longest.src : longest.test
+  const limit = /^(?:src|packages)\//.test(path) && !path.endsWith('.test.ts') ? longest.src : longest.test
   const lines = text.split('\n').length - 1
   if (lines > limit)
     faults.push(`${path}: ${lines} lines, more than ${limit}; cut it where its subjects part`)

@@ -1,0 +1,112 @@
+// The client: `const berth = new Berth()`, and from there units, stacks, recipes, and what is spent.
+
+import type {
+  Agent,
+  AgentList,
+  AuditEvent,
+  AuditList,
+  KeyList,
+  Pricing,
+  Quota,
+  SupportMessage,
+  SupportTicket,
+  Usage,
+} from './contract.ts'
+import { type List, type ListOptions, listOf } from './list.ts'
+import { type Recipes, recipesOf } from './recipes.ts'
+import { type BerthOptions, settingsOf } from './settings.ts'
+import { type Stacks, stacksOf } from './stacks.ts'
+import {
+  type Call,
+  type CallOptions,
+  createTransport,
+  type MakeOptions,
+  newKey,
+  type Transport,
+} from './transport.ts'
+import { type Units, unitsOf } from './units.ts'
+
+export type AuditFilter = ListOptions & {
+  /** Id of a key. */
+  key?: string | undefined
+  /** Name of an agent, such as `claude-code`. */
+  agent?: string | undefined
+}
+
+export class Berth {
+  readonly units: Units
+  readonly stacks: Stacks
+  readonly recipes: Recipes
+  /** Of the service. */
+  readonly url: string
+  readonly #transport: Transport
+
+  /** Throws `not_configured` where neither options nor environment say where the service is and with which key. */
+  constructor(options: BerthOptions = {}) {
+    const settings = settingsOf(options)
+    this.url = settings.url
+    this.#transport = createTransport(settings)
+    this.units = unitsOf(this.#transport)
+    this.stacks = stacksOf(this.#transport)
+    this.recipes = recipesOf(this.#transport)
+  }
+
+  /** What this key may still run and spend. */
+  async quota(options: CallOptions = {}): Promise<Quota> {
+    return await this.#read('/v1/quota', options)
+  }
+
+  /** What the team used, day by day. */
+  async usage({ days, ...options }: CallOptions & { days?: number | undefined } = {}): Promise<Usage> {
+    return await this.#read('/v1/usage', options, { days })
+  }
+
+  async pricing(options: CallOptions = {}): Promise<Pricing> {
+    return await this.#read('/v1/pricing', options)
+  }
+
+  /** What was asked of the service, by whom, and how it ended; newest first. */
+  audit({ key, agent, limit, ...options }: AuditFilter = {}): List<AuditEvent> {
+    return listOf(async (cursor) => {
+      const { events, next } = await this.#read<AuditList>('/v1/audit', options, {
+        key,
+        agent,
+        limit,
+        cursor,
+      })
+      return { items: events, next }
+    })
+  }
+
+  /** Keys and connected programs of the team, with their policies. */
+  async agents(options: CallOptions = {}): Promise<AgentList> {
+    return await this.#read('/v1/agents', options)
+  }
+
+  /** Keys are made by people: on the pages of the service, never with a key. */
+  async keys(options: CallOptions = {}): Promise<Agent[]> {
+    return (await this.#read<KeyList>('/v1/keys', options)).keys
+  }
+
+  /** A message to whoever runs the service; the answer comes by mail. */
+  async support(
+    message: SupportMessage,
+    { idempotencyKey = newKey(), ...options }: MakeOptions = {},
+  ): Promise<SupportTicket> {
+    const call = { method: 'POST' as const, path: '/v1/support', body: message, idempotencyKey, ...options }
+    return await this.#transport.json(call)
+  }
+
+  /** Any call of the API, for what this library has no method for. */
+  async request<T = unknown>(
+    method: Call['method'],
+    path: string,
+    call: Omit<Call, 'method' | 'path'> = {},
+  ): Promise<T> {
+    return await this.#transport.json<T>({ ...call, method, path })
+  }
+
+  async #read<T>(path: string, options: CallOptions, query: Call['query'] = {}): Promise<T> {
+    return await this.#transport.json<T>({ method: 'GET', path, query, ...options })
+  }
+}

@@ -1,0 +1,934 @@
+// Written by `npm run gen` from openapi.json and the recipes: do not edit.
+
+/** Every code that an error of the service can have. */
+export const errorCodes = [
+  'validation',
+  'unauthorized',
+  'forbidden',
+  'policy_violation',
+  'quota_exceeded',
+  'payment_required',
+  'not_found',
+  'invalid_state',
+  'conflict',
+  'method_not_allowed',
+  'request_timeout',
+  'payload_too_large',
+  'unsupported_media_type',
+  'misdirected_request',
+  'headers_too_large',
+  'provider_error',
+  'unavailable',
+  'internal',
+] as const
+export type ErrorCode = (typeof errorCodes)[number]
+
+export type Agent = {
+  id: string
+  kind: 'key' | 'oauth'
+  name: string
+  /** The first characters of the key, to recognize it by. */
+  prefix: string | null
+  policy: Policy
+  /** The connected OAuth client. */
+  client: {
+    id: string
+    name: string | null
+    uri: string | null
+    icon: string | null
+  } | null
+  /** The agent that used the credential last, as it names itself, updated once a minute; null if it is not a known agent. */
+  agent: {
+    name: string
+    title: string
+    version: string | null
+    userAgent: string | null
+  } | null
+  createdBy: {
+    name: string | null
+    email: string | null
+  } | null
+  createdAt: string
+  connectedAt: string | null
+  /** Updated once a minute. */
+  lastUsedAt: string | null
+  revokedAt: string | null
+}
+
+export type AgentChange = {
+  name?: string | undefined
+  /** Omitted fields stay unchanged. */
+  policy?: {
+    maxConcurrentUnits?: number | undefined
+    dailySpendCapCents?: number | undefined
+    allowedSizes?: ('nano' | 'small' | 'medium' | 'large')[] | undefined
+    allowedRegistries?: string[] | undefined
+    maxSleep?: string | undefined
+    expiresAt?: string | null | undefined
+  } | undefined
+}
+
+export type AgentChanged = {
+  agent: Agent
+}
+
+export type AgentList = {
+  agents: Agent[]
+  /** Seats in use, and the seats of the plan. */
+  seats: {
+    used: number
+    max: number
+  }
+}
+
+export type AgentRevoked = {
+  ok: true
+}
+
+export type AuditEvent = {
+  id: string
+  /** When the call arrived. */
+  at: string
+  /** The credential of the call, with its name at that time. */
+  credential: {
+    id: string
+    kind: 'key' | 'oauth' | 'session'
+    name: string
+  }
+  /** The person behind the credential. */
+  userId: string | null
+  action: string
+  /** The id of the unit, stack, key or other object that the call was about. */
+  target: string | null
+  /** The input of the call: contents by size, environment variables by name, passwords masked. */
+  input: { [name: string]: unknown } | null
+  /** The status of the answer; null if the service ended before it could answer. */
+  status: number | null
+  errorCode: string | null
+  durationMs: number | null
+  costDeltaCents: number
+  via: 'api' | 'dashboard' | 'mcp'
+  agentName: string | null
+  agentVersion: string | null
+  userAgent: string | null
+  requestId: string
+}
+
+export type AuditList = {
+  events: AuditEvent[]
+  next: string | null
+}
+
+export type CreateFromRecipe = {
+  /** The name of a recipe, as in `GET /v1/recipes`. */
+  recipe: string
+  /** The parameters of the recipe, as in `GET /v1/recipes/{name}`; null means the default. */
+  params?: { [name: string]: unknown } | undefined
+  /** The name of the recipe's main unit, and the prefix of its other units' names. Default: the recipe's name. */
+  name?: string | undefined
+  /** Name of a stack; created if absent. */
+  stack?: string | undefined
+  /** Publish the recipe's default port at once. The answer has the URL in `outputs.URL`. */
+  expose?: 'public' | 'private' | undefined
+  /** The idle window of every unit that the recipe creates. */
+  sleep?: string | undefined
+  /** Whether to answer only once the units are ready. */
+  wait?: boolean | undefined
+  /** After this time the call answers, although the unit may still be `creating`. */
+  waitTimeoutMs?: number | undefined
+}
+
+export type CreateFromSpec = {
+  spec: UnitSpec
+  /** Name of a stack; created if absent. */
+  stack?: string | undefined
+  /** Publish a port at once: `spec.expose`, or the only one of `spec.ports`. The answer has the URL in `outputs.URL`. */
+  expose?: 'public' | 'private' | undefined
+  /** Whether to answer only once the units are ready. */
+  wait?: boolean | undefined
+  /** After this time the call answers, although the unit may still be `creating`. */
+  waitTimeoutMs?: number | undefined
+}
+
+export type Done = {
+  ok: true
+}
+
+export type Endpoint = {
+  id: string
+  port: number
+  protocol: 'http' | 'postgres' | 'mysql' | 'redis' | 'mongodb' | 'amqp' | 'bolt' | 'grpc'
+  mode: 'public' | 'private'
+  /** For a TCP endpoint: its address without the password; for a database from a recipe with user and database name. */
+  url: string
+  /** A port for clients that cannot send a server name (SNI): use it with the same host, with TLS. */
+  portWithoutSni?: number | undefined
+}
+
+export type Exec = {
+  cmd: string[]
+  /** Default: the working directory of the unit's own process. */
+  cwd?: string | undefined
+  /** Added to the unit's environment, and overrides it. */
+  env?: { [name: string]: string } | undefined
+  timeoutMs?: number | undefined
+  stdin?: string | undefined
+}
+
+export type ExecResult = {
+  exitCode: number
+  /** As UTF-8; invalid bytes become U+FFFD. */
+  stdout: string
+  stderr: string
+  timedOut: boolean
+  /** Whether stdout or stderr was longer than 1 MB and was cut. */
+  truncated: boolean
+}
+
+export type Expose = {
+  /** The port in the unit that visits are sent to. If the unit declares ports, it must be one of them. */
+  port: number
+  /** Default: the current mode, or `private` at the first publishing. */
+  mode?: 'public' | 'private' | undefined
+  /** Whether to make a new address. The old one stops working within a second. */
+  rotate?: boolean | undefined
+  /** Default: the protocol that the unit declares for this port, else the current one, else `http`. */
+  protocol?: 'http' | 'postgres' | 'mysql' | 'redis' | 'mongodb' | 'amqp' | 'bolt' | 'grpc' | undefined
+}
+
+export type Exposed = {
+  url: string
+  mode: 'public' | 'private'
+  port: number
+  /** A side effect of the call, such as a restart of the unit. */
+  warning?: string | undefined
+}
+
+export type FileRead = {
+  path: string
+  contentBase64: string
+}
+
+export type FileWrite = {
+  path: string
+  contentBase64: string
+}
+
+export type FileWritten = {
+  path: string
+  bytes: number
+  sha256: string
+  /** Whether the unit computed the same SHA-256 from its disk. */
+  verified: boolean
+  /** Present if the path is a boot file, which is written again at each start. */
+  warning?: string | undefined
+}
+
+export type ForkResult = {
+  units: Unit[]
+  /** What was copied of each unit, by the name of the unit. */
+  copied: { [name: string]: 'memory' | 'disk' | 'config' }
+  outputs: { [name: string]: string }
+  /** Name of the stack of the copies. */
+  stack: string
+  /** Units that were not copied, as `NAME: REASON`. */
+  skipped: string[]
+  /** Cost and sleep in words. */
+  costLine: string
+}
+
+export type Invitation = {
+  teamId: string
+  teamName: string
+  email: string
+  role: 'owner' | 'admin' | 'member'
+  inviterName: string | null
+  expiresAt: string
+  expired: boolean
+}
+
+export type Invite = {
+  id: string
+  email: string
+  role: 'owner' | 'admin' | 'member'
+  /** The id of the person who sent it. */
+  invitedBy: string | null
+  expiresAt: string
+  createdAt: string
+}
+
+export type InviteCreate = {
+  email: string
+  role?: 'admin' | 'member' | undefined
+}
+
+export type InviteCreated = {
+  invite: Invite
+}
+
+export type KeyCreate = {
+  name: string
+  policy?: {
+    maxConcurrentUnits?: number | undefined
+    dailySpendCapCents?: number | undefined
+    allowedSizes?: ('nano' | 'small' | 'medium' | 'large')[] | undefined
+    allowedRegistries?: string[] | undefined
+    maxSleep?: string | undefined
+    expiresAt?: string | null | undefined
+  } | undefined
+}
+
+export type KeyCreated = {
+  key: Agent
+  /** The key itself. Only this answer shows it. */
+  secret: string
+}
+
+export type KeyList = {
+  keys: Agent[]
+}
+
+export type LogLine = {
+  at: string
+  stream: 'stdout' | 'stderr'
+  text: string
+  /** The line is longer than 256 KB and continues in the next line of the same stream. */
+  continues?: true | undefined
+}
+
+export type LogPage = {
+  lines: LogLine[]
+  /** Send it as `since` to get the lines after these. */
+  next: string | null
+}
+
+export type Me = {
+  user: User
+  teams: Team[]
+  /** The team that calls without `x-berth-team` act in. */
+  currentTeamId: string
+  regions: Region[]
+  freeCreditsOnVerifyCents: number
+  apiUrl: string
+  /** Whether credits can be bought. */
+  payments: boolean
+  /** The longest idle window that a unit of the current team may have. */
+  maxSleep: string
+}
+
+export type MeChange = {
+  name: string
+}
+
+export type MeChanged = {
+  id: string
+  name: string
+}
+
+export type Member = {
+  userId: string
+  name: string
+  email: string
+  role: 'owner' | 'admin' | 'member'
+  joinedAt: string
+}
+
+export type MemberList = {
+  /** In the order in which they joined. */
+  members: Member[]
+  /** Open and expired invitations, newest first. */
+  invites: Invite[]
+}
+
+export type MemberRemoved = {
+  ok: true
+  /** Valid keys that the removed member created. They stay with the team: revoke those that this person must not use. */
+  keysToReview: {
+    id: string
+    name: string
+    prefix: string
+  }[]
+}
+
+export type Payment = {
+  id: string
+  /** `open`: not paid yet. `paid`: the credits were added. */
+  state: 'created' | 'open' | 'paid' | 'expired' | 'failed'
+  /** Euro cents. */
+  amountCents: number
+  /** The URL at which a browser pays; null once the payment is closed. */
+  checkoutUrl: string | null
+  /** The id of the person who requested it. */
+  createdBy: string
+  createdAt: string
+  /** When it was paid, expired or failed. */
+  closedAt: string | null
+}
+
+export type PaymentAnswer = {
+  payment: Payment
+}
+
+export type PaymentCreate = {
+  /** The amount in euro cents; the team gets the same amount in credits. */
+  amountCents: number
+}
+
+export type PaymentEventAnswer = {
+  received: true
+}
+
+export type PaymentList = {
+  /** Newest first, at most 100. */
+  payments: Payment[]
+}
+
+export type Policy = {
+  maxConcurrentUnits?: number | undefined
+  dailySpendCapCents?: number | undefined
+  allowedSizes?: ('nano' | 'small' | 'medium' | 'large')[] | undefined
+  allowedRegistries?: string[] | undefined
+  maxSleep?: string | undefined
+  expiresAt?: string | null | undefined
+}
+
+export type Pricing = {
+  currency: 'eur'
+  /** From the smallest to the largest. */
+  sizes: ({
+    size: 'nano' | 'small' | 'medium' | 'large'
+    vcpu: number
+    memoryMb: number
+    diskGb: number
+    /** The price while a unit runs; a sleeping or stopped unit costs nothing. */
+    centsPerHour: number
+  })[]
+  /** The price of 1 GB for 30 days, whether the unit runs or not, until it is destroyed. */
+  volumeCentsPerGbMonth: number
+  /** How large the disks and volumes of all units of a team may be together, by plan. */
+  planDiskGb: {
+    hobby: number
+    pro: number
+    team: number
+  }
+  /** Given once for each verified mail address. */
+  freeCreditsOnVerifyCents: number
+}
+
+export type Process = {
+  id: string
+  unitId: string
+  /** Anything that looks like a password is masked, and a long command is cut. */
+  cmd: string[]
+  cwd: string | null
+  keepsAwake: boolean
+  /** `lost`: the process did not survive a sleep, restart or fork of the unit, or its end was not observed. */
+  state: 'running' | 'exited' | 'lost'
+  /** 128 + n for signal n; also 137 if the unit was stopped. */
+  exitCode: number | null
+  /** The process id in the unit; also the id of its process group. */
+  pid: number | null
+  startedAt: string
+  endedAt: string | null
+  /** The offsets of the stored bytes. */
+  output: {
+    from: number
+    to: number
+  }
+}
+
+export type ProcessList = {
+  /** Oldest first. */
+  processes: Process[]
+}
+
+export type ProcessOutput = {
+  /** In the order it was printed. */
+  output: ProcessPiece[]
+  /** Send it as `after` to get the output after this. */
+  next: number
+  /** Bytes between `after` and `next` that were already deleted. */
+  dropped: number
+  /** If it is not `running` and `output` is empty, there is no more output. */
+  state: 'running' | 'exited' | 'lost'
+  /** 128 + n for signal n; also 137 if the unit was stopped. */
+  exitCode: number | null
+}
+
+export type ProcessPiece = {
+  stream: 'stdout' | 'stderr'
+  data: string
+  /** Present if the data is not UTF-8. */
+  encoding?: 'base64' | undefined
+}
+
+export type ProcessSignal = {
+  /** Sent to the process group; KILL also reaches all descendants of the process. */
+  signal?: 'HUP' | 'INT' | 'QUIT' | 'KILL' | 'USR1' | 'USR2' | 'TERM' | 'STOP' | 'CONT' | undefined
+}
+
+export type ProcessStart = {
+  cmd: string[]
+  /** Default: the working directory of the unit's own process. */
+  cwd?: string | undefined
+  /** Added to the unit's environment, and overrides it. */
+  env?: { [name: string]: string } | undefined
+  /** The content of standard input, which then ends. */
+  stdin?: string | undefined
+  /** Whether the unit stays awake while the process runs, for at most an hour. */
+  keepsAwake?: boolean | undefined
+}
+
+export type ProviderList = {
+  /** The providers that people can sign in with. */
+  providers: ('github' | 'google')[]
+}
+
+export type Quota = {
+  /** Units that are creating, starting, running or stopping. */
+  units: {
+    live: number
+    max: number
+  }
+  /** The disks and volumes of all units of the team, including sleeping and stopped ones. */
+  disk: {
+    promisedGb: number
+    maxGb: number
+  }
+  spendToday: {
+    cents: number
+    /** Null for a session, which only the limits of its team apply to. */
+    capCents: number | null
+    resetsAt: string
+  }
+  /** Of the team. */
+  creditBalanceCents: number
+  allowedSizes: ('nano' | 'small' | 'medium' | 'large')[]
+  allowedRegistries: string[]
+  /** The longest idle window that the credential may set. */
+  maxSleep: string
+  expiresAt: string | null
+  /** The rate limits of the credential. This call is already counted. */
+  rates: ({
+    name: 'requests' | 'creations' | 'execs'
+    /** A minute. */
+    limit: number
+    remaining: number
+    /** When the whole limit is available again. */
+    resetsAt: string
+  })[]
+}
+
+export type Recipe = {
+  name: string
+  title: string
+  description: string
+  tags: string[]
+  params: RecipeParameter[]
+  /** The names of the outputs in the answer to a create, besides `URL` for a published unit. */
+  outputs: {
+    name: string
+    description: string
+  }[]
+  /** The units with default parameters, in the order in which they start. */
+  units: ({
+    /** The name unless the create sets another one. */
+    name: string
+    image: string
+    size: 'nano' | 'small' | 'medium' | 'large'
+    ports: number[]
+    databasePorts: ({
+      port: number
+      protocol: 'http' | 'postgres' | 'mysql' | 'redis' | 'mongodb' | 'amqp' | 'bolt' | 'grpc'
+    })[]
+    volume: {
+      mount: string
+      gb: number
+    } | null
+  })[]
+  /** The unit and port that `expose` of a create publishes; null if the recipe cannot be published. */
+  frontDoor: {
+    unit: string
+    port: number
+  } | null
+}
+
+export type RecipeItem = {
+  name: string
+  title: string
+  description: string
+  tags: string[]
+}
+
+export type RecipeList = {
+  recipes: RecipeItem[]
+}
+
+export type RecipeParameter = {
+  name: string
+  type: 'string' | 'integer' | 'enum' | 'record'
+  /** The allowed values of an enum. */
+  options: string[] | null
+  /** In JSON. */
+  defaultValue: string | null
+  required: boolean
+  description: string | null
+  /** The format of a value. */
+  format: string | null
+}
+
+export type Region = {
+  id: 'paris' | 'virginia' | 'singapore'
+  label: string
+  country: string
+  zone: string
+  /** Whether it is in the European Union. */
+  eu: boolean
+}
+
+export type RoleChange = {
+  role: 'owner' | 'admin' | 'member'
+}
+
+export type RunResult = {
+  units: Unit[]
+  /** Generated secrets, which only this answer shows, and `URL` if the unit is published. */
+  outputs: { [name: string]: string }
+  recipe: string | null
+  /** Cost and sleep in words. */
+  costLine: string
+}
+
+export type Sleep = {
+  /** How long the unit may idle before it sleeps; `never` keeps it running. */
+  sleep: string
+  /** Whether to set it for every unit of its stack, which then sleep and wake together. */
+  stack?: boolean | undefined
+  /** Whether to put the unit to sleep at once. */
+  now?: boolean | undefined
+}
+
+export type SleepResult = {
+  units: Unit[]
+}
+
+export type Stack = {
+  id: string
+  name: string
+  teamId: string
+  createdAt: string
+  /** Oldest first. */
+  units: Unit[]
+}
+
+export type StackCreate = {
+  name: string
+}
+
+export type StackFork = {
+  /** Name of the new stack. Default: a free name derived from the source's. */
+  into?: string | undefined
+  /** Default: the source's. */
+  sleep?: string | undefined
+  /** Whether to answer only once the units are ready. */
+  wait?: boolean | undefined
+  /** After this time the call answers, although the unit may still be `creating`. */
+  waitTimeoutMs?: number | undefined
+}
+
+export type StackList = {
+  stacks: Stack[]
+  next: string | null
+}
+
+export type SupportMessage = {
+  topic: 'question' | 'bug' | 'idea'
+  message: string
+}
+
+export type SupportTicket = {
+  ok: true
+  /** The reference of this message in the reply. */
+  ticket: string
+}
+
+export type Team = {
+  id: string
+  slug: string
+  name: string
+  personal: boolean
+  plan: 'hobby' | 'pro' | 'team'
+  /** The region of new units. */
+  region: 'paris' | 'virginia' | 'singapore'
+  /** The currency in which pages show money; amounts in answers are always euro cents. */
+  currency: 'eur' | 'usd'
+  /** The caller's own. */
+  role: 'owner' | 'admin' | 'member'
+  creditBalanceCents: number
+  paysAsItGoes: boolean
+}
+
+export type TeamAnswer = {
+  team: Team
+}
+
+export type TeamChange = {
+  name?: string | undefined
+  region?: 'paris' | 'virginia' | 'singapore' | undefined
+  currency?: 'eur' | 'usd' | undefined
+}
+
+export type TeamCreate = {
+  name: string
+  region?: 'paris' | 'virginia' | 'singapore' | undefined
+  currency?: 'eur' | 'usd' | undefined
+}
+
+export type Unit = {
+  id: string
+  teamId: string
+  stackId: string
+  name: string
+  image: string
+  size: 'nano' | 'small' | 'medium' | 'large'
+  state: 'creating' | 'running' | 'stopping' | 'stopped' | 'sleeping' | 'starting' | 'destroying' | 'destroyed' | 'error'
+  /** The unit's host name on the team's private network. */
+  internalHost: string
+  endpoints: Endpoint[]
+  ports: number[]
+  databasePorts: ({
+    port: number
+    protocol: 'http' | 'postgres' | 'mysql' | 'redis' | 'mongodb' | 'amqp' | 'bolt' | 'grpc'
+  })[]
+  expose: number | null
+  /** The environment as declared; secrets by name only. */
+  env: { [name: string]: string | {
+    secret: string
+  } }
+  createdAt: string
+  /** When the current run started, or the last one if the unit does not run. */
+  startedAt: string | null
+  sleep: string
+  /** When the unit goes to sleep unless it is used before. */
+  sleepsAt: string | null
+  lastUsedAt: string | null
+  costCentsSoFar: number
+  error: string | null
+  /** When a unit in `error` is destroyed. */
+  destroysAt: string | null
+  stoppedReason: 'idle' | 'cap' | 'credits' | 'user' | 'provider' | 'exited' | null
+  lastExit: {
+    /** The exit code; 128 + n for signal n. */
+    code: number
+    oomKilled: boolean
+    at: string
+  } | null
+  files: {
+    path: string
+    bytes: number
+  }[]
+  forkedFrom: string | null
+  memory: {
+    /** For a sleeping unit: whether it wakes with the memory of its processes, or starts again from its disk. Null in every other state, and while this is not known yet. */
+    kept: boolean | null
+    /** What becomes of it in a sleep that lasts longer than the machine stands frozen, and in a fork: the host tries to keep and to copy it, or it is lost and the disk alone is left. `lost` where the host cannot, or could not the last time. */
+    longSleep: 'tried' | 'lost'
+  }
+}
+
+export type UnitFork = {
+  /** Default: a free name derived from the source's. */
+  name?: string | undefined
+  /** Name of a stack, created if absent. Default: the source's stack. */
+  stack?: string | undefined
+  /** Default: the source's. */
+  sleep?: string | undefined
+  /** Whether to answer only once the units are ready. */
+  wait?: boolean | undefined
+  /** After this time the call answers, although the unit may still be `creating`. */
+  waitTimeoutMs?: number | undefined
+}
+
+export type UnitList = {
+  units: Unit[]
+  next: string | null
+}
+
+export type UnitSpec = {
+  name: string
+  image: string
+  cmd?: string[] | undefined
+  entrypoint?: string[] | undefined
+  env?: { [name: string]: string | {
+    secret: string
+    value?: string | undefined
+  } } | undefined
+  ports?: number[] | undefined
+  size?: 'nano' | 'small' | 'medium' | 'large' | undefined
+  volume?: {
+    mount: string
+    /** The size of the volume in GB. `df` in the unit shows the whole pool of the host instead. */
+    gb?: number | undefined
+  } | undefined
+  files?: { [name: string]: string | {
+    base64: string
+  } } | undefined
+  healthcheck?: {
+    cmd: string[]
+    intervalMs?: number | undefined
+    timeoutMs?: number | undefined
+  } | undefined
+  sleep?: string | undefined
+  expose?: number | undefined
+}
+
+export type Usage = {
+  /** Days in UTC, today last, including days without usage. */
+  days: {
+    date: string
+    /** The cost of machines and volumes. */
+    costCents: number
+    unitSeconds: {
+      /** Seconds that units of this size ran. */
+      nano: number
+      /** Seconds that units of this size ran. */
+      small: number
+      /** Seconds that units of this size ran. */
+      medium: number
+      /** Seconds that units of this size ran. */
+      large: number
+    }
+  }[]
+  totalCents: number
+}
+
+export type User = {
+  id: string
+  email: string
+  name: string
+  emailVerified: boolean
+  /** Whether this person operates the service. */
+  admin: boolean
+}
+
+/** Parameters and outputs of each recipe, by its name. */
+export type Recipes = {
+  postgres: {
+    params: {
+      database?: string | null | undefined
+      user?: string | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+      volumeGb?: number | null | undefined
+    }
+    outputs: {
+      DATABASE_URL: string
+      POSTGRES_PASSWORD: string
+    }
+  }
+  mariadb: {
+    params: {
+      database?: string | null | undefined
+      user?: string | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+      volumeGb?: number | null | undefined
+    }
+    outputs: {
+      DATABASE_URL: string
+      MARIADB_PASSWORD: string
+    }
+  }
+  redis: {
+    params: {
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+      volumeGb?: number | null | undefined
+    }
+    outputs: {
+      REDIS_URL: string
+      REDIS_PASSWORD: string
+    }
+  }
+  mongodb: {
+    params: {
+      user?: string | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+      volumeGb?: number | null | undefined
+    }
+    outputs: {
+      MONGODB_URL: string
+      MONGODB_PASSWORD: string
+    }
+  }
+  neo4j: {
+    params: {
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+      volumeGb?: number | null | undefined
+    }
+    outputs: {
+      NEO4J_URL: string
+      NEO4J_PASSWORD: string
+    }
+  }
+  rabbitmq: {
+    params: {
+      user?: string | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+      volumeGb?: number | null | undefined
+    }
+    outputs: {
+      AMQP_URL: string
+      RABBITMQ_PASSWORD: string
+    }
+  }
+  etcd: {
+    params: {
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+      volumeGb?: number | null | undefined
+    }
+    outputs: {
+      ETCD_URL: string
+    }
+  }
+  node: {
+    params: {
+      files: { [name: string]: unknown }
+      env?: { [name: string]: unknown } | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+    }
+    outputs: Record<never, string>
+  }
+  python: {
+    params: {
+      files: { [name: string]: unknown }
+      env?: { [name: string]: unknown } | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+    }
+    outputs: Record<never, string>
+  }
+  static: {
+    params: {
+      files: { [name: string]: unknown }
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+    }
+    outputs: Record<never, string>
+  }
+  debian: {
+    params: {
+      env?: { [name: string]: unknown } | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+    }
+    outputs: Record<never, string>
+  }
+  'web-with-postgres': {
+    params: {
+      files: { [name: string]: unknown }
+      env?: { [name: string]: unknown } | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+      databaseSize?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+      volumeGb?: number | null | undefined
+    }
+    outputs: {
+      DATABASE_URL: string
+      POSTGRES_PASSWORD: string
+    }
+  }
+}

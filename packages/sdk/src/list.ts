@@ -1,0 +1,37 @@
+// Lists that come in pages: `for await` walks through all of them, `page` asks for one, `all` collects.
+
+import type { CallOptions } from './transport.ts'
+
+export type Page<T> = {
+  items: T[]
+  /** For the page after this one; null when there is none. */
+  next: string | null
+}
+
+export type List<T> = AsyncIterable<T> & {
+  page: (cursor?: string | null) => Promise<Page<T>>
+  all: () => Promise<T[]>
+}
+
+export type ListOptions = CallOptions & {
+  /** Of a page. */
+  limit?: number | undefined
+}
+
+export function listOf<T>(read: (cursor: string | undefined) => Promise<Page<T>>): List<T> {
+  const list: List<T> = {
+    page: async (cursor) => await read(cursor ?? undefined),
+    all: async () => {
+      const items: T[] = []
+      for await (const item of list) items.push(item)
+      return items
+    },
+    async *[Symbol.asyncIterator]() {
+      for (let page = await read(undefined); ; page = await read(page.next)) {
+        yield* page.items
+        if (page.next === null) return
+      }
+    },
+  }
+  return list
+}

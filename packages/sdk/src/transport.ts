@@ -1,0 +1,201 @@
+// One call to the service: its deadline, its retries and its errors. A call is sent again only where that cannot do it
+// twice: reads, PUT, DELETE, what has an Idempotency-Key, and whatever was refused by a rate before it began.
+
+import { BerthError, errorOf, errorOfEnvelope } from './errors.ts'
+import type { Settings } from './settings.ts'
+import { readEvents, type StreamEvent } from './sse.ts'
+
+/** What every method takes beside what it is about. */
+export type CallOptions = {
+  signal?: AbortSignal | undefined
+  /** Until the answer begins, in ms. */
+  timeoutMs?: number | undefined
+}
+
+/** Of calls that make something. */
+export type MakeOptions = CallOptions & {
+  /** Names this call, so that it can be sent again from another place. Default: a random one. */
+  idempotencyKey?: string | undefined
+}
+
+type Query = Record<string, string | number | boolean | null | undefined>
+
+export type Call = {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  path: string
+  query?: Query
+  /** Sent as JSON; bytes as they are. */
+  body?: unknown
+  headers?: Record<string, string>
+  idempotencyKey?: string | undefined
+  /** Beside the time that every call has, in ms. */
+  extraMs?: number
+} & CallOptions
+
+export type Transport = {
+  json: <T>(call: Call) => Promise<T>
+  /** Throws what its last event says went wrong. */
+  events: (call: Call) => AsyncGenerator<StreamEvent>
+}
+
+/** One attempt: its answer, and what holds its deadline. */
+type Attempt = { response: Response; abort: (reason: unknown) => void; inTime: () => void; end: () => void }
+
+export function createTransport(settings: Settings): Transport {
+  return {
+    json: async <T>(call: Call): Promise<T> => {
+      const { response, end } = await send(settings, call, 'application/json')
+      try {
+        return (await response.json()) as T
+      } catch (error) {
+        throw call.signal?.aborted ? call.signal.reason : connectionError(settings, error)
+      } finally {
+        end()
+      }
+    },
+    events: async function* (call) {
+      const { response, abort, inTime, end } = await send(settings, call, 'text/event-stream')
+      inTime()
+      const quiet = new BerthError('connection_failed', `${settings.url} has fallen silent.`)
+      try {
+        for await (const event of readEvents(response.body ?? new ReadableStream(), () => abort(quiet))) {
+          if (event.event === 'error') throw errorOfEnvelope(event.data, { status: response.status }) ?? quiet
+          yield event
+        }
+      } catch (error) {
+        if (call.signal?.aborted) throw call.signal.reason
+        throw error instanceof BerthError ? error : connectionError(settings, error)
+      } finally {
+        end()
+      }
+    },
+  }
+}
+
+/** A random name for a call. Without randomUUID, which browsers have over HTTPS alone. */
+export function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('')
+}
+
+async function send(settings: Settings, call: Call, accept: string): Promise<Attempt> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await sendOnce(settings, call, accept)
+    } catch (error) {
+      const waitMs = attempt < settings.retries ? waitBefore(settings, call, error, attempt) : null
+      if (waitMs === null) throw error
+      await sleep(waitMs, call.signal)
+    }
+  }
+}
+
+/** How long to wait before the call is sent again, in ms; null: it is not. */
+function waitBefore(settings: Settings, call: Call, error: unknown, attempt: number): number | null {
+  if (!(error instanceof BerthError)) return null
+  const isRefused = error.status === 429
+  const isAway = error.status === 503 || error.code === 'connection_failed'
+  const isRepeatable = call.idempotencyKey !== undefined || ['GET', 'PUT', 'DELETE'].includes(call.method)
+  if (!isRefused && !(isAway && isRepeatable)) return null
+  const backoffMs = 250 * 2 ** attempt * (1 + Math.random())
+  const waitMs = Math.max(error.retryAfterMs ?? 0, backoffMs)
+  return waitMs > settings.maxRetryAfterMs ? null : waitMs
+}
+
+async function sendOnce(settings: Settings, call: Call, accept: string): Promise<Attempt> {
+  call.signal?.throwIfAborted()
+  const controller = new AbortController()
+  const waitMs = (call.timeoutMs ?? settings.timeoutMs) + (call.extraMs ?? 0)
+  const late = () =>
+    controller.abort(new BerthError('timed_out', `No answer from ${settings.url} in ${waitMs} ms.`))
+  const timer = setTimeout(late, waitMs)
+  const stop = () => controller.abort(call.signal?.reason)
+  call.signal?.addEventListener('abort', stop, { once: true })
+  const inTime = () => clearTimeout(timer)
+  const end = () => {
+    inTime()
+    call.signal?.removeEventListener('abort', stop)
+  }
+  try {
+    const response = await settings.fetch(settings.url + call.path + queryText(call.query), {
+      method: call.method,
+      headers: await headersOf(settings, call, accept),
+      signal: controller.signal,
+      // No answer of the service is one: a key is not to follow where somebody else leads.
+      redirect: 'error',
+      ...(call.body === undefined ? {} : { body: bodyOf(call.body) }),
+    })
+    if (!response.ok) throw errorOf(response.status, response.headers, await response.text())
+    return { response, abort: (reason) => controller.abort(reason), inTime, end }
+  } catch (error) {
+    end()
+    if (controller.signal.aborted) throw controller.signal.reason
+    throw error instanceof BerthError ? error : connectionError(settings, error)
+  }
+}
+
+async function headersOf(settings: Settings, call: Call, accept: string): Promise<Record<string, string>> {
+  const isBytes = call.body instanceof Uint8Array || call.body instanceof Blob
+  return {
+    authorization: `Bearer ${await settings.apiKey()}`,
+    accept,
+    'user-agent': settings.userAgent,
+    ...(call.body === undefined
+      ? {}
+      : { 'content-type': isBytes ? 'application/octet-stream' : 'application/json' }),
+    ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
+    ...call.headers,
+  }
+}
+
+function bodyOf(body: unknown): NonNullable<RequestInit['body']> {
+  return body instanceof Uint8Array || body instanceof Blob
+    ? (body as NonNullable<RequestInit['body']>)
+    : JSON.stringify(body)
+}
+
+function queryText(query: Query = {}): string {
+  const said = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null) said.append(name, String(value))
+  return said.size === 0 ? '' : `?${said.toString()}`
+}
+
+function connectionError({ url }: Settings, cause: unknown): BerthError {
+  const { cause: inner, message = String(cause) } = (cause ?? {}) as {
+    cause?: { message?: string; code?: string }
+    message?: string
+  }
+  const why = inner?.message || inner?.code || message
+  return new BerthError('connection_failed', `${url} cannot be reached: ${why}`, { cause })
+}
+
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted()
+  const { promise, resolve, reject } = withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  const stop = () => reject(signal?.reason as Error)
+  signal?.addEventListener('abort', stop, { once: true })
+  try {
+    await promise
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', stop)
+  }
+}
+
+/** Promise.withResolvers, which Node has since 22. */
+export function withResolvers<T>(): {
+  promise: Promise<T>
+  resolve: (value: T | PromiseLike<T>) => void
+  reject: (reason: unknown) => void
+} {
+  let resolve: (value: T | PromiseLike<T>) => void = () => {}
+  let reject: (reason: unknown) => void = () => {}
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  return { promise, resolve, reject }
+}

@@ -1,0 +1,220 @@
+// A unit, as the last answer has it, and what can be done with it. Methods that change it renew `info`.
+
+import { type Command, execute, type ExecOptions, type SpawnOptions, startCommand } from './command.ts'
+import type {
+  Expose,
+  Exposed,
+  ExecResult,
+  ForkResult,
+  LogLine,
+  LogPage,
+  Sleep,
+  SleepResult,
+  Unit as UnitInfo,
+  UnitFork,
+} from './contract.ts'
+import { BerthError, isBerthError } from './errors.ts'
+import { type Files, filesOf } from './files.ts'
+import { type FollowOptions, logLines, type LogOptions, logPage } from './logs.ts'
+import { type Processes, processesOf } from './processes.ts'
+import { shellLine, type Word } from './shell.ts'
+import { type CallOptions, type MakeOptions, newKey, sleep, type Transport } from './transport.ts'
+
+/** What is told when a unit is made, and at no other time. */
+export type Making = {
+  /** Generated secrets and connection strings, and `URL` when it was published. */
+  outputs: Record<string, string>
+  /** Cost and sleep in words. */
+  costLine: string | null
+  /** Of a fork: how much of its source came along. */
+  copied: ForkResult['copied'][string] | null
+}
+
+export type ForkOptions = UnitFork & MakeOptions
+export type ExposeOptions = Omit<Expose, 'port'> & CallOptions
+
+/** The longest that one call waits for units; a longer wait asks again. Some clients give up on a silent answer at 300 s. */
+export const MAX_WAIT_MS = 240_000
+export const DEFAULT_WAIT_MS = 120_000
+const POLL_MS = { first: 100, longest: 2000 }
+
+export class Unit implements AsyncDisposable {
+  /** As the last answer has it. */
+  info: UnitInfo
+  /** Of a unit that this program made. They are told once: a unit that is asked for later has none. */
+  readonly outputs: Record<string, string>
+  readonly costLine: string | null
+  readonly copied: Making['copied']
+  readonly files: Files
+  readonly processes: Processes
+  readonly #transport: Transport
+  readonly #path: string
+
+  constructor(transport: Transport, info: UnitInfo, making: Partial<Making> = {}) {
+    this.#transport = transport
+    this.#path = `/v1/units/${encodeURIComponent(info.id)}`
+    this.info = info
+    this.outputs = making.outputs ?? {}
+    this.costLine = making.costLine ?? null
+    this.copied = making.copied ?? null
+    this.files = filesOf(transport, info.id)
+    this.processes = processesOf(transport, info.id)
+  }
+
+  get id(): string {
+    return this.info.id
+  }
+
+  get name(): string {
+    return this.info.name
+  }
+
+  get state(): UnitInfo['state'] {
+    return this.info.state
+  }
+
+  async refresh(options: CallOptions = {}): Promise<this> {
+    return this.#renew(await this.#transport.json({ method: 'GET', path: this.#path, ...options }))
+  }
+
+  /** Until it is no longer on its way to run. Throws `provider_error` where it could not be made, `timed_out` where it takes longer. */
+  async ready({ timeoutMs = DEFAULT_WAIT_MS, signal }: CallOptions = {}): Promise<this> {
+    const until = Date.now() + timeoutMs
+    for (let pauseMs = POLL_MS.first; ['creating', 'starting'].includes(this.state); pauseMs *= 1.5) {
+      if (Date.now() > until)
+        throw new BerthError('timed_out', `Unit "${this.name}" is still ${this.state} after ${timeoutMs} ms.`)
+      await sleep(Math.min(pauseMs, POLL_MS.longest), signal)
+      await this.refresh({ signal })
+    }
+    if (this.state === 'error')
+      throw new BerthError('provider_error', this.info.error ?? `Unit "${this.name}" could not be made.`)
+    return this
+  }
+
+  /** Runs a command to its end: an array as it is, a string through `sh -c`. A code other than 0 is no error without `check`. */
+  async exec(command: string | readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
+    return await execute(this.#transport, this.id, command, options)
+  }
+
+  /** A line for the unit's shell, with every value in it quoted: unit.sh`grep -c ${pattern} ${paths}`. */
+  async sh(parts: TemplateStringsArray, ...words: Word[]): Promise<ExecResult> {
+    return await this.exec(shellLine(parts.raw, words))
+  }
+
+  /** Begins a command whose output is read as it comes. It ends with its reader; see `processes` for what is to go on. */
+  spawn(command: string | readonly string[], options: SpawnOptions = {}): Command {
+    return startCommand(this.#transport, this.id, command, options)
+  }
+
+  /** Its newest lines, or those after `since`; with `follow` also every line that comes, until its run ends. */
+  logs(options: FollowOptions = {}): AsyncGenerator<LogLine> {
+    return logLines(this.#transport, this.id, options)
+  }
+
+  /** One answer of the log, with the cursor to go on from. */
+  async logPage(options: LogOptions = {}): Promise<LogPage> {
+    return await logPage(this.#transport, this.id, options)
+  }
+
+  /** Publishes a port. A unit has one URL: another port moves it, and restarts the unit. */
+  async expose(port: number, { signal, timeoutMs, ...asked }: ExposeOptions = {}): Promise<Exposed> {
+    const call = { method: 'POST' as const, path: `${this.#path}/expose`, body: { ...asked, port } }
+    const exposed = await this.#transport.json<Exposed>({
+      ...call,
+      signal,
+      timeoutMs,
+      extraMs: DEFAULT_WAIT_MS,
+    })
+    await this.refresh({ signal, timeoutMs })
+    return exposed
+  }
+
+  /** The URL of a port, published for whoever has the URL where it is not published yet. */
+  async url(port: number, options: ExposeOptions = {}): Promise<string> {
+    const there = this.info.endpoints.find((each) => each.port === port && each.protocol === 'http')
+    const isAsAsked = options.rotate !== true && (options.mode === undefined || options.mode === there?.mode)
+    return there && isAsAsked ? there.url : (await this.expose(port, { protocol: 'http', ...options })).url
+  }
+
+  /** A copy of it as it is now; `copied` of the copy says whether with its memory. */
+  async fork({ signal, timeoutMs, idempotencyKey = newKey(), ...asked }: ForkOptions = {}): Promise<Unit> {
+    const { waitMs, ...wait } = waitOf(asked)
+    const result = await this.#transport.json<ForkResult>({
+      method: 'POST',
+      path: `${this.#path}/fork`,
+      body: { ...asked, ...wait },
+      signal,
+      timeoutMs,
+      idempotencyKey,
+      extraMs: waitMs,
+    })
+    const [copy] = unitsOfFork(this.#transport, result)
+    if (!copy) throw new BerthError('internal', 'A fork without a unit was answered.')
+    return copy
+  }
+
+  /** Changes how long it may go unused before it sleeps: `30m`, `2h`, `never`. With `stack`, for all units of its stack. */
+  async sleep(
+    window: string,
+    { stack, signal, timeoutMs }: Omit<Sleep, 'sleep'> & CallOptions = {},
+  ): Promise<this> {
+    const body = { sleep: window, stack }
+    const call = { method: 'POST' as const, path: `${this.#path}/sleep`, body, signal, timeoutMs }
+    const { units } = await this.#transport.json<SleepResult>(call)
+    return this.#renew(units.find(({ id }) => id === this.id) ?? this.info)
+  }
+
+  /** Ends its processes and keeps its disk. */
+  async stop(options: CallOptions = {}): Promise<this> {
+    return await this.#act('POST', '/stop', options)
+  }
+
+  async start(options: CallOptions = {}): Promise<this> {
+    return await this.#act('POST', '/start', options)
+  }
+
+  /** Gone for good, with its disk and its volume. */
+  async destroy(options: CallOptions = {}): Promise<this> {
+    return await this.#act('DELETE', '', options)
+  }
+
+  /** `await using unit = …` destroys it at the end of the block. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.state === 'destroyed') return
+    await this.destroy().catch((error: unknown) => {
+      if (!isBerthError(error, 'not_found')) throw error
+    })
+  }
+
+  async #act(method: 'POST' | 'DELETE', action: string, options: CallOptions): Promise<this> {
+    const call = { method, path: this.#path + action, extraMs: DEFAULT_WAIT_MS, ...options }
+    return this.#renew(await this.#transport.json<UnitInfo>(call))
+  }
+
+  #renew(info: UnitInfo): this {
+    this.info = info
+    return this
+  }
+}
+
+/** How long the service is to wait for units, and how long the caller then waits for it at most. */
+export function waitOf({
+  wait,
+  waitTimeoutMs,
+}: {
+  wait?: boolean | undefined
+  waitTimeoutMs?: number | undefined
+}): {
+  wait: boolean
+  waitTimeoutMs: number
+  waitMs: number
+} {
+  const waitMs = Math.min(waitTimeoutMs ?? DEFAULT_WAIT_MS, MAX_WAIT_MS)
+  return { wait: wait ?? true, waitTimeoutMs: waitMs, waitMs: wait === false ? 0 : waitMs }
+}
+
+export function unitsOfFork(transport: Transport, { units, copied, outputs, costLine }: ForkResult): Unit[] {
+  return units.map(
+    (info) => new Unit(transport, info, { outputs, costLine, copied: copied[info.name] ?? null }),
+  )
+}

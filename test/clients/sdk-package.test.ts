@@ -1,0 +1,120 @@
+// The package of the SDK as others get it: built, packed, installed somewhere else, and small.
+
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { rolldown } from 'rolldown'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openApiDocument } from '../../src/api/openapi.ts'
+import { routes } from '../../src/api/routes.ts'
+import { Berth } from '../../packages/sdk/src/index.ts'
+import { writtenFiles } from '../../scripts/written-files.ts'
+
+const run = promisify(execFile)
+const project = fileURLToPath(new URL('../..', import.meta.url))
+
+let directory: string
+beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'berth-sdk-package-'))))
+afterAll(async () => await rm(directory, { recursive: true }))
+
+it('its types are those of the API and the recipes; else run npm run gen', async () => {
+  const path = 'packages/sdk/src/contract.ts'
+  expect(await readFile(join(project, path), 'utf8')).toBe(writtenFiles()[path])
+})
+
+it('is packed, installed in a fresh directory, imported and checked by a compiler there', {
+  timeout: 120_000,
+}, async () => {
+  const npm = async (args: string[], cwd: string) =>
+    await run('npm', [...args, '--no-audit', '--no-fund'], { cwd })
+  await npm(['run', 'build'], join(project, 'packages/sdk'))
+  await npm(['pack', '--ignore-scripts', '--pack-destination', directory], join(project, 'packages/sdk'))
+  const packed = (await readdir(directory)).find((name) => name.endsWith('.tgz')) ?? ''
+  const fresh = join(directory, 'fresh')
+  await mkdir(fresh)
+  await writeFile(join(fresh, 'package.json'), '{ "name": "fresh", "version": "1.0.0", "type": "module" }')
+  await npm(['install', '--offline', join(directory, packed)], fresh)
+  const installed = JSON.parse(
+    await readFile(join(fresh, 'node_modules/@berth/sdk/package.json'), 'utf8'),
+  ) as object
+  expect(installed).not.toHaveProperty('dependencies')
+
+  const program = `import { Berth, BerthError, errorCodes, type Contract } from '@berth/sdk'
+const berth: Berth = new Berth({ url: 'http://127.0.0.1:9', apiKey: 'k', retries: 0 })
+const code: string = await berth.quota().then((quota: Contract.Quota) => String(quota.units.max), (error: BerthError) => error.code)
+console.log(code, errorCodes.length, Symbol.asyncDispose in Object.getPrototypeOf(berth.units) || 'none')
+`
+  await writeFile(join(fresh, 'program.ts'), program)
+  const lib = [
+    '--lib',
+    'es2022,dom,esnext.disposable',
+    '--types',
+    '',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2022',
+  ]
+  await run(join(project, 'node_modules/.bin/tsc'), ['--noEmit', '--strict', ...lib, 'program.ts'], {
+    cwd: fresh,
+  })
+  const { stdout } = await run(process.execPath, ['program.ts'], { cwd: fresh })
+  expect(stdout).toMatch(/^connection_failed \d+ none\n$/)
+})
+
+it('is under 15 kB as one file, minified and compressed, and asks for no module of a runtime', async () => {
+  const bundle = await rolldown({ input: join(project, 'packages/sdk/src/index.ts') })
+  const { output } = await bundle.generate({ format: 'esm', minify: true })
+  await bundle.close()
+  const code = output.map((each) => (each.type === 'chunk' ? each.code : '')).join('')
+  expect(code).not.toMatch(/\bimport\b\s*[("'{]|\brequire\(/)
+  expect(gzipSync(code).length).toBeLessThan(15_000)
+})
+
+/** What people do on the pages of the service, with their session; and what no program of theirs asks for. */
+const notForKeys = (
+  'keyCreate keyChange keyRevoke agentChange agentRevoke meRead meChange teamCreate teamChange teamDelete ' +
+  'memberList memberChangeRole memberRemove inviteCreate inviteRevoke inviteRead inviteAccept ' +
+  'paymentCreate paymentList paymentHear providerList openapiRead'
+).split(' ')
+/** PUT does the same without base64. */
+const doneByAnother = ['unitFileWrite']
+
+it('has a method for every operation that a key may use', async () => {
+  const called = new Set<string>()
+  const berth = new Berth({
+    url: 'http://berth.test',
+    apiKey: 'k',
+    fetch: async (url, init) => {
+      called.add(`${init.method} ${new URL(url).pathname}`)
+      return new Response(
+        '{"next":null,"state":"x","contentBase64":"","units":[{"id":"u"}],"stacks":[],"keys":[],"recipes":[],"events":[],"processes":[],"copied":{}}',
+      )
+    },
+  })
+  const unit = await berth.units.create('an/image')
+  const stack = await berth.stacks.create('s')
+  const process = await unit.processes.start(['x'])
+  await Promise.all([unit.refresh(), unit.exec(['x']), unit.logPage(), unit.expose(1), unit.fork()])
+  await Promise.all([unit.sleep('1m'), unit.stop(), unit.start(), unit.destroy(), unit.processes.list()])
+  await Promise.all([unit.files.read('/x'), unit.files.write('/x', '')])
+  await Promise.all([process.refresh(), process.read(), process.signal(), process.delete()])
+  await Promise.all([berth.units.list().page(), berth.stacks.list().page(), berth.stacks.get('x')])
+  await Promise.all([stack.fork(), stack.destroy(), berth.recipes.list(), berth.recipes.get('x')])
+  await Promise.all([berth.agents(), berth.keys(), berth.audit().page(), berth.pricing(), berth.quota()])
+  await Promise.all([berth.usage(), berth.support({ topic: 'idea', message: 'x' })])
+  const { paths } = openApiDocument(routes) as {
+    paths: Record<string, Record<string, { operationId?: string }>>
+  }
+  const missing = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { operationId = '' }]) => {
+      const pattern = new RegExp(`^${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+      return [...called].some((each) => pattern.test(each)) ? [] : [operationId]
+    }),
+  )
+  expect(missing.toSorted()).toEqual([...notForKeys, ...doneByAnother].toSorted())
+})

@@ -1,0 +1,323 @@
+// The TypeScript SDK against the real service, as a program uses it.
+
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Berth, BerthError, CommandError, type Fetch, isBerthError } from '../../packages/sdk/src/index.ts'
+import { makeTeam, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+let berth: Berth
+beforeAll(async () => {
+  service = await startService()
+  team = await makeTeam(service)
+  berth = new Berth({ url: service.baseUrl, apiKey: team.key })
+})
+afterAll(async () => await service.close())
+
+const IMAGE = 'node:22'
+const thrownBy = async (promise: Promise<unknown>): Promise<unknown> =>
+  await promise.then(
+    () => null,
+    (error: unknown) => error,
+  )
+
+describe('a unit', () => {
+  it('is made of an image alone, runs a command, and is destroyed at the end of its block', async () => {
+    let id: string
+    {
+      await using unit = await berth.units.create(IMAGE)
+      id = unit.id
+      expect(unit.name).toMatch(/^node-[0-9a-f]{6}$/)
+      expect(unit.state).toBe('running')
+      expect(unit.costLine).toContain('an hour')
+      expect(await unit.exec(['echo', 'hello'])).toMatchObject({ exitCode: 0, stdout: 'hello\n' })
+      expect(await unit.exec('echo one; false')).toMatchObject({ exitCode: 1, stdout: 'one\n' })
+    }
+    expect((await berth.units.get(id)).state).toBe('destroyed')
+  })
+
+  it('is made of a whole description, with its secrets told once', async () => {
+    const unit = await berth.units.create({
+      name: 'whole',
+      image: IMAGE,
+      stack: 'sdk',
+      size: 'nano',
+      ports: [8080, 9090],
+      expose: 'public',
+      exposePort: 9090,
+      env: { TOKEN: { secret: 'TOKEN' } },
+    })
+    expect(unit.info).toMatchObject({ name: 'whole', size: 'nano', expose: 9090 })
+    expect(unit.outputs).toEqual({ TOKEN: expect.any(String), URL: await unit.url(9090) })
+    expect((await berth.units.get(unit.id)).outputs).toEqual({})
+    await unit.destroy()
+    expect(unit.state).toBe('destroyed')
+  })
+
+  it('stops, starts, changes its window and is copied', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    expect((await unit.stop()).state).toBe('stopped')
+    expect((await unit.start()).state).toBe('running')
+    expect((await unit.sleep('2h')).info.sleep).toBe('2h')
+    await using copy = await unit.fork({ name: `${unit.name}-copy` })
+    expect(copy.info.forkedFrom).toBe(unit.id)
+    expect(['memory', 'disk', 'config']).toContain(copy.copied)
+  })
+
+  it('is found by its name, and said to be ambiguous where two stacks have one', async () => {
+    await using one = await berth.units.create({ image: IMAGE, name: 'twin', stack: 'left' })
+    expect((await berth.units.find('twin'))?.id).toBe(one.id)
+    expect(await berth.units.find('nobody')).toBeNull()
+    await using other = await berth.units.create({ image: IMAGE, name: 'twin', stack: 'right' })
+    expect(await thrownBy(berth.units.find('twin'))).toMatchObject({
+      message: expect.stringContaining(other.id),
+    })
+    expect((await berth.units.find('twin', { stack: 'right' }))?.id).toBe(other.id)
+  })
+
+  it('that nobody waited for is waited for afterwards', async () => {
+    const release = service.engine.hang('start')
+    const unit = await berth.units.create({ image: IMAGE, wait: false })
+    expect(unit.state).toBe('creating')
+    expect(await thrownBy(unit.ready({ timeoutMs: 50 }))).toMatchObject({ code: 'timed_out' })
+    release()
+    expect((await unit.ready()).state).toBe('running')
+    await unit.destroy()
+  })
+})
+
+describe('a line for the shell', () => {
+  it('has whatever is put in as one word, and an array as one each', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    const words = ['a b', '$(id)', ';', '&& false', '"', '`x`', '\\', '*', "it's", '']
+    for (const word of words) expect((await unit.sh`echo -n ${word}`).stdout).toBe(word)
+    expect((await unit.sh`printf '%s\n' ${words.slice(0, 3)}`).stdout).toBe('a b\n$(id)\n;\n')
+    expect((await unit.sh`echo ${7} && false`).exitCode).toBe(1)
+  })
+})
+
+describe('a command', () => {
+  it('that fails throws where it is to be checked, with its output', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    const error = await thrownBy(unit.exec('echo broken >&2; false', { check: true }))
+    expect(error).toBeInstanceOf(CommandError)
+    expect(error).toMatchObject({ code: 'command_failed', result: { exitCode: 1, stderr: 'broken\n' } })
+    expect((error as Error).message).toContain('ended with 1: broken')
+  })
+
+  it('is read as it runs, and told with its end', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    const command = unit.spawn('echo out; echo err >&2; false')
+    const heard: string[] = []
+    for await (const { stream, text } of command.output) heard.push(`${stream}: ${text}`)
+    expect(heard).toEqual(['stdout: out\n', 'stderr: err\n'])
+    expect(await command.wait()).toMatchObject({ exitCode: 1, timedOut: false })
+  })
+
+  it('that prints without end is cut off by its reader, and ends in the unit', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    let bytes = 0
+    for await (const piece of unit.spawn(['yes']).output) if ((bytes += piece.bytes.length) > 1_000_000) break
+    expect(bytes).toBeGreaterThan(1_000_000)
+    const running = () => service.engine.calls.filter(({ operation }) => operation === 'exec').length
+    expect(running()).toBeGreaterThan(0)
+    const command = unit.spawn(['sleep', 'infinity'])
+    command.kill()
+    expect(await thrownBy(command.wait())).toMatchObject({ name: 'AbortError' })
+  })
+
+  it('ends with the signal of its caller', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    const controller = new AbortController()
+    const waiting = thrownBy(unit.exec(['sleep', 'infinity'], { signal: controller.signal }))
+    const why = new Error('enough')
+    controller.abort(why)
+    expect(await waiting).toBe(why)
+  })
+
+  it('may run longer than a client waits for a silent answer', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    const { stdout, exitCode, truncated } = await unit.exec(['head', '-c', '2000000', '/dev/zero'], {
+      timeoutMs: 600_000,
+    })
+    expect([stdout.length, exitCode, truncated]).toEqual([1_048_576, 0, true])
+  })
+
+  it('gives bytes that are no text as they are', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    const bytes = new Uint8Array([0xff, 0x00, 0xfe, 0x80])
+    await unit.files.write('/tmp/bytes', bytes)
+    const seen: number[] = []
+    for await (const piece of unit.spawn(['cat', '/tmp/bytes']).output) seen.push(...piece.bytes)
+    expect(seen).toEqual([...bytes])
+  })
+})
+
+describe('a file', () => {
+  it('is written and read as text and as bytes', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    expect(await unit.files.write('/app/größe.txt', 'größe\n')).toMatchObject({ bytes: 8, verified: true })
+    expect(await unit.files.readText('/app/größe.txt')).toBe('größe\n')
+    const bytes = crypto.getRandomValues(new Uint8Array(10_000))
+    await unit.files.write('/app/bytes', new Blob([bytes]))
+    expect(await unit.files.read('/app/bytes')).toEqual(bytes)
+    expect(await thrownBy(unit.files.read('/app/nowhere'))).toMatchObject({ code: 'not_found', status: 404 })
+  })
+})
+
+describe('a log', () => {
+  it('is read in lines and followed to the end of the run', async () => {
+    await using unit = await berth.units.create({
+      image: IMAGE,
+      cmd: ['sh', '-c', 'echo one; echo two; sleep infinity'],
+    })
+    const read = async () => {
+      const lines: string[] = []
+      for await (const { text } of unit.logs()) lines.push(text)
+      return lines
+    }
+    await expect.poll(read).toEqual(['one', 'two'])
+    const followed: string[] = []
+    const following = (async () => {
+      for await (const { text } of unit.logs({ follow: true })) {
+        followed.push(text)
+        if (followed.length === 2) service.engine.endProcess(unit.id)
+      }
+    })()
+    await following
+    expect(followed).toEqual(['one', 'two'])
+  })
+
+  it('goes on behind the last line when its connection is lost', async () => {
+    await using unit = await berth.units.create({
+      image: IMAGE,
+      cmd: ['sh', '-c', 'echo one; echo two; sleep infinity'],
+    })
+    await expect.poll(async () => (await unit.logPage()).lines.length).toBe(2)
+    const flaky = new Berth({ url: service.baseUrl, apiKey: team.key, fetch: cutAfterFirstEvent() })
+    const seen: string[] = []
+    for await (const { text } of (await flaky.units.get(unit.id)).logs({ follow: true })) {
+      seen.push(text)
+      if (text === 'two') break
+    }
+    expect(seen).toEqual(['one', 'two'])
+  })
+})
+
+/** The first stream breaks after its first event, as a connection does. */
+function cutAfterFirstEvent(): Fetch {
+  let isCut = false
+  return async (url, init) => {
+    const response = await fetch(url, init)
+    if (isCut || !response.headers.get('content-type')?.startsWith('text/event-stream')) return response
+    isCut = true
+    const reader = response.body?.getReader()
+    let isFirst = true
+    const body = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        if (!isFirst) return controller.error(new TypeError('terminated'))
+        isFirst = false
+        const { value } = (await reader?.read()) ?? {}
+        const text = new TextDecoder().decode(value)
+        controller.enqueue(new TextEncoder().encode(text.slice(0, text.indexOf('\n\n') + 2)))
+      },
+      cancel: async () => await reader?.cancel(),
+    })
+    return new Response(body, { status: response.status, headers: response.headers })
+  }
+}
+
+describe('a background process', () => {
+  it('is started, followed, given a signal and forgotten', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    const short = await unit.processes.start('echo out; echo err >&2; exit 3')
+    const heard: string[] = []
+    for await (const { stream, text } of short.follow()) heard.push(`${stream} ${text}`)
+    expect(heard).toEqual(['stdout out\n', 'stderr err\n'])
+    expect([short.state, short.exitCode]).toEqual(['exited', 3])
+    expect(await short.text()).toEqual({ stdout: 'out\n', stderr: 'err\n' })
+
+    const long = await unit.processes.start(['sleep', 'infinity'], { cwd: '/tmp' })
+    expect(long.info.cwd).toBe('/tmp')
+    const waited = long.wait()
+    await long.signal('KILL')
+    expect((await waited).exitCode).toBe(137)
+    expect((await unit.processes.list()).map(({ id }) => id)).toEqual([short.id, long.id])
+    await short.delete()
+    expect(await thrownBy(unit.processes.get(short.id))).toMatchObject({ code: 'not_found' })
+  })
+})
+
+describe('stacks, recipes and records', () => {
+  it('a stack is made, found, forked whole and destroyed', async () => {
+    const stack = await berth.stacks.create('whole-stack')
+    await berth.units.create({ image: IMAGE, name: 'web', stack: stack.name })
+    expect((await stack.refresh()).units.map(({ name }) => name)).toEqual(['web'])
+    const fork = await stack.fork({ into: 'whole-fork' })
+    expect([fork.stack, fork.units.map(({ name }) => name)]).toEqual(['whole-fork', ['web']])
+    expect((await berth.stacks.find('whole-fork'))?.units).toHaveLength(1)
+    expect(await berth.stacks.find('none')).toBeNull()
+    for (const name of ['whole-fork', 'whole-stack']) await (await berth.stacks.find(name))?.destroy()
+  })
+
+  it('a recipe tells its outputs, by their names', async () => {
+    service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
+    const { unit, outputs } = await berth.recipes.run('postgres', { params: { database: 'shop' } })
+    const url: string = outputs.DATABASE_URL
+    expect(url).toMatch(/^postgres:\/\/app:.*\/shop$/)
+    expect(unit.info.databasePorts).toEqual([{ port: 5432, protocol: 'postgres' }])
+    expect((await berth.recipes.list()).map(({ name }) => name)).toContain('postgres')
+    expect((await berth.recipes.get('postgres')).outputs.map(({ name }) => name)).toContain('DATABASE_URL')
+    await unit.destroy()
+  })
+
+  it('lists walk through their pages', async () => {
+    const other = await makeTeam(service)
+    const alone = new Berth({ url: service.baseUrl, apiKey: other.key })
+    for (const name of ['a', 'b', 'c']) await alone.units.create({ image: IMAGE, name, stack: 'paged' })
+    const seen: string[] = []
+    for await (const unit of alone.units.list({ limit: 2, stack: 'paged' })) seen.push(unit.name)
+    expect(seen.toSorted()).toEqual(['a', 'b', 'c'])
+    expect((await alone.units.list({ limit: 2 }).page()).items).toHaveLength(2)
+    const audit = await alone.audit({ limit: 2 }).all()
+    expect(audit.filter(({ action }) => action === 'unit.create')).toHaveLength(3)
+    expect(audit[0]).toMatchObject({ agentName: 'berth-sdk', agentVersion: '0.1.0' })
+  })
+
+  it('quota, usage, prices, agents and keys are read', async () => {
+    expect((await berth.quota()).units.max).toBeGreaterThan(0)
+    expect((await berth.usage({ days: 3 })).days).toHaveLength(3)
+    expect((await berth.pricing()).sizes.map(({ size }) => size)).toContain('small')
+    expect((await berth.agents()).agents.map(({ id }) => id)).toContain(team.keyId)
+    expect((await berth.keys()).map(({ id }) => id)).toContain(team.keyId)
+  })
+})
+
+describe('an error', () => {
+  it('has the code, the status and the id of the call', async () => {
+    const error = await thrownBy(berth.units.get('unit_nobody'))
+    expect(error).toBeInstanceOf(BerthError)
+    expect(isBerthError(error, 'not_found')).toBe(true)
+    expect(error).toMatchObject({ status: 404, requestId: expect.stringMatching(/./) })
+    expect(await thrownBy(berth.units.create({ image: 'NOT AN IMAGE', name: 'x' }))).toMatchObject({
+      code: 'validation',
+      details: [{ path: 'spec.image', message: expect.any(String) }],
+    })
+  })
+
+  it('of a wrong key is told apart from a service that is not there', async () => {
+    const wrong = new Berth({ url: service.baseUrl, apiKey: 'berth_live_wrong' })
+    expect(await thrownBy(wrong.quota())).toMatchObject({ code: 'unauthorized', status: 401 })
+    const nobody = new Berth({ url: 'http://127.0.0.1:9', apiKey: team.key, retries: 0 })
+    expect(await thrownBy(nobody.quota())).toMatchObject({ code: 'connection_failed', status: null })
+    const silent = createServer()
+    await once(silent.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    const late = new Berth({ url, apiKey: team.key, timeoutMs: 20 })
+    expect(await thrownBy(late.quota())).toMatchObject({ code: 'timed_out', status: null })
+    silent.close()
+  })
+})
