@@ -58,13 +58,22 @@ export const cents = z.number()
 
 /** A whole number in a query string. */
 export function queryInteger(minimum: number, maximum: number, fallback: number) {
+  return queryNumber(minimum, maximum)
+    .prefault(String(fallback))
+    .meta({ type: 'integer', minimum, maximum, default: fallback })
+}
+
+/** The same for one that has no default. */
+export function optionalQueryInteger(minimum: number, maximum: number) {
+  return queryNumber(minimum, maximum).optional().meta({ type: 'integer', minimum, maximum })
+}
+
+function queryNumber(minimum: number, maximum: number) {
   return z
     .string()
     .regex(/^[0-9]{1,9}$/, `must be a whole number from ${minimum} to ${maximum}`)
     .transform(Number)
     .pipe(z.int().min(minimum).max(maximum))
-    .prefault(String(fallback))
-    .meta({ type: 'integer', minimum, maximum, default: fallback })
 }
 
 /** `true` or `false` in a query string. */

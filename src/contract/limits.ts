@@ -47,6 +47,8 @@ export const limits = {
   /** Bytes in one answer; a piece is the output of one stream up to the next output of the other. */
   processPageBytes: { min: KB, max: 512 * KB, default: 256 * KB },
   processPagePieces: 1000,
+  /** How long a stream of output may be followed. */
+  followMs: { min: 0, max: 3_600_000 },
   /** Characters shown of a process's command. */
   processShownLength: 4096,
   processAwakeMs: 3_600_000,

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { processEnvSchema } from './env.ts'
 import { execSchema } from './exec.ts'
-import { queryFlag, queryInteger, strict, timestamp } from './fields.ts'
+import { optionalQueryInteger, queryFlag, queryInteger, strict, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 
 export const processStartSchema = strict({
@@ -77,6 +77,12 @@ export const processOutputQuerySchema = strict({
     limits.processPageBytes.default,
   ),
   follow: queryFlag.describe('Whether to stream new output as Server-Sent Events.'),
+  followMs: optionalQueryInteger(limits.followMs.min, limits.followMs.max).describe(
+    'With `follow`: how long to stream new output, in milliseconds; absent: until the process ends.',
+  ),
+}).refine(({ follow, followMs }) => follow || followMs === undefined, {
+  path: ['followMs'],
+  error: 'requires follow=true',
 })
 export type ProcessOutputQuery = z.infer<typeof processOutputQuerySchema>
 
@@ -97,7 +103,7 @@ export const processOutputSchema = strict({
 }).meta({ id: 'ProcessOutput' })
 export type ProcessOutputPage = z.infer<typeof processOutputSchema>
 
-/** Event `end` of followed output. */
+/** Event `end` of followed output. With state `running` the time to follow was over first. */
 export const processEndSchema = processOutputSchema
   .pick({ state: true, exitCode: true })
   .meta({ id: 'ProcessEnd' })

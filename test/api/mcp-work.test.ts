@@ -128,7 +128,7 @@ describe('output', () => {
     const { text, isError } = await call('run_command', args)
     expect(isError).toBe(false)
     expect(text).toContain('killed after 1 s')
-    expect(text).toContain('nohup')
+    expect(text).toContain('send it again with "background": true')
     expect(text).toMatch(/<output \w+>\nfirst\n/)
   })
 

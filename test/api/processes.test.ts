@@ -198,6 +198,24 @@ describe('its output', () => {
     expect(refused.status).toBe(400)
   })
 
+  it('is followed for a bounded time, in which all comes that was there', async () => {
+    const process = await start(['sh', '-c', 'echo one; sleep infinity'])
+    await expect.poll(async () => (await get(process)).output.to).toBe(4)
+    // The time is over before the first byte comes.
+    service.engine.delay('followProcess', 500, { times: 1 })
+    const at = path(unit.id, `/${process.id}/output?follow=true&followMs=`)
+    const followed = await collectEvents(await service.fetch('GET', `${at}0`, { key: team.key }))
+    expect(followed).toEqual([
+      { event: 'stdout', id: '4', data: { data: 'one\n' } },
+      { event: 'end', id: undefined, data: { state: 'running', exitCode: null } },
+    ])
+    await call('POST', path(unit.id, `/${process.id}/signal`), { signal: 'KILL' })
+    const events = await collectEvents(await service.fetch('GET', `${at}3600000`, { key: team.key }))
+    expect(events.at(-1)).toMatchObject({ event: 'end', data: { state: 'exited', exitCode: 137 } })
+    const alone = await call<Refused>('GET', path(unit.id, `/${process.id}/output?followMs=5`))
+    expect(alone.body.error.message).toContain('follow=true')
+  })
+
   it('has characters whole, however pages and streams cut them, and bytes that are none', async () => {
     const text = 'é✓😀'.repeat(500)
     await service.call('POST', `/v1/units/${unit.id}/files`, {

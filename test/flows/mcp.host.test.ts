@@ -47,6 +47,25 @@ it.each([
     const inside = await session.call('run_command', { unit: name, command: 'pwd', cwd: '/var/log' })
     expect(inside.text).toContain('\n/var/log\n')
 
+    const begun = await session.call('run_command', {
+      unit: name,
+      command: 'read word; sleep 2; echo "$word of $PWD"; exit 4',
+      stdin: 'out\n',
+      cwd: '/var/log',
+      background: true,
+    })
+    const process = begun.structuredContent?.['process']
+    const waited = await session.call('read_process', { unit: name, process, wait_seconds: 45 })
+    expect(waited.text).toMatch(/^exit 4 [^]*<output \w+>\nout of \/var\/log\n/)
+    const endless = await session.call('run_command', {
+      unit: name,
+      argv: ['sleep', '999'],
+      background: true,
+    })
+    const ended = { unit: name, process: endless.structuredContent?.['process'] }
+    expect(await session.call('signal_process', ended)).toMatchObject({ isError: false })
+    expect((await session.call('read_process', { ...ended, wait_seconds: 45 })).text).toMatch(/^exit 143 /)
+
     await session.call('write_file', { unit: name, path: '/root/a.txt', text: 'one\ntwo\n' })
     const read = await session.call('read_file', { unit: name, path: '/root/a.txt', from_line: 2 })
     expect(read.text).toMatch(/lines 2 to 2 of 2 lines\n<file \w+>\ntwo\n/)

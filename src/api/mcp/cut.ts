@@ -59,6 +59,17 @@ export function cutMiddle(text: string, most: number): Cut {
   return keeper.cut()
 }
 
+/** Returns the same cut with at most `most` code points, head and tail together. */
+export function recut({ head, tail, omitted, total }: Cut, most: number): Cut {
+  if (omitted === 0) return cutMiddle(head, most)
+  const half = Math.floor(most / 2)
+  const kept = {
+    head: toLineEnd(Array.from(head).slice(0, half)),
+    tail: fromLineStart(Array.from(tail).slice(-half)),
+  }
+  return { ...kept, omitted: total - Array.from(kept.head).length - Array.from(kept.tail).length, total }
+}
+
 /** Returns at most `most` code points, ending with an ellipsis if any were left out. */
 export function shorten(text: string, most: number): string {
   const points = Array.from(text)

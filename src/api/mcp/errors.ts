@@ -2,13 +2,21 @@
 
 import type { AppError, Issue } from '../../contract/errors.ts'
 import { cleanLine } from './clean.ts'
-import { shorten } from './cut.ts'
+import { type Cut, recut, shorten } from './cut.ts'
+import { fence, newMark } from './fence.ts'
 import type { ToolResult } from './tool.ts'
 
 const ERROR_LENGTH = 4000
 const ISSUES = 10
+/** Of each stream: the whole stays below where clients cut an error. */
+const PRINTED_LENGTH = 3000
 
-export function errorResult(error: AppError, requestId: string): ToolResult {
+/** `printed`: what a command had said before it came to this. */
+export function errorResult(
+  error: AppError,
+  requestId: string,
+  printed: readonly { name: string; cut: Cut }[] = [],
+): ToolResult {
   const advice = adviceFor(error)
   const lines = [
     `${error.code}: ${toldMessage(error)}`,
@@ -16,7 +24,13 @@ export function errorResult(error: AppError, requestId: string): ToolResult {
     ...(error.retryAfterS === null ? [] : [`Try again in ${error.retryAfterS} s.`]),
     `request ${requestId}`,
   ]
-  return { content: [{ type: 'text', text: shorten(lines.join('\n'), ERROR_LENGTH) }], isError: true }
+  const mark = newMark()
+  const hint = 'send it to a file, and read_file that once the unit runs again'
+  const fenced = printed
+    .filter(({ cut }) => cut.total > 0)
+    .map(({ name, cut }) => fence(name, mark, recut(cut, PRINTED_LENGTH), hint))
+  const told = [shorten(lines.join('\n'), ERROR_LENGTH), ...fenced]
+  return { content: [{ type: 'text', text: told.join('\n') }], isError: true }
 }
 
 /** Names the refused fields as the tool's arguments do. */
@@ -53,7 +67,7 @@ function adviceFor({ code, status }: AppError): string | null {
     case 'conflict':
       return 'If an earlier call of yours made it, it is there: look with get_unit or list_units. Else take another name.'
     case 'not_found':
-      return 'list_units shows what there is.'
+      return 'list_units shows the units there are, and read_process what runs in the background of one.'
     case 'internal':
       return 'It is no fault of yours. Look whether it was done before you try again, and tell contact_support the request.'
     case 'provider_error':

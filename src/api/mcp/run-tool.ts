@@ -2,10 +2,12 @@
 // An error is returned as a result, because models see results and rarely protocol errors.
 
 import type { App } from '../../app.ts'
+import type { AppError } from '../../contract/errors.ts'
 import type { Caller } from '../../domain/credentials/caller.ts'
 import { logError, toAppError } from '../http/errors.ts'
 import type { OperationRequest, Operations } from '../operation.ts'
 import { errorResult } from './errors.ts'
+import type { SoFar } from './output.ts'
 import { type SendProgress, whileReporting } from './progress.ts'
 import type { PreparedTool, Tool, ToolResult } from './tool.ts'
 
@@ -36,13 +38,14 @@ export async function runTool(
   const named = isRecord(args) ? args : {}
   let prepared: PreparedTool | null = null
   let answer: unknown = null
-  let soFar: () => string = () => ''
+  let soFar: SoFar | null = null
+  const route = tool.routeFor(named)
   const run = async () =>
     await operations.runAs(
       sender.caller,
       {
         ...sender,
-        route: tool.routeFor(named),
+        route,
         params: tool.targetOf(named),
         query: {},
         readBody: async () => Buffer.alloc(0),
@@ -53,7 +56,7 @@ export async function runTool(
           return { params, query, body: bytes, idempotencyKey }
         },
         fromOwnPages: false,
-        wantsStream: tool.streams,
+        wantsStream: tool.streams && Object.keys(route.events).length > 0,
         lastEventId: null,
         stripeSignature: null,
         idempotencyKey: null,
@@ -72,7 +75,7 @@ export async function runTool(
         },
       },
     )
-  const describe = async () => soFar() || ((await prepared?.progress?.(app, sender.caller)) ?? null)
+  const describe = async () => soFar?.lastLine() || ((await prepared?.progress?.(app, sender.caller)) ?? null)
   try {
     await (sendProgress === null ? run() : whileReporting(app.clock, { send: sendProgress, describe }, run))
     if (prepared === null) throw new TypeError('an operation was answered before it was prepared')
@@ -80,8 +83,18 @@ export async function runTool(
     return (prepared as PreparedTool).result(answer, { app, elapsedMs })
   } catch (error) {
     logError(app.log, error, sender.requestId)
-    return errorResult(toAppError(error), sender.requestId)
+    const known = toAppError(error)
+    return errorResult(
+      known,
+      sender.requestId,
+      mayBeTold(known) ? ((soFar as SoFar | null)?.printed() ?? []) : [],
+    )
   }
+}
+
+/** Whoever is no longer known, or no longer allowed, is told nothing more. */
+function mayBeTold({ status }: AppError): boolean {
+  return status !== 401 && status !== 403
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

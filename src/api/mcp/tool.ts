@@ -8,6 +8,7 @@ import type { Caller } from '../../domain/credentials/caller.ts'
 import type { EventStream } from '../http/sse.ts'
 import type { Route } from '../route.ts'
 import { routes } from '../routes.ts'
+import type { Watch } from './output.ts'
 
 type Content = { type: 'text'; text: string } | { type: 'image'; data: string; mimeType: string }
 
@@ -38,11 +39,6 @@ export const hints = {
   destroys: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
 } as const satisfies Record<string, Hints>
 
-/**
- * Gets a function that returns the current progress, or an empty string; it is called now and then during the work.
- */
-type Watch = (soFar: () => string) => void
-
 type Definition<A, R> = {
   name: string
   title: string
@@ -53,8 +49,8 @@ type Definition<A, R> = {
   hints: Hints
   /** `METHOD /path` of the operation; may depend on the arguments, which are not yet validated. */
   operation: string | ((args: Record<string, unknown>) => string)
-  /** The argument that holds the id in the operation's path. */
-  target?: string | ((args: Record<string, unknown>) => unknown)
+  /** The arguments that hold the ids in the operation's path, in the path's order. */
+  target?: string | readonly string[] | ((args: Record<string, unknown>) => unknown)
   /** Throws `validation`, naming the arguments, or `not_found`. */
   ask: (app: App, caller: Caller, args: A) => Asked | Promise<Asked>
   /** Present if the operation streams: collects its events into one result. */
@@ -96,9 +92,10 @@ export function defineTool<A, R>(definition: Definition<A, R>): Tool {
     output,
     routeFor,
     targetOf: (args) => {
-      const parameter = /\{(\w+)\}/.exec(routeFor(args).path)?.[1]
-      if (parameter === undefined || target === undefined) return {}
-      return { [parameter]: typeof target === 'string' ? args[target] : target(args) }
+      if (target === undefined) return {}
+      const named = typeof target === 'function' ? [target(args)] : [target].flat().map((name) => args[name])
+      const parameters = routeFor(args).path.matchAll(/\{(\w+)\}/g)
+      return Object.fromEntries([...parameters].map(([, parameter = ''], index) => [parameter, named[index]]))
     },
     streams: gather !== undefined,
     prepare: (sent) => {

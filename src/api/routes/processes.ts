@@ -18,6 +18,7 @@ import {
 import type { Caller } from '../../domain/credentials/caller.ts'
 import {
   deleteProcess,
+  type Follow,
   followProcess,
   getProcess,
   listProcesses,
@@ -130,13 +131,11 @@ const output = defineRoute({
   record: ({ params, query }) => ({ processId: params.processId, ...query }),
   handle: async (app, { params, query }, { caller, lastEventId, signal }) =>
     query.follow
-      ? streamOutput(
-          app,
-          caller,
-          params,
-          lastEventId === null ? query.after : parseOffset(lastEventId),
+      ? streamOutput(app, caller, params, {
+          after: lastEventId === null ? query.after : parseOffset(lastEventId),
+          forMs: query.followMs ?? null,
           signal,
-        )
+        })
       : await readPage(app, caller, params, query),
 })
 
@@ -187,11 +186,10 @@ function streamOutput(
   app: App,
   caller: Caller,
   { id, processId }: ProcessParams,
-  after: number,
-  gone: AbortSignal,
+  follow: Follow,
 ): EventStream {
   return eventStream(async (send) => {
-    const frames = orderedFrames(after)
+    const frames = orderedFrames(follow.after)
     const tell = async (events: ReturnType<typeof frames.push>) => {
       for (const [index, { stream, ...data }] of events.entries()) {
         // Only the last event carries the offset: a client that is cut off before it gets all of them again.
@@ -199,12 +197,17 @@ function streamOutput(
         await send({ event: stream, ...at, data })
       }
     }
-    for await (const piece of followProcess(app, caller, id, processId, after, gone))
+    let read = follow.after
+    for await (const piece of followProcess(app, caller, id, processId, follow)) {
       await tell(frames.push(piece))
-    await tell(frames.end())
-    if (gone.aborted) return
-    const { state, exitCode } = await getProcess(app, caller, id, processId)
-    await send({ event: 'end', data: { state, exitCode } })
+      read = piece.end
+    }
+    if (follow.signal.aborted) return
+    const { state, exitCode, output } = await getProcess(app, caller, id, processId)
+    // What ended only after the time to follow was over has more to tell.
+    const isAll = state !== 'running' && read >= output.to
+    if (isAll) await tell(frames.end())
+    await send({ event: 'end', data: isAll ? { state, exitCode } : { state: 'running', exitCode: null } })
   })
 }
 

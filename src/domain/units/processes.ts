@@ -103,21 +103,64 @@ export async function readProcess(
   }
 }
 
-/** Yields the output after an offset until the process has ended or the signal aborts. */
+export type Follow = {
+  after: number
+  /** How long to wait for new output; null: until the process has ended. */
+  forMs: number | null
+  signal: AbortSignal
+}
+
+/**
+ * Yields the output after an offset until the process has ended, the signal aborts, or `forMs` have passed. Output that existed at the
+ * time of the call is yielded in any case.
+ */
 export async function* followProcess(
   app: App,
   caller: Caller,
   id: string,
   processId: string,
-  after: number,
-  signal: AbortSignal,
+  { after, forMs, signal }: Follow,
 ): AsyncGenerator<ProcessOutput> {
-  await getProcess(app, caller, id, processId)
+  const { output } = await getProcess(app, caller, id, processId)
+  let told = after
+  let isTimeOver = false
+  const enough = new AbortController()
+  const endIfTold = () => {
+    if (isTimeOver && told >= output.to) enough.abort()
+  }
+  const done = new AbortController()
+  const timer = whenOver(app, forMs, done.signal, () => {
+    isTimeOver = true
+    endIfTold()
+  })
   try {
-    yield* app.engine.followProcess(id, processId, after, signal)
+    const either = AbortSignal.any([signal, enough.signal])
+    for await (const piece of app.engine.followProcess(id, processId, after, either)) {
+      yield piece
+      told = piece.end
+      endIfTold()
+    }
   } catch (error) {
     throw await readFailure(app, caller, id, processId, error)
+  } finally {
+    done.abort()
+    await timer
   }
+}
+
+async function whenOver(
+  { clock }: App,
+  forMs: number | null,
+  done: AbortSignal,
+  call: () => void,
+): Promise<void> {
+  if (forMs === null) return
+  try {
+    await clock.sleep(forMs, done)
+  } catch {
+    return
+  }
+  call()
 }
 
 export async function signalProcess(

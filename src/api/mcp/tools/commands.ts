@@ -5,12 +5,14 @@ import { strict, text } from '../../../contract/fields.ts'
 import { limits } from '../../../contract/limits.ts'
 import { validation } from '../../../contract/errors.ts'
 import type { LogPage } from '../../../contract/logs.ts'
+import type { Process } from '../../../contract/process.ts'
 import { locateUnit } from '../../../domain/units/locate.ts'
 import { count, fence, newMark } from '../fence.ts'
 import { cutMiddle } from '../cut.ts'
 import { gatherOutput, type Output } from '../output.ts'
-import { defineTool, hints, textResult, type Tool } from '../tool.ts'
-import { unitArgument } from './arguments.ts'
+import { defineTool, hints, recordResult, textResult, type Tool } from '../tool.ts'
+import { maxOutputArgument, unitArgument } from './arguments.ts'
+import { processRecord } from './processes.ts'
 
 /** The characters of a log shown at once. */
 const LOG_CHARACTERS = 40_000
@@ -19,7 +21,7 @@ const runCommand = defineTool({
   name: 'run_command',
   title: 'Run a command',
   description:
-    'Run a command in a unit and get its exit code and output. Wakes a sleeping unit. command is a line for sh. Long output keeps its beginning and end. It is killed at timeout_seconds: for longer work start it in the background, "nohup make >/tmp/make.log 2>&1 &", and read the log later with tail.',
+    'Run a command in a unit and get its exit code and output. Wakes a sleeping unit. Long output keeps its beginning and end. It is killed at timeout_seconds; longer work goes in the background.',
   input: strict({
     unit: unitArgument,
     command: z.string().optional().describe('For sh -c. Or give argv.'),
@@ -27,19 +29,32 @@ const runCommand = defineTool({
     stdin: z.string().optional().describe('What it reads.'),
     cwd: text(limits.pathLength).optional().describe('Directory to run in.'),
     timeout_seconds: z.int().min(1).max(3600).default(50),
-    max_output: z.int().min(200).max(40_000).default(12_000).describe('Characters of output to answer.'),
+    background: z
+      .boolean()
+      .default(false)
+      .describe('Answer at once; it goes on without timeout, and read_process tells its output and end.'),
+    max_output: maxOutputArgument,
   }),
   hints: { ...hints.destroys, idempotentHint: false, openWorldHint: true },
-  operation: 'POST /v1/units/{id}/exec',
+  operation: ({ background }) =>
+    background === true ? 'POST /v1/units/{id}/processes' : 'POST /v1/units/{id}/exec',
   target: 'unit',
-  ask: async (app, caller, { unit, command, argv, stdin, cwd, timeout_seconds }) => {
-    const cmd = within(cwd, commandOf(command, argv))
+  ask: async (app, caller, { unit, command, argv, stdin, cwd, timeout_seconds, background }) => {
+    const cmd = commandOf(command, argv)
     const { id } = await locateUnit(app, caller, unit)
-    const body = { cmd, timeoutMs: timeout_seconds * 1000, ...(stdin === undefined ? {} : { stdin }) }
-    return { params: { id }, body }
+    const fed = stdin === undefined ? {} : { stdin }
+    if (background) {
+      // Whoever sends it off waits for it elsewhere: it must not fall asleep with the unit.
+      return {
+        params: { id },
+        body: { cmd, ...fed, ...(cwd === undefined ? {} : { cwd }), keepsAwake: true },
+      }
+    }
+    return { params: { id }, body: { cmd: within(cwd, cmd), ...fed, timeoutMs: timeout_seconds * 1000 } }
   },
   gather: async (stream, { max_output }, watch) => await gatherOutput(stream, max_output, watch),
-  result: (output: Output, { timeout_seconds }, { elapsedMs }) => {
+  result: (output: Output | Process, { timeout_seconds }, { elapsedMs }) => {
+    if ('unitId' in output) return recordResult({ ...processRecord(output), next: nextOf(output) })
     const mark = newMark()
     const hint = 'send it to a file and read_file that, or print less, as with "| sed -n 200,400p"'
     const streams = (['stdout', 'stderr'] as const).flatMap((name) => {
@@ -56,11 +71,15 @@ function headOf({ exitCode, timedOut, stdout, stderr }: Output, timeoutS: number
   const size = characters === 0 ? 'no output' : `${count(characters)} characters`
   const head = `exit ${exitCode} after ${(elapsedMs / 1000).toFixed(1)} s · ${size}`
   if (timedOut) {
-    return `${head} · killed after ${timeoutS} s: give a larger timeout_seconds, or start it in the background as "nohup COMMAND >/tmp/log 2>&1 &" and read /tmp/log later`
+    return `${head} · killed after ${timeoutS} s: send it again with "background": true, and read_process waits for its end; or give a larger timeout_seconds`
   }
   if (exitCode === 127)
     return `${head} · 127 means that there is no such program in the unit, or no sh: then use argv`
   return head
+}
+
+function nextOf({ id }: Process): string {
+  return `It goes on in the background, and keeps the unit awake for an hour at most. read_process with process "${id}" tells its output, and with wait_seconds waits for its end; signal_process ends it.`
 }
 
 function commandOf(command: string | undefined, argv: string[] | undefined): string[] {

@@ -4,6 +4,7 @@ import type { Tool } from '../tool.ts'
 import { accountTools } from './account.ts'
 import { commandTools } from './commands.ts'
 import { fileTools } from './files.ts'
+import { processTools } from './processes.ts'
 import { reachTools, stackTools } from './reach.ts'
 import { recipeTools } from './recipes.ts'
 import { unitTools } from './units.ts'
@@ -12,6 +13,7 @@ export const tools: readonly Tool[] = [
   ...unitTools,
   ...recipeTools,
   ...commandTools,
+  ...processTools,
   ...fileTools,
   ...reachTools,
   ...stackTools,

@@ -37,10 +37,10 @@ const createUnit = defineTool({
   name: 'create_unit',
   title: 'Create a unit',
   description:
-    'Start a container (a unit) from an image: a machine of its own in the team\'s private network, with a disk that survives stop and sleep. Answers when it is ready, with its name, URL and cost. Start with image "berth.local/debian:12", "berth.local/python:3.11" or "berth.local/node:18", or any public image. For a database or a ready-made runtime use create_from_recipe. Costs money while it runs; it sleeps by itself when idle. Needs cmd ["sleep","infinity"] where the image ends by itself.',
+    'Start a container (a unit) from an image, with a disk that survives stop and sleep. Answers when it is ready, with its name, URL and cost. Start with image "berth.local/debian:12", "berth.local/python:3.11" or "berth.local/node:18", or any public image. For a database or a ready-made runtime use create_from_recipe. Costs money while it runs; it sleeps by itself when idle. Needs cmd ["sleep","infinity"] where the image ends by itself.',
   input: strict({
     name: nameArgument.describe('Lower-case letters, digits and dashes; unique in its stack.'),
-    image: text(limits.imageLength.max).describe('Such as "berth.local/python:3.11" or "nginx:1.27".'),
+    image: text(limits.imageLength.max),
     cmd: z.array(z.string()).optional().describe("Argv in place of the image's command."),
     env: z
       .record(z.string(), z.union([z.string(), secretArgument]))
