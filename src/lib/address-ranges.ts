@@ -1,9 +1,9 @@
-// Addresses that are not the internet: what machines, image pulls and the resolver must keep away from.
-// One list for the firewall, which wants the ranges, and for checks in code.
+// Address ranges that are not public internet hosts, from which machines, image pulls and the resolver must stay
+// away. The firewall and the checks in code share this list.
 
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
-/** IPv4 ranges that are nobody's public host, and why each is here. */
+/** IPv4 ranges without public hosts, each with its purpose. */
 export const privateRanges4 = [
   '0.0.0.0/8', // this network
   '10.0.0.0/8', // RFC 1918
@@ -19,7 +19,7 @@ export const privateRanges4 = [
   '240.0.0.0/4', // reserved, and broadcast
 ] as const
 
-/** IPv6: everything but global unicast, and what carries an IPv4 address within it. */
+/** IPv6: everything except global unicast, and ranges that embed an IPv4 address. */
 export const privateRanges6 = [
   '::/3', // unspecified, loopback, IPv4-mapped, NAT64
   '2001::/23', // protocol assignments, with Teredo
@@ -28,17 +28,20 @@ export const privateRanges6 = [
   '8000::/1', // not allotted; unique local, link-local, multicast
 ] as const
 
-// One list a family: in a shared one an IPv4 address also counts as the IPv6 address that maps it.
+// One list per family: in a shared list an IPv4 address also matches as a mapped IPv6 address.
 const private4 = blockListOf(privateRanges4, 'ipv4')
 const private6 = blockListOf(privateRanges6, 'ipv6')
 
-/** True for an address literal of a public host; false for anything else, also for what is no address. */
+/**
+ * Returns true for the literal address of a public host; false for anything else, including text that is not an
+ * address.
+ */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !private4.check(address, 'ipv4')
   return isIPv6(address) && !private6.check(address, 'ipv6')
 }
 
-/** An address, or a range as `10.0.0.0/8`. */
+/** An address, or a range such as `10.0.0.0/8`. */
 export function isAddressRange(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/')
   const bits = isIPv4(address) ? 32 : isIPv6(address) ? 128 : -1
@@ -46,7 +49,7 @@ export function isAddressRange(text: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
 }
 
-/** Whether an address is one of these, or lies in one of these ranges. */
+/** Returns a function that says whether an address is in the list or in one of its ranges. */
 export function addressMatcher(ranges: readonly string[]): (address: string) => boolean {
   const whole = ranges.map((range) => {
     const bits = isIPv4(range) ? '/32' : '/128'
@@ -69,7 +72,7 @@ export function addressMatcher(ranges: readonly string[]): (address: string) => 
   }
 }
 
-/** An IPv4 address that a socket for both families shows as one of IPv6. */
+/** Returns the IPv4 address of an IPv4-mapped IPv6 address, as a dual-stack socket reports it. */
 export function unmapped(address: string): string {
   const plain = address.toLowerCase().startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
   return isIPv4(plain) ? plain : address

@@ -1,24 +1,24 @@
-// Tells the operator, in the log, that somebody met a bound of the service, and who: `npm run doctor` reads it there
-// (doctor/bounds.ts). Whoever meets one may do so a thousand times a second, so that one line a minute tells of all
-// times since the last; and may be a thousand, so that those beyond the first hundred of a minute are told of together.
+// Logs for the operator that a limit of the service was met, and by whom; `npm run doctor` reads these lines
+// (doctor/bounds.ts). A limit may be met a thousand times a second, so each line covers all times within a minute;
+// after the first hundred lines of a minute the rest are combined into one.
 
 import { type Clock, MINUTE } from './clock.ts'
 import type { Log } from './log.ts'
 
 /**
  * `bound`: a few words for the operator, never a caller's. `by`: the id of a team or a unit, or the address of a peer
- * (of IPv6 its network), whichever the bound is of; null where nobody knows whose, or all have met it together.
+ * (for IPv6 its network); null if it is unknown, or the limit is shared by all.
  */
 export type BoundMet = { bound: string; by: string | null }
 
 export const BOUND_MET = 'a bound was met'
 const EVERY_MS = MINUTE
 const MAX_LINES = 100
-/** Kept for each log: with more at once, some are told of more often. */
+/** Per log: with more at once, some are logged more often. */
 const MAX_KEPT = 1000
 
 type Told = { atMs: number; times: number }
-/** `lines` since then, and how many times were not told. */
+/** The lines logged since then, and how many were suppressed. */
 type Spoken = { told: Map<string, Told>; sinceMs: number; lines: number; untold: number }
 const spoken = new WeakMap<Log, Spoken>()
 

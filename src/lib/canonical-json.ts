@@ -1,4 +1,4 @@
-// One text for everything that means the same in JSON: the order of an object's fields does not matter.
+// Returns the same text for equal JSON values: the order of an object's fields does not matter.
 
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_name, item: unknown) => (isObject(item) ? inOrder(item) : item))

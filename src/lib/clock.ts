@@ -1,5 +1,5 @@
-// Time as a value that is handed in, so that tests own it: wall time for what is recorded,
-// monotonic time for what is measured (reliability rule 18).
+// Time as a dependency, so that tests control it: wall time for records, monotonic time for durations (reliability
+// rule 18).
 
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -13,9 +13,9 @@ export const DAY = 24 * HOUR
 export type Clock = {
   /** Wall time, for records. It jumps when the host's clock is set. */
   now(): Date
-  /** Milliseconds that never jump, for durations and deadlines. They stand still while the host is suspended. */
+  /** Milliseconds that never jump, for durations and deadlines. They stop while the host is suspended. */
   monotonicMs(): number
-  /** Names the run of the host they are counted in: within it, all processes count the same. */
+  /** Identifies the boot of the host: in one boot, all processes share the monotonic time. */
   boot: string
   /** Resolves after `ms`; rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
@@ -23,7 +23,7 @@ export type Clock = {
 
 export const systemClock: Clock = {
   now: () => new Date(),
-  // Not performance.now(), which counts from the start of its own process.
+  // Not performance.now(), which counts from the start of the process.
   monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
   boot: readBoot(),
   sleep: async (ms, signal) => {
@@ -31,7 +31,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** Where the kernel does not say, no two processes are taken to be of one boot. */
+/** If the kernel does not say, every process gets an id of its own. */
 function readBoot(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()

@@ -1,5 +1,5 @@
-// Encryption at rest: AES-256-GCM. Every sealed value is bound to a context (team, owner, name), so that a value moved
-// to another row, unit or team does not open. A key can itself be sealed by another one.
+// Encryption at rest with AES-256-GCM. Every sealed value is bound to a context (team, owner, name), so that a value
+// moved to another row, unit or team cannot be opened. A key can itself be sealed by another key.
 //
 // A sealed value is: format (1 byte), nonce (12), tag (16), ciphertext.
 
@@ -13,7 +13,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const KEY_BYTES = 32
 
-/** A key that cannot be printed by accident: in a log line or a JSON answer it shows as `[redacted]`. */
+/** A key that cannot be printed by accident: in a log line or in JSON it shows as `[redacted]`. */
 export class SecretKey {
   readonly #bytes: Buffer
 
@@ -29,7 +29,7 @@ export class SecretKey {
     return Buffer.concat([Buffer.from([FORMAT]), nonce, cipher.getAuthTag(), ciphertext])
   }
 
-  /** Throws when the value was changed, or sealed with another key or for another context. */
+  /** Throws if the value was changed, or sealed with another key or for another context. */
   open(sealed: Buffer, context: readonly string[]): Buffer {
     if (sealed[0] !== FORMAT) throw new Error('not a sealed value of a known format')
     const nonce = sealed.subarray(1, 1 + NONCE_BYTES)
@@ -40,7 +40,7 @@ export class SecretKey {
     return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()])
   }
 
-  /** A key as a sealed value of this one. */
+  /** Seals a key with this one. */
   sealKey(key: SecretKey, context: readonly string[]): Buffer {
     return this.seal(key.#bytes, context)
   }
@@ -49,7 +49,7 @@ export class SecretKey {
     return new SecretKey(this.open(sealed, context))
   }
 
-  /** Tells keys apart, and nothing of them. */
+  /** An id to tell keys apart; it reveals nothing about the key. */
   get id(): string {
     return createHmac('sha256', this.#bytes).update('the id of this key').digest('hex').slice(0, 12)
   }
@@ -63,7 +63,7 @@ export function newSecretKey(): SecretKey {
   return new SecretKey(randomBytes(KEY_BYTES))
 }
 
-/** Whole and on disk once it resolves, for its owner alone. Fails where the file is there. */
+/** Writes a new key, readable by its owner only, and resolves once it is on disk. Throws if the file exists. */
 export async function writeKeyFile(path: string): Promise<void> {
   const file = await open(path, 'wx', 0o600)
   try {
@@ -75,8 +75,8 @@ export async function writeKeyFile(path: string): Promise<void> {
 }
 
 /**
- * The key in a file, made at the first call. Of processes that make it at once one wins, and all read the
- * winner's: it appears under its name only when it is whole and on disk.
+ * Returns the key in a file, creating it at the first call. If several processes create it at once, one wins and all
+ * read its key: the file gets its name only once it is complete and on disk.
  */
 export async function loadSecretKey(path: string): Promise<SecretKey> {
   const existing = await readKeyFile(path)
@@ -89,17 +89,17 @@ export async function loadSecretKey(path: string): Promise<SecretKey> {
   })
   await unlink(draft)
   const made = await readKeyFile(path)
-  if (!made) throw new Error(`the key file ${path} vanished while it was being made`)
+  if (!made) throw new Error(`the key file ${path} vanished while it was being created`)
   return made
 }
 
-/** Null where there is none. */
+/** Returns null if the file does not exist. */
 export async function readKeyFile(path: string): Promise<SecretKey | null> {
   const bytes = await readBytesIfThere(path)
   return bytes && new SecretKey(bytes)
 }
 
-/** Parts with their lengths, so that no two lists of parts read the same. */
+/** Encodes each part with its length, so that different lists never have the same encoding. */
 function encodeContext(parts: readonly string[]): Buffer {
   return Buffer.from(parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join(''))
 }

@@ -1,5 +1,6 @@
-// Connections to public hosts that somebody else has named: registries, and programs that describe themselves. The addresses a name leads to are checked and then
-// connected to themselves, so that a name cannot answer twice (reliability S15).
+// Connects to public hosts that an untrusted party named: registries, and OAuth client documents. The addresses of
+// the name are checked, and the connection is made to a checked address, so that a second DNS answer cannot change it
+// (reliability S15).
 
 import { lookup } from 'node:dns/promises'
 import { connect, isIP, type Socket } from 'node:net'
@@ -7,7 +8,7 @@ import { isPublicAddress } from './address-ranges.ts'
 
 export type HostPort = { host: string; port: number }
 
-/** The address is no public registry's. */
+/** The address is not public. */
 export class AddressRefused extends Error {}
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -17,11 +18,11 @@ async function lookUp(name: string): Promise<string[]> {
   return (await lookup(name, { all: true, order: 'ipv4first' })).map((found) => found.address)
 }
 
-/** Connects to a public host, on the port of HTTPS alone. */
+/** Connects to a public host, only on the HTTPS port. */
 export async function dialPublic(target: HostPort, resolve = lookUp): Promise<Socket> {
   if (target.port !== HTTPS_PORT) throw new AddressRefused(`port ${target.port}`)
   const addresses = isIP(target.host) ? [target.host] : await resolve(target.host)
-  // One private address among public ones is enough to refuse: no honest registry has one.
+  // One private address among public ones is enough to refuse, since no honest host has one.
   if (!addresses.every(isPublicAddress)) throw new AddressRefused(`${target.host} is not public`)
   let failure: unknown = new Error(`${target.host} has no address`)
   for (const host of addresses.slice(0, 4)) {
@@ -34,7 +35,7 @@ export async function dialPublic(target: HostPort, resolve = lookUp): Promise<So
   throw failure
 }
 
-/** Connects to an address the operator named: a mirror, or a proxy. */
+/** Connects to an address that the operator configured: a mirror or a proxy. */
 export async function dial(target: HostPort): Promise<Socket> {
   const socket = connect({ ...target, noDelay: true })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -49,8 +50,8 @@ export async function dial(target: HostPort): Promise<Socket> {
 }
 
 /**
- * Connects through the operator's own proxy, which resolves the name: where there is one, names often mean
- * nothing here. Address literals are still checked.
+ * Connects through the operator's proxy, which resolves the name: behind a proxy, names often cannot be resolved
+ * here. Address literals are still checked.
  */
 export async function dialThroughProxy(proxy: HostPort, target: HostPort): Promise<Socket> {
   if (target.port !== HTTPS_PORT) throw new AddressRefused(`port ${target.port}`)
@@ -76,12 +77,12 @@ async function readHead(socket: Socket): Promise<string> {
     const end = head.indexOf('\r\n\r\n')
     if (end < 0 && head.length < 16_384) return
     socket.off('data', onData).pause()
-    if (end < 0) return reject(new Error('the proxy answers with something else than HTTP'))
-    // Nothing was sent through the tunnel yet, so nothing but the head can have come.
+    if (end < 0) return reject(new Error('the proxy did not answer in HTTP'))
+    // Nothing has been sent through the tunnel yet, so only the head can have arrived.
     resolve(head)
   }
   socket.on('data', onData).once('error', reject)
-  socket.once('close', () => reject(new Error('the proxy hung up')))
+  socket.once('close', () => reject(new Error('the proxy closed the connection')))
   socket.setTimeout(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error('the proxy does not answer')))
   try {
     return await promise

@@ -1,5 +1,5 @@
-// Durations as people write them. Sleep windows are `never`, or a number followed by m, h or d (spec 2.1);
-// settings know seconds and zero besides.
+// Parses durations. Sleep windows are `never`, or a number followed by m, h or d (spec 2.1); settings also allow
+// seconds and zero.
 
 import { DAY, HOUR, MINUTE, SECOND } from './clock.ts'
 
@@ -7,7 +7,7 @@ export const sleepWindowPattern = /^(?:never|[1-9][0-9]{0,4}[mhd])$/
 
 const unitMs: Record<string, number> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY }
 
-/** Milliseconds of a window that matches the pattern; Infinity for `never`, so that windows compare. */
+/** Returns the milliseconds of a valid window; Infinity for `never`, so that windows can be compared. */
 export function sleepWindowMs(window: string): number {
   if (window === 'never') return Infinity
   const unit = unitMs[window.slice(-1)]
@@ -16,7 +16,7 @@ export function sleepWindowMs(window: string): number {
   return count * unit
 }
 
-/** Milliseconds of a setting such as `90s` or `0s`; Infinity for `never`, null for anything else. */
+/** Returns the milliseconds of a setting such as `90s` or `0s`; Infinity for `never`, null for anything else. */
 export function durationMs(text: string): number | null {
   if (text === 'never') return Infinity
   const unit = unitMs[text.slice(-1)]

@@ -1,20 +1,20 @@
-// Places where a test makes trouble: before, after or around an effect that a crash could tear. The product
-// has none switched on; with BERTH_FAILPOINTS set, each place looks for a file of its name in a directory of
-// the process's own and does what the file says, once (reliability F1-F3).
+// Failpoints: places before, after or around an effect where a test can inject a fault. They are off in production;
+// with BERTH_FAILPOINTS set, each place looks for a file of its name in a directory of the process, and injects the
+// fault in it once (reliability F1-F3).
 
 import { readFileSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * `block`: the process does nothing else ever again. `twice`: the effect is brought about twice in a row, as
- * after a crash whose first try had succeeded.
+ * `block`: the process stops doing anything. `twice`: the effect runs twice in a row, as after a crash whose first
+ * attempt had succeeded.
  */
 export const troubles = ['crash', 'error', 'delay', 'hang', 'block', 'twice'] as const
 export type Trouble = (typeof troubles)[number]
 
 export type Failpoints = {
-  /** Runs the effect, with the places `<name>.before`, `<name>.after` and, for `twice`, `<name>`. */
+  /** Runs the effect, with the failpoints `<name>.before`, `<name>.after` and, for `twice`, `<name>`. */
   effect<T>(name: string, work: () => Promise<T>): Promise<T>
 }
 
@@ -22,7 +22,7 @@ export class FailpointError extends Error {}
 
 export const noFailpoints: Failpoints = { effect: (_name, work) => work() }
 
-/** `take` answers the trouble wanted at a place, and forgets it. `crash` ends the process, or never returns. */
+/** `take` returns the fault set at a place, and clears it. `crash` ends the process, or never returns. */
 export function createFailpoints(
   take: (place: string) => Trouble | null,
   crash: () => Promise<never>,
@@ -52,7 +52,7 @@ function blockForEver(): never {
   for (;;);
 }
 
-/** The product's, when a test has switched them on: files of `directory`, consumed as they are met. */
+/** Failpoints of a running process: files in `directory`, each deleted when it is used. */
 export function fileFailpoints(directory: string): Failpoints {
   return createFailpoints(
     (place) => {

@@ -1,5 +1,4 @@
-// A lock that a file stands for. It is the kernel's (flock), so it is gone with the process that holds it, however
-// that ends.
+// A lock on a file with flock(2). The kernel releases it when the process that holds it ends, for whatever reason.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,10 +6,13 @@ import { open, type FileHandle } from 'node:fs/promises'
 
 export type Locked = { file: FileHandle } | { owner: string }
 
-/** Holds the lock until the answered handle is closed; else whoever has it, as `name` that one gave. */
+/**
+ * Returns a handle that holds the lock until it is closed; if another process has the lock, returns that process's
+ * `name`.
+ */
 export async function lockFile(path: string, name = String(process.pid)): Promise<Locked> {
   const file = await open(path, 'a+', 0o600)
-  // flock(1) locks the open file that it shares with us through descriptor 3: the lock stays when it ends.
+  // flock(1) locks the open file that it inherits as descriptor 3: the lock remains after flock(1) ends.
   const child = spawn('flock', ['--nonblock', '3'], { stdio: ['ignore', 'ignore', 'ignore', file.fd] })
   const [code] = await once(child, 'exit')
   if (code === 0) {

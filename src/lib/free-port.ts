@@ -1,18 +1,18 @@
-// A port that is free now and still will be when it is listened on a moment later.
+// Finds a port that is free now and very likely still free a moment later.
 
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below those that Linux gives to outgoing connections, which come at any time. */
+/** Below the range of outgoing connections, which can take a port at any time. */
 const FIRST = 15_000
 const COUNT = 17_000
 const MAX_TRIES = 50
 
-// Each is offered once in a while only: whoever was given one may not listen on it yet.
+// Ports are offered in turn, because the last one offered may not be in use yet.
 let offset = randomInt(COUNT)
 
-/** Throws what listening on the host fails with. */
+/** Throws the error of listening on the host. */
 export async function freePort(host: string): Promise<number> {
   for (let tries = 1; ; tries += 1) {
     offset = (offset + 1) % COUNT
@@ -26,7 +26,7 @@ export async function freePort(host: string): Promise<number> {
   }
 }
 
-/** Listens for an instant; throws what that fails with. */
+/** Listens for an instant; throws the error if that fails. */
 export async function tryListening(host: string, port: number): Promise<void> {
   const server = createServer().listen(port, host)
   await once(server, 'listening')

@@ -1,17 +1,17 @@
-// Where log lines go. A disk that is full must not end who logs: lines that cannot be written are dropped and counted,
-// and the first that can be again comes behind one that says how many.
+// Writes log lines. A full disk must not end the process that logs: lines that cannot be written are dropped and
+// counted, and the next line that can be written is preceded by that count.
 
 import { writeSync } from 'node:fs'
 
 export type LogDestination = { write(line: string): void }
 
-/** `write` answers how many bytes of it were taken. */
+/** `write` returns the number of bytes written. */
 export function openLogDestination(
   fd: number,
   write: (fd: number, bytes: Buffer) => number = writeSync,
 ): LogDestination {
   let dropped = 0
-  /** The newest line in the file has no end. */
+  /** Whether the last line in the file is incomplete. */
   let isTorn = false
 
   const writeWhole = (text: string): void => {

@@ -1,5 +1,5 @@
-// Structured logs, one JSON line an event. Callers hand over fields they chose, never whole requests:
-// what a caller sends must not reach a log line.
+// Structured logs, one JSON line per event. Callers pass chosen fields, never whole requests: nothing that a client
+// sends may get into a log line.
 
 import { join } from 'node:path'
 import { pino, type Logger } from 'pino'
@@ -11,12 +11,12 @@ const MAX_FRAMES = 8
 const MAX_MESSAGE = 500
 const MAX_CAUSES = 3
 
-/** What all processes log, as JSON lines. */
+/** The file with the log lines of all processes. */
 export function logPathOf(dataDir: string): string {
   return join(dataDir, 'logs/berth.log')
 }
 
-/** A logger to standard error or another descriptor: standard output stays for what a person should read. */
+/** Returns a logger to standard error or another descriptor; standard output is for people. */
 export function createLog(role: string, level: string, fd = 2): Log {
   return pino(
     {
@@ -41,8 +41,8 @@ type Described = {
 }
 
 /**
- * What is logged of an error, as `err`. Not all it carries: Postgres puts the very row that it refused into a property,
- * and of a runtime's complaint the beginning is enough (reliability S22, S23).
+ * Returns what to log of an error, as `err`. Not all of its properties: Postgres puts the refused row into one. Long
+ * messages of programs are cut (reliability S22, S23).
  */
 export function describeError(error: unknown, depth = 0): Described {
   if (!(error instanceof Error))
@@ -60,7 +60,7 @@ export function describeError(error: unknown, depth = 0): Described {
   }
 }
 
-/** Only behind the message, of which any line may look like a frame. */
+/** Only the part after the message, since any line of a message may look like a stack frame. */
 function framesOf({ stack = '', message }: Error): string[] {
   const start = stack.indexOf(message)
   if (start < 0) return []

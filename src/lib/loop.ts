@@ -7,9 +7,11 @@ import type { Log } from './log.ts'
 
 export type Loop = { name: string; everyMs: number; timeoutMs: number; run: () => Promise<void> }
 
-/** So many in a row make the loop throw. */
+/** After this many timeouts in a row the loop throws. */
 const MAX_HUNG_RUNS = 3
-/** Time is counted in such pieces: a process that was itself suspended must not take its runs for hung. */
+/**
+ * The timeout is counted in intervals of this length, so that a suspend of the process does not count as a hung run.
+ */
 const CHECK_EVERY_MS = 5 * SECOND
 
 /** Resolves when the signal aborts and the run in progress has ended. Throws after MAX_HUNG_RUNS timeouts in a row. */
@@ -24,7 +26,7 @@ export async function runLoop(
     hung = isHung ? hung + 1 : 0
     if (isHung) log.error({ loop: loop.name, hung }, 'job iteration timed out')
     if (hung >= MAX_HUNG_RUNS) throw new Error(`${hung} runs in a row of the job "${loop.name}" timed out`)
-    // An abort ends the pause early; that is no failure.
+    // An abort ends the pause early, without an error.
     await clock.sleep(loop.everyMs, signal).catch(() => {})
   }
 }

@@ -1,4 +1,4 @@
-// Money is whole nano-cents of the euro inside, and euro cents with their fractions in answers.
+// Money is stored in whole nano-cents of the euro, and shown in euro cents with fractions.
 
 const NANO_CENTS_PER_CENT = 1_000_000_000
 
@@ -6,7 +6,7 @@ export function toCents(nanoCents: bigint): number {
   return Number(nanoCents) / NANO_CENTS_PER_CENT
 }
 
-/** Of whole cents. */
+/** Converts whole cents. */
 export function toNanoCents(cents: number | bigint): bigint {
   return BigInt(cents) * BigInt(NANO_CENTS_PER_CENT)
 }

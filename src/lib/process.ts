@@ -1,16 +1,16 @@
-// Child processes with a deadline and a bounded output. Arguments are always an array: nothing here, or
-// anywhere in Berth, passes through a shell.
+// Runs child processes with a timeout and bounded output. Arguments are always an array: nothing in Berth goes
+// through a shell.
 
 import { spawn } from 'node:child_process'
 
 export type RunOptions = {
-  /** Written to standard input, which is then closed. Without it standard input is /dev/null. */
+  /** Written to standard input, which is then closed. Without it, standard input is /dev/null. */
   stdin?: string | Buffer
-  /** After this the whole process group gets SIGKILL. */
+  /** After this time the whole process group gets SIGKILL. */
   timeoutMs: number
-  /** Output beyond this many bytes a stream is dropped; the child is not disturbed. Default 1 MiB. */
+  /** Output beyond this many bytes per stream is dropped; the child goes on. Default: 1 MiB. */
   maxOutputBytes?: number
-  /** The whole environment of the child. Default: PATH alone, so that no secret of ours leaks. */
+  /** The whole environment of the child. Default: only PATH, so that no secret leaks. */
   env?: Record<string, string>
   cwd?: string
   uid?: number
@@ -26,15 +26,18 @@ export type RunResult = {
   timedOut: boolean
 }
 
-/** After the kill. */
+/** How long to wait after the kill. */
 const GIVE_UP_AFTER_MS = 2000
 
 export const SAFE_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** Runs a program to its end. Success and failure have the same shape; only a failed spawn rejects. */
+/**
+ * Runs a program to its end. A failure returns the same type as a success; it only rejects if the program cannot be
+ * started.
+ */
 export async function run(command: string, args: string[], options: RunOptions): Promise<RunResult> {
   const child = spawn(command, args, {
-    // A process group of its own: on timeout every descendant is killed, not only the first process.
+    // In its own process group, so that a timeout kills every descendant.
     detached: true,
     stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     env: options.env ?? { PATH: SAFE_PATH },
@@ -46,7 +49,7 @@ export async function run(command: string, args: string[], options: RunOptions):
   let giveUp: NodeJS.Timeout | undefined
   const killGroup = () => {
     if (child.pid !== undefined) killProcessGroup(child.pid)
-    // It cannot be killed, or one that left its group holds the output: neither may hold us.
+    // The process cannot be killed, or a descendant outside of its group holds the output: do not wait any longer.
     giveUp = setTimeout(() => {
       child.stdout?.destroy()
       child.stderr?.destroy()
@@ -69,7 +72,7 @@ export async function run(command: string, args: string[], options: RunOptions):
       child.once('close', (code, signal) => resolve([code, signal]))
     })
     if (child.stdin) {
-      // The child may end without reading: EPIPE is its choice, not our failure.
+      // The child may end without reading its input: EPIPE is not an error here.
       child.stdin.on('error', () => {})
       child.stdin.end(options.stdin)
     }
@@ -91,7 +94,7 @@ export class ProcessFailed extends Error {
   }
 }
 
-/** Runs a program and answers its standard output; throws ProcessFailed unless it exits with 0. */
+/** Runs a program and returns its standard output; throws ProcessFailed unless it exits with 0. */
 export async function runOrThrow(command: string, args: string[], options: RunOptions): Promise<string> {
   const result = await run(command, args, options)
   if (result.exitCode !== 0 || result.timedOut) throw new ProcessFailed(command, args, result)
@@ -102,7 +105,7 @@ export function killProcessGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // Already gone: that is what was wanted.
+    // The process has already ended.
   }
 }
 

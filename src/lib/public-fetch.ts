@@ -1,5 +1,5 @@
-// The one way to read a document at an address that a stranger has named (reliability S10): HTTPS to a public host, whose
-// address is checked as it is connected to; no redirects, no cookies, no proxy; bounded in size and in time as a whole.
+// The only way to read a document at an address that an untrusted party named (reliability S10): HTTPS to a public
+// host, whose address is checked when connecting; no redirects, cookies or proxy; limited in size and total time.
 
 import { request } from 'node:http'
 import type { Socket } from 'node:net'
@@ -11,13 +11,13 @@ const WITHIN_MS = 5 * SECOND
 const MAX_BYTES = 65_536
 const HTTPS_PORT = 443
 
-/** A document in JSON, unread. `maxAgeS`: how long its host says it stays as it is; null where it does not say. */
+/** A JSON document, not yet parsed. `maxAgeS`: how long the host allows it to be cached; null if it does not say. */
 export type PublicDocument = { body: Buffer; maxAgeS: number | null }
 
-/** Throws for whatever is not such a document: what exactly went wrong is nobody's to know who may ask. */
+/** Throws for anything that is not such a document. Clients must not see the details of the error. */
 export type PublicFetch = (url: URL) => Promise<PublicDocument>
 
-/** `dial` connects to a public host or throws; `ca` is whom to trust in the place of the authorities of the web. */
+/** `dial` connects to a public host or throws; `ca` replaces the default root certificates. */
 export function createPublicFetch({
   dial = (target: HostPort) => dialPublic(target),
   ca,
@@ -39,7 +39,7 @@ export function createPublicFetch({
   }
 }
 
-/** A connection that comes too late is closed. */
+/** Closes a connection that is established too late. */
 async function within(signal: AbortSignal, dialled: Promise<Socket>): Promise<Socket> {
   const { promise, reject } = Promise.withResolvers<never>()
   signal.addEventListener('abort', () => reject(new Error('the host cannot be reached in time')), {
@@ -58,7 +58,7 @@ async function within(signal: AbortSignal, dialled: Promise<Socket>): Promise<So
 
 async function read(url: URL, socket: Socket, signal: AbortSignal): Promise<PublicDocument> {
   const { promise, resolve, reject } = Promise.withResolvers<PublicDocument>()
-  // The connection may break before, between and behind what is listened to below.
+  // The connection may break at any point before the listeners below are set.
   socket.on('error', reject)
   const asked = request({
     host: url.hostname,
@@ -72,7 +72,7 @@ async function read(url: URL, socket: Socket, signal: AbortSignal): Promise<Publ
     const type = (response.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
     const isJson = type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type)
     if (response.statusCode !== 200 || !isJson || response.headers['content-encoding'] !== undefined) {
-      return reject(new Error('no document in JSON is there'))
+      return reject(new Error('the URL has no JSON document'))
     }
     const chunks: Buffer[] = []
     let bytes = 0

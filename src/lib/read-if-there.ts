@@ -1,15 +1,15 @@
-// Files that need not be there. Only that is not an error: whoever takes a file that cannot be read for none at all
-// goes on to make another one in its place.
+// Reads files that need not exist. Every other error is thrown: a caller that took an unreadable file for a missing
+// one would create another in its place.
 
 import { readFile } from 'node:fs/promises'
 
-/** Null where there is none. */
+/** Returns null if the file does not exist. */
 export async function readIfThere(path: string): Promise<string | null> {
   const bytes = await readBytesIfThere(path)
   return bytes && bytes.toString('utf8')
 }
 
-/** Null where there is none. */
+/** Returns null if the file does not exist. */
 export async function readBytesIfThere(path: string): Promise<Buffer | null> {
   try {
     return await readFile(path)

@@ -1,29 +1,29 @@
-// A sequence of named steps with effects outside the database, each idempotent, some with an undo. A crash in
-// the middle is met by running the same list again from the last checkpoint.
+// A sequence of named, idempotent steps with effects outside the database, some with an undo. After a crash the same
+// sequence runs again from its last checkpoint.
 
 import type { Failpoints } from './failpoints.ts'
 
 export type Step<Context> = {
   name: string
   run: (context: Context) => Promise<void>
-  /** Takes back what the step did or had begun to do; succeeds where there is nothing to take back. */
+  /** Undoes what the step did or began to do; succeeds if there is nothing to undo. */
   undo?: (context: Context) => Promise<void>
-  /** Once it is done, progress is written down: after a crash this step and those before it are not repeated. */
+  /** Progress is saved after this step: after a crash it and the steps before it are not repeated. */
   checkpoint?: true
 }
 
 export type Saga<Context> = { name: string; steps: readonly Step<Context>[] }
 
 export type Journal = {
-  /** Names of steps that need not be done any more. */
+  /** Names of the steps that are already done. */
   done: readonly string[]
-  /** Writes down what is done by now. Throws when the sequence is not wanted any more. */
+  /** Saves the names of the steps done so far. Throws if the sequence must not go on. */
   save: (done: string[]) => Promise<void>
 }
 
 export class StepFailed<Context> extends Error {
   readonly step: string
-  /** The failed step and those before it, last first: what there is to undo. */
+  /** The failed step and those before it, in reverse order: the steps to undo. */
   readonly attempted: Step<Context>[]
 
   constructor(step: string, reached: Step<Context>[], cause: unknown) {
@@ -33,7 +33,7 @@ export class StepFailed<Context> extends Error {
   }
 }
 
-/** Runs the steps in order. Throws StepFailed and undoes nothing: the caller first settles what it means. */
+/** Runs the steps in order. Throws StepFailed and undoes nothing: the caller first records the failure. */
 export async function runSaga<Context>(
   saga: Saga<Context>,
   context: Context,
@@ -52,7 +52,7 @@ export async function runSaga<Context>(
   }
 }
 
-/** Undoes what was reached. One undo that fails does not keep the others from running; they are answered. */
+/** Undoes the attempted steps. A failing undo does not stop the others; returns the errors. */
 export async function undoSaga<Context>(
   saga: Saga<Context>,
   context: Context,

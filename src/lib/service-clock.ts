@@ -1,35 +1,35 @@
-// Wall time that does not jump by itself. The host's wall clock may be set by an hour at any moment, or found
-// ten minutes ahead after a suspend; whatever is reckoned with it then sleeps, ends or is billed as if that
-// time had passed. So this clock goes on at the pace of monotonic time until somebody who has moved along
-// whatever is stored tells it to follow. Small steps and slow corrections it follows by itself.
+// Wall time without jumps. The host's wall clock may be set by an hour at any time, or be minutes ahead after a
+// suspend; units would then sleep, expire or be billed as if that time had passed. This clock therefore advances with
+// monotonic time until `adoptJump` has shifted the stored times. It follows small steps and slow corrections by
+// itself.
 
 import { type Clock, SECOND } from './clock.ts'
 
-/** `offsetMs`: wall time less monotonic time from then on. */
+/** `offsetMs`: the new difference of wall time minus monotonic time. */
 export type Jump = { from: Date; to: Date; offsetMs: number }
 
 export type ServiceClock = Clock & {
-  /** Wall time less monotonic time, as this clock goes by now. */
+  /** The current difference of wall time minus monotonic time, as this clock uses it. */
   offsetMs(): number
-  /** Goes on from where another process of this boot has left it, though the wall clock jumped since. */
+  /** Continues with the offset that another process of this boot used, even if the wall clock has jumped since. */
   resume(offsetMs: number): void
   /** How far the wall clock is ahead of this one (or behind, if negative); 0 while this one follows it. */
   jumpedMs(): number
   /**
-   * Runs work that reads the time and writes it down. The time does not change over meanwhile, so work like
-   * this must be short and hold no lock when it begins.
+   * Runs work that reads the time and writes it. The time does not jump during it, so the work must be short and hold
+   * no lock when it begins.
    */
   withStableTime<T>(work: () => Promise<T>): Promise<T>
   /**
-   * Follows the wall clock once `work` has moved along what is stored. Until then the time stays what it was,
-   * `withStableTime` waits, and when `work` throws nothing has changed.
+   * Follows the wall clock once `work` has shifted the stored times. Until then the time stays, and `withStableTime`
+   * waits; if `work` throws, nothing changes.
    */
   adoptJump(work: (jump: Jump) => Promise<void>): Promise<void>
 }
 
-/** Clocks are stepped by a second now and then (leap seconds, NTP); that hurts nobody. */
+/** Clocks are stepped by up to a second now and then (leap seconds, NTP), which is harmless. */
 export const TOLERATED_JUMP_MS = 2 * SECOND
-/** Work that holds the time for longer hangs. What it writes may then be off by the jump. */
+/** Work that takes longer is considered hung. The times it writes may then be off by the jump. */
 const STABLE_TIMEOUT_MS = 5 * SECOND
 
 export function createServiceClock(source: Clock): ServiceClock {

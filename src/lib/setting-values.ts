@@ -1,5 +1,5 @@
-// What settings may be: texts of the environment, read as numbers, addresses, names or durations. Each throws a sentence
-// that names the setting and says what it must be.
+// Parses settings from environment variables as numbers, addresses, names or durations. Each function throws a
+// sentence that names the setting and the allowed values.
 
 import { isAddressRange } from './address-ranges.ts'
 import { durationMs } from './duration.ts'
@@ -22,7 +22,7 @@ export function domainName(env: Env, name: string, fallback: string): string {
   throw new Error(`${name} must be a domain name such as apps.example.com, not "${text}"`)
 }
 
-/** Scheme, domain and port, and nothing behind them. */
+/** Scheme, domain and port, without a path. */
 export function urlBelow(env: Env, name: string, domain: string): string | null {
   const text = env[name]
   if (text === undefined) return null
@@ -34,9 +34,7 @@ export function urlBelow(env: Env, name: string, domain: string): string | null 
   )
 }
 
-/**
- * Scheme, host and port, and nothing behind them but a slash, which is left out: where a service is that has a host to itself. Null where it is not set.
- */
+/** Scheme, host and port, optionally with a final slash, which is removed. Null if it is not set. */
 export function originOf(env: Env, name: string): string | null {
   const text = env[name]
   if (text === undefined) return null
@@ -48,7 +46,7 @@ export function originOf(env: Env, name: string): string | null {
   )
 }
 
-/** Such a URL may hold a password, so the refusal does not repeat it. */
+/** The URL may contain a password, so the error does not repeat it. */
 export function urlOf(env: Env, name: string, protocols: readonly string[]): string | null {
   const text = env[name]
   if (text === undefined) return null
@@ -89,7 +87,7 @@ export function port(env: Env, name: string): number | null {
   throw new Error(`${name} must be a port, not "${text}"`)
 }
 
-/** Those Berth listens on besides are none of an endpoint's. */
+/** Ports that Berth listens on itself cannot be in the range. */
 export function portRange(env: Env, name: string, others: Address[]): { first: number; last: number } | null {
   const text = env[name]
   if (text === undefined) return null
@@ -128,7 +126,7 @@ export function sleepWindow(env: Env, name: string, fallback: string): string {
   return text
 }
 
-/** Null for `never`: what roles are told is JSON, which has no infinity. */
+/** Null for `never`, because the settings are passed to processes as JSON, which has no infinity. */
 export function duration(env: Env, name: string, fallback: string): number | null {
   const text = env[name] ?? fallback
   const ms = durationMs(text)
@@ -137,7 +135,7 @@ export function duration(env: Env, name: string, fallback: string): number | nul
   return Number.isFinite(ms) ? ms : null
 }
 
-/** `docker.io=127.0.0.1:5000,quay.io=mirror.lan` → registry host → where it is really fetched. */
+/** Parses `docker.io=127.0.0.1:5000,quay.io=mirror.lan`: registry host to mirror. */
 export function mirrors(text: string): Record<string, string> {
   const pairs = text.split(',').filter((part) => part.trim() !== '')
   return Object.fromEntries(

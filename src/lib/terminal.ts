@@ -1,6 +1,6 @@
-// What the person who typed the command reads: plain sentences on standard output. The log is elsewhere.
+// Prints plain sentences for the operator on standard output. The log is elsewhere.
 
-/** Whoever piped us into `head` may go away; that ends nothing. */
+/** The reader of a pipe, such as `head`, may close it; that is not an error. */
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 
@@ -8,7 +8,7 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-/** What went wrong and what to do about it, in one sentence. */
+/** Prints an error and what to do about it, in one sentence. */
 export function printError(text: string): void {
   process.stderr.write(`berth: ${text}\n`)
 }

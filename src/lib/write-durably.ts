@@ -1,8 +1,8 @@
-// Files that are replaced while others read them.
+// Replaces files while other processes read them.
 
 import { open, rename } from 'node:fs/promises'
 
-/** Whole or not at all, also when the power goes. */
+/** Writes the file completely or not at all, even if the power fails. */
 export async function writeDurably(path: string, content: string, mode = 0o644): Promise<void> {
   const temporary = `${path}.new`
   const file = await open(temporary, 'w', mode)

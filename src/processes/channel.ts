@@ -1,5 +1,5 @@
-// What the supervisor and a role tell each other. Settings go in as one JSON line on standard input, so that
-// no secret (DATABASE_URL may hold a password) is in the arguments or environment of a process; reports come
+// The messages between the supervisor and its processes. Settings are sent as one JSON line on standard input, so
+// that no secret (DATABASE_URL may contain a password) is in the arguments or environment of a process; reports come
 // back as JSON lines on standard output. Standard error is the log.
 
 import type { Config } from '../config.ts'
@@ -10,52 +10,52 @@ export type ProcessName = (typeof processNames)[number]
 export type ProcessInput = {
   config: Config
   instance: { id: string; subnet: string }
-  /** Of this instance, gone with the power: sockets are in it. */
+  /** The instance's directory for sockets, which does not survive a reboot. */
   runDir: string
-  /** A directory of the role's own, kept. */
+  /** The process's own persistent directory. */
   stateDir: string
   databaseUrl: string
-  /** The first start, or credentials.json is gone: a key is to be made and told. */
+  /** True at the first start, or if credentials.json is missing: the migration creates a key and reports it. */
   needsKey: boolean
-  /** For the migration alone: ids of machines and disks in the data directory. */
+  /** For the migration only: the ids of machines and disks in the data directory. */
   machines: string[]
-  /** Only load the program, so that the next process finds it compiled (run-process.ts), and end. */
+  /** Only load the program so that its compiled code is cached (run-process.ts), then end. */
   warmUp: boolean
 }
 
 export type ProcessReport =
-  /** Something that takes a while has begun: a few words for the person who waits. */
+  /** Something that takes a while has begun: a few words for the operator. */
   | { kind: 'progress'; text: string }
   | { kind: 'ready'; result: unknown }
-  /** It cannot do its work: a sentence for the operator. It ends after this. */
+  /** The process cannot work: a sentence for the operator. The process ends after it. */
   | { kind: 'failed'; message: string }
   | { kind: 'alive' }
 
-/** What the engine's `ready` tells: the class machines get by default. */
+/** The data of the engine's `ready`: the default isolation class. */
 export type EngineReady = { isolation: string; reason: string }
 
-/** What the migration's `ready` tells: credentials.json needs it. The key is null when there is one already. */
+/** The data of the migration's `ready`, for credentials.json. The key is null if there is one already. */
 export type MigrateReady = { apiKey: string | null; signInToken: string }
 
 export const engineSocketOf = (runDir: string) => `${runDir}/engine.sock`
 
 /** The server's own directory there, which the gateway's group can enter. */
 export const serverDirOf = (runDir: string) => `${runDir}/server`
-/** Where the gateway asks the server for units to be awake (gateway/server-link/protocol.ts). */
+/** The socket on which the gateway asks the server to wake units (gateway/server-link/protocol.ts). */
 export const wakeSocketOf = (runDir: string) => `${serverDirOf(runDir)}/wake.sock`
 
-/** Within the server's own directory: what opens the key that secrets are sealed with (data-key.ts). */
+/** In the server's own directory: the key that opens the data key (data-key.ts). */
 export const keyFileIn = (stateDir: string) => `${stateDir}/secret.key`
 
-/** Where the server finds the folder for mails, `mail` of the data directory. */
+/** The folder for mails, as the server sees it; it is `mail` in the data directory. */
 export const mailDirOf = (runDir: string) => `${runDir}/mail`
 
-/** Within the gateway's own directory: chain and key (certificates/default.ts, gateway/certificates/current.ts). */
+/** In the gateway's own directory: chain and key (certificates/default.ts, gateway/certificates/current.ts). */
 export const certificateFileIn = (stateDir: string) => `${stateDir}/tls.pem`
 
 /**
- * The engine's firewall sends what machines ask on port 53 here, where the gateway's resolver listens on the
- * gateway address. Not 5353: mDNS services hold that on every address.
+ * The engine's firewall redirects DNS queries of machines to this port, where the gateway's resolver listens on the
+ * gateway address. Not 5353, because mDNS services use it on every address.
  */
 export const RESOLVER_PORT = 7053
 

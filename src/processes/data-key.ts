@@ -1,9 +1,10 @@
-// The key that secrets are sealed with at rest. It lies in the database, sealed by the key of a file that is in no backup
-// of the database: neither is worth anything without the other. So the file's key can be another one at any time, while
-// everything goes on: only the data key is sealed anew.
+// The key that encrypts secrets at rest. It is in the database, sealed by the key in a file that is in no backup of
+// the database: neither is useful without the other. The file's key can be rotated while the service runs, because
+// only the data key is sealed again.
 //
-// A rotation writes `<file>.next`, then the database, then renames. Whoever dies in between leaves one of both files that
-// opens the data key, and readers try both; nobody but a rotation, of which there is one at a time, touches either.
+// A rotation writes `<file>.next`, then the database, then renames the file. If it dies in between, one of the two
+// files opens the data key, and readers try both. Only a rotation writes these files, and rotations run one at a
+// time.
 
 import { chown, rename, rm, stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -23,11 +24,11 @@ type Where = { db: Kysely<Database>; keyFile: string }
 
 const CONTEXT = ['data key']
 
-/** A rotation may be between the file and the database just then. */
+/** Enough attempts for a rotation that is between the file and the database. */
 const ATTEMPTS = 10
 const PAUSE_MS = 50
 
-/** Makes it at the first start. Throws a sentence where there is none that opens what the database holds. */
+/** Creates the key at the first start. Throws a sentence if no file opens the key in the database. */
 export async function openDataKey({ db, keyFile }: Where): Promise<SecretKey> {
   if ((await findDataKey(db)) === null) await makeDataKey({ db, keyFile })
   for (let attempt = 1; ; attempt += 1) {
@@ -42,13 +43,13 @@ export async function openDataKey({ db, keyFile }: Where): Promise<SecretKey> {
   }
 }
 
-/** From here on the file has another key, and what was in it opens nothing in the database any more. */
+/** Replaces the file's key; the old key then opens nothing in the database any more. */
 export async function rotateKeyFile({ db, keyFile }: Where): Promise<{ from: string; to: string }> {
   return await whileRotating(db, async (connection) => {
     const next = nextOf(keyFile)
     const sealed = await findDataKey(connection)
     if (!sealed) throw new Error('Nothing is sealed yet: start Berth once before you rotate its key.')
-    // What a rotation that died had come to.
+    // Completes a rotation that was interrupted.
     if (openWith(await readKeyFile(next), sealed)) await rename(next, keyFile)
     const before = await readKeyFile(keyFile)
     const dataKey = openWith(before, sealed)
@@ -59,7 +60,7 @@ export async function rotateKeyFile({ db, keyFile }: Where): Promise<{ from: str
     await writeKeyFile(next)
     await chown(next, uid, gid)
     const after = await readKeyFile(next)
-    if (!after) throw new Error(`${next} vanished while it was being made`)
+    if (!after) throw new Error(`${next} vanished while it was being created`)
     await updateDataKey(connection, sealWith(after, dataKey))
     await rename(next, keyFile)
     return { from: before.id, to: after.id }
@@ -68,7 +69,7 @@ export async function rotateKeyFile({ db, keyFile }: Where): Promise<{ from: str
 
 const nextOf = (keyFile: string) => `${keyFile}.next`
 
-/** Of several who make it at once one wins. */
+/** If several processes create it at once, one wins. */
 async function makeDataKey({ db, keyFile }: Where): Promise<void> {
   const fileKey = await loadSecretKey(keyFile)
   const dataKey = (await holdsSealed(db)) ? fileKey : newSecretKey()

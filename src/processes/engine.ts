@@ -1,4 +1,4 @@
-// The engine of this host behind its socket, where the server's group alone may speak to it.
+// The engine of this host behind its socket, which only the server's group can connect to.
 
 import { join } from 'node:path'
 import { openEpochs } from '../engine/epochs.ts'
@@ -13,9 +13,10 @@ import { type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
 import type { ProcessMain } from './run-process.ts'
 
 export const engineProcess: ProcessMain = async ({ config, instance, runDir, stateDir, log, progress }) => {
-  // One of a data directory, also where a supervisor lost sight of an engine that hangs in the kernel.
+  // One engine per data directory, even if the supervisor lost track of an engine that hangs in the kernel.
   const lock = await lockFile(join(config.dataDir, 'engine.lock'))
-  if ('owner' in lock) throw new Error(`Another engine (process ${lock.owner}) has ${config.dataDir}.`)
+  if ('owner' in lock)
+    throw new Error(`Another engine (process ${lock.owner}) uses ${config.dataDir}: end it first.`)
   progress('Preparing the disk pool, the network and the isolation classes')
   const { gid } = await getAccount('berth')
   const engine = await openOciEngine({

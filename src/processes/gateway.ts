@@ -1,4 +1,4 @@
-// Visits to units, and the resolver machines ask for names. Sees of the database what routing needs.
+// Serves visits to units, and the resolver for machines. Its database role only sees what routing needs.
 
 import { once } from 'node:events'
 import type { Server } from 'node:net'

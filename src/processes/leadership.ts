@@ -1,6 +1,6 @@
-// The server's right to act (reliability F16, decision 0057). It takes the lead as it starts and holds it until it ends;
-// the database and the engine refuse whoever led before, so a server that stood still while another took its place
-// can do nothing more, and ends as soon as it notices.
+// The server's leadership (reliability F16, decision 0057). A server takes the lead when it starts and holds it until
+// it ends. The database and the engine refuse any earlier leader, so a server that was suspended while another took
+// over can do nothing more, and ends as soon as it notices.
 
 import type { Kysely } from 'kysely'
 import { type Clock, SECOND } from '../lib/clock.ts'
@@ -17,16 +17,16 @@ import {
 } from '../store/leaders.ts'
 
 const RENEW_EVERY_MS = 5 * SECOND
-/** Whoever has not renewed for this long is taken to be gone. */
+/** A leader that has not renewed for this long counts as gone. */
 const SILENT_FOR_MS = 3 * RENEW_EVERY_MS
 const LOOK_EVERY_MS = SECOND
 const LONGEST_ENDING_MS = 30 * SECOND
 const ENDING_LOOK_MS = 20
 
 /**
- * Answers the new epoch once nobody of an earlier one can write any more. `holder`: a server of the same host and
- * data directory, whose supervisor runs one at a time. `above`: what the engine has seen, which a database that
- * was restored may not know of. Throws a sentence when another Berth is alive on this database.
+ * Returns the new epoch once no earlier leader can write any more. `holder` identifies the host and data directory,
+ * whose supervisor runs one server at a time. `above` is the newest epoch that the engine has seen, which a restored
+ * database may not know. Throws a sentence if another Berth is alive on this database.
  */
 export async function acquireLeadership(
   db: Kysely<Database>,
@@ -49,7 +49,7 @@ async function untilFree(
   const giveUpMs = clock.monotonicMs() + SILENT_FOR_MS
   for (let found = first; ; found = await findLeader(db)) {
     const isFree = !found?.holder || found.holder === holder || found.silentMs >= SILENT_FOR_MS
-    // A clock of the database that was set back shows a silence too short for ever.
+    // If the database's clock was set back, the silence seems short for ever, hence the deadline.
     if (isFree || clock.monotonicMs() >= giveUpMs) return found
     if (isAliveSince(first, found)) throw new Error(isTaken(found?.holder ?? ''))
     await clock.sleep(LOOK_EVERY_MS)
@@ -57,25 +57,26 @@ async function untilFree(
 }
 
 function isAliveSince(first: Leadership | null, found: Leadership | null): boolean {
-  // Not by how long it was silent: who looks in step with its renewals finds the same silence each time.
+  // The duration of the silence is not compared: polling in step with the renewals would see the same duration each
+  // time.
   return found?.epoch !== first?.epoch || found?.renewedAt.getTime() !== first?.renewedAt.getTime()
 }
 
 function isTaken(holder: string): string {
   const instance = holder.split(' ')[0]
-  return `Another Berth (its instance is ${instance}) works on this database, and one database serves one Berth: stop that one, or set DATABASE_URL to another database.`
+  return `Another Berth (its instance is ${instance}) uses this database, and a database serves only one Berth: stop the other one, or set DATABASE_URL to another database.`
 }
 
 async function endEarlier(db: Kysely<Database>, epoch: number, clock: Clock): Promise<void> {
   const giveUpMs = clock.monotonicMs() + LONGEST_ENDING_MS
   while (!(await endEarlierLeaders(db, { epoch }))) {
     if (clock.monotonicMs() >= giveUpMs)
-      throw new Error('Connections of the server before this one do not end.')
+      throw new Error('The database connections of the previous server do not end.')
     await clock.sleep(ENDING_LOOK_MS)
   }
 }
 
-/** Renews the lead until stopped, and then gives it back. `onLost` when it is another's. */
+/** Renews the lead until it is stopped, and then releases it. Calls `onLost` if another server has taken it. */
 export function holdLeadership(
   db: Kysely<Database>,
   { epoch, onLost, clock, log }: { epoch: number; onLost: () => void; clock: Clock; log: Log },
@@ -91,7 +92,7 @@ export function holdLeadership(
       stopped.abort()
       await holding
       await releaseLeadership(db, { epoch }).catch((error: unknown) => {
-        log.warn({ err: error }, 'the lead was not given back; it is free in a while')
+        log.warn({ err: error }, 'leadership was not released; it expires soon')
       })
     },
   }

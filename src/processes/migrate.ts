@@ -1,4 +1,4 @@
-// Brings the database to this release's schema, and makes sure somebody can sign in and has a key.
+// Migrates the database to this release's schema, and makes sure that there is an account with a key.
 
 import { type Kysely, sql } from 'kysely'
 import { ensureFirstAccount } from '../domain/credentials/first-account.ts'
@@ -43,7 +43,7 @@ export const migrateProcess: ProcessMain = async ({
   }
 }
 
-/** The commonest mistakes with DATABASE_URL, said as such: a wrong address, a wrong password, an old server. */
+/** Explains the most common mistakes with DATABASE_URL: a wrong address, a wrong password, an old server. */
 async function refuseUnusable(db: Kysely<Database>): Promise<void> {
   const query = sql<{ version: string }>`select current_setting('server_version_num') as version`
   const { rows } = await query.execute(db).catch((cause: unknown) => {
@@ -57,7 +57,7 @@ async function refuseUnusable(db: Kysely<Database>): Promise<void> {
   }
 }
 
-/** Postgres and the network say what they refuse, and never a password. */
+/** The errors of Postgres and of the network never contain a password. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return 'unknown error'
   const code = 'code' in cause ? String(cause.code) : ''

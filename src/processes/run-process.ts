@@ -1,5 +1,5 @@
-// The frame every role runs in: reads its settings, reports to the supervisor, stops on SIGTERM. An error
-// nobody handled ends the process, and the supervisor starts a fresh one.
+// The frame of every process: reads its settings, reports to the supervisor, and stops on SIGTERM. An unhandled error
+// ends the process, and the supervisor restarts it.
 
 import { flushCompileCache } from 'node:module'
 import { createInterface } from 'node:readline'
@@ -9,19 +9,19 @@ import { ALIVE_EVERY_MS, type ProcessInput, type ProcessName, type ProcessReport
 export type ProcessContext = ProcessInput & {
   log: Log
   progress: (text: string) => void
-  /** Ends the process at once: whatever it was at must not go on. */
+  /** Ends the process at once, because its work must not go on. */
   end: (why: string) => never
 }
 export type StartedProcess = { result?: unknown; stop(): Promise<void> }
 export type ProcessMain = (context: ProcessContext) => Promise<StartedProcess>
 
-/** Runs a role until SIGTERM. Ends the process itself. */
+/** Runs the process until SIGTERM. Ends the process itself. */
 export async function runProcess(name: ProcessName, start: ProcessMain): Promise<never> {
   const input = await readInput()
   if (input.warmUp) return endWarmUp()
   const log = createLog(name, input.config.logLevel)
   const crash = (error: unknown) => {
-    log.fatal({ error: describe(error) }, 'an error nobody handled')
+    log.fatal({ error: describe(error) }, 'unhandled error')
     process.exit(1)
   }
   process.on('uncaughtException', crash)
@@ -55,13 +55,13 @@ export async function runProcess(name: ProcessName, start: ProcessMain): Promise
 
 async function readInput(): Promise<ProcessInput> {
   for await (const line of createInterface({ input: process.stdin })) {
-    // Written by our own supervisor, from settings it has checked.
+    // The supervisor wrote this line, from settings it has checked.
     return JSON.parse(line) as ProcessInput
   }
-  throw new Error('This role is started by the supervisor ("npm start"), which tells it its settings.')
+  throw new Error('This process is started by the supervisor, which sends it its settings: run "npm start".')
 }
 
-/** By now everything of the role has been loaded: keeping the compiled code is all there is to do. */
+/** Everything is loaded by now: only the compiled code has to be cached. */
 function endWarmUp(): never {
   flushCompileCache()
   process.exit(0)

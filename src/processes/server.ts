@@ -1,4 +1,4 @@
-// The API and the background loops, over the database and the engine's socket.
+// The API and the background jobs, on top of the database and the engine's socket.
 
 import { join } from 'node:path'
 import { createServer } from '../api/http/server.ts'
@@ -44,7 +44,7 @@ export const serverProcess: ProcessMain = async (context) => {
     payments: config.payments && (await openStripe(config.payments)),
     fetchPublic: createPublicFetch(),
   })
-  // Before anyone can ask for a unit, the engine's machines and the database's units must agree.
+  // Before any call can use a unit, the engine's machines and the database's units must agree.
   await recover(app)
   const loops = startJobs(app)
   const wakes = await serveWakes(app, {
@@ -66,7 +66,7 @@ export const serverProcess: ProcessMain = async (context) => {
   }
 }
 
-/** From here on no other server of this database or this engine does anything. */
+/** From here on no other server of this database or this engine can act. */
 async function lead({ instance, databaseUrl, log }: ProcessContext, socketPath: string): Promise<number> {
   const db = openDatabase(databaseUrl, log)
   try {
@@ -90,7 +90,7 @@ function mailTransport(
   const onWritten = (file: string) =>
     log.info(
       { file: join(dataDir, 'mail', file) },
-      'a mail was written to a file, as BERTH_SMTP_URL is not set',
+      'mail written to a file, because BERTH_SMTP_URL is not set',
     )
   return folderTransport({ dir: mailDirOf(runDir), from, onWritten })
 }

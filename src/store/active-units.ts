@@ -1,4 +1,4 @@
-// Which units run on the account of a credential, beside what it may.
+// The units that run for a credential, and how many it may run.
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Policy, Size } from '../contract/policy.ts'
@@ -6,17 +6,17 @@ import { liveStates } from '../contract/states.ts'
 import type { Database } from './db.ts'
 import type { Plan } from './teams.ts'
 
-/** What a credential holds and may hold. */
+/** The active units of a credential, and its policy. */
 export type ActiveUnits = {
-  /** Units that use up its concurrency now. What is being made to be asleep or stopped does not. */
+  /** The units that count against its concurrency now. A unit being created as asleep or stopped does not count. */
   live: number
-  /** Null for a session, which has none of its own. */
+  /** Null for a session, which has no policy. */
   policy: Policy | null
   revokedAt: Date | null
   plan: Plan
 }
 
-/** Also of a credential that was revoked. Whoever admits units by it has the team locked. */
+/** Also for a revoked credential. Hold the team's lock to admit units by the result. */
 export async function findActiveUnits(
   db: Kysely<Database>,
   { teamId, heldBy }: { teamId: string; heldBy: string },
@@ -33,7 +33,10 @@ export async function findActiveUnits(
   return { ...row, live: Number(row.live) }
 }
 
-/** Of disks and volumes of all units that have any, or will. One in `error` has lost them, or is about to. */
+/**
+ * The sum of disks and volumes of all units that have or will have any. A unit in `error` has lost them, or is about
+ * to.
+ */
 export async function sumDiskGb(
   db: Kysely<Database>,
   { teamId, sizeDiskGb }: { teamId: string; sizeDiskGb: Record<Size, number> },
@@ -46,7 +49,7 @@ export async function sumDiskGb(
       ),
     )
     .where('team_id', '=', teamId)
-    // As the index says it (migrations/0025-disks-there.ts).
+    // Written as in the index (migrations/0025-disks-there.ts).
     .where(sql<boolean>`state not in ('error', 'destroyed')`)
     .executeTakeFirstOrThrow()
   return Number(row.gb)

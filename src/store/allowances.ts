@@ -1,4 +1,4 @@
-// What may be done only so often, and when it was done: one row for each thing and whoever does it.
+// Counts of limited actions: one row per action and actor, with the times it was done.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -6,14 +6,14 @@ import type { Database } from './db.ts'
 export type AllowancesTable = {
   name: string
   of: Buffer
-  /** Oldest first; those that no longer count are dropped with the next one. */
+  /** Oldest first; expired times are dropped when the next one is added. */
   spent: Date[]
   last_spent_at: Date
 }
 
 type Allowance = { name: string; of: Buffer; since: Date }
 
-/** However many try at once, so many are let through: the row decides. False: it was done too often since then. */
+/** Counts one action; the row's lock makes the limit exact. Returns false if it was done too often since then. */
 export async function spendOnce(
   db: Kysely<Database>,
   { name, of, since, now, times }: Allowance & { now: Date; times: number },
@@ -29,7 +29,7 @@ export async function spendOnce(
   return result.numAffectedRows === 1n
 }
 
-/** The first of those that count. */
+/** Returns the first time that still counts. */
 export async function findFirstSpent(
   db: Kysely<Database>,
   { name, of, since }: Allowance,

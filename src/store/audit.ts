@@ -1,11 +1,11 @@
-// The audit trail: one row per authenticated call (spec 2.12). Written in groups, never updated after its
-// closing; a row without a status belongs to a call whose process died under it.
+// The audit log: one row per authenticated call (spec 2.12). Rows are written in groups and never updated once
+// closed; a row without a status belongs to a call whose process died.
 
 import { type Generated, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
 import { firstIdSince } from '../lib/ids.ts'
 import type { Database } from './db.ts'
 
-/** The door a call came through. */
+/** The interface that a call came through. */
 export type Via = 'api' | 'dashboard' | 'mcp'
 
 export type AuditTable = {
@@ -17,7 +17,7 @@ export type AuditTable = {
   user_id: string | null
   action: string
   target: string | null
-  /** What was asked, as far as it may be kept: sizes and names in place of contents. */
+  /** The masked input: sizes and names instead of contents. */
   input: Record<string, unknown> | null
   request_id: string
   via: Via
@@ -57,7 +57,7 @@ export type AuditOutcome = {
   errorCode: string | null
 }
 
-/** One statement of one parameter, whatever the number of rows: nothing to compile or prepare anew. */
+/** One statement with one parameter for any number of rows, so that it is planned once. */
 export async function insertAuditRows(db: Kysely<Database>, rows: AuditRow[]): Promise<void> {
   const records = rows.map((row) => ({
     id: row.id,
@@ -85,12 +85,15 @@ export async function insertAuditRows(db: Kysely<Database>, rows: AuditRow[]): P
   `.execute(db)
 }
 
-/** Postgres refuses NUL and half characters, and one refused row would take its whole group with it. */
+/** Replaces what Postgres refuses, NUL and lone surrogates, since one refused row would fail its whole group. */
 function storable(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '') : value
 }
 
-/** Fills in how calls ended whose rows were written when they began, and what their units cost meanwhile. */
+/**
+ * Completes rows that were written at the beginning of their call, with its result and the cost of its unit during
+ * the call.
+ */
 export async function closeAuditRows(
   db: Kysely<Database>,
   endings: { id: string; outcome: AuditOutcome }[],
@@ -114,8 +117,8 @@ export async function closeAuditRows(
 }
 
 /**
- * Of the unit that a call is about, from when the call began to its end: that it was answered proves as much, whatever
- * the last heartbeat.
+ * The cost of the call's unit from the beginning of the call to its end. The answer itself proves that the unit ran,
+ * whatever the last heartbeat.
  */
 function costMeanwhile(): RawBuilder<bigint> {
   const countedBy = (moment: RawBuilder<unknown>) =>
@@ -129,12 +132,15 @@ function costMeanwhile(): RawBuilder<bigint> {
   ), 0)`
 }
 
-/** Of any team: those begun before, oldest first, as far as nobody else is deleting them. Answers how many went. */
+/**
+ * Of any team: deletes rows from before that time, oldest first, skipping rows that another process is deleting.
+ * Returns how many were deleted.
+ */
 export async function deleteAuditRows(
   db: Kysely<Database>,
   { begunBefore, limit }: { begunBefore: Date; limit: number },
 ): Promise<number> {
-  // Ids are in the order of time, so the oldest lie together at the beginning of the primary key.
+  // Ids are in the order of time, so the oldest rows are together at the beginning of the primary key.
   const { numAffectedRows = 0n } = await sql`
     delete from audit where id in (
       select id from audit where started_at < ${begunBefore} and id < ${firstIdSince('audit', begunBefore)}
@@ -148,14 +154,14 @@ export type AuditFilter = {
   teamId: string
   credentialId: string | null
   agentName: string | null
-  /** Only rows begun before the one of this id. */
+  /** Only rows older than the one with this id. */
   before: string | null
   limit: number
 }
 
 export type AuditRecord = Selectable<AuditTable>
 
-/** Newest first, by when the calls began. */
+/** Newest first, by the beginning of the calls. */
 export async function listAuditOfTeam(db: Kysely<Database>, filter: AuditFilter): Promise<AuditRecord[]> {
   const { teamId, credentialId, agentName, before, limit } = filter
   return await db

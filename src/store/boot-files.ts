@@ -1,4 +1,4 @@
-// Contents of boot files, sealed before they get here: people put credentials into them.
+// Contents of boot files, encrypted by the caller, since people put credentials into them.
 
 import type { Kysely } from 'kysely'
 import type { Database } from './db.ts'

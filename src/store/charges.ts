@@ -1,11 +1,11 @@
-// The ledger's charges: added by the database as meters move (sql/ledger.sql), and never changed. Their
-// sums by day, credential and size are kept beside them.
+// The ledger's charges. The database adds them when meters move (sql/ledger.sql), and they are never changed. Their
+// sums by day, credential and size are stored as well.
 
 import type { ColumnType } from 'kysely'
 import type { Size } from '../contract/policy.ts'
 import type { MeterKind } from './meters.ts'
 
-/** What only the database writes. */
+/** Columns that only the database writes. */
 type Written<T> = ColumnType<T, never, T>
 
 export type ChargesTable = {

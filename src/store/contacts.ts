@@ -1,11 +1,11 @@
-// Where people of a team are written to.
+// Mail addresses of people in a team.
 
 import type { Kysely } from 'kysely'
 import type { Database } from './db.ts'
 
 export type Contact = { name: string; email: string; teamName: string }
 
-/** Null once the user has left the team. */
+/** Returns null if the user has left the team. */
 export async function findContact(
   db: Kysely<Database>,
   { teamId, userId }: { teamId: string; userId: string },
@@ -14,7 +14,7 @@ export async function findContact(
   return row ?? null
 }
 
-/** The owner who is there longest. */
+/** Returns the owner who joined first. */
 export async function findOwnerContact(db: Kysely<Database>, teamId: string): Promise<Contact | null> {
   const row = await contactsOf(db, teamId)
     .where('memberships.role', '=', 'owner')

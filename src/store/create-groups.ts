@@ -1,10 +1,10 @@
-// Units that one create made together (domain/units/lifecycle/create-group.ts).
+// Units that were made by one create (domain/units/lifecycle/create-group.ts).
 
 import type { Kysely } from 'kysely'
 import type { Database } from './db.ts'
 import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
 
-/** Those that one create made together, in the order in which they start. */
+/** Returns the units of one create, in the order in which they start. */
 export async function listUnitsOfCreateGroup(
   db: Kysely<Database>,
   { teamId, madeWith, now }: { teamId: string; madeWith: string; now: Date },
@@ -17,7 +17,7 @@ export async function listUnitsOfCreateGroup(
   return rows.map(toRecord)
 }
 
-/** Of any team: what was made together with a unit that could not be made, and is still there. */
+/** Of any team: returns the units that still exist although another unit of their create failed. */
 export async function listUnitsOfFailedCreates(
   db: Kysely<Database>,
   { now, limit }: { now: Date; limit: number },

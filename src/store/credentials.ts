@@ -1,4 +1,5 @@
-// API keys and connected agents of teams. Of keys only prefix and SHA-256 are here; an agent's tokens are in oauth-families.ts.
+// API keys and connected agents of teams. A key is stored as its prefix and SHA-256; an agent's tokens are in
+// oauth-families.ts.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Policy } from '../contract/policy.ts'
@@ -10,19 +11,19 @@ export type CredentialsTable = {
   team_id: string
   kind: 'key' | 'oauth'
   name: string
-  /** Of a key alone. */
+  /** Null for an agent. */
   prefix: string | null
   hash: Buffer | null
   policy: Policy
   created_by: string | null
   created_at: Date
   last_used_at: Date | null
-  /** Of the client that used it then. */
+  /** The User-Agent of its last use. */
   user_agent: string | null
   revoked_at: Date | null
-  /** Of an agent: the program as it described itself when it was connected. */
+  /** For an agent: the program's description when it was connected. */
   client: ConnectedClient | null
-  /** Tells which programs are one client (domain/oauth/client-key.ts). */
+  /** Identifies programs that are the same client (domain/oauth/client-key.ts). */
   client_key: string | null
   connected_at: Date | null
 }
@@ -33,10 +34,10 @@ export type Credential = {
   id: string
   kind: 'key' | 'oauth'
   name: string
-  /** Of the key or the access token. */
+  /** The prefix of the key or the access token. */
   prefix: string
   hash: Buffer
-  /** Of an access token, which ends sooner than its agent. */
+  /** The expiry of an access token, which is before that of its agent. */
   tokenUntil: Date | null
   tokenUsedAt: Date | null
   clientName: string | null
@@ -49,7 +50,7 @@ export type Credential = {
   plan: Plan
 }
 
-/** The keys of these prefixes, whatever their state, with what their team brings. */
+/** Returns the keys with these prefixes, in any state, with the data of their team. */
 export async function findKeys(db: Kysely<Database>, prefixes: string[]): Promise<Credential[]> {
   return await db
     .selectFrom('credentials')
@@ -76,17 +77,17 @@ export async function findKeys(db: Kysely<Database>, prefixes: string[]): Promis
     .execute()
 }
 
-/** For queries that join `credentials`: it is not revoked, and who made it is a member still. Its own expiry is not looked at. */
+/**
+ * For queries that join `credentials`: it is not revoked, and its creator is still a member. Does not check its
+ * expiry.
+ */
 export const isLiveOfMember = sql<boolean>`
   credentials.revoked_at is null and exists (
     select from memberships
     where memberships.team_id = credentials.team_id and memberships.user_id = credentials.created_by
   )`
 
-/**
- * The agents that these access tokens are of. Those of a person who is no member any more are not found, whatever else
- * has ended them.
- */
+/** Returns the agents of these access tokens. Agents of a person who is no longer a member are not found. */
 export async function findByAccessTokens(db: Kysely<Database>, prefixes: string[]): Promise<Credential[]> {
   return await db
     .selectFrom('oauth_tokens')
@@ -164,7 +165,7 @@ export type Connection = {
   at: Date
 }
 
-/** A new agent of a person's, by the client that they connect. */
+/** Inserts a new agent of a person, for the client that they connect. */
 export async function insertConnection(
   db: Kysely<Database>,
   { id, ...connection }: Connection & { id: string },
@@ -191,7 +192,7 @@ export async function insertConnection(
     .execute()
 }
 
-/** The agent is connected anew, and may from now on what was agreed to now. */
+/** Connects the agent again, with the policy that was agreed to now. */
 export async function renewConnection(
   db: Kysely<Database>,
   { id, name, policy, client, at }: Pick<Connection, 'name' | 'policy' | 'client' | 'at'> & { id: string },
@@ -203,7 +204,7 @@ export async function renewConnection(
     .execute()
 }
 
-/** A person's agent by a client in a team, unless it was revoked. */
+/** Returns a person's agent of a client in a team, unless it is revoked. */
 export async function findConnection(
   db: Kysely<Database>,
   { teamId, createdBy, clientKey }: Pick<Connection, 'teamId' | 'createdBy' | 'clientKey'>,
@@ -230,13 +231,13 @@ export async function touchCredential(
     .execute()
 }
 
-/** A credential as its team sees it. */
+/** A credential, as its team sees it. */
 export type AgentRecord = Omit<Selectable<CredentialsTable>, 'hash' | 'client_key'> & {
   creator_name: string | null
   creator_email: string | null
 }
 
-/** Newest first; those that were revoked, too. */
+/** Newest first, including revoked ones. */
 export async function listAgents(db: Kysely<Database>, teamId: string): Promise<AgentRecord[]> {
   return await selectAgents(db, teamId).orderBy('credentials.id', 'desc').execute()
 }
@@ -272,7 +273,7 @@ function selectAgents(db: Kysely<Database>, teamId: string) {
     .where('credentials.team_id', '=', teamId)
 }
 
-/** How many of a team's credentials can be used now. Whoever decides by it has the team locked. */
+/** Counts the team's credentials that can be used now. Hold the team's lock to decide by it. */
 export async function countLiveCredentials(
   db: Kysely<Database>,
   { teamId, now }: { teamId: string; now: Date },
@@ -286,7 +287,7 @@ export async function countLiveCredentials(
   return Number(count)
 }
 
-/** Of a credential of whatever team, null where there is none. Answers nothing else about it. */
+/** Returns the kind of a credential of any team, null if there is none. Reveals nothing else about it. */
 export async function credentialKind(db: Kysely<Database>, id: string): Promise<'key' | 'oauth' | null> {
   const row = await db.selectFrom('credentials').select('kind').where('id', '=', id).executeTakeFirst()
   return row?.kind ?? null
@@ -295,19 +296,19 @@ export async function credentialKind(db: Kysely<Database>, id: string): Promise<
 export type CredentialChange = {
   teamId: string
   id: string
-  /** What is undefined stays as it is, of a policy too. */
+  /** Undefined fields stay unchanged, also within a policy. */
   name?: string | undefined
   policy?: { [Field in keyof Policy]?: Policy[Field] | undefined } | undefined
 }
 
-/** Of one that is not revoked. */
+/** Changes a credential that is not revoked. */
 export async function changeCredential(
   db: Kysely<Database>,
   { teamId, id, name, policy = {} }: CredentialChange,
 ): Promise<void> {
   await db
     .updateTable('credentials')
-    // Neither Kysely nor JSON says anything of what is undefined.
+    // Kysely and JSON both leave out undefined fields.
     .set({ name, policy: sql<Policy>`policy || ${JSON.stringify(policy)}::jsonb` })
     .where('team_id', '=', teamId)
     .where('id', '=', id)
@@ -315,7 +316,7 @@ export async function changeCredential(
     .execute()
 }
 
-/** Answers whether a live credential of the team was there to revoke. */
+/** Returns whether there was a valid credential of the team to revoke. */
 export async function revokeCredential(
   db: Kysely<Database>,
   { teamId, id, at }: { teamId: string; id: string; at: Date },
@@ -330,7 +331,7 @@ export async function revokeCredential(
   return result.numUpdatedRows === 1n
 }
 
-/** Keys of the team that this person made and that can be used now. */
+/** Returns the team's keys that this person created and that can be used now. */
 export async function listLiveKeysOf(
   db: Kysely<Database>,
   { teamId, createdBy, now }: { teamId: string; createdBy: string; now: Date },
@@ -347,7 +348,7 @@ export async function listLiveKeysOf(
     .execute()
 }
 
-/** The OAuth clients that this person connected: they act in his place. */
+/** Revokes the OAuth clients that this person connected, since they act for the person. */
 export async function revokeClientsOf(
   db: Kysely<Database>,
   { teamId, createdBy, at }: { teamId: string; createdBy: string; at: Date },
@@ -362,7 +363,7 @@ export async function revokeClientsOf(
     .execute()
 }
 
-/** Whatever kind they are. */
+/** Revokes credentials of any kind. */
 export async function revokeCredentials(
   db: Kysely<Database>,
   { teamId, at }: { teamId: string; at: Date },

@@ -1,10 +1,10 @@
-// The ledger's credits: money that came in, and corrections. Only ever added; each comes of something once.
+// The ledger's credits: incoming money and corrections. Rows are only added, once per source.
 
 import type { ColumnType, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Database } from './db.ts'
 
-/** What was refunded or is disputed is less than nothing. */
+/** Refunded and disputed amounts are negative. */
 export const creditKinds = ['free', 'granted', 'topped-up', 'refunded', 'disputed'] as const
 export type CreditKind = (typeof creditKinds)[number]
 
@@ -30,7 +30,7 @@ export type NewCredit = {
   createdAt: Date
 }
 
-/** False: it came before. */
+/** Returns false if the source already has a credit. */
 export async function insertCredit(db: Kysely<Database>, credit: NewCredit): Promise<boolean> {
   const result = await db
     .insertInto('credits')
@@ -48,7 +48,7 @@ export async function insertCredit(db: Kysely<Database>, credit: NewCredit): Pro
   return result.numInsertedOrUpdatedRows === 1n
 }
 
-/** Nano-cents that teams have left, as of the last heartbeat. */
+/** Returns the nano-cents that teams have left, as of the last heartbeat. */
 export async function findBalances(
   db: Kysely<Database>,
   teamIds: readonly string[],

@@ -1,4 +1,4 @@
-// The key that secrets are sealed with, itself sealed by the key of a file that the database knows by its id alone.
+// The key that encrypts secrets, sealed by the key of a file, of which the database only knows the id.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -18,7 +18,7 @@ export async function findDataKey(db: Kysely<Database>): Promise<SealedDataKey |
   return row ?? null
 }
 
-/** Keeps one that is there already. */
+/** Does nothing if there is one already. */
 export async function insertDataKey(
   db: Kysely<Database>,
   { sealed, sealedBy }: SealedDataKey,
@@ -37,7 +37,7 @@ export async function updateDataKey(
   await db.updateTable('data_keys').set({ sealed, sealed_by: sealedBy }).where('id', '=', ID).execute()
 }
 
-/** Whether anything was sealed before there was a data key: with the key of the file itself. */
+/** Whether secrets were encrypted before there was a data key, with the key of the file itself. */
 export async function holdsSealed(db: Kysely<Database>): Promise<boolean> {
   const query = sql<{ holds: boolean }>`
     select exists (select from secrets) or exists (select from boot_files) or exists (select from idempotency_keys)
@@ -47,10 +47,10 @@ export async function holdsSealed(db: Kysely<Database>): Promise<boolean> {
   return (await query.execute(db)).rows[0]?.holds ?? false
 }
 
-/** A number of our own choice. Rotations go one after another, to their very end. */
+/** An arbitrary lock id, which serializes rotations. */
 const ROTATION_LOCK = 0x6b657973
 
-/** Runs the work while nobody else does, on one connection; a process that dies lets go of the lock. */
+/** Runs the work with the rotation lock, on one connection; the lock is released if the process dies. */
 export async function whileRotating<T>(
   db: Kysely<Database>,
   work: (db: Kysely<Database>) => Promise<T>,

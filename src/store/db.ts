@@ -1,4 +1,4 @@
-// The way to Postgres. Columns are snake_case as SQL writes them; what leaves this folder is camelCase.
+// The connection to Postgres. Columns are snake_case in SQL, and camelCase outside of this folder.
 
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
@@ -73,14 +73,14 @@ export type Database = {
   oauth_tokens: OauthTokensTable
 }
 
-// Embedded Postgres takes 60; the gateway, an operator's psql and a migration need theirs.
+// Embedded Postgres allows 60; the gateway, an operator's psql and a migration need some of them.
 const POOL_SIZE = 20
 
 type Lead = { epoch: number; onLost: () => void }
 
 /**
- * Connects on first use. Queries, waits for locks and forgotten transactions are all bounded in time. With a lead,
- * nothing is read or written by these connections once another server has taken it over (leaders.ts).
+ * Connects at the first use. Queries, lock waits and idle transactions have timeouts. With a lead, these connections
+ * read and write nothing once another server has taken it over (leaders.ts).
  */
 export function openDatabase(url: string, log: Log, lead: Lead | null = null): Kysely<Database> {
   const pool = new pg.Pool({
@@ -94,15 +94,15 @@ export function openDatabase(url: string, log: Log, lead: Lead | null = null): K
     Client: PreparingClient,
     ...(lead ? { verify: (client, done) => void verify(lead, client, done) } : {}),
   })
-  // A restart of Postgres breaks connections, idle ones and those in use. Without listeners on both that
-  // would end this process; the pool replaces them, and the query it happened to fails by itself.
-  const onBroken = (error: Error) => log.warn({ error: error.message }, 'a database connection broke')
+  // A restart of Postgres breaks idle and active connections. Without listeners for both that would end this process;
+  // the pool replaces them, and only the query in progress fails.
+  const onBroken = (error: Error) => log.warn({ error: error.message }, 'database connection lost')
   pool.on('error', onBroken)
   pool.on('connect', (client) => void client.on('error', onBroken))
   return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
 }
 
-/** What the pool asks of each new connection. */
+/** The check that the pool runs on each new connection. */
 async function verify(lead: Lead, client: pg.ClientBase, done: (error?: Error) => void): Promise<void> {
   let failure: Error | undefined
   try {
@@ -113,6 +113,6 @@ async function verify(lead: Lead, client: pg.ClientBase, done: (error?: Error) =
   done(failure)
 }
 
-/** int8 as bigint: money must not pass through a float. */
+/** int8 is parsed as bigint, because money must not become a float. */
 export const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
   oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid, format)

@@ -1,18 +1,18 @@
-// Ports of the gateway that belong to one endpoint each, for clients that name none (no SNI).
+// Ports of the gateway that belong to one endpoint each, for clients that send no server name (SNI).
 
 import { type Kysely, sql } from 'kysely'
 import type { Protocol } from '../contract/endpoint.ts'
 import type { Database } from './db.ts'
 
-/** Both ends belong to it. */
+/** Both ends are included. */
 export type PortRange = { first: number; last: number }
 
-/** `port`: the gateway's. */
+/** `port`: the gateway's port. */
 export type EndpointPort = { port: number; name: string; protocol: Protocol }
 
 /**
- * A port of the range that no live endpoint has; null when all are taken. Of those the one that was unused the longest:
- * somebody may still call the last one who had it. Nobody else is given it until the transaction is over.
+ * Returns a port of the range that no live endpoint has; null if all are taken. It picks the one unused for longest,
+ * because clients may still call its last owner. No other transaction gets it until this one ends.
  */
 export async function takePort(db: Kysely<Database>, { first, last }: PortRange): Promise<number | null> {
   await sql`select pg_advisory_xact_lock(hashtext('berth endpoint ports'))`.execute(db)
@@ -27,7 +27,7 @@ export async function takePort(db: Kysely<Database>, { first, last }: PortRange)
   return rows[0]?.port ?? null
 }
 
-/** Of all live endpoints, as the gateway sees them with its own role. */
+/** Returns the ports of all live endpoints, as the gateway's role sees them. */
 export async function findEndpointPorts(
   db: Kysely<Database>,
   { first, last }: PortRange,

@@ -1,6 +1,5 @@
-// Where units are reached from outside (spec 2.2). A row is one name of one endpoint. It is live until it is
-// retired: by a newer name, or by the statement that takes its unit away (unit-state.ts). Names are never
-// given again.
+// The public addresses of units (spec 2.2). A row is one name of one endpoint. It is live until it is retired by a
+// newer name, or by the statement that ends its unit (unit-state.ts). Names are never reused.
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { EndpointMode, Protocol } from '../contract/endpoint.ts'
@@ -14,13 +13,13 @@ export type EndpointsTable = {
   port: number
   protocol: Protocol
   mode: EndpointMode
-  /** What it is found by: the label of its host without the secret (contract/endpoint-label.ts). */
+  /** The key of the row: the host's label without the secret (contract/endpoint-label.ts). */
   name: string
-  /** What the gateway compares with; null for a public endpoint. */
+  /** The hash that the gateway compares with; null for a public endpoint. */
   secret_hash: Buffer | null
-  /** To show the URL again. */
+  /** The encrypted secret, to show the URL again. */
   sealed_secret: Buffer | null
-  /** Its own at the gateway; null for all but public TCP endpoints. */
+  /** The endpoint's own port at the gateway; null for all but public TCP endpoints. */
   gateway_port: number | null
   created_at: Date
   retired_at: Date | null
@@ -41,7 +40,7 @@ export async function insertEndpoint(db: Kysely<Database>, endpoint: EndpointsTa
   await db.insertInto('endpoints').values(endpoint).execute()
 }
 
-/** The same name leads to another port from now on. */
+/** Makes the same name lead to another port. */
 export async function moveEndpoint(
   db: Kysely<Database>,
   { id, port, protocol }: Pick<EndpointRecord, 'id' | 'port' | 'protocol'>,
@@ -56,7 +55,7 @@ export async function retireEndpoint(
   await db.updateTable('endpoints').set({ retired_at: at }).where('id', '=', id).execute()
 }
 
-/** JSON knows no bytes: they come as base64. */
+/** JSON has no bytes: they are base64. */
 export type EndpointJson = Omit<EndpointRecord, 'sealedSecret'> & { sealedSecret: string | null }
 
 /** The live endpoints of the unit in the surrounding query, its URL first. */
@@ -72,7 +71,7 @@ export function toEndpoint({ sealedSecret, ...plain }: EndpointJson): EndpointRe
   return { ...plain, sealedSecret: sealedSecret === null ? null : Buffer.from(sealedSecret, 'base64') }
 }
 
-/** The unit's URL as it is now, of whichever team. */
+/** Returns the current URL of a unit of any team. */
 export async function findUrl(db: Kysely<Database>, unitId: string): Promise<EndpointRecord | null> {
   const row = await db
     .selectFrom('endpoints')
@@ -85,7 +84,7 @@ export async function findUrl(db: Kysely<Database>, unitId: string): Promise<End
   return row ?? null
 }
 
-/** Where the visits of an endpoint go, as the gateway sees it with its own role, which may read no more. */
+/** The destination of an endpoint's visits, as the gateway's role sees it, which may read nothing more. */
 export type EndpointRoute = {
   endpointId: string
   name: string
@@ -100,7 +99,7 @@ export type EndpointRoute = {
   generation: number
 }
 
-/** Of any team: the live endpoints of these names. */
+/** Of any team: returns the live endpoints with these names. */
 export async function findEndpointRoutes(db: Kysely<Database>, names: string[]): Promise<EndpointRoute[]> {
   return await db
     .selectFrom('endpoints')

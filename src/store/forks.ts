@@ -1,25 +1,25 @@
-// Forks: units of a team copied together into one stack. Under way until it has ended, well or with an error.
+// Forks: units of a team copied together into one stack. In progress until it has ended, with or without an error.
 
 import type { ColumnType, Kysely } from 'kysely'
 import type { Database } from './db.ts'
 import type { Progress, UnitRecord } from './unit-record.ts'
 
 /**
- * Why nothing came of a fork, and of which unit that is true: of a copy, which is in `error` for it, or of a source that
- * went before it was copied.
+ * Why a fork failed, and for which unit: a copy, which is in `error`, or a source that was destroyed before it was
+ * copied.
  */
 export type ForkError = { text: string; unitId: string; isSourceGone?: true }
 
 export type ForksTable = {
   id: string
   team_id: string
-  /** A unit or a stack. */
+  /** The id of a unit or a stack. */
   source_id: string
-  /** Where the copies are. */
+  /** The stack of the copies. */
   stack_id: string
-  /** The credential that asked for it. */
+  /** The credential that requested the fork. */
   made_by: string
-  /** Units of the source that were left out, each with the reason. */
+  /** Skipped units of the source, each with the reason. */
   skipped: ColumnType<string[], string, never>
   progress: ColumnType<Progress | null, string | null, string | null>
   created_at: Date
@@ -74,12 +74,12 @@ export async function findFork(
   return row ?? null
 }
 
-/** Of any team: those that a crash may have left half done. */
+/** Of any team: the forks in progress, which a crash may have interrupted. */
 export async function listForksUnderWay(db: Kysely<Database>): Promise<ForkRecord[]> {
   return await selectForks(db).where('forks.ended_at', 'is', null).orderBy('forks.id').execute()
 }
 
-/** False: it has ended. */
+/** Returns false if the fork has ended. */
 export async function saveForkProgress(
   db: Kysely<Database>,
   { id, progress }: { id: string; progress: Progress },
@@ -93,7 +93,7 @@ export async function saveForkProgress(
   return result.numUpdatedRows === 1n
 }
 
-/** True for the one who ends it: of two who try, one decides what becomes of its units. */
+/** Returns true for the caller that ends it: of two, only one decides the outcome. */
 export async function endFork(
   db: Kysely<Database>,
   { id, at, error }: { id: string; at: Date; error: ForkError | null },
@@ -116,7 +116,7 @@ function selectForks(db: Kysely<Database>) {
     .select(['forks.progress', 'forks.ended_at as endedAt', 'forks.error'])
 }
 
-/** The address that a copy was given, and that its disk is there. False: the unit is on another way now. */
+/** Saves the address of a copy, and that its disk exists. Returns false if the unit has changed state. */
 export async function saveCopy(
   db: Kysely<Database>,
   { id, revision, address }: Pick<UnitRecord, 'id' | 'revision' | 'address'>,

@@ -1,4 +1,4 @@
-// How things stand in the whole service, for its operator: counts and times alone.
+// Counts and times of the whole service, for its operator.
 
 import { type Kysely, sql } from 'kysely'
 import type { UnitState } from '../contract/states.ts'
@@ -7,14 +7,14 @@ import type { Database } from './db.ts'
 export type Gauges = {
   units: { state: UnitState; isolation: 'gvisor' | 'runc'; count: number }[]
   heartbeatAt: Date | null
-  /** How far the meter that waits the longest has been charged. */
+  /** Up to when the open meter that was charged longest ago has been charged. */
   oldestMeterAt: Date | null
   mails: Backlog
-  /** Such as the provider is to be asked about by now. */
+  /** Payments that are due to be polled. */
   payments: Backlog
 }
 
-/** What waits to be done, and since when the first of it. */
+/** The number of waiting items, and since when the oldest waits. */
 export type Backlog = { count: number; since: Date | null }
 
 export async function readGauges(db: Kysely<Database>, now: Date): Promise<Gauges> {

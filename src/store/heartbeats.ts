@@ -1,4 +1,4 @@
-// The service's heartbeat: when it was last known to be whole, and by which time it goes.
+// The heartbeat of the service: when it was last known to be healthy, and the time it uses.
 
 import type { Kysely } from 'kysely'
 import type { Database } from './db.ts'
@@ -7,9 +7,9 @@ export type HeartbeatsTable = { id: string; at: Date; boot: string; offset_ms: n
 
 export type Heartbeat = {
   at: Date
-  /** The run of the host that monotonic time was counted in. */
+  /** The boot of the host in which monotonic time is counted. */
   boot: string
-  /** Wall time less monotonic time. */
+  /** Wall time minus monotonic time. */
   offsetMs: number
 }
 
@@ -19,7 +19,7 @@ export async function findHeartbeat(db: Kysely<Database>): Promise<Heartbeat | n
   return (await selectHeartbeat(db).executeTakeFirst()) ?? null
 }
 
-/** Whoever else wants to change it waits for the transaction to end. */
+/** Other transactions that change it wait for this one to end. */
 export async function lockHeartbeat(db: Kysely<Database>): Promise<Heartbeat | null> {
   return (await selectHeartbeat(db).forUpdate().executeTakeFirst()) ?? null
 }

@@ -1,17 +1,17 @@
-// Keys of calls that can be repeated, with what is known of their answers; sealed before it gets here. A key
-// can be claimed again once it is free: whatever belongs to an earlier claim is written nowhere.
+// Idempotency keys with the stored data of their answers, encrypted by the caller. A key can be claimed again once it
+// is free; data of an earlier claim is then no longer written.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
 
 export type IdempotencyKeysTable = {
   team_id: string
-  /** Method and path as the route is defined. */
+  /** The route's method and path. */
   route: string
   key: string
-  /** Another one each time the key is claimed. */
+  /** Unique for each claim of the key. */
   claim: string
-  /** Tells whether another call asks for the same. */
+  /** The fingerprint of the request. */
   request: Buffer
   /** What a later answer needs; null only until the transaction that claims the key ends. */
   kept: Buffer | null
@@ -19,14 +19,14 @@ export type IdempotencyKeysTable = {
   claimed_at: Date
 }
 
-/** Whose key it is, and for what. The same key of another team or route is another key. */
+/** Identifies a key: the same key of another team or route is another key. */
 export type KeyName = { teamId: string; route: string; key: string }
 
 export type KeyClaim = Pick<IdempotencyKeysTable, 'claim' | 'request' | 'kept' | 'answer'>
 
 /**
- * Takes a key that is free, or that was claimed at `freeBefore` at the latest. Waits for a transaction that
- * is about to take it. False: somebody has it.
+ * Claims a key that is free, or was claimed at `freeBefore` or earlier. Waits for a transaction that is about to
+ * claim it. Returns false if it is taken.
  */
 export async function claimKey(
   db: Kysely<Database>,
@@ -47,7 +47,7 @@ export async function claimKey(
   return result.numInsertedOrUpdatedRows === 1n
 }
 
-/** For the transaction that claimed the key. */
+/** Call it in the transaction that claimed the key. */
 export async function keepForKey(
   db: Kysely<Database>,
   name: KeyName,
@@ -72,7 +72,7 @@ export async function findKey(
   return row ?? null
 }
 
-/** Of several who know an answer the first one's stays. Answers that one; null: the claim is gone. */
+/** Stores an answer unless there is one. Returns the stored answer; null if the claim is gone. */
 export async function keepAnswer(
   db: Kysely<Database>,
   name: KeyName,
@@ -85,7 +85,7 @@ export async function keepAnswer(
   return row?.answer ?? null
 }
 
-/** Of any team. What is being claimed anew this very moment is left alone. */
+/** Of any team. Skips keys that are being claimed again at this moment. */
 export async function deleteKeys(
   db: Kysely<Database>,
   { claimedBefore, limit }: { claimedBefore: Date; limit: number },

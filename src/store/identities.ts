@@ -1,5 +1,5 @@
-// Whom providers vouch for, and sign-ins with a provider that are under way. What such a sign-in has to remember is
-// sealed before it gets here.
+// People's identities at providers, and sign-ins with a provider in progress. The data of such a sign-in is encrypted
+// by the caller.
 
 import type { Kysely } from 'kysely'
 import type { Provider } from '../contract/me.ts'
@@ -7,7 +7,7 @@ import type { Database } from './db.ts'
 
 export type IdentitiesTable = {
   provider: Provider
-  /** What the provider calls the person; it stays when the address or the name changes. */
+  /** The provider's id of the person, which stays when the address or the name changes. */
   subject: string
   user_id: string
   created_at: Date
@@ -36,7 +36,7 @@ export async function findUserOfIdentity(
   return row?.user_id ?? null
 }
 
-/** Of several at once the first one's stays. Answers whether it was this one's. */
+/** Of concurrent calls the first wins. Returns whether it was this one. */
 export async function insertIdentity(
   db: Kysely<Database>,
   { provider, subject, userId, createdAt }: Identity & { userId: string; createdAt: Date },
@@ -62,7 +62,7 @@ export async function insertProviderSignIn(
 
 export type ProviderSignIn = { hash: Buffer; sealed: Buffer }
 
-/** Finds it once: whoever comes with it again, or later than it may be used, finds nothing. */
+/** Finds it once: a second or late call finds nothing. */
 export async function takeProviderSignIn(
   db: Kysely<Database>,
   { prefix, provider, now }: { prefix: string; provider: Provider; now: Date },

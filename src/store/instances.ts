@@ -1,4 +1,4 @@
-// The instances of Berth that have begun on this database (decision 75).
+// The instances of Berth that have started on this database (decision 75).
 
 import type { Generated, Kysely } from 'kysely'
 import type { Database } from './db.ts'
@@ -10,7 +10,7 @@ export async function hasMet(db: Kysely<Database>, { instanceId }: { instanceId:
   return row !== undefined
 }
 
-/** Safe to do twice. */
+/** Idempotent. */
 export async function meetInstance(
   db: Kysely<Database>,
   { instanceId }: { instanceId: string },

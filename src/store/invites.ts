@@ -1,5 +1,5 @@
-// Invitations that are open: one that was accepted, revoked or replaced has no row. One that has expired keeps it, so
-// that whoever opens the link learns why it does not work.
+// Open invitations: an accepted, revoked or replaced one has no row. An expired one keeps its row, so that a visitor
+// of its link learns why it does not work.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -19,7 +19,7 @@ export type InvitesTable = {
 
 export type InviteRecord = Selectable<InvitesTable>
 
-/** A newer one takes the place of the one the address had, whose link is dead from then on. */
+/** Replaces an earlier invitation of the address, whose link stops working. */
 export async function putInvite(db: Kysely<Database>, invite: InviteRecord): Promise<void> {
   const { team_id: teamId, email } = invite
   await db.deleteFrom('invites').where('team_id', '=', teamId).where(isAddress(email)).execute()
@@ -38,7 +38,7 @@ export async function listInvites(db: Kysely<Database>, teamId: string): Promise
 
 export type InviteInTeam = InviteRecord & { team_name: string; inviter_name: string | null }
 
-/** Of any team, by the prefix of its token, with what an invited person is to know. */
+/** Of any team: finds the invitation of a token's prefix, with what the invited person may know. */
 export async function findInvite(db: Kysely<Database>, prefix: string): Promise<InviteInTeam | null> {
   const row = await db
     .selectFrom('invites')
@@ -51,7 +51,7 @@ export async function findInvite(db: Kysely<Database>, prefix: string): Promise<
   return row ?? null
 }
 
-/** How many others than this address are invited and may still accept. */
+/** Counts the invitations of other addresses that can still be accepted. */
 export async function countOtherInvites(
   db: Kysely<Database>,
   { teamId, email, now }: { teamId: string; email: string; now: Date },
@@ -66,7 +66,7 @@ export async function countOtherInvites(
   return Number(count)
 }
 
-/** Of several who try at once one succeeds. */
+/** Of concurrent calls one succeeds. */
 export async function deleteInvite(
   db: Kysely<Database>,
   { teamId, id }: { teamId: string; id: string },
@@ -90,7 +90,7 @@ export async function deleteInvites(db: Kysely<Database>, teamId: string): Promi
   await db.deleteFrom('invites').where('team_id', '=', teamId).execute()
 }
 
-/** As the unique index compares. */
+/** Compares like the unique index. */
 function isAddress(email: string) {
   return sql<boolean>`lower(invites.email collate "C") = lower(${email}::text collate "C")`
 }

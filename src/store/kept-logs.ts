@@ -1,4 +1,4 @@
-// Logs of units whose machines are gone, sealed before they get here. Of each team so many, the newest.
+// Logs of units whose machines are gone, encrypted by the caller. Each team keeps the newest ones.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -7,7 +7,7 @@ export type KeptLogsTable = { unit_id: string; team_id: string; kept_at: Date; s
 
 export type KeptLog = { unitId: string; teamId: string; keptAt: Date; sealed: Buffer }
 
-/** In place of one that the unit has already, in a transaction. `most`: older ones of its team go. */
+/** Replaces the unit's stored log; call it in a transaction. Beyond `most`, older logs of the team are deleted. */
 export async function insertKeptLog(
   db: Kysely<Database>,
   { unitId, teamId, keptAt, sealed }: KeptLog,
@@ -18,7 +18,7 @@ export async function insertKeptLog(
     .values({ unit_id: unitId, team_id: teamId, kept_at: keptAt, sealed })
     .onConflict((conflict) => conflict.column('unit_id').doUpdateSet({ kept_at: keptAt, sealed }))
     .execute()
-  // Of two at once the second is to see what the first has kept.
+  // The second of two concurrent calls must see what the first stored.
   await sql`select pg_advisory_xact_lock(hashtext('kept logs of ' || ${teamId}))`.execute(db)
   await sql`
     delete from kept_logs where unit_id in (

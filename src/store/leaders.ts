@@ -1,7 +1,7 @@
-// One server leads. Its connections carry its epoch in their name, and whoever takes the lead ends those of earlier
-// epochs before it does anything: a connection is named first and then looks whether its epoch is the newest, so
-// either it is found and ended, or it finds that it is late. Nothing is asked of Postgres at any single statement,
-// and what was under way on a connection that is ended has either been committed by then or never will be.
+// Leader election: one server leads. Its connections carry its epoch in their name, and a new leader ends the
+// connections of earlier epochs before it does anything. A connection is named first and then checks that its epoch
+// is the newest, so either it is found and ended, or it finds that it is too late. No statement has to check
+// anything, and what an ended connection had in progress is either committed by then or never will be.
 
 import { type Kysely, sql } from 'kysely'
 import type pg from 'pg'
@@ -12,16 +12,16 @@ export type LeadersTable = { id: string; epoch: number; holder: string | null; r
 export type Leadership = {
   epoch: number
   holder: string | null
-  /** By the database's own clock, which all who ask share. */
+  /** By the database's clock, which all servers share. */
   silentMs: number
-  /** Another moment each time that the lead is renewed. */
+  /** Changes with each renewal of the lead. */
   renewedAt: Date
 }
 
 const ID = 'server'
 const NAME = 'berth server '
 
-/** Another server has been given the lead since. */
+/** Another server has taken the lead. */
 export class LeadershipLost extends Error {}
 
 export async function findLeader(db: Kysely<Database>): Promise<Leadership | null> {
@@ -38,7 +38,10 @@ export async function findLeader(db: Kysely<Database>): Promise<Leadership | nul
   return row ?? null
 }
 
-/** The new epoch, higher than `above` and any before; null when somebody else took the lead since it was `found`. */
+/**
+ * Returns the new epoch, higher than `above` and all earlier ones; null if another server has taken the lead since
+ * `found` was read.
+ */
 export async function takeLeadership(
   db: Kysely<Database>,
   { found, above, holder }: { found: Leadership | null; above: number; holder: string },
@@ -62,7 +65,7 @@ export async function takeLeadership(
   return row?.epoch ?? null
 }
 
-/** Tells them to end, which takes them a moment: true once no connection of an earlier epoch is left. */
+/** Tells them to end, which takes a moment. Returns true once no connection of an earlier epoch is left. */
 export async function endEarlierLeaders(
   db: Kysely<Database>,
   { epoch }: { epoch: number },
@@ -75,12 +78,12 @@ export async function endEarlierLeaders(
   return rows.length === 0
 }
 
-/** Names a new connection after the epoch it works for. Throws `LeadLost` when that is the newest no more. */
+/** Names a new connection after its epoch. Throws LeadershipLost if that is no longer the newest. */
 export async function joinLeadership(
   client: pg.ClientBase,
   { epoch, onLost }: { epoch: number; onLost: () => void },
 ): Promise<void> {
-  // The name is there before the second statement looks: see the top of this file.
+  // The name must be set before the second statement reads the epoch: see the top of this file.
   await client.query(`set application_name to '${NAME}${epoch}'`)
   const { rows } = await client.query<{ epoch: number }>('select epoch from leaders where id = $1', [ID])
   if (rows[0]?.epoch === epoch) return
@@ -88,7 +91,7 @@ export async function joinLeadership(
   throw new LeadershipLost('another server leads')
 }
 
-/** False: it is another's by now. */
+/** Returns false if another server has the lead. */
 export async function renewLeadership(db: Kysely<Database>, { epoch }: { epoch: number }): Promise<boolean> {
   const renewed = await db
     .updateTable('leaders')
@@ -100,7 +103,7 @@ export async function renewLeadership(db: Kysely<Database>, { epoch }: { epoch: 
   return renewed.length === 1
 }
 
-/** Whoever comes next need not wait. */
+/** The next server then need not wait. */
 export async function releaseLeadership(db: Kysely<Database>, { epoch }: { epoch: number }): Promise<void> {
   await db
     .updateTable('leaders')

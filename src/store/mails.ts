@@ -1,5 +1,5 @@
-// Mails that are to be delivered, sealed before they get here. Whoever takes one has it until `due_at`; who was slower
-// than that finds that `attempts` has gone on, and changes nothing.
+// Mails to deliver, encrypted by the caller. A process that takes a mail has it until `due_at`; if it is slower, it
+// finds that `attempts` has changed, and changes nothing.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -7,7 +7,7 @@ import type { Database } from './db.ts'
 export type MailsTable = {
   id: string
   sealed: Buffer
-  /** How often it was taken to be delivered. */
+  /** How many deliveries were attempted. */
   attempts: number
   due_at: Date
   created_at: Date
@@ -25,7 +25,7 @@ export async function insertMail(
     .execute()
 }
 
-/** Of several processes each takes others. */
+/** Concurrent processes take different mails. */
 export async function takeDueMails(
   db: Kysely<Database>,
   { now, until, limit }: { now: Date; until: Date; limit: number },

@@ -1,4 +1,4 @@
-// Who belongs to which team, and in which role. Whoever changes it has the team locked.
+// Members of teams and their roles. Hold the team's lock to change them.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -65,7 +65,7 @@ export async function isMember(
   return row !== undefined
 }
 
-/** Whoever is a member already stays what he is. */
+/** A person who is already a member keeps their role. */
 export async function insertMember(
   db: Kysely<Database>,
   { teamId, userId, role, at }: { teamId: string; userId: string; role: Role; at: Date },

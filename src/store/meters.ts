@@ -1,9 +1,9 @@
-// Meters: what each unit costs, while it does. One of `compute` counts while its machine runs, one of `volume` as
-// long as there is one. A meter is opened and closed by the statement that changes the unit's state (unit-state.ts),
-// so the two cannot disagree; a frozen machine that wakes opens another, since nobody pays for sleep.
+// Meters: they count the cost of each unit. A `compute` meter counts while its machine runs, a `volume` meter as long
+// as the volume exists. The statement that changes the unit's state also opens and closes meters (unit-state.ts), so
+// the two cannot disagree; a frozen machine that wakes opens a new meter, since sleep is free.
 //
-// `billed_to` is how far it has been charged. Whoever moves that writes the charges with it: the database does
-// (sql/ledger.sql). What an open meter has counted since is added up wherever a cost is asked for.
+// `billed_to` is the time up to which a meter has been charged. Moving it also writes the charges, in the database
+// (sql/ledger.sql). Reads of a cost add what open meters have counted since.
 
 import { type Generated, type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Size } from '../contract/policy.ts'
@@ -29,14 +29,17 @@ export type MetersTable = {
 }
 
 /**
- * What an open meter has counted for certain by `now`: up to the last heartbeat (heartbeats.ts), since nobody knows
- * yet whether what it counts for is still there. So a cost that was shown is never taken back.
+ * The time up to which an open meter certainly counts: the last heartbeat (heartbeats.ts), because it is unknown
+ * whether its machine still exists after that. So a cost that was shown is never reduced.
  */
 export function provenBy(now: Date | RawBuilder<Date>): RawBuilder<Date> {
   return sql<Date>`coalesce((select least(at, ${now}::timestamptz) from heartbeats), ${now}::timestamptz)`
 }
 
-/** Nano-cents of the unit in the surrounding query: its last meter of each kind knows what those before it counted. */
+/**
+ * The nano-cents of the unit in the surrounding query: its last meter of each kind contains the sum of those before
+ * it.
+ */
 export function costNanoCents(now: Date): RawBuilder<bigint> {
   const costs = meterKinds.map(
     (kind) => sql`coalesce((
@@ -48,7 +51,7 @@ export function costNanoCents(now: Date): RawBuilder<bigint> {
   return sql<bigint>`(${sql.join(costs, sql` + `)})`
 }
 
-/** What those before it have counted, for a meter of this unit and kind that is to be opened. */
+/** The sum of earlier meters, for a meter of this unit and kind that is about to be opened. */
 export function countedBefore(unitId: string, kind: string): RawBuilder<string> {
   return sql<string>`coalesce((
     select counted_before + price_nano_cents_per_hour * ms_between(started_at, ended_at)
@@ -59,8 +62,8 @@ export function countedBefore(unitId: string, kind: string): RawBuilder<string> 
 }
 
 /**
- * Of any team: charges what open meters have counted, up to the last heartbeat; of so many, those that wait the
- * longest. Answers how many. Those that somebody else charges just now are left to him.
+ * Of any team: charges what open meters have counted, up to the last heartbeat, starting with those charged longest
+ * ago. Returns how many. Skips meters that another process is charging.
  */
 export async function chargeOpenMeters(
   db: Kysely<Database>,

@@ -1,5 +1,4 @@
-// Brings a database to the schema of this code. Each part has its own file, in order; what has been
-// released never changes.
+// Migrates a database to the schema of this release. Each migration has its own file; a released one never changes.
 
 import { type Kysely, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
@@ -63,12 +62,12 @@ const migrations: Record<string, Migration> = {
   '0033-oauth': { up: oauth },
 }
 
-// Of this file alone. The migrator takes a lock of its own, but only after it has looked for its tables.
+// A lock of this file: the migrator takes its own only after it has looked for its tables.
 const LOCK = sql`pg_advisory_xact_lock(hashtext('berth migrate'))`
 
 /**
- * Runs the migrations that the database lacks, and then the repeatable SQL, in one transaction: after a failure the
- * database is as it was. Safe to run by several processes at once and any number of times. Throws when a step fails.
+ * Runs the missing migrations, and then the repeatable SQL, in one transaction: after a failure the database is
+ * unchanged. Several processes may run it at once, any number of times. Throws if a step fails.
  */
 export async function migrate(db: Kysely<Database>): Promise<void> {
   await db.transaction().execute(async (transaction) => {

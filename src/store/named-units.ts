@@ -1,4 +1,4 @@
-// Units of a team by their names, as a person or an agent calls them.
+// Finds units of a team by name, as a person or an agent refers to them.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -6,7 +6,7 @@ import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
 
 const SAME_NAME = 5
 
-/** Of a team, by their name and perhaps that of their stack, newest first; such as are destroyed have none any more. */
+/** By name and optionally the name of their stack, newest first; destroyed units have no name any more. */
 export async function findUnitsByName(
   db: Kysely<Database>,
   { teamId, name, stack, now }: { teamId: string; name: string; stack: string | null; now: Date },

@@ -1,4 +1,4 @@
-// Agents' programs as they describe themselves: registered here, or in a document at the URL that is their id.
+// OAuth clients as they describe themselves: registered here, or in a document at the URL that is their id.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -18,7 +18,7 @@ export type OauthClientsTable = {
 export type OauthClient = {
   id: string
   kind: 'registered' | 'document'
-  /** What it says it is; nothing proves it. */
+  /** The name it claims; unverified. */
   name: string | null
   uri: string | null
   icon: string | null
@@ -43,7 +43,7 @@ export async function findOauthClient(db: Kysely<Database>, id: string): Promise
   return row ?? null
 }
 
-/** A document that was fetched again takes the place of what was known of it. */
+/** A document that was fetched again replaces the stored description. */
 export async function saveOauthClient(
   db: Kysely<Database>,
   { at, ...client }: OauthClient & { at: Date },
@@ -70,7 +70,7 @@ export async function touchOauthClient(
   await db.updateTable('oauth_clients').set({ used_at: at }).where('id', '=', id).execute()
 }
 
-/** Those nobody has used since; what was connected by them stays connected. */
+/** Deletes clients that were not used since then; their connected agents stay connected. */
 export async function deleteOauthClients(
   db: Kysely<Database>,
   { unusedSince }: { unusedSince: Date },
@@ -79,8 +79,8 @@ export async function deleteOauthClients(
 }
 
 /**
- * Deletes what is beyond the newest `keep` of those that nothing was connected by, so that anybody may register and nobody
- * fills the database.
+ * Deletes all but the newest `keep` clients without connected agents, so that anyone may register but no one can fill
+ * the database.
  */
 export async function deleteSurplusClients(db: Kysely<Database>, keep: number): Promise<void> {
   await sql`

@@ -1,5 +1,5 @@
-// Tokens of agents' programs. A family is what one sign-in gave a program: pairs of an access token and a refresh token, a
-// generation after another. Only prefixes and SHA-256 are here, and the sealed key that the tokens follow from.
+// OAuth tokens. A family is what one sign-in gave a program: successive pairs of an access token and a refresh token.
+// Only prefixes and SHA-256 are stored, and the sealed key from which the tokens are derived.
 
 import { type Kysely, sql } from 'kysely'
 import { isLiveOfMember } from './credentials.ts'
@@ -10,7 +10,7 @@ export type OauthFamiliesTable = {
   credential_id: string
   client_id: string
   sealed_key: Buffer
-  /** Of the pair that is current. */
+  /** The generation of the current pair. */
   generation: number
   created_at: Date
   used_at: Date
@@ -25,9 +25,9 @@ export type OauthTokensTable = {
   kind: 'access' | 'refresh'
   generation: number
   expires_at: Date | null
-  /** Of an access token: its first use. */
+  /** For an access token: its first use. */
   used_at: Date | null
-  /** Of a refresh token: when it was exchanged. */
+  /** For a refresh token: when it was exchanged. */
   retired_at: Date | null
 }
 
@@ -63,7 +63,7 @@ export async function insertFamily(
 
 export type TokenRow = { prefix: string; hash: Buffer }
 
-/** A pair of a family: `accessUntil` is when its access token ends. */
+/** Inserts a pair of a family: `accessUntil` is the expiry of its access token. */
 export async function insertPair(
   db: Kysely<Database>,
   pair: { familyId: string; generation: number; access: TokenRow; refresh: TokenRow; accessUntil: Date },
@@ -87,12 +87,12 @@ export type OauthToken = {
   expiresAt: Date | null
   retiredAt: Date | null
   family: OauthFamily
-  /** Of the agent: it, or the person's membership, has ended. */
+  /** False if the agent or the person's membership has ended. */
   isAgentLive: boolean
   policyExpiresAt: string | null
 }
 
-/** Whatever its state, with its family and whether its agent may still act. */
+/** In any state, with its family and whether its agent may still act. */
 export async function findOauthToken(db: Kysely<Database>, prefix: string): Promise<OauthToken | null> {
   const row = await db
     .selectFrom('oauth_tokens')
@@ -131,7 +131,7 @@ export async function findOauthToken(db: Kysely<Database>, prefix: string): Prom
   }
 }
 
-/** The access token of a generation, null where it has been forgotten. */
+/** Returns the access token of a generation, null if it was deleted. */
 export async function findAccessOf(
   db: Kysely<Database>,
   { familyId, generation }: { familyId: string; generation: number },
@@ -146,7 +146,7 @@ export async function findAccessOf(
   return row && row.expiresAt !== null ? { ...row, expiresAt: row.expiresAt } : null
 }
 
-/** To the next generation, of a live family: one winner of however many come with the current token. */
+/** Advances a live family to the next generation: one of all calls with the current token wins. */
 export async function advanceFamily(
   db: Kysely<Database>,
   { id, from, at, refreshUntil }: { id: string; from: number; at: Date; refreshUntil: Date },
@@ -181,7 +181,7 @@ export async function revokeFamily(
     .execute()
 }
 
-/** Of an agent, all but the `keep` used last. */
+/** Revokes all families of an agent but the `keep` used last. */
 export async function revokeSurplusFamilies(
   db: Kysely<Database>,
   { credentialId, keep, at }: { credentialId: string; keep: number; at: Date },
@@ -195,7 +195,7 @@ export async function revokeSurplusFamilies(
   `.execute(db)
 }
 
-/** Once: the first use. */
+/** Records only the first use. */
 export async function markAccessUsed(
   db: Kysely<Database>,
   { prefix, at }: { prefix: string; at: Date },
@@ -208,14 +208,14 @@ export async function markAccessUsed(
     .execute()
 }
 
-/** Access tokens and families that nothing can come of any more. */
+/** Deletes access tokens and families that cannot be used any more. */
 export async function deleteEndedTokens(
   db: Kysely<Database>,
   { endedBefore }: { endedBefore: Date },
 ): Promise<void> {
   await db.deleteFrom('oauth_families').where('refresh_until', '<', endedBefore).execute()
   await db.deleteFrom('oauth_families').where('revoked_at', '<', endedBefore).execute()
-  // The current one tells what is left of its pair.
+  // The current one still shows the rest of its pair's lifetime.
   await sql`
     delete from oauth_tokens token using oauth_families family
     where family.id = token.family_id and token.expires_at < ${endedBefore} and token.generation < family.generation

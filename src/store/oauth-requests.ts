@@ -1,4 +1,4 @@
-// Programs that ask to be let in, until a person has decided; and the codes they get then, which are worth tokens once.
+// Requests of programs that wait for a person's consent, and the codes they get, which are exchanged for tokens once.
 
 import type { Kysely } from 'kysely'
 import { isLiveOfMember } from './credentials.ts'
@@ -73,7 +73,7 @@ export async function findOauthRequest(db: Kysely<Database>, prefix: string): Pr
   return row ?? null
 }
 
-/** The first session keeps it: answers whether it is this one's now. */
+/** The first session that opens it keeps it. Returns whether it belongs to this one. */
 export async function claimOauthRequest(
   db: Kysely<Database>,
   { prefix, sessionId }: { prefix: string; sessionId: string },
@@ -87,7 +87,7 @@ export async function claimOauthRequest(
   return result.numUpdatedRows === 1n
 }
 
-/** One winner however many decide at once: answers whether it was there. */
+/** Of concurrent calls one wins. Returns whether it was there. */
 export async function deleteOauthRequest(db: Kysely<Database>, prefix: string): Promise<boolean> {
   const result = await db.deleteFrom('oauth_requests').where('prefix', '=', prefix).executeTakeFirst()
   return result.numDeletedRows === 1n
@@ -103,7 +103,7 @@ export type OauthCode = {
   expiresAt: Date
   usedAt: Date | null
   familyId: string | null
-  /** It was not revoked, and its person still belongs to the team. */
+  /** It is not revoked, and its person still belongs to the team. */
   isAgentLive: boolean
 }
 
@@ -148,7 +148,7 @@ export async function findOauthCode(db: Kysely<Database>, prefix: string): Promi
   return row ?? null
 }
 
-/** One winner however many redeem it at once: answers whether this call used it up. Its family is made before. */
+/** Of concurrent calls one wins. Returns whether this call used it up. Its family must exist already. */
 export async function useOauthCode(
   db: Kysely<Database>,
   { prefix, familyId, at }: { prefix: string; familyId: string; at: Date },

@@ -1,5 +1,5 @@
-// Times that something is still reckoned from or waits for. When the wall clock jumps they move along, so that
-// as much time is left or has passed as before. What is over stays as it was written down.
+// Stored times that still matter. When the wall clock jumps they are shifted, so that the same durations remain.
+// Times of ended things stay as they are.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -18,7 +18,7 @@ export async function moveOpenTimes(
       changed_at = changed_at + ${by}
     where state <> 'destroyed'
   `.execute(db)
-  // As much has been counted, and as much of it charged, as before.
+  // The counted and the charged time stay the same.
   await sql`
     update meters set started_at = started_at + ${by}, billed_to = billed_to + ${by} where ended_at is null
   `.execute(db)

@@ -1,4 +1,4 @@
-// Whether a query failed because the database is away, and not because of what was asked.
+// Decides whether a query failed because the database is unavailable, and not because of the query itself.
 
 import pg from 'pg'
 import { LeadershipLost } from './leaders.ts'
@@ -9,7 +9,7 @@ const socketCodes = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT
 
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  // The server that has taken over answers in a moment.
+  // The new leader answers in a moment.
   if (error instanceof LeadershipLost) return true
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (error instanceof pg.DatabaseError) return awayStates.includes(code)
@@ -23,7 +23,7 @@ export function isOutage(error: unknown): boolean {
 
 const TRIES = 3
 
-/** For work that may be done twice: of a connection that breaks nobody knows what it did last. */
+/** For work that may run twice: when a connection breaks, it is unknown whether its last statement took effect. */
 export async function repeatedly<T>(work: () => Promise<T>): Promise<T> {
   for (let left = TRIES - 1; ; left--) {
     try {

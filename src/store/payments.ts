@@ -1,5 +1,5 @@
-// Payments. Whoever takes one has it until `due_at`; whoever was slower, or was overtaken by an event about it, finds that
-// `revision` has gone on, and changes nothing.
+// Payments. A process that takes one has it until `due_at`; if it is slower, or an event about the payment arrives,
+// it finds that `revision` has changed, and changes nothing.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { PaymentState } from '../contract/payment.ts'
@@ -11,12 +11,12 @@ export type PaymentsTable = {
   created_by: string
   amount_cents: number
   state: PaymentState
-  /** The provider's, as is the intent. */
+  /** The provider's ids of the checkout and the intent. */
   checkout_id: string | null
   checkout_url: string | null
   intent_id: string | null
   revision: number
-  /** In a row, since something changed. */
+  /** Polls in a row without a change. */
   looks: number
   due_at: Date | null
   created_at: Date
@@ -27,11 +27,11 @@ export type PaymentRecord = Selectable<PaymentsTable>
 
 export type NewPayment = Pick<PaymentRecord, 'id' | 'team_id' | 'created_by' | 'amount_cents'> & {
   createdAt: Date
-  /** Until then it is whose who makes it. */
+  /** Until then it belongs to the process that inserts it. */
   dueAt: Date
 }
 
-/** As somebody else would find it. */
+/** Returns the row as another process would read it. */
 export async function insertPayment(
   db: Kysely<Database>,
   { createdAt, dueAt, ...fields }: NewPayment,
@@ -71,7 +71,7 @@ export async function listPayments(
     .execute()
 }
 
-/** Those that somebody may still pay. */
+/** Counts the payments that can still be paid. */
 export async function countOpenPayments(db: Kysely<Database>, teamId: string): Promise<number> {
   const { count } = await db
     .selectFrom('payments')
@@ -82,7 +82,7 @@ export async function countOpenPayments(db: Kysely<Database>, teamId: string): P
   return Number(count)
 }
 
-/** Of several processes each takes others. */
+/** Concurrent processes take different payments. */
 export async function takeDuePayments(
   db: Kysely<Database>,
   { now, until, limit }: { now: Date; until: Date; limit: number },
@@ -116,7 +116,7 @@ type Change = Partial<
   >
 >
 
-/** Null: somebody was faster. */
+/** Returns null if another process was faster. */
 export async function changePayment(
   db: Kysely<Database>,
   { id, revision }: Taken,
@@ -132,7 +132,7 @@ export async function changePayment(
   return row ?? null
 }
 
-/** What an event names is due at once, whatever its state, and whoever has it just now. */
+/** Makes the payments that an event names due at once, whatever their state, and even if a process has taken them. */
 export async function wakePayments(
   db: Kysely<Database>,
   {

@@ -1,14 +1,14 @@
-// Statements that are put together once and planned once a connection, not at each call: a question over many tables takes
-// Postgres three times as long to plan as to answer, and us as long to write down. For those that somebody waits for.
+// Prepared statements, which are built once and planned once per connection: a query over many tables takes Postgres
+// three times as long to plan as to run. For queries that a client waits for.
 
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 import type { Database } from './db.ts'
 
-/** What stands for a value in the statement. */
+/** The placeholders for the values of the statement. */
 export type Given<Values> = { [K in keyof Values]: RawBuilder<Values[K]> }
 
-/** `name`: no other statement's. `fields`: the values it is given at each call. */
+/** `name` must be unique. `fields` are the values that each call provides. */
 export function prepare<Row, Values extends Record<string, unknown>>(
   name: string,
   fields: (keyof Values & string)[],
@@ -37,11 +37,13 @@ const NAME = /^\/\* prepared as (\w+) \*\//
 
 type Query = (...given: unknown[]) => unknown
 
-/** What the pool makes its connections of: tells Postgres the names of such statements, which Kysely knows nothing of. */
+/**
+ * The client class of the pool: passes the names of prepared statements to Postgres, which Kysely does not support.
+ */
 export class PreparingClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
-    // Of the class, looked up at each call: whoever counts statements in a test finds it there.
+    // Looked up on the class at each call, so that tests can count statements there.
     const ask: Query = (...given) => (super.query as Query).call(this, ...given)
     const prepared = (text: unknown, ...rest: unknown[]): unknown => {
       const name = typeof text === 'string' ? NAME.exec(text)?.[1] : undefined

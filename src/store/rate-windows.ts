@@ -1,15 +1,15 @@
-// What each credential has spent of its rates lately, for all server processes together. A compare-and-set on the row's
-// revision: of several who count at once one succeeds, and the others are told what it wrote.
+// The recent calls of each credential by rate, for all server processes together. Rows change by compare-and-set on
+// their revision: of concurrent changes one succeeds, and the others get the row that it wrote.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
 
-/** By the rate: for how many milliseconds from then on calls count, and how many they are. Oldest first. */
+/** For each rate, oldest first: for how many milliseconds from `spent_at` calls count, and how many they are. */
 export type Spent = Partial<Record<string, (readonly [lastsMs: number, calls: number])[]>>
 
 export type RateWindowsTable = {
   credential_id: string
-  /** When the newest call was. */
+  /** The time of the newest call. */
   spent_at: Date
   spent: Spent
   revision: bigint
@@ -17,18 +17,18 @@ export type RateWindowsTable = {
 
 export type RateWindowRow = { credentialId: string; spentAt: Date; spent: Spent; revision: number }
 
-/** `revision`: of the row it goes over, null where there is none. */
+/** `revision` is that of the row to replace, null if there is none. */
 export type RateWindowChange = Omit<RateWindowRow, 'revision'> & { revision: number | null }
 
 /**
- * No two lives of a row, which goes when it has not been used for long, have a revision in common: it begins with the
- * time, and nobody changes a row a thousand times a second.
+ * A row that is deleted and created again never repeats a revision: it begins with the time, and no row changes a
+ * thousand times a second.
  */
 export function revisionAfter({ revision, spentAt }: RateWindowChange): number {
   return revision === null ? spentAt.getTime() : revision + 1
 }
 
-/** Answers the rows that somebody else had changed, as they are now: null where one has only just come or gone. */
+/** Returns the rows that others had changed, as they are now; null for one that was just inserted or deleted. */
 export async function saveRateWindows(
   db: Kysely<Database>,
   changes: RateWindowChange[],
@@ -40,7 +40,7 @@ export async function saveRateWindows(
     before: change.revision,
     revision: revisionAfter(change),
   }))
-  // Locked in order, so that no two who write the same rows wait for each other.
+  // Locked in order, to avoid deadlocks.
   const { rows: lost } = await sql<{ credential_id: string } & Nullable<RateWindowsTable>>`
     with wanted as materialized (
       select * from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb)
@@ -83,7 +83,7 @@ export async function findRateWindow(
   return row ? toRow(row) : null
 }
 
-/** By the credential's id; those that there are. */
+/** Returns the existing rows by the credential's id. */
 export async function listRateWindows(
   db: Kysely<Database>,
   credentialIds: string[],
@@ -96,7 +96,7 @@ export async function listRateWindows(
   return new Map(rows.map((row) => [row.credential_id, toRow(row)]))
 }
 
-/** Of any team: those that nobody has used since. */
+/** Of any team: deletes rows that were not used since then. */
 export async function deleteRateWindows(
   db: Kysely<Database>,
   { unusedSince, limit }: { unusedSince: Date; limit: number },

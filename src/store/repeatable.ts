@@ -1,15 +1,17 @@
-// SQL that is applied again whenever its text changes: the functions of the ledger. A migration is frozen once it was
-// released, so the functions as they are now would else be spread over all migrations that ever replaced one (decision 91).
+// SQL that is applied again whenever its text changes: the functions of the ledger. Since released migrations never
+// change, the current functions would otherwise be spread over all migrations that replaced one (decision 91).
 
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
 
-/** In the order they are applied. Each can be applied any number of times. */
+/** In the order in which they are applied. Applying one again is harmless. */
 const files = ['ledger'] as const
 
-/** Call it after the migrations and within their transaction, which keeps several processes from applying it at once. */
+/**
+ * Call it after the migrations, in their transaction, which keeps other processes from applying it at the same time.
+ */
 export async function applyRepeatableSql(db: Kysely<Database>): Promise<void> {
   for (const name of files) {
     const text = await readFile(new URL(`./sql/${name}.sql`, import.meta.url), 'utf8')
@@ -23,7 +25,7 @@ export async function applyRepeatableSql(db: Kysely<Database>): Promise<void> {
   }
 }
 
-/** Null: it was never applied. */
+/** Returns null if it was never applied. */
 async function findApplied(db: Kysely<Database>, name: string): Promise<string | null> {
   const { rows } = await sql<{ sha256: string }>`
     select sha256 from repeatable_sql where name = ${name}

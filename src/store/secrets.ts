@@ -1,16 +1,16 @@
-// Secrets of units and stacks, sealed before they get here (lib/crypto.ts).
+// Secrets of units and stacks, encrypted by the caller (lib/crypto.ts).
 
 import type { Kysely } from 'kysely'
 import type { Database } from './db.ts'
 
 export type SecretsTable = {
-  /** A unit for a credential its caller gave it; a stack for what the service generated. */
+  /** A unit, for a value from its caller; a stack, for a generated value. */
   owner_id: string
   name: string
   sealed: Buffer
 }
 
-/** Keeps what is there already: a generated secret is generated once. */
+/** Keeps existing rows: a generated secret is generated once. */
 export async function insertSecrets(db: Kysely<Database>, secrets: SecretsTable[]): Promise<void> {
   if (secrets.length === 0) return
   await db
@@ -28,7 +28,7 @@ export async function deleteSecrets(db: Kysely<Database>, ownerId: string): Prom
   await db.deleteFrom('secrets').where('owner_id', '=', ownerId).execute()
 }
 
-/** What was generated for any stack of the team. */
+/** Deletes the generated secrets of all stacks of the team. */
 export async function deleteSecretsOfStacks(db: Kysely<Database>, teamId: string): Promise<void> {
   await db
     .deleteFrom('secrets')

@@ -1,4 +1,4 @@
-// Sessions of people, and the one-time links they begin with.
+// Sessions of people, and the one-time links that start them.
 
 import type { Kysely } from 'kysely'
 import type { Database } from './db.ts'
@@ -35,7 +35,7 @@ export type Session = {
   userName: string
 }
 
-/** The session of this prefix, whatever its state. */
+/** Returns the session with this prefix, in any state. */
 export async function findSession(db: Kysely<Database>, prefix: string): Promise<Session | null> {
   const row = await db
     .selectFrom('sessions')
@@ -81,7 +81,7 @@ export async function insertSession(db: Kysely<Database>, session: NewSession): 
     .execute()
 }
 
-/** Remembers the team last used, which the next call without `x-berth-team` acts in. */
+/** Stores the team used last, in which the next call without `x-berth-team` acts. */
 export async function setSessionTeam(
   db: Kysely<Database>,
   { id, teamId }: { id: string; teamId: string },
@@ -128,7 +128,7 @@ export async function findSignInLink(db: Kysely<Database>, prefix: string): Prom
   return row ?? null
 }
 
-/** One winner however many try at once: answers whether this call used the link up. */
+/** Of concurrent calls one wins. Returns whether this call used the link up. */
 export async function useSignInLink(db: Kysely<Database>, prefix: string, at: Date): Promise<boolean> {
   const result = await db
     .updateTable('sign_in_links')

@@ -1,4 +1,4 @@
-// What credentials spend today (of UTC) and what teams have left, as of a moment: what was charged, and what open meters
+// What credentials have spent today (in UTC) and what teams have left, at a given time: charges, and what open meters
 // have counted since.
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
@@ -12,25 +12,25 @@ import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
 
 export type Moment = {
   now: Date
-  /** What a unit costs that is about to run. */
+  /** The price of a unit of each size that is about to run. */
   sizePrices: Record<Size, bigint>
 }
 
 export type Spending = {
   paysAsItGoes: boolean
   balanceNanoCents: bigint
-  /** An hour, of all that costs the team now or is about to. */
+  /** Per hour, of everything that costs the team now or is about to. */
   teamPerHour: bigint
-  /** Null: of a session, which no policy bounds. */
+  /** Null for a session, which has no policy. */
   capCents: bigint | null
   spentToday: bigint
   credentialPerHour: bigint
-  /** What the credential holds and may hold, as findActiveUnits reads it (active-units.ts). */
+  /** The active units and their limit, as in findActiveUnits (active-units.ts). */
   live: number
   policy: unknown
 }
 
-/** Of one credential and its team. Call it with the team locked to decide by it. */
+/** For one credential and its team. Hold the team's lock to decide by it. */
 export async function findSpending(
   db: Kysely<Database>,
   { teamId, credentialId, ...moment }: Moment & { teamId: string; credentialId: string },
@@ -64,14 +64,14 @@ const spendingOf = prepare<Spending, { teamId: string; credentialId: string } & 
   `,
 )
 
-/** The limit that a unit is beyond, or was stopped by. */
+/** The limit that a unit exceeds, or that stopped it. */
 export type LimitReason = Extract<StoppedReason, 'cap' | 'credits'>
 
 type Limited = { unit: UnitRecord; reason: LimitReason }
 
 /**
- * Of any team: running units that a limit stops. What is left must last for `reservedMs`; above
- * `maxConcurrentUnits` the newest go.
+ * Of any team: running units that must be stopped because of a limit. Credits must last for `reservedMs`; above
+ * `maxConcurrentUnits` the newest units are stopped.
  */
 export async function listUnitsBeyondLimits(
   db: Kysely<Database>,
@@ -99,8 +99,8 @@ export async function listUnitsBeyondLimits(
 }
 
 /**
- * Of any team: units that were stopped by a limit under which they could run again, all that it stopped together. One of
- * many could run a little longer as soon as the others stand, and would be stopped and let go without end.
+ * Of any team: units stopped by a limit that allows all of them to run again. If one of many were released as soon as
+ * it could run a little longer, it would be stopped and released for ever.
  */
 export async function listUnitsWithinLimits(
   db: Kysely<Database>,
@@ -155,8 +155,8 @@ export async function listUnitsWithinLimits(
 }
 
 /**
- * A row for each open meter, and one for each unit that is about to open one. Not rounded as charges are, which takes ten
- * times as long: a limit may be a nano-cent off.
+ * One row for each open meter, and one for each unit that is about to open one. Not rounded like charges, which takes
+ * ten times as long: a limit may be off by a nano-cent.
  */
 function counting(moment: Given<MomentValues>, which: RawBuilder<unknown>): RawBuilder<unknown> {
   const { now, midnight, prices } = moment
@@ -176,8 +176,8 @@ function counting(moment: Given<MomentValues>, which: RawBuilder<unknown>): RawB
 }
 
 /**
- * Of each credential in its team. Added up once, before anything is compared: there are as many open meters as units run,
- * and this is looked at every few seconds.
+ * The sums of each credential in its team, computed once before anything is compared: there are as many open meters
+ * as running units, and this query runs every few seconds.
  */
 function spending(moment: Given<MomentValues>, which: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
@@ -216,7 +216,7 @@ function credentialsBeyond(moment: Given<MomentValues>, reservedMs: number): Raw
   `
 }
 
-/** Those that run nothing yet are counted, too, and stopped once they do. */
+/** Also counts units that are not running yet; they are stopped once they run. */
 function unitsTooMany(): RawBuilder<unknown> {
   return sql`
     select ranked.id

@@ -1,4 +1,4 @@
-// Stacks: named groups of a team's units. A deleted one keeps its row for the units that were in it.
+// Stacks: named groups of a team's units. A deleted stack keeps its row for the units that were in it.
 
 import { type ColumnType, type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -8,11 +8,11 @@ export type StacksTable = {
   team_id: string
   name: string
   created_at: Date
-  /** The window of those that sleep together; null while each unit has its own (spec 2.6). */
+  /** The idle window of units that sleep together; null while each unit has its own (spec 2.6). */
   sleep: string | null
-  /** Made for a unit that named none, and named by nobody since. */
+  /** True: it was made for a unit without a stack, and no call has named it since. */
   unnamed: boolean
-  /** The first unit of the create that it was made for, until somebody else names it. */
+  /** The first unit of the create that made it, until another call names it. */
   made_by: string | null
   deleted_at: ColumnType<Date | null, never, Date>
 }
@@ -29,8 +29,8 @@ export type StackRecord = {
 }
 
 /**
- * Until the transaction ends nobody else admits, names or counts anything of this team. False: the team was deleted;
- * whoever waited here while it was, sees that too.
+ * Locks the team until the transaction ends: no other transaction can admit, name or count anything in it. Returns
+ * false if the team is deleted, also if that happened while this call waited.
  */
 export async function lockTeam(db: Kysely<Database>, teamId: string): Promise<boolean> {
   const { rows } = await sql`
@@ -39,12 +39,12 @@ export async function lockTeam(db: Kysely<Database>, teamId: string): Promise<bo
   return rows.length === 1
 }
 
-/** Until the transaction ends nobody else names or deletes it. Whoever locks its units, too, locks them afterwards. */
+/** Locks the stack until the transaction ends: it can be neither named nor deleted. Lock its units only after it. */
 export async function lockStack(db: Kysely<Database>, id: string): Promise<void> {
   await sql`select 1 from stacks where id = ${id} for no key update`.execute(db)
 }
 
-/** One that was deleted has no name any more. */
+/** A deleted stack has no name any more. */
 export async function findStackByName(
   db: Kysely<Database>,
   { teamId, name }: { teamId: string; name: string },
@@ -57,7 +57,7 @@ export async function findStackByName(
   return row ?? null
 }
 
-/** The stack, if it is this team's; also one that was deleted. */
+/** Returns the stack if it is this team's, also a deleted one. */
 export async function findStack(
   db: Kysely<Database>,
   { teamId, id }: { teamId: string; id: string },
@@ -66,19 +66,19 @@ export async function findStack(
   return row ?? null
 }
 
-/** Whether the id names a stack at all. Answers nothing about it. */
+/** Whether the id belongs to any stack. Reveals nothing else about it. */
 export async function stackExists(db: Kysely<Database>, id: string): Promise<boolean> {
   return (await db.selectFrom('stacks').select('id').where('id', '=', id).executeTakeFirst()) !== undefined
 }
 
 export type StackFilter = {
   teamId: string
-  /** Only stacks made before the one of this id. */
+  /** Only stacks older than the one with this id. */
   before: string | null
   limit: number
 }
 
-/** Newest first, with how many units each has. */
+/** Newest first, with the number of units in each. */
 export async function listStacksOfTeam(
   db: Kysely<Database>,
   { teamId, before, limit }: StackFilter,
@@ -115,7 +115,7 @@ export async function insertStack(
     .execute()
 }
 
-/** Somebody names it, so it does not go with those it was made for. False: it just has. */
+/** A call names the stack, so it no longer ends with its units. Returns false if it has just been deleted. */
 export async function nameStack(
   db: Kysely<Database>,
   { teamId, id }: { teamId: string; id: string },
@@ -155,7 +155,7 @@ export async function deleteStacksOfTeam(
     .execute()
 }
 
-/** The create that a stack was made for came to nothing: it goes with its last unit, unless somebody else has named it. */
+/** The create that made the stack failed: it is deleted with its last unit, unless another call has named it. */
 export async function abandonStack(
   db: Kysely<Database>,
   { id, madeBy }: { id: string; madeBy: string },
@@ -164,7 +164,10 @@ export async function abandonStack(
   await own.set({ unnamed: true }).execute()
 }
 
-/** With the stack locked, once a unit of it went. True: it was the last of a stack that nobody named. */
+/**
+ * Call it with the stack locked, once a unit of it is gone. Returns true if that was the last unit of an unnamed
+ * stack.
+ */
 export async function deleteStackOfLastUnit(
   db: Kysely<Database>,
   { id, at }: { id: string; at: Date },

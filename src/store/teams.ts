@@ -1,4 +1,4 @@
-// Users, teams and who belongs to which.
+// Users, teams and memberships.
 
 import { type ColumnType, type Generated, type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -24,7 +24,7 @@ export type TeamsTable = {
   region: 'paris' | 'virginia' | 'singapore'
   currency: 'eur' | 'usd'
   pays_as_it_goes: boolean
-  /** Unique for the whole service: what the engine tells teams apart by (design 3). */
+  /** A unique number by which the engine distinguishes teams (design 3). */
   network_group: Generated<number>
   created_at: Date
   deleted_at: ColumnType<Date | null, never, Date>
@@ -39,7 +39,7 @@ export type MembershipsTable = {
 
 export type NewUser = Omit<UsersTable, 'email_verified' | 'created_at'> & { createdAt: Date }
 
-/** The address was proven by the link it was sent to, or vouched for by the operator. */
+/** The address was verified by a link sent to it, or the operator vouches for it. */
 export async function insertUser(db: Kysely<Database>, user: NewUser): Promise<void> {
   const { createdAt, ...fields } = user
   await db
@@ -48,7 +48,7 @@ export async function insertUser(db: Kysely<Database>, user: NewUser): Promise<v
     .execute()
 }
 
-/** The oldest account: the one the first start made. */
+/** Returns the oldest account: the one created at the first start. */
 export async function findFirstUser(db: Kysely<Database>): Promise<{ id: string; email: string } | null> {
   const row = await db.selectFrom('users').select(['id', 'email']).orderBy('id').limit(1).executeTakeFirst()
   return row ?? null
@@ -67,7 +67,7 @@ export type NewTeam = {
   createdAt: Date
 }
 
-/** A team and its owner's membership. */
+/** Inserts a team and its owner's membership. */
 export async function insertTeam(db: Kysely<Database>, team: NewTeam): Promise<void> {
   await db
     .insertInto('teams')
@@ -97,7 +97,7 @@ export type Membership = {
   role: Role
 }
 
-/** The teams of a user, their personal one first. */
+/** Returns the teams of a user, the personal one first. */
 export async function listMemberships(db: Kysely<Database>, userId: string): Promise<Membership[]> {
   return await db
     .selectFrom('memberships')
@@ -115,7 +115,7 @@ export async function listMemberships(db: Kysely<Database>, userId: string): Pro
     .execute()
 }
 
-/** A team as one of its members sees it. */
+/** A team, as one of its members sees it. */
 export type TeamOfUser = {
   id: string
   slug: string
@@ -128,12 +128,12 @@ export type TeamOfUser = {
   role: Role
 }
 
-/** The teams of a user, their personal one first. */
+/** Returns the teams of a user, the personal one first. */
 export async function listTeamsOfUser(db: Kysely<Database>, userId: string): Promise<TeamOfUser[]> {
   return await teamsOf(db, userId).orderBy('teams.personal', 'desc').orderBy('teams.id').execute()
 }
 
-/** Null unless the user belongs to it. */
+/** Returns null unless the user is a member. */
 export async function findTeamOfUser(
   db: Kysely<Database>,
   { userId, id }: { userId: string; id: string },
@@ -159,7 +159,7 @@ function teamsOf(db: Kysely<Database>, userId: string) {
     .where('memberships.user_id', '=', userId)
 }
 
-/** Whether the id names a team that was not deleted. Answers nothing about it. */
+/** Whether the id belongs to a team that is not deleted. Reveals nothing else about it. */
 export async function teamExists(db: Kysely<Database>, id: string): Promise<boolean> {
   const row = await db
     .selectFrom('teams')
@@ -170,7 +170,7 @@ export async function teamExists(db: Kysely<Database>, id: string): Promise<bool
   return row !== undefined
 }
 
-/** What is undefined stays as it is. */
+/** Undefined fields stay unchanged. */
 export type TeamChange = {
   name?: string | undefined
   region?: TeamsTable['region'] | undefined
@@ -197,7 +197,7 @@ export async function changeTeam(
     .execute()
 }
 
-/** Whatever state they are in, as long as they are there. Whoever decides by it has the team locked. */
+/** Counts the existing units, in any state. Hold the team's lock to decide by it. */
 export async function countUnitsOfTeam(db: Kysely<Database>, teamId: string): Promise<number> {
   const { count } = await db
     .selectFrom('units')
@@ -208,12 +208,12 @@ export async function countUnitsOfTeam(db: Kysely<Database>, teamId: string): Pr
   return Number(count)
 }
 
-/** Its row stays for the audit log and for what its units have cost. Whoever does this has the team locked. */
+/** Its row stays for the audit log and its costs. Hold the team's lock. */
 export async function deleteTeam(db: Kysely<Database>, { id, at }: { id: string; at: Date }): Promise<void> {
   await db.updateTable('teams').set({ deleted_at: at }).where('id', '=', id).execute()
 }
 
-/** All there are, for whoever operates the service; oldest first. */
+/** All teams, for the operator; oldest first. */
 export async function listTeams(
   db: Kysely<Database>,
 ): Promise<

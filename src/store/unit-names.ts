@@ -1,13 +1,13 @@
-// Which unit a name means, to the unit that asks. Read by the gateway's resolver with the role of the gateway,
-// which may see these columns and no others.
+// Resolves names of units for the unit that asks. The gateway's resolver reads it with the gateway's role, which can
+// only see these columns.
 
 import type { Kysely } from 'kysely'
 import { statesWithoutName } from '../contract/states.ts'
 import type { Database } from './db.ts'
 
 /**
- * The address of the unit that `name` means to the unit at `askerAddress`: `<unit>.<stack>.internal` within
- * its team, a bare `<unit>` within its stack. Null for any other name, and for an asker that is no unit.
+ * Returns the address of the unit that `name` refers to for the unit at `askerAddress`: `<unit>.<stack>.internal` in
+ * its team, a bare `<unit>` in its stack. Null for any other name, and for an asker that is not a unit.
  */
 export async function findAddressOfName(
   db: Kysely<Database>,

@@ -1,4 +1,4 @@
-// A unit's row, and the record the domain sees of it.
+// The row of a unit, and the record that the domain gets.
 
 import type { ColumnType, Kysely, Selectable } from 'kysely'
 import type { Protocol } from '../contract/endpoint.ts'
@@ -11,7 +11,7 @@ import type { Database } from './db.ts'
 import { type EndpointJson, type EndpointRecord, liveEndpoints, toEndpoint } from './endpoints.ts'
 import { costNanoCents } from './meters.ts'
 
-/** What of a spec is read back whole. Contents of files and values of secrets have tables of their own. */
+/** The part of a spec that is stored as it is. Contents of files and values of secrets have tables of their own. */
 export type StoredSpec = {
   entrypoint: string[] | null
   cmd: string[] | null
@@ -24,7 +24,7 @@ export type StoredSpec = {
   healthcheck: Healthcheck | null
 }
 
-/** How far a unit has come on its way to another state; null: nothing that would not be done again. */
+/** The steps of the current operation that are done; null if there is nothing to skip. */
 export type Progress = { done: string[] }
 
 export type StoredExit = { code: number; oomKilled: boolean; at: string }
@@ -39,23 +39,23 @@ export type UnitsTable = {
   spec: StoredSpec
   isolation: 'gvisor' | 'runc'
   network_group: number
-  /** Its own for its whole life; null before the machine is made and after it is gone. */
+  /** The same for the whole life of the machine; null before it is made and after it is gone. */
   address: string | null
-  /** The credential that last set it running: its policy's concurrency and spend are what it uses up. */
+  /** The credential that last set it running: the unit counts against the limits of its policy. */
   held_by: string
   state: UnitState
-  /** Counted up at each change of state. */
+  /** Incremented at each change of state. */
   revision: ColumnType<bigint, never, bigint>
-  /** Counted up at each start (engine.ts). */
+  /** Incremented at each start (engine.ts). */
   generation: number
   stopped_reason: StoppedReason | null
   frozen: boolean
-  /** Null before its machine was first ended in its sleep, and while that is under way. */
+  /** Null until its machine was first hibernated, and while that is in progress. */
   memory_outcome: ColumnType<MemoryOutcome | null, MemoryOutcome | null | undefined, MemoryOutcome | null>
-  /** Emptied by every change of state. */
+  /** Cleared by every change of state. */
   progress: ColumnType<Progress | null, string | null, string | null>
   sleep: string
-  /** It sleeps and wakes with the others of its stack that do (spec 2.6). */
+  /** Whether it sleeps and wakes together with its stack (spec 2.6). */
   sleeps_together: boolean
   sleeps_at: Date | null
   last_used_at: Date | null
@@ -65,20 +65,20 @@ export type UnitsTable = {
   last_exit: StoredExit | null
   error: string | null
   destroys_at: Date | null
-  /** The unit it is a copy of. */
+  /** The source of a copy. */
   forked_from: string | null
-  /** The fork that made it, which takes it along until it has arrived. */
+  /** The fork that made it and runs its creation. */
   fork_id: ColumnType<string | null, string | null | undefined, never>
-  /** The first of the units that one create made together; null for one that was made by itself. */
+  /** The first of several units that one create made; null for a unit that was made alone. */
   made_with: ColumnType<string | null, string | null | undefined, never>
-  /** What it has of that unit; null for one that is no copy. */
+  /** What was copied; null for a unit that is not a copy. */
   copied: ColumnType<Copied | null, Copied | null | undefined, Copied>
 }
 
-/** What became of its memory when its machine last ended in its sleep; `refused`: it was tried to keep it, in vain. */
+/** What became of its memory when its machine last hibernated; `refused`: the checkpoint failed. */
 export type MemoryOutcome = 'kept' | 'refused' | 'gone'
 
-/** A unit as the domain sees it, with its stack's name, its live endpoints and what it has cost up to now. */
+/** A unit as the domain sees it, with its stack's name, its live endpoints and its cost up to now. */
 export type UnitRecord = {
   id: string
   teamId: string
@@ -117,7 +117,7 @@ export type UnitRecord = {
   costNanoCents: bigint
 }
 
-/** Every read of units begins here. `now`: how late it is for meters that are open. */
+/** Every read of units begins with this. `now` is the time up to which open meters count. */
 export function selectUnits(db: Kysely<Database>, now: Date) {
   return db
     .selectFrom('units')

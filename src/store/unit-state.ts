@@ -16,20 +16,20 @@ export type StateChange = {
   from: { state: UnitState; revision: bigint }
   to: { state: UnitState; generation: number; stoppedReason: StoppedReason | null; frozen: boolean }
   at: Date
-  /** What costs from now on. */
+  /** The meters that start with this change. */
   opens: { kind: MeterKind; nanoCentsPerHour: bigint }[]
-  /** What cost until now. */
+  /** The meters that end with this change. */
   closes: MeterKind[]
   /** When the run was seen to end; null: it ends with this change. */
   endedAt: Date | null
-  /** Refuse if the unit is due to sleep only later than this: somebody used it meanwhile. */
+  /** Refuse if the unit is due to sleep later than this, because it was used in the meantime. */
   ifSleepsBy?: Date
   /** Refuse if the unit was used later than this. */
   ifUnusedSince?: Date
   set: StateFields
 }
 
-/** What may change along with the state; what is left out stays. */
+/** Fields that may change together with the state; absent ones stay. */
 export type StateFields = {
   heldBy?: string
   address?: null
@@ -43,13 +43,13 @@ export type StateFields = {
   memoryOutcome?: MemoryOutcome | null
 }
 
-/** True for the one whose change it is. Only domain/units/lifecycle/transition.ts calls this. */
+/** Returns whether this call made the change. Only domain/units/lifecycle/transition.ts calls this. */
 export async function changeState(db: Kysely<Database>, change: StateChange): Promise<boolean> {
   const { to, at, opens, closes, endedAt } = change
   const goes = to.state === 'destroying' || to.state === 'error'
-  // What was charged stays charged.
+  // What was charged is never taken back.
   const end = sql<Date>`greatest(meters.billed_to, ${endedAt === null ? endOf(at) : sql`${endedAt}::timestamptz`})`
-  // Planned and run in a third of the time, for which whoever wakes a unit waits.
+  // A wake waits for this statement, which takes a third of the time to plan and run.
   if (opens.length + closes.length === 0 && !goes) return (await moveUnit(db, change).execute()).length === 1
   const moved = await db
     .with('moved', (query) => moveUnit(query, change))
@@ -78,12 +78,12 @@ export async function changeState(db: Kysely<Database>, change: StateChange): Pr
   return moved.length === 1
 }
 
-/** A machine that nobody has seen for longer than this may have died meanwhile. Three heartbeats. */
+/** A machine that was not seen for longer than this may have died. Three heartbeats. */
 const UNSEEN_MS = 15 * SECOND
 
 /**
- * A machine that is stopped while nobody can see it is billed up to when it was last seen, since it may have died the
- * moment after (reliability B4). A volume is there, whoever looks.
+ * A machine that is stopped while it cannot be seen is billed up to when it was last seen, since it may have died
+ * right after (reliability B4). A volume exists in any case.
  */
 function endOf(at: Date): RawBuilder<Date> {
   const seen = provenBy(at)
@@ -150,7 +150,7 @@ function moveUnit(query: QueryCreator<Database>, change: StateChange) {
       stopped_reason: to.stoppedReason,
       frozen: to.frozen,
       changed_at: at,
-      // What is done of the way there stays known while the unit is still on it.
+      // The progress stays while the unit is in the same state.
       ...(to.state === from.state ? {} : { progress: null }),
       ...toColumns(set),
       ...(begins(change) ? { sleeps_at: windowEnd(sql<Date>`${at}::timestamptz`) } : {}),
@@ -162,7 +162,7 @@ function moveUnit(query: QueryCreator<Database>, change: StateChange) {
     .returning(['id', 'generation', 'team_id', 'held_by', 'size'])
 }
 
-/** Kysely leaves out of an update what is undefined. */
+/** Kysely leaves undefined fields out of an update. */
 function toColumns(set: StateFields) {
   return {
     held_by: set.heldBy,

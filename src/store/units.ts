@@ -1,5 +1,5 @@
-// Queries over units. One with a caller behind it takes the team; those of loops and reconcilers say so in
-// their name or comment.
+// Queries over units. A query for a caller takes the team; those of background jobs and reconcilers say in their name
+// or comment that they cover all teams.
 
 import { type Insertable, type Kysely, sql } from 'kysely'
 import { statesWithoutName, transitionalStates } from '../contract/states.ts'
@@ -11,7 +11,7 @@ export async function insertUnit(db: Kysely<Database>, unit: Insertable<UnitsTab
   await db.insertInto('units').values(unit).execute()
 }
 
-/** The unit, if it is this team's. */
+/** Returns the unit if it is this team's. */
 export async function findUnit(
   db: Kysely<Database>,
   { teamId, id, now }: { teamId: string; id: string; now: Date },
@@ -23,7 +23,7 @@ export async function findUnit(
   return row ? toRecord(row) : null
 }
 
-/** Each of the units, if it is that team's, in order. */
+/** Returns each of the units if it is that team's, in order. */
 export async function findUnits(
   db: Kysely<Database>,
   { wanted, now }: { wanted: { teamId: string; id: string }[]; now: Date },
@@ -42,14 +42,14 @@ export async function findUnits(
 }
 
 /**
- * Until the transaction ends nobody else changes or publishes the unit. Read it in a statement of its own then:
- * the one that waits for a lock sees other tables as they were before.
+ * Locks the unit until the transaction ends: no other transaction changes or publishes it. Read it in a separate
+ * statement afterwards, because a statement that waits for a lock sees other tables as they were before.
  */
 export async function lockUnit(db: Kysely<Database>, id: string): Promise<void> {
   await sql`select 1 from units where id = ${id} for no key update`.execute(db)
 }
 
-/** The same for all units of a stack, in the order in which everybody locks several. */
+/** The same for all units of a stack, always in the same order. */
 export async function lockUnitsOfStack(db: Kysely<Database>, stackId: string): Promise<void> {
   await sql`
     select 1 from units where stack_id = ${stackId} and state <> 'destroyed' order by id for no key update
@@ -61,7 +61,7 @@ export async function lockUnitsOfFork(db: Kysely<Database>, forkId: string): Pro
   await sql`select 1 from units where fork_id = ${forkId} order by id for no key update`.execute(db)
 }
 
-/** Whoever's it is: for the service's own work, never with a caller behind it. */
+/** Of any team: for the service's own work, never for a caller. */
 export async function findUnitOfAnyTeam(
   db: Kysely<Database>,
   { id, now }: { id: string; now: Date },
@@ -70,7 +70,7 @@ export async function findUnitOfAnyTeam(
   return row ? toRecord(row) : null
 }
 
-/** Whether the id names a unit at all. Answers nothing about it. */
+/** Whether the id belongs to any unit. Reveals nothing else about it. */
 export async function unitExists(db: Kysely<Database>, id: string): Promise<boolean> {
   return (await db.selectFrom('units').select('id').where('id', '=', id).executeTakeFirst()) !== undefined
 }
@@ -79,7 +79,7 @@ export type UnitFilter = {
   teamId: string
   stackId: string | null
   destroyedToo: boolean
-  /** Only units made before the one of this id. */
+  /** Only units older than the one with this id. */
   before: string | null
   limit: number
   now: Date
@@ -99,7 +99,7 @@ export async function listUnitsOfTeam(db: Kysely<Database>, filter: UnitFilter):
   return rows.map(toRecord)
 }
 
-/** The units of these stacks, oldest first. */
+/** Returns the units of these stacks, oldest first. */
 export async function listUnitsOfStacks(
   db: Kysely<Database>,
   { teamId, stackIds, now }: { teamId: string; stackIds: string[]; now: Date },
@@ -113,7 +113,7 @@ export async function listUnitsOfStacks(
   return rows.map(toRecord)
 }
 
-/** Whatever became of them, oldest first. */
+/** In any state, oldest first. */
 export async function listUnitsByIds(
   db: Kysely<Database>,
   { teamId, ids, now }: { teamId: string; ids: string[]; now: Date },
@@ -140,7 +140,7 @@ export async function unitNameTaken(
   return row !== undefined
 }
 
-/** The copies that a fork has made, whatever became of them; oldest first. */
+/** Returns the copies that a fork has made, in any state; oldest first. */
 export async function listUnitsOfFork(
   db: Kysely<Database>,
   { teamId, forkId, now }: { teamId: string; forkId: string; now: Date },
@@ -154,8 +154,8 @@ export async function listUnitsOfFork(
 }
 
 /**
- * Of any team: what a crash, or an engine that was away, may have left half done. Copies go with their fork
- * (forks.ts).
+ * Of any team: units whose operation a crash, or an engine that was unavailable, may have interrupted. Copies are
+ * resumed with their fork (forks.ts).
  */
 export async function listTransitionalUnits(db: Kysely<Database>, now: Date): Promise<UnitRecord[]> {
   const rows = await selectUnits(db, now)
@@ -165,7 +165,7 @@ export async function listTransitionalUnits(db: Kysely<Database>, now: Date): Pr
   return rows.map(toRecord)
 }
 
-/** Of any team: running units whose window has passed, longest overdue first. */
+/** Of any team: running units whose idle window has passed, longest overdue first. */
 export async function listUnitsDueToSleep(
   db: Kysely<Database>,
   { now, limit }: { now: Date; limit: number },
@@ -173,7 +173,7 @@ export async function listUnitsDueToSleep(
   const rows = await selectUnits(db, now)
     .where('units.state', '=', 'running')
     .where('units.sleeps_at', '<=', now)
-    // Those that sleep together wait for the last of them.
+    // Units that sleep together wait for the last of them.
     .where((where) =>
       where.or([
         where('units.sleeps_together', '=', false),
@@ -203,7 +203,7 @@ export async function listUnitsDueToSleep(
   return rows.map(toRecord)
 }
 
-/** Of any team: frozen units, longest asleep first; only those asleep since before `since` where it is given. */
+/** Of any team: frozen units, longest asleep first; with `since` only those asleep since before then. */
 export async function listFrozenUnits(
   db: Kysely<Database>,
   { now, since, limit }: { now: Date; since: Date | null; limit: number },
@@ -258,13 +258,13 @@ export async function listUnitsWithMachines(
     .execute()
 }
 
-/** Which of them are units, or have been. */
+/** Returns those ids that belong to existing or past units. */
 export async function findKnownIds(db: Kysely<Database>, ids: string[]): Promise<Set<string>> {
   const rows = await db.selectFrom('units').select('id').where('id', '=', sql<string>`any(${ids})`).execute()
   return new Set(rows.map(({ id }) => id))
 }
 
-/** How far a unit has come on its way, and the address it was given on it. False: it is on another way now. */
+/** Saves the steps done and the unit's address. Returns false if the unit is in another operation now. */
 export async function saveProgress(
   db: Kysely<Database>,
   unit: Pick<UnitRecord, 'id' | 'revision' | 'address' | 'progress'>,
@@ -278,7 +278,7 @@ export async function saveProgress(
   return result.numUpdatedRows === 1n
 }
 
-/** Unless the unit is on another way by now. */
+/** Does nothing if the unit is in another operation by now. */
 export async function saveMemoryOutcome(
   db: Kysely<Database>,
   { id, revision, memoryOutcome }: Pick<UnitRecord, 'id' | 'revision' | 'memoryOutcome'>,
@@ -288,8 +288,8 @@ export async function saveMemoryOutcome(
 }
 
 /**
- * Records a use of a running unit that sleeps by itself. False: it is not running now. Not waited for on disk:
- * what a crash of the database can lose of it is less than what a restart gives back (domain/time/heartbeat.ts).
+ * Records a use of a running unit that sleeps by itself. Returns false if it does not run. Its commit does not wait
+ * for the disk: a crash of the database loses less time than a restart adds (domain/time/heartbeat.ts).
  */
 export async function touchUnit(
   db: Kysely<Database>,
@@ -309,13 +309,13 @@ export async function touchUnit(
 export type Touch = {
   ids: string[]
   usedAt: Date
-  /** Leaves alone what was used later than this. */
+  /** Skips units that were used later than this. */
   ifUsedBefore?: Date
 }
 
 /**
- * The same for several, of which some may sleep together with others: those are put off with them. All rows are
- * locked in one order: two who use units of one stack would else wait for each other. Answers which were used.
+ * The same for several units. Those that sleep together with others postpone the sleep of these too. All rows are
+ * locked in one order, since two statements on units of one stack could otherwise deadlock. Returns which were used.
  */
 export async function touchUnits(
   db: Kysely<Database>,
@@ -328,7 +328,7 @@ export async function touchUnits(
     .innerJoin('units as other', 'other.stack_id', 'units.stack_id')
     .where('units.sleeps_together', '=', true)
     .where('other.sleeps_together', '=', true)
-  // As an array, or every running unit is looked through.
+  // As an array; otherwise Postgres scans all running units.
   const all = sql<string>`any(array(${used.select('units.id').union(together.select('other.id'))}))`
   const touched = await db
     .with('lazily', lazily)
@@ -354,12 +354,12 @@ export async function touchUnits(
   return new Set(touched.flatMap(({ id, used }) => (used ? [id] : [])))
 }
 
-/** As part of a statement: its commit does not wait for the disk. */
+/** Part of a statement: its commit does not wait for the disk. */
 function lazily(db: Pick<Kysely<Database>, 'selectNoFrom'>) {
   return db.selectNoFrom(sql`set_config('synchronous_commit', 'off', true)`.as('set'))
 }
 
-/** Of any team: which of these sleep, or are about to. */
+/** Of any team: returns those that sleep, or are about to. */
 export async function listUnitsAsleep(
   db: Kysely<Database>,
   { ids, now }: { ids: string[]; now: Date },
@@ -376,7 +376,7 @@ export async function listUnitsAsleep(
   return rows.map(toRecord)
 }
 
-/** Of any team: whether the unit's state is the one that was read. */
+/** Of any team: whether the unit's state is still the one that was read. */
 export async function isUnchanged(
   db: Kysely<Database>,
   { id, revision }: Pick<UnitRecord, 'id' | 'revision'>,

@@ -1,11 +1,11 @@
-// What a team has used, by day of UTC: what was charged, and what open meters have counted since.
+// The usage of a team by day in UTC: charges, and what open meters have counted since.
 
 import { type Kysely, sql } from 'kysely'
 import type { Size } from '../contract/policy.ts'
 import type { Database } from './db.ts'
 import { type MeterKind, provenBy } from './meters.ts'
 
-/** `day` as 2027-03-01. */
+/** `day` is formatted as 2027-03-01. */
 export type UsageOfDay = { day: string; kind: MeterKind; size: Size; ms: bigint; nanoCents: bigint }
 
 /** From that day on. */

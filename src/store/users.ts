@@ -1,4 +1,4 @@
-// People, beside their teams (teams.ts).
+// People; their teams are in teams.ts.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -10,18 +10,18 @@ export async function findUser(db: Kysely<Database>, id: string): Promise<UserRe
   return row ?? null
 }
 
-/** Until the transaction ends nobody else makes anything that is counted for this person. */
+/** Locks the person until the transaction ends: no other transaction creates anything that is counted for them. */
 export async function lockUser(db: Kysely<Database>, id: string): Promise<void> {
   await sql`select 1 from users where id = ${id} for no key update`.execute(db)
 }
 
-/** An account whose address nobody may have proven. */
+/** Finds an account by its address, which may be unverified. */
 export async function findUserOfAddress(db: Kysely<Database>, email: string): Promise<UserRecord | null> {
   const row = await users(db).where(sql`lower(email)`, '=', email.toLowerCase()).executeTakeFirst()
   return row ?? null
 }
 
-/** The admin whose account is the oldest. */
+/** Returns the admin with the oldest account. */
 export async function findFirstAdmin(db: Kysely<Database>): Promise<UserRecord | null> {
   const row = await users(db).where('admin', '=', true).orderBy('id').limit(1).executeTakeFirst()
   return row ?? null
@@ -45,7 +45,7 @@ function users(db: Kysely<Database>) {
   return db.selectFrom('users').select(['id', 'email', 'name', 'email_verified as emailVerified', 'admin'])
 }
 
-/** Until the transaction ends whoever else is about the account of this address waits. */
+/** Locks the address until the transaction ends: other transactions about its account wait. */
 export async function lockAddress(db: Kysely<Database>, email: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${email.toLowerCase()}, 0))`.execute(db)
 }

@@ -1,13 +1,13 @@
-// The ledger recomputed from what it came of (reliability B11), without anything the charging goes by.
+// Recomputes the ledger from its sources (reliability B11), independently of the code that charges.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
 
-/** What is not as it adds up to, and by how much: nano-cents, or milliseconds. */
+/** A sum that differs from its parts, in nano-cents or milliseconds. */
 export type Difference = { what: string; of: string; recorded: bigint; recomputed: bigint }
 
 /**
- * Of one team, all as of one moment: each unit's charges against the times and prices of its meters, each meter's
+ * For one team at one moment: checks each unit's charges against the times and prices of its meters, each meter's
  * charges against its time, each day's sums against its charges, and the balance against everything.
  */
 export async function verifyLedgerOfTeam(db: Kysely<Database>, teamId: string): Promise<Difference[]> {
@@ -50,7 +50,7 @@ export async function verifyLedgerOfTeam(db: Kysely<Database>, teamId: string): 
   return rows
 }
 
-/** Teams whose last recount was longest ago, before `before`. */
+/** Returns the teams verified longest ago, before `before`. */
 export async function listTeamsToVerify(
   db: Kysely<Database>,
   { before, limit }: { before: Date; limit: number },

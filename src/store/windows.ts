@@ -1,5 +1,5 @@
-// Sleep windows, and when they end: always reckoned in the statement that writes, from what the row says by
-// then. A use and a change of the window that meet leave the unit with the newer of both.
+// Idle windows and their ends. They are always computed in the statement that writes them, from the current row, so
+// that a use and a change of the window at the same time leave the unit with the newer of both.
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Database } from './db.ts'
@@ -15,7 +15,7 @@ export function windowEnd(
     end`
 }
 
-/** The unit's own window from now on, counted from its last use. */
+/** Sets the unit's own window, counted from its last use. */
 export async function setWindow(
   db: Kysely<Database>,
   { teamId, id, sleep }: { teamId: string; id: string; sleep: string },
@@ -28,7 +28,7 @@ export async function setWindow(
     .execute()
 }
 
-/** One window for every unit of the stack, counted from the last use of any. Call it with the team locked. */
+/** Sets one window for every unit of the stack, counted from the last use of any. Call it with the team locked. */
 export async function setStackWindow(
   db: Kysely<Database>,
   { teamId, stackId, sleep }: { teamId: string; stackId: string; sleep: string },
@@ -51,8 +51,8 @@ export async function setStackWindow(
 }
 
 /**
- * Of any team: nobody sleeps earlier than `byMs` later and `graceMs` from now, yet a whole window from now at
- * the latest.
+ * Of any team: postpones the end of each window by `byMs`, to at least `graceMs` from now, and to at most a whole
+ * window from now.
  */
 export async function putOffSleep(
   db: Kysely<Database>,
@@ -70,7 +70,7 @@ export async function putOffSleep(
     .execute()
 }
 
-/** Only what runs has a time to sleep (spec 2.1). */
+/** Only a running unit has a time to sleep (spec 2.1). */
 function endIfRunning(since: RawBuilder<Date>, sleep: string): RawBuilder<Date | null> {
   return sql<Date | null>`case when units.state = 'running'
     then ${windowEnd(since, sql<string>`${sleep}::text`)} end`

@@ -1,4 +1,4 @@
-// `<dataDir>/credentials.json`: how a program on this host reaches this instance (design 7). For root alone.
+// `<dataDir>/credentials.json`: how a program on this host reaches this instance (design 7). Readable by root only.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ const credentialsSchema = z.object({
   baseUrl: z.string(),
   apiKey: z.string(),
   signInUrl: z.string(),
-  /** The certificate authority of unit URLs; null while the gateway has none. */
+  /** The root certificate of unit URLs; null if visitors need none. */
   caFile: z.string().nullable(),
 })
 
@@ -19,7 +19,7 @@ export function credentialsPath(dataDir: string): string {
   return join(dataDir, 'credentials.json')
 }
 
-/** Null when there are none, or none that can be read: a new key is made then. */
+/** Returns null if there is no readable file: then a new key is created. */
 export async function readCredentials(dataDir: string): Promise<Credentials | null> {
   try {
     return credentialsSchema.parse(JSON.parse(await readFile(credentialsPath(dataDir), 'utf8')))

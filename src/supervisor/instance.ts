@@ -1,5 +1,5 @@
-// Who this instance of Berth is on its host: the id that every name it gives there carries, and the subnet
-// of its machines. Made once for a data directory and kept in it.
+// The identity of this instance of Berth on its host: the id in all its names there, and the subnet of its machines.
+// Created once and kept in the data directory.
 
 import { randomInt } from 'node:crypto'
 import { access, mkdir, readdir, readFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ const instanceSchema = z.object({
 
 export type Instance = z.infer<typeof instanceSchema>
 
-/** Sockets and everything else that is gone with the power. */
+/** The directory for sockets and other files that do not survive a reboot. */
 export function runDirOf(instance: Instance): string {
   return `/run/berth/${instance.id}`
 }
@@ -27,7 +27,7 @@ export function postgresSocketDir(runDir: string): string {
   return `${runDir}/postgres`
 }
 
-/** Reads `<dataDir>/instance.json`, or makes it. Throws a sentence when it cannot be used. */
+/** Reads `<dataDir>/instance.json`, or creates it. Throws a sentence if it cannot be used. */
 export async function loadInstance(dataDir: string): Promise<Instance> {
   const path = join(dataDir, 'instance.json')
   const text = await readIfThere(path)
@@ -39,7 +39,10 @@ export async function loadInstance(dataDir: string): Promise<Instance> {
   return instance
 }
 
-/** As another instance it would have no part in what the one before has here and on the host, and nobody would. */
+/**
+ * Refuses a data directory that has machines but no instance file: under a new id, the old machines would belong to
+ * no instance.
+ */
 async function refuseForgotten(dataDir: string, path: string): Promise<void> {
   const left = await Promise.all(
     ['machines', 'aside'].map((name) => readdir(join(dataDir, name)).catch(() => [])),
@@ -52,18 +55,21 @@ async function refuseForgotten(dataDir: string, path: string): Promise<void> {
   throw new Error(
     `${path} is missing, and ${dataDir} has machines or disks of an instance. Restore the file from a backup: it holds ` +
       `{"id":"<4 characters>","subnet":"10.x.0.0/16"}, and both are in the names and addresses of what still runs ` +
-      `("nft list tables" shows berth_<id>). To begin anew without them, set BERTH_DATA_DIR to an empty directory.`,
+      `("nft list tables" shows berth_<id>). To start without them, set BERTH_DATA_DIR to an empty directory.`,
   )
 }
 
-/** For commands beside a running instance: null when there has been no first start yet. */
+/** For commands next to a running instance: returns null before the first start. */
 export async function findInstance(dataDir: string): Promise<Instance | null> {
   const path = join(dataDir, 'instance.json')
   const text = await readFile(path, 'utf8').catch(() => null)
   return text === null ? null : parseInstance(path, text)
 }
 
-/** Ids of what the data directory holds for units. Disks count where the pool is mounted, as it is while machines run. */
+/**
+ * Returns the ids of units with files in the data directory. Disks are found if the pool is mounted, as it is while
+ * machines run.
+ */
 export async function listMachinesAndDisks(dataDir: string): Promise<string[]> {
   const directories = ['machines', 'pool/disks', 'pool/volumes'].map((name) => join(dataDir, name))
   const names = await Promise.all(directories.map((path) => readdir(path).catch(() => [])))
@@ -84,7 +90,7 @@ function parseInstance(path: string, text: string): Instance {
 async function pickId(): Promise<string> {
   for (;;) {
     const id = Array.from({ length: 4 }, () => randomInt(36).toString(36)).join('')
-    // Another instance with a data directory of its own may have the same luck.
+    // Another instance with its own data directory may have drawn the same id.
     const taken = await access(`/run/berth/${id}`).then(
       () => true,
       () => false,
@@ -118,8 +124,8 @@ function addresses(links: unknown): string[] {
 }
 
 /**
- * Every `10.x.0.0/16` that overlaps none of these destinations, as `ip` writes them: `10.1.2.0/24`, an
- * address, or `default`, which all overlap and none can help.
+ * Returns every `10.x.0.0/16` that overlaps none of these destinations, as `ip` writes them: `10.1.2.0/24`, an
+ * address, or `default`, which overlaps all and is ignored.
  */
 export function freeSubnets(inUse: string[]): string[] {
   const networks = inUse.filter((network) => /^\d/.test(network) && !network.startsWith('0.0.0.0/'))
@@ -128,7 +134,7 @@ export function freeSubnets(inUse: string[]): string[] {
   )
 }
 
-/** Two networks overlap when one holds the other's first address. */
+/** Two networks overlap if one contains the other's first address. */
 function overlap(a: string, b: string): boolean {
   return holds(a, b) || holds(b, a)
 }

@@ -1,5 +1,5 @@
-// `<dataDir>/logs/berth.log`: what all processes log, as JSON lines. They write to it themselves, so a
-// process's last words are kept however it ends; the supervisor keeps the file from growing without bound.
+// `<dataDir>/logs/berth.log`: the log of all processes, as JSON lines. Processes write to it directly, so their last
+// lines are kept however they end; the supervisor rotates the file.
 
 import { constants } from 'node:fs'
 import { copyFile, type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { logPathOf } from '../lib/log.ts'
 
 const LARGEST_BYTES = 16 * 1024 * 1024
 const CHECK_EVERY_MS = MINUTE / 2
-/** Older than these is gone. */
+/** Older files are deleted. */
 const KEPT = ['1', '2', '3'] as const
 
 export type LogFile = { descriptor: number; close(): Promise<void> }
@@ -17,7 +17,7 @@ export type LogFile = { descriptor: number; close(): Promise<void> }
 export async function openLogFile(dataDir: string): Promise<LogFile> {
   const path = logPathOf(dataDir)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  // Appending, so that truncating it below the writers is safe.
+  // In append mode, so that truncating it under the writers is safe.
   const file = await open(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT, 0o600)
   const rotate = () => rotateWhenLarge(file, path).catch(() => {})
   await rotate()
@@ -38,7 +38,7 @@ async function rotateWhenLarge(file: FileHandle, path: string): Promise<void> {
   for (let index = KEPT.length - 2; index >= 0; index--) {
     await rename(`${path}.${KEPT[index]}`, `${path}.${KEPT[index + 1]}`).catch(() => {})
   }
-  // On a full disk the copy fails; the space must come back all the same.
+  // On a full disk the copy fails; the file is truncated anyway to free its space.
   await copyFile(path, `${path}.${KEPT[0]}`).catch(() => {})
   await file.truncate(0)
 }

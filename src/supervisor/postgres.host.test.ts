@@ -49,7 +49,7 @@ describe('the embedded Postgres', () => {
     process.kill(await postmasterPid(killed.postgres), 'SIGKILL')
     await killed.postgres.exited
     const lastWords = { lastLine: expect.any(String) as string }
-    expect(logged.mock.calls).toEqual([[lastWords, 'Postgres has ended by itself']])
+    expect(logged.mock.calls).toEqual([[lastWords, 'postgres ended unexpectedly']])
     logged.mockRestore()
     await using next = await started()
     expect(await query(next.postgres, 'SELECT 1 AS one')).toEqual([{ one: 1 }])

@@ -1,6 +1,6 @@
-// The embedded Postgres: real Postgres from npm, on a unix socket only, run as a user that owns nothing
-// else. Peer authentication: who you are on this host decides who you are in the database, so there is no
-// password to keep (design 2). Callers hold the lock of the data directory: nobody else starts one in it.
+// The embedded Postgres: real Postgres from npm, on a unix socket only, run as a user that owns nothing else. It uses
+// peer authentication: the system user decides the database role, so there is no password to keep (design 2). Callers
+// hold the lock of the data directory, so no other process starts one in it.
 
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,20 +16,23 @@ import { prepareRoles } from './postgres/roles.ts'
 export type PostgresRole = 'postgres' | 'berth' | 'berth_gateway'
 
 export type Postgres = {
-  /** A connection string of the database `berth`, or another one; the caller's system user must map to the role. */
+  /**
+   * Returns a connection string of the database `berth`, or another one; the caller's system user must map to the
+   * role.
+   */
   url(role: PostgresRole, database?: string): string
-  /** Fast shutdown: sessions end, everything is on disk afterwards. */
+  /** Fast shutdown: ends all sessions and writes everything to disk. */
   stop(): Promise<void>
   /** Resolves when the server's process has ended, for whatever reason. */
   exited: Promise<void>
 }
 
-/** Recovery after a crash takes its time; a server that is alive is waited for this long. */
+/** Recovery after a crash takes time; this is how long to wait for a server that is alive. */
 const START_TIMEOUT_MS = 300 * SECOND
 const STOP_TIMEOUT_MS = 20 * SECOND
 const POLL_EVERY_MS = 25
 
-/** Small memory: the control plane's tables are small, and the machine belongs to the units. */
+/** Little memory: the control plane's tables are small, and the memory is for the units. */
 const settings = {
   listen_addresses: '',
   max_connections: '60',
@@ -42,15 +45,15 @@ const settings = {
   max_wal_size: '256MB',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // A failing statement can hold what a caller sent, and what a caller sends reaches no log line.
+  // A failing statement can contain what a caller sent, which must not be logged.
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
 } as const satisfies Record<string, string>
 
 /**
- * Starts Postgres on the socket `<socketDir>/.s.PGSQL.5432` with its files below `<dataDir>/postgres` (made
- * the first time), and answers once the database `berth` and its roles can be used. As root it runs as
- * berth-postgres, without root as the caller. `settings` replace those above. Throws a sentence that says what is wrong.
+ * Starts Postgres on the socket `<socketDir>/.s.PGSQL.5432` with its files below `<dataDir>/postgres` (created the
+ * first time). Resolves once the database `berth` and its roles can be used. As root it runs as berth-postgres,
+ * without root as the caller. `settings` override those above. Throws a sentence that says what is wrong.
  */
 export async function startPostgres(options: {
   dataDir: string
@@ -75,7 +78,7 @@ export async function startPostgres(options: {
   }
   let isAsked = false
   void exited.then(() => {
-    if (!isAsked) log.error({ lastLine: lastLine() }, 'Postgres has ended by itself')
+    if (!isAsked) log.error({ lastLine: lastLine() }, 'postgres ended unexpectedly')
   })
   const stop = async () => {
     isAsked = true
@@ -94,7 +97,7 @@ function refuseLongPath(path: string): void {
   throw new Error(`The path ${path} is too long for a unix socket; choose a shorter directory.`)
 }
 
-/** Sends each line to the log; answers a function that tells the newest one. */
+/** Forwards each line to the log; returns a function that returns the newest one. */
 function forwardLines(server: ChildProcess, log: Log): () => string | undefined {
   let last: string | undefined
   if (server.stderr) {
@@ -118,7 +121,7 @@ async function waitUntilReady(server: ChildProcess, attempt: () => Promise<void>
   }
 }
 
-/** Fast shutdown, then immediate, then the end of the whole process group. */
+/** Fast shutdown, then immediate shutdown, then a kill of the whole process group. */
 async function stopServer(server: ChildProcess, exited: Promise<void>): Promise<void> {
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
     if (hasEnded(server)) return

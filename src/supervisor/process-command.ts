@@ -1,5 +1,5 @@
-// How each role is started, and as whom. The engine needs root; every other role runs confined, and sees the
-// program through its run directory, since the project may lie where its user cannot look.
+// The command of each process and its user. The engine needs root; every other process runs confined, and sees the
+// program through its run directory, since its user may have no access to the project's directory.
 
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -24,37 +24,37 @@ const users = {
 
 const COMPILED = 'compiled'
 
-/** A small nursery: by default it grows to 48 MB a process, and calls are answered no faster for it. */
+/** A small nursery: by default it grows to 48 MB per process, without making calls faster. */
 const nodeFlags = ['--max-semi-space-size=4']
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
-/** What a role keeps lies below the data directory, in a directory that its user alone can enter. */
+/** The persistent state of a process is below the data directory, in a directory that only its user can enter. */
 export const keptStateOf = (dataDir: string, name: ProcessName) => join(dataDir, 'roles', name)
 
 const mailFolderOf = (dataDir: string) => join(dataDir, 'mail')
 
-/** A role's compiled code as kept on disk. */
+/** The cache of a process's compiled code. */
 export const compiledDirOf = (name: ProcessName, dataDir: string) =>
   join(keptStateOf(dataDir, name), COMPILED)
 
-/** Where confined roles see node, the project and their state. */
+/** The paths at which confined processes see node, the project and their state. */
 const seenIn = (runDir: string) => ({
   node: join(runDir, 'node'),
   program: join(runDir, 'program'),
   state: join(runDir, 'state'),
 })
 
-/** The state directory by the path the role itself sees. */
+/** The state directory, by the path that the process itself sees. */
 export function stateDirOf(name: ProcessName, dataDir: string, runDir: string): string {
   return users[name] === null ? keptStateOf(dataDir, name) : seenIn(runDir).state
 }
 
-/** The directories and mount points roles are started with. */
+/** Creates the directories and mount points of the processes. */
 export async function prepareProcessDirectories(dataDir: string, runDir: string): Promise<void> {
   const seen = seenIn(runDir)
   for (const path of [seen.program, seen.state, mailDirOf(runDir)]) await mkdir(path, { recursive: true })
   await writeFile(seen.node, '')
-  // The users of the roles pass through both, whoever made the outer one, and for whichever instance.
+  // The users of all processes must be able to pass through both directories.
   await chmod(dirname(runDir), 0o755)
   await chmod(runDir, 0o711)
   await prepareServerDirectory(serverDirOf(runDir))
@@ -71,7 +71,7 @@ export async function prepareProcessDirectories(dataDir: string, runDir: string)
   }
 }
 
-/** What the server makes in it is of the gateway's group, which the server is no member of. */
+/** Files that the server creates in it belong to the gateway's group, although the server is not a member. */
 async function prepareServerDirectory(path: string): Promise<void> {
   const [server, gateway] = await Promise.all([getAccount('berth'), getAccount('berth-gateway')])
   await mkdir(path, { recursive: true })
@@ -79,7 +79,7 @@ async function prepareServerDirectory(path: string): Promise<void> {
   await chmod(path, 0o2710)
 }
 
-/** Mails carry tokens: what is in it is for the server and for root. */
+/** Mails contain tokens: only the server and root may read them. */
 async function prepareMailDirectory(path: string): Promise<void> {
   const { uid, gid } = await getAccount('berth')
   await mkdir(path, { recursive: true })
@@ -90,14 +90,14 @@ async function prepareMailDirectory(path: string): Promise<void> {
 export function processEnvironment({ stateDir }: ProcessInput): Record<string, string> {
   return {
     PATH: SAFE_PATH,
-    // Compiled code is kept between starts: the next one is quicker, and without the compiler 20 MB smaller.
+    // Compiled code is cached between starts: the next start is faster, and uses 20 MB less without the compiler.
     NODE_COMPILE_CACHE: join(stateDir, COMPILED),
-    // Node's few threads need no heaps of their own; with them every process is 5 MB larger.
+    // Node's few threads need no malloc arenas of their own, which would make every process 5 MB larger.
     MALLOC_ARENA_MAX: '1',
   }
 }
 
-/** The command and arguments that run a role. */
+/** Returns the command and arguments that run a process. */
 export function processCommand(name: ProcessName, input: ProcessInput): [string, string[]] {
   const user = users[name]
   const argv = (node: string, directory: string) => [node, ...nodeFlags, join(directory, 'src/main.ts'), name]

@@ -1,5 +1,5 @@
-// Reading what roles report (processes/channel.ts says what it means). They parse strangers' bytes, so the
-// supervisor, which is root, takes nothing of theirs on trust.
+// Parses the reports of the processes (processes/channel.ts defines them). Those processes handle untrusted input, so
+// the supervisor, which is root, validates everything.
 
 import { z } from 'zod'
 import type { EngineReady, MigrateReady, ProcessReport } from '../processes/channel.ts'
@@ -21,7 +21,7 @@ export const migrateReadySchema: z.ZodType<MigrateReady> = z.object({
   signInToken: z.string(),
 })
 
-/** Null for a line that is no report: a library that prints is a nuisance, not a reason to end. */
+/** Returns null for a line that is not a report, for example a library's output. */
 export function parseReport(line: string): ProcessReport | null {
   try {
     return reportSchema.parse(JSON.parse(line))

@@ -1,36 +1,36 @@
-// Keeps one part of Berth running: starts it again when it ends, waiting longer each time it fails, and gives
-// up when it cannot come back. Never a tight loop.
+// Supervises one service of Berth: restarts it when it ends, with growing delays, and gives up when it fails to start
+// too often.
 
 import { type Clock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
 export type Running = {
-  /** Resolves with how it ended, as an end of the sentence "the server …". */
+  /** Resolves with how it ended, as the end of the sentence "the server …". */
   ended: Promise<string>
   stop(): Promise<void>
 }
 
 export type Service = {
   name: string
-  /** Answers once it is ready to work; throws a sentence when it cannot. Aborting ends the attempt. */
+  /** Resolves once it is ready; throws a sentence if it cannot start. Aborting ends the attempt. */
   start(signal: AbortSignal): Promise<Running>
 }
 
 export type SupervisedService = {
   name: string
-  /** Resolves, with a sentence, when the part has been given up. Never after stop(). */
+  /** Resolves, with a sentence, when the service has been given up. Never after stop(). */
   failed: Promise<string>
   stop(): Promise<void>
 }
 
 const FIRST_WAIT_MS = SECOND / 4
 const LONGEST_WAIT_MS = 30 * SECOND
-/** A part that ran this long has recovered: its next failure counts as the first. */
+/** A service that ran this long has recovered: its next failure counts as the first. */
 const RECOVERED_AFTER_MS = 10 * SECOND
-/** In a row, with the waits between them about three minutes. */
+/** In a row; with the delays between them that is about three minutes. */
 const MAX_FAILED_STARTS = 10
 
-/** The first start must succeed: its error is thrown. From then on the part is kept running until stop(). */
+/** The first start must succeed: its error is thrown. Afterwards the service is supervised until stop(). */
 export async function superviseService(
   part: Service,
   { clock, log, signal }: { clock: Clock; log: Log; signal: AbortSignal },
@@ -46,7 +46,7 @@ export async function superviseService(
       const how = await running.ended
       if (stopping.signal.aborted) return
       if (clock.monotonicMs() - startedAt >= RECOVERED_AFTER_MS) failures = 0
-      log.error({ part: part.name, how }, 'a part ended and is started again')
+      log.error({ part: part.name, how }, 'service ended and is restarted')
       const next = await startAgain(() => failures++)
       if (!next) return
       running = next
@@ -63,7 +63,7 @@ export async function superviseService(
         return null
       } catch (error) {
         if (stopping.signal.aborted) return null
-        log.error({ part: part.name, error: String(error) }, 'a part could not be started again')
+        log.error({ part: part.name, error: String(error) }, 'service could not be restarted')
         if (failedStarts < MAX_FAILED_STARTS) continue
         givenUp.resolve(
           `The ${part.name} could not be started ${MAX_FAILED_STARTS} times in a row: ${message(error)}`,
@@ -85,7 +85,7 @@ export async function superviseService(
   }
 }
 
-/** Doubling: 0.25, 0.5, 1, … 30 seconds. */
+/** Doubles: 0.25, 0.5, 1, … 30 seconds. */
 export function waitAfter(failures: number): number {
   return Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS)
 }

@@ -1,5 +1,5 @@
-// The run directory is one data directory's. A copy of a data directory has the same instance, so everything that it makes on
-// the host has the same names as what the original has there: beside the original it must not even begin.
+// The run directory belongs to one data directory. A copy of a data directory has the same instance id, so all its
+// names on the host would collide with those of the original: it must not start next to it.
 
 import type { FileHandle } from 'node:fs/promises'
 import { mkdir, rm, stat } from 'node:fs/promises'
@@ -8,7 +8,10 @@ import { lockFile } from '../lib/file-lock.ts'
 import { readIfThere } from '../lib/read-if-there.ts'
 import { findInstance, type Instance, runDirOf } from './instance.ts'
 
-/** Holds it until the answered handle is closed. Throws a sentence, having changed nothing, where it is another's. */
+/**
+ * Holds the lock until the returned handle is closed. Throws a sentence, without changing anything, if another data
+ * directory has it.
+ */
 export async function lockRunDirectory(instance: Instance, dataDir: string): Promise<FileHandle> {
   const runDir = runDirOf(instance)
   const path = join(runDir, 'lock')
@@ -17,19 +20,19 @@ export async function lockRunDirectory(instance: Instance, dataDir: string): Pro
   await mkdir(runDir, { recursive: true })
   const locked = await lockFile(path, `${process.pid} ${dataDir}`)
   if ('owner' in locked) throw new Error(isTaken(instance, locked.owner))
-  // Whoever held it may have removed the directory since we opened the file.
+  // Its last holder may have removed the directory since the file was opened.
   const [ours, there] = await Promise.all([locked.file.stat(), stat(path).catch(() => null)])
   if (ours.ino === there?.ino) return locked.file
   await locked.file.close()
-  throw new Error(`${runDir} has been removed by another process meanwhile: start Berth again.`)
+  throw new Error(`Another process removed ${runDir} during the start: start Berth again.`)
 }
 
-/** With the last machine gone, nothing of the instance stays on the host outside of its data directory. */
+/** When the last machine is gone, nothing of the instance remains on the host outside of its data directory. */
 export async function removeRunDirectory(runDir: string): Promise<void> {
   await rm(runDir, { recursive: true, force: true })
 }
 
-/** Units outlive their supervisor, so what they need in the directory may be in use though nobody holds the lock. */
+/** Units outlive their supervisor, so the directory may be in use although no process holds the lock. */
 async function refuseOthers(instance: Instance, dataDir: string, before: string | null): Promise<void> {
   const other = before?.replace(/^\d+ /, '')
   if (!other || (await isSameDirectory(other, dataDir))) return

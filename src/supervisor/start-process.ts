@@ -1,5 +1,5 @@
-// A role as a process of its own: in its own session, so that Ctrl-C reaches the supervisor alone; gone when
-// the supervisor is; killed when it hangs.
+// Starts one of Berth's processes: in its own session, so that Ctrl-C only reaches the supervisor; it ends with the
+// supervisor, and is killed if it hangs.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,14 +17,14 @@ import { processCommand, processEnvironment } from './process-command.ts'
 import { parseReport } from './process-reports.ts'
 import { createWatchdog } from './watchdog.ts'
 
-/** Before it is ready, a role may be silent for this long. */
+/** How long a process may be silent before it is ready. */
 const SILENT_START_MS = 120 * SECOND
 const WARM_UP_TIMEOUT_MS = 30 * SECOND
 const STOP_TIMEOUT_MS = 15 * SECOND
 
 export type ServiceProcess = Running & { result: unknown }
 
-/** Answers once the role has reported ready; throws the role's own sentence when it fails before. */
+/** Resolves once the process has reported ready; throws its sentence if it fails before. */
 export async function startProcess(options: {
   name: ProcessName
   input: ProcessInput
@@ -60,7 +60,7 @@ export async function startProcess(options: {
   }
 }
 
-/** Lets a role load its program and end, so that its compiled code is there when it is started in earnest. */
+/** Runs a process that only loads its program, so that its compiled code is cached for the real start. */
 export async function warmUpProcess(name: ProcessName, input: ProcessInput, logFile: number): Promise<void> {
   const child = spawnRole(name, { ...input, warmUp: true }, logFile)
   const timer = setTimeout(() => child.kill('SIGKILL'), WARM_UP_TIMEOUT_MS)
@@ -76,7 +76,7 @@ function spawnRole(name: ProcessName, input: ProcessInput, logFile: number): Chi
     env: processEnvironment(input),
     stdio: ['pipe', 'pipe', logFile],
   })
-  // It may end before it has read its settings; its end says so.
+  // It may end before it has read its settings; its exit reports that.
   child.stdin?.on('error', () => {})
   child.stdin?.end(`${JSON.stringify(input)}\n`)
   return child
@@ -90,7 +90,7 @@ function readReports(child: ChildProcess, onReport: (report: ProcessReport) => v
   })
 }
 
-/** How the process ended, once its last report has been read too. */
+/** Returns how the process ended, once its last report has been read. */
 async function endOf(child: ChildProcess): Promise<string> {
   const closed = once(child, 'close')
   const [code, signal] = await once(child, 'exit')

@@ -1,11 +1,11 @@
-// Ctrl-C, SIGTERM and a closed terminal ask for a stop in order; asking again forces one.
+// Ctrl-C, SIGTERM and a closed terminal request an orderly stop; a second request forces it.
 
 import { SECOND } from '../lib/clock.ts'
 
 /** npm passes a terminal's Ctrl-C on, so one key press arrives twice. */
 const SAME_PRESS_MS = SECOND / 2
 
-/** Aborts on the first signal, and calls `onForce` when another comes later. */
+/** Aborts on the first signal, and calls `onForce` on a later second one. */
 export function listenForStop(onForce: () => void): AbortSignal {
   const stopping = new AbortController()
   let askedAt = 0

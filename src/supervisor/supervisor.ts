@@ -1,6 +1,5 @@
-// `npm start`: brings up Postgres, the engine, the server and the gateway in this order, keeps them running,
-// and takes them down in the opposite one. Units are not among them: they go on running meanwhile, and the
-// next start takes them over again (design 2).
+// `npm start`: starts Postgres, the engine, the server and the gateway in this order, supervises them, and stops them
+// in reverse order. Units keep running meanwhile, and the next start takes them over (design 2).
 
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir } from 'node:fs/promises'
@@ -34,16 +33,16 @@ import { printError, print } from '../lib/terminal.ts'
 
 type Context = {
   input: Omit<ProcessInput, 'databaseUrl' | 'stateDir' | 'machines' | 'warmUp'>
-  /** Who connects as whom: the gateway may read what routing needs, and nothing else. */
+  /** The connection strings by role: the gateway may only read what routing needs. */
   databaseUrls: { berth: string; berth_gateway: string }
   logFile: number
   log: Log
   stop: AbortSignal
-  /** What runs, in the order it was started. */
+  /** The running services, in the order in which they were started. */
   kept: SupervisedService[]
 }
 
-/** Runs until it is asked to stop, or something cannot be started. Answers the exit code. */
+/** Runs until it is asked to stop, or a service cannot be started. Returns the exit code. */
 export async function supervise(settings: Config): Promise<number> {
   const stop = listenForStop(() => {
     printError('stopped by force; units keep running, and the next start takes them over')
@@ -68,7 +67,7 @@ export async function supervise(settings: Config): Promise<number> {
   }
 }
 
-/** Throws a sentence when something is in the way, before anything has been started. */
+/** Throws a sentence if something prevents a start, before anything is started. */
 async function prepare(settings: Config, stop: AbortSignal) {
   await refuseBrokenHost(settings)
   await mkdir(settings.dataDir, { recursive: true })
@@ -107,7 +106,7 @@ async function removeUnusedRunDir(dataDir: string, runDir: string): Promise<void
   if (machines.length === 0) await removeRunDirectory(runDir)
 }
 
-/** A database of the operator's own has one way in; the embedded one tells its clients apart. */
+/** A database of the operator has a single role; the embedded one has one for each process. */
 function databaseUrls({ databaseUrl }: Config, runDir: string): Context['databaseUrls'] {
   if (databaseUrl !== null) return { berth: databaseUrl, berth_gateway: databaseUrl }
   const socketDir = postgresSocketDir(runDir)
@@ -132,13 +131,13 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
   const certificate = certificateFileIn(keptStateOf(input.config.dataDir, 'gateway'))
   const kept = await prepareCertificate(input.config, certificate, systemClock)
   kept.keep({ log: context.log, signal: context.stop }).catch((error: unknown) => {
-    context.log.error({ err: error }, 'the certificate is not looked after any more')
+    context.log.error({ err: error }, 'certificate renewal stopped')
   })
   await keepRole(context, 'gateway')
   return { engine, credentials }
 }
 
-/** Takes a fresh sign-in link from the database each time, and the key only where there is none yet. */
+/** Returns a new sign-in link of the database, and a key only if there is none yet. */
 async function migrate(context: Context): Promise<Credentials> {
   print('Preparing the database')
   const { config } = context.input
@@ -146,7 +145,7 @@ async function migrate(context: Context): Promise<Credentials> {
   await role.stop()
   const made = migrateReadySchema.parse(role.result)
   const apiKey = made.apiKey ?? (await readCredentials(config.dataDir))?.apiKey
-  if (apiKey === undefined) throw new Error('The database has an account but no key was made for it.')
+  if (apiKey === undefined) throw new Error('The database has an account, but no key was created for it.')
   const credentials = {
     baseUrl: config.publicUrl,
     apiKey,
@@ -157,7 +156,7 @@ async function migrate(context: Context): Promise<Credentials> {
   return credentials
 }
 
-/** Answers the result of the first start; restarts later have no one to tell. */
+/** Returns the result of the first start; later restarts report to no one. */
 async function keepRole(context: Context, name: ProcessName): Promise<unknown> {
   let result: unknown = null
   const start = async (signal: AbortSignal) => {
@@ -185,7 +184,10 @@ function startOnce(
   })
 }
 
-/** The first start compiles the roles' code beforehand, side by side: they come up lean from then on. */
+/**
+ * The first start compiles the code of all processes beforehand, at the same time, so that they use less memory from
+ * then on.
+ */
 async function warmUp(context: Context): Promise<void> {
   const cold = processNames.filter((name) => !existsSync(compiledDirOf(name, context.input.config.dataDir)))
   await Promise.all(cold.map((name) => warmUpProcess(name, inputOf(context, name), context.logFile)))
@@ -218,7 +220,7 @@ async function keep(context: Context, part: Service): Promise<void> {
   )
 }
 
-/** The sentence of the first part that cannot be kept running; null when a stop is asked for. */
+/** Returns the sentence of the first service that was given up; null when a stop is requested. */
 async function firstToGiveUp(kept: SupervisedService[], stop: AbortSignal): Promise<string | null> {
   const asked = new Promise<null>((resolve) => {
     if (stop.aborted) resolve(null)
@@ -248,6 +250,6 @@ Ctrl-C stops Berth. Units keep running, and the next start takes them over.
 function trustedBy(config: Config): string {
   const where = `below https://${config.domain}:${config.gatewayTls.port}`
   const caFile = caFileOf(config)
-  if (caFile !== null) return `${where}; who visits them has to trust ${caFile}`
+  if (caFile !== null) return `${where}; visitors must trust ${caFile}`
   return `${where}, with ${config.tlsFiles ? config.tlsFiles.cert : `a certificate from ${config.acme?.directory}`}`
 }

@@ -1,13 +1,13 @@
-// Notices that somebody who should be heard from now and then has fallen silent.
+// Detects that another process has stopped sending messages.
 
 export type Watchdog = {
-  /** Something was heard. */
+  /** A message arrived. */
   reset(): void
-  /** Silence is that long from now on; null ends the watch. */
+  /** Sets how long silence may last; null ends the watch. */
   limit(ms: number | null): void
 }
 
-/** What has been said while this very process stood still is read within this, and then it was no silence. */
+/** After this process itself was suspended, pending messages are read within this time and end the silence. */
 const CATCH_UP_MS = 1000
 
 export function createWatchdog(limitMs: number, onSilence: () => void): Watchdog {

@@ -98,7 +98,7 @@ describe('the socket', () => {
   test('a file in its place is left alone', async () => {
     const socketPath = newSocketPath()
     await writeFile(socketPath, 'precious')
-    await expect(serve(undefined, socketPath)).rejects.toThrow('is in the way')
+    await expect(serve(undefined, socketPath)).rejects.toThrow('is not a socket')
   })
 })
 

@@ -192,7 +192,7 @@ describe('a second Berth on the database', () => {
     const before = await leader()
     const second = startOther()
     expect(await second.exitCode()).toBe(1)
-    expect(second.output).toMatch(/Another Berth \(its instance is \w{4}\) works on this database/)
+    expect(second.output).toMatch(/Another Berth \(its instance is \w{4}\) uses this database/)
     expect(await leader()).toEqual(before)
     expect((await exec(berth, site.unit, ['cat', '/dev/shm/mark'])).stdout).toBe('here\n')
   })
@@ -213,7 +213,7 @@ describe('a second Berth on the database', () => {
 
     goOn()
     const log = () => readFile(join(berth.dataDir, 'logs/berth.log'), 'utf8')
-    await eventually(async () => expect(await log()).toContain('works on this database'))
+    await eventually(async () => expect(await log()).toContain('uses this database'))
     expect(await log()).toMatch(/Another server has taken the lead|the server .*ended/)
     expect(await leader()).toMatchObject({ holder: after?.holder, epoch: after?.epoch })
     expect(await read()).toEqual(units)

@@ -91,7 +91,7 @@ describe('another database, which knows nothing of the units here', () => {
 
     const { id } = await berth.instance()
     await expect(berth.start({ DATABASE_URL: other })).rejects.toThrow(
-      new RegExp(`/other has never met this instance of Berth \\(${id}\\)[^]*BERTH_ACCEPT_DATABASE=${id}`),
+      new RegExp(`/other does not know this instance of Berth \\(${id}\\)[^]*BERTH_ACCEPT_DATABASE=${id}`),
     )
     await berth.start({ DATABASE_URL: other, BERTH_ACCEPT_DATABASE: id })
     expect(await listUnits(berth)).toEqual([])

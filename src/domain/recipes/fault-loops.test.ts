@@ -232,7 +232,7 @@ describe('a unit', () => {
       return 1
     }
     const failure = await failureOf(act())
-    expect(failure.message).toContain('It needs the unit "trio-first": Its process ended with code 7')
+    expect(failure.message).toContain(`It needs the unit "trio-first": The unit's process ended with code 7`)
     await endsInNothing(domain.app, null)
   })
 

@@ -7,35 +7,35 @@ import { createFairQueue, type Entry, type QueueBounds, type Capacity } from './
 
 export type AdmissionQueueOptions = {
   clock: Clock
-  /** Null: nobody knows. Answers soon, whatever happens (lib/concurrency/ttl-cache.ts). */
+  /** Resolves to null if it is unknown. Must always resolve soon (lib/concurrency/ttl-cache.ts). */
   capacity: () => Promise<Capacity | null>
   bounds: QueueBounds
   maxWaitMs: number
-  /** Work that takes longer lets another have its place and goes on: what hangs holds nobody up. */
+  /** Work that takes longer gives up its place and goes on, so that work that hangs blocks nothing. */
   slowMs: number
-  /** How long work weighs after it is done: until the next look at the room shows what it has taken. */
+  /** How long the weight of finished work still counts: until the next measurement includes what it used. */
   releaseDelayMs: number
 }
 
 export type AdmissionQueue = {
-  /** Does the work when it is its turn. Throws AdmissionRejected when that does not come. */
+  /** Runs the work when it is admitted. Throws AdmissionRejected if it is not admitted in time. */
   run<T>(entry: Entry, work: () => Promise<T>): Promise<T>
-  /** How long until one more of the owner's may wait; null: it may now. */
+  /** Returns how long until one more entry of the owner may wait; null if it may now. */
   fullForMs(owner: string): number | null
-  /** Whether one could go in as far as the room goes. True where nobody knows. */
+  /** Whether the capacity allows one more. True if it is unknown. */
   hasCapacity(): Promise<boolean>
-  /** There is none, or those that wait have lacked it for a while. False where nobody knows. */
+  /** Whether there is no capacity, or the entries that wait have lacked it for a while. False if it is unknown. */
   isOverloaded(): Promise<boolean>
 }
 
 export class AdmissionRejected extends Error {
-  /** `full`: it did not even wait. `late`: it has waited as long as anybody may. */
+  /** `full`: the queue was full. `late`: it waited for the longest allowed time. */
   readonly reason: 'full' | 'late'
-  /** When those before it may be through, by how long the last ones took. */
+  /** The estimated time until the entries before it are done, from the recent durations. */
   readonly retryAfterMs: number
 
   constructor(reason: AdmissionRejected['reason'], retryAfterMs: number) {
-    super(reason === 'full' ? 'too many wait already' : 'there was no room in time')
+    super(reason === 'full' ? 'the queue is full' : 'no capacity became free in time')
     this.reason = reason
     this.retryAfterMs = retryAfterMs
   }
@@ -44,11 +44,11 @@ export class AdmissionRejected extends Error {
 type Waiter = Entry & { turn: PromiseWithResolvers<void> }
 
 const ASK_AGAIN_MS = SECOND / 4
-/** What is under way may be through sooner. */
+/** The least estimate, since work in progress may end at any time. */
 const A_WHILE_MS = SECOND
-/** Where nobody knows how much room there is. */
+/** Used while the capacity is unknown. */
 const DEFAULT_CAPACITY: Capacity = { places: 2, weight: Infinity }
-/** How much the newest duration counts in the average. */
+/** The weight of the newest duration in the average. */
 const NEWEST = 0.2
 
 export function createAdmissionQueue(options: AdmissionQueueOptions): AdmissionQueue {
@@ -74,7 +74,7 @@ export function createAdmissionQueue(options: AdmissionQueueOptions): AdmissionQ
       const isLacking = queue.waiting() > 0 && queue.weight() > now.weight
       lackingSinceMs = isLacking ? Math.min(lackingSinceMs, clock.monotonicMs()) : Infinity
       if (!isLacking) continue
-      // What it lacks can come from elsewhere than from those inside, and nobody would tell.
+      // Capacity can become free outside of this queue, without an event.
       await clock.sleep(ASK_AGAIN_MS)
       somethingChanged = true
     }
@@ -102,7 +102,7 @@ export function createAdmissionQueue(options: AdmissionQueueOptions): AdmissionQ
     void admitWaiting()
   }
 
-  /** By how long the last ones took. */
+  /** Estimated from the recent durations. */
   const throughMs = () => (usualMs * (queue.waiting() + 1)) / places
 
   return {

@@ -1,6 +1,6 @@
-// Work side by side that may have to be taken back: a failure is told only once nothing is under way any more.
+// For concurrent work that may have to be undone: a failure is reported only once all of it has ended.
 
-/** As Promise.all, but for that: the first rejection in order, after every one has come to its end. */
+/** Like Promise.all, but waits for all promises, then throws the first rejection in the order of the list. */
 export async function allSettled<const T extends readonly unknown[]>(
   work: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

@@ -1,5 +1,5 @@
-// Groups calls into few: while one run is in flight newcomers wait together and become the next run. Under
-// load this turns thousands of small statements into a few large ones; alone, a call is not held back.
+// Batches calls: while one run is in progress, new items wait together and form the next run. Under load this turns
+// thousands of small statements into a few large ones; a single call is not delayed.
 
 type Waiting<In, Out> = {
   item: In
@@ -7,7 +7,7 @@ type Waiting<In, Out> = {
   reject: (error: unknown) => void
 }
 
-/** `run` answers one result per item, in order. When it rejects, every call of that run does. */
+/** `run` returns one result per item, in order. If it rejects, every call of that run rejects. */
 export function batched<In, Out>(
   run: (items: In[]) => Promise<Out[]>,
   maxItems = 500,
@@ -29,7 +29,7 @@ export function batched<In, Out>(
       waiting.push({ item, resolve, reject })
       if (busy) return
       busy = true
-      // The next turn of the event loop, so that requests read in this one travel together.
+      // In the next turn of the event loop, so that requests read in this turn are batched.
       setImmediate(() => void drain())
     })
 }

@@ -1,10 +1,10 @@
-// Waiting for work, but not for ever. It goes on by itself when it takes longer.
+// Waits for work for a limited time. The work goes on if it takes longer.
 
 import type { Clock } from '../clock.ts'
 
-/** True: the work is done. False: the time was up first. Throws what the work throws until then. */
+/** Returns true if the work completed, false on a timeout. Throws the work's error if that comes first. */
 export async function completesWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
-  // A failure after the time is up is nobody's here; without this it would end the process.
+  // A failure after the timeout is not handled here; without this it would end the process.
   work.catch(() => {})
   const done = new AbortController()
   const late = clock.sleep(Math.max(0, ms), done.signal).then(

@@ -1,10 +1,10 @@
-// How many may be at something at once: in all, and of each key. Whoever is refused does not wait.
+// Limits concurrency in total and per key. There is no queue: a refused caller does not wait.
 
 export type ConcurrencyLimit = {
-  /** False: there is no room. */
+  /** Returns false at the limit. */
   tryAcquire(key: string): boolean
   release(key: string): void
-  /** How many of the key are in. */
+  /** How many are in progress for the key. */
   count(key: string): number
 }
 

@@ -1,45 +1,45 @@
-// Who goes in next of many that wait. Owners take turns, so that one with hundreds waiting is no hindrance to
-// one with a few; of one owner's, whoever came first goes first. Pure: it knows neither the time nor what it
-// lets in (lib/concurrency/admission-queue.ts does).
+// Decides which waiting entry is admitted next. Owners take turns, so that one with hundreds of entries does not
+// delay one with a few; entries of one owner are admitted in order. Pure: it knows neither the time nor the work
+// (lib/concurrency/admission-queue.ts does).
 //
-// What holds: no more have a place than there are; nobody goes in while what those inside weigh exceeds the
-// room, or while as many of the same owner are inside as may be; whoever waits goes in once those before it have
-// given their places up.
+// Invariants: no more entries have a place than there are places. No entry is admitted while the weight inside
+// exceeds the capacity, or while its owner has its maximum inside. Every waiting entry is admitted once those before
+// it have given up their places.
 
 export type Entry = { readonly owner: string; readonly weight: number }
 
 export type Capacity = {
-  /** How many may have a place at once. */
+  /** How many entries may have a place at once. */
   places: number
-  /** What those inside may weigh before one more goes in. Below zero nobody does. */
+  /** The weight inside up to which one more is admitted. Below zero none is. */
   weight: number
 }
 
-/** `perOwner` and `inAll` may wait; `insidePerOwner` may be inside, where that is bounded. */
+/** The most that may wait, per owner and in total, and optionally the most of one owner that may be inside. */
 export type QueueBounds = { perOwner: number; inAll: number; insidePerOwner?: number }
 
 export type FairQueue<E extends Entry> = {
-  /** Too many wait already, of this owner or in all. */
+  /** Whether too many wait already, of this owner or in total. */
   isFull(owner: string): boolean
-  /** False: it is full. */
+  /** Returns false if the queue is full. */
   join(entry: E): boolean
-  /** Who goes in now, in order. Each has a place from here on. */
+  /** Returns the entries admitted now, in order. Each has a place from then on. */
   admit(room: Capacity): E[]
-  /** It stays inside and weighs, and lets another have its place. */
+  /** The entry stays inside with its weight, and gives its place to another. */
   releasePlace(entry: E): void
-  /** It is gone, wherever it was. */
+  /** Removes the entry, whether it waits or is inside. */
   leave(entry: E): void
   isInside(entry: E): boolean
-  /** Owners with one that waits for nothing but another of their own. */
+  /** Owners whose next entry only waits for another entry of theirs. */
   atTheirBound(): string[]
-  /** How many wait. */
+  /** How many entries wait. */
   waiting(): number
-  /** What those inside weigh. */
+  /** The weight of the entries inside. */
   weight(): number
 }
 
 export function createFairQueue<E extends Entry>(bounds: QueueBounds): FairQueue<E> {
-  /** Owners in the order of their turns, each with those that wait, first come first. Never an empty list. */
+  /** Owners in the order of their turns, each with its waiting entries in order. Never an empty list. */
   const turns = new Map<string, E[]>()
   const inside = new Set<E>()
   const placed = new Set<E>()
@@ -48,7 +48,10 @@ export function createFairQueue<E extends Entry>(bounds: QueueBounds): FairQueue
 
   const insidePerOwner = bounds.insidePerOwner ?? Infinity
 
-  /** The owner with the fewest places: slow work of one must not take them all. Of several, whose turn it is. */
+  /**
+   * Returns the owner with the fewest places, so that slow work of one owner cannot take them all; of several, the
+   * one whose turn it is.
+   */
   const nextOwner = (): string | undefined => {
     const places = countByOwner(placed)
     const ins = countByOwner(inside)
@@ -65,7 +68,7 @@ export function createFairQueue<E extends Entry>(bounds: QueueBounds): FairQueue
     const own = owner === undefined ? undefined : turns.get(owner)
     if (owner === undefined || own === undefined) return undefined
     const entry = own.shift()
-    // To the back of the turns, or out of them.
+    // Moves the owner to the end of the turns, or removes it.
     turns.delete(owner)
     if (own.length > 0) turns.set(owner, own)
     waiting -= 1

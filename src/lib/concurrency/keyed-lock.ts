@@ -1,5 +1,5 @@
-// One holder a key at a time, in the order of asking. Holders must be bounded in time themselves: the lock
-// waits as long as they do.
+// A lock per key, granted in the order of the calls. The work must have its own timeout, because the lock waits for
+// it.
 
 export type KeyedLock = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
@@ -8,7 +8,7 @@ export function createKeyedLock(): KeyedLock {
   return async (key, work) => {
     const before = tails.get(key) ?? Promise.resolve()
     const mine = before.then(work, work)
-    // The tail never rejects: a failed holder must not fail the next one.
+    // The tail never rejects: the failure of one holder must not fail the next.
     const tail = mine.then(
       () => undefined,
       () => undefined,

@@ -1,14 +1,14 @@
-// One run of an expensive thing per key at a time; everyone who asks meanwhile gets the same outcome.
+// Runs the work of a key once at a time; callers that arrive meanwhile share its result.
 
 import type { Clock } from '../clock.ts'
 
 export type SingleFlight<T> = {
   /**
-   * A run that has taken longer than `maxMs` is given up on and another one begun, whatever becomes of it: a
-   * promise that never settles must not stand in the way for good.
+   * A run that takes longer than `maxMs` is abandoned and the next call starts another, so that a promise that never
+   * settles does not block the key for ever.
    */
   run(key: string, maxMs: number, work: () => Promise<T>): Promise<T>
-  /** The run under way, if there is one. */
+  /** Returns the run in progress, or null. */
   find(key: string): Promise<T> | null
 }
 

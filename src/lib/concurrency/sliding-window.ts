@@ -1,17 +1,16 @@
-// How often each key did something within the last `windowMs`. Exact at every instant: a window that
-// starts anew each minute would let twice the limit pass around its edge. Time is monotonic, so a jump of
-// the wall clock neither frees nor locks anybody out.
+// Counts what each key did in the last `windowMs`, exactly at every instant: a window that restarts each minute would
+// allow twice the limit around its edge. Time is monotonic, so a jump of the wall clock has no effect.
 
 export type SlidingWindow = {
-  /** Milliseconds until the key may do it once more; 0 when it may now. */
+  /** Returns the milliseconds until the key may do it once more; 0 if it may now. */
   waitMs(key: string, nowMs: number): number
   record(key: string, nowMs: number): void
 }
 
-/** Beyond this many keys the one that was quiet longest is forgotten. */
+/** Above this number of keys, the one idle longest is dropped. */
 const MAX_KEYS = 10_000
 
-/** The newest `limit` times of a key, as a ring. `next` is where the oldest of a full ring lies. */
+/** The newest `limit` times of a key, as a ring buffer. `next` is the index of the oldest one in a full ring. */
 type Times = { ring: number[]; next: number }
 
 export function slidingWindow(limit: number, windowMs: number): SlidingWindow {
@@ -28,7 +27,7 @@ export function slidingWindow(limit: number, windowMs: number): SlidingWindow {
       const times = timesOf.get(key) ?? { ring: [], next: 0 }
       times.ring[times.next] = nowMs
       times.next = (times.next + 1) % Math.max(1, limit)
-      // Taken out and put back, the map is in order of last use.
+      // Deleting and setting an entry moves it to the end, so the map is in order of last use.
       timesOf.delete(key)
       timesOf.set(key, times)
       const [quietest] = timesOf.keys()

@@ -2,7 +2,7 @@
 // has just written. Callers that arrive during a run share the next one: a thousand at once cost two runs.
 
 export type TrailingFlight<T> = {
-  /** `work` must be bounded in time: whoever comes after waits for it. */
+  /** `work` must have a timeout, because later callers wait for it. */
   run(key: string, work: () => Promise<T>): Promise<T>
 }
 

@@ -4,13 +4,13 @@ import type { Clock } from '../clock.ts'
 
 export type TtlCacheOptions = {
   clock: Clock
-  /** How old an answer may be. */
+  /** The maximum age of a result. */
   forMs: number
-  /** How long a reading may take. */
+  /** The timeout of a read. */
   withinMs: number
 }
 
-/** Answers null, and never throws, where the reading fails or takes too long: nobody knows then. */
+/** Resolves to null if the read fails or times out; never throws. */
 export function cachedFor<T>(
   { clock, forMs, withinMs }: TtlCacheOptions,
   read: () => Promise<T>,

@@ -138,7 +138,7 @@ describe('the side that answers', () => {
 
   test('is left when it says what nobody understands', async () => {
     const asked = calls.call({ say: 'a', afterMs: 10_000 }, 20_000)
-    const failed = expect(asked).rejects.toThrow('nobody understands')
+    const failed = expect(asked).rejects.toThrow('sent an invalid line')
     await sleep(20)
     callers[0]?.say('nonsense')
     await failed

@@ -1,10 +1,10 @@
-// Lines of a socket, for two processes of ours that tell each other short things often.
+// Reads lines from a socket between two of Berth's processes.
 
 import type { Socket } from 'node:net'
 
 const LINE_END = 0x0a
 
-/** `onLine` gets each line without its end. One that is longer than `mostBytes` ends the connection. */
+/** Calls `onLine` with each line, without its end. A line longer than `mostBytes` ends the connection. */
 export function readLines(socket: Socket, mostBytes: number, onLine: (line: string) => void): void {
   let parts: Buffer[] = []
   let length = 0

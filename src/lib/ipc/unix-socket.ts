@@ -1,22 +1,23 @@
-// A unix socket that one group may connect to. It is bound under another name and gets its owner and mode
-// before it is renamed into place, so it is never open to anyone else, and replaces a stale one atomically.
+// A unix socket that only one group can connect to. It is bound under a temporary name and gets its owner and mode
+// before it is renamed, so it is never open to others, and it replaces a stale socket atomically.
 
 import { chmod, chown, lstat, rename, rm } from 'node:fs/promises'
 import { connect, type Server } from 'node:net'
 
 export type Listening = {
-  /** Takes no more connections, lets `end` end those there are, and waits until they have ended. */
+  /** Accepts no more connections, lets `end` end the existing ones, and waits until they have ended. */
   close: (end: () => void) => Promise<void>
 }
 
-/** Listens at `path`, mode 0660. Throws when another process listens there, or something else is in the way. */
+/** Listens at `path` with mode 0660. Throws if another process listens there, or if the path is not a socket. */
 export async function listenForGroup(server: Server, path: string, gid: number): Promise<Listening> {
   await refuseToReplaceLiving(path)
   const temporary = `${path}.${process.pid}`
   await rm(temporary, { force: true })
   const listening = Promise.withResolvers<void>()
   server.once('error', listening.reject)
-  // Without `readableAll` and `writableAll` libuv leaves the mode to the umask; until chmod, only we connect.
+  // Without `readableAll` and `writableAll` libuv leaves the mode to the umask; until chmod, only this user can
+  // connect.
   server.listen({ path: temporary }, listening.resolve)
   await listening.promise
   server.off('error', listening.reject)
@@ -26,7 +27,7 @@ export async function listenForGroup(server: Server, path: string, gid: number):
   const { ino } = await lstat(path, { bigint: true })
   return {
     close: async (end) => {
-      // A newer process may have put its own there.
+      // A newer process may have replaced the socket.
       if ((await findStat(path))?.ino === ino) await rm(path, { force: true })
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       end()
@@ -38,7 +39,7 @@ export async function listenForGroup(server: Server, path: string, gid: number):
 async function refuseToReplaceLiving(path: string): Promise<void> {
   const found = await findStat(path)
   if (!found) return
-  if (!found.isSocket()) throw new Error(`${path} is in the way and is no socket`)
+  if (!found.isSocket()) throw new Error(`${path} exists and is not a socket`)
   if (await answers(path)) throw new Error(`another process listens on ${path}`)
 }
 

@@ -1,5 +1,5 @@
-// Every change of a unit's state has a number. State and generation alone can come again: a unit that slept and
-// woke in between looks as it did, and whoever read it before that must not change it by what they saw.
+// Every change of a unit's state increments its revision. State and generation alone can repeat: a unit that slept
+// and woke looks as before, and a change based on the earlier read must fail.
 
 import { type Kysely, sql } from 'kysely'
 

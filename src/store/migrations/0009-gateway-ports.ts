@@ -1,5 +1,5 @@
-// A public TCP endpoint may have a port of the gateway's to itself, for clients that do not say which one they mean.
-// A private one never: who names it knows its secret, and a port is known to everybody.
+// A public TCP endpoint may have a port of the gateway to itself, for clients that send no server name. A private one
+// may not: its name contains a secret, and a port is known to everyone.
 
 import { type Kysely, sql } from 'kysely'
 

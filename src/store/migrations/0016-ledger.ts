@@ -1,6 +1,6 @@
-// The ledger (design 8). What was a run becomes a meter: it counts while something costs, a machine that runs or a
-// volume that exists. What a meter has counted is charged by the database itself whenever the meter moves, so nothing
-// can be charged twice or forgotten, whoever moves it and wherever he dies (decision 0050).
+// The ledger (design 8). What was a run becomes a meter: it counts while a running machine or a volume costs. The
+// database itself charges what a meter has counted whenever the meter moves, so nothing can be charged twice or be
+// forgotten, whichever process moves it and whenever it dies (decision 0050).
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,4 +1,4 @@
-// How often somebody did lately what may be done only so often. Whom a row is about is a hash.
+// Counts of limited actions. The actor of a row is a hash.
 
 import { type Kysely, sql } from 'kysely'
 

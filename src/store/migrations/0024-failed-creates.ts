@@ -1,5 +1,5 @@
-// What could not be made is kept for an hour to be read, and holds no name meanwhile: neither its own nor that of the
-// stack that was made for it.
+// A unit that could not be created is kept for an hour to be read, and gives up its name and that of the stack
+// created for it.
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,5 +1,5 @@
-// Agents' programs that people connect (OAuth): who the programs say they are, requests to be let in, codes, and the tokens
-// that come of them. A family is what one sign-in of a program gave it; all its tokens end together.
+// OAuth: the programs that people connect, their descriptions, requests for consent, codes and tokens. A family is
+// the set of tokens from one sign-in; they all end together.
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,6 +1,6 @@
-// The directory of the embedded Postgres, `<dataDir>/postgres`: the program's copy, the cluster (`data`) and
-// who may connect. As root everything in it runs confined, as berth-postgres, which owns the cluster and
-// nothing else here; without root, as the caller.
+// The directory of the embedded Postgres, `<dataDir>/postgres`: the copy of the program, the cluster (`data`) and the
+// access files. As root, everything in it runs confined as berth-postgres, which owns only the cluster; without root,
+// as the caller.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -13,27 +13,27 @@ import { sandboxed } from '../sandbox.ts'
 import { installProgram } from './program.ts'
 
 export type Cluster = {
-  /** As this process sees it. */
+  /** The path as this process sees it. */
   dataDir: string
   socketDir: string
-  /** Starts the server and answers its process; its standard error is a pipe. */
+  /** Starts the server and returns its process; its standard error is a pipe. */
   spawnServer(settings: Record<string, string>): ChildProcess
 }
 
 const environment = { PATH: SAFE_PATH, LC_ALL: 'C.UTF-8' }
 
-/** Makes whatever of the cluster is missing. Throws a sentence when what is there cannot be used. */
+/** Creates what is missing of the cluster. Throws a sentence if an existing one cannot be used. */
 export async function prepareCluster(root: string, socketDir: string): Promise<Cluster> {
   const account = process.getuid?.() === 0 ? await getAccount('berth-postgres') : null
   await mkdir(root, { recursive: true })
   await chmod(root, 0o755)
   await mkdir(socketDir, { recursive: true })
   if (account) await chown(socketDir, 0, account.gid)
-  // Sticky: the server makes its socket here, but cannot replace what root made beside it.
+  // Sticky: the server creates its socket here, but cannot replace files of root.
   await chmod(socketDir, 0o1775)
   const program = await installProgram(root)
 
-  // The confined server sees `root` inside its socket directory: no other path need be open to its user.
+  // The confined server sees `root` inside its socket directory, so its user needs access to no other path.
   const seenAs = account ? join(socketDir, 'files') : root
   if (account) await mkdir(seenAs, { recursive: true })
   const seen = (path: string) => path.replace(root, seenAs)
@@ -82,7 +82,7 @@ function confinement(account: Account, root: string, seenAs: string, socketDir: 
   }
 }
 
-/** Renamed into place when whole, so that a crash leaves no half cluster behind. */
+/** Renamed into place when complete, so that a crash leaves no partial cluster. */
 async function initialise(
   command: (name: string, args: string[]) => [string, string[]],
   root: string,
@@ -98,7 +98,7 @@ async function initialise(
     '--username=postgres',
     '--auth=peer',
     '--encoding=UTF8',
-    // Collation by code point, the same on every host and in every version of the C library.
+    // Collation by code point, which is the same on every host and in every version of the C library.
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--locale=C.UTF-8',
@@ -117,7 +117,7 @@ async function refuseOtherMajor(dataDir: string, program: string): Promise<void>
   )
 }
 
-/** Written at every start, so that they are what this release says. */
+/** Written at every start, so that they match this release. */
 async function writeAccessFiles(root: string, account: Account | null): Promise<void> {
   const asOwner = account ? ['root', 'berth-postgres'] : [userInfo().username]
   const users = [

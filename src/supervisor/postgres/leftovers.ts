@@ -1,6 +1,6 @@
-// What an earlier server may have left when it, or the whole supervisor, was killed: processes that still end,
-// and a postmaster.pid whose number may by now be another process's. Every Postgres process works in its
-// data directory, so the directory's inode tells ours from all others, in whatever mount namespace.
+// Cleans up after an earlier server that, or whose supervisor, was killed: processes that still end, and a
+// postmaster.pid whose number another process may have by now. Every Postgres process has the data directory as its
+// working directory, so the directory's inode identifies our processes in any mount namespace.
 
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ async function processesIn(dataDir: string): Promise<number[]> {
   const { dev, ino } = await stat(dataDir)
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
   const works = await Promise.all(
-    // Processes end while we look, and without root others' are closed to us: neither is one of ours.
+    // Processes may end meanwhile, and without root those of other users cannot be read: neither is ours.
     pids.map((pid) =>
       stat(`/proc/${pid}/cwd`).then(
         (cwd) => cwd.dev === dev && cwd.ino === ino,
@@ -48,6 +48,6 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // Ended meanwhile.
+    // It has ended in the meantime.
   }
 }

