@@ -148,7 +148,7 @@ describe('what can be used no more', () => {
     service.clock.advance(32 * DAY)
     await forgetAuthorizations(service.app)
     expect(await familyRows()).toEqual([])
-    expect(await refused(third.refresh_token)).toEqual([400, 'invalid_grant'])
+    expect(await refused(third.refresh_token)).toEqual([401, 'invalid_client'])
     const clients = service.app.db.selectFrom('oauth_clients').select('id').where('id', '=', client.id)
     expect(await clients.execute()).toEqual([])
   })

@@ -3,6 +3,7 @@
 
 import type { App } from '../../app.ts'
 import { OauthError } from '../../domain/oauth/errors.ts'
+import { isForgotten, unknownClient } from '../../domain/oauth/find-client.ts'
 import type { TokenAnswer } from '../../domain/oauth/families.ts'
 import { redeemCode } from '../../domain/oauth/redeem.ts'
 import { refreshTokens } from '../../domain/oauth/refresh.ts'
@@ -61,8 +62,9 @@ async function tokensFor(app: App, request: EndpointRequest): Promise<TokenAnswe
     tokenGate.succeeded(answer.refresh_token)
     return answer
   } catch (error) {
-    if (error instanceof OauthError) tokenGate.failed(peer)
-    throw error
+    if (!(error instanceof OauthError)) throw error
+    tokenGate.failed(peer)
+    throw (await isForgotten(app, clientId)) ? unknownClient() : error
   }
 }
 

@@ -15,7 +15,17 @@ export async function findClient(app: App, { id, peer }: { id: string; peer: str
     refuseOtherHosts(app, new URL(id).hostname)
     return await findDocumentClient(app, { id, peer })
   }
-  throw new OauthError('invalid_client', 'This client is unknown; register again.')
+  throw unknownClient()
+}
+
+/** Clients register anew when they hear this, and with anything else go on with an id that leads nowhere. */
+export function unknownClient(): OauthError {
+  return new OauthError('invalid_client', 'This client is unknown; register again.')
+}
+
+/** Whether it is no client that has registered here, or none any more. Of a document's URL that cannot be said. */
+export async function isForgotten({ db }: App, id: string): Promise<boolean> {
+  return !isDocumentUrl(id) && !(isId('oauthClient', id) && (await findOauthClient(db, id)))
 }
 
 /** Before anything is fetched, and also of what was fetched while the list was another one. */

@@ -86,6 +86,7 @@ function judge({ config }: App, one: (name: string) => string | null): Refusal |
   const scopes = one('scope')?.split(' ') ?? ['units']
   if (one('request') !== null) return refuse('request_not_supported', 'request is not supported.')
   if (one('request_uri') !== null) return refuse('request_uri_not_supported', 'request_uri is not supported.')
+  if (one('response_type') === null) return refuse('invalid_request', 'response_type is missing.')
   if (one('response_type') !== 'code')
     return refuse('unsupported_response_type', 'response_type must be code.')
   if ((one('response_mode') ?? 'query') !== 'query')
