@@ -188,9 +188,9 @@ describe.each(endpoints)('%s', (endpoint) => {
         else expect(refusals).toContain(said)
         // What it takes of a registration depends on whether it is of a site or an app.
         if (endpoint !== 'register')
-        expect(isFine(await outcome(theirs, endpoint, wrong))).toBe(
-          alone.every((each) => isFine(each?.theirs ?? '')),
-        )
+          expect(isFine(await outcome(theirs, endpoint, wrong))).toBe(
+            alone.every((each) => isFine(each?.theirs ?? '')),
+          )
       }),
       { numRuns: 8 },
     )

@@ -7,6 +7,7 @@ import { SECOND } from '../../src/lib/clock.ts'
 import {
   insertConnectedClient,
   makeEndedTokens,
+  makeProcess,
   makeSession,
   makeTeam,
   makeUnit,
@@ -19,13 +20,20 @@ import { makeVictim, rowsOfTeam, type Victim } from '../support/victim.ts'
 type Args = Record<string, unknown>
 
 /** The arguments of a call that goes well, on a thing that the caller may name; null: the tool names nothing. */
-type Line = { on: 'unit' | 'stack'; args: (thing: string) => Args } | { on: null; args: () => Args }
+type Line =
+  | { on: 'unit' | 'stack' | 'process'; args: (thing: string) => Args }
+  | { on: null; args: () => Args }
 
 let count = 0
 const unique = () => `tool-${count++}`
 
 const onUnit = (more: Args = {}): Line => ({ on: 'unit', args: (unit) => ({ unit, ...more }) })
 const onStack = (more: Args = {}): Line => ({ on: 'stack', args: (stack) => ({ stack, ...more }) })
+/** A process is named together with its unit. */
+const onProcess = (more: Args = {}): Line => ({
+  on: 'process',
+  args: (process) => ({ unit: unitOf.get(process) ?? victim.units.running.id, process, ...more }),
+})
 const onNothing = (args: () => Args = () => ({})): Line => ({ on: null, args })
 
 const lines: Record<string, Line[]> = {
@@ -35,6 +43,8 @@ const lines: Record<string, Line[]> = {
   list_units: [onNothing(), onStack()],
   get_unit: [onUnit()],
   run_command: [onUnit({ argv: ['true'] })],
+  read_process: [onUnit(), onProcess()],
+  signal_process: [onProcess({ signal: 'TERM' })],
   read_logs: [onUnit()],
   write_file: [onUnit({ path: '/a', text: 'x' })],
   read_file: [onUnit({ path: '/a' })],
@@ -55,6 +65,8 @@ const lines: Record<string, Line[]> = {
 
 /** What a unit or stack is called, by its id. */
 const named = new Map<string, string>()
+/** The unit that a process is in, by their ids. */
+const unitOf = new Map<string, string>()
 
 let service: Service
 let victim: Victim
@@ -85,6 +97,11 @@ async function ownThing(on: Line['on'], as: { key: string }): Promise<string> {
   const unit = await makeUnit(service, as, { ports: [8080] })
   await service.fetch('PUT', `/v1/units/${unit.id}/files?path=/a`, { ...as, body: 'x' })
   named.set(unit.id, unit.name).set(unit.stackId, unit.name)
+  if (on === 'process') {
+    const process = await makeProcess(service, as, unit.id)
+    unitOf.set(process, unit.id)
+    return process
+  }
   return on === 'stack' ? unit.stackId : unit.id
 }
 
