@@ -1,11 +1,11 @@
-// Who is at the other end of a connection, and which name it asked for in its ClientHello.
+// The address of a connection's client, and the server name of its ClientHello.
 
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 
-/** What the greeting of TLS named; null when it named nobody. */
+/** Returns the server name (SNI); null if the client sent none. */
 export function serverNameOf(socket: TLSSocket): string | null {
-  // Node's types leave it out on the server's side. `false`: the greeting named none.
+  // Node's types leave it out on the server's side. `false`: no name was sent.
   const name: unknown = Reflect.get(socket, 'servername')
   return typeof name === 'string' && name !== '' ? name : null
 }
@@ -15,7 +15,7 @@ export function peerAddress(socket: Pick<Socket, 'remoteAddress'>): string {
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
 }
 
-/** Who shares one allowance: an address, or the /64 that a single visitor of IPv6 has to himself. */
+/** Returns the key that shares one limit: an IPv4 address, or an IPv6 /64, which a single visitor may own. */
 export function peerOf(address: string): string {
   if (!address.includes(':')) return address
   const [before = '', after = ''] = address.split('::')

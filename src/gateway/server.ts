@@ -1,5 +1,5 @@
-// Visits to units: what listens, and how connections become visits. HTTP/1.1 comes as it is; by TLS come HTTP/1.1
-// and HTTP/2 and, told apart by the name in the greeting, the protocols of TCP endpoints. MySQL has a port of its own.
+// The gateway's listeners, and how connections become visits. One port serves HTTP/1.1; the TLS port serves HTTP/1.1,
+// HTTP/2 and, selected by SNI, the protocols of TCP endpoints. MySQL has a port of its own.
 
 import { createServer as createHttp1, type Server, type ServerOptions } from 'node:http'
 import { createServer as createHttp2, type Http2Server, type Http2Session } from 'node:http2'
@@ -33,11 +33,11 @@ export type GatewayOptions = Omit<GatewayContextOptions, 'limits'> & {
 export type Gateway = {
   /** HTTP/1.1 without TLS; the caller chooses where it listens. */
   http: Server
-  /** Everything that comes by TLS, on one port. */
+  /** Everything over TLS, on one port. */
   tls: NetServer
   /** For MySQL, where the server speaks first. */
   mysql: NetServer
-  /** Connections and visits there are. */
+  /** The number of connections and visits. */
   count(): { connections: number; visits: number }
   close(): Promise<void>
 }
@@ -47,7 +47,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const context = createGatewayContext({ ...options, limits })
   const connections = createConnectionLimiter({ ...options, limits })
   const http1 = createHttp1(http1Options(limits))
-  // One header too many must not be dropped in silence, nor read by only one of two readers.
+  // A header above a limit would be dropped silently, and the two sides could read different requests.
   http1.maxHeadersCount = 0
   const http2 = createHttp2(http2Options(limits))
 
@@ -60,7 +60,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       ? sendErrorAtOnce(response, { kind: 'head-too-large' })
       : session(readExchange(request, response, { expectsContinue, upgrade: null }), response)
   for (const server of [http1, http2]) {
-    // What comes by TLS was counted before its greeting.
+    // Connections over TLS were counted before their handshake.
     server.on('connection', (socket: Socket) => {
       if (!(socket instanceof TLSSocket)) connections.enter(socket)
     })
@@ -133,11 +133,11 @@ function http1Options(limits: SessionLimits): ServerOptions {
   return {
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersMs,
-    // A large body takes its time; the patience of its visit bounds it.
+    // A large body takes time; the visit's own timeout limits it.
     requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: Math.min(SECOND, limits.headersMs),
-    // A visitor that vanished without a word is found out by the kernel.
+    // The kernel detects a visitor that has vanished without closing.
     keepAlive: true,
     keepAliveInitialDelay: 30 * SECOND,
     shouldUpgradeCallback: asksForWebSocket,
@@ -155,7 +155,7 @@ function http2Options(limits: SessionLimits) {
   }
 }
 
-/** Sessions end when nothing happens on them, unless a visit is open: that has its own patience. */
+/** Sessions end when they are idle, except with an open visit, which has its own timeout. */
 function watchSessions(http2: Http2Server, { keepAliveMs }: SessionLimits): Set<Http2Session> {
   const sessions = new Set<Http2Session>()
   http2.on('session', (session) => {
@@ -176,9 +176,9 @@ function watchSessions(http2: Http2Server, { keepAliveMs }: SessionLimits): Set<
   return sessions
 }
 
-/** What is not HTTP enough to become a visit. */
+/** Answers bytes that are not valid HTTP. */
 function refuse(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
-  // Answers to earlier requests may be on their way: none must seem to be the one to this.
+  // Responses to earlier requests may be in progress: the error must not seem to be one of them.
   if (!socket.writable || error.code === 'ECONNRESET' || Reflect.get(socket, '_httpMessage')) {
     socket.destroy()
     return

@@ -1,5 +1,5 @@
-// How the gateway proves to an authority that a name is its own (TLS-ALPN-01, RFC 8737): whoever offers nothing but
-// `acme-tls/1` in its greeting is shown a certificate made for that, and no bytes are taken from it.
+// Answers ACME challenges over TLS (TLS-ALPN-01, RFC 8737): a client that offers only `acme-tls/1` in its ClientHello
+// gets the challenge's certificate, and no data is accepted from it.
 
 import { createSecureContext, createServer, type SecureContext, type Server } from 'node:tls'
 import { challengeCertificate, type Proof } from '../../certificates/acme.ts'
@@ -7,14 +7,14 @@ import { SECOND } from '../../lib/clock.ts'
 
 const PROTOCOL = 'acme-tls/1'
 const GREETING_MS = 5 * SECOND
-/** The extension of a greeting as a whole: its type, three lengths, and the one protocol there may be. */
+/** The whole ALPN extension of such a ClientHello: its type, three lengths, and its one protocol. */
 const OFFERS = Buffer.concat([Buffer.from('0010000d000b0a', 'hex'), Buffer.from(PROTOCOL)])
 
 export type Challenges = {
   proof: Proof
-  /** While there is none, greetings are not looked at. */
+  /** While none is pending, ClientHellos are not examined. */
   arePending(): boolean
-  /** Takes connections whose greeting is a challenge. */
+  /** Handles connections whose ClientHello is a challenge. */
   server: Server
 }
 
@@ -47,7 +47,7 @@ export function createChallenges(): Challenges {
   }
 }
 
-/** The first bytes of a connection; those of one record at least. */
+/** `greeting` is the beginning of the connection, at least one TLS record. */
 export function isChallenge(greeting: Buffer): boolean {
   return greeting.includes(OFFERS)
 }

@@ -1,5 +1,5 @@
-// Certificates of single names with their keys, in a directory of the gateway's own: a file each. Names are labels
-// of endpoints, so each is the name of a file as it is.
+// Certificates of single names with their keys, one file each in a directory of the gateway. Names are labels of
+// endpoints, so each is a valid file name.
 
 import type { X509Certificate } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
@@ -13,14 +13,14 @@ export type CachedCertificate = { certificate: X509Certificate; context: SecureC
 export type CertificateCache = {
   find(name: string): CachedCertificate | null
   names(): string[]
-  /** Chain and key, in PEM. Throws when they are no pair. */
+  /** Chain and key, in PEM. Throws if they do not match. */
   put(name: string, pem: string): Promise<void>
   forget(name: string): Promise<void>
 }
 
 const ENDING = '.pem'
 
-/** Deletes what is no certificate for its name below the domain, and what is one too many. */
+/** Deletes files that are not a valid certificate for their name below the domain, and files above the limit. */
 export async function openCertificateCache(
   directory: string,
   { domain, most }: { domain: string; most: number },
@@ -39,7 +39,7 @@ export async function openCertificateCache(
     names: () => [...kept.keys()],
     async put(name, pem) {
       const made = read(pem)
-      if (made === null) throw new Error('what was issued is no certificate for its key')
+      if (made === null) throw new Error('the issued certificate does not match its key')
       await writeDurably(fileOf(name), pem, 0o400)
       kept.set(name, made)
     },

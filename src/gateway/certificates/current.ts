@@ -1,5 +1,5 @@
-// The certificate visitors are shown: a chain and its key in one file of PEM, which somebody else puts there and
-// renews (certificates/default.ts). A new one is taken up without a restart; connections that are open keep theirs.
+// The default certificate for visitors: chain and key in one PEM file, which certificates/default.ts writes and
+// renews. A new one is used without a restart; open connections keep the old one.
 
 import { readFile } from 'node:fs/promises'
 import { createSecureContext, type SecureContext } from 'node:tls'
@@ -9,11 +9,11 @@ import { runLoop } from '../../lib/loop.ts'
 import type { Challenges } from './acme-challenges.ts'
 
 export type Certificates = {
-  /** For a name of a greeting, in lower case; undefined: the one that is followed. */
+  /** For a server name in lower case; undefined means the default certificate. */
   find(serverName: string): Promise<SecureContext | undefined>
-  /** Calls with the chain and key as they are, in PEM, and with those that take their place. */
+  /** Calls `use` with the current chain and key, in PEM, and with each replacement. */
   follow(use: (pem: string) => void): void
-  /** Where they are proved to an authority. */
+  /** Answers the challenges of an authority. */
   challenges?: Challenges
 }
 
@@ -21,7 +21,7 @@ export type DefaultCertificates = Certificates & { stop(): Promise<void> }
 
 const LOOK_EVERY_MS = 5 * SECOND
 
-/** Throws when there is none to begin with. */
+/** Throws if there is no certificate at the start. */
 export async function openCertificates({
   file,
   clock,
@@ -39,7 +39,7 @@ export async function openCertificates({
     if (now === pem) return
     pem = now
     for (const use of followers) use(pem)
-    log.info({}, 'a new certificate is in use')
+    log.info({}, 'new certificate in use')
   }
 
   const stopping = new AbortController()
@@ -60,7 +60,7 @@ export async function openCertificates({
   }
 }
 
-/** Throws when the key is not the certificate's. */
+/** Throws if the key does not match the certificate. */
 async function readPem(file: string): Promise<string> {
   const pem = await readFile(file, 'utf8')
   createSecureContext({ cert: pem, key: pem })

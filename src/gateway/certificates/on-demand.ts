@@ -1,7 +1,6 @@
-// Certificates of public names, each ordered when its name is first asked for and renewed before its end. Certificates
-// are published for everybody to read: what nobody may learn is never asked for, so the name of a private endpoint,
-// with or without its secret, gets none, and neither does a name that leads nowhere. Until there is one, and when
-// there comes none, visitors are shown the certificate that is followed.
+// On-demand TLS: certificates of public names, each ordered when its name is first requested, and renewed before it
+// expires. Issued certificates are published in logs, so none is ordered for the name of a private endpoint, with or
+// without its secret, nor for an unknown name. Without such a certificate, visitors get the default certificate.
 
 import { createHash } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
@@ -22,19 +21,19 @@ import { readHost } from '../routing/requested-host.ts'
 import { openCertificateCache } from './cache.ts'
 import type { Routes } from '../routing/route.ts'
 
-/** Teams make public names as fast as units: neither the disk nor the authority's patience is theirs to use up. */
+/** Teams can create public names as fast as units: they must not use up the disk or the authority's rate limits. */
 export const onDemandTlsLimits = { names: 1000, ordersAtOnce: 4, ordersAnHour: 60 }
-/** How long the first visitor of a name waits for its certificate: less than its greeting may take. */
+/** How long the first visitor of a name waits for its certificate: less than the handshake timeout. */
 const PATIENCE_MS = 3 * SECOND
 const LOOK_EVERY_MS = 10 * MINUTE
-/** Doubled with each failure: an authority that counts them by the hour is not to shut us out. */
+/** The delay doubles with each failure, because authorities limit failures per hour. */
 const RETRY_MS = { first: 5 * MINUTE, longest: 12 * HOUR }
 
 export type OnDemandTlsOptions = {
-  /** What is shown where there is no other. It is stopped with the rest. */
+  /** The default certificates. They are stopped together with these. */
   followed: DefaultCertificates
   authority: Authority
-  /** Of the gateway's own. */
+  /** A directory of the gateway. */
   directory: string
   /** In lower case. */
   domain: string
@@ -44,7 +43,7 @@ export type OnDemandTlsOptions = {
   limits?: typeof onDemandTlsLimits
 }
 
-/** The certificates that are followed, and those of public names beside them where the settings ask for any. */
+/** Returns the default certificates, with those of public names if the settings enable them. */
 export async function withOnDemandTls(
   { acme, domain }: Pick<Config, 'acme' | 'domain'>,
   {
@@ -54,7 +53,7 @@ export async function withOnDemandTls(
 ): Promise<DefaultCertificates> {
   if (acme === null || acme.dnsHook !== null) return options.followed
   const state = join(stateDir, 'acme')
-  // What another authority has issued, a trial one perhaps, is none of this one's.
+  // Certificates of another authority, for example a test one, are not used.
   const names = join(state, createHash('sha256').update(acme.directory).digest('hex').slice(0, 16))
   await mkdir(names, { recursive: true, mode: 0o700 })
   const authority = {
@@ -75,13 +74,13 @@ export async function openOnDemandTls(options: OnDemandTlsOptions): Promise<Defa
   const underWay = new Map<string, Promise<void>>()
   const orders = slidingWindow(limits.ordersAnHour, HOUR)
 
-  /** What is good for a name now. */
+  /** Returns the valid certificate of a name, or null. */
   function current(name: string): SecureContext | null {
     const found = kept.find(name)
     return found && !hasEnded(found.certificate, clock.now()) ? found.context : null
   }
 
-  /** Whether it is a public endpoint's. Null: nobody knows. */
+  /** Whether it is a public endpoint's. Null if it is unknown. */
   async function isPublic(name: string): Promise<boolean | null> {
     try {
       const route = await routes.find(name)
@@ -96,18 +95,18 @@ export async function openOnDemandTls(options: OnDemandTlsOptions): Promise<Defa
       const names = [`${name}.${domain}`]
       await kept.put(name, await orderCertificate(authority, { names, proof: challenges.proof, clock }))
       failures.delete(name)
-      log.info({ name }, 'a certificate was issued')
+      log.info({ name }, 'certificate issued')
     } catch (error) {
       const times = (failures.get(name)?.times ?? 0) + 1
       const pauseMs = Math.min(RETRY_MS.first * 2 ** (times - 1), RETRY_MS.longest)
       failures.set(name, { times, untilMs: clock.monotonicMs() + pauseMs })
-      log.warn({ err: error, name, pauseMs }, 'no certificate was issued')
+      log.warn({ err: error, name, pauseMs }, 'certificate could not be issued')
     } finally {
       underWay.delete(name)
     }
   }
 
-  /** One order at a time for each name; null: none now. Never rejects. */
+  /** Starts one order at a time for each name; returns null if none may start now. The promise never rejects. */
   function begin(name: string): Promise<void> | null {
     const begun = underWay.get(name)
     if (begun) return begun
@@ -125,7 +124,7 @@ export async function openOnDemandTls(options: OnDemandTlsOptions): Promise<Defa
     return ordered
   }
 
-  /** Renews what is about to end, and forgets what leads nowhere any more. */
+  /** Renews certificates before they expire, and deletes those of retired names. */
   async function look(): Promise<void> {
     for (const [name, { untilMs }] of failures) if (clock.monotonicMs() > untilMs + DAY) failures.delete(name)
     const names = kept.names()
@@ -165,7 +164,7 @@ export async function openOnDemandTls(options: OnDemandTlsOptions): Promise<Defa
   }
 }
 
-/** The endpoint of a greeting; null for whatever has a secret in it. */
+/** Returns the endpoint name of a server name; null if the name contains a secret. */
 function publicName(serverName: string, domain: string): string | null {
   const asked = readHost(serverName, domain)
   const label = asked.kind === 'label' ? parseEndpointLabel(asked.label) : null

@@ -1,4 +1,4 @@
-// A request and the answer to it, of HTTP/1.1 or HTTP/2: Node's own objects, as far as both are alike.
+// A request and its response, in HTTP/1.1 or HTTP/2: Node's own objects, as far as they are alike.
 
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
@@ -8,7 +8,7 @@ import { peerAddress, serverNameOf } from '../peer.ts'
 import { type Origin, type RequestHead, readHead } from './request-head.ts'
 
 export type Request = IncomingMessage | Http2ServerRequest
-/** What the answers of both versions have in common. */
+/** What the responses of both versions share. */
 export type Response = Writable & {
   readonly headersSent: boolean
   writeHead(status: number, headers: string[]): unknown
@@ -21,16 +21,16 @@ export type Exchange = {
   response: Response
   head: RequestHead
   origin: Origin
-  /** What the visitor's TLS greeting named; null without TLS, or without a name. */
+  /** The server name (SNI) of the connection; null without TLS, or without a name. */
   serverName: string | null
   hasBody: boolean
-  /** The visitor sends its body once it is told to. */
+  /** Whether the visitor waits for 100 Continue before it sends its body. */
   expectsContinue: boolean
-  /** The visitor wants a WebSocket; this turns its connection into bytes, once the unit agreed. */
+  /** Set if the visitor asks for a WebSocket; turns its connection into a byte stream, once the unit agreed. */
   upgrade: ((rawHeaders: readonly string[]) => Duplex) | null
 }
 
-/** Null: not to be understood in one way only. */
+/** Returns null if the request is ambiguous. */
 export function readExchange(
   request: Request,
   response: Response,
@@ -62,31 +62,31 @@ export function isHttp2(request: Request): request is Http2ServerRequest {
   return request.httpVersionMajor === 2
 }
 
-/** In HTTP/1.1 the parser counts; HTTP/2 has a bound of its own, which tells nobody (RFC 9113, 10.5.1). */
+/** In HTTP/1.1 the parser counts; the limit of HTTP/2 reports nothing (RFC 9113, 10.5.1). */
 export function isTooLarge(request: Request, { headerBytes }: { headerBytes: number }): boolean {
   if (!isHttp2(request)) return false
-  // As it would have been written: `name: value` and the end of the line.
+  // Counted as it would be written: `name: value` and the line end.
   let bytes = 0
   for (const text of request.rawHeaders) bytes += text.length + 2
   return bytes > headerBytes
 }
 
 /**
- * Ends a visit in a way that shows it is not whole. In HTTP/1.1 that takes the connection: its answer may be sent
- * already, and still be followed by a body nobody wants.
+ * Aborts a visit so that the visitor sees that it is incomplete. In HTTP/1.1 this closes the connection: the response
+ * may already be sent, with the rest of the request's body to follow.
  */
 export function abortExchange({ request }: Pick<Exchange, 'request'>): void {
   if (!isHttp2(request)) request.socket.destroy()
   else if (!request.stream.destroyed) request.stream.close(INTERNAL_ERROR)
 }
 
-/** Of RFC 9113, 7. */
+/** RFC 9113, 7. */
 const INTERNAL_ERROR = 2
 
-/** Reads what is left of a request's body for nobody. Resolves once nothing more of it will come. */
+/** Reads and drops the rest of a request's body. Resolves once no more will come. */
 export function discardBody({ request }: Pick<Exchange, 'request'>): Promise<void> {
   return new Promise((resolve) => {
-    // Behind a sent answer only the connection tells that HTTP/1.1 has ended within a body.
+    // After the response is sent, only the connection's end shows that an HTTP/1.1 request was cut short.
     const ends = isHttp2(request) ? request : request.socket
     const done = () => {
       ends.off('close', done)

@@ -1,5 +1,5 @@
-// A visit to a unit, from its request to its answer. The order is the rule: which endpoint, may the visitor use
-// it, is there room, does its unit run; then the request is passed on.
+// Handles a visit to a unit, from its request to its response, in this order: which endpoint, may the visitor use it,
+// is there room, does its unit run; then the request is proxied.
 
 import { Http2ServerResponse } from 'node:http2'
 import { parseEndpointLabel } from '../../contract/endpoint-label.ts'
@@ -19,7 +19,7 @@ import {
   wakeIfAsleep,
 } from '../sessions/connect-to-unit.ts'
 
-/** Answers the request whatever becomes of it, and never rejects. */
+/** Always answers the request, and never rejects. */
 export async function handleRequest(
   context: GatewayContext,
   exchange: Exchange,
@@ -28,14 +28,14 @@ export async function handleRequest(
   const session = context.sessions.begin(peer)
   if (!session) return say(exchange, { kind: 'too-many' }, null)
   exchange.response.once('close', () => {
-    // HTTP/1.1 lets go of an answer once it is sent, whatever is left of the request.
+    // HTTP/1.1 releases a response once it is sent, even if the rest of the request is missing.
     if (isHttp2(exchange.request) || !exchange.response.writableFinished) session.cut({ kind: 'gone' })
   })
   try {
     const outcome = await serve(context, exchange, session)
     if (outcome.kind !== 'closed') await say(exchange, outcome, session)
   } catch (error) {
-    // Nothing of the request: what a visitor sends must not reach a log line.
+    // Nothing of the request is logged, because a visitor chose it.
     context.log.error({ err: error, unitId: session.route?.unitId }, 'gateway: a session failed')
     if (exchange.response.headersSent) abortExchange(exchange)
     else await say(exchange, { kind: 'bad-gateway' }, session)
@@ -44,7 +44,7 @@ export async function handleRequest(
   }
 }
 
-/** An endpoint of another protocol is none for HTTP. */
+/** An endpoint of another protocol does not exist for HTTP. */
 const isHttp = ({ protocol }: Route) => protocol === 'http'
 
 async function serve(
@@ -72,8 +72,8 @@ async function serve(
 }
 
 /**
- * Browsers use one connection for all names its certificate is good for. One that greeted us as a visitor of a
- * certain unit is for that unit alone.
+ * Browsers reuse one connection for all names that its certificate covers. A connection whose server name was one
+ * unit's is only for that unit.
  */
 function isMisdirected({ domain }: GatewayContext, { serverName }: Exchange, asked: RequestedHost): boolean {
   const greeted = serverName === null ? null : readHost(serverName, domain)
@@ -87,7 +87,7 @@ async function pass(
   session: Session,
   route: Route,
 ): Promise<ProxyResult> {
-  // Node would take no address for its own host's (reliability I27).
+  // Node would take an absent address for its own host (reliability I27).
   if (route.address === null) return { kind: 'refused-connection' }
   session.route = route
   session.endUse = beginUse(context, route)
@@ -100,9 +100,9 @@ async function pass(
   return forwarded
 }
 
-// The gateway's own answers
+// Responses of the gateway itself
 
-/** Resolves once the visitor has the answer, or nobody waits for it any more. */
+/** Resolves once the visitor has the response, or has disconnected. */
 function say(exchange: Exchange, outcome: Outcome, session: Session | null): Promise<void> {
   const { request, response, hasBody, expectsContinue, head } = exchange
   if (session?.isGone || response.headersSent) return Promise.resolve()
@@ -120,14 +120,14 @@ function say(exchange: Exchange, outcome: Outcome, session: Session | null): Pro
       })
     }
     response.writeHead(page.status, page.headers)
-    // Many clients read no answer before they have sent all of their body: it is dropped for a while.
+    // Many clients read no response before they have sent their whole body: it is dropped for a while.
     if (isLeft) void discardBody(exchange).then(resolve)
     else response.once('close', resolve)
     response.end(page.body)
   })
 }
 
-/** To a request that no visit can be made of. Who sent it is not waited for. */
+/** For a request that cannot become a visit. Does not wait for its sender. */
 export function sendErrorAtOnce(response: Response, outcome: Outcome): void {
   const { status, headers, body } = pageOf(errorMessageOf(outcome), { acceptsHtml: false })
   if (!(response instanceof Http2ServerResponse)) headers.push('connection', 'close')

@@ -1,4 +1,4 @@
-// What the gateway itself answers visitors: a page for people, a line of JSON for programs.
+// The gateway's own responses: a page for people, a line of JSON for programs.
 
 import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
@@ -10,7 +10,7 @@ const style = `
   :root { color-scheme: light dark; }
 `
 
-/** Nothing may be loaded, run, framed or sent from these pages, and nobody keeps them. */
+/** Nothing may be loaded, run, framed or sent from these pages, and they are not cached. */
 const securityHeaders = [
   'cache-control',
   'no-store',
@@ -43,7 +43,7 @@ export function pageOf(said: ErrorMessage, { acceptsHtml }: { acceptsHtml: boole
   return { status: said.status, headers, body }
 }
 
-/** All of it, for a connection that is no request of Node's, and is closed behind it. */
+/** The whole response, for a connection that is not a request of Node's, and is closed after it. */
 export function writePage(said: ErrorMessage, { acceptsHtml }: { acceptsHtml: boolean }): Buffer {
   const { status, headers, body } = pageOf(said, { acceptsHtml })
   const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, 'connection: close']
@@ -52,7 +52,7 @@ export function writePage(said: ErrorMessage, { acceptsHtml }: { acceptsHtml: bo
 }
 
 function html({ title, text, advice, code, retryAfterS }: ErrorMessage): string {
-  // A person who waits for a unit need not press a key for it.
+  // The page reloads by itself for a person who waits for a unit.
   const again = code === 'waking' ? `<meta http-equiv="refresh" content="${retryAfterS}">` : ''
   return `<!doctype html>
 <html lang="en">

@@ -1,5 +1,5 @@
-// One request passed on to its unit, and the unit's answer back: streamed both ways, neither side faster than
-// the other reads. Whatever either side does ends in exactly one outcome and leaves nothing open.
+// Proxies one request to its unit, and the response back: both are streamed, with backpressure in both directions.
+// Every event of either side leads to exactly one outcome, and leaves nothing open.
 
 import {
   type Agent,
@@ -18,22 +18,22 @@ import { headersForVisitor } from './response-head.ts'
 import type { Route } from '../routing/route.ts'
 
 export type ProxyResult =
-  /** The visitor has its answer, or is gone, or was cut off: nothing is left to say. */
+  /** The visitor has the response, has disconnected, or was cut off: nothing is left to send. */
   | { kind: 'closed' }
-  /** The unit has not seen the request; it can be sent again. */
+  /** The unit has not seen the request, so it can be sent again. */
   | { kind: 'refused-connection' }
-  /** A kept connection ended just as it was used; the request can be sent again. */
+  /** A kept connection ended just when it was used, so the request can be sent again. */
   | { kind: 'stale' }
   | { kind: 'bad-gateway' }
   | { kind: 'too-slow' }
   | { kind: 'visitor-too-slow' }
   | { kind: 'malformed' }
 
-/** Requests that mean the same when they arrive twice (RFC 9110, 9.2.2). */
+/** Idempotent methods (RFC 9110, 9.2.2). */
 const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
 const MAX_ANSWER_HEADER_BYTES = 64 * 1024
 
-/** The route's unit runs. Resolves once there is nothing more to do for the visit, or with what to do next. */
+/** The unit of the route must run. Resolves once the visit is done, or with what to do next. */
 export function proxyRequest(
   exchange: Exchange,
   session: Session,
@@ -68,7 +68,7 @@ class Forwarding {
     try {
       upstream = requestOf({
         agent,
-        // The address of this run, and nothing anybody says (reliability I27).
+        // The address of this run, never one from the request (reliability I27).
         host: this.#route.address,
         port: this.#route.port,
         method: head.method,
@@ -78,7 +78,7 @@ class Forwarding {
         maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
       })
     } catch {
-      // Node refuses to write what no server would read.
+      // Node refuses to write a request that no server would accept.
       this.#settle({ kind: 'malformed' })
       return
     }
@@ -109,7 +109,7 @@ class Forwarding {
 
   // The request
 
-  /** Not a byte of the body is read before: until here another try is possible. */
+  /** No byte of the body is read before this: until here the request can be retried. */
   #onConnected(): void {
     if (this.#isSettled) return
     this.#isConnected = true
@@ -121,7 +121,7 @@ class Forwarding {
     const { request, expectsContinue } = this.#exchange
     const upstream = this.#upstream
     if (!upstream) return
-    // Head and first bytes leave together where both are here already; else the head need not wait.
+    // Head and first bytes are sent together if both are here already; else the head is sent at once.
     if (expectsContinue) upstream.flushHeaders()
     else setImmediate(() => upstream.flushHeaders())
     this.#session.enter('uploading')
@@ -151,10 +151,10 @@ class Forwarding {
     this.#exchange.response.writeContinue()
   }
 
-  // The answer
+  // The response
 
   #onAnswer(answer: IncomingMessage): void {
-    answer.on('error', () => this.#onError(new Error('the answer is not whole')))
+    answer.on('error', () => this.#onError(new Error('the response is incomplete')))
     if (this.#isSettled) return
     this.#answer = answer
     const { response, head } = this.#exchange
@@ -164,7 +164,7 @@ class Forwarding {
     })
     if (this.#mustClose()) headers.push('connection', 'close')
     try {
-      // A status below 200 is an answer before the answer, and never gets here from a server that knows it.
+      // A status below 200 is an informational response, and a correct server's never gets here.
       if ((answer.statusCode ?? 0) < 200) throw new Error('not a status')
       response.writeHead(answer.statusCode ?? 0, headers)
     } catch {
@@ -204,7 +204,8 @@ class Forwarding {
     this.#session.enter('stalled')
     const isSent = new Promise<void>((resolve) => response.once('finish', resolve))
     response.end()
-    // A unit may answer before it has read all. The visitor has to get rid of the rest to read the answer.
+    // A unit may answer before it has read everything. The visitor must be able to send the rest to read the
+    // response.
     const isLeft = hasBody && !request.complete && !this.#mustClose()
     let isRead: Promise<void> | null = null
     if (isLeft) {
@@ -215,7 +216,10 @@ class Forwarding {
     void Promise.all([isSent, isRead]).then(() => this.#settle({ kind: 'closed' }))
   }
 
-  /** Whether a visitor that was not told to send its body may or may not do so: nothing can follow it. */
+  /**
+   * Whether the visitor may or may not send the body it was not asked for: then no request can follow on this
+   * connection.
+   */
   #mustClose(): boolean {
     const { expectsContinue, request } = this.#exchange
     return expectsContinue && !this.#toldToContinue && !isHttp2(request)
@@ -233,13 +237,13 @@ class Forwarding {
     const { headers } = headersForVisitor(answer.rawHeaders, { host: head.host, isPrivate: false })
     const session = this.#session
     const visitor = upgrade(headers)
-    // Nothing of the two requests is needed from here on, and there may be thousands of these.
+    // Neither request is needed from here on, and there may be thousands of these objects.
     this.#upstream = null
     const ends = { visitor, unit: socket, first, listening: listenToWebSocket() }
     splice(session, ends, () => this.#settle({ kind: 'closed' }))
   }
 
-  // How it ends
+  // The end
 
   #isAnswered(): boolean {
     return this.#answer !== null && this.#exchange.response.writableEnded
@@ -260,7 +264,7 @@ class Forwarding {
     this.#fail({ kind: isStale && !hasBody && repeatable.has(head.method) ? 'stale' : 'bad-gateway' })
   }
 
-  /** What the visitor has been told already cannot be taken back: then it has to see that it is not whole. */
+  /** A response that has begun cannot be replaced: it is aborted, so that the visitor sees that it is incomplete. */
   #fail(outcome: ProxyResult): void {
     if (this.#isSettled) return
     this.#upstream?.destroy()

@@ -1,19 +1,19 @@
-// What a visitor asks for, and what of it the unit is told. Pure.
+// Parses the head of a visitor's request, and builds the head for the unit. Pure.
 //
-// Requests reach here through Node's own strict parsers, and are written anew for the unit, so that both sides
-// see the same request or none (reliability S17). What the parsers let through and two readers could
-// understand differently is refused here.
+// Requests pass through Node's own strict parsers and are written again for the unit, so that both sides see the same
+// request or none (reliability S17). What the parsers accept but two readers could understand differently is refused
+// here.
 
 import { isIPv6 } from 'node:net'
 
-/** Of a request of either version of HTTP, as Node hands it over. */
+/** A request head of either version of HTTP, as Node provides it. */
 export type RawHead = {
   httpVersionMajor: number
   httpVersionMinor: number
   method: string
   /** In HTTP/2 `:path`. */
   target: string
-  /** Names and values in turn, as they arrived; in HTTP/2 with `:authority` and its like. */
+  /** Alternating names and values, as received; in HTTP/2 including `:authority` and the like. */
   rawHeaders: readonly string[]
 }
 
@@ -22,21 +22,21 @@ export type RequestHead = {
   target: string
   /** As the visitor wrote it. */
   host: string
-  /** For the unit: names and values in turn, without those the gateway says itself. */
+  /** For the unit: alternating names and values, without those that the gateway sets. */
   headers: string[]
-  /** Null: none was announced. */
+  /** Null if none was sent. */
   contentLength: string | null
   isChunked: boolean
   acceptsHtml: boolean
 }
 
-/** Where a visitor comes from, as the unit is told. */
+/** The visitor's origin, as the unit is told. */
 export type Origin = { address: string; proto: 'http' | 'https' }
 
 const TARGET = /^\/[\x21-\x7e]*$/
 const METHOD = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}$/
 
-/** Meant for the next hop alone (RFC 9110, 7.6.1), and `proxy`, which CGI takes for the proxy to use. */
+/** Hop-by-hop headers (RFC 9110, 7.6.1), and `proxy`, which CGI programs take for the proxy to use. */
 const hopByHop = new Set([
   'connection',
   'expect',
@@ -52,7 +52,7 @@ const hopByHop = new Set([
   'upgrade',
 ])
 
-/** Null: not to be understood in one way only. */
+/** Returns null if the request is ambiguous. */
 export function readHead(asked: RawHead): RequestHead | null {
   const { method, target, rawHeaders } = asked
   if (!TARGET.test(target) || !METHOD.test(method)) return null
@@ -85,14 +85,14 @@ export function readHead(asked: RawHead): RequestHead | null {
       if (name === 'accept') head.acceptsHtml ||= value.includes('text/html')
     }
   }
-  // HTTP/2 may cut a cookie header in pieces, which HTTP/1.1 must not.
+  // HTTP/2 may split a cookie header, which HTTP/1.1 must not.
   if (cookies.length > 0) head.headers.push('cookie', cookies.join('; '))
   if (head.isChunked && head.contentLength !== null) return null
   const host = oneHost(hosts, asked.httpVersionMajor)
   return host === null ? null : { ...head, host }
 }
 
-/** The whole head for the unit: what the visitor said, and what the gateway says of the visitor. */
+/** Returns the whole head for the unit: the visitor's headers, and the gateway's headers about the visitor. */
 export function headersForUnit(head: RequestHead, { address, proto }: Origin): string[] {
   const node = isIPv6(address) ? `"[${address}]"` : address
   return [
@@ -110,7 +110,7 @@ export function headersForUnit(head: RequestHead, { address, proto }: Origin): s
   ]
 }
 
-/** What may stand behind a body. Whoever reads a trailer like a header must not be told anything there. */
+/** Returns the trailers to pass on. Trailers that a reader could take for headers are dropped. */
 export function trailersForOther(rawTrailers: readonly string[]): Record<string, string> {
   const trailers: Record<string, string> = {}
   for (let at = 0; at < rawTrailers.length; at += 2) {
@@ -125,7 +125,7 @@ export function trailersForOther(rawTrailers: readonly string[]): Record<string,
 const notInTrailers =
   /^(?:host|authorization|cookie|set-cookie|location|alt-svc|cache-control|range|content-.*|if-.*|x-http-method.*|.*[^a-z0-9-].*|__proto__)$/
 
-/** One that both versions of HTTP agree on: HTTP/2 may name it twice, as `:authority` and `host`. */
+/** The host on which both versions of HTTP agree: HTTP/2 may send it twice, as `:authority` and `host`. */
 function oneHost([first, second, ...more]: string[], httpVersionMajor: number): string | null {
   if (first === undefined || first === '' || more.length > 0) return null
   if (second === undefined) return first
@@ -136,7 +136,7 @@ function isForUnit(name: string): boolean {
   return !hopByHop.has(name) && !isOurs(name)
 }
 
-/** Headers the gateway alone may set. Many servers do not tell `_` from `-`. */
+/** Headers that only the gateway may set. Many servers treat `_` like `-`. */
 function isOurs(name: string): boolean {
   if (name.startsWith('forwarded')) return name === 'forwarded'
   if (!name.startsWith('x')) return false
@@ -144,7 +144,7 @@ function isOurs(name: string): boolean {
   return plain === 'x-real-ip' || plain.startsWith('x-forwarded')
 }
 
-/** What a header `Connection` names is for the next hop alone, too. Null: nothing but what always is. */
+/** Headers named in `Connection` are hop-by-hop too. Null if it names none but the usual ones. */
 function namedByConnection(rawHeaders: readonly string[]): Set<string> | null {
   let named: Set<string> | null = null
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -1,5 +1,5 @@
-// What of a unit's answer reaches the visitor. Pure. A unit owns its own host name and no more: nothing it says
-// may reach into the names of other units, or into connections they share.
+// Builds the head of a response for the visitor. Pure. A unit controls only its own host name: nothing it sends may
+// affect the names of other units, or connections they share.
 
 const dropped = new Set([
   'connection',
@@ -10,16 +10,16 @@ const dropped = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
-  // Moves visits of this name to another server, past the gateway.
+  // Would move visits of this name to another server, past the gateway.
   'alt-svc',
 ])
 
-/** With these alone a private link, which is in the host name, never leaves its own origin. */
+/** Only with these values does a private link, which is in the host name, never leave its own origin. */
 const keepsSecret = ['no-referrer', 'same-origin']
 
 export type ResponseHead = { headers: string[]; isEventStream: boolean; hasLength: boolean }
 
-/** `host`: the unit's, as asked for; a private one's is a secret that no page may pass on. */
+/** `host`: the unit's host as requested; a private one is a secret that no page may pass on. */
 export function headersForVisitor(
   rawHeaders: readonly string[],
   { host, isPrivate }: { host: string; isPrivate: boolean },
@@ -32,7 +32,7 @@ export function headersForVisitor(
     const value = rawHeaders[at + 1] ?? ''
     if (dropped.has(name)) continue
     if (name === 'set-cookie' && !staysWithin(value, host)) continue
-    // Cookies are cleared in the whole registrable domain, which other units are part of.
+    // It would clear the cookies of the whole registrable domain, which includes other units.
     if (name === 'clear-site-data' && /cookies|\*/i.test(value)) continue
     if (name === 'referrer-policy' && isPrivate) {
       if (!keepsSecret.includes(value.trim().toLowerCase())) continue
@@ -45,7 +45,7 @@ export function headersForVisitor(
   return { headers, isEventStream, hasLength }
 }
 
-/** Whether a cookie is for the unit's own host alone. Browsers take attributes apart at `;` and nothing else. */
+/** Whether a cookie is only for the unit's own host. Browsers separate attributes only at `;`. */
 function staysWithin(cookie: string, host: string): boolean {
   if (!/domain/i.test(cookie)) return true
   const own = host.toLowerCase().replace(/\.?(?::\d*)?$/, '')

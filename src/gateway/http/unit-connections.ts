@@ -1,20 +1,20 @@
-// Connections to units, kept between two requests. They belong to one run of one unit and one port of it: a
-// request never travels over a connection that was opened for another (reliability I10), and what a unit says
-// out of turn on one reaches its own visitors at most.
+// Connections to units, kept between two requests. Each belongs to one run of one unit and one of its ports: a
+// request never uses a connection that was opened for another unit (reliability I10), and unexpected bytes on one
+// only reach the unit's own visitors.
 
 import { Agent } from 'node:http'
 import type { Route } from '../routing/route.ts'
 
-/** Shorter than the five seconds after which many servers close, so that few requests meet a closing one. */
+/** Shorter than the five seconds after which many servers close, so that few requests meet a closing connection. */
 const IDLE_MS = 4000
 const MAX_IDLE = 64
 const KEEP_ALIVE_PROBE_MS = 30_000
 
 export type UnitConnections = {
   agentFor(route: Route): Agent
-  /** Ends all there are to a unit, also those in use. */
+  /** Ends all connections to a unit, including those in use. */
   forget(unitId: string): void
-  /** Lets go of units nobody visits. */
+  /** Drops units without visits. */
   sweep(): void
   close(): void
 }
@@ -29,7 +29,7 @@ export function createUnitConnections(): UnitConnections {
   }
   return {
     agentFor(route) {
-      // The port needs no place in here: an agent keeps the ports of an address apart.
+      // The key needs no port: an agent keeps the ports of an address apart.
       const run = `${route.generation} ${route.address}`
       const kept = byUnit.get(route.unitId)
       if (kept?.run === run) return kept.agent

@@ -1,5 +1,5 @@
-// How visitors ask for a WebSocket, and what becomes of their connection when the unit agrees: HTTP/1.1 turns
-// all of it into bytes (RFC 6455), HTTP/2 one stream of it (RFC 8441). The unit is always asked by HTTP/1.1.
+// WebSocket requests, and the byte stream they become when the unit agrees: in HTTP/1.1 the whole connection (RFC
+// 6455), in HTTP/2 one stream of it (RFC 8441). The unit always gets an HTTP/1.1 request.
 
 import { randomBytes } from 'node:crypto'
 import { type IncomingMessage, ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http'
@@ -9,8 +9,8 @@ import type { Duplex } from 'node:stream'
 import { type Exchange, readExchange } from './exchange.ts'
 
 /**
- * No other upgrade is taken up: the request is answered as if it did not ask for one. Nor one with a body, whose
- * bytes nobody could tell from those of the WebSocket.
+ * Other upgrades are ignored: the request is answered as if it asked for none. So is one with a body, whose bytes
+ * could not be told from those of the WebSocket.
  */
 export function asksForWebSocket({ method, headers, httpVersion }: IncomingMessage): boolean {
   return (
@@ -22,13 +22,13 @@ export function asksForWebSocket({ method, headers, httpVersion }: IncomingMessa
   )
 }
 
-/** Of a connection that Node has let go of. `first`: what the visitor has sent already. */
+/** For a connection that Node has released. `first`: bytes that the visitor has already sent. */
 export function exchangeOfUpgrade(request: IncomingMessage, socket: Duplex, first: Buffer) {
   socket.on('error', () => socket.destroy())
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
-  // Node's own connections end here, which its types do not say.
-  if (!(socket instanceof Socket)) throw new TypeError('an upgrade of something other than a connection')
+  // The object is always Node's own socket, which its types do not say.
+  if (!(socket instanceof Socket)) throw new TypeError('an upgrade without a socket')
   response.assignSocket(socket)
   response.once('finish', () => socket.destroySoon())
   const upgrade = (rawHeaders: readonly string[]) => {
@@ -47,14 +47,14 @@ export function exchangeOfUpgrade(request: IncomingMessage, socket: Duplex, firs
   return { response, exchange: readExchange(request, response, { expectsContinue: false, upgrade }) }
 }
 
-/** Null: some other CONNECT. */
+/** Returns null for any other CONNECT. */
 export function exchangeOfConnect(
   request: Http2ServerRequest,
   response: Http2ServerResponse,
 ): Exchange | null {
   if (request.headers[':protocol'] !== 'websocket') return null
   const upgrade = (rawHeaders: readonly string[]) => {
-    // The answer to a key that the visitor knows nothing of.
+    // The response to a key that the visitor does not know.
     const headers = rawHeaders.filter((_text, at) => !isAccept(rawHeaders[at - (at % 2)]))
     response.writeHead(200, headers)
     return response.stream

@@ -1,4 +1,4 @@
-// How many connections there may be, in all and of each peer. Each has somebody who hears of its errors.
+// Limits the connections, in total and per peer, and handles errors on each.
 
 import type { Socket } from 'node:net'
 import { tellBoundMet } from '../../lib/bound-met.ts'
@@ -8,11 +8,11 @@ import { peerAddress, peerOf } from '../peer.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { SessionLimits } from '../sessions/session-limits.ts'
 
-/** Of whoever listens. A visitor that has vanished without a word is found out by the kernel. */
+/** For listeners. The kernel detects a visitor that has vanished without closing. */
 export const acceptOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30 * SECOND }
 
 export type ConnectionLimiter = {
-  /** Closes what is one too many. */
+  /** Closes a connection above the limits. */
   enter(socket: Socket): void
   count(): number
   closeAll(): void

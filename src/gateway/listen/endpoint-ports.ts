@@ -13,12 +13,12 @@ import type { Gateway } from '../server.ts'
 const LOOK_EVERY_MS = SECOND / 2
 
 export type EndpointPorts = {
-  /** The name of the endpoint whose port it is. */
+  /** Returns the name of the endpoint that a port belongs to, or null. */
   nameAt(port: number | undefined): string | null
 }
 
 export type OpenEndpointPorts = EndpointPorts & {
-  /** Connections go there as if they had come to the ports of all. Until it is stopped. */
+  /** Handles connections like those to the shared ports, until it is stopped. */
   open(gateway: Pick<Gateway, 'tls' | 'mysql'>): void
   stop(): Promise<void>
 }
@@ -32,13 +32,13 @@ export function createEndpointPorts({
   log,
 }: {
   host: string
-  /** Those of live endpoints. */
+  /** Returns the ports of live endpoints. */
   findAll: () => Promise<EndpointPort[]>
   clock: Clock
   log: Log
 }): OpenEndpointPorts {
   const listening = new Map<number, Listening>()
-  /** Ports somebody else has, told once. */
+  /** Ports that another program uses; each is logged once. */
   const taken = new Set<number>()
   const stopping = new AbortController()
   let looking: Promise<void> | null = null
@@ -52,7 +52,7 @@ export function createEndpointPorts({
       taker.emit('connection', socket)
     })
     server.on('error', (error) => {
-      if (!taken.has(port)) log.error({ err: error, port }, 'the port of an endpoint cannot be listened on')
+      if (!taken.has(port)) log.error({ err: error, port }, 'cannot listen on the port of an endpoint')
       taken.add(port)
       server.close()
       if (listening.get(port) === entry) listening.delete(port)
@@ -70,7 +70,7 @@ export function createEndpointPorts({
   return {
     nameAt: (port) => listening.get(port ?? 0)?.name ?? null,
     open(gateway) {
-      // While the database is away the round fails, and all stays as it was.
+      // While the database is unavailable the run fails, and everything stays as it is.
       const run = async () => {
         const target = new Map((await findAll()).map((endpoint) => [endpoint.port, endpoint]))
         if (stopping.signal.aborted) return

@@ -1,5 +1,5 @@
-// The port for MySQL, where the server speaks first: it has to greet before it can know which unit is meant, since only
-// TLS tells that, and a client begins TLS after the greeting.
+// The port for MySQL, where the server speaks first: the gateway must send a greeting before it knows which unit is
+// meant, because the client starts TLS, which has the server name, only after the greeting.
 
 import { randomBytes } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -12,7 +12,7 @@ import { readPacket } from '../tcp/mysql/packets.ts'
 import { mysqlErrors } from '../tcp/protocol-errors.ts'
 import { createTlsServer } from './tls-server.ts'
 
-/** A login without TLS is read to its end, so that its answer arrives. */
+/** A login without TLS is read to its end, so that the client gets the error. */
 const MAX_ANSWER_BYTES = 4096
 
 export type Greeted = { serverName: string | null; sessionId: number }
@@ -24,11 +24,11 @@ export function createMysqlPort({
   onGreeted,
 }: {
   certificates: Certificates
-  /** Until TLS is there. */
+  /** The timeout until TLS is established. */
   greetingMs: number
-  /** Every connection, before a byte of it is read. It may close it. */
+  /** Called for every connection, before a byte of it is read. May close it. */
   onConnection: (socket: Socket) => void
-  /** `sessionId`: as the greeting has said, and no other connection's. */
+  /** `sessionId`: the id in the greeting, unique among connections. */
   onGreeted: (socket: TLSSocket, greeted: Greeted) => void
 }): Server {
   const sessionIds = createSessionIds()
@@ -37,7 +37,7 @@ export function createMysqlPort({
     handshakeMs: greetingMs / 2,
     onSecure(socket) {
       const sessionId = sessionIds.of(socket)
-      // Null: it has left.
+      // Null: the client has disconnected.
       if (sessionId !== null) onGreeted(socket, { serverName: serverNameOf(socket), sessionId })
       else socket.destroy()
     },
@@ -63,14 +63,14 @@ async function greet(socket: Socket, sessionIds: SessionIds): Promise<'tls' | 'p
   return packet === null ? 'wrong' : readAnswer(packet)
 }
 
-/** Of bytes that are text, as servers make it: some clients take it for some. */
+/** Bytes that are printable text, as servers use, because some clients treat the salt as text. */
 function makeSalt(): Buffer {
   return randomBytes(SALT_BYTES).map((byte) => 1 + (byte % 126)) as Buffer
 }
 
 type SessionIds = ReturnType<typeof createSessionIds>
 
-/** Each connection's, of which TLS makes another object: both know between which ports it is. */
+/** The session id of each connection. TLS wraps it in another object, so the key is the pair of ports. */
 function createSessionIds() {
   const byPorts = new Map<string, number>()
   const taken = new Set<number>()
@@ -95,7 +95,7 @@ function portsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket)
   return [remoteAddress, remotePort, localAddress, localPort].join(' ')
 }
 
-/** Far from those of any server, which count from 1: nobody can mistake the one for the other. */
+/** Far above those of any server, which count from 1, so the two cannot be confused. */
 function makeSessionId(): number {
   return (randomBytes(4).readUInt32LE() | 0x8000_0000) >>> 0
 }

@@ -1,7 +1,6 @@
-// The kernel holds back the acknowledgement of what came last for up to 40 ms, for there may soon be something to send
-// along with it. A client without TCP_NODELAY sends its first words only once the end of its handshake has been
-// acknowledged, and a resumed one is over for the server without another word: so it is acknowledged at once
-// (decision 89). Node has no function for it.
+// The kernel delays the acknowledgement of received data by up to 40 ms, to send it along with other data. A client
+// without TCP_NODELAY sends its first data only once the end of its handshake is acknowledged, and after a resumed
+// handshake the server sends nothing. So it is acknowledged at once (decision 89). Node has no function for that.
 
 import koffi from 'koffi'
 import type { TLSSocket } from 'node:tls'
@@ -11,13 +10,13 @@ const IPPROTO_TCP = 6
 const TCP_QUICKACK = 12
 const INT_BYTES = 4
 
-/** Acknowledges what has been read, once: the kernel goes on as before. Where it cannot, it is only slower. */
+/** Acknowledges what has been read, once. If that fails, the connection is only slower. */
 export function acknowledgeNow(socket: TLSSocket): void {
   const descriptor = descriptorOf(socket)
   if (descriptor !== null) setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, [1], INT_BYTES)
 }
 
-/** Null: it is closed. Node's types leave the handle out. */
+/** Returns null if the socket is closed. Node's types leave the handle out. */
 function descriptorOf(socket: TLSSocket): number | null {
   const handle: unknown = Reflect.get(socket, '_handle')
   if (typeof handle !== 'object' || handle === null) return null

@@ -14,7 +14,7 @@ import { handleTcpConnection } from '../tcp/handle-connection.ts'
 import type { ClientHello } from './tls-port.ts'
 import { findAuthorizedRoute, type GatewayContext } from '../sessions/connect-to-unit.ts'
 
-/** Hands the connection to whoever it is for. Never rejects. */
+/** Passes the connection to its handler. Never rejects. */
 export async function dispatchConnection(
   context: GatewayContext,
   socket: TLSSocket,
@@ -38,7 +38,7 @@ async function findTcp(
   label: EndpointLabel,
 ): Promise<Route | 'routing-unavailable' | null> {
   try {
-    // MySQL has a port of its own, since its server speaks first.
+    // MySQL has a port of its own, because its server speaks first.
     return await findAuthorizedRoute(
       context,
       label,
@@ -49,7 +49,7 @@ async function findTcp(
   }
 }
 
-/** Whether the greeting was one of the endpoint's protocol. A browser at a database's address gets a page. */
+/** Whether the ClientHello fits the endpoint's protocol. A browser at a database's address gets a page. */
 function speaks({ protocol }: Route, { alpnProtocol }: TLSSocket, isPostgres: boolean): boolean {
   if (protocol === 'postgres') return isPostgres
   if (protocol === 'grpc') return alpnProtocol === 'h2'
@@ -57,12 +57,12 @@ function speaks({ protocol }: Route, { alpnProtocol }: TLSSocket, isPostgres: bo
 }
 
 /**
- * To a client of Redis that names nobody, or what is gone: what it says first has come to HTTP, which cannot read it.
- * Null: it is none.
+ * The error for a Redis client that sends no server name, or an unknown one: its first bytes went to the HTTP parser,
+ * which cannot read them. Null if it is not a Redis client.
  */
 export function redisError(socket: Duplex, said: Buffer | undefined): Buffer | null {
   const isRedis = said !== undefined && readFirstMessage('redis', said) === 'whole'
-  // Clients of HTTP say so in their greeting, as a rule.
+  // HTTP clients normally say so in ALPN.
   if (!isRedis || !(socket instanceof TLSSocket) || socket.alpnProtocol) return null
   return errorIn('redis', { kind: serverNameOf(socket) === null ? 'missing-sni' : 'unknown' })
 }

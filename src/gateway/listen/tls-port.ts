@@ -1,5 +1,5 @@
-// The TLS port: HTTP and every protocol whose client speaks first, told apart by the name in the greeting of TLS.
-// A connection is nobody's until that is over, which it has to be soon.
+// The TLS port: HTTP and every protocol whose client speaks first, told apart by SNI. Until the handshake is done,
+// which must be soon, a connection belongs to no endpoint.
 
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -13,28 +13,31 @@ import { writePage } from '../http/pages.ts'
 import { fatalError, GREETING_BYTES, readGreeting } from '../tcp/postgres/messages.ts'
 import { createTlsServer } from './tls-server.ts'
 
-/** How a client came to TLS. */
+/** How a client started TLS. */
 export type ClientHello = {
-  /** As it was sent; null: the client names none. */
+  /** As sent; null if the client sends no name. */
   serverName: string | null
-  /** By PostgreSQL's own way, or by its name in the greeting of TLS: it expects to be answered in PostgreSQL. */
+  /**
+   * The client started with PostgreSQL's SSLRequest, or offered its ALPN name: it expects answers in PostgreSQL's
+   * protocol.
+   */
   isPostgres: boolean
 }
 
 export type TlsPort = {
-  /** Listens where the caller says. */
+  /** The caller chooses where it listens. */
   server: Server
   close(): Promise<void>
 }
 
 const TLS_RECORD = 0x16
 const POSTGRES = 'postgresql'
-/** What is agreed on where a client offers it, in this order. */
+/** The ALPN protocols to accept, in order of preference. */
 const APPLICATIONS = [POSTGRES, 'h2', 'http/1.1']
 const MAX_GREETINGS = 3
-/** How HTTP begins. */
+/** The beginning of an HTTP request. */
 const REQUEST = /^[A-Z]{3,7} [/*h]/
-/** Of TLS: kind, version and length, and how long what follows may be. */
+/** A TLS record's type, version and length; and the limit of that length. */
 const RECORD_HEAD_BYTES = 5
 const MAX_RECORD_BYTES = 16 * 1024
 
@@ -46,12 +49,12 @@ export function createTlsPort({
   onCancel,
 }: {
   certificates: Certificates
-  /** Until TLS is there. */
+  /** The timeout until TLS is established. */
   greetingMs: number
-  /** Every connection, before a byte of it is read. It may close it. */
+  /** Called for every connection, before a byte of it is read. May close it. */
   onConnection: (socket: Socket) => void
   onGreeted: (socket: TLSSocket, greeting: ClientHello) => void
-  /** In plain, a request to cancel what a session of PostgreSQL does. It has as long as a greeting. */
+  /** Called for a PostgreSQL cancel request without TLS. It has the same timeout. */
   onCancel: (socket: Socket) => void
 }): TlsPort {
   const makeTls = (hasAsked: boolean): TlsServer =>
@@ -94,7 +97,7 @@ export function createTlsPort({
   }
 }
 
-/** Up to where TLS begins; null where it does not. */
+/** Reads up to where TLS begins; returns null if it does not. */
 async function greet(
   socket: Socket,
   challenges: Challenges | undefined,
@@ -103,7 +106,7 @@ async function greet(
     const isLookedAt = challenges?.arePending() ?? false
     const bytes = await peek(socket, isLookedAt)
     if (bytes[0] === TLS_RECORD) {
-      // TLS finds what was read of it.
+      // Puts the bytes back for TLS to read.
       socket.unshift(bytes)
       return isLookedAt && isChallenge(bytes) ? 'challenge' : 'direct'
     }
@@ -118,11 +121,11 @@ async function greet(
     }
     if (asks === 'session') {
       socket.write(
-        fatalError('28000', 'this server takes connections over TLS alone', 'Use sslmode=require.'),
+        fatalError('28000', 'this server only accepts connections with TLS', 'Use sslmode=require.'),
       )
       return null
     }
-    // Whatever came along with the question was sent in plain, by whoever is between.
+    // Bytes sent along with the request were not encrypted, so an attacker in between may have added them.
     if (asks === 'unknown' || bytes.length > GREETING_BYTES) return null
     socket.write(asks === 'tls' ? 'S' : 'N')
     if (asks === 'tls') return 'asked'
@@ -130,7 +133,7 @@ async function greet(
   return null
 }
 
-/** What has come: at least as much as says what it is. Rejects when the other side has ended. */
+/** Returns the received bytes: at least enough to recognize the protocol. Rejects if the client has disconnected. */
 function peek(socket: Socket, wantsRecord: boolean): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let bytes = Buffer.alloc(0)
@@ -144,7 +147,7 @@ function peek(socket: Socket, wantsRecord: boolean): Promise<Buffer> {
         bytes = Buffer.concat([bytes, chunk])
         if (isEnough(bytes, wantsRecord)) return settle(() => resolve(bytes))
       }
-      if (socket.readableEnded || socket.destroyed) settle(() => reject(new Error('the other side has left')))
+      if (socket.readableEnded || socket.destroyed) settle(() => reject(new Error('the client disconnected')))
     }
     socket.on('readable', look)
     socket.on('close', look)

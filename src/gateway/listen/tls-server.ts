@@ -1,5 +1,5 @@
-// TLS as visitors get it, on connections that were accepted elsewhere and perhaps spoken on already: whoever did so
-// emits each as a `connection` of this server, which listens nowhere.
+// TLS for connections that another server accepted, and may have read from. Each is emitted as a `connection` event
+// of this server, which itself does not listen.
 
 import { createServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import { callbackify } from 'node:util'
@@ -14,7 +14,7 @@ export function createTlsServer({
 }: {
   certificates: Certificates
   handshakeMs: number
-  /** What is agreed on where a client offers it, in this order; none: what it offers is not looked at. */
+  /** The ALPN protocols to accept, in order of preference; if absent, ALPN is ignored. */
   applications?: readonly string[]
   onSecure: (socket: TLSSocket) => void
 }): TlsServer {
@@ -28,7 +28,7 @@ export function createTlsServer({
     SNICallback: callbackify(async (name: string) => await certificates.find(name.toLowerCase())),
     ...agree,
   })
-  // For clients that name nobody.
+  // For clients that send no name.
   certificates.follow((pem) => server.setSecureContext({ cert: pem, key: pem }))
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   server.on('secureConnection', (socket) => {

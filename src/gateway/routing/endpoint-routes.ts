@@ -1,6 +1,6 @@
-// Which unit a name leads to, from the database. Asked anew for a name after a quarter of a second, so that a
-// name that was retired or moved is dead within half of one; however many visits there are, names are asked for
-// together. While the database is away what was known last is gone by: units that run go on being served.
+// Resolves names to units, from the database. A result is read again after a quarter of a second, so that a retired
+// or moved name stops working within half a second; look-ups are batched, however many visits there are. If the
+// database is down, the gateway keeps using its last known routes: running units stay reachable.
 
 import { batched } from '../../lib/concurrency/batch.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -8,20 +8,20 @@ import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Route, Routes } from './route.ts'
 
 const FRESH_MS = 250
-/** A database that has not answered by then counts as away, where there is something to go by. */
+/** A database that does not answer in this time counts as unavailable, if an earlier result is known. */
 const PATIENCE_MS = 400
-/** The least recently asked are forgotten first. */
+/** Above this number the least recently used ones are dropped. */
 const MAX_KNOWN = 10_000
 
 type Named = Route & { name: string }
-/** `askedMs`: when the question was sent that it is the answer to. */
+/** `askedMs`: when the query was sent. */
 type Known = { route: Route; askedMs: number }
 
 export function createEndpointRoutes({
   findAll,
   clock,
 }: {
-  /** The live endpoints of these names. */
+  /** Returns the live endpoints of these names. */
   findAll: (names: string[]) => Promise<Named[]>
   clock: Clock
 }): Routes {
@@ -41,7 +41,7 @@ export function createEndpointRoutes({
     try {
       const { route, askedMs } = await findOne(name)
       isAway = false
-      // Where it is last in the order of asking.
+      // Moves it to the end of the order of use.
       known.delete(name)
       if (route) known.set(name, { route, askedMs })
       if (known.size > MAX_KNOWN) known.delete(known.keys().next().value ?? '')
@@ -54,7 +54,7 @@ export function createEndpointRoutes({
     }
   }
 
-  /** One question a name at a time: whoever comes meanwhile gets its answer, too. */
+  /** One query per name at a time, shared by all callers. */
   function askOnce(name: string): Promise<Route | null> {
     const underWay = asking.get(name) ?? ask(name)
     asking.set(name, underWay)
@@ -68,7 +68,7 @@ export function createEndpointRoutes({
       const nowMs = clock.monotonicMs()
       const ageMs = nowMs - last.askedMs
       if (ageMs < FRESH_MS) {
-        // Ahead of time, so that no visit of a busy unit waits for it.
+        // Refreshed ahead of time, so that no visit of a busy unit waits.
         if (ageMs >= FRESH_MS / 2) void askOnce(name).catch(() => {})
         return last.route
       }

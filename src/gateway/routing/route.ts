@@ -1,5 +1,6 @@
-// What the gateway knows of an endpoint, and what it asks of others. Where a visit goes is decided by this row
-// alone, never by anything the visitor or the unit says (reliability I27).
+// The types of routing: an endpoint's route, and the gateway's interfaces to look one up, wake its unit and report
+// its use. Only the route's row decides where a visit goes, never what the visitor or the unit sends (reliability
+// I27).
 
 import type { Protocol } from '../../contract/endpoint.ts'
 import type { StoppedReason, UnitState } from '../../contract/states.ts'
@@ -9,15 +10,15 @@ export type Route = {
   endpointId: string
   unitId: string
   protocol: Protocol
-  /** SHA-256 of the secret that a private label ends with; null for a public endpoint. */
+  /** SHA-256 of the secret at the end of a private label; null for a public endpoint. */
   secretHash: Buffer | null
-  /** Where within the unit. */
+  /** The port in the unit. */
   port: number
-  /** The unit's own for its whole life; null while it is being made. */
+  /** The unit's address, the same for its whole life; null while it is being created. */
   address: string | null
   state: UnitState
   stoppedReason: StoppedReason | null
-  /** Its machine stands still, and goes on where it was (design 3). */
+  /** Whether its machine is frozen (design 3). */
   frozen: boolean
   /** Connections to an older run must not be used for a newer one (reliability I10). */
   generation: number
@@ -25,39 +26,39 @@ export type Route = {
 
 export type Routes = {
   /**
-   * The endpoint of that name (contract/endpoint-label.ts), its secret not yet checked: see private-link.ts.
-   * What it tells was so less than half a second ago, or, while the database is away, when it was last asked.
-   * Rejects when nobody knows.
+   * Finds the endpoint with that name (contract/endpoint-label.ts); its secret is not checked yet, see
+   * private-link.ts. The result is at most half a second old or, if the database is unavailable, the last known one.
+   * Rejects if nothing is known.
    */
   find(name: string): Promise<Route | null>
 }
 
 export type WakeOutcome =
   | { kind: 'running'; route: Route }
-  /** It will not wake by itself: stopped, over a limit, out of credits; or it was to, and `failed`. */
+  /** It will not wake: it is stopped, over a limit or out of credits, or its wake `failed`. */
   | { kind: 'refused'; reason: VisitRefusal }
-  /** Still on its way; ask again after this. */
+  /** Still waking; ask again after this time. */
   | { kind: 'waiting'; retryAfterS: number }
 
-/** Every visit asks `awake`, and where that does not know, `wake`, also for a unit that seems to run. */
+/** A visit first calls `findLease` and, if that returns null, `wake`, even for a unit that seems to run. */
 export type Waker = {
   /**
-   * The route with the run to go to, where it is known that the unit cannot fall asleep for a while. Null: find
-   * out by `wake`; what the route says may be older than the unit's sleep.
+   * Returns the route to the run if it is certain that the unit stays awake for a while. Null: call `wake`, because
+   * the route may be older than the unit's sleep.
    */
   findLease(route: Route): Route | null
   /**
-   * Resolves once the unit runs, and cannot fall asleep for a while, with the run to go to; or with why it does
-   * not, within a bound. Whether its port answers yet shows when somebody connects.
+   * Resolves, within a bounded time, with the run once the unit is awake and stays so for a while, or with the reason
+   * why not. Whether its port accepts connections only a connection shows.
    */
   wake(route: Route): Promise<WakeOutcome>
-  /** The run could not be reached: the next visit asks anew whether it is there. */
+  /** The run could not be reached: the next visit asks again whether it exists. */
   invalidateLease(unitId: string): void
 }
 
-/** What the visits of a unit tell of its use (design 4). */
+/** Reports the use of units by visits (design 4). */
 export type Activity = {
-  /** A request is under way until the function it answers is called. */
+  /** A request is in progress until the returned function is called. */
   begin(unitId: string, endpointId: string): () => void
   /** Bytes passed on a connection that stays open. */
   touch(unitId: string): void

@@ -1,5 +1,5 @@
-// The gateway's side of its questions to the server (protocol.ts). The server may be away at any time: every
-// failure means only that nobody could be asked.
+// The gateway's client for the server (protocol.ts). The server may be unavailable at any time: every failure only
+// means that it could not be asked.
 
 import { connect } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
@@ -15,21 +15,21 @@ import {
 } from './protocol.ts'
 
 export type ServerClient = {
-  /** Rejects when nobody answers. */
+  /** Rejects if the server does not answer. */
   ask<K extends WakeOperation>(operation: K, request: WakeRequest[K]): Promise<WakeAnswer[K]>
-  /** Follows the units that stop running, across restarts of the server, until the signal aborts. */
+  /** Reports units that stop running, across restarts of the server, until the signal aborts. */
   follow(watcher: RunEndWatcher, signal: AbortSignal): Promise<void>
 }
 
 export type RunEndWatcher = {
-  /** From now on every unit that stops running is told of. */
+  /** From now on every unit that stops running is reported. */
   onConnected: () => void
   onRunEnded: (unitId: string) => void
-  /** From now on nobody tells. */
+  /** From now on nothing is reported. */
   onDisconnected: () => void
 }
 
-/** Between two attempts to follow: as long as a server takes to start again. */
+/** The delay between two connection attempts: as long as a server takes to restart. */
 const AGAIN_MS = 250
 
 export function connectToServer({ socketPath, clock }: { socketPath: string; clock: Clock }): ServerClient {
@@ -59,7 +59,7 @@ type Asked = { operation: WakeOperation; request: unknown }
 type Connection = {
   isOver(): boolean
   ask(operation: WakeOperation, request: unknown, deadlineMs: number): Promise<unknown>
-  /** Until it is over; the signal ends it. */
+  /** Resolves when the connection ends; the signal ends it. */
   follow(watcher: RunEndWatcher, signal: AbortSignal): Promise<void>
 }
 
@@ -84,7 +84,7 @@ function openConnection(socketPath: string): Connection {
     mostBytes: MAX_BYTES,
     hear,
     late: ({ operation }: Asked) => new Error(`no answer in time to "${operation}"`),
-    over: (cause) => cause ?? new Error('the server is gone'),
+    over: (cause) => cause ?? new Error('the connection to the server ended'),
   })
   socket.once('close', () => {
     clearTimeout(silence)
@@ -96,7 +96,7 @@ function openConnection(socketPath: string): Connection {
     isOver: calls.isOver,
     async ask(operation, request, deadlineMs) {
       const { answer } = await calls.call({ operation, request }, deadlineMs)
-      if (answer === null) throw new Error(`the server has no answer to "${operation}" just now`)
+      if (answer === null) throw new Error(`the server cannot answer "${operation}" at the moment`)
       return answer
     },
     async follow(following, signal) {

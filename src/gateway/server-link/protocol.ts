@@ -1,36 +1,37 @@
-// What the gateway may ask of the server, and nothing else: to wake units, and to record that they are used. The
-// gateway parses strangers' bytes, so it has neither the engine's socket nor a right to change anything in the
-// database; whoever takes it over can keep units awake, and no more.
+// The protocol between gateway and server: the gateway may only ask to wake units, and record that they are used. The
+// gateway parses untrusted bytes, so it has no access to the engine's socket and no right to change the database; an
+// attacker who takes it over can only keep units awake.
 //
-// In lines of JSON (json-lines-rpc.ts), over a unix socket: a visit that wakes its unit waits for the way there and back.
+// It is JSON lines (json-lines-rpc.ts) over a unix socket, because a visit that wakes its unit waits for the round
+// trip.
 
 import { z } from 'zod'
 import { VISIT_WAIT_MS, visitedSchema } from '../../contract/visit.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
 
-const unitId = z.string().refine((text) => isId('unit', text), 'is no id of a unit')
+const unitId = z.string().refine((text) => isId('unit', text), 'is not the id of a unit')
 /** As many as there can be visits (session-limits.ts). */
 export const MAX_IDS = 16_384
-const endpointId = z.string().refine((text) => isId('endpoint', text), 'is no id of an endpoint')
-/** As many as a unit can have, and then some. */
+const endpointId = z.string().refine((text) => isId('endpoint', text), 'is not the id of an endpoint')
+/** More than a unit can have. */
 const MAX_ENDPOINTS = 8
 const unitIds = z.array(unitId).max(MAX_IDS)
 
 export const wakeOperations = {
-  /** The unit is awake, and stays so for a minute at least; or why not. */
+  /** Records a use and wakes the unit. Answers that it stays awake for at least a minute, or why not. */
   use: {
     request: z.strictObject({ unitId }),
     answer: visitedSchema,
     deadlineMs: VISIT_WAIT_MS + 5 * SECOND,
   },
-  /** These are in use, which is recorded. Answers which of them run. */
+  /** Records that these units are in use. Answers which of them run. */
   used: {
     request: z.strictObject({ unitIds }),
     answer: z.strictObject({ awake: unitIds }),
     deadlineMs: 10 * SECOND,
   },
-  /** All units with visits under way that last, in place of those told before, and at which endpoints, if known. */
+  /** All units with long visits in progress, replacing the previous list, and their endpoints if known. */
   visits: {
     request: z.strictObject({
       unitIds,
@@ -45,10 +46,10 @@ export type WakeOperation = keyof typeof wakeOperations
 export type WakeRequest = { [K in WakeOperation]: z.infer<(typeof wakeOperations)[K]['request']> }
 export type WakeAnswer = { [K in WakeOperation]: z.infer<(typeof wakeOperations)[K]['answer']> }
 
-/** Of any line: as many ids as there may be, and then some. */
+/** The longest line: somewhat more than the largest number of ids. */
 export const MAX_BYTES = 1024 * 1024
 
-/** What the gateway says: one question a line. */
+/** A line of the gateway: one request. */
 export const requestSchema = z.strictObject({
   id: z.int().min(0),
   operation: z.string(),
@@ -61,9 +62,8 @@ export type Answer = z.infer<typeof answer>
 export type RunEnded = z.infer<typeof runEnded>
 
 /**
- * What the server says: an answer, null where it has none just now, or, unasked, the id of a unit that stops running.
- * It begins with an empty line, from which on no departure is missed, and says another now and then, which tells a
- * quiet server from one that is gone.
+ * A line of the server: an answer, null if it cannot answer now, or an event with the id of a unit that stops
+ * running. The first line is empty: after it no event is missed. Later empty lines show that the server is alive.
  */
 export const messageSchema = z.union([answer, runEnded])
 export const KEEP_ALIVE_MS = 3 * SECOND

@@ -1,4 +1,4 @@
-// The server's side of the gateway's questions (protocol.ts).
+// The server's side of the gateway's requests (protocol.ts).
 
 import { createServer, type Socket } from 'node:net'
 import type { App } from '../../app.ts'
@@ -34,10 +34,10 @@ const handlers: {
   },
 }
 
-/** One gateway, and those before it that have not gone yet. */
+/** One gateway, and earlier ones that have not ended yet. */
 const MAX_CONNECTIONS = 64
 
-/** Serves until closed. Closing breaks off what is in flight: the gateway asks the next server again. */
+/** Serves until closed. Closing breaks off requests in progress: the gateway sends them to the next server. */
 export async function serveWakes(
   app: App,
   { socketPath, socketGid }: { socketPath: string; socketGid: number },
@@ -61,7 +61,7 @@ export async function serveWakes(
   }
 }
 
-/** Whoever reads it too slowly is cut off, and asks anew. */
+/** A gateway that reads more slowly is disconnected, and asks again. */
 const UNREAD_BYTES = 4 * MAX_BYTES
 
 function converse(served: Served, socket: Socket): void {
@@ -82,7 +82,7 @@ function converse(served: Served, socket: Socket): void {
     clearInterval(keepAlive)
     unitEvents.off('runEnded', tellDeparture)
   })
-  socket.on('error', (error) => log.debug({ error: error.message }, 'a connection of the gateway broke'))
+  socket.on('error', (error) => log.debug({ error: error.message }, 'gateway connection lost'))
   say('')
 }
 
@@ -102,13 +102,13 @@ function parse(line: string): Question | null {
   return request.success ? { id: question.id, operation, request: request.data } : null
 }
 
-/** Null: not now. Never rejects. */
+/** Resolves to null if there is no answer now. Never rejects. */
 async function answerTo(served: Served, { id, operation, request }: Question): Promise<Answer> {
   try {
-    // `never`: the compiler cannot see that both belong to one row of the table.
+    // `never`: the compiler cannot see that both belong to the same row of the table.
     return { id, answer: await handlers[operation](served, request as never) }
   } catch (error) {
-    if (!isOutage(error)) served.app.log.error({ err: error }, 'a question of the gateway failed')
+    if (!isOutage(error)) served.app.log.error({ err: error }, 'gateway request failed')
     return { id, answer: null }
   }
 }

@@ -1,6 +1,6 @@
-// Wake leases. Before a visit is passed on the server has recorded a use of its unit, which keeps it awake for a
-// minute at least; the lease serves all visits of the next seconds and is renewed beside them, so a visit to a busy
-// unit asks nobody.
+// Wake leases. Before a visit is proxied, the server has recorded a use of its unit, which keeps it awake for at
+// least a minute. The lease covers all visits of the next seconds and is renewed in the background, so visits to a
+// busy unit ask no one.
 //
 // A lease is only valid for the run it was granted for. The server notifies us when a run ends. While that stream is
 // down we hold no leases and use the database state instead: without a server no unit is put to sleep either.
@@ -16,11 +16,11 @@ import type { Activity, Route, WakeOutcome, Waker } from '../routing/route.ts'
 import type { ServerClient } from './client.ts'
 import { MAX_IDS } from './protocol.ts'
 
-/** How long a recorded use is good for: well below the shortest window, which is a minute. */
+/** How long a recorded use is valid: well below the shortest idle window, which is a minute. */
 const GOOD_FOR_MS = 20 * SECOND
-/** Of a unit with visits; also how late the end of one may be told. */
+/** For a unit with visits; also the longest delay until the end of a visit is reported. */
 const RENEW_EVERY_MS = 5 * SECOND
-/** A server that has nothing to say of a unit that seems to run is stuck, and puts nobody to sleep. */
+/** A server that does not answer for a unit that seems to run is stuck, and puts no unit to sleep. */
 const PATIENCE_MS = SECOND
 const AGAIN_MS = 250
 const away: WakeOutcome = { kind: 'waiting', retryAfterS: 5 }
@@ -28,16 +28,16 @@ const away: WakeOutcome = { kind: 'waiting', retryAfterS: 5 }
 type Run = { generation: number; address: string }
 
 type Lease = {
-  /** The one that is awake, where that is known. */
+  /** The run known to be awake, or null. */
   run: Run | null
-  /** When its use was last recorded; the server may have done so later. */
+  /** When its use was last recorded, as far as the gateway knows. */
   recordedMs: number
   runEndedMs: number
-  /** The server is asked for it just now. */
+  /** Whether the server is being asked about it. */
   isAsked: boolean
-  /** Requests under way. */
+  /** Requests in progress. */
   open: number
-  /** When a visit was last seen to use it. */
+  /** When a visit last used it. */
   usedMs: number
 }
 
@@ -74,14 +74,14 @@ export function createWakeLeases({
   function findLease(route: Route): Route | null {
     if (!isConnected) return route.state === 'running' ? route : null
     const lease = leases.get(route.unitId)
-    // The route may be older than the run, but not newer.
+    // The route can be older than the run, but not newer.
     if (!lease?.run || lease.run.generation < route.generation) return null
     return clock.monotonicMs() - lease.recordedMs < GOOD_FOR_MS ? withRun(route, lease.run) : null
   }
 
   async function wake(route: Route): Promise<WakeOutcome> {
     const seemsToRun = route.state === 'running'
-    // Where it does not, there is nothing to go by but the answer.
+    // If it does not seem to run, only the answer counts.
     const asked = asks.run(`${route.unitId} ${seemsToRun}`, VISIT_WAIT_MS, () =>
       askUntil(clock.monotonicMs() + (seemsToRun ? 0 : VISIT_WAIT_MS), route.unitId),
     )
@@ -91,7 +91,7 @@ export function createWakeLeases({
     return answer ?? (seemsToRun ? { kind: 'running', route } : away)
   }
 
-  /** Null: nobody could be asked. */
+  /** Returns null if the server could not be asked. */
   async function askUntil(deadlineMs: number, unitId: string): Promise<Visited | null> {
     for (;;) {
       try {
@@ -109,7 +109,7 @@ export function createWakeLeases({
     lease.isAsked = true
     try {
       const answer = await server.ask('use', { unitId })
-      // One that has stopped running since may have done so after the answer.
+      // A run whose end was reported since then may have ended after the answer.
       if (answer.kind === 'running' && isConnected && lease.runEndedMs < askedMs) {
         const { generation, address } = answer
         Object.assign(lease, { run: { generation, address }, recordedMs: askedMs })
@@ -122,11 +122,11 @@ export function createWakeLeases({
 
   function invalidateLease(unitId: string): void {
     const lease = leases.get(unitId)
-    // What was said just now would be said again.
+    // A second answer this soon would be the same.
     if (lease && clock.monotonicMs() - lease.recordedMs >= SECOND) lease.run = null
   }
 
-  // Telling of use
+  // Reporting use
 
   async function tell(): Promise<void> {
     const nowMs = clock.monotonicMs()

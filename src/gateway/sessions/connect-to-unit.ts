@@ -1,5 +1,5 @@
-// What every visit takes to its unit, over HTTP or another protocol: which endpoint it is for and whether it may
-// use it, a wake where that is needed, and an attempt to pass it on, again while the unit is not ready for it.
+// The steps of every visit, in HTTP or another protocol: find its endpoint, check that it may use it, wake the unit
+// if needed, and try to pass the visit on, again while the unit is not ready.
 
 import { tellBoundMet } from '../../lib/bound-met.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -20,7 +20,7 @@ import type { SessionLimits } from './session-limits.ts'
 export type GatewayContextOptions = {
   /** In lower case. */
   domain: string
-  /** Of endpoints that are found by them. */
+  /** Finds endpoints by their ports. */
   ports: EndpointPorts
   routes: Routes
   waker: Waker
@@ -30,12 +30,12 @@ export type GatewayContextOptions = {
   log: Log
 }
 
-/** What every visit is served with. */
+/** Everything that a visit needs. */
 export type GatewayContext = GatewayContextOptions & {
   sessions: OpenSessions
   connections: UnitConnections
   wakes: SingleFlight<WakeOutcome>
-  /** Visits that wait for a unit to wake. */
+  /** Limits the visits that wait for a unit to wake. */
   waiting: ConcurrencyLimit
   cancelKeys: CancelKeys
   mysqlSessions: MysqlSessions
@@ -47,7 +47,7 @@ export function createGatewayContext(options: GatewayContextOptions): GatewayCon
   const wakes = createSingleFlight<WakeOutcome>(clock)
   const sessions = createOpenSessions({
     ...options,
-    // Nobody waits for this one: the bytes that asked for it are on their way already.
+    // Not awaited: the bytes that caused the wake have already been sent.
     wake: (route) => void startWake({ wakes, waker, limits }, route).catch(() => {}),
     forgetUnit: (unitId) => connections.forget(unitId),
   })
@@ -56,22 +56,22 @@ export function createGatewayContext(options: GatewayContextOptions): GatewayCon
   return { ...options, sessions, connections, wakes, waiting, ...known }
 }
 
-/** Nobody waits for an answer any more, or it has been given. */
+/** The visitor has disconnected, or has its response. */
 export type Closed = { kind: 'closed' }
 
-/** What an attempt to pass a visit on can come to, besides its own end. */
+/** Results of an attempt to pass a visit on, after which it is retried. */
 export type Unready = { kind: 'refused-connection' } | { kind: 'stale' }
 
-/** Whom a visit is for: the label it was made to, and whether an endpoint there is one of its kind. */
+/** The destination of a visit: the label, and whether an endpoint is of the visit's kind. */
 export type Target = {
   session: Session
   label: EndpointLabel
   isMeant: (route: Route) => boolean
-  /** For how long the unit may refuse it. */
+  /** How long the unit may refuse connections. */
   refusingMs: SessionLimits['refusingMs']
 }
 
-/** The route, if there is one of this kind and whoever asks may use it. Rejects when nobody knows. */
+/** Returns the route if there is one of this kind and the visitor may use it. Rejects if it is unknown. */
 export async function findAuthorizedRoute(
   { routes }: Pick<GatewayContext, 'routes'>,
   label: EndpointLabel,
@@ -82,8 +82,8 @@ export async function findAuthorizedRoute(
 }
 
 /**
- * Passes the visit on as soon as the unit takes it. A unit that refuses connections is tried for a while: its
- * server may be about to listen, and what the route said may have changed a moment ago.
+ * Passes the visit on as soon as the unit accepts it. A unit that refuses connections is retried for a while: its
+ * server may be about to listen, and the route may just have changed.
  */
 export async function connectWithRetry<T extends Outcome | Closed>(
   context: GatewayContext,
@@ -117,7 +117,7 @@ export async function connectWithRetry<T extends Outcome | Closed>(
   }
 }
 
-/** The visit uses the unit from now on, until the function it answers is called; again does no harm. */
+/** The visit uses the unit until the returned function is called; calling it again is harmless. */
 export function beginUse(
   { activity }: Pick<GatewayContext, 'activity'>,
   { unitId, endpointId }: Route,
@@ -130,12 +130,12 @@ export function beginUse(
   }
 }
 
-/** On a connection that was quiet for long the unit may have fallen asleep: what has come for it wakes it at once. */
+/** On a connection that was quiet for long the unit may be asleep: new bytes for it wake it at once. */
 export function wakeIfAsleep(context: GatewayContext, run: Route): void {
   if (!context.waker.findLease(run)) void startWake(context, run).catch(() => {})
 }
 
-/** The run to go to. Each visit waits no longer than it wants to, whatever becomes of the wake. */
+/** Returns the run. Each visit waits no longer than its own timeout, whatever happens to the wake. */
 async function wake(
   context: GatewayContext,
   session: Session,
@@ -160,7 +160,7 @@ async function wake(
   }
 }
 
-/** However many visits wait for a unit, it is woken once. */
+/** A unit is woken once, however many visits wait for it. */
 function startWake(
   { wakes, waker, limits }: Pick<GatewayContext, 'wakes' | 'waker' | 'limits'>,
   route: Route,

@@ -7,23 +7,23 @@ import { runLoop } from '../../lib/loop.ts'
 import type { Log } from '../../lib/log.ts'
 import type { ServerClient } from '../server-link/client.ts'
 
-/** A visit lasts when it takes longer than this. */
+/** Sessions longer than this are reported. */
 const LONG_AFTER_MS = 100
-/** The server takes a gateway that says nothing for long to have no visits (domain/units/activity/open-visits.ts). */
+/** The server assumes that a silent gateway has no visits (domain/units/activity/open-visits.ts). */
 const REPEAT_EVERY_MS = 5 * SECOND
 
 export type LongSessions = {
   begin(unitId: string, endpointId: string): () => void
-  /** Another server has heard nothing yet. */
+  /** Sends everything again, to a new server. */
   resend(): void
   run(signal: AbortSignal): Promise<void>
 }
 
-/** `endpoints`: how many visits each has. */
+/** `endpoints`: the number of visits at each. */
 type Open = { visits: number; sinceMs: number; endpoints: Map<string, number> }
-/** Units with a visit that lasts, and their endpoints with any. */
+/** Units with long visits, and the endpoints of these. */
 type Lasting = ReadonlyMap<string, string[]>
-/** More than anybody reads; their units count without it. */
+/** The limit of units whose endpoints are named; the others count without them. */
 const MAX_NAMED = 1000
 
 export function createLongSessions({
@@ -41,7 +41,7 @@ export function createLongSessions({
   let isTelling = false
   let hasChanged = false
 
-  /** One at a time: the server goes by the last it has heard. */
+  /** One at a time, because the server uses the last report. */
   async function tell(): Promise<void> {
     hasChanged = true
     if (isTelling) return
@@ -52,7 +52,7 @@ export function createLongSessions({
         await tellOnce()
       }
     } catch {
-      // The server is away. It is told in the next round.
+      // The server is unavailable. The next iteration reports again.
     } finally {
       isTelling = false
     }

@@ -1,6 +1,6 @@
-// Every visit under way. Twice a second each is looked at: whether its route still is what it was when the visit
-// began, and whether somebody has kept it waiting for too long. So no visit has a timer of its own, a rotated
-// secret or an ended run is dead within a second however the news arrive, and use is told of in one place.
+// Every visit in progress. Twice a second each is checked: whether its route is still the same, and whether a side
+// has stalled for too long. So no visit needs a timer of its own, a rotated secret or an ended run takes effect
+// within a second however the news arrives, and use is reported in one place.
 
 import type { Clock } from '../../lib/clock.ts'
 import { tellBoundMet } from '../../lib/bound-met.ts'
@@ -10,36 +10,39 @@ import type { Activity, Route, Routes } from '../routing/route.ts'
 import type { BytesClass } from '../tcp/classify-bytes.ts'
 import type { Phase, SessionLimits } from './session-limits.ts'
 
-/** How often visits are looked at. */
+/** How often visits are checked. */
 export const CHECK_EVERY_MS = 500
 
-/** Why a visit ends before its time. */
+/** Why a visit is ended early. */
 export type Cut = { kind: 'gone' } | { kind: 'moved' } | { kind: 'late'; phase: Phase }
 
 export class Session {
-  /** Who asks. */
+  /** The address of the visitor. */
   readonly peer: string
-  /** The name of its endpoint, by which its route is found again. */
+  /** The name of its endpoint, to look the route up again. */
   name = ''
-  /** Where it was passed on to; null until then. */
+  /** The run it was passed on to; null until then. */
   route: Route | null = null
   phase: Phase = 'finding'
   sinceMs: number
-  /** Of the request's body. */
+  /** Bytes of the request's body. */
   uploadedBytes = 0
-  /** Of a connection that stays open how many bytes count as use (design 4): not those of pings; null: the whole visit does. */
+  /**
+   * For a connection that stays open: how many bytes count as use (design 4), without pings; null: the whole visit
+   * counts.
+   */
   bytes: (() => number) | null = null
   seenBytes = 0
-  /** Its unit works for it, though no byte moves: use, too. */
+  /** True while its unit works for it without sending bytes, which also counts as use. */
   isWaiting: () => boolean = () => false
-  /** Its unit has been seen asleep: only what has passed since then can be for one that is to wake. */
+  /** Its unit was seen asleep: only bytes after that are meant to wake it. */
   isAsleep = false
-  /** The visitor left: nobody waits for an answer. */
+  /** The visitor has disconnected. */
   isGone = false
   endUse: () => void = () => {}
-  /** On a connection that stays open its visitor has said something. */
+  /** Called when the visitor sends bytes on a connection that stays open. */
   onClientBytes: (chunk: Buffer, said: BytesClass) => void = () => {}
-  /** At each look while its unit stands still. */
+  /** Called at each check while its unit is frozen. */
   whileAsleep: () => void = () => {}
   readonly #nowMs: () => number
   #onCut: (why: Cut) => void = () => {}
@@ -51,7 +54,7 @@ export class Session {
     this.sinceMs = nowMs()
   }
 
-  /** Also to say that the phase goes on: something has moved. */
+  /** Also called to show progress: the phase's timeout starts again. */
   enter(phase: Phase): void {
     this.phase = phase
     this.sinceMs = this.#nowMs()
@@ -59,8 +62,8 @@ export class Session {
   }
 
   /**
-   * What has to happen at once when the visit is cut, said by whoever works on it. One that was given up between two
-   * of these is cut for the next: nothing else would ever end it.
+   * Sets what to do at once when the visit is cut. A visit that was cut between two of these calls is cut at the next
+   * one.
    */
   onCut(act: (why: Cut) => void): void {
     this.#onCut = act
@@ -89,9 +92,9 @@ export class Session {
 }
 
 export type OpenSessions = {
-  /** Null: the peer, or all together, have too many. */
+  /** Returns null if the peer, or all peers together, have too many. */
   begin(peer: string): Session | null
-  /** Into the unit's share; false: it has too many. */
+  /** Counts it for the unit; returns false if the unit has too many. */
   enterUnit(session: Session, route: Route): boolean
   end(session: Session): void
   count(): number
@@ -105,9 +108,9 @@ export type OpenSessionsOptions = {
   limits: SessionLimits
   clock: Clock
   log: Log
-  /** A unit fell asleep under a visit that now needs it. */
+  /** Called when a unit fell asleep during a visit that now needs it. */
   wake: (route: Route) => void
-  /** A run of a unit is over. */
+  /** Called when a run of a unit has ended. */
   forgetUnit: (unitId: string) => void
 }
 
@@ -117,11 +120,11 @@ export function createOpenSessions(options: OpenSessionsOptions): OpenSessions {
   const units = new Map<Session, string>()
   const peers = createConcurrencyLimit(limits.visits, limits.visitsPerPeer)
   const shares = createConcurrencyLimit(limits.visits, limits.visitsPerUnit)
-  /** As of the last look: exact enough for patience, and free to read. */
+  /** The time of the last check: exact enough for timeouts, and cheap to read. */
   let nowMs = clock.monotonicMs()
   const now = () => nowMs
 
-  /** Rejects when nobody knows; then whatever is open stays open. */
+  /** Rejects if the route is unknown; open visits then stay open. */
   async function follow(name: string, visits: Session[]): Promise<void> {
     const route = await routes.find(name)
     for (const session of visits) {
@@ -136,13 +139,13 @@ export function createOpenSessions(options: OpenSessionsOptions): OpenSessions {
       const wasAsleep = session.isAsleep
       session.isAsleep = route.state === 'sleeping'
       if (session.isAsleep) session.whileAsleep()
-      // What passed before it fell asleep was heard then, unless it has no answer yet.
+      // Bytes before it fell asleep were handled then, unless their answer is still missing.
       if (session.isAsleep && isNeeded && (wasAsleep || session.bytes === null || session.isWaiting()))
         wake(route)
     }
   }
 
-  /** Tells of use, where bytes have passed since the last look. */
+  /** Reports use if bytes have passed since the last check. */
   function moved(session: Session): boolean {
     const bytes = session.bytes?.() ?? 0
     const hasMoved = bytes !== session.seenBytes
@@ -196,17 +199,17 @@ export function createOpenSessions(options: OpenSessionsOptions): OpenSessions {
   }
 }
 
-/** Whether a visit on its way by the one may go on by the other. */
+/** Whether a visit begun on one route may continue on the other. */
 function isSame(route: Route, was: Route): boolean {
   const { secretHash } = route
   const opensAlike = secretHash === null ? was.secretHash === null : was.secretHash?.equals(secretHash)
   if (!opensAlike || route.unitId !== was.unitId || route.port !== was.port) return false
-  // Whoever woke the unit may know of its run before the row does.
+  // The waker may know of the unit's new run before the row shows it.
   if (route.generation < was.generation) return true
   return route.generation === was.generation && route.address === was.address && isThere(route)
 }
 
-/** Whether the run is there, or about to stand still: one that was frozen goes on where it was. */
+/** Whether the run exists, or is about to be frozen: a frozen run continues later. */
 function isThere({ state, stoppedReason, frozen }: Route): boolean {
   switch (state) {
     case 'running':

@@ -1,20 +1,20 @@
-// How a visit can end other than with an answer of its unit, and what is said then. Every word of these answers is
-// here: nothing of a request is repeated in them, and a wrong secret looks like an address nobody has.
+// The outcomes of visits other than an answer of the unit, and their messages. All of these texts are here: they
+// repeat nothing of a request, and a wrong secret looks like an unknown address.
 
 import type { VisitRefusal } from '../../contract/visit.ts'
 
 export type Outcome =
   | { kind: 'unknown' }
   | { kind: 'malformed' }
-  /** More before its body than may be. */
+  /** The head of the request is larger than the limit. */
   | { kind: 'head-too-large' }
-  /** Without TLS, where there is nothing else. */
+  /** The request came without TLS on the TLS port. */
   | { kind: 'plain' }
-  /** Its client does not say whom it is for. */
+  /** The client sends no server name. */
   | { kind: 'missing-sni' }
-  /** The connection was made to another name than the request is for. */
+  /** The connection was made to another name than the request's. */
   | { kind: 'misdirected' }
-  /** Nobody can tell at the moment what is at this address. */
+  /** The endpoint cannot be looked up at the moment. */
   | { kind: 'routing-unavailable' }
   | { kind: 'too-many' }
   | { kind: 'waiting'; retryAfterS: number }
@@ -30,10 +30,10 @@ export type ErrorMessage = {
   code: string
   title: string
   text: string
-  /** To whom the unit belongs. */
+  /** Advice for the owner of the unit. */
   advice?: string
   retryAfterS?: number
-  /** The connection is not to be used again. */
+  /** The connection must not be used again. */
   closes?: true
 }
 
@@ -42,7 +42,7 @@ const nothingHere: ErrorMessage = {
   code: 'not_found',
   title: 'There is nothing at this address',
   text: 'The unit that was here is gone, or the link is wrong.',
-  advice: 'Ask whoever gave you the link for the current one.',
+  advice: 'Ask the person who gave you the link for the current one.',
 }
 
 const refusals = {
@@ -51,21 +51,21 @@ const refusals = {
     status: 503,
     code: 'unit_stopped',
     title: 'This unit is stopped',
-    text: 'Its owner has stopped it. It does not start by a session.',
+    text: 'Its owner has stopped it. A visit does not start it.',
     advice: 'Start it to make this address work again.',
   },
   exited: {
     status: 503,
     code: 'unit_exited',
     title: 'This unit has ended',
-    text: 'Its program has ended by itself. It does not start by a session.',
-    advice: 'Its logs and its last exit say why. Start it to make this address work again.',
+    text: 'Its program has ended by itself. A visit does not start it.',
+    advice: 'Its logs and its last exit show why. Start it to make this address work again.',
   },
   cap: {
     status: 503,
     code: 'unit_over_limit',
     title: 'This unit has reached a limit',
-    text: 'It uses all its owner allows it to, and goes on when the limit is raised or a new day begins.',
+    text: 'It has used all that its owner allows. It runs again when the limit is raised or a new day begins.',
     advice: 'Raise the limit, or stop another unit.',
   },
   credits: {
@@ -73,13 +73,13 @@ const refusals = {
     code: 'unit_out_of_credits',
     title: 'This unit cannot run now',
     text: 'Its team has no credits left.',
-    advice: 'Add credits; the unit then wakes on the next session.',
+    advice: 'Add credits; the unit then wakes at the next visit.',
   },
   'no-room': {
     status: 503,
     code: 'no_room',
     title: 'There is no room for this unit now',
-    text: 'It sleeps, and the service has no room to wake it at the moment.',
+    text: 'It sleeps, and the host has no memory free to wake it at the moment.',
     advice: 'Try again soon.',
     retryAfterS: 30,
   },
@@ -88,7 +88,7 @@ const refusals = {
     code: 'wake_failed',
     title: 'This unit did not wake',
     text: 'It sleeps, and starting it has failed.',
-    advice: 'Its error text says why. The next session tries again.',
+    advice: 'Its error text says why. The next visit tries again.',
   },
 } satisfies Record<VisitRefusal, ErrorMessage>
 
@@ -101,7 +101,7 @@ export function errorMessageOf(outcome: Outcome): ErrorMessage {
         status: 400,
         code: 'malformed',
         title: 'This is not a well-formed request',
-        text: 'It could be understood in more than one way, or in none.',
+        text: 'It is malformed or ambiguous.',
         closes: true,
       }
     case 'head-too-large':
@@ -109,7 +109,7 @@ export function errorMessageOf(outcome: Outcome): ErrorMessage {
         status: 431,
         code: 'head_too_large',
         title: 'The head of this request is too large',
-        text: 'Its headers, cookies among them, are longer than may be.',
+        text: 'Its headers, including cookies, are longer than the limit.',
         closes: true,
       }
     case 'plain':
@@ -117,7 +117,7 @@ export function errorMessageOf(outcome: Outcome): ErrorMessage {
         status: 400,
         code: 'not_tls',
         title: 'This port speaks TLS',
-        text: 'The request came without it. Use https:// in place of http://.',
+        text: 'The request came without TLS. Use https:// instead of http://.',
         closes: true,
       }
     case 'missing-sni':
@@ -152,7 +152,7 @@ export function errorMessageOf(outcome: Outcome): ErrorMessage {
         status: 503,
         code: 'too_many_visits',
         title: 'Too many visits at once',
-        text: 'There are more visits at the moment than can be served.',
+        text: 'There are more visits at the moment than the service allows.',
         advice: 'Try again soon.',
         retryAfterS: 5,
         closes: true,

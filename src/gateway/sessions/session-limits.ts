@@ -1,15 +1,15 @@
-// How much a visitor, a unit and the whole gateway may take, and how long anything may last.
+// The limits of a visitor, of a unit and of the whole gateway, and all timeouts.
 
 import { HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
 
-/** What a visit is doing, by whom it waits for; each has its own patience. */
+/** The phase of a visit, by what it waits for; each has its own timeout. */
 export type Phase = keyof SessionLimits['patienceMs']
 
 type Refusing = { running: number; woken: number }
 
 export type SessionLimits = {
   connections: number
-  /** A peer is an address, or the /64 of an IPv6 address. */
+  /** A peer is an IPv4 address, or the /64 of an IPv6 address. */
   connectionsPerPeer: number
   visits: number
   visitsPerPeer: number
@@ -18,32 +18,32 @@ export type SessionLimits = {
   waitingPerUnit: number
   headerBytes: number
   headersMs: number
-  /** A kept connection between two requests. */
+  /** The idle timeout of a kept connection. */
   keepAliveMs: number
-  /** How long a unit that runs may refuse connections before it is said to; just woken it may longer. */
+  /** How long a running unit may refuse connections before the visitor gets an error; longer if it just woke. */
   refusingMs: Refusing
-  /** The same for a connection to a database, which nobody can tell to come again. */
+  /** The same for a database connection, whose client cannot be told to try again. */
   refusingSessionMs: Refusing
   patienceMs: {
-    /** Until it is known which unit is meant. */
+    /** Until the endpoint is known. */
     finding: number
-    /** The waker has a bound of its own, below this. */
+    /** The waker has a shorter timeout of its own. */
     waking: number
     connecting: number
-    /** In each such time, `uploadBytes` of a body that is not whole yet have to arrive. */
+    /** In each such interval, `uploadBytes` of an incomplete body must arrive. */
     uploading: number
     /** Until a unit begins to answer. */
     awaiting: number
-    /** Between two bytes of an answer. */
+    /** Between two bytes of a response. */
     answering: number
-    /** A visitor reads nothing of an answer to a request: as long as one that waits may use its unit. */
+    /** The visitor reads nothing of a response: as long as a waiting visitor may use its unit. */
     stalled: number
     /**
-     * An event stream, a WebSocket or a connection to a database may be silent, and its visitor may read as slowly as
-     * he likes, for as long as its unit has this address. Neither holds more than the buffers of both ends.
+     * An event stream, a WebSocket or a database connection may be silent, and its visitor may read slowly, as long
+     * as its unit has this address. It uses no more than the buffers of both ends.
      */
     open: number
-    /** What is left of a body that nobody reads any more. */
+    /** The rest of a body that is read only to be dropped. */
     leftover: number
   }
   uploadBytes: number

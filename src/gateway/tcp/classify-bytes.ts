@@ -1,7 +1,6 @@
-// What a piece of a connection's bytes is to its unit: a question, which somebody waits for the answer to; a word, which
-// is use and no more; or nothing, as the pings are by which programs find out whether a connection is still there.
-// Where a protocol's frames tell pings from the rest, they are followed on both sides, and while a unit stands still its
-// visitor's pings can be answered for it.
+// Classifies the bytes of a connection: a request, which the visitor expects an answer to; other data, which only
+// counts as use; or keepalives (pings), which count as nothing. If the frames of a protocol tell pings from the rest,
+// both sides are parsed, and while a unit is frozen the gateway can answer its visitor's pings.
 
 import type { Clock } from '../../lib/clock.ts'
 import { listenToAmqp } from './pings/amqp.ts'
@@ -9,15 +8,15 @@ import { listenToHttp2 } from './pings/http2.ts'
 import type { Tcp } from './protocol-errors.ts'
 
 export type BytesClass = 'nothing' | 'word' | 'question'
-/** Follows one side of one connection, piece by piece. */
+/** Parses one direction of one connection, piece by piece. */
 export type Classifier = (piece: Buffer) => BytesClass
 
 export type Listening = {
   toVisitor: Classifier
   toUnit: Classifier
   /**
-   * For a visitor whose unit stands still: what it is due to hear of it, or null. Never within something that the unit has
-   * begun to say.
+   * Returns the keepalive to send to a visitor whose unit is frozen, or null. Never within a message that the unit
+   * has begun.
    */
   keepAlive: () => Buffer | null
 }
@@ -41,7 +40,7 @@ const withoutPings: Listening = {
   keepAlive: () => null,
 }
 
-// MySQL: a statement is closed without a word.
+// MySQL: closing a statement has no response.
 
 const CLOSE_STATEMENT = 0x19
 const CLOSE_BYTES = 9

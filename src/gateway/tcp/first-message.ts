@@ -1,16 +1,18 @@
-// What a client says first, protocol by protocol: nobody is woken before it was something its endpoint speaks
-// (reliability S33). Pure. Nothing is understood beyond that: the rest is between the client and its unit.
+// Checks a client's first message: no unit is woken before the client has sent something in its endpoint's protocol
+// (reliability S33). Pure. Nothing more is parsed: the rest is between the client and its unit.
 
 import type { Protocol } from '../../contract/endpoint.ts'
 import { readStartup } from './postgres/messages.ts'
 
-/** `more`: well-formed so far. `only`: all this connection will say (postgres cancels a query by another one). */
+/**
+ * `more`: valid so far. `only`: all that this connection will send (postgres cancels a query on a second connection).
+ */
 export type FirstMessage = 'more' | 'whole' | 'only' | 'wrong'
 
-/** The protocols in which the client speaks first, once TLS is there. */
+/** The protocols in which the client speaks first after the TLS handshake. */
 export type ClientFirstProtocol = Exclude<Protocol, 'http' | 'mysql'>
 
-/** Longer than any of them needs to be recognised. */
+/** More than any of them needs to be recognized. */
 export const MAX_FIRST_BYTES = 16 * 1024
 
 export function readFirstMessage(protocol: ClientFirstProtocol, bytes: Buffer): FirstMessage {
@@ -35,7 +37,7 @@ function startsLike(bytes: Buffer, start: Buffer, length: number): FirstMessage 
   return bytes.length < length ? 'more' : 'whole'
 }
 
-/** A command as clients send it, an array of strings, or as a person types it; not a request of HTTP. */
+/** A command as clients send it, an array of strings, or typed by a person; not an HTTP request. */
 function readRedis(bytes: Buffer): FirstMessage {
   const end = bytes.indexOf('\n')
   const line = bytes.subarray(0, end < 0 ? bytes.length : end).toString('latin1')
@@ -46,7 +48,7 @@ function readRedis(bytes: Buffer): FirstMessage {
 
 const MONGO_HEADER = 16
 const MAX_MONGO_BYTES = 48_000_000
-/** OP_QUERY, which greets; OP_COMPRESSED; OP_MSG. */
+/** OP_QUERY, which starts the handshake; OP_COMPRESSED; OP_MSG. */
 const mongoOperations = [2004, 2012, 2013]
 
 function readMongo(bytes: Buffer): FirstMessage {

@@ -1,31 +1,30 @@
-// Frames in a stream of bytes, as far as their heads: what a piece of it says, from the kinds of frames that it has
-// something of. Nothing is kept but one head.
+// Parses the heads of frames in a byte stream, to classify each piece by the frames in it. Only one head is buffered.
 
 import type { BytesClass } from './classify-bytes.ts'
 
 export type Frames = {
-  /** Bytes before the first one. */
+  /** Bytes before the first frame. */
   skip: number
   /**
-   * How long its head is: one byte at least, and never fewer than it takes to tell, since what is not there yet reads as
-   * anything. At most `MAX_HEAD_BYTES`.
+   * The length of the frame's head: at least one byte, and at least enough bytes to compute the length, since missing
+   * bytes have arbitrary values. At most `MAX_HEAD_BYTES`.
    */
   headBytes: (head: Buffer) => number
-  /** Of all of it. Infinity: it is no frame, and nothing behind it is read as one. */
+  /** The length of the whole frame. Infinity: it is not a frame, and nothing after it is parsed. */
   lengthOf: (head: Buffer) => number
 }
 
-/** Room for a whole ping of a WebSocket, so that it can be answered. */
+/** Room for a whole WebSocket ping, so that it can be answered. */
 export const MAX_HEAD_BYTES = 160
 const strength = { nothing: 0, word: 1, question: 2 } as const
 
 export type FrameReader = {
   hear: (piece: Buffer) => BytesClass
-  /** Every frame that has begun is whole. */
+  /** Whether every frame that has begun is complete. */
   isBetween: () => boolean
 }
 
-/** `saidBy`: by a frame with this head, which is good until it returns. */
+/** `saidBy` classifies a frame by its head, which is only valid during the call. */
 export function readerOfFrames(
   { skip, headBytes, lengthOf }: Frames,
   saidBy: (head: Buffer) => BytesClass,

@@ -1,5 +1,5 @@
-// A connection to a TCP endpoint whose client speaks first. Nobody is woken before it has said something that its
-// endpoint speaks.
+// A connection to a TCP endpoint whose client speaks first. No unit is woken before the client has sent something in
+// the endpoint's protocol.
 
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -26,11 +26,11 @@ import {
 type TcpVisit = {
   socket: TLSSocket
   label: EndpointLabel
-  /** What the label leads to, its secret checked. */
+  /** The label's route, with its secret checked. */
   route: Route
 }
 
-/** Takes the connection to its unit and back, whatever becomes of it, and never rejects. */
+/** Relays the connection between the client and its unit. Never rejects. */
 export async function handleTcpConnection(
   context: GatewayContext,
   { socket, label, route }: TcpVisit,
@@ -53,7 +53,7 @@ async function serve(
   if (first === null) return { kind: 'malformed' }
   const isMeant = (found: Route) => found.protocol === protocol
   const target = { session, label, isMeant, refusingMs: context.limits.refusingSessionMs }
-  // What does not run has nothing to cancel.
+  // A unit that does not run has nothing to cancel.
   if (first.isAll && route.state !== 'running') return { kind: 'closed' }
   const outcome = await connectWithRetry(context, target, route, (run) =>
     pass(context, session, { socket, first: first.bytes, protocol, run }),
@@ -63,7 +63,7 @@ async function serve(
     : await explain(session, socket, first.bytes, { protocol, outcome })
 }
 
-/** In a protocol in which nothing can be refused before more has been said than its first packet. */
+/** For a protocol in which nothing can be refused before more than its first packet was exchanged. */
 async function explain(
   session: Session,
   socket: TLSSocket,
@@ -79,7 +79,7 @@ async function explain(
   return { kind: 'closed' }
 }
 
-/** Null: it is none. `late`: it does not come. */
+/** Null: it is invalid. `late`: it did not arrive in time. */
 function readFirst(
   socket: TLSSocket,
   session: Session,
@@ -139,12 +139,12 @@ async function pass(
   return { kind: 'closed' }
 }
 
-/** How it shows that a server has answered all it was asked. */
+/** How each protocol shows that a server has answered everything. */
 const answersOf: Partial<Record<ClientFirstProtocol, [Answered, (chunk: Buffer) => boolean]>> = {
   postgres: [endsReady, isNotice],
 }
 
-/** What a server says to the start of a session, as far as it tells whether it takes any. */
+/** Returns the server's reply to the start of a session, up to where it shows whether the server accepts sessions. */
 function readReply(unit: Socket, session: Session): Promise<Buffer | 'not-ready'> {
   session.enter('awaiting')
   return new Promise((resolve) => {

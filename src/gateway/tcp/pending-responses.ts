@@ -1,15 +1,15 @@
-// Whether the visitor of a connection waits for its unit. A query that runs for an hour moves no byte meanwhile, and
-// is use all the same; a connection of a pool that waits to be needed is none (design 4).
+// Whether the visitor of a connection waits for its unit. A query that runs for an hour moves no byte but is use; an
+// idle connection of a pool is not (design 4).
 
 import { type Clock, HOUR } from '../../lib/clock.ts'
 
 /**
- * How it shows that the unit has answered all it was asked: by the last bytes of what it said, or, where they do
- * not tell, by its having said anything.
+ * How the protocol shows that the unit has answered everything: by the last bytes it sent, or by any byte if these do
+ * not tell.
  */
 export type Answered = 'by-any-byte' | ((lastBytes: Buffer) => boolean)
 
-/** As long as the longest exec: what waits for longer may wait for something that never comes. */
+/** As long as the longest exec: a longer wait is probably for something that never comes. */
 const LONGEST_WAIT_MS = HOUR
 const TAIL_BYTES = 16
 
@@ -17,11 +17,11 @@ export type PendingResponses = {
   clientSent(): void
   unitSent(chunk: Buffer): void
   isWaiting(): boolean
-  /** Nothing is under way: what is said now is no part of an answer. */
+  /** Whether no answer is in progress, so that bytes now are not part of one. */
   isAtRest(): boolean
 }
 
-/** `isAside`: what a unit says so, while nobody waits for it, answers nobody. */
+/** `isAside`: such bytes of a unit, sent while its visitor does not wait, are not an answer. */
 export function createPendingResponses(
   clock: Clock,
   answered: Answered,
@@ -38,7 +38,7 @@ export function createPendingResponses(
         waitsSinceMs = null
         return
       }
-      // The end of an answer may come in two pieces.
+      // The end of an answer may arrive in two pieces.
       const last = chunk.subarray(-TAIL_BYTES)
       tail = last.length < TAIL_BYTES ? Buffer.concat([tail, last]).subarray(-TAIL_BYTES) : last
       if (answered(tail)) waitsSinceMs = null

@@ -1,5 +1,5 @@
-// How a client of AMQP is told why its unit is not there. A server can close a connection only once it is open, so it
-// is greeted up to there, and then closed with the words that say why. Nothing of what it says is looked at but that.
+// Tells an AMQP client why its unit is unavailable. A server can only close an open connection with a reason, so the
+// handshake is completed first. Of the client's messages only the handshake is parsed.
 
 import { once } from 'node:events'
 import type { TLSSocket } from 'node:tls'
@@ -15,7 +15,7 @@ const START_OK = '10.11'
 const OPEN = '10.40'
 const CLOSE_OK = '10.51'
 
-/** Resolves once the client has heard it, or leaves, or says too much. Whoever calls bounds its time. */
+/** Resolves once the client has the message, disconnects, or sends too much. The caller sets the timeout. */
 export async function refuseAmqp(socket: TLSSocket, words: string): Promise<void> {
   if (socket.destroyed) return
   let said = Buffer.alloc(0)
@@ -75,7 +75,7 @@ function shortText(text: string): Buffer {
   return Buffer.concat([Buffer.from([bytes.length]), bytes])
 }
 
-/** Version 0.9.1, nothing about the server, and what every client can do. */
+/** Version 0.9.1, no properties, and the capabilities that every client has. */
 const start = method(
   10,
   10,

@@ -1,5 +1,5 @@
-// How a client of gRPC is told why its unit is not there: every call of its connection ends with UNAVAILABLE, which
-// programs know as what may pass.
+// Tells a gRPC client why its unit is unavailable: every call of its connection ends with UNAVAILABLE, which programs
+// treat as temporary.
 
 import { once } from 'node:events'
 import { createServer } from 'node:http2'
@@ -8,7 +8,7 @@ import type { TLSSocket } from 'node:tls'
 const UNAVAILABLE = '14'
 const MAX_CALLS = 16
 
-/** `first`: what it has said. Resolves once the connection is closed; whoever calls bounds its time. */
+/** `first`: the bytes the client has sent. Resolves once the connection is closed; the caller sets the timeout. */
 export async function refuseGrpc(socket: TLSSocket, first: Buffer, words: string): Promise<void> {
   if (socket.destroyed) return
   const server = createServer({ settings: { maxConcurrentStreams: MAX_CALLS } })
@@ -25,7 +25,7 @@ export async function refuseGrpc(socket: TLSSocket, first: Buffer, words: string
   await closed
 }
 
-/** As gRPC wants it in a header. */
+/** Encoded as gRPC requires in a header. */
 function percentEncoded(words: string): string {
   return words.replace(/[^\x20-\x24\x26-\x7e]/g, (other) => encodeURIComponent(other))
 }

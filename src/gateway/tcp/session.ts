@@ -1,5 +1,5 @@
-// A unit's end of a connection to a TCP endpoint, and both ends joined: from there on bytes pass as they are, and no
-// more of them is understood than tells whether somebody waits.
+// Connects to a unit for a TCP endpoint, and joins both ends: from then on bytes pass unchanged, and only enough is
+// parsed to know whether the visitor waits.
 
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -13,7 +13,7 @@ import type { Route } from '../routing/route.ts'
 import type { Listening, BytesClass } from './classify-bytes.ts'
 import { beginUse, type Closed, type GatewayContext, wakeIfAsleep } from '../sessions/connect-to-unit.ts'
 
-/** A visit for as long as it is served, whatever becomes of it. Never rejects. */
+/** Runs a visit as a session. Never rejects. */
 export async function withSession(
   context: GatewayContext,
   { socket, protocol }: { socket: TLSSocket; protocol: Tcp },
@@ -26,16 +26,16 @@ export async function withSession(
     const outcome = await serve(session)
     if (outcome.kind !== 'closed') sendError(socket, protocol, outcome)
   } catch (error) {
-    context.log.error({ err: error, unitId: session.route?.unitId }, 'gateway: a connection failed')
+    context.log.error({ err: error, unitId: session.route?.unitId }, 'gateway: connection failed')
   } finally {
     context.sessions.end(session)
     socket.destroySoon()
   }
 }
 
-/** Null: it refuses, or cannot be reached in time. */
+/** Returns null if it refuses, or cannot be reached in time. */
 export function connectTo({ address, port }: Route, session: Session): Promise<Socket | null> {
-  // Node would take no address for its own host's (reliability I27).
+  // Node would take an absent address for its own host (reliability I27).
   if (address === null) return Promise.resolve(null)
   session.enter('connecting')
   return new Promise((resolve) => {
@@ -58,9 +58,9 @@ export function connectTo({ address, port }: Route, session: Session): Promise<S
 export type Relay = {
   socket: TLSSocket
   unit: Socket
-  /** What the unit has said, and its visitor is still to be told. */
+  /** Bytes that the unit has sent and the visitor has not received yet. */
   first: Buffer
-  /** What its visitor says, as the unit is to hear it. */
+  /** Changes the visitor's bytes for the unit. */
   translate?: (chunk: Buffer) => Buffer
   protocol: Tcp
   run: Route
@@ -68,7 +68,7 @@ export type Relay = {
   listening: Listening
 }
 
-/** Until both ends are closed. */
+/** Resolves when both ends are closed. */
 export function relay(
   context: GatewayContext,
   session: Session,
@@ -102,7 +102,7 @@ export function relay(
   })
 }
 
-/** As long as a unit owes its visitor an answer it is in use, as with a request of HTTP. */
+/** While a unit owes its visitor an answer it is in use, as during an HTTP request. */
 function createOwing(context: GatewayContext, run: Route, pending: PendingResponses) {
   let end: (() => void) | null = null
   const stop = () => {
@@ -120,7 +120,7 @@ function createOwing(context: GatewayContext, run: Route, pending: PendingRespon
   }
 }
 
-/** Why nothing came of it, where the protocol has a word for that. */
+/** Sends why it failed, if the protocol has a message for that. */
 function sendError(socket: TLSSocket, protocol: Tcp, outcome: Outcome): void {
   const refusal = errorIn(protocol, outcome)
   if (refusal !== null && socket.writable) socket.write(refusal)

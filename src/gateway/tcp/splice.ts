@@ -1,5 +1,5 @@
-// A visitor's connection and a unit's, joined: WebSockets and databases. Bytes pass as they are, neither side faster
-// than the other reads, and the end of one is the end of the other. Either may have left while the other was on its way.
+// Joins a visitor's connection and a unit's, for WebSockets and databases. Bytes pass unchanged with backpressure in
+// both directions, and the end of one ends the other. Either may already have closed.
 
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -9,17 +9,17 @@ import type { Listening, BytesClass } from './classify-bytes.ts'
 export type Ends = {
   visitor: Duplex
   unit: Duplex
-  /** What the unit has sent along with its consent. */
+  /** Bytes that the unit sent along with its acceptance. */
   first: Buffer
-  /** Tells what is use of the unit from pings, which are none. */
+  /** Tells use of the unit from pings, which are not use. */
   listening: Listening
-  /** Hears what the unit has said, once it is on its way. */
+  /** Called with the unit's bytes, once they were passed on. */
   onAnswer?: (chunk: Buffer, said: BytesClass) => void
-  /** What the visitor says, as the unit is to hear it; otherwise bytes pass as they are. */
+  /** Changes the visitor's bytes for the unit; without it they pass unchanged. */
   translate?: (chunk: Buffer) => Buffer
 }
 
-/** Calls back once both are closed. Answers what closes them at once. */
+/** Calls back once both are closed. Returns a function that closes them at once. */
 export function splice(
   session: Session,
   { visitor, unit, first, listening, onAnswer = () => {}, translate = (chunk) => chunk }: Ends,
@@ -50,13 +50,13 @@ export function splice(
     answer(first)
   }
   visitor.on('data', (chunk: Buffer) => session.onClientBytes(chunk, hear(chunk, listening.toVisitor(chunk))))
-  // The other side may have something left to say, but not for ever.
+  // The other side may have more to send, but only for a limited time.
   const leave = () => session.enter('leftover')
   pass(visitor, unit, translate, () => {
     unit.end()
     leave()
   })
-  // A visitor who reads slowly gets all of it first: no more than the buffers of both is kept for him.
+  // A slow visitor still gets everything: at most the buffers of both are held for it.
   pass(
     unit,
     visitor,
@@ -65,7 +65,7 @@ export function splice(
   )
   unit.on('data', answer)
   session.whileAsleep = () => {
-    // Who reads nothing is sent no more.
+    // A visitor that reads nothing is sent no more.
     if (!visitor.writable || visitor.writableLength > 0) return
     const kept = listening.keepAlive()
     if (kept !== null) visitor.write(kept)
@@ -90,7 +90,7 @@ function pass(from: Duplex, to: Duplex, translate: (chunk: Buffer) => Buffer, on
   })
   to.on('drain', () => from.resume())
   whenEnded(from, onEnd)
-  // What is on its way to the other side still gets there; then both are gone.
+  // Bytes in transit still reach the other side; then both are closed.
   whenClosed(from, () => {
     if (to.writableFinished || to.destroyed) to.destroy()
     else to.once('finish', () => to.destroy()).end()

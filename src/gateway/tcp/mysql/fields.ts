@@ -1,10 +1,10 @@
-// What MySQL's messages are made of: texts that end with a zero, and bytes with their number before them. Pure.
+// The fields of MySQL's messages: zero-terminated text, and length-prefixed bytes. Pure.
 
 export function zeroEnded(text: string | Buffer): Buffer {
   return Buffer.concat([typeof text === 'string' ? Buffer.from(text) : text, Buffer.from([0])])
 }
 
-/** With its length before it, which itself is longer where it is large. */
+/** With its length before it; the length field itself is longer for large values. */
 export function counted(bytes: Buffer): Buffer {
   const { length } = bytes
   if (length < 251) return Buffer.concat([Buffer.from([length]), bytes])
@@ -15,7 +15,7 @@ export function counted(bytes: Buffer): Buffer {
   return Buffer.concat([head, bytes])
 }
 
-/** Reads one field after the other; null from where there is less than is said to be. */
+/** Reads one field after the other; returns null once less is left than announced. */
 export function readerOf(bytes: Buffer) {
   let at = 0
   const next = (length: number): Buffer | null => {

@@ -1,6 +1,6 @@
-// A connection to a MySQL endpoint, once its TLS is there. Nobody is woken before its client has sent a well-formed
-// login; which unit is meant is said by the name in the greeting of TLS, by the port or, since many clients send no
-// name and most endpoints have no port to themselves, before the name of the user.
+// A connection to a MySQL endpoint, after its TLS handshake. No unit is woken before its client has sent a
+// well-formed login. The unit is named by SNI, by the port or, since many clients send no SNI and most endpoints have
+// no port of their own, in front of the user name.
 
 import type { TLSSocket } from 'node:tls'
 import { type EndpointLabel, parseEndpointLabel } from '../../../contract/endpoint-label.ts'
@@ -21,14 +21,14 @@ import {
   type GatewayContext,
 } from '../../sessions/connect-to-unit.ts'
 
-/** Takes the connection to its unit and back, whatever becomes of it, and never rejects. */
+/** Relays the connection between the client and its unit. Never rejects. */
 export async function handleMysqlConnection(
   context: GatewayContext,
   socket: TLSSocket,
   { serverName, sessionId }: Greeted,
 ): Promise<void> {
   await withSession(context, { socket, protocol: 'mysql' }, async (session) => {
-    // The greeting had the other half of the time that is left for all of it.
+    // The handshake had one half of the timeout; the login has the other.
     session.sinceMs -= context.limits.patienceMs.finding / 2
     session.onCut(() => socket.destroy())
     const packet = await readPacket(socket, MAX_LOGIN_BYTES)
@@ -46,7 +46,7 @@ export async function handleMysqlConnection(
 
 type Meant = { label: EndpointLabel; login: Login }
 
-/** `label.user`: a label has no dot in it. */
+/** `label.user`: a label contains no dot. */
 function readUser(login: Login): Meant | null {
   const dot = login.user.indexOf('.')
   const label = dot < 0 ? null : parseEndpointLabel(login.user.subarray(0, dot).toString('latin1'))

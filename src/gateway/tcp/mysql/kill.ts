@@ -1,14 +1,16 @@
-// KILL by the id that the gateway's own greeting gave a session. The server's id is not known that early, so clients
-// learn one of the gateway's (mysql-port.ts), and what they kill by it is said to the server by its own id. Ids of the
-// gateway begin where those of no server get, so that one that was asked for by `connection_id()` passes as it is.
+// KILL by the session id in the gateway's greeting. The server's id is not known at that time, so clients get an id
+// of the gateway (mysql-port.ts), and a KILL is sent to the server with its own id. The gateway's ids are above any
+// server's, so an id from `connection_id()` is passed on unchanged.
 
 import { followCommands } from './packets.ts'
 import type { Route } from '../../routing/route.ts'
 
 export type MysqlSessions = {
-  /** The session's, until the function it answers is called. */
+  /** Registers the session, until the returned function is called. */
   add(session: { given: number; own: number; run: Route }): () => void
-  /** The server's own id of it. Null: it is no session of this run, or was not given by the gateway. */
+  /**
+   * Returns the server's own id of the session. Null if it is not a session of this run, or not an id of the gateway.
+   */
   find(given: number, run: Route): number | null
 }
 
@@ -27,19 +29,19 @@ export function createMysqlSessions(): MysqlSessions {
   }
 }
 
-/** What a client says in its session, as its server is to hear it: the same, but for ids the gateway has given. */
+/** Passes on what a client sends in its session, with the gateway's ids replaced. */
 export function followKills(sessions: MysqlSessions, run: Route): ReturnType<typeof followCommands> {
   const longest = { mostBytes: MAX_KILL_BYTES }
   return followCommands(longest, (command) => translateKill(command, (given) => sessions.find(given, run)))
 }
 
-/** A statement with comments in it, as programs send it. A longer one is none of theirs. */
+/** A statement with comments, as programs send it. A longer one is not a KILL. */
 const MAX_KILL_BYTES = 512
 const QUERY = 0x03
 const PROCESS_KILL = 0x0c
 const PREPARE = 0x16
 
-/** Null: it is something else, or kills by an id that is not known. */
+/** Returns null for any other command, or an unknown id. */
 export function translateKill(command: Buffer, ownOf: (given: number) => number | null): Buffer | null {
   switch (command[0]) {
     case PROCESS_KILL: {
@@ -61,11 +63,11 @@ export function translateKill(command: Buffer, ownOf: (given: number) => number 
   }
 }
 
-/** White space, or a comment that is not executed. Each text can be read as some of these in one way only. */
+/** White space, or a comment that is not executed. Each text matches in one way only. */
 const gap = String.raw`(?:\s|/\*(?!M?!)[^*]*\*+(?:[^/*][^*]*\*+)*/)`
 const what = '(?:QUERY|CONNECTION)'
 const executed = String.raw`/\*M?!(?:\d{5,6})?\s+${what}\s*\*/`
-/** `KILL QUERY ID` is by the number of a query, and `KILL USER` by a name: neither is this. */
+/** `KILL QUERY ID` takes the id of a query, and `KILL USER` a name: neither matches. */
 const statement = new RegExp(
   `^(${gap}*KILL(?:${gap}+(?:HARD|SOFT))?(?:${gap}+${what}${gap}+|${gap}*${executed}${gap}*|${gap}+))(\\d{10})(${gap}*;?${gap}*)$`,
   'i',

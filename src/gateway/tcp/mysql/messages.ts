@@ -1,10 +1,10 @@
-// The few messages of MySQL's protocol, which is MariaDB's, that the gateway reads and writes itself: greetings, what
-// answers them, and errors. Pure. (MySQL's documentation: "Connection Phase"; MariaDB's: "Connecting".)
+// The messages of MySQL's protocol (which MariaDB shares) that the gateway itself reads and writes: greetings, their
+// answers, and errors. Pure. (MySQL's documentation: "Connection Phase"; MariaDB's: "Connecting".)
 
 import { counted, readerOf, zeroEnded } from './fields.ts'
 import { type Packet, writePacket } from './packets.ts'
 
-/** What a client or server is able to do, by the bits both name it with; those the gateway has to know of. */
+/** The capability flags that the gateway must know. */
 const can = {
   longPassword: 1 << 0,
   foundRows: 1 << 1,
@@ -27,32 +27,31 @@ const can = {
 } as const
 
 /**
- * What clients are offered before it is known which server they mean. What is agreed on here changes what both say
- * later, so it is only what every server can do, or may be asked for without being able to: no compression, no
- * attributes of queries, no other end of results.
+ * The capabilities offered to clients before the server is known. They change the rest of the protocol, so only those
+ * that every server has, or can be asked for safely: no compression, no query attributes, no other end of results.
  */
 const OFFERED = Object.values(can).reduce((all, bit) => all | bit, 0)
 
 /**
- * Drivers of MySQL choose by it what they ask a server first, and those that want to know more ask for the version
- * by a query: which the unit answers.
+ * Drivers choose their first queries by this version; those that need the exact version ask by a query, which the
+ * unit answers.
  */
 const VERSION = '8.0.36-berth'
-/** The one that lets its client answer at once, and never with a password that can be read. */
+/** The plugin that lets its client answer at once, without sending a readable password. */
 const FIRST_PLUGIN = 'caching_sha2_password'
-/** Nobody has one of this name: the server has to say which one it wants, and to send a salt of its own. */
+/** A plugin that does not exist: the server must name the one it wants, and send its own salt. */
 const NO_PLUGIN = 'auth_unknown_plugin'
 const UTF8MB4 = 45
 const AUTOCOMMIT = 2
 export const SALT_BYTES = 20
 const SALT_HEAD_BYTES = 8
-/** Capabilities, the longest packet, a character set and 23 bytes that say nothing. */
+/** Capabilities, the longest packet, a character set and 23 reserved bytes. */
 const HEAD_BYTES = 32
 const NOTHING = Buffer.alloc(0)
 /** Attributes may take 64 kB, and names are short. */
 export const MAX_LOGIN_BYTES = 70_000
 
-/** The first thing of all. `salt` must have no zero bytes: clients take one for its end. */
+/** The first message. `salt` must contain no zero bytes: clients take one for its end. */
 export function greetClient({ salt, sessionId }: { salt: Buffer; sessionId: number }): Buffer {
   const head = Buffer.alloc(4)
   head.writeUInt32LE(sessionId)
@@ -75,7 +74,7 @@ export function greetClient({ salt, sessionId }: { salt: Buffer; sessionId: numb
   return writePacket({ number: 0, payload: Buffer.concat(payload) })
 }
 
-/** What a client says to that: that it wants TLS, or all of its answer without. */
+/** Parses a client's answer: a request for TLS, or a whole login without TLS. */
 export function readAnswer({ number, payload }: Packet): 'tls' | 'plain' | 'wrong' {
   if (number !== 1 || payload.length < HEAD_BYTES) return 'wrong'
   const capabilities = payload.readUInt32LE(0)
@@ -83,18 +82,18 @@ export function readAnswer({ number, payload }: Packet): 'tls' | 'plain' | 'wron
   return payload.length === HEAD_BYTES && has(capabilities, can.tls) ? 'tls' : 'plain'
 }
 
-/** Who wants in. What they say of their password is for our salt, and no use to anybody. */
+/** A client's login. Its answer about the password is for the gateway's salt, and useless elsewhere. */
 export type Login = {
   capabilities: number
   longestPacket: number
   charset: number
   user: Buffer
-  /** Empty: none. */
+  /** Empty if there is none. */
   database: Buffer
   attributes: Buffer
 }
 
-/** By TLS. The bit that says so is not looked at: some drivers forget to repeat it. Null: it is none. */
+/** For a login over TLS. Some drivers do not repeat the TLS flag, so it is ignored. Returns null if it is invalid. */
 export function readLogin({ number, payload }: Packet): Login | null {
   if (number !== 2 || payload.length <= HEAD_BYTES) return null
   const capabilities = payload.readUInt32LE(0)
@@ -104,7 +103,7 @@ export function readLogin({ number, payload }: Packet): Login | null {
   const user = reader.zeroEnded()
   const secret = has(capabilities, can.longAuth) ? reader.counted() : reader.short()
   const database = has(capabilities, can.connectWithDatabase) ? reader.zeroEnded() : NOTHING
-  // Of the plugin nothing is to be known, and some leave out the end of its name.
+  // The plugin does not matter, and some clients omit the end of its name.
   const plugin = reader.zeroEnded() ?? reader.rest()
   const attributes = has(capabilities, can.attributes) && !reader.isAtEnd() ? reader.counted() : NOTHING
   if (!user || !secret || !database || !plugin || !attributes) return null
@@ -119,12 +118,15 @@ export function readLogin({ number, payload }: Packet): Login | null {
 }
 
 export type ServerGreeting =
-  /** `sessionId`: by which its sessions are killed. */
+  /** `sessionId`: the id that KILL uses. */
   | { kind: 'greets'; sessionId: number; capabilities: number; hasTls: boolean }
   | { kind: 'refuses'; code: number; message: string }
   | { kind: 'wrong' }
 
-/** What a unit's server says first. One that cannot be asked for another salt is too old (MySQL 5.5.7). */
+/**
+ * Parses the first message of a unit's server. A server that cannot be asked for another salt is too old (MySQL
+ * 5.5.7).
+ */
 export function readGreeting({ number, payload }: Packet): ServerGreeting {
   if (number !== 0) return { kind: 'wrong' }
   if (payload[0] === 0xff) return readError(payload)
@@ -138,12 +140,12 @@ export function readGreeting({ number, payload }: Packet): ServerGreeting {
   return { kind: 'greets', sessionId, capabilities, hasTls: has(capabilities, can.tls) }
 }
 
-/** Said to a unit before TLS. */
+/** Sent to a unit before TLS. */
 export function askForTls(login: Login, offered: number): Buffer {
   return writePacket({ number: 1, payload: headOf(login, offered, true) })
 }
 
-/** The client's login for its unit: what both are able to do, and nothing of a password. */
+/** Writes the client's login for its unit: the capabilities of both, and nothing about a password. */
 export function writeLogin(
   login: Login,
   { offered, isSecure }: { offered: number; isSecure: boolean },
@@ -161,23 +163,23 @@ export function writeLogin(
 function headOf({ capabilities, longestPacket, charset }: Login, offered: number, isSecure: boolean): Buffer {
   const agreed = (capabilities & offered & OFFERED & ~can.tls) | (isSecure ? can.tls : 0)
   const head = Buffer.alloc(HEAD_BYTES)
-  // MariaDB leaves this bit out where it has more to offer in the bytes that say nothing: which nobody asks for.
+  // MariaDB clears this bit to announce more capabilities in the reserved bytes, which are not requested.
   head.writeUInt32LE((agreed | can.longPassword) >>> 0, 0)
   head.writeUInt32LE(longestPacket, 4)
   head.writeUInt8(charset, 8)
   return head
 }
 
-/** Ways that show nobody a password, and no more of it than a hash for one salt. */
+/** Plugins that reveal no password, only a hash for one salt. */
 const hashing = ['mysql_native_password', FIRST_PLUGIN, 'client_ed25519', 'parsec']
 const OK = 0x00
 const MORE = 0x01
 const SWITCH = 0xfe
 const ERROR = 0xff
-/** Of caching_sha2_password: the server knows no hash of it, and wants it as it is. */
+/** In caching_sha2_password: the server has no cached hash, and wants the password itself. */
 const IN_FULL = 0x04
 
-/** Whether a server may be asking, while a client logs in, for its password as it is. */
+/** Whether a server may be asking for the readable password during a login. */
 export function asksForPassword(payload: Buffer): boolean {
   switch (payload[0]) {
     case OK:
@@ -199,7 +201,7 @@ export function errorPacket(number: number, { code, state, message }: ServerErro
   return writePacket({ number, payload: Buffer.concat([head, Buffer.from(`#${state}${message}`)]) })
 }
 
-/** One before a greeting has no state, or has one though it should not. */
+/** An error before a greeting normally has no SQL state; some servers send one anyway. */
 function readError(payload: Buffer): ServerGreeting {
   if (payload.length < 3) return { kind: 'wrong' }
   const text = payload.subarray(3, 3 + 512).toString('utf8')

@@ -1,12 +1,12 @@
-// MySQL's packets: three bytes of length, one that counts the packets of an exchange, and what is said. Read one at
-// a time and never further, so that what follows is found by whoever goes on with the connection.
+// MySQL's packets: three bytes of length, a sequence number within an exchange, and the payload. Packets are read one
+// at a time and never beyond, so that the next reader finds what follows.
 
 import type { Socket } from 'node:net'
 
 export type Packet = { number: number; payload: Buffer }
 
 export const HEADER_BYTES = 4
-/** What counts packets goes on with 0 after this. */
+/** After this number the sequence continues with 0. */
 const MAX_NUMBER = 0xff
 
 export function writePacket({ number, payload }: Packet): Buffer {
@@ -18,8 +18,8 @@ export function writePacket({ number, payload }: Packet): Buffer {
 }
 
 /**
- * Hands over whole packets until there are enough, then null where the other side has ended or one is longer than may
- * be. Whoever aborts it is handed nothing any more.
+ * Passes complete packets on until there are enough, then null if the connection has ended or a packet is longer than
+ * allowed. After an abort nothing more is passed on.
  */
 export function readPackets(
   socket: Socket,
@@ -55,7 +55,7 @@ export function readPackets(
   look()
 }
 
-/** The next one; null as above. */
+/** Returns the next packet; null as above. */
 export function readPacket(socket: Socket, mostBytes: number): Promise<Packet | null> {
   return new Promise((resolve) => {
     readPackets(socket, { mostBytes }, (packet) => {
@@ -69,15 +69,15 @@ function lengthIn(header: Buffer): number {
   return header.readUIntLE(0, 3)
 }
 
-/** So many bytes, once they are there. */
+/** Returns this many bytes, once they have arrived. */
 function read(socket: Socket, length: number): Buffer | null {
   if (length === 0) return Buffer.alloc(0)
   const bytes = socket.read(length) as Buffer | null
-  // At its end a stream gives what is left of it.
+  // At its end a stream returns what is left.
   return bytes?.length === length ? bytes : null
 }
 
-/** Follows a stream of packets, to tell whether one is under way. */
+/** Follows a stream of packets, to know whether one is incomplete. */
 export function followPackets(): { take(chunk: Buffer): void; isBetween(): boolean } {
   const header = Buffer.alloc(HEADER_BYTES)
   let headerBytes = 0
@@ -104,8 +104,8 @@ export function followPackets(): { take(chunk: Buffer): void; isBetween(): boole
 }
 
 /**
- * A client's stream of packets, in which a command may be replaced by another. Answers what is to be passed on of each
- * piece; a short command waits until it is whole. `answered`: the server has said something.
+ * Follows a client's stream of packets, in which a command may be replaced. Returns what to pass on of each piece; a
+ * short command waits until it is complete. Call `answered` when the server has sent something.
  */
 export function followCommands(
   { mostBytes }: { mostBytes: number },
@@ -130,7 +130,7 @@ export function followCommands(
         if (bytes.length - at < HEADER_BYTES) break
         const end = at + HEADER_BYTES + bytes.readUIntLE(at, 3)
         const number = bytes.readUInt8(at + 3)
-        // Behind 255 it goes on with what was begun: a file, or a very long command.
+        // After number 255 the same transfer continues: a file, or a very long command.
         const isCommand = number === 0 && lastNumber !== MAX_NUMBER
         if (isCommand && end - at <= HEADER_BYTES + mostBytes) {
           if (end > bytes.length) break
@@ -146,7 +146,7 @@ export function followCommands(
         }
         lastNumber = number
       }
-      // Copied: it may be the end of a much larger piece.
+      // Copied, because it may be the end of a much larger piece.
       held = Buffer.from(bytes.subarray(at))
       if (from === 0 && at === piece.length && bytes === piece) return piece
       passed.push(bytes.subarray(from, at))

@@ -1,8 +1,8 @@
-// The unit's end of a MySQL connection: its server's own greeting, the client's login adapted to it, and what both say
-// about the password, which is for the server's salt and never known here. Then bytes pass as they are.
+// The unit's side of a MySQL connection: its server's own greeting, the client's login adapted to it, and the
+// password exchange, which uses the server's salt and is unreadable here. After that bytes pass unchanged.
 //
-// The client takes its connection for TLS all the way, and may be asked for the password as it is: a server without
-// TLS is not allowed to.
+// The client believes that the whole path has TLS, and may be asked for its readable password: a server without TLS
+// is not allowed to ask for it.
 
 import type { Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
@@ -20,12 +20,12 @@ import { connectTo, relay } from '../session.ts'
 import { beginUse, type Closed, type Unready, type GatewayContext } from '../../sessions/connect-to-unit.ts'
 
 const MAX_GREETING_BYTES = 4096
-/** Of all that both say of the password; a ticket of Kerberos is the longest. */
+/** The longest password exchange; a Kerberos ticket is the longest. */
 const MAX_EXCHANGED_BYTES = 64 * 1024
-/** How a server that is about to come, or to go, refuses everybody. */
+/** The errors of a server that is starting or shutting down. */
 const notReady = [1053 /* shutting down */, 1047 /* of a cluster it has not joined yet */]
 
-/** `sessionId`: as the gateway has told the client. */
+/** `sessionId`: the gateway's id, which the client has. */
 type Passed = { socket: TLSSocket; sessionId: number; login: Login; run: Route }
 
 export async function runMysqlSession(
@@ -55,16 +55,16 @@ export async function runMysqlSession(
   return opened
 }
 
-/** `sessionId`: the server's own. */
+/** `sessionId`: the server's own id. */
 type Opened = { kind: 'open'; unit: Socket; sessionId: number }
 
-/** Up to where the server has let the client in. */
+/** Opens the connection, up to where the server has accepted the client. */
 async function open(
   session: Session,
   { socket, unit, login }: { socket: TLSSocket; unit: Socket; login: Login },
 ): Promise<Opened | Outcome | Closed | Unready> {
   const packet = await readPacket(unit, MAX_GREETING_BYTES)
-  // One that is only just starting may accept a connection, and have nothing to say to it.
+  // A server that is just starting may accept a connection and close it without a greeting.
   if (packet === null) return { kind: 'refused-connection' }
   const greeting = readGreeting(packet)
   if (greeting.kind === 'wrong') return { kind: 'bad-gateway' }
@@ -83,13 +83,13 @@ async function open(
   return isIn ? { kind: 'open', unit: secured, sessionId: greeting.sessionId } : { kind: 'closed' }
 }
 
-/** The number of a client's login, after its wish for TLS. */
+/** The sequence number of a client's login after its TLS request. */
 const LOGIN_NUMBER = 2
 
-/** Null: it comes to nothing. */
+/** Returns null if it fails. */
 function secure(unit: Socket, session: Session): Promise<TLSSocket | null> {
   return new Promise((resolve) => {
-    // Its certificate is its own: whose address this is, is known from its row and pinned by the firewall.
+    // Its certificate is its own: the address is known from the unit's row and pinned by the firewall.
     const secured = connectTls({ socket: unit, rejectUnauthorized: false })
     session.onCut(() => secured.destroy())
     secured.on('error', () => secured.destroy())
@@ -99,8 +99,8 @@ function secure(unit: Socket, session: Session): Promise<TLSSocket | null> {
 }
 
 /**
- * Passes on what both say, however often and in whatever order, until the server lets the client in or not. Packets
- * are counted from the greeting on, which had one more on the side that went on by TLS.
+ * Relays both sides' messages until the server accepts or refuses the client. Packets are numbered from the greeting
+ * on, with one more on the side that switched to TLS.
  */
 function authenticate(
   socket: TLSSocket,
@@ -142,7 +142,7 @@ function authenticate(
 const OK = 0
 const ERROR = 0xff
 
-/** Between two packets of an answer an error is read as one; within one it would be taken for data. */
+/** Between two packets of an answer an error is read as such; within one it would be taken for data. */
 function createMysqlPendingResponses(clock: Clock, onAnswer: () => void): PendingResponses {
   const pending = createPendingResponses(clock, 'by-any-byte')
   const answers = followPackets()

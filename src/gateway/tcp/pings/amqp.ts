@@ -1,6 +1,6 @@
-// AMQP: in 0.9.1 a frame has kind, channel and length, a method then its class and number, and one byte ends it. In 1.0
-// it has length, where its body begins, kind and channel; without a body it is a heartbeat. Which of them is spoken each
-// side says first.
+// AMQP. In 0.9.1 a frame has a type, channel and length, a method also a class and number, and one byte ends it. In
+// 1.0 it has a length, the offset of its body, a type and channel; without a body it is a heartbeat. Each side
+// announces the version first.
 
 import { type Clock, SECOND } from '../../../lib/clock.ts'
 import type { Classifier, Listening, BytesClass } from '../classify-bytes.ts'
@@ -9,7 +9,7 @@ import { type FrameReader, readerOfFrames } from '../frames.ts'
 const GREETING_BYTES = 8
 
 export function listenToAmqp(clock: Clock): Listening {
-  /** What both have agreed on; 0: none. */
+  /** The agreed interval; 0 for none. */
   let heartbeatMs = 0
   let heardMs = clock.monotonicMs()
   const noteTune = (head: Buffer) => {
@@ -36,7 +36,7 @@ export function listenToAmqp(clock: Clock): Listening {
       return unit.hear(piece)
     },
     keepAlive: () => {
-      // As often as a server does: whoever hears nothing for twice the time takes it for gone.
+      // As often as a server does: a client considers a server dead after twice the interval.
       const isDue = heartbeatMs > 0 && clock.monotonicMs() - heardMs >= heartbeatMs / 2
       if (!isDue || !unit.isBetween()) return null
       heardMs = clock.monotonicMs()
@@ -45,7 +45,7 @@ export function listenToAmqp(clock: Clock): Listening {
   }
 }
 
-/** By the first piece. */
+/** Chooses the version by the first piece. */
 function chosenBy(choose: (first: Buffer) => FrameReader): { hear: Classifier; isBetween: () => boolean } {
   let chosen: FrameReader | null = null
   return {
@@ -66,7 +66,7 @@ const HEARTBEAT = 8
 const HEAD_BYTES = 7
 const METHOD_BYTES = HEAD_BYTES + 4
 const TUNE_OK = '10.31'
-/** With channels, the longest frame, and the seconds between heartbeats. */
+/** With the channels, the longest frame, and the seconds between heartbeats. */
 const TUNE_OK_BYTES = METHOD_BYTES + 8
 const FRAME_END = 0xce
 
@@ -92,7 +92,7 @@ function methodOf(head: Buffer): string {
   return head[0] === METHOD ? `${head.readUInt16BE(7)}.${head.readUInt16BE(9)}` : ''
 }
 
-/** Methods of clients that are answered by nothing: publishing, acknowledging, and what ends an exchange. */
+/** Client methods without a response: publishing, acknowledging, and the ends of exchanges. */
 const unanswered = new Set([
   TUNE_OK,
   '10.51',
@@ -117,7 +117,7 @@ function asks(head: Buffer): BytesClass {
 const LETTER_A = 0x41
 const NEW_HEAD_BYTES = 8
 
-/** Greetings come between frames, once more after the password. */
+/** Protocol headers come between frames, and once more after authentication. */
 function newReader(): FrameReader {
   return readerOfFrames(
     {

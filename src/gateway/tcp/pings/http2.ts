@@ -1,4 +1,4 @@
-// HTTP/2, which gRPC is: a frame has length, kind, flags and stream.
+// HTTP/2, which gRPC uses: a frame has a length, type, flags and stream.
 
 import type { Listening, BytesClass } from '../classify-bytes.ts'
 import { readerOfFrames } from '../frames.ts'
@@ -13,12 +13,12 @@ const ACK = 1
 const contents = new Set([0, 1, 9])
 /** PRIORITY, SETTINGS and PING. */
 const housekeeping = new Set([2, 4, 6])
-/** HEADERS, PUSH_PROMISE and CONTINUATION, which nothing may come between. */
+/** HEADERS, PUSH_PROMISE and CONTINUATION, which must not be interrupted. */
 const headers = new Set([1, 5, 9])
 const END_HEADERS = 4
 
 export function listenToHttp2(): Listening {
-  /** Of the last ping. */
+  /** The payload of the last ping. */
   const said = Buffer.alloc(PING_BYTES)
   let isOwed = false
   let isWithinHeaders = true

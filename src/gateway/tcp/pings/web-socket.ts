@@ -1,5 +1,5 @@
-// WebSockets (RFC 6455, 5.2): a frame has its kind, its length in one, three or nine bytes, and what a visitor says is
-// masked with four more. What says otherwise is no WebSocket, and all of it is use.
+// WebSockets (RFC 6455, 5.2): a frame has a type and a length of one, three or nine bytes, and a visitor's frames
+// have four bytes of mask. Bytes that do not fit are not WebSocket frames, and all count as use.
 
 import type { Listening, BytesClass } from '../classify-bytes.ts'
 import { MAX_HEAD_BYTES, readerOfFrames } from '../frames.ts'
@@ -7,14 +7,14 @@ import { MAX_HEAD_BYTES, readerOfFrames } from '../frames.ts'
 const PING = 9
 const PONG = 10
 const FINAL = 0x80
-/** The first bit says that what follows is compressed; nobody has given the others a meaning. */
+/** The first reserved bit means compression; the others have no meaning yet. */
 const RESERVED = 0x30
 const MASKED = 0x80
 const MASK_BYTES = 4
 const MAX_CONTROL_BYTES = 125
 
 export function listenToWebSocket(): Listening {
-  /** The last ping, and how long it is while it has no answer, else 0. */
+  /** The last ping, and its length while it is unanswered, else 0. */
   const ping = Buffer.alloc(MAX_HEAD_BYTES)
   let owedBytes = 0
   const visitor = readerOfFrames(framesOf({ masked: true }), (head) => {
@@ -40,7 +40,7 @@ export function listenToWebSocket(): Listening {
 const kindOf = (head: Buffer) => head.readUInt8(0) & 0x0f
 const lengthIn = (head: Buffer) => head.readUInt8(1) & 0x7f
 const isControl = (head: Buffer) => kindOf(head) >= 8
-/** Before what is said: of a ping all of it belongs to the head. */
+/** The bytes before the payload; a ping's payload belongs to the head too. */
 const bytesBefore = (head: Buffer) => {
   const length = lengthIn(head)
   const lengthBytes = length === 127 ? 8 : length === 126 ? 2 : 0

@@ -1,16 +1,16 @@
-// Requests to cancel that come in plain. psql, and most libraries, ask so even where the session is encrypted, over a
-// connection that names no endpoint: whose session is meant, its key alone says. So the keys that servers give out
-// are known for as long as their sessions last, and a request goes to the unit whose session has its key, or to
-// nobody. Who has a key can cancel what that session does, and no more, as with PostgreSQL itself.
+// PostgreSQL cancel requests without TLS. psql and most libraries send them so even if the session is encrypted, on a
+// connection that names no endpoint: only the key identifies the session. So the keys of open sessions are stored,
+// and a request goes to the unit whose session has its key, or nowhere. As with PostgreSQL itself, the holder of a
+// key can cancel what that session does, and nothing else.
 
 import { connect, type Socket } from 'node:net'
 import { findBackendKey, keyOfCancel, readStartup } from './messages.ts'
 import type { Route } from '../../routing/route.ts'
 
 export type CancelKeys = {
-  /** The session's, until the function it answers is called. */
+  /** Stores the key of a session, until the returned function is called. */
   add(key: Buffer, run: Route): () => void
-  /** Null: no session has it, or more than one; units choose the keys they give out. */
+  /** Returns null if no session has it, or several do, since units choose their keys. */
   find(key: Buffer): Route | null
 }
 
@@ -34,7 +34,7 @@ export function createCancelKeys(): CancelKeys {
   }
 }
 
-/** Takes note of the key that the unit gives its visitor, for as long as their session lasts. */
+/** Stores the key that the unit sends its visitor, for as long as their session lasts. */
 export function recordCancelKey(
   keys: CancelKeys,
   { unit, first, run }: { unit: Socket; first: Buffer; run: Route },
@@ -52,7 +52,7 @@ export function recordCancelKey(
   look(first)
 }
 
-/** Passes the request on to the backend it is for, and closes once that has. Whoever calls bounds its time. */
+/** Passes the request on to its backend, and closes once that closes. The caller sets the timeout. */
 export async function handleCancelRequest(keys: CancelKeys, socket: Socket): Promise<void> {
   const request = await readRequest(socket)
   const run = request === null ? null : keys.find(keyOfCancel(request))
@@ -60,7 +60,7 @@ export async function handleCancelRequest(keys: CancelKeys, socket: Socket): Pro
   socket.destroySoon()
 }
 
-/** Null: it is none, or the other side has left. */
+/** Returns null if it is not a cancel request, or the client has disconnected. */
 function readRequest(socket: Socket): Promise<Buffer | null> {
   return new Promise((resolve) => {
     let bytes = Buffer.alloc(0)
@@ -84,13 +84,13 @@ function readRequest(socket: Socket): Promise<Buffer | null> {
 const read = (socket: Socket) => socket.read() as Buffer | null
 
 function deliver(request: Buffer, { address, port }: Route, socket: Socket): Promise<void> {
-  // Node would take no address for its own host's (reliability I27).
+  // Node would take an absent address for its own host (reliability I27).
   if (address === null) return Promise.resolve()
   return new Promise((resolve) => {
     const unit = connect({ host: address, port, noDelay: true })
     unit.on('error', () => unit.destroy())
     unit.once('close', () => resolve())
-    // The server says nothing to it, and closes.
+    // The server sends nothing, and closes.
     unit.resume()
     unit.end(request)
     socket.once('close', () => unit.destroy())

@@ -1,7 +1,7 @@
-// The few messages of PostgreSQL's protocol that the gateway reads and writes itself: the greeting up to the start
-// of a session, and how a session is refused or ended. Pure. (PostgreSQL's documentation: "Message Formats".)
+// The messages of PostgreSQL's protocol that the gateway itself reads and writes: the start of a session, and how a
+// session is refused or ended. Pure. (PostgreSQL's documentation: "Message Formats".)
 
-/** Eight bytes: their number, then what is asked for. */
+/** Eight bytes: their length, then the request. */
 export const GREETING_BYTES = 8
 const askedInGreeting = { tls: 80_877_103, gss: 80_877_104 }
 const CANCEL = 80_877_102
@@ -9,7 +9,7 @@ const CANCEL_BYTES = { min: 16, max: 16 + 252 }
 const STARTUP_BYTES = { min: 9, max: 10_000 }
 const MAJOR_VERSION = 3
 
-/** What a client asks for before anything else: TLS, an encryption we do not have, or to go on without either. */
+/** The first request of a client: TLS, GSS encryption, which is not supported, or to continue without. */
 export function readGreeting(bytes: Buffer): keyof typeof askedInGreeting | 'session' | 'cancel' | 'unknown' {
   if (bytes.length < GREETING_BYTES) return 'unknown'
   const asked = bytes.readInt32BE(4)
@@ -21,7 +21,7 @@ export function readGreeting(bytes: Buffer): keyof typeof askedInGreeting | 'ses
   return asked >> 16 === MAJOR_VERSION ? 'session' : 'unknown'
 }
 
-/** The first message once TLS is there: the start of a session, or all of a request to cancel what another does. */
+/** Parses the first message after TLS: the start of a session, or a whole cancel request. */
 export function readStartup(bytes: Buffer): 'more' | 'whole' | 'only' | 'wrong' {
   if (bytes.length < GREETING_BYTES) return 'more'
   const length = bytes.readInt32BE(0)
@@ -34,7 +34,7 @@ export function readStartup(bytes: Buffer): 'more' | 'whole' | 'only' | 'wrong' 
   return isCancel ? 'only' : 'whole'
 }
 
-/** An error that ends the session, as the server itself would say it. */
+/** An error that ends the session, in the server's own format. */
 export function fatalError(code: string, message: string, hint?: string): Buffer {
   const fields = [`SFATAL`, `VFATAL`, `C${code}`, `M${message}`, ...(hint === undefined ? [] : [`H${hint}`])]
   const body = Buffer.from(`${fields.join('\0')}\0\0`)
@@ -43,7 +43,7 @@ export function fatalError(code: string, message: string, hint?: string): Buffer
   return Buffer.concat([head, body])
 }
 
-/** `not-ready`: the server has just been started, and takes no sessions yet (57P03). */
+/** `not-ready`: the server has just been started, and accepts no sessions yet (57P03). */
 export function readFirstReply(bytes: Buffer): 'more' | 'ready' | 'not-ready' {
   if (bytes.length === 0) return 'more'
   if (bytes[0] !== 0x45 /* E */) return 'ready'
@@ -52,15 +52,15 @@ export function readFirstReply(bytes: Buffer): 'more' | 'ready' | 'not-ready' {
   return bytes.includes('\0C57P03\0') ? 'not-ready' : 'ready'
 }
 
-/** What a request to cancel says whose session is meant by, as the server gave it to that session's client. */
+/** The key in a cancel request, as the server gave it to the session's client. */
 export function keyOfCancel(request: Buffer): Buffer {
   return request.subarray(GREETING_BYTES)
 }
 
-/** Between the start of a session and its key, as said by a server; longer than any of them needs. */
+/** The bytes from the start of a session to its key; more than any server sends. */
 const MAX_BYTES_TO_KEY = 16 * 1024
 
-/** The key of a session, from all that its server has said. Null: it has none. */
+/** Returns the key in what a session's server has sent. Null if there is none. */
 export function findBackendKey(bytes: Buffer): Buffer | 'more' | null {
   let at = 0
   while (at + 5 <= bytes.length) {
@@ -74,13 +74,13 @@ export function findBackendKey(bytes: Buffer): Buffer | 'more' | null {
   return at > MAX_BYTES_TO_KEY ? null : 'more'
 }
 
-/** ReadyForQuery is the last thing a server says before it waits for its client. */
+/** ReadyForQuery is the last message before a server waits for its client. */
 export function endsReady(lastBytes: Buffer): boolean {
   const end = lastBytes.subarray(-6)
   return end.length === 6 && end[0] === 0x5a /* Z */ && end.readInt32BE(1) === 5
 }
 
-/** What a server says to clients that wait for nothing: that somebody notifies them, a notice, a parameter's value. */
+/** Messages that a server sends unasked: a notification, a notice, a parameter's value. */
 export function isNotice(chunk: Buffer): boolean {
   return ['A', 'N', 'S'].includes(chunk.toString('latin1', 0, 1))
 }
