@@ -1,5 +1,5 @@
 // `npm run bench:neighbours`: what a team waits for while another team, one free account, attacks the service. Before
-// each attack the same is measured in quiet, so that both stand beside each other. Rates and bounds are the default
+// each attack the same is measured in quiet; an attack stands beside all that was measured in quiet by then. Rates and bounds are the default
 // ones. The first row is no attack but busy loops in units, which is what they are for: it says what two teams on one
 // host cost each other anyway. The attacker is a process of its own at the lowest priority: its work would be done on another machine.
 
@@ -28,6 +28,8 @@ const IMAGE = 'berth.local/debian:12'
 /** Rates count by key. */
 const KEYS = 8
 const DEEP = 1500
+/** Until what an attack has set off is over. */
+const AFTERWARDS_MS = 3000
 /** One round of so many makes a unit of an image that is not on the host yet. */
 const ROUNDS_A_PULL = 4
 const defaultRates = {
@@ -95,8 +97,15 @@ async function runBenchmark(rounds: number, isolation: string, names: string[]):
     const victimCall = inTurns(berth, victim.keys)
     const site = await publish(victimCall, { image: 'berth.local/nginx:1.22', cmd: ['nginx'], ports: [80] })
     await measureVictim(berth, victimCall, site.url, 3)
+    const quiet: Measured = { figures: {}, failed: {} }
     for (const [index, name] of names.entries()) {
-      const quiet = await measureVictim(berth, victimCall, site.url, rounds)
+      const now = await measureVictim(
+        berth,
+        victimCall,
+        site.url,
+        index === 0 ? rounds : Math.ceil(rounds / 2),
+      )
+      for (const [call, samples] of Object.entries(now.figures)) (quiet.figures[call] ??= []).push(...samples)
       const attacker = await account(berth, `attacker ${index}`, 'hobby')
       accounts.push(attacker)
       const attack = await beginAttack(name, { baseUrl: berth.baseUrl, keys: attacker.keys, image: IMAGE })
@@ -107,7 +116,7 @@ async function runBenchmark(rounds: number, isolation: string, names: string[]):
         lines.push(line)
         console.log(line.join(' | '))
       }
-      await delay(5000)
+      await delay(AFTERWARDS_MS)
     }
     await victimCall('DELETE', `/v1/units/${site.id}`)
   } finally {

@@ -38,7 +38,7 @@ export type ImageConfig = {
 export type Image = { reference: string; digest: string; config: ImageConfig }
 
 /** The machine that is to be made of an image, and the team whose share of the pulls it takes. */
-export type PullWaiter = { id: string; teamId: string }
+export type PullWaiter = { id: string; teamId: string; networkGroup: number }
 
 export type MachineSize = { cpus: number; memoryMb: number; pids: number; diskGb: number }
 

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { expect, vi } from 'vitest'
 import type { MachineRef, MachineSpec, MachineStatus } from '../../src/engine/engine.ts'
-import { openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
+import { cgroupPath, openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
 import { openOciEngine, type OciEngine, type OciOptions } from '../../src/engine/oci/oci-engine.ts'
 import { createPaths, type Paths } from '../../src/engine/oci/paths.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -82,7 +82,7 @@ export async function openHostEngine(
     /** Processor time that the processes of a run have used so far. */
     cpuNs: ({ id, generation }: MachineRef): number => {
       const { container } = paths.run(id, generation)
-      const group = (tree = '') => `${tree}/${cgroups.parent}/${container}`
+      const group = (tree = '') => `${tree}${cgroupPath(openCgroups(instance.id), container)}`
       if (cgroups.version === 1) {
         return Number(readFileSync(`${group(cgroups.trees['cpuacct'])}/cpuacct.usage`, 'utf8'))
       }

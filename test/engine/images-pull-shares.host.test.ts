@@ -38,7 +38,7 @@ test('a pull whose unit is destroyed ends with all it had begun, and its registr
     return true
   }
   const { images } = lab
-  const pull = images.pull('docker.io/library/app:1', { id: 'unit_1', teamId: 'team_1' })
+  const pull = images.pull('docker.io/library/app:1', { id: 'unit_1', teamId: 'team_1', networkGroup: 1 })
   const refused = expect(pull).rejects.toMatchObject({ kind: 'unknown_machine' })
   await stalled.promise
   images.giveUp('unit_2')
@@ -58,10 +58,14 @@ test('a registry that is slow on purpose holds up nobody who has the same image 
     return true
   }
   const { images } = lab
-  const evil = images.pull('docker.io/evil/app:1', { id: 'unit_1', teamId: 'team_1' })
+  const evil = images.pull('docker.io/evil/app:1', { id: 'unit_1', teamId: 'team_1', networkGroup: 1 })
   evil.catch(() => {})
   await stalled.promise
-  const { digest } = await images.pull('docker.io/library/app:1', { id: 'unit_2', teamId: 'team_2' })
+  const { digest } = await images.pull('docker.io/library/app:1', {
+    id: 'unit_2',
+    teamId: 'team_2',
+    networkGroup: 2,
+  })
   expect(digest).toBe(image.manifest.digest)
   images.giveUp('unit_1')
   await expect(evil).rejects.toMatchObject({ kind: 'unknown_machine' })
@@ -80,12 +84,20 @@ test('a team whose registries send nothing keeps no other team waiting, and is t
   }
   registry.add('library/app', '1', testImage([greeting]))
   const stalled = Array.from({ length: 20 }, (_, n) => {
-    const pull = lab.images.pull(`docker.io/stalled/image-${n}:1`, { id: `unit_${n}`, teamId: 'team_1' })
+    const pull = lab.images.pull(`docker.io/stalled/image-${n}:1`, {
+      id: `unit_${n}`,
+      teamId: 'team_1',
+      networkGroup: 1,
+    })
     pull.catch(() => {})
     return pull
   })
   await enough.promise
-  await lab.images.pull('docker.io/library/app:1', { id: 'unit_of_another', teamId: 'team_2' })
+  await lab.images.pull('docker.io/library/app:1', {
+    id: 'unit_of_another',
+    teamId: 'team_2',
+    networkGroup: 2,
+  })
   expect(asked.size).toBe(3)
   for (let n = 0; n < 20; n += 1) lab.images.giveUp(`unit_${n}`)
   for (const pull of stalled) await expect(pull).rejects.toMatchObject({ kind: 'unknown_machine' })

@@ -3,7 +3,7 @@
 // found out.
 
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
 import { routesHere } from '../../src/engine/oci/network/host-state.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
@@ -53,33 +53,44 @@ function processFacts(instance: Instance, processes: Process[]): string[] {
 
 /** The run in whose group a process is; groups of single commands lie below it. */
 function runOf({ id }: Instance, { cgroup }: Process): string | null {
-  return new RegExp(`/berth-${id}/([^/\\s]+)`).exec(cgroup)?.[1] ?? null
+  const runs = [...cgroup.matchAll(new RegExp(`/berth-${id}/(?:team-\\d+/)?([^/\\s]+)`, 'g'))]
+  // What works for a team outside its machines has its processor time counted, and is in no run.
+  return runs.map(([, run]) => run).find((run) => run !== undefined && run !== 'work') ?? null
 }
 
 /** Groups, in every tree there is, and whether they stand still. */
 async function groupFacts({ id }: Instance): Promise<string[]> {
   const { version, trees, main, parent } = openCgroups(id)
   const lists = await Promise.all(
-    Object.entries(trees).map(async ([name, tree]) => ({
-      name,
-      runs: await directoriesIn(join(tree, parent)),
-    })),
+    Object.entries(trees).map(async ([name, tree]) => ({ name, places: await placesIn(join(tree, parent)) })),
   )
   const facts: string[] = []
-  for (const run of new Set(lists.flatMap(({ runs }) => runs))) {
-    const missing = lists.filter(({ runs }) => !runs.includes(run)).map(({ name }) => name)
+  for (const place of new Set(lists.flatMap(({ places }) => places))) {
+    const run = basename(place)
+    const missing = lists.filter(({ places }) => !places.includes(place)).map(({ name }) => name)
     // Beside version 1 trees the one of version 2 controls nothing, and runsc leaves it alone.
     if (version === 1 && missing.join() === 'unified') missing.pop()
     facts.push(missing.length === 0 ? `${run} has a group` : `${run} has no group of ${missing.join()}`)
     const file = version === 2 ? 'cgroup.events' : 'freezer.state'
-    const text = await readFile(join(main, parent, run, file), 'utf8').catch(() => '')
+    const text = await readFile(join(main, parent, place, file), 'utf8').catch(() => '')
     if (/FROZEN|^frozen 1/m.test(text)) facts.push(`${run} stands still`)
     else if (!/THAWED|^frozen 0/m.test(text))
       facts.push(`${run} is neither frozen nor thawed: ${text.trim()}`)
-    for (const exec of await directoriesIn(join(main, parent, run)))
+    for (const exec of await directoriesIn(join(main, parent, place)))
       facts.push(`${run} has a command, ${exec}`)
   }
   return facts
+}
+
+/** Groups of runs below the instance's, those in a team's group as `<team>/<run>`. */
+async function placesIn(parent: string): Promise<string[]> {
+  const names = await directoriesIn(parent)
+  const teams = names.filter((name) => /^team-\d+$/.test(name))
+  const inTeams = await Promise.all(
+    teams.map(async (team) => (await directoriesIn(join(parent, team))).map((run) => `${team}/${run}`)),
+  )
+  const places = [...names.filter((name) => !teams.includes(name)), ...inTeams.flat()]
+  return places.filter((place) => basename(place) !== 'work')
 }
 
 // Files

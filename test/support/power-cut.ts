@@ -45,9 +45,12 @@ async function endProcesses(instance: Instance, dataDir: string): Promise<void> 
       processes.map(({ pid }) => pid),
       'SIGKILL',
     )
-    for (const group of await readdir(join(main, parent)).catch(() => [])) {
-      await writeFile(join(main, parent, group, 'freezer.state'), 'THAWED').catch(() => {})
-      await writeFile(join(main, parent, group, 'cgroup.freeze'), '0').catch(() => {})
+    for (const group of await readdir(join(main, parent), { recursive: true }).catch(() => [])) {
+      for (const [file, text] of [
+        ['freezer.state', 'THAWED'],
+        ['cgroup.freeze', '0'],
+      ] as const)
+        await writeFile(join(main, parent, group, file), text, { flag: 'r+' }).catch(() => {})
     }
     if (processes.length > 0) throw new Error(`still there: ${JSON.stringify(processes)}`)
   })

@@ -36,9 +36,9 @@ import { inTransaction } from '../transactions/transactions.ts'
 const imageStep: Step<OperationContext> = {
   name: 'image',
   run: async (context) => {
-    const { id, teamId, image } = context.unit
+    const { id, teamId, networkGroup, image } = context.unit
     const { canonical } = parseImageReference(image)
-    context.imageDigest = (await context.app.engine.pull(canonical, { id, teamId })).digest
+    context.imageDigest = (await context.app.engine.pull(canonical, { id, teamId, networkGroup })).digest
   },
 }
 

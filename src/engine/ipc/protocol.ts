@@ -211,7 +211,10 @@ export const unaryOperations = {
   capabilities: { request: nobody, answer: capabilities, maxBodyBytes: SMALL, deadlineMs: MINUTE },
   capacity: { request: nobody, answer: capacity, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
   pull: {
-    request: z.strictObject({ reference, waiter: z.strictObject({ id, teamId: id }).optional() }),
+    request: z.strictObject({
+      reference,
+      waiter: z.strictObject({ id, teamId: id, networkGroup }).optional(),
+    }),
     answer: image,
     maxBodyBytes: SMALL,
     deadlineMs: 30 * MINUTE,

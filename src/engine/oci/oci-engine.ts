@@ -14,6 +14,8 @@ import { putAside, startRemovingAside } from './lifecycle/aside.ts'
 import { CAPABILITIES } from './runtime/bundle.ts'
 import { readCapacity } from './kernel/capacity.ts'
 import { openCgroups, removeParent } from './kernel/cgroups.ts'
+import { atExpenseOf, prepareTeam } from './kernel/team-groups.ts'
+import { watchTeamWeights } from './kernel/team-weights.ts'
 import { createMachine } from './lifecycle/create.ts'
 import { clearStaleQgroups } from './storage/disks.ts'
 import { execInMachine } from './exec/exec.ts'
@@ -107,8 +109,13 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     options.isolation,
     options.runtimes,
   )
+  const cgroups = openCgroups(instance.id)
   const images = await openImages({
     ...options,
+    chargeTo: (group) => {
+      prepareTeam(cgroups, group)
+      return atExpenseOf(cgroups, group)
+    },
     instance: { id: instance.id, dataDir: options.dataDir },
     upkeep: options.imageUpkeep ?? null,
   })
@@ -121,7 +128,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   const host: EngineContext = {
     instanceId: instance.id,
     paths,
-    cgroups: openCgroups(instance.id),
+    cgroups,
     network,
     images,
     runtimes,
@@ -148,6 +155,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   const watcher = watchRuns(host)
   const removing = startRemovingAside(host, options.asideKeptMs ?? null)
   const pool = watchPool(host, options.poolSpace)
+  const weights = watchTeamWeights(host)
 
   return {
     capabilities: async () => capabilities,
@@ -193,6 +201,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     close: async () => {
       await removing.stop()
       await pool.close()
+      await weights.close()
       await closeHost(host, watcher)
     },
   }
@@ -230,7 +239,7 @@ async function closeHost(host: EngineContext, watcher: { close(): void }): Promi
   if (!empty) return
   await clearStaleQgroups(host.paths)
   await closePool(host.paths)
-  removeParent(host.cgroups)
+  await removeParent(host.cgroups)
 }
 
 async function isEmpty({ machines, damaged, paths }: EngineContext): Promise<boolean> {

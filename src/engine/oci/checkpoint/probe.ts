@@ -9,6 +9,7 @@ import { cgroupPath, type Cgroups, freezeGroup, killAll, openCgroups } from '../
 import { removeCgroup, removeParent } from '../kernel/cgroups.ts'
 import { reapOrphans } from '../exec/children.ts'
 import { endMonitor, forgetExit, type Restored, startMonitor } from '../runtime/monitor.ts'
+import { unchanged } from '../kernel/team-groups.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths, RunPaths } from '../paths.ts'
 import { probeConfig, probeNamespace } from '../runtime/probe-bundle.ts'
@@ -45,7 +46,7 @@ export async function probeCheckpoint(
     await clear(probe)
     void reapOrphans()
     await ip(['netns', 'delete', namespace])
-    removeParent(probe.cgroups)
+    await removeParent(probe.cgroups)
   }
 }
 
@@ -95,7 +96,13 @@ async function start(
   restored: Restored | null,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const started = await startMonitor(runtime, paths, log, probe.paths.exits, signal, restored)
+  const started = await startMonitor(
+    runtime,
+    paths,
+    { logFile: log, exitDir: probe.paths.exits, charge: unchanged },
+    signal,
+    restored,
+  )
   return started.kind === 'started' ? null : started.reason.trim().slice(-300)
 }
 

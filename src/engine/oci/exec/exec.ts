@@ -12,6 +12,7 @@ import { EngineError, isEngineError } from '../../errors.ts'
 import { commandIn } from './find-command.ts'
 import { execProcess, type OciConfig, type Process, withEnv } from '../runtime/bundle.ts'
 import { createChild, killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
+import { atExpenseOf } from '../kernel/team-groups.ts'
 import { killInsideGvisor } from './kill.ts'
 import { type Attempt, type ExecFiles, launchExec } from './launch.ts'
 import type { OnOutput } from './pipes.ts'
@@ -82,8 +83,18 @@ async function execNow(
 
   const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, name) : null
   const kill = () => killExec(host, machine, paths, name)
+  const charge = atExpenseOf(host.cgroups, machine.record.spec.networkGroup)
   try {
-    const attempt = launchExec({ runtime, paths, files, cgroupChild, stdin: request.stdin, onOutput, kill })
+    const attempt = launchExec({
+      runtime,
+      charge,
+      paths,
+      files,
+      cgroupChild,
+      stdin: request.stdin,
+      onOutput,
+      kill,
+    })
     return await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
   } finally {
     await removeFiles(files)

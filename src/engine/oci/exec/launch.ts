@@ -10,12 +10,15 @@ import { waitForChild } from './children.ts'
 import { drain, feed, type OnOutput, openReader, type Pump, pump } from './pipes.ts'
 import type { RunPaths } from '../paths.ts'
 import { execArgs, type Runtime } from '../runtime/runtime.ts'
+import type { Charge } from '../kernel/team-groups.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 
 export type ExecFiles = { processFile: string; pidFile: string }
 
 export type Launch = {
   runtime: Runtime
+  /** Whose expense the runtime runs at. */
+  charge: Charge
   paths: RunPaths
   files: ExecFiles
   /** The group of the command's own, where it has one. */
@@ -69,7 +72,8 @@ export function launchExec(launch: Launch): Attempt {
     stderrFd: complaints && COMMAND_STDERR_FD,
   })
   const outputs = [stdout, ...(complaints ? [complaints] : []), stderr].map(({ writeEnd }) => writeEnd)
-  const launcher = spawn(runtime.binary, args, {
+  const [command, commandArgs] = launch.charge(runtime.binary, args)
+  const launcher = spawn(command, commandArgs, {
     env: { PATH: SAFE_PATH },
     stdio: [stdin?.readEnd ?? 'ignore', ...outputs],
     detached: true,

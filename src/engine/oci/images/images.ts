@@ -20,6 +20,7 @@ import { type ImageLimits, imageLimits } from './image-limits.ts'
 import type { HostPort } from '../../../lib/dial.ts'
 import { imageError } from './failures.ts'
 import { removeTree } from './files.ts'
+import { type Charge, unchanged } from '../kernel/team-groups.ts'
 import { pullImage } from './pull.ts'
 import { createPullQueue, type Pull } from './pull-queue.ts'
 import { openReferences, type References } from './references.ts'
@@ -43,6 +44,8 @@ export type ImagesOptions = {
   /** Building an image takes a while: one line at a time, for a person. */
   onProgress: (line: string) => void
   caps?: Partial<ImageLimits>
+  /** At whose expense a pull runs that a team's network group asked for first. Default: the service's own. */
+  chargeTo?: (group: number) => Charge
   /** Whose machines these images are for: theirs are never removed. Null: it makes none. */
   instance: InstanceOnHost | null
   /** Null: images are neither built anew nor removed by themselves. */
@@ -161,7 +164,7 @@ async function getImage(parts: Parts, reference: ImageReference, pull: Pull): Pr
   // What is pinned by digest cannot move.
   if (cached && ((ageMs >= 0 && ageMs < TAG_FRESH_MS) || reference.digest !== null)) return cached.image
   try {
-    return await pull.inTurn(() => getRemote(parts, reference, pull.signal))
+    return await pull.inTurn(() => getRemote(parts, reference, pull))
   } catch (error) {
     if (!cached || !isEngineError(error, 'image_unavailable')) throw error
     const image = reference.canonical
@@ -170,12 +173,13 @@ async function getImage(parts: Parts, reference: ImageReference, pull: Pull): Pr
   }
 }
 
-async function getRemote(parts: Parts, reference: ImageReference, signal: AbortSignal): Promise<Image> {
+async function getRemote(parts: Parts, reference: ImageReference, pull: Pull): Promise<Image> {
   const { store, references, registry, options } = parts
   const reserveBytes = options.reserveGb * GB
-  const image = await pullImage(reference, { store, registry, reserveBytes, signal })
+  const charge = pull.group === null ? unchanged : (options.chargeTo?.(pull.group) ?? unchanged)
+  const image = await pullImage(reference, { store, registry, reserveBytes, charge, signal: pull.signal })
   // It may have lain here for long, and have gone since it was found.
-  if (!(await use(store, image.digest))) return await getRemote(parts, reference, signal)
+  if (!(await use(store, image.digest))) return await getRemote(parts, reference, pull)
   const resolvedAt = options.clock.now()
   await references.save(reference.canonical, { digest: image.digest, resolvedAt })
   return image

@@ -13,6 +13,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Account } from '../../../lib/system-users.ts'
 import { run, type RunResult } from '../../../lib/process.ts'
+import { type Charge, unchanged } from '../kernel/team-groups.ts'
 
 export type Jail = {
   /** A TypeScript program under `jailed/`; the jails see no other file of ours. */
@@ -28,7 +29,13 @@ export type Jail = {
   maxCpuS: number
 }
 
-export type JailRun = { timeoutMs: number; maxOutputBytes: number; signal: AbortSignal }
+export type JailRun = {
+  timeoutMs: number
+  maxOutputBytes: number
+  /** Default: it runs at the service's own expense. */
+  charge?: Charge
+  signal: AbortSignal
+}
 
 const unpackCapabilities = ['chown', 'dac_override', 'fowner', 'fsetid', 'mknod', 'setfcap']
 /** What setpriv needs to drop the rest for good, and to become another user; gone afterwards. */
@@ -37,11 +44,11 @@ const programs = fileURLToPath(new URL('./jailed', import.meta.url))
 const MEMORY_BYTES = 2 * 1024 ** 3
 const TMP_BYTES = 16 * 1024 ** 2
 
-export async function runJailed(jail: Jail, options: JailRun): Promise<RunResult> {
+export async function runJailed(jail: Jail, { charge = unchanged, ...options }: JailRun): Promise<RunResult> {
   // A child is told of an abort as it happens, not of an earlier one.
   options.signal.throwIfAborted()
   const [command = '', ...args] = jailCommand(jail)
-  return await run(command, args, options)
+  return await run(...charge(command, args), options)
 }
 
 /** The argument vector that starts a jail. Pure. */

@@ -18,7 +18,7 @@ function open() {
   const begun: string[] = []
   const ended = new Map<string, PromiseWithResolvers<void>>()
   const pull = (reference: string, teamId: string, id = `unit_${teamId}_${reference}`) => {
-    const result = queue.pull(reference, { id, teamId }, async (granted) => {
+    const result = queue.pull(reference, { id, teamId, networkGroup: 1 }, async (granted) => {
       const { signal } = granted
       return await granted.inTurn(async () => {
         begun.push(reference)

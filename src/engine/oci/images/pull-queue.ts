@@ -24,6 +24,8 @@ export type PullQueue = {
 export type Pull = {
   /** Aborts when nobody waits any more. */
   signal: AbortSignal
+  /** The network group of the team that asked first; null where no team did. */
+  group: number | null
   /** Does what asks a registry, when it is this pull's turn. Throws EngineError `host_full` where too many wait. */
   inTurn(work: () => Promise<Image>): Promise<Image>
 }
@@ -69,11 +71,11 @@ export function createPullQueue({
   const flights = new Map<string, Flight>()
   const running = new Set<Promise<Image>>()
 
-  function begin(reference: string, work: (pull: Pull) => Promise<Image>): Flight {
+  function begin(reference: string, group: number | null, work: (pull: Pull) => Promise<Image>): Flight {
     const ending = new AbortController()
     const flight: Flight = {
       image: Promise.resolve().then(() =>
-        work({ signal: flight.signal, inTurn: (asked) => inTurn(flight, asked) }),
+        work({ signal: flight.signal, group, inTurn: (asked) => inTurn(flight, asked) }),
       ),
       waiters: new Set(),
       ending,
@@ -167,7 +169,7 @@ export function createPullQueue({
     async pull(reference, wanted, work) {
       const underWay = flights.get(reference)
       const joined = underWay !== undefined && clock.monotonicMs() < underWay.untilMs
-      const flight = joined ? underWay : begin(reference, work)
+      const flight = joined ? underWay : begin(reference, wanted?.networkGroup ?? null, work)
       const waiter: Waiter = {
         id: wanted?.id ?? null,
         team: wanted?.teamId ?? OPERATOR,

@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import type { ImageReference } from '../../../contract/image-reference.ts'
 import type { Image } from '../../engine.ts'
+import type { Charge } from '../kernel/team-groups.ts'
 import { imageError } from './failures.ts'
 import { readImageConfig } from './image-config.ts'
 import { makeLayout } from './layout.ts'
@@ -16,12 +17,14 @@ export type PullOptions = {
   store: ImageStore
   registry: RegistryOptions
   reserveBytes: number
+  /** Whose expense the downloading and unpacking runs at. */
+  charge: Charge
   signal: AbortSignal
 }
 
 /** Throws EngineError `image_…` or `host_full`. */
 export async function pullImage(reference: ImageReference, options: PullOptions): Promise<Image> {
-  const session = await openRegistry(options.registry, reference, options.signal)
+  const session = await openRegistry(options.registry, reference, options)
   try {
     const manifest = await resolveManifest(session, reference, options.registry.caps)
     // Others who pull the same image from elsewhere do not wait for this registry: it may be slow on purpose.
@@ -45,12 +48,12 @@ async function fill(
   manifest: ImageManifest,
   session: RegistrySession,
   { scratch, rootfs }: BuildDirectory,
-  { registry, reserveBytes, signal }: PullOptions,
+  { registry, ...options }: PullOptions,
 ): Promise<Omit<Image, 'digest'>> {
   const blobs = join(scratch, 'download')
   const layout = join(scratch, 'layout')
   await download(session, reference, manifest, blobs, registry)
   const config = readImageConfig(await makeLayout(manifest, blobs, layout))
-  await unpack(reference.canonical, { layout, rootfs }, { caps: registry.caps, reserveBytes, signal })
+  await unpack(reference.canonical, { layout, rootfs }, { caps: registry.caps, ...options })
   return { reference: reference.canonical, config }
 }

@@ -8,6 +8,7 @@ import type { ImageReference } from '../../../contract/image-reference.ts'
 import type { Account } from '../../../lib/system-users.ts'
 import type { ImageLimits } from './image-limits.ts'
 import type { HostPort } from '../../../lib/dial.ts'
+import type { Charge } from '../kernel/team-groups.ts'
 import { fetchFailed } from './failures.ts'
 import { removeTree } from './files.ts'
 import { runJailed } from './jail.ts'
@@ -42,7 +43,7 @@ const settingsArguments = [
 export async function openRegistry(
   options: RegistryOptions,
   reference: ImageReference,
-  signal: AbortSignal,
+  { charge, signal }: { charge: Charge; signal: AbortSignal },
 ): Promise<RegistrySession> {
   const { account, caps } = options
   const directory = join(options.runDir, `pull-${randomUUID()}`)
@@ -75,7 +76,7 @@ export async function openRegistry(
             maxFileBytes: caps.compressedBytes,
             maxCpuS: caps.fetchCpuS,
           },
-          { timeoutMs, maxOutputBytes: caps.documentBytes + 1, signal },
+          { timeoutMs, maxOutputBytes: caps.documentBytes + 1, charge, signal },
         )
         if (result.exitCode !== 0) throw fetchFailed(reference, result, proxy.verdict())
         return result.stdout

@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { z } from 'zod'
 import type { EngineError } from '../../errors.ts'
 import type { ImageLimits } from './image-limits.ts'
+import type { Charge } from '../kernel/team-groups.ts'
 import { imageError } from './failures.ts'
 import { runJailed } from './jail.ts'
 
@@ -12,7 +13,7 @@ const outcomeSchema = z.object({
   kind: z.enum(['unpacked', 'failed', 'too-large', 'too-many-files', 'too-deep', 'too-slow', 'host-full']),
 })
 
-export type UnpackOptions = { caps: ImageLimits; reserveBytes: number; signal: AbortSignal }
+export type UnpackOptions = { caps: ImageLimits; reserveBytes: number; charge: Charge; signal: AbortSignal }
 
 const tooSlow = 'unpacking it takes too long'
 
@@ -20,7 +21,7 @@ const tooSlow = 'unpacking it takes too long'
 export async function unpack(
   reference: string,
   paths: { layout: string; rootfs: string },
-  { caps, reserveBytes, signal }: UnpackOptions,
+  { caps, reserveBytes, charge, signal }: UnpackOptions,
 ): Promise<void> {
   await mkdir(dirname(paths.rootfs), { recursive: true })
   const limits = { bytes: caps.unpackedBytes, files: caps.files, depth: caps.depth, reserveBytes }
@@ -34,7 +35,7 @@ export async function unpack(
       maxFileBytes: caps.unpackedBytes,
       maxCpuS: caps.unpackCpuS,
     },
-    { timeoutMs: caps.unpackMs, maxOutputBytes: 64 * 1024, signal },
+    { timeoutMs: caps.unpackMs, maxOutputBytes: 64 * 1024, charge, signal },
   )
   if (result.timedOut) throw imageError('image_invalid', reference, tooSlow)
   const outcome = outcomeSchema.safeParse(parseJson(result.stdout)).data?.kind ?? 'failed'

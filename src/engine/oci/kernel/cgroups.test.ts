@@ -9,11 +9,15 @@ import {
   killAll,
   limitSocketBuffers,
   listCgroups,
+  listTeams,
   memoryInUse,
   openCgroups,
+  placeInTeam,
   processesIn,
+  removeTeam,
   setCpuQuota,
 } from './cgroups.ts'
+import { prepareTeam } from './team-groups.ts'
 
 // Trees as recorded from hosts of both kinds: the build machine has version 1 in its hybrid form only.
 let root: string
@@ -90,6 +94,49 @@ it('version 2 counts buffers of sockets as memory, and needs no limit for them',
   const cgroups = openCgroups('ab12', root)
   limitSocketBuffers(cgroups, 'unit_2-1', 1_000_000)
   expect(listCgroups(cgroups)).toEqual([])
+})
+
+describe('a team’s group', () => {
+  beforeEach(() =>
+    record({
+      'cgroup.controllers': 'cpuset cpu io memory pids\n',
+      'berth-ab12/cgroup.procs': '',
+      'berth-ab12/team-7/work/cgroup.procs': '90\n',
+      'berth-ab12/team-7/unit_1-3/cgroup.procs': '101\n',
+      'berth-ab12/team-7/unit_1-3/exec-1/cgroup.procs': '102\n',
+      'berth-ab12/unit_2-1/cgroup.procs': '201\n',
+    }),
+  )
+
+  it('holds its runs, and runs of an earlier version are found beside it', () => {
+    const cgroups = openCgroups('ab12', root)
+    expect(listCgroups(cgroups).sort()).toEqual(['unit_1-3', 'unit_2-1'])
+    expect(processesIn(cgroups, 'unit_1-3')).toEqual([101, 102])
+    expect(processesIn(cgroups, 'unit_2-1')).toEqual([201])
+    expect(cgroupPath(cgroups, 'unit_1-3')).toBe('/berth-ab12/team-7/unit_1-3')
+    expect(cgroupPath(cgroups, 'unit_2-1')).toBe('/berth-ab12/unit_2-1')
+  })
+
+  it('is where a run is made', () => {
+    const cgroups = openCgroups('ab12', root)
+    prepareTeam(cgroups, 8)
+    placeInTeam(cgroups, 'unit_3-1', 8)
+    expect(cgroupPath(cgroups, 'unit_3-1')).toBe('/berth-ab12/team-8/unit_3-1')
+    expect(listTeams(cgroups).sort()).toEqual(['team-7', 'team-8'])
+    // Each handed out by the parent, which the kernel asks for first.
+    for (const group of ['', 'berth-ab12/', 'berth-ab12/team-8/'])
+      expect(readFileSync(join(root, `${group}cgroup.subtree_control`), 'utf8')).toBe('+pids')
+  })
+
+  it('is taken away once no run is in it', () => {
+    const cgroups = openCgroups('ab12', root)
+    prepareTeam(cgroups, 8)
+    for (const file of ['cgroup.subtree_control', 'cpu.weight'])
+      rmSync(join(root, 'berth-ab12/team-8', file), { force: true })
+    removeTeam(cgroups, 'team-7')
+    removeTeam(cgroups, 'team-8')
+    expect(listTeams(cgroups)).toEqual(['team-7'])
+  })
 })
 
 describe('version 1', () => {

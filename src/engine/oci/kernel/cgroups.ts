@@ -1,6 +1,7 @@
 // Control groups of machines, in both forms. Version 2 is one tree; version 1 (also in its hybrid form) is
 // one tree a controller, where a machine has the same path in each. Our parent is a root-level group named
-// with the instance, so that no login session's end takes machines with it (design 3).
+// with the instance, so that no login session's end takes machines with it (design 3). Below it each team has a group
+// (team-groups.ts) that holds those of its runs; runs that an earlier version began lie in the parent itself.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -13,7 +14,14 @@ export type Cgroups = {
   main: string
   /** The group that holds all groups of this instance, relative to a tree. */
   parent: string
+  /** Where the groups of runs lie, relative to the parent, as far as it is known. */
+  places: Map<string, string>
 }
+
+/** No run is named so: runs are named by their unit. */
+const TEAM = /^team-\d+$/
+/** In a team's group: what works for the team outside its machines. */
+export const WORK = 'work'
 
 /** Pauses grow by a millisecond each: a second in all. */
 const FREEZE_ROUNDS = 45
@@ -22,22 +30,32 @@ const KILL_ROUNDS = 60
 /** Who forks meanwhile leaves another one. */
 const DISSOLVE_ROUNDS = 20
 const KILL_PAUSE_MS = 20
+const REMOVE_ROUNDS = 50
 
 export function openCgroups(instanceId: string, root = '/sys/fs/cgroup'): Cgroups {
   const parent = `berth-${instanceId}`
   if (existsSync(`${root}/cgroup.controllers`)) {
-    return { version: 2, trees: { unified: root }, main: root, parent }
+    return { version: 2, trees: { unified: root }, main: root, parent, places: new Map() }
   }
   const names = readdirSync(root).filter((name) => existsSync(`${root}/${name}/cgroup.procs`))
   const trees = Object.fromEntries(names.map((name) => [name, `${root}/${name}`]))
   const main = trees['freezer']
   if (!main) throw new Error(`${root} has no freezer controller: Berth cannot stop machines without it`)
-  return { version: 1, trees, main, parent }
+  return { version: 1, trees, main, parent, places: new Map() }
+}
+
+export function teamGroup(team: number): string {
+  return `team-${team}`
+}
+
+/** From now on the run's group lies in its team's. Before the runtime is told where it lies. */
+export function placeInTeam(cgroups: Cgroups, container: string, team: number): void {
+  cgroups.places.set(container, `${teamGroup(team)}/${container}`)
 }
 
 /** The path the runtime is told: absolute within each tree. */
 export function cgroupPath(cgroups: Cgroups, container: string): string {
-  return `/${cgroups.parent}/${container}`
+  return `/${cgroups.parent}/${placeOf(cgroups, container)}`
 }
 
 /** Host process ids in a group and the groups below it. */
@@ -189,17 +207,45 @@ export function removeCgroup(cgroups: Cgroups, container: string): void {
     for (const child of subdirectories(directory)) tryRemove(`${directory}/${child}`)
     tryRemove(directory)
   }
+  cgroups.places.delete(container)
 }
 
-/** Names of all groups of this instance, from every tree. */
+/** Names of the groups of all runs of this instance, from every tree. */
 export function listCgroups(cgroups: Cgroups): string[] {
-  const all = Object.values(cgroups.trees).flatMap((tree) => subdirectories(`${tree}/${cgroups.parent}`))
+  const teams = listTeams(cgroups)
+  const all = Object.values(cgroups.trees).flatMap((tree) => {
+    const parent = `${tree}/${cgroups.parent}`
+    const below = teams.flatMap((team) => subdirectories(`${parent}/${team}`))
+    return [...subdirectories(parent), ...below].filter((name) => !TEAM.test(name) && name !== WORK)
+  })
   return [...new Set(all)]
 }
 
+/** Names of the groups of teams, from every tree. */
+export function listTeams(cgroups: Cgroups): string[] {
+  const all = Object.values(cgroups.trees).flatMap((tree) => subdirectories(`${tree}/${cgroups.parent}`))
+  return [...new Set(all)].filter((name) => TEAM.test(name))
+}
+
+/** Takes a team's group away, unless something of it is still here. */
+export function removeTeam(cgroups: Cgroups, team: string): void {
+  for (const tree of Object.values(cgroups.trees)) {
+    const directory = `${tree}/${cgroups.parent}/${team}`
+    if (subdirectories(directory).some((name) => name !== WORK)) continue
+    tryRemove(`${directory}/${WORK}`)
+    tryRemove(directory)
+  }
+}
+
 /** Takes the instance's own parent group away, once no machine is left. */
-export function removeParent(cgroups: Cgroups): void {
-  for (const tree of Object.values(cgroups.trees)) tryRemove(`${tree}/${cgroups.parent}`)
+export async function removeParent(cgroups: Cgroups): Promise<void> {
+  for (let round = 0; round < REMOVE_ROUNDS; round += 1) {
+    for (const team of listTeams(cgroups)) removeTeam(cgroups, team)
+    for (const tree of Object.values(cgroups.trees)) tryRemove(`${tree}/${cgroups.parent}`)
+    // What worked for a machine that is gone may be about to end.
+    if (listTeams(cgroups).length === 0) return
+    await delay(KILL_PAUSE_MS)
+  }
 }
 
 // A stopped process keeps SIGKILL pending and a running one can fork away from the list just read: freeze,
@@ -222,8 +268,20 @@ function processesBelow(directory: string): number[] {
 }
 
 function groupDirectory(cgroups: Cgroups, tree: string, container: string, child?: string): string {
-  const directory = `${tree}/${cgroups.parent}/${container}`
+  const directory = `${tree}/${cgroups.parent}/${placeOf(cgroups, container)}`
   return child === undefined ? directory : `${directory}/${child}`
+}
+
+/** Runs of an engine before us are looked for once. One that is nowhere has its place in the parent, where nothing is. */
+function placeOf(cgroups: Cgroups, container: string): string {
+  const known = cgroups.places.get(container)
+  if (known !== undefined) return known
+  const places = [container, ...listTeams(cgroups).map((team) => `${team}/${container}`)]
+  const found = places.find((place) =>
+    Object.values(cgroups.trees).some((tree) => existsSync(`${tree}/${cgroups.parent}/${place}`)),
+  )
+  if (found !== undefined) cgroups.places.set(container, found)
+  return found ?? container
 }
 
 function subdirectories(directory: string): string[] {
@@ -236,7 +294,7 @@ function subdirectories(directory: string): string[] {
   }
 }
 
-function tryRead(path: string): string {
+export function tryRead(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
@@ -244,7 +302,7 @@ function tryRead(path: string): string {
   }
 }
 
-function tryWrite(path: string, text: string): void {
+export function tryWrite(path: string, text: string): void {
   try {
     writeFileSync(path, text)
   } catch {

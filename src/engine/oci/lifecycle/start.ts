@@ -13,7 +13,8 @@ import { EngineError } from '../../errors.ts'
 import { writeBootFiles } from '../storage/boot-files.ts'
 import { buildConfig, cpuQuota, type OciConfig } from '../runtime/bundle.ts'
 import { socketBufferBytes } from '../kernel/capacity.ts'
-import { cgroupPath, limitSocketBuffers, setCpuQuota } from '../kernel/cgroups.ts'
+import { cgroupPath, limitSocketBuffers, placeInTeam, setCpuQuota } from '../kernel/cgroups.ts'
+import { atExpenseOf, prepareTeam } from '../kernel/team-groups.ts'
 import { prepareEtc } from '../storage/etc.ts'
 import { holdParts, letGoOfParts } from './deaths.ts'
 import { recordEndIfExited } from './exits.ts'
@@ -132,6 +133,8 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
     host.effect('engine.start.record', () => saveRecord(host.paths, record)),
     makeDirectories(paths),
   ])
+  prepareTeam(host.cgroups, spec.networkGroup)
+  placeInTeam(host.cgroups, paths.container, spec.networkGroup)
   // gVisor's are its own memory, and runsc sets no limit in a group that is there already.
   if (spec.isolation === 'runc')
     limitSocketBuffers(host.cgroups, paths.container, socketBufferBytes(spec.size.memoryMb))
@@ -197,7 +200,13 @@ async function makeRoot(host: EngineContext, launched: Launch, networkNamespace:
       memory === null ? null : await prepareRestore(runtime, memory, run.hostname, networkNamespace)
     const logFile = currentLogFile(host, spec.id, generation)
     const started = await host.effect('engine.start.monitor', () =>
-      startMonitor(runtime, paths, logFile, host.paths.exits, signal, restored),
+      startMonitor(
+        runtime,
+        paths,
+        { logFile, exitDir: host.paths.exits, charge: atExpenseOf(host.cgroups, spec.networkGroup) },
+        signal,
+        restored,
+      ),
     )
     if (started.kind === 'failed') throw explainStartFailure(host, config.process.args, started.reason)
     machine.record.monitor = started.monitor

@@ -12,6 +12,7 @@ import type { MachineProcess, MachineRef, ProcessRequest } from '../../engine.ts
 import { EngineError } from '../../errors.ts'
 import { removeChild } from '../kernel/cgroups.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
+import { atExpenseOf } from '../kernel/team-groups.ts'
 import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
 import { reapOrphans } from '../exec/children.ts'
 import { commandGroup, killExec, loadProcess, markerOf, whenNotHeld } from '../exec/exec.ts'
@@ -167,7 +168,12 @@ function spawnRuntime(
   // runsc has words of its own for as long as the command runs; runc has them before, on the command's stderr.
   const outputs = runtime.execDetaches ? [stdout, stderr, report] : [stdout, 'pipe' as const, stderr, report]
   const fds = runtime.execDetaches ? { reportFd: 3 } : { stderrFd: 3, reportFd: 4 }
-  const launcher = spawn(runtime.binary, execArgs(runtime, paths.container, files, { cgroupChild, ...fds }), {
+  const charge = atExpenseOf(host.cgroups, spec.networkGroup)
+  const [command, args] = charge(
+    runtime.binary,
+    execArgs(runtime, paths.container, files, { cgroupChild, ...fds }),
+  )
+  const launcher = spawn(command, args, {
     env: { PATH: SAFE_PATH },
     stdio: [stdin ?? 'ignore', ...outputs],
     detached: true,

@@ -10,12 +10,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import type { RunPaths } from '../paths.ts'
 import type { Runtime } from './runtime.ts'
+import type { Charge } from '../kernel/team-groups.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 
 export type Monitor = { pid: number; startTime: string }
 
 /** What a container goes on from, instead of being created. `searchPath`: where its runtime finds CRIU. */
 export type Restored = { directory: string; searchPath: string }
+
+/** `charge`: whose expense conmon and the runtime run at. */
+export type MonitorPlace = { logFile: string; exitDir: string; charge: Charge }
 
 export type MonitorStart = { kind: 'started'; monitor: Monitor } | { kind: 'failed'; reason: string }
 
@@ -34,8 +38,7 @@ const RESTORE_DEADLINE_MS = 10_000
 export async function startMonitor(
   runtime: Runtime,
   run: RunPaths,
-  logFile: string,
-  exitDir: string,
+  place: MonitorPlace,
   signal: AbortSignal,
   restored: Restored | null = null,
 ): Promise<MonitorStart> {
@@ -43,7 +46,8 @@ export async function startMonitor(
   if (running) return { kind: 'started', monitor: running }
   const report = createPipe()
   const deadlineMs = restored ? Math.min(runtime.deadlineMs, RESTORE_DEADLINE_MS) : runtime.deadlineMs
-  const child = spawn('conmon', conmonArgs(runtime, run, logFile, exitDir, restored), {
+  const [command, args] = place.charge('conmon', conmonArgs(runtime, run, place, restored))
+  const child = spawn(command, args, {
     // conmon writes what came of the creation to the descriptor this variable names.
     env: { PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
     stdio: ['ignore', 'ignore', 'ignore', report.writeEnd],
@@ -130,8 +134,7 @@ export async function reopenLog(run: RunPaths): Promise<void> {
 function conmonArgs(
   runtime: Runtime,
   run: RunPaths,
-  logFile: string,
-  exitDir: string,
+  { logFile, exitDir }: MonitorPlace,
   restored: Restored | null,
 ): string[] {
   const args = [

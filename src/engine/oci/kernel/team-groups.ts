@@ -1,0 +1,79 @@
+// A team's own control group (decision 0107): its machines, and what works for it outside of them, compete with other
+// teams' as one, however many they are. All teams together yield to the service.
+
+import { mkdirSync } from 'node:fs'
+import { type Cgroups, teamGroup, tryRead, tryWrite, WORK } from './cgroups.ts'
+
+/** In the unit of version 1: what a group has that nobody has set anything for. */
+export const FULL_WEIGHT = 1024
+/**
+ * Of all machines together, beside the full weight of the service's own group. Where nobody else wants the processors
+ * they have all of them.
+ */
+const MACHINES_WEIGHT = 512
+/** The same in the unit of version 2. */
+const FULL_WEIGHT_V2 = 100
+const CONTROLLERS = ['cpu', 'cpuset', 'io', 'memory', 'pids']
+/** What a process of ours is moved in. Its memory and its freezing are nobody's but the service's. */
+const WORK_CONTROLLERS = ['cpu', 'cpuacct']
+
+/** Before the runtime makes a group of a run in it. Repeating it changes nothing. */
+export function prepareTeam(cgroups: Cgroups, team: number): void {
+  const name = teamGroup(team)
+  for (const directory of workDirectories(cgroups, name)) mkdirSync(directory, { recursive: true })
+  // Version 2: a group has its own share of what its parent hands out alone.
+  if (cgroups.version === 2) {
+    const parent = `${cgroups.main}/${cgroups.parent}`
+    for (const directory of [cgroups.main, parent, `${parent}/${name}`])
+      for (const controller of CONTROLLERS) tryWrite(`${directory}/cgroup.subtree_control`, `+${controller}`)
+  }
+  writeWeight(cgroups, cgroups.parent, MACHINES_WEIGHT)
+}
+
+/** A weight of version 1's unit, from 2 to 262144. */
+export function setTeamWeight(cgroups: Cgroups, team: string, weight: number): void {
+  writeWeight(cgroups, `${cgroups.parent}/${team}`, weight)
+}
+
+/** Microseconds of processor time that a team has used since its group was made; null where that cannot be read. */
+export function cpuTimeOfTeam(cgroups: Cgroups, team: string): number | null {
+  if (cgroups.version === 2) {
+    const stat = tryRead(`${cgroups.main}/${cgroups.parent}/${team}/cpu.stat`)
+    const used = /^usage_usec (\d+)$/m.exec(stat)?.[1]
+    return used === undefined ? null : Number(used)
+  }
+  const used = tryRead(`${cgroups.trees['cpuacct'] ?? ''}/${cgroups.parent}/${team}/cpuacct.usage`).trim()
+  return used === '' ? null : Number(used) / 1000
+}
+
+/** Makes of a command line one that runs at somebody's expense. */
+export type Charge = (command: string, args: string[]) => [string, string[]]
+
+/** At the service's own. */
+export const unchanged: Charge = (command, args) => [command, args]
+
+/** Moves the shell that runs it, then becomes the program. A group that is gone by now keeps nothing from starting. */
+const ENTER = 'while [ "$1" != -- ]; do { echo 0 >"$1"; } 2>/dev/null; shift; done; shift; exec "$@"'
+
+/** For programs of ours that work for a team outside its machines. */
+export function atExpenseOf(cgroups: Cgroups, team: number): Charge {
+  const files = workDirectories(cgroups, teamGroup(team)).map((directory) => `${directory}/cgroup.procs`)
+  return (command, args) => ['/bin/sh', ['-c', ENTER, 'sh', ...files, '--', command, ...args]]
+}
+
+function workDirectories(cgroups: Cgroups, team: string): string[] {
+  const trees =
+    cgroups.version === 2 ? [cgroups.main] : WORK_CONTROLLERS.flatMap((name) => cgroups.trees[name] ?? [])
+  return trees.map((tree) => `${tree}/${cgroups.parent}/${team}/${WORK}`)
+}
+
+function writeWeight(cgroups: Cgroups, group: string, weight: number): void {
+  const [file, text] =
+    cgroups.version === 2
+      ? [
+          `${cgroups.main}/${group}/cpu.weight`,
+          Math.max(1, Math.round((weight * FULL_WEIGHT_V2) / FULL_WEIGHT)),
+        ]
+      : [`${cgroups.trees['cpu'] ?? ''}/${group}/cpu.shares`, Math.round(weight)]
+  tryWrite(file, String(text))
+}
