@@ -1,10 +1,9 @@
 // What every operation receives. Built once, by main.
 
-import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
+import { createUnitActivity, type UnitActivity } from './domain/units/activity/unit-activity.ts'
 import type { Engine, IsolationClass } from './engine/engine.ts'
-import { batched } from './lib/concurrency/batch.ts'
 import { type Clock, SECOND } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
 import type { Failpoints } from './lib/failpoints.ts'
@@ -13,7 +12,6 @@ import type { DeliverMail } from './integrations/mail-transport.ts'
 import type { PaymentProvider } from './integrations/stripe.ts'
 import type { Observer } from './lib/observer.ts'
 import type { PublicFetch } from './lib/public-fetch.ts'
-import { createTrailingFlight, type TrailingFlight } from './lib/concurrency/trailing-flight.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from './lib/concurrency/concurrency-limit.ts'
 import { createKeyedLock, type KeyedLock } from './lib/concurrency/keyed-lock.ts'
 import { cachedFor } from './lib/concurrency/ttl-cache.ts'
@@ -22,8 +20,6 @@ import { createSingleFlight, type SingleFlight } from './lib/concurrency/single-
 import { createAdmissionQueue, type AdmissionQueue } from './lib/concurrency/admission-queue.ts'
 import type { Database } from './store/db.ts'
 import type { OauthClient } from './store/oauth-clients.ts'
-import type { UnitRecord } from './store/unit-record.ts'
-import { findUnits } from './store/units.ts'
 
 export type AppParts = {
   config: Config
@@ -48,33 +44,10 @@ export type App = AppParts & {
   clock: ServiceClock
   /** The database, the engine or this process was away since the last heartbeat (domain/time/heartbeat.ts). */
   outage: { isOn: boolean }
-  /**
-   * Units on their way to another state, by what is done and to which. Whoever needs the same while it is
-   * under way, a second caller or the loop that resumes what a crash left, joins it.
-   */
-  unitOperations: SingleFlight<void>
-  /** Units looked at by calls that wait for them, by team and id: one look for all who come together. */
-  coalescedReads: TrailingFlight<UnitRecord>
-  /** A unit as a call shows it; null where the team has none of that id. Those asked for together are read together. */
-  loadUnit: (named: { teamId: string; id: string }) => Promise<UnitRecord | null>
-  /** Uses being recorded, by the unit's id; the outcome is whether it runs. */
-  coalescedUseWrites: TrailingFlight<boolean>
-  /** How many calls and visits use a unit just now, by its id. */
-  usesPerUnit: Map<string, number>
-  /** At which of its endpoints a unit has visits under way, as far as the gateway has said. */
-  sessionEndpoints: Map<string, string[]>
-  /** Tells of each unit that stops running, by its id: whoever counted on it has to ask again. */
-  unitEvents: EventEmitter<{ runEnded: [id: string] }>
-  /** Units that this process has seen fall asleep with their machines standing still (domain/units/activity/optimistic-thaw.ts). */
-  frozenUnits: Map<string, UnitRecord>
-  /** Wakes of machines that go on already, by the unit's id, until its row says so (domain/units/activity/written-wakes.ts). */
-  unwrittenWakes: Map<string, { teamId: string; written: Promise<void> }>
+  /** What this process knows of the use of its units. */
+  activity: UnitActivity
   /** Classes whose machines can keep their memory beyond a run, as the engine last said (domain/units/model/memory.ts). */
   keepsMemory: ReadonlySet<IsolationClass>
-  /** Told of each unit that begins to fall asleep here. */
-  beforeFreeze: Set<(id: string) => void>
-  /** How many calls wait for a unit just now, by its id. */
-  waitersPerUnit: Map<string, number>
   /** Readings of logs under way, by team (domain/units/logs.ts). */
   logReads: ConcurrencyLimit
   /** Cold starts (domain/units/admission/cold-starts.ts). */
@@ -91,18 +64,8 @@ export function createApp(parts: AppParts): App {
     ...parts,
     clock,
     outage: { isOn: false },
-    unitOperations: createSingleFlight<void>(clock),
-    coalescedReads: createTrailingFlight<UnitRecord>(),
-    loadUnit: batched((wanted) => findUnits(parts.db, { wanted, now: clock.now() })),
-    coalescedUseWrites: createTrailingFlight<boolean>(),
-    usesPerUnit: new Map(),
-    sessionEndpoints: new Map(),
-    unitEvents: new EventEmitter(),
-    frozenUnits: new Map(),
-    unwrittenWakes: new Map(),
+    activity: createUnitActivity({ db: parts.db, clock }),
     keepsMemory: new Set(),
-    beforeFreeze: new Set(),
-    waitersPerUnit: new Map(),
     logReads: createConcurrencyLimit(Infinity, LOG_READS),
     coldStarts: createColdStarts(parts),
     clientDocuments: createSingleFlight<OauthClient>(clock),

@@ -74,9 +74,9 @@ describe('the socket', () => {
 
   it('takes word of visits under way', async () => {
     expect(await server.ask('visits', { unitIds: [unit.id] })).toEqual({})
-    expect(domain.app.usesPerUnit).toEqual(new Map([[unit.id, 1]]))
+    expect(domain.app.activity.uses.of(unit.id)).toBe(1)
     await server.ask('visits', { unitIds: [] })
-    expect(domain.app.usesPerUnit.size).toBe(0)
+    expect(domain.app.activity.uses.ids()).toEqual([])
   })
 
   it('is for its group alone', async () => {
@@ -158,7 +158,7 @@ describe('whoever follows', () => {
     expect(heard).toEqual(['there', departing.id, 'away', 'there'])
     done.abort()
     await following
-    await until(() => domain.app.unitEvents.listenerCount('runEnded') === 0)
+    await until(() => domain.app.activity.events.listenerCount('runEnded') === 0)
     expect(heard).toEqual(['there', departing.id, 'away', 'there', 'away'])
   })
 })

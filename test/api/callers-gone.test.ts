@@ -24,7 +24,7 @@ beforeEach(async () => {
 /** Calls under way, uses, waiting callers and connections: of all of them there is none left. */
 afterEach(async () => {
   const { app } = service
-  await expect.poll(() => [...app.usesPerUnit.keys(), ...app.waitersPerUnit.keys()]).toEqual([])
+  await expect.poll(() => [...app.activity.uses.ids(), ...app.activity.waiters.ids()]).toEqual([])
   await expect
     .poll(async () => await app.db.selectFrom('audit').select('id').where('status', 'is', null).execute())
     .toEqual([])
@@ -36,7 +36,7 @@ const hasAsked = async (operation: Operation, id?: string) =>
   await expect
     .poll(() => service.engine.calls.some((call) => call.operation === operation && (!id || call.id === id)))
     .toBe(true)
-const execsUnderWay = (id: string) => service.app.usesPerUnit.get(id) ?? 0
+const execsUnderWay = (id: string) => service.app.activity.uses.of(id)
 
 /** Sends a call and leaves before its answer, once `until` holds. */
 async function leave(

@@ -57,7 +57,9 @@ describe.each([
     service = await startService({ frozenForMs, commandsAtOnce: HERD })
     team = await makeTeam(service)
   })
-  afterEach(() => expect(service.app.usesPerUnit.size + service.app.waitersPerUnit.size).toBe(0))
+  afterEach(() =>
+    expect([...service.app.activity.uses.ids(), ...service.app.activity.waiters.ids()]).toEqual([]),
+  )
   afterAll(async () => await service.close())
 
   it(
@@ -83,7 +85,7 @@ describe.each([
     const asleep = sleepNow(unit.id)
     await expect.poll(async () => (await unitOf(unit.id)).state, { timeout: LONG_MS }).toBe('stopping')
     const herd = herdOn([unit.id])
-    await expect.poll(() => service.app.waitersPerUnit.get(unit.id), { timeout: LONG_MS }).toBe(HERD)
+    await expect.poll(() => service.app.activity.waiters.of(unit.id), { timeout: LONG_MS }).toBe(HERD)
     const statements = countStatements()
     release()
     expect(tally(await herd)).toEqual({ 200: HERD })

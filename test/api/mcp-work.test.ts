@@ -75,10 +75,10 @@ describe.each(eras)('a client %s', (_era, connect) => {
       const args = { unit: 'long', argv: ['sleep', 'infinity'], timeout_seconds: 3600 }
       const running = session.call('run_command', args, { signal: cancel.signal })
       const refused = expect(running).rejects.toThrow()
-      await expect.poll(() => service.app.usesPerUnit.get(id) ?? 0).toBe(1)
+      await expect.poll(() => service.app.activity.uses.of(id)).toBe(1)
       cancel.abort('enough')
       await refused
-      await expect.poll(() => service.app.usesPerUnit.get(id) ?? 0).toBe(0)
+      await expect.poll(() => service.app.activity.uses.of(id)).toBe(0)
       await expect.poll(() => statusesOf('unit.exec')).toEqual([499])
     })
   })
@@ -95,7 +95,7 @@ describe.each(eras)('a client %s', (_era, connect) => {
           argv: ['sleep', 'infinity'],
           timeout_seconds: 3600,
         })
-        await expect.poll(() => service.app.usesPerUnit.get(id) ?? 0).toBe(1)
+        await expect.poll(() => service.app.activity.uses.of(id)).toBe(1)
         await service.app.db
           .updateTable('credentials')
           .set({ revoked_at: service.app.clock.now() })

@@ -9,7 +9,7 @@ import { destroyOperation } from '../../src/domain/units/destroy.ts'
 import { sleepOperation } from '../../src/domain/units/activity/hibernate.ts'
 import { startOperation } from '../../src/domain/units/lifecycle/run.ts'
 import { stopOperation } from '../../src/domain/units/stop.ts'
-import { thawOperation } from '../../src/domain/units/activity/wake.ts'
+import { thawOperation } from '../../src/domain/units/activity/thaw.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 

@@ -32,9 +32,9 @@ export const bannedWords: readonly BannedWord[] = [
   { pattern: /\bpassing states?\b|\bpassingStates\b/, instead: 'transitional state' },
   {
     pattern: /\bapp\.(?:looks|touches|departures|standing|fallingAsleep)\b/,
-    instead: 'coalescedReads, coalescedUseWrites, unitEvents, frozenUnits, beforeFreeze',
+    instead: 'what UnitActivity has: reads, useWrites, events, takeFrozen',
   },
-  { pattern: /\bvisitStanding\b|\bstandStillAgain\b/, instead: 'thawOptimistically, refreeze' },
+  { pattern: /\bvisitStanding\b|\bstandStillAgain\b/, instead: 'thawAheadOfClaim, refreeze' },
   { pattern: /\bcool(?:ed)?(?:Unit|FrozenUnits)\b|'cooled'/, instead: 'hibernate' },
   // Admission
   { pattern: /\bturnstiles?\b/i, instead: 'admission queue' },

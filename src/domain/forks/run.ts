@@ -27,7 +27,7 @@ import { readLastLines } from '../units/model/kept-log.ts'
 import { machineRef } from '../units/model/machine.ts'
 import { readyStep, runSpec, startStep } from '../units/lifecycle/run.ts'
 import { transition } from '../units/lifecycle/transition.ts'
-import { countUse, recordUses } from '../units/activity/record-use.ts'
+import { recordUses } from '../units/activity/record-use.ts'
 import {
   forkKey,
   newOperationContext,
@@ -97,7 +97,7 @@ const TIMEOUT_MS = 10 * MINUTE + limits.healthcheckTimeoutMs.max
 
 /** Runs the fork, or joins the run in progress. Its result is in its row. */
 export async function runFork(app: App, { id, teamId }: ForkRecord): Promise<void> {
-  await app.unitOperations.run(forkKey(id), TIMEOUT_MS, async () => {
+  await app.activity.operations.run(forkKey(id), TIMEOUT_MS, async () => {
     const fork = await findFork(app.db, { teamId, id })
     if (fork && fork.endedAt === null) await runForkHere(app, fork)
   })
@@ -255,12 +255,12 @@ async function removeUnwanted(app: App, copies: OperationContext[]): Promise<voi
 /** A fork uses its running sources while it lasts; sleeping ones keep sleeping (design 4). */
 async function whileUsed<T>(app: App, sources: UnitRecord[], work: () => Promise<T>): Promise<T> {
   const ids = sources.filter(({ state }) => state === 'running').map(({ id }) => id)
-  for (const id of ids) countUse(app, id, 1)
+  const ends = ids.map((id) => app.activity.uses.begin(id))
   try {
     if (ids.length > 0) await recordUses(app, ids)
     return await work()
   } finally {
-    for (const id of ids) countUse(app, id, -1)
+    for (const endUse of ends) endUse()
   }
 }
 

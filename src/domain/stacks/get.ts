@@ -6,7 +6,6 @@ import type { Stack } from '../../contract/stack.ts'
 import type { StackRecord } from '../../store/stacks.ts'
 import { listUnitsOfStacks } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { untilWritten } from '../units/activity/written-wakes.ts'
 import { getStackRecord } from '../units/model/stack-record.ts'
 import { toStack } from './to-stack.ts'
 
@@ -17,7 +16,7 @@ import { toStack } from './to-stack.ts'
 export async function getStack(app: App, caller: Caller, idOrName: string): Promise<Stack> {
   const stack = await getStackRecord(app, caller, idOrName)
   const { id, teamId } = stack
-  await untilWritten(app, { teamId })
+  await app.activity.unwrittenWakes.untilWritten({ teamId })
   const units = await listUnitsOfStacks(app.db, { teamId, stackIds: [id], now: app.clock.now() })
   if (stack.deletedAt !== null && units.length === 0) throw notFound('stack', idOrName)
   return toStack(app, stack, units)

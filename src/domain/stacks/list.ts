@@ -7,7 +7,6 @@ import { encodeCursor } from '../../lib/cursor.ts'
 import { listStacksOfTeam } from '../../store/stacks.ts'
 import { listUnitsOfStacks } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { untilWritten } from '../units/activity/written-wakes.ts'
 import { toStack } from './to-stack.ts'
 
 /** A page ends early if its stacks have more units than this. */
@@ -23,7 +22,7 @@ export async function listStacks(app: App, { teamId }: Caller, query: StackListQ
   const page = found.slice(0, Math.min(query.limit, howManyFit(found)))
   const last = page.at(-1)
   const stackIds = page.map(({ id }) => id)
-  await untilWritten(app, { teamId })
+  await app.activity.unwrittenWakes.untilWritten({ teamId })
   const units = await listUnitsOfStacks(app.db, { teamId, stackIds, now: app.clock.now() })
   return {
     stacks: page.map((stack) => toStack(app, stack, units)),

@@ -25,7 +25,7 @@ import { restartOperation, startOperation } from './lifecycle/run.ts'
 import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
 import { stopUnit, stopOperation } from './stop.ts'
-import { thawOperation } from './activity/wake.ts'
+import { thawOperation } from './activity/thaw.ts'
 import type { UnitOperation } from './lifecycle/operation.ts'
 
 type Act = (app: App, caller: Caller, id: string) => Promise<unknown>

@@ -7,14 +7,13 @@ import { isId } from '../../lib/ids.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnit, unitExists } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { untilWritten } from './activity/written-wakes.ts'
 import { toUnit } from './model/to-unit.ts'
 
 /** Reads that arrive together are batched into one query. */
 export async function getUnit(app: App, { teamId }: Caller, id: string): Promise<Unit> {
   if (!isId('unit', id)) throw notFound('unit', id)
-  await untilWritten(app, { teamId, id })
-  return toUnit(app, (await app.loadUnit({ teamId, id })) ?? (await refuse(app, id)))
+  await app.activity.unwrittenWakes.untilWritten({ teamId, id })
+  return toUnit(app, (await app.activity.load({ teamId, id })) ?? (await refuse(app, id)))
 }
 
 /**

@@ -6,13 +6,12 @@ import type { UnitList, UnitListQuery } from '../../contract/unit.ts'
 import { encodeCursor } from '../../lib/cursor.ts'
 import { listUnitsOfTeam } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { untilWritten } from './activity/written-wakes.ts'
 import { toUnit } from './model/to-unit.ts'
 import { getStackRecord } from './model/stack-record.ts'
 
 export async function listUnits(app: App, caller: Caller, query: UnitListQuery): Promise<UnitList> {
   const stackId = query.stack === undefined ? null : (await getStackRecord(app, caller, query.stack)).id
-  await untilWritten(app, { teamId: caller.teamId })
+  await app.activity.unwrittenWakes.untilWritten({ teamId: caller.teamId })
   const found = await listUnitsOfTeam(app.db, {
     teamId: caller.teamId,
     stackId,

@@ -345,7 +345,7 @@ describe('the sleep call', () => {
       await recordUse(domain.app, found)
       return found
     }
-    const app = { ...domain.app, coalescedReads: { run: readAndUse } }
+    const app = { ...domain.app, activity: { ...domain.app.activity, reads: { run: readAndUse } } }
     const refused = sleepUnit(app, caller, unit.id, body({ now: true }))
     await expect(refused).rejects.toMatchObject({ code: 'invalid_state', details: { busy: [unit.id] } })
     expect(await state(unit.id)).toBe('running')

@@ -54,8 +54,8 @@ async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBod
     await setStackWindow(db, { teamId, stackId, sleep })
     return await listUnitsTogether(db, { teamId, stackId, now: app.clock.now() })
   })
-  // They wake together from now on, so none may take the wake fast path.
-  for (const { id } of members) app.frozenUnits.delete(id)
+  // They wake together from now on, so none may be thawed ahead of its claim.
+  app.activity.forgetFrozen(members.map((member) => member.id))
   return members.filter(hasWindow)
 }
 
@@ -82,9 +82,9 @@ async function putToSleep(app: App, caller: Caller, id: string): Promise<void> {
 
 /** Refuses if a command or a transfer would be frozen in the middle. */
 function refuseBusy(app: App, units: UnitRecord[]): void {
-  const busy = units.filter(({ id, state }) => state === 'running' && app.usesPerUnit.has(id))
+  const busy = units.filter(({ id, state }) => state === 'running' && app.activity.uses.has(id))
   if (busy.length === 0) return
-  const endpoints = busy.flatMap(({ id }) => app.sessionEndpoints.get(id) ?? [])
+  const endpoints = busy.flatMap(({ id }) => app.activity.sessions.endpointsOf(id))
   const names = busy.map(({ name }) => `"${name}"`).join(', ')
   throw invalidState(
     `A command, a file transfer, a visit or an answer on a client's connection is in progress in ${names}. Wait for it, or omit "now": the unit then sleeps when its window has passed.`,

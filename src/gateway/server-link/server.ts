@@ -4,7 +4,6 @@ import { createServer, type Socket } from 'node:net'
 import type { App } from '../../app.ts'
 import { recordUses } from '../../domain/units/activity/record-use.ts'
 import { visitUnit } from '../../domain/units/activity/visit.ts'
-import { createVisits, type Visits } from '../../domain/units/activity/open-visits.ts'
 import { serveJsonLines } from '../../lib/ipc/json-lines-rpc.ts'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import { isOutage } from '../../store/outage.ts'
@@ -21,15 +20,13 @@ import {
   type WakeRequest,
 } from './protocol.ts'
 
-type Served = { app: App; visits: Visits }
-
 const handlers: {
-  [K in WakeOperation]: (served: Served, request: WakeRequest[K]) => Promise<WakeAnswer[K]>
+  [K in WakeOperation]: (app: App, request: WakeRequest[K]) => Promise<WakeAnswer[K]>
 } = {
-  use: async ({ app }, { unitId }) => await visitUnit(app, unitId),
-  used: async ({ app }, { unitIds }) => ({ awake: [...(await recordUses(app, unitIds))] }),
-  visits: async ({ visits }, { unitIds, endpoints }) => {
-    visits.tell(unitIds, endpoints)
+  use: async (app, { unitId }) => await visitUnit(app, unitId),
+  used: async (app, { unitIds }) => ({ awake: [...(await recordUses(app, unitIds))] }),
+  visits: async ({ activity }, { unitIds, endpoints }) => {
+    activity.sessions.tell(unitIds, endpoints)
     return {}
   },
 }
@@ -42,12 +39,11 @@ export async function serveWakes(
   app: App,
   { socketPath, socketGid }: { socketPath: string; socketGid: number },
 ): Promise<{ close(): Promise<void> }> {
-  const served = { app, visits: createVisits(app) }
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
-    converse(served, socket)
+    converse(app, socket)
   })
   server.maxConnections = MAX_CONNECTIONS
   const listening = await listenForGroup(server, socketPath, socketGid)
@@ -56,7 +52,7 @@ export async function serveWakes(
       await listening.close(() => {
         for (const socket of sockets) socket.destroy()
       })
-      served.visits.end()
+      app.activity.sessions.end()
     },
   }
 }
@@ -64,23 +60,23 @@ export async function serveWakes(
 /** A gateway that reads more slowly is disconnected, and asks again. */
 const UNREAD_BYTES = 4 * MAX_BYTES
 
-function converse(served: Served, socket: Socket): void {
-  const { unitEvents, log } = served.app
+function converse(app: App, socket: Socket): void {
+  const { activity, log } = app
   const { say } = serveJsonLines(socket, {
     mostBytes: MAX_BYTES,
     mostUnreadBytes: UNREAD_BYTES,
     mostCalls: MAX_IDS,
     answer: (line) => {
       const question = parse(line)
-      return question && answerTo(served, question)
+      return question && answerTo(app, question)
     },
   })
   const tellDeparture = (departed: string) => say(JSON.stringify({ departed } satisfies RunEnded))
   const keepAlive = setInterval(() => say(''), KEEP_ALIVE_MS)
-  unitEvents.on('runEnded', tellDeparture)
+  activity.events.on('runEnded', tellDeparture)
   socket.once('close', () => {
     clearInterval(keepAlive)
-    unitEvents.off('runEnded', tellDeparture)
+    activity.events.off('runEnded', tellDeparture)
   })
   socket.on('error', (error) => log.debug({ error: error.message }, 'gateway connection lost'))
   say('')
@@ -103,12 +99,12 @@ function parse(line: string): Question | null {
 }
 
 /** Resolves to null if there is no answer now. Never rejects. */
-async function answerTo(served: Served, { id, operation, request }: Question): Promise<Answer> {
+async function answerTo(app: App, { id, operation, request }: Question): Promise<Answer> {
   try {
     // `never`: the compiler cannot see that both belong to the same row of the table.
-    return { id, answer: await handlers[operation](served, request as never) }
+    return { id, answer: await handlers[operation](app, request as never) }
   } catch (error) {
-    if (!isOutage(error)) served.app.log.error({ err: error }, 'gateway request failed')
+    if (!isOutage(error)) app.log.error({ err: error }, 'gateway request failed')
     return { id, answer: null }
   }
 }

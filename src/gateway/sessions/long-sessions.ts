@@ -9,7 +9,7 @@ import type { ServerClient } from '../server-link/client.ts'
 
 /** Sessions longer than this are reported. */
 const LONG_AFTER_MS = 100
-/** The server assumes that a silent gateway has no visits (domain/units/activity/open-visits.ts). */
+/** The server assumes that a silent gateway has no visits (domain/units/activity/sessions.ts). */
 const REPEAT_EVERY_MS = 5 * SECOND
 
 export type LongSessions = {

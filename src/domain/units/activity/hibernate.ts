@@ -32,7 +32,7 @@ const freezeStep: Step<OperationContext> = {
   name: 'freeze',
   run: async (context) => {
     const { app, unit } = context
-    for (const tell of app.beforeFreeze) tell(unit.id)
+    app.activity.events.emit('freezing', unit.id)
     if (app.config.frozenForMs === 0) return await suspendStep.run(context)
     try {
       await app.engine.freeze(machineRef(unit))

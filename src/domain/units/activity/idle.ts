@@ -19,7 +19,7 @@ export async function sleepIdleUnits(app: App): Promise<void> {
   const now = app.clock.now()
   const due = await listUnitsDueToSleep(app.db, { now, limit: BATCH })
   // A use in progress counts even if it could not be recorded.
-  const unused = due.filter(({ id }) => !app.usesPerUnit.has(id))
+  const unused = due.filter(({ id }) => !app.activity.uses.has(id))
   await Promise.all(
     unused.map(async (unit) => {
       if (await isKeptAwake(app, unit)) return

@@ -15,7 +15,7 @@ export async function recordUse(app: App, { id, sleepsTogether }: UnitRecord): P
     sleepsTogether
       ? (await touchUnits(app.db, { ids: [id], usedAt })).has(id)
       : await touchUnit(app.db, { id, usedAt })
-  return await app.coalescedUseWrites.run(id, () => app.clock.withStableTime(() => touch(app.clock.now())))
+  return await app.activity.useWrites.run(id, () => app.clock.withStableTime(() => touch(app.clock.now())))
 }
 
 /** Returns the ids of the units that run. */
@@ -34,12 +34,13 @@ export async function whileInUse<T>(
   unit: UnitRecord,
   work: () => Promise<T>,
 ): Promise<{ result: T } | null> {
-  // Counted before it is recorded, so that a sleep that starts now sees one or the other (sleep.ts).
-  countUse(app, unit.id, 1)
+  // Counted before it is recorded, and even if it cannot be, so that a sleep that starts now sees one or the other (sleep.ts,
+  // idle.ts).
+  const endUse = app.activity.uses.begin(unit.id)
   try {
     return (await recordUse(app, unit)) ? { result: await renewing(app, unit, work) } : null
   } finally {
-    countUse(app, unit.id, -1)
+    endUse()
   }
 }
 
@@ -54,13 +55,6 @@ async function renewing<T>(app: App, unit: UnitRecord, work: () => Promise<T>): 
     await renewed
     if (app.clock.monotonicMs() - startedMs > SHORT_MS) await recordUse(app, unit).catch(logFailure(app))
   }
-}
-
-/** A use in progress keeps the unit awake, whether or not it can be recorded (idle.ts). */
-export function countUse({ usesPerUnit }: App, id: string, change: 1 | -1): void {
-  const now = (usesPerUnit.get(id) ?? 0) + change
-  if (now === 0) usesPerUnit.delete(id)
-  else usesPerUnit.set(id, now)
 }
 
 async function renew(app: App, unit: UnitRecord, done: AbortSignal): Promise<void> {

@@ -27,7 +27,7 @@ const MAX_AT_ONCE = 500
 export async function watchTraffic(app: App, signal: AbortSignal): Promise<void> {
   const traffic = new Traffic(app)
   const forget = (id: string) => traffic.forget(id)
-  app.beforeFreeze.add(forget)
+  app.activity.events.on('freezing', forget)
   const follow = async () => {
     while (!signal.aborted) {
       try {
@@ -45,7 +45,7 @@ export async function watchTraffic(app: App, signal: AbortSignal): Promise<void>
     }
   }
   await Promise.all([follow(), lookAgain()])
-  app.beforeFreeze.delete(forget)
+  app.activity.events.off('freezing', forget)
 }
 
 /** The result of a check: the unit is awake, it must be woken, or the database is unavailable. */

@@ -69,7 +69,7 @@ async function tryToUse<T>(
 
 /** The machine's state differs from the unit's: records its end, or thaws a machine that was frozen too late. */
 async function settleWith(app: App, unit: UnitRecord): Promise<void> {
-  await app.unitOperations.run(`settle with ${unit.id} ${unit.generation}`, WAIT_MS, async () => {
+  await app.activity.operations.run(`settle with ${unit.id} ${unit.generation}`, WAIT_MS, async () => {
     await recordEndOf(app, unit)
     const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
     if (now?.state === 'running' && now.generation === unit.generation) await app.engine.thaw(machineRef(now))

@@ -18,7 +18,7 @@ import { recordUses } from './record-use.ts'
 import { visitUnit } from './visit.ts'
 import { lockTeam } from '../../../store/stacks.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
-import { createVisits, type Visits } from './open-visits.ts'
+import type { Sessions } from './sessions.ts'
 
 let domain: TestDomain
 let caller: Caller
@@ -233,7 +233,7 @@ describe('a visit', () => {
     await asleep()
     const told: string[] = []
     const listen = (id: string) => told.push(id)
-    domain.app.unitEvents.on('runEnded', listen)
+    domain.app.activity.events.on('runEnded', listen)
     const { app } = domain
     const away = () => {
       throw new Error('the database went away just now')
@@ -245,7 +245,7 @@ describe('a visit', () => {
     await visitUnit({ ...app, db }, unit.id).catch(() => {})
     await expect.poll(() => told).toEqual([unit.id])
     await expect.poll(() => machineOf(unit.id)?.frozen).toBe(true)
-    domain.app.unitEvents.off('runEnded', listen)
+    domain.app.activity.events.off('runEnded', listen)
     expect(await visit()).toMatchObject({ kind: 'running' })
   })
 
@@ -262,7 +262,7 @@ describe('a unit that stops running', () => {
   it('is told of once, before its machine is touched', async () => {
     const told: string[] = []
     const listen = (id: string) => told.push(id)
-    domain.app.unitEvents.on('runEnded', listen)
+    domain.app.activity.events.on('runEnded', listen)
     const release = domain.engine.hang('freeze')
     const sleeping = asleep()
     await expect.poll(() => told).toEqual([unit.id])
@@ -273,14 +273,14 @@ describe('a unit that stops running', () => {
     await stopUnit(domain.app, caller, unit.id)
     await destroyUnit(domain.app, caller, unit.id)
     expect(told).toEqual([unit.id, unit.id])
-    domain.app.unitEvents.off('runEnded', listen)
+    domain.app.activity.events.off('runEnded', listen)
   })
 })
 
 describe('visits under way', () => {
-  let visits: Visits
+  let visits: Sessions
   beforeEach(() => {
-    visits = createVisits(domain.app)
+    visits = domain.app.activity.sessions
   })
   afterEach(() => visits.end())
 
@@ -309,7 +309,7 @@ describe('visits under way', () => {
     domain.clock.advance(21_000)
     await settle(1)
     await asleep()
-    expect(domain.app.usesPerUnit.size).toBe(0)
+    expect(domain.app.activity.uses.ids()).toEqual([])
   })
 })
 

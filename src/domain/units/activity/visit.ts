@@ -9,8 +9,7 @@ import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
 import { waitForChange } from '../lifecycle/wait-until-stable.ts'
 import { recordUse } from './record-use.ts'
-import { toRunning, thawOptimistically } from './optimistic-thaw.ts'
-import { wakeUnit } from './wake.ts'
+import { wakeUnit, type WakeOptions } from './wake.ts'
 
 const RETRY_AFTER_S = 5
 const waiting: Visited = { kind: 'waiting', retryAfterS: RETRY_AFTER_S }
@@ -19,8 +18,11 @@ const waiting: Visited = { kind: 'waiting', retryAfterS: RETRY_AFTER_S }
 export async function visitUnit(app: App, id: string): Promise<Visited> {
   const deadlineMs = app.clock.monotonicMs() + VISIT_WAIT_MS
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
-  const there = await unlessRefused(app, id, () => thawOptimistically(app, id, leftMs()))
-  if (there) return there
+  const frozen = app.activity.takeFrozen(id)
+  if (frozen) {
+    const answer = await tryToWake(app, frozen, leftMs(), { aheadOfClaim: true })
+    if (answer) return answer
+  }
   for (let woken = false; leftMs() > 0; ) {
     const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
     if (!unit || unit.state === 'destroyed' || unit.state === 'destroying' || unit.state === 'error') {
@@ -41,6 +43,11 @@ export async function visitUnit(app: App, id: string): Promise<Visited> {
   return waiting
 }
 
+function toRunning({ id, generation, address }: UnitRecord): Visited {
+  if (address === null) throw new Error(`${id} runs without an address`)
+  return { kind: 'running', generation, address }
+}
+
 function stoppedFor({ stoppedReason }: UnitRecord): VisitRefusal {
   switch (stoppedReason) {
     case 'exited':
@@ -56,13 +63,19 @@ function stoppedFor({ stoppedReason }: UnitRecord): VisitRefusal {
  * Returns null if the unit has woken or changed state: read it again. A frozen unit can be visited as soon as it is
  * thawed.
  */
-async function tryToWake(app: App, unit: UnitRecord, withinMs: number): Promise<Visited | null> {
+async function tryToWake(
+  app: App,
+  unit: UnitRecord,
+  withinMs: number,
+  options: Pick<WakeOptions, 'aheadOfClaim'> = {},
+): Promise<Visited | null> {
   const thawed = Promise.withResolvers<UnitRecord>()
   let there: UnitRecord | null = null
-  const woken = wakeUnit(app, null, unit, (starting) => {
+  const onThawed = (starting: UnitRecord) => {
     there = starting
     thawed.resolve(starting)
-  })
+  }
+  const woken = wakeUnit(app, null, unit, { ...options, onThawed })
   return await unlessRefused(app, unit.id, async () => {
     const isOver = await completesWithin(app.clock, withinMs, Promise.race([woken, thawed.promise]))
     if (there) return toRunning(there)

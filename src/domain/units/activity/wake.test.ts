@@ -74,7 +74,7 @@ it('calls wait for one unit by the hundred, and beyond a bound come again', asyn
   const release = domain.engine.hang('thaw')
   const statements = countStatements()
   const calls = outcomes(Array.from({ length: 1100 }, () => run(unit)))
-  await expect.poll(() => domain.app.waitersPerUnit.get(unit.id), { timeout: 4000 }).toBe(1000)
+  await expect.poll(() => domain.app.activity.waiters.of(unit.id), { timeout: 4000 }).toBe(1000)
   // They look two or three times together, and one of them wakes it.
   expect(statements()).toBeLessThan(20)
   release()
@@ -83,8 +83,8 @@ it('calls wait for one unit by the hundred, and beyond a bound come again', asyn
   expect(Object.keys(result).filter((what) => what !== 'answered')).toEqual([
     expect.stringContaining('Too many calls wait for this unit'),
   ])
-  expect(domain.app.waitersPerUnit.size).toBe(0)
-  expect(domain.app.usesPerUnit.size).toBe(0)
+  expect(domain.app.activity.waiters.ids()).toEqual([])
+  expect(domain.app.activity.uses.ids()).toEqual([])
 })
 
 it('a call waits three quarters of a minute for a unit that takes long to wake, and may come again', async () => {
@@ -94,7 +94,7 @@ it('a call waits three quarters of a minute for a unit that takes long to wake, 
   const first = expect(run(unit)).rejects.toMatchObject({ status: 503, retryAfterS: 5 })
   await eventually(domain.app, caller, unit.id, 'starting')
   const second = expect(run(unit)).rejects.toMatchObject({ status: 503, retryAfterS: 5 })
-  await expect.poll(() => domain.app.waitersPerUnit.get(unit.id), { timeout: 4000 }).toBe(2)
+  await expect.poll(() => domain.app.activity.waiters.of(unit.id), { timeout: 4000 }).toBe(2)
   domain.clock.advance(45_001)
   await Promise.all([first, second])
   release()
@@ -110,7 +110,7 @@ it('a call waits ten seconds for a unit that is being made, and is told what to 
       `still being created: wait until GET /v1/units/${unit.id} says "running"`,
     ),
   })
-  await expect.poll(() => domain.app.waitersPerUnit.get(unit.id), { timeout: 4000 }).toBe(1)
+  await expect.poll(() => domain.app.activity.waiters.of(unit.id), { timeout: 4000 }).toBe(1)
   domain.clock.advance(10_001)
   await refused
   release()
@@ -136,7 +136,7 @@ it('calls that wait for what another process does to their unit ask for it as on
   const waking = execInUnit(elsewhere, caller, unit.id, { cmd: ['true'], timeoutMs: 5_000 })
   await eventually(domain.app, caller, unit.id, 'starting')
   const calls = Array.from({ length: 200 }, () => run(unit))
-  await expect.poll(() => domain.app.waitersPerUnit.get(unit.id), { timeout: 4000 }).toBe(200)
+  await expect.poll(() => domain.app.activity.waiters.of(unit.id), { timeout: 4000 }).toBe(200)
   const statements = countStatements()
   await settle(1000)
   // One question every quarter of a second.

@@ -49,7 +49,7 @@ export async function runOperation(
   operation: UnitOperation,
   begun: Promise<void> | null = null,
 ): Promise<void> {
-  await app.unitOperations.run(operationKey(unit), timeoutMs[unit.state] ?? MINUTE, () =>
+  await app.activity.operations.run(operationKey(unit), timeoutMs[unit.state] ?? MINUTE, () =>
     runOperationHere(app, unit, operation, begun),
   )
 }
@@ -57,7 +57,7 @@ export async function runOperation(
 /** The operation in progress on the unit in this process; null when there is none. */
 export function findOperation(app: App, unit: UnitRecord): Promise<void> | null {
   const isCopied = unit.state === 'creating' && unit.forkId !== null
-  return app.unitOperations.find(isCopied ? forkKey(unit.forkId ?? '') : operationKey(unit))
+  return app.activity.operations.find(isCopied ? forkKey(unit.forkId ?? '') : operationKey(unit))
 }
 
 export function newOperationContext(app: App, unit: UnitRecord): OperationContext {

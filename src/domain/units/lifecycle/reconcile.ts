@@ -17,7 +17,7 @@ import { sleepOperation } from '../activity/hibernate.ts'
 import { STOP_GRACE_MS, startOperation } from './run.ts'
 import { stopOperation } from '../stop.ts'
 import { findUnknownMachines, putMachineAside, reportUnknownRun } from './unknown-runs.ts'
-import { thawOperation } from '../activity/wake.ts'
+import { thawOperation } from '../activity/thaw.ts'
 import { runOperation, type UnitOperation } from './operation.ts'
 
 /**
@@ -166,7 +166,7 @@ function correctionOf(app: App, { unit, status, isSettled }: Pair): Correction |
 }
 
 async function correct(app: App, { id, effect }: Correction): Promise<void> {
-  await logged(app, id, app.unitOperations.run(`correct ${id}`, LONGEST_CORRECTION_MS, effect))
+  await logged(app, id, app.activity.operations.run(`correct ${id}`, LONGEST_CORRECTION_MS, effect))
 }
 
 async function logged(app: App, unitId: string, work: Promise<void>): Promise<void> {

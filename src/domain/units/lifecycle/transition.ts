@@ -68,10 +68,8 @@ async function move(
     set: fields,
   })
   if (!changed) return null
-  if (unit.state === 'running' && to.state !== 'running') app.unitEvents.emit('runEnded', unit.id)
   const moved = { ...unit, ...fields, ...to, revision: unit.revision + 1n, changedAt: at }
-  if (moved.state === 'sleeping' && moved.frozen) app.frozenUnits.set(unit.id, moved)
-  else app.frozenUnits.delete(unit.id)
+  app.activity.stateChanged(unit, moved)
   return moved
 }
 

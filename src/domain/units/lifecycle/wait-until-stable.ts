@@ -38,7 +38,7 @@ export async function waitUntilStable(
 }
 
 async function readCoalesced(app: App, caller: Caller, id: string): Promise<UnitRecord> {
-  return await app.coalescedReads.run(`${caller.teamId} ${id}`, () => getRecord(app, caller, id))
+  return await app.activity.reads.run(`${caller.teamId} ${id}`, () => getRecord(app, caller, id))
 }
 
 /**
@@ -48,7 +48,7 @@ async function readCoalesced(app: App, caller: Caller, id: string): Promise<Unit
 export async function waitForChange(app: App, unit: UnitRecord): Promise<void> {
   const underWay = findOperation(app, unit)
   if (underWay) return await underWay.catch(() => {})
-  await app.unitOperations.run(`${unit.id} ${unit.revision} elsewhere`, WAIT_MS, async () => {
+  await app.activity.operations.run(`${unit.id} ${unit.revision} elsewhere`, WAIT_MS, async () => {
     const deadlineMs = app.clock.monotonicMs() + WAIT_MS
     for (let pauseMs = POLL_MS.first; app.clock.monotonicMs() < deadlineMs; pauseMs *= 2) {
       await app.clock.sleep(Math.min(pauseMs, POLL_MS.most))
@@ -67,17 +67,15 @@ export async function withWaiterLimit<T>(
   { id, teamId }: UnitRecord,
   wait: () => Promise<T>,
 ): Promise<T> {
-  const others = app.waitersPerUnit.get(id) ?? 0
-  if (others >= MAX_WAITERS) {
+  const { waiters } = app.activity
+  if (waiters.of(id) >= MAX_WAITERS) {
     tellBoundMet(app, { bound: 'calls that wait for one unit', by: teamId })
     throw unavailable(`Too many calls wait for this unit; try again in ${RETRY_AFTER_S} s.`, RETRY_AFTER_S)
   }
-  app.waitersPerUnit.set(id, others + 1)
+  const endWait = waiters.begin(id)
   try {
     return await wait()
   } finally {
-    const left = (app.waitersPerUnit.get(id) ?? 1) - 1
-    if (left === 0) app.waitersPerUnit.delete(id)
-    else app.waitersPerUnit.set(id, left)
+    endWait()
   }
 }
