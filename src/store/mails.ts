@@ -25,7 +25,7 @@ export async function insertMail(
     .execute()
 }
 
-/** Concurrent processes take different mails. */
+/** Concurrent runs of the job take different mails. */
 export async function takeDueMails(
   db: Kysely<Database>,
   { now, until, limit }: { now: Date; until: Date; limit: number },

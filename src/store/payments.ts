@@ -82,7 +82,7 @@ export async function countOpenPayments(db: Kysely<Database>, teamId: string): P
   return Number(count)
 }
 
-/** Concurrent processes take different payments. */
+/** Concurrent runs of the job take different payments. */
 export async function takeDuePayments(
   db: Kysely<Database>,
   { now, until, limit }: { now: Date; until: Date; limit: number },

@@ -1,4 +1,4 @@
-// The recent calls of each credential by rate, for all server processes together. Rows change by compare-and-set on
+// The recent calls of each credential by rate, kept over restarts of the server. Rows change by compare-and-set on
 // their revision: of concurrent changes one succeeds, and the others get the row that it wrote.
 
 import { type Kysely, sql } from 'kysely'

@@ -12,7 +12,7 @@ import { runOperation } from '../lifecycle/operation.ts'
 
 const BATCH = 500
 
-/** One run of the background job. Reads what is due from the store, so it may run twice and in two processes. */
+/** One run of the background job. Reads what is due from the store, so it may run twice at once. */
 export async function sleepIdleUnits(app: App): Promise<void> {
   // During an outage, uses may have failed without being recorded.
   if (app.outage.isOn) return

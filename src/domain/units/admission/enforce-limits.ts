@@ -9,7 +9,7 @@ import { stopOperation } from '../stop.ts'
 import { transition } from '../lifecycle/transition.ts'
 import { runOperation } from '../lifecycle/operation.ts'
 
-/** One run of the background job. Reads what is due from the store, so it may run twice and in two processes. */
+/** One run of the background job. Reads what is due from the store, so it may run twice at once. */
 export async function enforceLimits(app: App): Promise<void> {
   const moment = () => ({ now: app.clock.now(), sizePrices: sizeNanoCentsPerHour, reservedMs: RESERVED_MS })
   // The service time must not jump between reading it and comparing it with stored times.
