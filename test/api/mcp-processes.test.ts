@@ -104,7 +104,7 @@ describe.each([
     const { id } = await makeUnit(service, team, { name: 'doomed' })
     const command = 'echo half way; echo careful >&2; sleep infinity'
     const running = session.call('run_command', { unit: 'doomed', command, timeout_seconds: 3600 })
-    await expect.poll(() => service.app.usesPerUnit.get(id) ?? 0).toBe(1)
+    await expect.poll(() => service.app.activity.uses.of(id)).toBe(1)
     await service.call('POST', `/v1/units/${id}/stop`, { key: team.key })
     const { text, isError } = await running
     expect(isError).toBe(true)

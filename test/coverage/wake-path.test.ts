@@ -21,7 +21,7 @@ it('every function that the drawing names is in the table of the page', () => {
   const [, drawing = ''] = /```mermaid\n(.*?)```/s.exec(page) ?? []
   const drawn = new Set([...drawing.matchAll(/\b(\w+)\(\)/g)].map(([, name]) => name))
   expect(drawn.size).toBeGreaterThan(15)
-  expect([...drawn].toSorted()).toEqual(places.map(([name]) => name).toSorted())
+  expect(drawn).toEqual(new Set(places.map(([name]) => name)))
 })
 
 it('every function of the table is declared in the file beside it', async () => {
