@@ -208,7 +208,7 @@ function requestOf(route: Route, doc: OperationDoc): NonNullable<RouteConfig['re
           body: {
             required: body.isOptional !== true,
             content: {
-              [body.kind === 'json' ? 'application/json' : 'application/octet-stream']: {
+              [mediaOf(body.kind)]: {
                 schema: body.schema,
                 ...(doc.request === undefined ? {} : { example: doc.request }),
               },
@@ -218,7 +218,13 @@ function requestOf(route: Route, doc: OperationDoc): NonNullable<RouteConfig['re
   }
 }
 
-function answerOf({ response, events }: Route, doc: OperationDoc): ZodContentObject {
+function mediaOf(kind: Route['body']['kind']): string {
+  if (kind === 'stream') return 'application/x-tar'
+  return kind === 'json' ? 'application/json' : 'application/octet-stream'
+}
+
+function answerOf({ response, events, media }: Route, doc: OperationDoc): ZodContentObject {
+  if (media !== undefined) return { [media]: { schema: response } }
   const names = Object.keys(events)
   const json = { 'application/json': { schema: response, example: doc.response } }
   if (names.length === 0) return json

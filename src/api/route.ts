@@ -14,6 +14,7 @@ import { type Fingerprint, fingerprint } from '../domain/idempotency/fingerprint
 import { answerOnce, type Once } from '../domain/idempotency/once.ts'
 import type { Body } from './http/body.ts'
 import type { ErrorStatus } from './http/errors.ts'
+import { type ByteStream, isByteStream } from './http/byte-stream.ts'
 import { type EventStream, isEventStream } from './http/sse.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -31,6 +32,8 @@ export type OpenContext = {
   stripeSignature: string | null
   /** Aborts when the client disconnects or the server stops. */
   signal: AbortSignal
+  /** The body of a route that takes it piece by piece. */
+  bodyPieces?: () => AsyncIterable<Buffer>
   /** Sets the response header that marks the answer as one of an earlier call. */
   markReplayed: () => void
 }
@@ -64,6 +67,8 @@ type Definition<P, Q, B, R, C> = {
   response: z.ZodType<R>
   /** The events of its stream by name; empty if the route does not stream. */
   events: Record<string, z.ZodType>
+  /** Where it answers bytes and no JSON: of what type. */
+  media?: string
   /** The errors besides those of every route. */
   errors: readonly ErrorStatus[]
   /** The team of the call, if the path has one: the caller then acts in it (credentials/acting-team.ts). */
@@ -73,7 +78,7 @@ type Definition<P, Q, B, R, C> = {
   /** The part of the input that the audit row stores: never contents or secrets (spec 2.12). */
   record: (input: Input<P, Q, B>) => Record<string, unknown> | null
   outcome?: (result: R) => Outcome
-  handle: (app: App, input: Input<P, Q, B>, context: C) => Promise<R | EventStream>
+  handle: (app: App, input: Input<P, Q, B>, context: C) => Promise<R | EventStream | ByteStream>
 }
 
 /**
@@ -89,7 +94,7 @@ type Idempotent<P, Q, B, R> =
 
 export type Answered =
   | { kind: 'json'; body: unknown; outcome: Outcome }
-  | { kind: 'stream'; stream: EventStream }
+  | { kind: 'stream'; stream: EventStream | ByteStream }
 
 /** A call whose input is valid. */
 export type Prepared = {
@@ -119,6 +124,7 @@ export type Route = Pick<
   | 'rate'
   | 'status'
   | 'events'
+  | 'media'
   | 'errors'
 > & {
   auth: 'caller' | 'none'
@@ -183,7 +189,7 @@ type Handle<P, Q, B, R> = (
   context: OpenContext,
   caller: Caller | null,
   keyed: { key: string; request: Fingerprint } | null,
-) => Promise<R | EventStream>
+) => Promise<R | EventStream | ByteStream>
 
 function erase<P, Q, B, R, C>(
   definition: Definition<P, Q, B, R, C>,
@@ -211,7 +217,7 @@ function erase<P, Q, B, R, C>(
         record: key === null ? record(input) : { ...record(input), idempotencyKey: maskText(key) },
         run: async (app, context, caller) => {
           const result = await handle(app, input, context, caller, keyed)
-          if (isEventStream(result)) return { kind: 'stream', stream: result }
+          if (isEventStream(result) || isByteStream(result)) return { kind: 'stream', stream: result }
           return { kind: 'json', body: result, outcome: outcome?.(result) ?? {} }
         },
       }
@@ -224,8 +230,9 @@ function readKey({ idempotencyKey }: RawInput): string | null {
 }
 
 /** Only a complete answer can be returned again. */
-function whole<R>(result: R | EventStream): R {
-  if (isEventStream(result)) throw new TypeError('a route that takes Idempotency-Key cannot stream')
+function whole<R>(result: R | EventStream | ByteStream): R {
+  if (isEventStream(result) || isByteStream(result))
+    throw new TypeError('a route that takes Idempotency-Key cannot stream')
   return result
 }
 

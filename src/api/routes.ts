@@ -18,6 +18,7 @@ import { recipeRoutes } from './routes/recipes.ts'
 import { stackRoutes } from './routes/stacks.ts'
 import { supportRoutes } from './routes/support.ts'
 import { teamRoutes } from './routes/teams.ts'
+import { unitDirectoryRoutes } from './routes/unit-directories.ts'
 import { unitRoutes } from './routes/units.ts'
 
 const describeService = defineOpenRoute({
@@ -42,6 +43,7 @@ const describeService = defineOpenRoute({
 
 export const routes: readonly Route[] = [
   ...unitRoutes,
+  ...unitDirectoryRoutes,
   ...processRoutes,
   ...stackRoutes,
   ...forkRoutes,

@@ -1,7 +1,7 @@
 // Files of a unit: boot files in its spec (spec 2.3) and the files endpoints (spec 4.2).
 
 import { z } from 'zod'
-import { strict, text } from './fields.ts'
+import { queryFlag, queryInteger, strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 
 /** An absolute path in a unit in its normal form: without `.`, `..` and empty parts. */
@@ -87,6 +87,54 @@ export type FileWritten = z.infer<typeof fileWrittenSchema>
 
 export const fileReadSchema = strict({ path: z.string(), contentBase64: z.string() }).meta({ id: 'FileRead' })
 export type FileRead = z.infer<typeof fileReadSchema>
+
+const directoryPathSchema = text(limits.pathLength).refine((path) => path === '/' || isPlainPath(path), {
+  error: 'must be an absolute path of a directory, such as "/app", without "." , ".." or empty parts',
+})
+
+export const directoryQuerySchema = strict({
+  path: directoryPathSchema,
+  after: text(limits.pathLength).optional().describe('The `next` of an earlier answer.'),
+  limit: queryInteger(1, limits.directoryPageEntries, limits.directoryPageEntries),
+})
+export type DirectoryQuery = z.infer<typeof directoryQuerySchema>
+
+export const directoryListSchema = strict({
+  path: z.string(),
+  entries: z
+    .array(
+      strict({
+        name: z.string().describe('Bytes that are no UTF-8 are U+FFFD, and such a name finds nothing.'),
+        type: z.enum(['file', 'directory', 'link', 'other']),
+        bytes: z.int(),
+        modifiedAt: timestamp,
+      }).meta({ id: 'DirectoryEntry' }),
+    )
+    .describe('By name.'),
+  next: z
+    .string()
+    .nullable()
+    .describe('Send it as `after` for the entries after these; null: there are none.'),
+  truncated: z
+    .boolean()
+    .describe(`The directory holds more than can be listed, some ${limits.directoryEntries}.`),
+}).meta({ id: 'DirectoryList' })
+export type DirectoryList = z.infer<typeof directoryListSchema>
+
+export const fileDeleteQuerySchema = strict({
+  path: pathSchema,
+  recursive: queryFlag.describe('Delete a directory with all that is in it.'),
+})
+
+export const fileDeletedSchema = strict({ path: z.string() }).meta({ id: 'FileDeleted' })
+
+export const archiveQuerySchema = strict({ path: directoryPathSchema })
+
+export const archiveWrittenSchema = strict({
+  path: z.string(),
+  bytes: z.int().describe('Of the archive.'),
+}).meta({ id: 'ArchiveWritten' })
+export type ArchiveWritten = z.infer<typeof archiveWrittenSchema>
 
 /** Returns the bytes of a `contentBase64` that fileWriteSchema accepted. */
 export function decodeFile(contentBase64: string): Buffer {

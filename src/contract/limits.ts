@@ -8,6 +8,12 @@ export const limits = {
   creationsPerMinute: 30,
   execsPerMinute: 120,
   fileBytes: MB,
+  /** Of a directory as one archive, either way, and how long it may take. */
+  archiveBytes: 2 * 1024 * MB,
+  archiveMs: 600_000,
+  /** Of a directory, and of one answer. */
+  directoryEntries: 20_000,
+  directoryPageEntries: 1000,
   bootFiles: 64,
   bootFilesBytes: 256 * KB,
   nameLength: 32,

@@ -170,6 +170,16 @@ export type LogQuery = {
   limit: number
 }
 
+/** `bytes` of a file's content. Names are as text: what is no UTF-8 has U+FFFD in it, and names nothing. */
+export type DirectoryEntry = {
+  name: string
+  type: 'file' | 'directory' | 'link' | 'other'
+  bytes: number
+  modifiedAt: Date
+}
+/** By name. `truncated`: there are more than could be listed. */
+export type Directory = { entries: DirectoryEntry[]; truncated: boolean }
+
 export type WrittenFile = { bytes: number; sha256: string; verified: boolean }
 
 /** What the machines of this engine share. */
@@ -300,6 +310,38 @@ export interface Engine {
 
   /** Throws EngineError `file_not_found`, `not_a_file` or `file_too_large` (over `maxBytes`). */
   readFile(ref: MachineRef, path: string, maxBytes: number): Promise<Buffer>
+
+  /** What lies in a directory of a running machine: `limits.directoryEntries` at most. Throws `file_not_found`, `not_a_directory`. */
+  listDirectory(ref: MachineRef, path: string): Promise<Directory>
+  /**
+   * Removes what has that name in a running machine: a link, and not what it leads to; a directory that holds something
+   * only with `recursive`, else `directory_not_empty`. Throws `file_not_found`, `file_refused`, and `timeout` with part of it gone.
+   */
+  removeFile(ref: MachineRef, path: string, recursive: boolean): Promise<void>
+
+  /**
+   * A directory of a running machine, or one file, in the format of tar; names begin with `./`. `onData` is waited for; it
+   * may have had part of it before this throws `file_not_found`, `not_a_file` (a device, or what the kernel shows),
+   * `file_too_large` (over `limits.archiveBytes`), `file_refused` or `timeout`. Aborting ends it. What is in it is the
+   * machine's word alone.
+   */
+  readArchive(
+    ref: MachineRef,
+    path: string,
+    onData: (data: Buffer) => void | Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void>
+  /**
+   * Unpacks an archive in the format of tar into a directory of a running machine, which is made if it is not there. No
+   * entry leads out of the directory; files are root's. Throws `not_a_directory`, `not_an_archive`, `disk_full`,
+   * `file_refused`, `timeout`: what came before that stays. Rejects when the pieces do.
+   */
+  writeArchive(
+    ref: MachineRef,
+    path: string,
+    pieces: AsyncIterable<Buffer>,
+    signal: AbortSignal,
+  ): Promise<void>
 
   /** Stored lines of all runs of the machine, oldest first: up to the limit, or fewer where they are long. */
   logs(id: string, query: LogQuery): Promise<LogLine[]>

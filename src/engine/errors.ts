@@ -20,6 +20,9 @@ export const engineErrorKinds = [
   'process_refused', // the machine could not begin it: it has as many processes as it may have
   'file_not_found',
   'not_a_file',
+  'not_a_directory',
+  'directory_not_empty',
+  'not_an_archive',
   'file_too_large',
   'file_refused', // the machine's file system said no: read-only, no permission
   'disk_full', // nothing more can be written where the path lies

@@ -22,6 +22,11 @@ export function machinePath(path: string): string {
   return posix.normalize(path)
 }
 
+/** The same of a directory, which may be the root. */
+export function machineDirectory(path: string): string {
+  return path === '/' ? path : machinePath(path)
+}
+
 function badPath(why: string): EngineError {
   return new EngineError('bad_path', `The path ${why}.`)
 }

@@ -13,6 +13,8 @@ import {
   type Named,
   operations,
   paramsOf,
+  pathFor,
+  takesArchive,
 } from '../support/document.ts'
 import { arbitraryOf, conforms, fieldOf, invalidOf } from '../support/json-schema.ts'
 import {
@@ -105,7 +107,7 @@ async function checked(named: Named, response: Response): Promise<number> {
   const type = headers.get('content-type')?.split(';')[0] ?? ''
   const schema = described?.content[type]?.schema
   expect(schema, `${named.name} answered ${status} as ${type}`).toBeDefined()
-  if (type === 'text/event-stream') {
+  if (type === 'text/event-stream' || type === 'application/x-tar') {
     await response.body?.cancel()
     return status
   }
@@ -129,9 +131,10 @@ function queryOf({ operation }: Named): fc.Arbitrary<Record<string, unknown>> {
 }
 
 /** What its query must have. */
-function leastQuery({ operation }: Named): Record<string, unknown> {
-  const required = (operation.parameters ?? []).filter((each) => each.in === 'query' && each.required)
-  return Object.fromEntries(required.map(({ name }) => [name, '/a']))
+function leastQuery(named: Named): Record<string, unknown> {
+  const { parameters = [] } = named.operation
+  const required = parameters.filter((each) => each.in === 'query' && each.required)
+  return Object.fromEntries(required.map(({ name }) => [name, pathFor(named)]))
 }
 
 /** Names of something that is there, and now and then of nothing. */
@@ -163,7 +166,8 @@ describe('input the document allows never ends in a fault, and the answer is as 
     '%s',
     async (_name, named) => {
       const schema = bodySchema(named)
-      const octets = named.operation.requestBody?.content['application/octet-stream'] !== undefined
+      const octets =
+        takesArchive(named) || named.operation.requestBody?.content['application/octet-stream'] !== undefined
       const body = schema
         ? arbitraryOf(schema, components)
         : octets
@@ -187,7 +191,8 @@ describe('input the document allows never ends in a fault, and the answer is as 
 function wanted({ name, operation }: Named): number {
   if (name === 'POST /v1/webhooks/stripe') return 400
   if (operation.responses['201']) return 201
-  return name === 'GET /v1/units/{id}/files' ? 404 : 200
+  const needsFile = ['GET /v1/units/{id}/files', 'DELETE /v1/units/{id}/files', 'GET /v1/units/{id}/archive']
+  return needsFile.includes(name) ? 404 : 200
 }
 
 /** Commands of the engine in memory wait as long as asked; here nobody has an hour. */

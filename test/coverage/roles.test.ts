@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import {
+  exampleBody,
   fill,
   isClosed,
   jsonBodyOf,
@@ -44,6 +45,10 @@ GET    /v1/units/{id}/logs                                  200    200    200   
 POST   /v1/units/{id}/files                                 200    200    200    200   200    401
 PUT    /v1/units/{id}/files                                 200    200    200    200   200    401
 GET    /v1/units/{id}/files                                 200    200    200    200   200    401
+DELETE /v1/units/{id}/files                                 200    200    200    200   200    401
+GET    /v1/units/{id}/directory                             200    200    200    200   200    401
+GET    /v1/units/{id}/archive                               200    200    200    200   200    401
+PUT    /v1/units/{id}/archive                               200    200    200    200   200    401
 POST   /v1/units/{id}/expose                                200    200    200    200   200    401
 POST   /v1/units/{id}/fork                                  201    201    201    201   201    401
 POST   /v1/units/{id}/stop                                  200    200    200    200   200    401
@@ -223,7 +228,7 @@ async function statusFor(named: Named, world: World, who: Who): Promise<number> 
 /** What is no JSON is bytes; those of the payment provider are signed. */
 function withBody(named: Named, sent: CallOptions, body: unknown): CallOptions {
   if (named.operation.requestBody === undefined || jsonBodyOf(named)) return { ...sent, body }
-  if (!named.path.startsWith('/v1/webhooks/')) return { ...sent, body: 'some bytes' }
+  if (!named.path.startsWith('/v1/webhooks/')) return { ...sent, body: exampleBody(named) }
   const event = signedEvent('customer.created', { id: 'cus_1' }, { at: service.clock.now() })
   const headers = { ...sent.headers, 'stripe-signature': event.signature }
   return { ...sent, body: event.body, headers }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import { backgroundClaims } from './claims/background.ts'
 import { backgroundHostClaims } from './claims/background-host.ts'
 import { bootFileClaims } from './claims/boot-files.ts'
+import { directoryClaims, hostileDirectoryClaims } from './claims/directories.ts'
 import { diskForkClaims } from './claims/disk-forks.ts'
 import { environmentClaims } from './claims/environment.ts'
 import { execClaims } from './claims/exec.ts'
@@ -38,7 +39,9 @@ const claims = {
   backgroundOnHost: backgroundHostClaims,
   files: fileClaims,
   /** Links, FIFOs, devices: what a unit can put where a caller reads or writes. */
+  directories: directoryClaims,
   hostileFiles: hostileFileClaims,
+  hostileDirectories: hostileDirectoryClaims,
   bootFiles: bootFileClaims,
   logs: logClaims,
   exits: exitClaims,

@@ -15,6 +15,7 @@ export const fakeOptions: ContractOptions = {
     processes: `${notReal} processes`,
     backgroundOnHost: `${notReal} processes`,
     hostileFiles: `${notReal} links, devices or FIFOs`,
+    hostileDirectories: `${notReal} links, devices or FIFOs`,
     storage: `${notReal} disk`,
     diskForks: `${notReal} disk`,
     limits: `${notReal} limits`,

@@ -15,6 +15,7 @@ const configured = { reference: 'berth.local/configured:1', config: configuredIm
 const likeInBoth: ClaimGroup[] = [
   'environment',
   'files',
+  'directories',
   'bootFiles',
   'logs',
   'exits',

@@ -145,6 +145,14 @@ export function createSimulatedEngine(
         await ask(life, 'readFile', ref.id, () =>
           whileAtWork(life, ref.id, () => fake.readFile(ref, path, maxBytes)),
         ),
+      listDirectory: async (ref, path) =>
+        await onRun('listDirectory', ref, () => fake.listDirectory(ref, path)),
+      removeFile: async (ref, ...asked) =>
+        await onRun('removeFile', ref, () => fake.removeFile(ref, ...asked)),
+      readArchive: async (ref, ...asked) =>
+        await onRun('readArchive', ref, () => fake.readArchive(ref, ...asked)),
+      writeArchive: async (ref, ...asked) =>
+        await onRun('writeArchive', ref, () => fake.writeArchive(ref, ...asked)),
       logs: async (id, query) => await ask(life, 'logs', id, () => fake.logs(id, query)),
       followLogs: (id, after, signal) => fake.followLogs(id, after, signal),
       watchExits: async (onExit, signal) => {

@@ -72,7 +72,20 @@ export function jsonBodyOf({ operation }: Named): JsonSchema | undefined {
 /** The body that the document gives as an example; bytes where it takes bytes, undefined where it takes nothing. */
 export function exampleBody(named: Named): unknown {
   if (jsonBodyOf(named)) return named.operation.requestBody?.content['application/json']?.example
-  return named.operation.requestBody === undefined ? undefined : new Uint8Array(Buffer.from('some bytes'))
+  if (named.operation.requestBody === undefined) return undefined
+  return takesArchive(named) ? new Uint8Array(EMPTY_ARCHIVE) : new Uint8Array(Buffer.from('some bytes'))
+}
+
+/** In the format of tar: nothing but its end. */
+const EMPTY_ARCHIVE = Buffer.alloc(1024)
+
+export function takesArchive({ operation }: Named): boolean {
+  return operation.requestBody?.content['application/x-tar'] !== undefined
+}
+
+/** A path that a call goes well with, where the query has one: of a file, or of a directory. */
+export function pathFor(named: Named): string {
+  return named.path.endsWith('/directory') || takesArchive(named) ? '/' : '/a'
 }
 
 /** A few bodies the document allows, always the same ones; bytes where it takes bytes, nothing where it takes nothing. */
@@ -83,9 +96,10 @@ export function sampleBodies(named: Named, count: number): unknown[] {
 }
 
 /** The values a query must have, as the document says. */
-export function requiredQuery({ operation }: Named): string {
-  const required = (operation.parameters ?? []).filter((each) => each.in === 'query' && each.required)
-  const fields = required.map(({ name }): [string, string] => [name, '/a'])
+export function requiredQuery(named: Named): string {
+  const { parameters = [] } = named.operation
+  const required = parameters.filter((each) => each.in === 'query' && each.required)
+  const fields = required.map(({ name }): [string, string] => [name, pathFor(named)])
   return fields.length === 0 ? '' : `?${new URLSearchParams(fields).toString()}`
 }
 

@@ -85,6 +85,12 @@ export type AgentRevoked = {
   ok: true
 }
 
+export type ArchiveWritten = {
+  path: string
+  /** Of the archive. */
+  bytes: number
+}
+
 export type AuditEvent = {
   id: string
   /** When the call arrived. */
@@ -150,6 +156,24 @@ export type CreateFromSpec = {
   waitTimeoutMs?: number | undefined
 }
 
+export type DirectoryEntry = {
+  /** Bytes that are no UTF-8 are U+FFFD, and such a name finds nothing. */
+  name: string
+  type: 'file' | 'directory' | 'link' | 'other'
+  bytes: number
+  modifiedAt: string
+}
+
+export type DirectoryList = {
+  path: string
+  /** By name. */
+  entries: DirectoryEntry[]
+  /** Send it as `after` for the entries after these; null: there are none. */
+  next: string | null
+  /** The directory holds more than can be listed, some 20000. */
+  truncated: boolean
+}
+
 export type Done = {
   ok: true
 }
@@ -202,6 +226,10 @@ export type Exposed = {
   port: number
   /** A side effect of the call, such as a restart of the unit. */
   warning?: string | undefined
+}
+
+export type FileDeleted = {
+  path: string
 }
 
 export type FileRead = {

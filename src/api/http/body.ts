@@ -10,7 +10,8 @@ import { callerGone, payloadTooLarge, unsupportedMediaType } from './errors.ts'
 import { parseJson } from './json.ts'
 
 export type Body<B> = {
-  kind: 'none' | 'json' | 'bytes'
+  /** `stream`: read by its operation, piece by piece. */
+  kind: 'none' | 'json' | 'bytes' | 'stream'
   /** An absent body is read as `{}`. */
   isOptional?: boolean
   /** The schema in the OpenAPI document. */
@@ -62,6 +63,15 @@ export const fileBody: Body<Buffer> = {
   parse: (bytes) => bytes,
 }
 
+/** A directory in the format of tar. */
+export const archiveBody: Body<null> = {
+  kind: 'stream',
+  schema: z.string().meta({ format: 'binary' }),
+  maxBytes: limits.archiveBytes,
+  tooLarge: () => payloadTooLarge(limits.archiveBytes),
+  parse: () => null,
+}
+
 /** An event of the payment provider, as raw bytes, because its signature covers them. */
 export const eventBody: Body<Buffer> = {
   kind: 'bytes',
@@ -101,20 +111,29 @@ export async function readBody(
   }
   const declared = Number(headers['content-length'] ?? 0)
   if (declared > body.maxBytes) throw body.tooLarge()
+  if (body.kind === 'stream') return Buffer.alloc(0)
   const chunks: Buffer[] = []
+  for await (const chunk of bodyPieces(request, body)) chunks.push(chunk)
+  if (body.kind !== 'bytes' && chunks.length > 0) refuseOtherThanJson(headers['content-type'])
+  return Buffer.concat(chunks)
+}
+
+/** The same as it comes. Throws where it is too long, and where its sender goes away. */
+export async function* bodyPieces(
+  request: IncomingMessage,
+  body: Pick<Body<unknown>, 'maxBytes' | 'tooLarge'>,
+): AsyncGenerator<Buffer> {
   let bytes = 0
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       if (!Buffer.isBuffer(chunk)) throw new TypeError('the stream of a request holds bytes')
       bytes += chunk.length
       if (bytes > body.maxBytes) throw body.tooLarge()
-      chunks.push(chunk)
+      yield chunk
     }
   } catch (error) {
     throw request.destroyed && !request.complete ? callerGone() : error
   }
-  if (body.kind !== 'bytes' && bytes > 0) refuseOtherThanJson(headers['content-type'])
-  return Buffer.concat(chunks)
 }
 
 function refuseOtherThanJson(contentType: string | undefined): void {

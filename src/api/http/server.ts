@@ -11,7 +11,9 @@ import { addressMatcher } from '../../lib/address-ranges.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { tellBoundMet } from '../../lib/bound-met.ts'
 import { completesWithin } from '../../lib/concurrency/completes-within.ts'
-import { readBody } from './body.ts'
+import { bodyPieces, readBody } from './body.ts'
+import { boundArrival, longestArrivalMs } from './arrival.ts'
+import { isByteStream, openByteStream, sendByteStream } from './byte-stream.ts'
 import { createHostCheck, misdirected } from './hosts.ts'
 import { boundConnections, connectionLimits } from './connections.ts'
 import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
@@ -27,6 +29,13 @@ import { methodsOfPath } from './paths.ts'
 import type { Route } from '../route.ts'
 import { routes } from '../routes.ts'
 import { openStream, sendEvents } from './sse.ts'
+
+/** Of routes whose bodies come for as long as they are worked on. */
+const longRoutes = new Set(
+  routes
+    .filter(({ body }) => body.kind === 'stream')
+    .map(({ method, path }) => `${method} ${framePath(path)}`),
+)
 
 /** How long calls in progress may go on after the server is told to close; then they are aborted. */
 const CLOSE_GRACE_MS = 3 * SECOND
@@ -50,7 +59,7 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
     requestIdHeader: false,
     exposeHeadRoutes: false,
     return503OnClosing: false,
-    requestTimeout: 60 * SECOND,
+    requestTimeout: longestArrivalMs,
     keepAliveTimeout: 75 * SECOND,
     http: { headersTimeout: limits.headersMs, connectionsCheckingInterval: limits.lookEveryMs },
     routerOptions: { maxParamLength: 200 },
@@ -64,6 +73,10 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
   const operations = createOperations(app)
   const stopping = new AbortController()
   const isOurs = createHostCheck(app.config)
+  server.addHook('onRequest', (request, _reply, next) => {
+    if (!longRoutes.has(`${request.method} ${request.routeOptions.url}`)) boundArrival(request.raw)
+    next()
+  })
   // Before any route, and before authentication.
   server.addHook('onRequest', (request, reply, next) => {
     if (isOurs(request.raw)) return next()
@@ -187,6 +200,7 @@ async function serveRoute(
         params,
         query: http.queryOf(request.url ?? ''),
         readBody: () => readBody(request, route.body),
+        bodyPieces: () => bodyPieces(request, route.body),
         signal,
         abort: (reason) => gone.abort(reason),
         onceAnswered: (callback) => onceClosed(response, callback),
@@ -195,7 +209,10 @@ async function serveRoute(
       {
         json: (status, body) => sendJson(response, status, body),
         stream: async (stream) => {
-          if (request.method === 'HEAD') openStream(response).end()
+          if (isByteStream(stream)) {
+            if (request.method === 'HEAD') openByteStream(response, stream).end()
+            else await sendByteStream(response, stream, signal)
+          } else if (request.method === 'HEAD') openStream(response).end()
           else await sendEvents(response, stream, { clock: app.clock, signal, requestId: id })
         },
       },

@@ -78,7 +78,11 @@ async function write(response: ServerResponse, text: string, signal?: AbortSigna
   if (response.destroyed) return
   openStream(response)
   if (response.write(text)) return
-  // The wait also ends when the client disconnects.
+  await whenWritable(response, signal)
+}
+
+/** Until there is room for more. A caller that goes away instead of reading on ends the wait as well. */
+export async function whenWritable(response: ServerResponse, signal?: AbortSignal): Promise<void> {
   const settled = new AbortController()
   const options = { signal: signal ? AbortSignal.any([signal, settled.signal]) : settled.signal }
   try {

@@ -115,6 +115,53 @@ export const unitDocs: Record<string, OperationDoc> = {
     },
     response: { path: '/app/config.json', contentBase64: 'eyJkZWJ1ZyI6dHJ1ZX0=' },
   },
+  unitDirectoryList: {
+    answer: 'A page of what lies in the directory. Send `next` as `after` for the entries after these.',
+    cost: wakes,
+    errors: {
+      404: 'There is no such unit, or nothing at that path in it.',
+      409: unitBusy,
+      502: 'The directory took too long to list, or the infrastructure failed.',
+    },
+    response: {
+      path: '/app',
+      entries: [
+        { name: 'main.js', type: 'file', bytes: 4021, modifiedAt: startedAt },
+        { name: 'node_modules', type: 'directory', bytes: 4096, modifiedAt: startedAt },
+      ],
+      next: null,
+      truncated: false,
+    },
+  },
+  unitFileDelete: {
+    answer: 'What is gone.',
+    cost: wakes,
+    errors: {
+      404: 'There is no such unit, or nothing at that path in it.',
+      409: 'The directory is not empty: send `recursive=true`. Or the state of the unit does not allow it.',
+      502: 'It took too long, and part of it is gone; send the call again. Or the infrastructure failed.',
+    },
+    response: { path: '/app/cache' },
+  },
+  unitArchiveRead: {
+    answer: 'The archive, as it is made. Of a file, an archive with that file alone.',
+    cost: wakes,
+    errors: {
+      404: 'There is no such unit, or nothing at that path in it.',
+      409: unitBusy,
+      502: failedInside,
+    },
+    response: 'the bytes of the archive',
+  },
+  unitArchiveWrite: {
+    answer: 'All of the archive is unpacked.',
+    cost: wakes,
+    errors: {
+      409: 'The disk is full, the unit ended meanwhile, or its state does not allow it. Part of the archive may be there.',
+      502: 'The infrastructure failed. Part of the archive may be there: send the call again.',
+    },
+    response: { path: '/app', bytes: 10_240 },
+  },
   unitExpose: {
     answer: 'The address. `warning` says what else it meant, as that the unit was restarted.',
     cost: wakes,

@@ -7,6 +7,7 @@ import type { Authenticate, Presented } from '../../domain/credentials/authentic
 import type { Caller } from '../../domain/credentials/caller.ts'
 import type { FailedAttempts } from '../../domain/credentials/failed-attempts.ts'
 import type { RateLimits } from '../../domain/credentials/rate-limit.ts'
+import type { ByteStream } from '../http/byte-stream.ts'
 import type { EventStream } from '../http/sse.ts'
 import type { RawInput, Route } from '../route.ts'
 import type { CallsAtOnce } from './calls-at-once.ts'
@@ -18,6 +19,8 @@ export type OperationRequest = {
   params: unknown
   query: unknown
   readBody: () => Promise<Buffer>
+  /** The same piece by piece, for a route that takes it so. */
+  bodyPieces?: () => AsyncIterable<Buffer>
   presented: Presented
   /** The address of the caller. */
   peer: string
@@ -43,7 +46,7 @@ export type OperationRequest = {
 /** How the answer leaves. `stream` resolves or throws when the stream has ended. */
 export type Reply = {
   json: (status: number, body: unknown) => void
-  stream: (stream: EventStream) => Promise<void>
+  stream: (stream: EventStream | ByteStream) => Promise<void>
 }
 
 /** What the checks of all calls are kept in. */

@@ -10,11 +10,11 @@ const RECHECK_EVERY_MS = 4 * SECOND
 type Watched = { caller: Caller; request: OperationRequest }
 
 /** Does `work`, and aborts the request once its caller may not make it any more. Throws what `work` throws. */
-export async function whileAllowed(gate: Gate, watched: Watched, work: () => Promise<void>): Promise<void> {
+export async function whileAllowed<T>(gate: Gate, watched: Watched, work: () => Promise<T>): Promise<T> {
   const done = new AbortController()
   const watching = endWithCredential(gate, watched, done.signal)
   try {
-    await work()
+    return await work()
   } finally {
     done.abort()
     await watching

@@ -101,7 +101,10 @@ export function authorizeCaller({ request, acting }: WithTeam): void {
 export async function runRoute({ gate, request, acting, prepared, row }: WithTeam): Promise<{
   answered: Answered
 }> {
-  const answered = await prepared.run(gate.app, request, acting)
+  const run = async () => await prepared.run(gate.app, request, acting)
+  // What is sent for as long as its sender likes can outlive a credential as a stream can.
+  const isLong = request.route.body.kind === 'stream'
+  const answered = await (isLong ? whileAllowed(gate, { caller: acting, request }, run) : run())
   if (answered.kind === 'json') row.result(answered.outcome)
   return { answered }
 }

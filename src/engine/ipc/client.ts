@@ -15,16 +15,20 @@ import {
   rpcOperations,
   rpcSocketOf,
   streamedOperations,
+  twoWayOperations,
   unaryOperations,
 } from './protocol.ts'
 import type {
   RpcOperation,
   StreamedOperation,
   StreamedRequest,
+  TwoWayOperation,
+  TwoWayRequest,
   UnaryAnswer,
   UnaryOperation,
   UnaryRequest,
 } from './protocol.ts'
+import { encodeFrame } from './frames.ts'
 import { connectRpc } from './rpc-client.ts'
 import { askForFrames, askForJson } from './request.ts'
 
@@ -74,6 +78,16 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
   ) {
     const body = JSON.stringify(encode(streamedOperations[operation].request, request))
     return askForFrames({ agent, socketPath, operation, body, signal, epoch })
+  }
+
+  function exchange<K extends TwoWayOperation>(
+    operation: K,
+    request: TwoWayRequest[K],
+    input: AsyncIterable<Buffer>,
+    signal: AbortSignal,
+  ) {
+    const body = JSON.stringify(encode(twoWayOperations[operation].request, request))
+    return askForFrames({ agent, socketPath, operation, body, input, signal, epoch })
   }
 
   async function* items<K extends 'followLogs' | 'followProcess'>(
@@ -132,6 +146,8 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     forgetProcess: async (id, process) => void (await ask('forgetProcess', { id, process })),
     writeFile: async (ref, path, content) => await ask('writeFile', { ref, path, content }),
     readFile: async (ref, path, maxBytes) => await ask('readFile', { ref, path, maxBytes }),
+    listDirectory: async (ref, path) => await ask('listDirectory', { ref, path }),
+    removeFile: async (ref, path, recursive) => void (await ask('removeFile', { ref, path, recursive })),
     logs: async (id, query) => await ask('logs', { id, query }),
     recover: async (wanted) => await ask('recover', { wanted }),
 
@@ -146,6 +162,20 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     followLogs: (id, after, signal) => items('followLogs', { id, after }, signal),
     followProcess: (id, process, after, signal) => items('followProcess', { id, process, after }, signal),
 
+    readArchive: async (ref, path, onData, signal) => {
+      for await (const { type, data } of stream('readArchive', { ref, path }, signal)) {
+        if (type === 'stdout') await onData(data)
+        else return void streamedOperations.readArchive.item.parse(JSON.parse(data.toString('utf8')))
+      }
+      throw new EngineError('engine_away', 'The engine ended before the archive did.')
+    },
+
+    writeArchive: async (ref, path, pieces, signal) => {
+      for await (const { data } of exchange('writeArchive', { ref, path }, inputFrames(pieces), signal))
+        return void twoWayOperations.writeArchive.item.parse(JSON.parse(data.toString('utf8')))
+      throw new EngineError('engine_away', 'The engine ended before the archive did.')
+    },
+
     watchExits: async (onExit, signal) =>
       await watch('watchExits', (item) => onExit(streamedOperations.watchExits.item.parse(item)), signal),
 
@@ -156,6 +186,10 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
         signal,
       ),
   }
+}
+
+async function* inputFrames(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) yield encodeFrame('input', piece)
 }
 
 function isQuick(operation: UnaryOperation): operation is RpcOperation {

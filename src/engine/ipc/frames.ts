@@ -1,8 +1,8 @@
-// Frames of a streamed answer: one byte of type, four of length (big endian), then the payload. Output of
+// Frames of a streamed answer, and of a request that is one: one byte of type, four of length (big endian), then the payload. Output of
 // commands travels as it is, without base64 and without being put together again, so that a stream costs
 // little more than its bytes.
 
-export const frameTypes = { message: 0, stdout: 1, stderr: 2, error: 3, keepAlive: 4 } as const
+export const frameTypes = { message: 0, stdout: 1, stderr: 2, error: 3, keepAlive: 4, input: 5 } as const
 export type FrameType = keyof typeof frameTypes
 export type Frame = { type: FrameType; data: Buffer }
 
@@ -57,5 +57,5 @@ function readHeader(bytes: Buffer): { type: FrameType; left: number } {
 }
 
 function comesInPieces(type: FrameType): boolean {
-  return type === 'stdout' || type === 'stderr'
+  return type === 'stdout' || type === 'stderr' || type === 'input'
 }

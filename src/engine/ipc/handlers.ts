@@ -3,11 +3,14 @@
 
 import { z } from 'zod'
 import type { Engine } from '../engine.ts'
-import { machinePath } from '../machine-path.ts'
+import { machineDirectory, machinePath } from '../machine-path.ts'
+import type { Frame } from './frames.ts'
 import { streamedOperations } from './protocol.ts'
 import type {
   StreamedOperation,
   StreamedRequest,
+  TwoWayOperation,
+  TwoWayRequest,
   UnaryAnswer,
   UnaryOperation,
   UnaryRequest,
@@ -43,6 +46,9 @@ export const unaryHandlers: UnaryHandlers = {
     await engine.writeFile(ref, machinePath(path), content),
   readFile: async (engine, { ref, path, maxBytes }) =>
     await engine.readFile(ref, machinePath(path), maxBytes),
+  listDirectory: async (engine, { ref, path }) => await engine.listDirectory(ref, machineDirectory(path)),
+  removeFile: async (engine, { ref, path, recursive }) =>
+    nothing(await engine.removeFile(ref, machinePath(path), recursive)),
   logs: async (engine, { id, query }) => await engine.logs(id, query),
   recover: async (engine, { wanted }) => await engine.recover(wanted),
 }
@@ -76,6 +82,11 @@ export const streamedHandlers: StreamedHandlers = {
       await stream.write('message', JSON.stringify(z.encode(item, piece)))
     }
   },
+  readArchive: async (engine, { ref, path }, stream) => {
+    const send = async (data: Buffer) => await stream.write('stdout', data)
+    await engine.readArchive(ref, machineDirectory(path), send, stream.gone)
+    await stream.write('message', 'null')
+  },
   watchExits: async (engine, _request, stream) => {
     // Exits are not waited for: one that cannot be taken in ends the stream, and its watcher asks anew.
     await engine.watchExits((status) => stream.push('message', JSON.stringify(status)), stream.gone)
@@ -83,6 +94,26 @@ export const streamedHandlers: StreamedHandlers = {
   watchTraffic: async (engine, _request, stream) => {
     await engine.watchTraffic((ids) => stream.push('message', JSON.stringify(ids)), stream.gone)
   },
+}
+
+type TwoWayHandlers = {
+  [K in TwoWayOperation]: (
+    engine: Engine,
+    request: TwoWayRequest[K],
+    input: AsyncIterable<Frame>,
+    stream: FrameStream,
+  ) => Promise<void>
+}
+
+export const twoWayHandlers: TwoWayHandlers = {
+  writeArchive: async (engine, { ref, path }, input, stream) => {
+    await engine.writeArchive(ref, machineDirectory(path), bytesOf(input), stream.gone)
+    await stream.write('message', 'null')
+  },
+}
+
+async function* bytesOf(input: AsyncIterable<Frame>): AsyncGenerator<Buffer> {
+  for await (const { type, data } of input) if (type === 'input') yield data
 }
 
 function nothing(_done: void): null {

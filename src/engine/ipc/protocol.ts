@@ -2,7 +2,7 @@
 // request and answer. The other side of the socket parses strangers' bytes and may have been taken over
 // (design 2), so the engine believes nothing: ids, names, counts and sizes are all bounded here.
 //
-// POST /<operation> with a JSON body. Unary operations answer JSON; streamed ones answer frames (frames.ts). Each call
+// POST /<operation> with a JSON body. Unary operations answer JSON; streamed ones answer frames (frames.ts), and two-way ones take frames as well. Each call
 // names the epoch of its server in a header; the one question without it is which epoch the engine has seen last. Quick
 // operations go in lines on another socket.
 
@@ -13,6 +13,7 @@ import type { Engine } from '../engine.ts'
 import { isolationClasses, processSignals } from '../engine.ts'
 import { engineErrorKinds } from '../errors.ts'
 import { bytes, date, env, id, noNul } from './fields.ts'
+import { cwd, directory, machineProcess, processEnv, processOutput, processRequest } from './shapes.ts'
 
 export const EPOCH_HEADER = 'berth-epoch'
 export const EPOCH_QUESTION = 'epoch'
@@ -96,9 +97,6 @@ const stopRequest = z.strictObject({
     .max(5 * MINUTE),
 })
 
-const processEnv = env.refine((given) => Object.keys(given).length <= limits.envEntries)
-const cwd = noNul(limits.pathLength).nullable()
-
 const execRequest = z.strictObject({
   argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
   env: processEnv.optional(),
@@ -108,38 +106,6 @@ const execRequest = z.strictObject({
 })
 
 const offset = z.int().min(0)
-const processRequest = z.strictObject({
-  id,
-  argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
-  /** Kept, and told again with each list. */
-  shown: z
-    .array(noNul(limits.processShownLength))
-    .refine((items) => items.reduce((sum, item) => sum + item.length, 0) <= limits.processShownLength),
-  env: processEnv,
-  cwd,
-  stdin: bytes(limits.processStdinBytes).nullable(),
-  keepsAwake: z.boolean(),
-})
-
-const machineProcess = z.object({
-  id: z.string(),
-  shown: z.array(z.string()),
-  cwd: z.string().nullable(),
-  keepsAwake: z.boolean(),
-  state: z.enum(['running', 'exited', 'lost']),
-  exitCode: z.number().nullable(),
-  pid: z.number().nullable(),
-  startedAt: date,
-  endedAt: date.nullable(),
-  output: z.object({ from: z.number(), to: z.number() }),
-})
-
-const processOutput = z.object({
-  stream: z.enum(['stdout', 'stderr']),
-  data: bytes(limits.processOutputBytes),
-  end: z.number(),
-})
-
 const logQuery = z.strictObject({
   after: cursor.nullable(),
   since: date.nullable(),
@@ -293,6 +259,18 @@ export const unaryOperations = {
     maxBodyBytes: 2 * SMALL,
     deadlineMs: MINUTE,
   },
+  listDirectory: {
+    request: z.strictObject({ ref, path }),
+    answer: directory,
+    maxBodyBytes: 2 * SMALL,
+    deadlineMs: MINUTE,
+  },
+  removeFile: {
+    request: z.strictObject({ ref, path, recursive: z.boolean() }),
+    answer: nothing,
+    maxBodyBytes: 2 * SMALL,
+    deadlineMs: 3 * MINUTE,
+  },
   logs: {
     request: z.strictObject({ id, query: logQuery }),
     answer: z.array(logLine),
@@ -324,13 +302,23 @@ export const streamedOperations = {
     item: processOutput,
     maxBodyBytes: SMALL,
   },
+  readArchive: { request: z.strictObject({ ref, path }), item: nothing, maxBodyBytes: 2 * SMALL },
   watchExits: { request: nobody, item: status, maxBodyBytes: SMALL },
   watchTraffic: { request: nobody, item: z.array(z.string()), maxBodyBytes: SMALL },
-} satisfies Record<Exclude<keyof Engine, UnaryOperation>, Streamed>
+} satisfies Record<Exclude<keyof Engine, UnaryOperation | TwoWayOperation>, Streamed>
+
+/** Operations whose request goes on after it has begun: a message frame, then frames of input to the end of the body. */
+export const twoWayOperations = {
+  writeArchive: { request: z.strictObject({ ref, path }), item: nothing },
+} satisfies Partial<Record<keyof Engine, TwoWay>>
 
 type Unary = { request: z.ZodType; answer: z.ZodType; maxBodyBytes: number; deadlineMs: number }
 type Streamed = { request: z.ZodType; item: z.ZodType; maxBodyBytes: number }
 
+type TwoWay = { request: z.ZodType; item: z.ZodType }
+
+export type TwoWayOperation = keyof typeof twoWayOperations
+export type TwoWayRequest = { [K in TwoWayOperation]: z.output<(typeof twoWayOperations)[K]['request']> }
 export type UnaryOperation = keyof typeof unaryOperations
 export type StreamedOperation = keyof typeof streamedOperations
 export type UnaryRequest = { [K in UnaryOperation]: z.output<(typeof unaryOperations)[K]['request']> }

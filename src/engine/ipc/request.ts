@@ -1,11 +1,20 @@
 // One request over the engine's socket by HTTP, with the ways it can fail made into EngineErrors (errors.ts).
 
-import { type Agent, type IncomingMessage, request as httpRequest } from 'node:http'
-import { decodeFrames, type Frame } from './frames.ts'
+import { once } from 'node:events'
+import { type Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
+import { decodeFrames, encodeFrame, type Frame } from './frames.ts'
 import { EPOCH_HEADER, KEEP_ALIVE_MS } from './protocol.ts'
 import { engineErrorIn, silenceError, toEngineError } from './errors.ts'
 
-type Question = { agent: Agent; socketPath: string; operation: string; body: string; epoch?: number }
+type Question = {
+  agent: Agent
+  socketPath: string
+  operation: string
+  body: string
+  epoch?: number
+  /** Frames that come after the body, which is one itself then. */
+  input?: AsyncIterable<Buffer>
+}
 
 /** The answer as it travels. The connection is given up at the deadline; the operation itself goes on. */
 export async function askForJson(question: Question & { deadlineMs: number }): Promise<unknown> {
@@ -41,7 +50,7 @@ export async function* askForFrames(
     else timer.refresh()
   }, 3 * KEEP_ALIVE_MS)
   try {
-    const response = await send(question, gone)
+    const response = await send(question, gone, (reason) => given.abort(reason))
     if (response.statusCode !== 200) throw engineErrorIn(JSON.parse(await readAll(response)))
     for await (const frame of decodeFrames(response)) {
       waiting = false
@@ -59,18 +68,24 @@ export async function* askForFrames(
   }
 }
 
-async function send(question: Question, signal: AbortSignal): Promise<IncomingMessage> {
-  const { agent, socketPath, operation, body, epoch } = question
+/** `onInputFailed` is told why there will be no more input, where that is not its end. */
+async function send(
+  question: Question,
+  signal: AbortSignal,
+  onInputFailed: (reason: unknown) => void = () => {},
+): Promise<IncomingMessage> {
+  const { agent, socketPath, operation, body, epoch, input } = question
   const answered = Promise.withResolvers<IncomingMessage>()
   const request = httpRequest(
     {
-      agent,
+      // What goes both ways has a connection of its own, which ends with it.
+      agent: input ? false : agent,
       socketPath,
       path: `/${operation}`,
       method: 'POST',
       headers: {
         'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
+        ...(input ? {} : { 'content-length': Buffer.byteLength(body) }),
         ...(epoch === undefined ? {} : { [EPOCH_HEADER]: epoch }),
       },
       signal,
@@ -80,8 +95,28 @@ async function send(question: Question, signal: AbortSignal): Promise<IncomingMe
   request.once('error', answered.reject)
   // Once it has answered, a broken connection shows on the response.
   request.on('error', () => {})
-  request.end(body)
+  if (input) void sendFrames(request, body, input).catch(onInputFailed)
+  else request.end(body)
   return await answered.promise
+}
+
+/** No faster than the engine takes them; ends early when the connection does. */
+async function sendFrames(
+  request: ClientRequest,
+  first: string,
+  input: AsyncIterable<Buffer>,
+): Promise<void> {
+  request.write(encodeFrame('message', first))
+  for await (const frame of input) {
+    if (request.destroyed) return
+    if (request.write(frame)) continue
+    const settled = new AbortController()
+    const { signal } = settled
+    await Promise.race([once(request, 'drain', { signal }), once(request, 'close', { signal })]).finally(() =>
+      settled.abort(),
+    )
+  }
+  request.end()
 }
 
 async function readAll(response: IncomingMessage): Promise<string> {

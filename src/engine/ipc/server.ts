@@ -8,12 +8,26 @@ import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import type { Engine } from '../engine.ts'
 import type { Epochs } from '../epochs.ts'
 import { EngineError, isEngineError } from '../errors.ts'
-import { EPOCH_HEADER, EPOCH_QUESTION, rpcSocketOf, streamedOperations, unaryOperations } from './protocol.ts'
-import type { StreamedOperation, StreamedRequest, UnaryOperation } from './protocol.ts'
+import { decodeFrames } from './frames.ts'
+import {
+  EPOCH_HEADER,
+  EPOCH_QUESTION,
+  rpcSocketOf,
+  streamedOperations,
+  twoWayOperations,
+  unaryOperations,
+} from './protocol.ts'
+import type {
+  StreamedOperation,
+  StreamedRequest,
+  TwoWayOperation,
+  TwoWayRequest,
+  UnaryOperation,
+} from './protocol.ts'
 import { errorAnswerOf, isMalformed, malformed, parseEpoch, parseRequest, performUnary } from './answers.ts'
-import { streamedHandlers } from './handlers.ts'
+import { streamedHandlers, twoWayHandlers } from './handlers.ts'
 import { serveRpc } from './rpc-server.ts'
-import { openFrameStream } from './stream.ts'
+import { type FrameStream, openFrameStream } from './stream.ts'
 
 export type EngineServerOptions = {
   engine: Engine
@@ -30,7 +44,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
   const { engine, epochs, socketPath, socketGid, log } = options
   const closing = new AbortController()
 
-  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
+  const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, (request, response) => {
     const operation = (request.url ?? '').slice(1)
     answer(request, response, operation).catch((error: unknown) => refuse(response, operation, error))
   })
@@ -51,6 +65,9 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
       const body = await readBody(request, streamedOperations[operation].maxBodyBytes)
       await epochs.admit(epochOf(request))
       await answerStreamed(operation, body, response)
+    } else if (isTwoWay(operation)) {
+      await epochs.admit(epochOf(request))
+      await answerTwoWay(operation, request, response)
     } else if (operation === EPOCH_QUESTION) {
       reply(response, 200, epochs.newest())
     } else {
@@ -64,9 +81,35 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
     response: ServerResponse,
   ) {
     const request = parseRequest(streamedOperations[operation].request, body) as StreamedRequest[K]
+    await streamAnswer(operation, response, (stream) => streamedHandlers[operation](engine, request, stream))
+  }
+
+  async function answerTwoWay<K extends TwoWayOperation>(
+    operation: K,
+    incoming: IncomingMessage,
+    response: ServerResponse,
+  ) {
+    // What is left of it when the operation ends is not read.
+    response.shouldKeepAlive = false
+    const frames = decodeFrames(incoming.iterator({ destroyOnReturn: false }))
+    const first = await frames.next()
+    if (first.done || first.value.type !== 'message')
+      throw malformed('The request does not begin with what is asked.')
+    const asked = parseJson(first.value.data)
+    const request = parseRequest(twoWayOperations[operation].request, asked) as TwoWayRequest[K]
+    await streamAnswer(operation, response, (stream) =>
+      twoWayHandlers[operation](engine, request, frames, stream),
+    )
+  }
+
+  async function streamAnswer(
+    operation: string,
+    response: ServerResponse,
+    work: (stream: FrameStream) => Promise<void>,
+  ) {
     const stream = openFrameStream(response, closing.signal)
     try {
-      await streamedHandlers[operation](engine, request, stream)
+      await work(stream)
     } catch (error) {
       if (stream.gone.aborted) return
       await stream.write('error', JSON.stringify(errorAnswerOf(error, operation, log)))
@@ -119,6 +162,10 @@ function isStreamed(operation: string): operation is StreamedOperation {
   return Object.hasOwn(streamedOperations, operation)
 }
 
+function isTwoWay(operation: string): operation is TwoWayOperation {
+  return Object.hasOwn(twoWayOperations, operation)
+}
+
 function epochOf(request: IncomingMessage): number {
   return parseEpoch(Number(request.headers[EPOCH_HEADER] ?? Number.NaN))
 }
@@ -131,8 +178,12 @@ async function readBody(request: IncomingMessage, maxBytes: number): Promise<unk
     if (length > maxBytes) throw malformed(`The request is longer than ${maxBytes} bytes.`)
     chunks.push(chunk)
   }
+  return parseJson(Buffer.concat(chunks))
+}
+
+function parseJson(text: Buffer): unknown {
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    return JSON.parse(text.toString('utf8'))
   } catch {
     throw malformed('The request is not JSON.')
   }

@@ -18,6 +18,8 @@ import { atExpenseOf, prepareTeam } from './kernel/team-groups.ts'
 import { watchTeamWeights } from './kernel/team-weights.ts'
 import { createMachine } from './lifecycle/create.ts'
 import { clearStaleQgroups } from './storage/disks.ts'
+import { readArchiveInMachine, writeArchiveInMachine } from './exec/archives.ts'
+import { listDirectoryInMachine, removeFileInMachine } from './exec/directories.ts'
 import { execInMachine } from './exec/exec.ts'
 import { watchRuns } from './lifecycle/exits.ts'
 import { readFileInMachine, writeFileInMachine } from './exec/files.ts'
@@ -186,6 +188,10 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     forgetProcess: (id, process) => forgetProcess(host, id, process),
     writeFile: (ref, path, content) => writeFileInMachine(host, ref, path, content),
     readFile: (ref, path, maxBytes) => readFileInMachine(host, ref, path, maxBytes),
+    listDirectory: (ref, path) => listDirectoryInMachine(host, ref, path),
+    removeFile: (ref, path, recursive) => removeFileInMachine(host, ref, path, recursive),
+    readArchive: (ref, path, onData, signal) => readArchiveInMachine(host, ref, path, onData, signal),
+    writeArchive: (ref, path, pieces, signal) => writeArchiveInMachine(host, ref, path, pieces, signal),
     logs: async (id, query) => {
       // One at a time of each team: however many of one read, another waits for a slice of one.
       const { networkGroup } = getMachine(host, id).record.spec

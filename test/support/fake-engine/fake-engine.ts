@@ -23,8 +23,9 @@ import {
   hanging,
   type Operation,
   slow,
+  untilAborted,
 } from './faults.ts'
-import { readFrom, writeInto } from './files.ts'
+import { archiveOf, listIn, readFrom, removeFrom, unpackInto, writeInto } from './files.ts'
 import { memoryOf } from './memory.ts'
 import {
   endRun,
@@ -287,6 +288,39 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
 
     readFile: async (ref, path, maxBytes) =>
       await faults.run(call('readFile', ref), async () => readFrom(findRunning(ref).files, path, maxBytes)),
+
+    listDirectory: async (ref, path) =>
+      await faults.run(call('listDirectory', ref), async () => listIn(findRunning(ref).files, path, clock)),
+
+    removeFile: async (ref, path, recursive) =>
+      await faults.run(call('removeFile', ref), async () =>
+        removeFrom(findRunning(ref).files, path, recursive),
+      ),
+
+    readArchive: async (ref, path, onData, signal) =>
+      await faults.run(
+        call('readArchive', ref),
+        async (gone) => {
+          for (const piece of archiveOf(findRunning(ref).files, path)) {
+            await untilAborted(gone, async () => await onData(piece))
+          }
+        },
+        signal,
+      ),
+
+    writeArchive: async (ref, path, pieces, signal) =>
+      await faults.run(
+        call('writeArchive', ref),
+        async (gone) => {
+          const { files } = findRunning(ref)
+          const received: Buffer[] = []
+          await untilAborted(gone, async () => {
+            for await (const piece of pieces) received.push(piece)
+          })
+          unpackInto(files, path, Buffer.concat(received))
+        },
+        signal,
+      ),
 
     logs: async (id, query) => await faults.run(call('logs', { id }), async () => queryLog(find(id), query)),
 

@@ -2,9 +2,10 @@
 // the few a real image always has.
 
 import { createHash } from 'node:crypto'
-import type { WrittenFile } from '../../../src/engine/engine.ts'
+import type { Directory, DirectoryEntry, WrittenFile } from '../../../src/engine/engine.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { EngineError } from '../../../src/engine/errors.ts'
-import { machinePath } from '../../../src/engine/machine-path.ts'
+import { machineDirectory, machinePath } from '../../../src/engine/machine-path.ts'
 
 const DIRECTORIES = ['/', '/etc', '/home', '/root', '/tmp', '/usr', '/usr/bin', '/var']
 const READ_ONLY = /^\/(?:proc|sys|dev)(?:\/|$)/
@@ -30,4 +31,86 @@ export function readFrom(files: Map<string, Buffer>, read: string, maxBytes: num
 
 function isDirectory(files: Map<string, Buffer>, path: string): boolean {
   return DIRECTORIES.includes(path) || [...files.keys()].some((file) => file.startsWith(`${path}/`))
+}
+
+export function listIn(files: Map<string, Buffer>, listed: string, clock: Clock): Directory {
+  const path = machineDirectory(listed)
+  if (files.has(path)) throw new EngineError('not_a_directory', 'The path is not a directory.')
+  if (!isDirectory(files, path)) throw notFound()
+  const above = path === '/' ? '/' : `${path}/`
+  const below = [...files.keys(), ...DIRECTORIES.slice(1)].filter((each) => each.startsWith(above))
+  const names = new Set(below.map((each) => each.slice(above.length).split('/')[0] ?? ''))
+  const entries = [...names].toSorted().map((name): DirectoryEntry => {
+    const content = files.get(above + name)
+    const type = content === undefined ? 'directory' : 'file'
+    return { name, type, bytes: content?.length ?? 4096, modifiedAt: clock.now() }
+  })
+  return { entries, truncated: false }
+}
+
+export function removeFrom(files: Map<string, Buffer>, removed: string, recursive: boolean): void {
+  const path = machinePath(removed)
+  if (READ_ONLY.test(path)) throw new EngineError('file_refused', `${path} cannot be removed.`)
+  if (files.delete(path)) return
+  if (!isDirectory(files, path)) throw notFound()
+  const below = [...files.keys()].filter((file) => file.startsWith(`${path}/`))
+  if (below.length > 0 && !recursive)
+    throw new EngineError('directory_not_empty', 'The directory is not empty.')
+  for (const file of below) files.delete(file)
+}
+
+/** As tar, with nothing but names and contents. */
+export function archiveOf(files: Map<string, Buffer>, read: string): Buffer[] {
+  const path = machineDirectory(read)
+  const single = files.get(path)
+  if (single === undefined && !isDirectory(files, path)) throw notFound()
+  const above = path === '/' ? '/' : `${path}/`
+  const found: [string, Buffer][] =
+    single === undefined
+      ? [...files]
+          .filter(([file]) => file.startsWith(above))
+          .map(([file, content]) => [file.slice(above.length), content])
+      : [[path.slice(path.lastIndexOf('/') + 1), single]]
+  const entries = found.flatMap(([name, content]) => [headerOf(`./${name}`, content.length), padded(content)])
+  return [...entries, Buffer.alloc(2 * BLOCK)]
+}
+
+export function unpackInto(files: Map<string, Buffer>, written: string, archive: Buffer): void {
+  const path = machineDirectory(written)
+  if (files.has(path)) throw new EngineError('not_a_directory', 'The path is not a directory.')
+  for (let at = 0; ; ) {
+    const header = archive.subarray(at, at + BLOCK)
+    if (header.length < BLOCK)
+      throw new EngineError('not_an_archive', 'This is no whole archive in the format of tar.')
+    if (header.every((byte) => byte === 0)) return
+    const size = Number.parseInt(header.toString('latin1', 124, 135), 8)
+    const name = header.toString('utf8', 0, 100).replace(/\0.*$/s, '')
+    const content = archive.subarray(at + BLOCK, at + BLOCK + size)
+    if (!header.toString('latin1', 257, 262).startsWith('ustar') || content.length < size)
+      throw new EngineError('not_an_archive', 'This is no whole archive in the format of tar.')
+    const inside = name.split('/').filter((part) => part !== '.' && part !== '..' && part !== '')
+    if (header[156] !== 0x35) files.set([path === '/' ? '' : path, ...inside].join('/'), Buffer.from(content))
+    at += BLOCK + Math.ceil(size / BLOCK) * BLOCK
+  }
+}
+
+const BLOCK = 512
+
+function headerOf(name: string, bytes: number): Buffer {
+  const header = Buffer.alloc(BLOCK)
+  header.write(name, 0, 100)
+  header.write('0000644\u00000000000\u00000000000\0', 100, 'latin1')
+  header.write(`${bytes.toString(8).padStart(11, '0')}\u000000000000000\0        0`, 124, 'latin1')
+  header.write('ustar\u000000', 257, 'latin1')
+  const sum = header.reduce((total, byte) => total + byte, 0)
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
+  return header
+}
+
+function padded(content: Buffer): Buffer {
+  return Buffer.concat([content, Buffer.alloc((BLOCK - (content.length % BLOCK)) % BLOCK)])
+}
+
+function notFound(): EngineError {
+  return new EngineError('file_not_found', 'There is no file at that path.')
 }

@@ -15,7 +15,7 @@ import { createChild, killAll, listChildren, removeChild } from '../kernel/cgrou
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { killInsideGvisor } from './kill.ts'
 import { type Attempt, type ExecFiles, launchExec } from './launch.ts'
-import type { OnOutput } from './pipes.ts'
+import type { OnOutput, Stdin } from './pipes.ts'
 import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
 import type { RunPaths } from '../paths.ts'
 
@@ -29,10 +29,13 @@ const HELD_TIMEOUT_MS = 10_000
 /** How long what was killed may take to end before the call ends without it. */
 const LET_GO_AFTER_MS = 3000
 
+/** As the engine's callers ask for it, and with an input that comes piece by piece. */
+type Command = Omit<ExecRequest, 'stdin'> & { stdin: Stdin }
+
 export function execInMachine(
   host: EngineContext,
   ref: MachineRef,
-  request: ExecRequest,
+  request: Command,
   onOutput: OnOutput,
   signal?: AbortSignal,
   options: { asRoot?: boolean } = {},
@@ -62,7 +65,7 @@ export async function whenNotHeld<T>(
 async function execNow(
   host: EngineContext,
   ref: MachineRef,
-  request: ExecRequest,
+  request: Command,
   onOutput: OnOutput,
   signal: AbortSignal | undefined,
   options: { asRoot?: boolean },
@@ -166,7 +169,7 @@ function filesOf(paths: RunPaths, name: string): ExecFiles {
 
 type Call = {
   ref: MachineRef
-  request: ExecRequest
+  request: Command
   onOutput: OnOutput
   kill: () => Promise<void>
   signal: AbortSignal | undefined

@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import { waitForChild } from './children.ts'
-import { drain, feed, type OnOutput, openReader, type Pump, pump } from './pipes.ts'
+import { drain, feed, type OnOutput, openReader, type Pump, pump, type Stdin } from './pipes.ts'
 import type { RunPaths } from '../paths.ts'
 import { execArgs, type Runtime } from '../runtime/runtime.ts'
 import type { Charge } from '../kernel/team-groups.ts'
@@ -23,7 +23,7 @@ export type Launch = {
   files: ExecFiles
   /** The group of the command's own, where it has one. */
   cgroupChild: string | null
-  stdin: Buffer | null
+  stdin: Stdin
   onOutput: OnOutput
   kill: () => Promise<void>
 }

@@ -1,10 +1,14 @@
 // The pipes between a command in a machine and its caller: real ones (syscalls.ts), read no faster than the
 // caller takes what they hold.
 
+import { once } from 'node:events'
 import { Socket } from 'node:net'
 import type { ExecOutput } from '../../engine.ts'
 
 export type OnOutput = (output: ExecOutput) => void | Promise<void>
+
+/** Null: it ends at once. What is not whole yet is read no faster than the command takes it. */
+export type Stdin = Buffer | AsyncIterable<Buffer> | null
 
 /** How long output of processes left behind is still waited for once the command itself has ended. */
 const DRAIN_MS = 50
@@ -62,9 +66,25 @@ export async function drain(pumps: Pump[]): Promise<void> {
   for (const one of pumps) one.stop()
 }
 
-export function feed(fd: number, content: Buffer): void {
+export function feed(fd: number, content: Buffer | AsyncIterable<Buffer>): void {
   const socket = new Socket({ fd, readable: false, writable: true })
   // The command may end without reading: that is its choice.
   socket.on('error', () => {})
-  socket.end(content)
+  if (Buffer.isBuffer(content)) socket.end(content)
+  else void feedPieces(socket, content)
+}
+
+/** A source that fails ends the command's input, and is for whoever holds the source to tell of. */
+async function feedPieces(socket: Socket, pieces: AsyncIterable<Buffer>): Promise<void> {
+  try {
+    for await (const piece of pieces) {
+      if (socket.destroyed) break
+      if (socket.write(piece)) continue
+      const settled = new AbortController()
+      const { signal } = settled
+      await Promise.race([once(socket, 'drain', { signal }), once(socket, 'close', { signal })])
+      settled.abort()
+    }
+  } catch {}
+  socket.end()
 }

@@ -1,0 +1,101 @@
+// Directories of a unit: listing and deleting, and the whole of one as an archive in the format of tar.
+
+import { z } from 'zod'
+import {
+  archiveQuerySchema,
+  archiveWrittenSchema,
+  directoryListSchema,
+  directoryQuerySchema,
+  fileDeletedSchema,
+  fileDeleteQuerySchema,
+} from '../../contract/files.ts'
+import { deleteFile, listDirectory, readArchive, writeArchive } from '../../domain/units/directories.ts'
+import { archiveBody, noBody } from '../http/body.ts'
+import { byteStream } from '../http/byte-stream.ts'
+import { defineRoute, idParams, type Route } from '../route.ts'
+
+const ofUnit = {
+  noun: 'unit',
+  params: idParams,
+  body: noBody,
+  status: 200,
+  events: {},
+  target: ({ params }: { params: { id: string } }) => params.id,
+} as const
+
+const list = defineRoute({
+  ...ofUnit,
+  method: 'GET',
+  path: '/v1/units/{id}/directory',
+  summary: 'List a directory',
+  action: 'unit.directory.list',
+  kind: 'read',
+  rate: 'requests',
+  query: directoryQuerySchema,
+  response: directoryListSchema,
+  errors: [402, 404, 409, 502],
+  record: ({ query }) => query,
+  handle: (app, { params, query }, { caller }) => listDirectory(app, caller, params.id, query),
+})
+
+const remove = defineRoute({
+  ...ofUnit,
+  method: 'DELETE',
+  path: '/v1/units/{id}/files',
+  summary: 'Delete a file or a directory',
+  description: 'Of a link the link goes, and not what it leads to.',
+  action: 'unit.file.delete',
+  kind: 'change',
+  rate: 'requests',
+  query: fileDeleteQuerySchema,
+  response: fileDeletedSchema,
+  errors: [402, 404, 409, 502],
+  record: ({ query }) => query,
+  handle: (app, { params, query }, { caller }) => deleteFile(app, caller, params.id, query),
+})
+
+const TAR = 'application/x-tar'
+
+const read = defineRoute({
+  ...ofUnit,
+  method: 'GET',
+  path: '/v1/units/{id}/archive',
+  summary: 'Read a directory as a tar archive',
+  description:
+    'Names in it begin with `./`. A failure after the first byte breaks the answer off. The unit says what is in it: ' +
+    "unpack it as you would a stranger's.",
+  action: 'unit.archive.read',
+  kind: 'read',
+  rate: 'execs',
+  query: archiveQuerySchema,
+  media: TAR,
+  response: z.string().meta({ format: 'binary' }),
+  errors: [402, 404, 409, 502],
+  record: ({ query }) => query,
+  handle: async (app, { params, query }, { caller, signal }) =>
+    byteStream(TAR, (send) => readArchive(app, caller, params.id, query.path, send, signal)),
+})
+
+const write = defineRoute({
+  ...ofUnit,
+  method: 'PUT',
+  path: '/v1/units/{id}/archive',
+  summary: 'Unpack a tar archive into a directory',
+  description:
+    'The body is the archive, uncompressed. The directory is made if it is not there; what has the name of an entry is ' +
+    'replaced, and the rest stays. Files belong to root. What was unpacked before a failure stays.',
+  action: 'unit.archive.write',
+  kind: 'change',
+  rate: 'execs',
+  query: archiveQuerySchema,
+  body: archiveBody,
+  response: archiveWrittenSchema,
+  errors: [402, 404, 409, 413, 415, 502],
+  record: ({ query }) => query,
+  handle: async (app, { params, query }, { caller, signal, bodyPieces }) => {
+    if (!bodyPieces) throw new TypeError('an archive comes in the body of a request')
+    return await writeArchive(app, caller, params.id, query.path, bodyPieces(), signal)
+  },
+})
+
+export const unitDirectoryRoutes: readonly Route[] = [list, remove, read, write]

@@ -1,0 +1,49 @@
+// What can be wrong with a path in a unit, in the words of the contract.
+
+import { type AppError, invalidState, notFound, validation } from '../../contract/errors.ts'
+import { limits } from '../../contract/limits.ts'
+import { type EngineErrorKind, isEngineError } from '../../engine/errors.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { notPossible } from './lifecycle/failures.ts'
+import { machineSizes } from './model/machine.ts'
+
+type Refusals = Partial<Record<EngineErrorKind, (path: string, said: string) => AppError>>
+
+/** Failures that are about the path, by what the caller can do; others go on as they are. */
+const refusals: Refusals = {
+  file_not_found: (path) => notFound('file', path),
+  not_a_file: (path) => validation([{ path: 'path', message: `${path} is not a regular file` }]),
+  not_a_directory: (path) => validation([{ path: 'path', message: `${path} is not a directory` }]),
+  directory_not_empty: (path) =>
+    invalidState(`${path} is a directory that is not empty; send recursive=true to delete all of it.`, {}),
+  not_an_archive: () =>
+    validation([
+      { path: '', message: 'the body must be a whole archive in the format of tar, uncompressed' },
+    ]),
+  file_too_large: () => fileTooLarge('path'),
+  file_refused: (_path, said) => validation([{ path: 'path', message: said }]),
+  bad_path: (_path, said) => validation([{ path: 'path', message: said }]),
+}
+
+/** Throws what the caller is told of a failure, and any other as it is. */
+export function refuseFile(unit: UnitRecord, path: string, own: Refusals = {}): (error: unknown) => never {
+  return (error) => {
+    if (!isEngineError(error)) throw error
+    if (error.kind === 'disk_full') throw diskFull(unit, path)
+    const refusal = own[error.kind] ?? refusals[error.kind]
+    throw refusal ? refusal(path, error.publicMessage) : error
+  }
+}
+
+export function fileTooLarge(field: string): AppError {
+  return validation([{ path: field, message: `a file must be at most ${limits.fileBytes} bytes` }])
+}
+
+/** Nothing is wrong with the call: it can be sent again once there is room. */
+function diskFull(unit: UnitRecord, path: string): AppError {
+  const { volume } = unit.spec
+  const isOfVolume = volume !== null && (path === volume.mount || path.startsWith(`${volume.mount}/`))
+  const [what, gb] = isOfVolume ? ['volume', volume.gb] : ['disk', machineSizes[unit.size].diskGb]
+  const text = `${path} cannot be written: the unit's ${what} is full (${gb} GB), or its team's share of the host's is.`
+  return notPossible(unit, `${text} Remove files from it, then send this again.`)
+}

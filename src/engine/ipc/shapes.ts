@@ -1,0 +1,54 @@
+// Shapes of what the engine's socket carries about processes and directories (protocol.ts).
+
+import { z } from 'zod'
+import { limits } from '../../contract/limits.ts'
+import { bytes, date, env, id, noNul } from './fields.ts'
+
+export const processEnv = env.refine((given) => Object.keys(given).length <= limits.envEntries)
+export const cwd = noNul(limits.pathLength).nullable()
+
+export const processRequest = z.strictObject({
+  id,
+  argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
+  /** Kept, and told again with each list. */
+  shown: z
+    .array(noNul(limits.processShownLength))
+    .refine((items) => items.reduce((sum, item) => sum + item.length, 0) <= limits.processShownLength),
+  env: processEnv,
+  cwd,
+  stdin: bytes(limits.processStdinBytes).nullable(),
+  keepsAwake: z.boolean(),
+})
+
+export const machineProcess = z.object({
+  id: z.string(),
+  shown: z.array(z.string()),
+  cwd: z.string().nullable(),
+  keepsAwake: z.boolean(),
+  state: z.enum(['running', 'exited', 'lost']),
+  exitCode: z.number().nullable(),
+  pid: z.number().nullable(),
+  startedAt: date,
+  endedAt: date.nullable(),
+  output: z.object({ from: z.number(), to: z.number() }),
+})
+
+export const processOutput = z.object({
+  stream: z.enum(['stdout', 'stderr']),
+  data: bytes(limits.processOutputBytes),
+  end: z.number(),
+})
+
+export const directory = z.object({
+  entries: z
+    .array(
+      z.object({
+        name: z.string(),
+        type: z.enum(['file', 'directory', 'link', 'other']),
+        bytes: z.number(),
+        modifiedAt: date,
+      }),
+    )
+    .max(limits.directoryEntries),
+  truncated: z.boolean(),
+})

@@ -1,0 +1,114 @@
+// A directory of a running machine as one stream in the format of tar, both ways: read and written by the helper inside of
+// the machine (file-helper.ts), so that what lies in it, and what an archive holds, concerns the machine alone. The bytes
+// pass through here as they are, no faster than the other side takes them.
+
+import { limits } from '../../../contract/limits.ts'
+import type { MachineRef } from '../../engine.ts'
+import { EngineError } from '../../errors.ts'
+import { machineDirectory } from '../../machine-path.ts'
+import type { EngineContext } from '../context.ts'
+import { IS_MISSING, IS_NO_DIRECTORY, IS_SPECIAL, runHelper, SCRIPT_HEAD } from './file-helper.ts'
+
+const IS_NO_ARCHIVE = 46
+
+// What the kernel shows in the root is no file of the machine's. A single file is an archive of that alone.
+const READ = `${SCRIPT_HEAD}
+[ -e "$path" ] || [ -L "$path" ] || exit ${IS_MISSING}
+if [ ! -d "$path" ]; then
+  [ -f "$path" ] || [ -L "$path" ] || exit ${IS_SPECIAL}
+  cd "\${path%/*}/"
+  exec tar -c -f - "./\${path##*/}"
+fi
+cd "$path"
+case $(pwd -P) in
+  /) ;;
+  /proc|/proc/*|/sys|/sys/*|/dev|/dev/*) exit ${IS_SPECIAL} ;;
+  *) exec tar -c -f - . ;;
+esac
+set --
+for each in .[!.]* ..?* *; do
+  [ -e "$each" ] || [ -L "$each" ] || continue
+  case $each in proc|sys|dev) ;; *) set -- "$@" "./$each" ;; esac
+done
+exec tar -c -f - "$@"`
+
+// Files belong to root, as those that are written alone. What a link of the archive's leads to is no place for another
+// entry, and no name leads out of the directory: the helper sees to both.
+const WRITE = `${SCRIPT_HEAD}
+[ -d "$path" ] || ! { [ -e "$path" ] || [ -L "$path" ]; } || exit ${IS_NO_DIRECTORY}
+mkdir -p "$path"
+cd "$path"
+said=$(tar -x -o -f - 2>&1) && exit 0
+case $said in
+  *'does not look like a tar'*|*'short read'*|*'invalid tar'*|*'corrupted'*|*'unknown typeflag'*|*'bad'*'checksum'*)
+    exit ${IS_NO_ARCHIVE} ;;
+esac
+echo "$said" | tail -n 3 >&2
+exit 1`
+
+/** Throws `file_too_large` once more bytes came than an archive may have. */
+export async function readArchiveInMachine(
+  host: EngineContext,
+  ref: MachineRef,
+  path: string,
+  onData: (data: Buffer) => void | Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  let bytes = 0
+  const helped = { script: READ, args: [machineDirectory(path)], timeoutMs: limits.archiveMs, late, signal }
+  await runHelper(host, ref, helped, async ({ data }) => {
+    bytes += data.length
+    if (bytes > limits.archiveBytes) throw tooLarge()
+    await onData(data)
+  })
+}
+
+export async function writeArchiveInMachine(
+  host: EngineContext,
+  ref: MachineRef,
+  path: string,
+  pieces: AsyncIterable<Buffer>,
+  signal: AbortSignal,
+): Promise<void> {
+  const failed = new AbortController()
+  const helped = {
+    script: WRITE,
+    args: [machineDirectory(path)],
+    stdin: watched(pieces, failed),
+    timeoutMs: limits.archiveMs,
+    late,
+    signal: AbortSignal.any([signal, failed.signal]),
+    outcomes: { [IS_NO_ARCHIVE]: noArchive },
+  }
+  await runHelper(host, ref, helped, () => {}).catch((error: unknown) => {
+    throw helped.signal.aborted ? helped.signal.reason : error
+  })
+}
+
+/** An archive that breaks off is not unpacked to what looks like its end. */
+async function* watched(pieces: AsyncIterable<Buffer>, failed: AbortController): AsyncGenerator<Buffer> {
+  let bytes = 0
+  try {
+    for await (const piece of pieces) {
+      bytes += piece.length
+      if (bytes > limits.archiveBytes) throw tooLarge()
+      yield piece
+    }
+  } catch (error) {
+    failed.abort(error)
+    // Its input stays open until it is killed.
+    await new Promise<never>(() => {})
+  }
+}
+
+function noArchive(): EngineError {
+  return new EngineError('not_an_archive', 'This is no whole archive in the format of tar.')
+}
+
+function tooLarge(): EngineError {
+  return new EngineError('file_too_large', `The archive has more than ${limits.archiveBytes} bytes.`)
+}
+
+function late(): EngineError {
+  return new EngineError('timeout', 'The archive took too long.')
+}

@@ -1,0 +1,117 @@
+// Files of a running machine, through the machine itself: the helper runs inside it, so the host never
+// opens a path that a unit controls (reliability rule 9). What the helper finds decides; what it answers is
+// bounded in size and time.
+
+import type { MachineRef } from '../../engine.ts'
+import { EngineError, isEngineError } from '../../errors.ts'
+import { HELPER } from '../runtime/bundle.ts'
+import { execInMachine } from './exec.ts'
+import type { OnOutput, Stdin } from './pipes.ts'
+import { endedWithin } from '../lifecycle/exits.ts'
+import { getRunning, type EngineContext } from '../context.ts'
+
+/** A FIFO or a device somebody swapped in after the check must not hold the call. */
+const FILE_TIMEOUT_MS = 5_000
+/** How long after its last word the end of a machine may become known. */
+const MACHINE_ENDS_WITHIN_MS = 3_000
+const COMPLAINT_CHARACTERS = 1000
+
+export const IS_DIRECTORY = 41
+export const IS_MISSING = 42
+export const IS_SPECIAL = 43
+export const IS_NO_DIRECTORY = 44
+export const IS_NOT_EMPTY = 45
+
+const sharedOutcomes: Record<number, () => EngineError> = {
+  [IS_DIRECTORY]: () => new EngineError('not_a_file', 'The path is a directory.'),
+  [IS_MISSING]: () => new EngineError('file_not_found', 'There is no file at that path.'),
+  [IS_SPECIAL]: () => new EngineError('not_a_file', 'The path is not a regular file.'),
+  [IS_NO_DIRECTORY]: () => new EngineError('not_a_directory', 'The path is not a directory.'),
+  [IS_NOT_EMPTY]: () => new EngineError('directory_not_empty', 'The directory is not empty.'),
+}
+
+// The helper's shell runs its own tools under their bare names, without an execve each and whatever the
+// machine has put into its PATH.
+export const SCRIPT_HEAD = `
+set -eu
+path=$1`
+
+export type Helped = {
+  script: string
+  args: string[]
+  stdin?: Stdin
+  timeoutMs?: number
+  /** What it means that it did not answer in time. */
+  late?: () => EngineError
+  /** What exit codes of this script's own mean. */
+  outcomes?: Record<number, () => EngineError>
+  signal?: AbortSignal | undefined
+}
+
+/** Throws what the helper's end means. */
+export async function runHelper(
+  host: EngineContext,
+  ref: MachineRef,
+  { script, args, stdin = null, timeoutMs = FILE_TIMEOUT_MS, late = notRegular, signal, outcomes }: Helped,
+  onOutput: OnOutput,
+): Promise<void> {
+  let complaint = ''
+  const collect: OnOutput = async (output) => {
+    if (output.stream === 'stdout') return await onOutput(output)
+    complaint = (complaint + output.data.toString('utf8')).slice(0, COMPLAINT_CHARACTERS)
+  }
+  const machine = getRunning(host, ref)
+  const request = { argv: [HELPER, 'sh', '-c', script, 'file', ...args], stdin, timeoutMs }
+  const { exitCode, timedOut } = await execInMachine(host, ref, request, collect, signal, {
+    asRoot: true,
+  }).catch((error: unknown) => {
+    throw isEngineError(error, 'run_ended') ? endedMeanwhile() : error
+  })
+  if (timedOut) throw late()
+  if (exitCode === 0) return
+  const told = outcomes?.[exitCode] ?? sharedOutcomes[exitCode]
+  if (told) throw told()
+  if (isFull.test(complaint)) throw new EngineError('disk_full', 'There is no room left for the file.')
+  const known = refusals.find((words) => complaint.includes(words))
+  // A helper that fails without a word may have gone down with its machine, of which nobody has told yet.
+  if (known === undefined && (await endedWithin(host, machine, MACHINE_ENDS_WITHIN_MS)))
+    throw endedMeanwhile()
+  const why = known ?? 'the file could not be read or written there'
+  throw new EngineError('file_refused', `The machine refused it: ${why}.`)
+}
+
+/** With the first bytes of what it answers. */
+export async function readHelper(
+  host: EngineContext,
+  ref: MachineRef,
+  { maxBytes, ...helped }: Helped & { maxBytes: number },
+): Promise<{ stdout: Buffer }> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  await runHelper(host, ref, helped, ({ data }) => {
+    if (bytes < maxBytes) chunks.push(data.subarray(0, maxBytes - bytes))
+    bytes += data.length
+  })
+  return { stdout: Buffer.concat(chunks) }
+}
+
+function notRegular(): EngineError {
+  return new EngineError('not_a_file', 'The path did not answer in time: it is not a regular file.')
+}
+
+function endedMeanwhile(): EngineError {
+  return new EngineError('not_running', 'The machine ended meanwhile.')
+}
+
+const isFull = /Disk quota exceeded|No space left on device/
+
+/** The helper's last words, without the names of its temporary files. */
+const refusals = [
+  'Read-only file system',
+  'Permission denied',
+  'File name too long',
+  'Not a directory',
+  'Too many levels of symbolic links',
+  'Operation not permitted',
+  'Device or resource busy',
+]
