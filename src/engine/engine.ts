@@ -1,10 +1,10 @@
-// The one interface between the rules and whatever runs machines (design 3). A *machine* is the engine's
-// side of a unit. Nothing here may assume one host, a local path or a fixed address: a third engine will
-// run machines on other hosts.
+// The interface between the rules and the runtimes of machines (design 3). A *machine* is the engine's side of a
+// unit. Nothing here may assume one host, a local path or a fixed address: another engine will run machines on other
+// hosts.
 //
-// Every run of a machine has a *generation*, counted up by the caller at each start. An effect of an older
-// generation is a no-op, so a late caller can never hurt a newer run. All operations are idempotent:
-// repeating one that has happened succeeds. Failures throw EngineError (errors.ts).
+// Every run of a machine has a *generation*, which the caller increments at each start. An effect for an older
+// generation does nothing, so a late caller can never harm a newer run. All operations are idempotent. Failures throw
+// EngineError (errors.ts).
 
 export const isolationClasses = ['gvisor', 'runc'] as const
 export type IsolationClass = (typeof isolationClasses)[number]
@@ -12,9 +12,9 @@ export type IsolationClass = (typeof isolationClasses)[number]
 export type ClassCapability = {
   class: IsolationClass
   available: boolean
-  /** Runtime and version where available, else what to install or change. */
+  /** Runtime and version if available, else what to install or change. */
   detail: string
-  /** Whether what is in a machine's memory can outlive its run, as shown by a probe that did it. */
+  /** Whether a machine's memory can outlive its run, as shown by a probe that tried it. */
   memory: { available: boolean; detail: string }
 }
 
@@ -34,69 +34,71 @@ export type ImageConfig = {
   exposedPorts: number[]
 }
 
-/** An image as it lies here after a pull: `digest` names it from then on. */
+/** A pulled image: `digest` identifies it from then on. */
 export type Image = { reference: string; digest: string; config: ImageConfig }
 
-/** The machine that is to be made of an image, and the team whose share of the pulls it takes. */
+/** The machine that waits for the image, and the team whose share of pulls it uses. */
 export type PullWaiter = { id: string; teamId: string; networkGroup: number }
 
 export type MachineSize = { cpus: number; memoryMb: number; pids: number; diskGb: number }
 
-/** What a machine keeps for its whole life: made by create, gone with destroy. */
+/** What stays the same for a machine's whole life, from create to destroy. */
 export type MachineSpec = {
   id: string
   imageDigest: string
   isolation: IsolationClass
   size: MachineSize
   volume: { mount: string; gb: number } | null
-  /** Machines of one network group may talk to each other, and to no other group. One group a team. */
+  /** Machines of one network group can talk to each other, and to no other group. Each team has one group. */
   networkGroup: number
 }
 
-/** What a machine gets anew at each start. */
+/** What each start of a machine sets. */
 export type RunSpec = {
   hostname: string
-  /** Null: the image's own. An entrypoint of the caller's drops the image's cmd, as with Docker. */
+  /** Null: the image's own. An entrypoint of the caller discards the image's cmd, as in Docker. */
   entrypoint: string[] | null
   cmd: string[] | null
-  /** Over the image's environment. Values can be secrets: they reach the machine by its configuration only. */
+  /**
+   * Overrides the image's environment. Values can be secrets: they reach the machine only through its configuration.
+   */
   env: Record<string, string>
-  /** Boot files, written before the process starts. Path absolute within the machine. */
+  /** Boot files, written before the process starts. Paths are absolute in the machine. */
   files: { path: string; content: Buffer }[]
-  /** Search domain of the resolver inside: siblings answer to their bare name in it. */
+  /** Search domain of the resolver in the machine: siblings can be reached by their bare name. */
   searchDomain: string
 }
 
 export type MachineRef = { id: string; generation: number }
 
-/** How a run began: with what an earlier one had in memory, or anew. */
+/** Whether a run resumed with the memory of an earlier one. */
 export type Started = { resumed: boolean }
 
-/** A machine to be made as a copy of another one: of its image, class, size, disk and volume. */
+/** A machine to create as a copy of another one: of its image, class, size, disk and volume. */
 export type ForkSpec = {
   id: string
-  /** `generation`: the newest run of the source the caller knows of. */
+  /** `generation`: the newest run of the source that the caller knows. */
   source: MachineRef
   networkGroup: number
-  /** What its first run will be started with. Null: it will not be started now, and needs no memory. */
+  /** The spec of its first run. Null: it will not be started now, and needs no memory. */
   run: RunSpec | null
 }
 
-/** `copied`: what it has of its source. Memory is promised by the start that uses it, not before (`Started`). */
+/** `copied`: what was copied of the source. Whether memory is used only its start shows (`Started`). */
 export type Forked = { status: MachineStatus; copied: 'memory' | 'disk' }
 
 /**
- * How a run ended. `code` is 128 + n for signal n (spec 2.1). `byHost`: it was killed from outside of it, and nobody here
- * asked for that; false also where the host cannot tell.
+ * How a run ended. `code` is 128 + n for signal n (spec 2.1). `byHost`: it was killed from outside, and the service
+ * did not ask for that; false also if the host cannot tell.
  */
 export type Exit = { code: number; oomKilled: boolean; byHost: boolean; at: Date }
 
 export type MachineStatus = {
   id: string
   generation: number
-  /** `lost`: it was running and is not, and nobody can say how it ended (the host went down). */
+  /** `lost`: it was running and is not, and how it ended is unknown (the host went down). */
   state: 'created' | 'running' | 'exited' | 'lost'
-  /** It runs, and stands still: see `freeze`. */
+  /** It is paused: see `freeze`. */
   frozen: boolean
   exit: Exit | null
   address: string
@@ -104,11 +106,11 @@ export type MachineStatus = {
 
 export type ExecRequest = {
   argv: string[]
-  /** Over the environment of the machine's first process. */
+  /** Overrides the environment of the machine's first process. */
   env?: Record<string, string> | undefined
-  /** Left out or null: where the machine's first process began. */
+  /** Absent or null: the working directory of the machine's first process. */
   cwd?: string | null | undefined
-  /** Null closes standard input at once: programs that wait for it end instead of hanging. */
+  /** Null closes standard input at once, so that programs that wait for it end instead of hanging. */
   stdin: Buffer | null
   timeoutMs: number
 }
@@ -116,45 +118,48 @@ export type ExecRequest = {
 export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }
 export type ExecExit = { exitCode: number; timedOut: boolean }
 
-/** A command that outlives the call that begins it. */
+/** A command that runs on after the call that started it. */
 export type ProcessRequest = {
-  /** Of the caller's: asked for again under the same id, it is the same process. */
+  /** Chosen by the caller: a second request with the same id is the same process. */
   id: string
   argv: string[]
-  /** The command as it is told to others: without passwords. What is kept of it beyond its run. */
+  /** The command without passwords, as it is shown to others. Only this is kept after its run. */
   shown: string[]
-  /** Over the environment of the machine's first process. */
+  /** Overrides the environment of the machine's first process. */
   env: Record<string, string>
-  /** Null: where the machine's first process began. */
+  /** Null: the working directory of the machine's first process. */
   cwd: string | null
-  /** What it finds on standard input, which then ends. Null: nothing. */
+  /** The content of standard input, which then ends. Null: empty. */
   stdin: Buffer | null
-  /** Kept for the caller, who decides what it means. */
+  /** Stored for the caller, who decides what it means. */
   keepsAwake: boolean
 }
 
 /**
- * `exited`: with `exitCode`, which is 128 + n for signal n; it has 137 when its run was stopped under it, too. `lost`: its
- * run is over (suspended, begun anew, gone with the host), or it ended while nobody saw how.
+ * `exited`: with `exitCode`, 128 + n for signal n; also 137 if its run was stopped. `lost`: its run is over
+ * (suspended, started again, gone with the host), or its end was not observed.
  */
 export type MachineProcess = Pick<ProcessRequest, 'id' | 'shown' | 'cwd' | 'keepsAwake'> & {
   state: 'running' | 'exited' | 'lost'
   exitCode: number | null
-  /** Within the machine: its process group has the same. Null where it was never learnt. */
+  /** The process id in the machine, also that of its process group. Null if it was never known. */
   pid: number | null
   startedAt: Date
   endedAt: Date | null
-  /** Bytes of both streams, in the order they came: those from `from` to `to` are kept. */
+  /** Bytes of both streams, in the order they were printed: those from `from` to `to` are stored. */
   output: { from: number; to: number }
 }
 
 export const processSignals = ['HUP', 'INT', 'QUIT', 'KILL', 'USR1', 'USR2', 'TERM', 'STOP', 'CONT'] as const
 export type ProcessSignal = (typeof processSignals)[number]
 
-/** `end`: the offset behind it. What lies between the end of one piece and the beginning of the next is not kept. */
+/**
+ * `end`: the offset after the last byte. Bytes between the end of one piece and the beginning of the next are no
+ * longer stored.
+ */
 export type ProcessOutput = ExecOutput & { end: number }
 
-/** `continues`: it was too long, and goes on in the next line of its stream. */
+/** `continues`: the line is too long, and continues in the next line of its stream. */
 export type LogLine = {
   at: Date
   stream: 'stdout' | 'stderr'
@@ -164,7 +169,7 @@ export type LogLine = {
 }
 
 export type LogQuery = {
-  /** Lines after this cursor, or from this time on. Neither: the newest `limit` lines. */
+  /** Lines after this cursor, or from this time on. Without both: the newest `limit` lines. */
   after: string | null
   since: Date | null
   limit: number
@@ -182,12 +187,12 @@ export type Directory = { entries: DirectoryEntry[]; truncated: boolean }
 
 export type WrittenFile = { bytes: number; sha256: string; verified: boolean }
 
-/** What the machines of this engine share. */
+/** The resources that the machines of this engine share. */
 export type Capacity = {
   cpus: number
   memoryMb: number
   availableMemoryMb: number
-  /** What the machines of one network group may fill of the disks together. */
+  /** How much disk the machines of one network group may use together. */
   teamDiskGb: number
 }
 
@@ -196,78 +201,80 @@ export type RecoverReport = { adopted: number; removed: number; lost: number }
 export interface Engine {
   capabilities(): Promise<Capabilities>
 
-  /** As it is now: ask before a start. */
+  /** Returns the current values: ask before a start. */
   capacity(): Promise<Capacity>
 
   /**
-   * Makes an image present. `reference` is canonical (contract/image-reference.ts). Concurrent pulls of one reference are
-   * one pull, which ends when nobody waits for it any more: `destroy` of the waiter's id ends its wait. Throws
-   * EngineError `image_…`, `host_full` where too many pulls of the team wait, `unknown_machine` once it was destroyed.
+   * Makes an image present. `reference` is canonical (contract/image-reference.ts). Concurrent pulls of one reference
+   * are one pull, which ends when no caller waits for it any more: `destroy` of the waiter's id ends its wait. Throws
+   * EngineError `image_…`, `host_full` if too many pulls of the team wait, `unknown_machine` once the waiter was
+   * destroyed.
    */
   pull(reference: string, waiter?: PullWaiter): Promise<Image>
 
-  /** Disk, volume and address; nothing runs. */
+  /** Creates disk, volume and address; starts nothing. */
   create(machine: MachineSpec): Promise<MachineStatus>
 
   /**
-   * Starts a run; answers once its first process has been executed. An older run that is still there is
-   * killed first. Throws `run_lost` for a generation that was used up by a start that came to nothing, or by
-   * a run the host lost: it will never run, ask with a newer one.
+   * Starts a run; resolves once its first process has been executed. An older run that still exists is killed first.
+   * Throws `run_lost` for a generation that was used up by a failed start, or by a run that the host lost: use a
+   * newer one.
    *
-   * Where memory was kept for the machine (`suspend`, `fork`) the run goes on from there, if it is to begin as the
-   * one before it did: with the same command, environment and boot files. Memory is used once, and on any doubt
-   * about it the run begins anew, as if there were none.
+   * If memory was kept for the machine (`suspend`, `fork`) and the command, environment and boot files are those of
+   * the run before, the run resumes with it. Memory is used once, and if anything is wrong with it the run starts
+   * without it.
    */
   start(ref: MachineRef, run: RunSpec): Promise<Started>
 
-  /** SIGTERM, after `graceMs` SIGKILL to all of it. A frozen run is thawed for it. Keeps disk, volume and address, and nothing of its memory. */
+  /**
+   * Sends SIGTERM, and after `graceMs` SIGKILL to all processes. A frozen run is thawed first. Keeps disk, volume and
+   * address, but not the memory.
+   */
   stop(ref: MachineRef, graceMs: number): Promise<void>
 
   /**
-   * Ends a run, frozen or not, and keeps what it has in memory for the machine's next start, where its class can.
-   * Answers whether it does; where it does not, the run is ended as `stop` ends it. A run that has ended has
-   * nothing to keep.
+   * Ends a run, frozen or not, and keeps its memory for the machine's next start if the class supports that. Returns
+   * whether the memory was kept; if not, the run is ended as by `stop`. A run that has ended has no memory to keep.
    */
   suspend(ref: MachineRef, graceMs: number): Promise<boolean>
 
   /**
-   * Makes machines as copies of others, all of them or none. Disks and volumes are of one instant, whatever runs on
-   * them: sources that run stand still for it, for less than half a second, and go on with their connections; what
-   * does not run is not woken. Where the class can, and a copy is to begin as its source's run did (`run`), its
-   * memory of that instant is copied too, if it is small enough for that time. A machine that exists already is
-   * answered as it is. Throws `unknown_machine` for a source that is not there, `host_full`.
+   * Creates machines as copies of others, all or none. Disks and volumes are of one instant: running sources are
+   * paused for less than half a second, and keep their connections; others are not woken. If the class supports it,
+   * and a copy is to start as its source's run did (`run`), its memory of that instant is copied too, if it is small
+   * enough. Returns a machine that exists already as it is. Throws `unknown_machine` for a missing source,
+   * `host_full`.
    */
   fork(forks: ForkSpec[]): Promise<Forked[]>
 
   /**
-   * Stops every process of a run where it stands: no CPU from then on, memory and connections kept. The run
-   * stays `running`; what needs a process of it (exec, files) throws `frozen`. A command under way stands still
-   * with it, but its deadline does not. Throws `not_running`, and `timeout` when it cannot be frozen, which
-   * leaves it as it was.
+   * Pauses all processes of a run: they get no CPU, and keep memory and connections. The run stays `running`;
+   * operations that need a process in it (exec, files) throw `frozen`. A command in progress is paused too, but its
+   * deadline goes on. Throws `not_running`, and `timeout` if it cannot be frozen; it then keeps running.
    */
   freeze(ref: MachineRef): Promise<void>
 
-  /** Lets a frozen run go on; succeeds where it is not frozen. Throws `not_running` when it has ended. */
+  /** Resumes a frozen run; succeeds if it is not frozen. Throws `not_running` if it has ended. */
   thaw(ref: MachineRef): Promise<void>
 
-  /** Removes everything of the machine, whatever its state; unknown ids succeed. */
+  /** Removes everything of the machine, in any state; unknown ids succeed. */
   destroy(id: string): Promise<void>
 
   /**
-   * For a machine that nobody knows: ends its run, and keeps its disk and all else of it for a while, without its being
-   * a machine any more. `recover` makes it one again where it is wanted after all. Unknown ids succeed.
+   * For a machine that the database does not know: ends its run, and keeps its disk and other data for a while, although
+   * it no longer counts as a machine. `recover` restores it if it is wanted after all. Unknown ids succeed.
    */
   putAside(id: string): Promise<void>
 
-  /** Every machine here. */
+  /** Returns every machine of this engine. */
   list(): Promise<MachineStatus[]>
 
   /**
-   * Runs a command in a running machine. `onOutput` gets output as it comes and is waited for, which is
-   * how a slow reader holds the command back; aborting kills the command. A command that cannot be
-   * executed ends with 127 (not found) or 126 and says why on stderr, as a shell does. One that is killed because
-   * its machine is stopped, suspended or destroyed throws `run_ended`, after all output it had; one that dies of its
-   * machine's own end has exit code 137.
+   * Runs a command in a running machine. `onOutput` gets output as it is printed and is awaited, so a slow reader
+   * slows the command down; aborting kills the command. A command that cannot be executed ends with 127 (not found)
+   * or 126 and an error on stderr, as in a shell. A command killed because its machine is stopped, suspended or
+   * destroyed throws `run_ended`, after all its output; one that dies because the machine's own process ends has exit
+   * code 137.
    */
   exec(
     ref: MachineRef,
@@ -277,51 +284,57 @@ export interface Engine {
   ): Promise<ExecExit>
 
   /**
-   * Begins a process in a running machine and answers once it runs; it goes on without its caller and without this
-   * engine, and stands still and goes on with its machine. A command that cannot be executed ends as with `exec`. Of
-   * each machine `limits.processes` are kept, of each network group `limits.teamProcesses`: those longest over go first.
-   * Throws `process_limit` where all of them run, `process_refused` where the machine can begin no more of them.
+   * Starts a process in a running machine and resolves once it runs. It runs on without its caller and without this
+   * engine, and is paused and resumed with its machine. A command that cannot be executed ends as in `exec`. Each
+   * machine keeps `limits.processes`, each network group `limits.teamProcesses`: those that ended first are deleted
+   * first. Throws `process_limit` if all of them run, `process_refused` if the machine cannot start more.
    */
   startProcess(ref: MachineRef, request: ProcessRequest): Promise<MachineProcess>
 
-  /** Oldest first, whatever the machine's state: also those of earlier runs. A fork has those that ran in its source, as `lost`. */
+  /**
+   * Returns the processes, oldest first, in any state of the machine, including those of earlier runs. A fork has
+   * those that ran in its source, as `lost`.
+   */
   processes(id: string): Promise<MachineProcess[]>
 
   /**
-   * What a process has printed after an offset, oldest first: up to `maxBytes`, or fewer where there are many pieces.
-   * Nothing where nothing is there yet. Throws `unknown_process`.
+   * Returns the output of a process after an offset, oldest first: up to `maxBytes`, or less if there are many
+   * pieces; empty if there is none yet. Throws `unknown_process`.
    */
   processOutput(id: string, process: string, after: number, maxBytes: number): Promise<ProcessOutput[]>
 
-  /** Output after an offset as it comes, until the process has ended or the signal aborts. */
+  /** Yields output after an offset until the process has ended or the signal aborts. */
   followProcess(id: string, process: string, after: number, signal: AbortSignal): AsyncIterable<ProcessOutput>
 
   /**
-   * Gives its process group a signal; KILL goes to all that came of it, in groups of their own too. Throws
-   * `unknown_process`, `process_ended`, and what `exec` throws where the machine does not run.
+   * Sends a signal to its process group; KILL also reaches descendants in other groups. Throws `unknown_process`,
+   * `process_ended`, and the errors of `exec` if the machine does not run.
    */
   signalProcess(ref: MachineRef, process: string, signal: ProcessSignal): Promise<void>
 
-  /** Forgets a process and its output, which is killed if it runs. Unknown ones succeed. Throws `frozen` where it stands still. */
+  /**
+   * Kills a process if it runs, and deletes it with its output. Unknown ones succeed. Throws `frozen` if the machine
+   * is frozen.
+   */
   forgetProcess(id: string, process: string): Promise<void>
 
-  /** Writes within a running machine: temporary name, fsync, rename, then hashes what the machine reads back. */
+  /** Writes a file in a running machine: temporary name, fsync, rename; then hashes what the machine reads back. */
   writeFile(ref: MachineRef, path: string, content: Buffer): Promise<WrittenFile>
 
   /** Throws EngineError `file_not_found`, `not_a_file` or `file_too_large` (over `maxBytes`). */
   readFile(ref: MachineRef, path: string, maxBytes: number): Promise<Buffer>
 
-  /** What lies in a directory of a running machine: `limits.directoryEntries` at most. Throws `file_not_found`, `not_a_directory`. */
+  /** Returns the entries of a directory of a running machine, at most `limits.directoryEntries`. Throws `file_not_found`, `not_a_directory`. */
   listDirectory(ref: MachineRef, path: string): Promise<Directory>
   /**
-   * Removes what has that name in a running machine: a link, and not what it leads to; a directory that holds something
-   * only with `recursive`, else `directory_not_empty`. Throws `file_not_found`, `file_refused`, and `timeout` with part of it gone.
+   * Removes a file, link or directory of a running machine; a link's target stays. A directory with content only with
+   * `recursive`, else `directory_not_empty`. Throws `file_not_found`, `file_refused`, and `timeout`, after which a part of it is removed.
    */
   removeFile(ref: MachineRef, path: string, recursive: boolean): Promise<void>
 
   /**
-   * A directory of a running machine, or one file, in the format of tar; names begin with `./`. `onData` is waited for; it
-   * may have had part of it before this throws `file_not_found`, `not_a_file` (a device, or what the kernel shows),
+   * A directory of a running machine, or one file, in the format of tar; names begin with `./`. `onData` is awaited; it
+   * may have got a part of it before this throws `file_not_found`, `not_a_file` (a device, or what the kernel shows),
    * `file_too_large` (over `limits.archiveBytes`), `file_refused` or `timeout`. Aborting ends it. What is in it is the
    * machine's word alone.
    */
@@ -343,26 +356,25 @@ export interface Engine {
     signal: AbortSignal,
   ): Promise<void>
 
-  /** Stored lines of all runs of the machine, oldest first: up to the limit, or fewer where they are long. */
+  /** Returns stored lines of all runs of the machine, oldest first: up to the limit, or fewer if they are long. */
   logs(id: string, query: LogQuery): Promise<LogLine[]>
 
-  /** Lines after `after` (null: from the oldest kept) as they come, until the signal aborts or the run ends. */
+  /** Yields lines after `after` (null: from the oldest stored) until the signal aborts or the run ends. */
   followLogs(id: string, after: string | null, signal: AbortSignal): AsyncIterable<LogLine>
 
-  /** Calls back for every run that ends, at least once each; on subscribing also for those ended before. */
+  /** Calls back at least once for every run that ends; when subscribing also for those that ended before. */
   watchExits(onExit: (status: MachineStatus) => void, signal: AbortSignal): Promise<void>
 
   /**
-   * Calls back, a few times a second, with the machines that others of their group have sent packets to
-   * since the last time, whether they run or not; a new watcher also with those of up to a minute before.
-   * Packets of machines that are frozen or being stopped do not count: whoever sleeps must wake nobody. Nor
-   * do segments that only keep a connection alive.
+   * Calls back a few times a second with the machines that others of their group have sent packets to since the last
+   * time, whether they run or not; a new watcher also gets those of the last minute. Packets from machines that are
+   * frozen or being stopped do not count, since a sleeping unit must not wake others; nor do TCP keepalives.
    */
   watchTraffic(onTraffic: (ids: string[]) => void, signal: AbortSignal): Promise<void>
 
   /**
-   * Keeps the machines named, those put aside included, removes every other one of this instance and whatever was left
-   * by any. `removed` counts the machines, and what was left of others since the last call.
+   * Keeps the named machines, including those put aside, and removes every other one of this instance with all
+   * leftovers. `removed` counts the machines, and leftovers of others since the last call.
    */
   recover(wanted: string[]): Promise<RecoverReport>
 }

@@ -1,6 +1,6 @@
-// The newest server the engine has heard of. Each call carries the epoch of the server that makes it, and one of an
-// earlier server is refused, also after a restart: what it planned is of the past (reliability F16). A new epoch is in
-// the file before the first call of it begins.
+// The newest server epoch that the engine has seen. Each call carries the epoch of its server, and a call of an
+// earlier server is refused, also after a restart: its plans are outdated (reliability F16). A new epoch is stored
+// before its first call begins.
 
 import { readIfThere } from '../lib/read-if-there.ts'
 import { writeDurably } from '../lib/write-durably.ts'

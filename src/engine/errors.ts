@@ -1,7 +1,7 @@
-// What an engine throws. The domain turns these into the contract's errors once, at its edge; `message` is
-// for the operator's log, `publicMessage` may reach a caller.
+// The errors of an engine. The domain translates them into the contract's errors in one place; `message` is for the
+// operator's log, `publicMessage` may reach a caller.
 
-/** Every kind of engine failure, and what it means to the one who asked. */
+/** Every kind of engine error, and what it means. */
 export const engineErrorKinds = [
   'image_not_found', // the registry knows no such image or tag
   'image_denied', // the registry wants credentials, or the address is refused
@@ -38,7 +38,7 @@ export type EngineErrorKind = (typeof engineErrorKinds)[number]
 
 export class EngineError extends Error {
   readonly kind: EngineErrorKind
-  /** A sentence without host paths, addresses or other machines in it. */
+  /** A sentence without host paths, addresses or other machines. */
   readonly publicMessage: string
 
   constructor(kind: EngineErrorKind, publicMessage: string, options?: { cause?: unknown }) {

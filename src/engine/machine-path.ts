@@ -1,5 +1,5 @@
-// Paths within a machine, as callers write them. The machine's own file system has the last word on
-// symlinks; this only refuses what can never name a file, before anything runs for it.
+// Paths in a machine, as callers write them. The machine's own file system resolves symlinks; this only refuses what
+// can never name a file, before anything runs for it.
 
 import { posix } from 'node:path'
 import { EngineError } from './errors.ts'
@@ -8,7 +8,7 @@ import { EngineError } from './errors.ts'
 const PATH_BYTES = 4095
 const NAME_BYTES = 255
 
-/** The path without doubled slashes and `.`; throws EngineError `bad_path` with a sentence for the caller. */
+/** Returns the path without doubled slashes and `.`; throws EngineError `bad_path` with a sentence for the caller. */
 export function machinePath(path: string): string {
   if (!path.startsWith('/')) throw badPath('must be absolute, such as /root/main.py')
   if (path.includes('\0')) throw badPath('must not contain a NUL character')

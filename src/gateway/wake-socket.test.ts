@@ -117,7 +117,7 @@ describe('the socket', () => {
     const other = join(directory, 'other.sock')
     const failing = await serveWakes(broken, { socketPath: other, socketGid: process.getegid?.() ?? 0 })
     const asked = connectToServer({ socketPath: other, clock: systemClock }).ask('use', { unitId: unit.id })
-    await expect(asked).rejects.toThrow('no answer')
+    await expect(asked).rejects.toThrow('cannot answer')
     await failing.close()
   })
 

@@ -60,9 +60,8 @@ export const certificateFileIn = (stateDir: string) => `${stateDir}/tls.pem`
 export const RESOLVER_PORT = 7053
 
 /**
- * A role says it is alive this often; silent for the longer time, it hangs and is killed. With the time it takes
- * to start again that is well under 30 seconds (reliability F24); a role that is merely busy, on a host that is,
- * is held up for less.
+ * How often a process reports that it is alive; after a longer silence it counts as hung and is killed. Together with
+ * the restart this stays well below 30 seconds (reliability F24), and is long enough for a process on a busy host.
  */
 export const ALIVE_EVERY_MS = 2_000
 export const SILENT_FOR_MS = 12_000

@@ -1,5 +1,5 @@
-// How the engine answers a request of its socket, however it came: parsed against protocol.ts before the engine sees it,
-// and refused in words that say nothing of the engine's insides.
+// Answers a request of the engine's socket, whichever way it arrived: it is validated against protocol.ts first, and
+// errors reveal nothing of the engine's insides.
 
 import { z } from 'zod'
 import type { Log } from '../../lib/log.ts'
@@ -9,7 +9,7 @@ import { epoch as epochSchema, type ErrorAnswer, issuesOf, unaryOperations } fro
 import type { UnaryOperation, UnaryRequest } from './protocol.ts'
 import { unaryHandlers } from './handlers.ts'
 
-/** The answer as it travels. */
+/** Returns the encoded answer. */
 export async function performUnary<K extends UnaryOperation>(
   engine: Engine,
   operation: K,
@@ -17,7 +17,7 @@ export async function performUnary<K extends UnaryOperation>(
 ): Promise<unknown> {
   const request = parseRequest(unaryOperations[operation].request, body) as UnaryRequest[K]
   const result = await unaryHandlers[operation](engine, request)
-  // `never`: the compiler cannot see that both columns of one row of the table belong together.
+  // `never`: the compiler cannot see that both columns of a row of the table belong together.
   return z.encode(unaryOperations[operation].answer, result as never)
 }
 
@@ -27,7 +27,7 @@ export function parseRequest(schema: z.ZodType, body: unknown): unknown {
   throw malformed(`The engine refuses the request: ${issuesOf(parsed.error)}.`)
 }
 
-/** Of the server that asks. */
+/** The epoch of the server that asks. */
 export function parseEpoch(said: unknown): number {
   const parsed = epochSchema.min(1).safeParse(said)
   if (parsed.success) return parsed.data
@@ -44,7 +44,7 @@ export function isMalformed(error: unknown): error is Malformed {
   return error instanceof Malformed
 }
 
-/** Only an EngineError was written for others to read; anything else stays in our log. */
+/** Only an EngineError is meant for others; other errors stay in the engine's log. */
 export function errorAnswerOf(error: unknown, operation: string, log: Log): ErrorAnswer {
   if (isEngineError(error)) {
     if (error.kind === 'internal') log.error({ err: error, operation }, 'engine operation failed')
@@ -52,5 +52,5 @@ export function errorAnswerOf(error: unknown, operation: string, log: Log): Erro
   }
   if (isMalformed(error)) return { error: { kind: 'internal', publicMessage: error.message } }
   log.error({ err: error, operation }, 'engine operation failed')
-  return { error: { kind: 'internal', publicMessage: 'The engine failed; its log says why.' } }
+  return { error: { kind: 'internal', publicMessage: 'The engine failed; its log shows why.' } }
 }

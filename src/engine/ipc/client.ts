@@ -1,6 +1,6 @@
-// The engine as the unprivileged processes see it: the same interface, spoken over its socket. The engine
-// may be restarted at any time; calls then fail with `engine_away`, and watchers of exits come back by
-// themselves. Nothing is repeated here: an exec must not run twice, and for the rest the caller knows better.
+// The client of the engine, for unprivileged processes: the same interface, over its socket. The engine may be
+// restarted at any time; calls then fail with `engine_away`, and watchers of exits reconnect by themselves. No call
+// is retried here: an exec must not run twice, and for others the caller decides.
 
 import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -32,10 +32,10 @@ import { encodeFrame } from './frames.ts'
 import { connectRpc } from './rpc-client.ts'
 import { askForFrames, askForJson } from './request.ts'
 
-/** Between two attempts to watch exits: as long as an engine takes to start again. */
+/** The delay between two attempts to watch exits: as long as an engine takes to restart. */
 const WATCH_AGAIN_MS = 250
 
-/** The newest epoch that the engine has heard of. */
+/** Returns the newest epoch that the engine has seen. */
 export async function askEngineEpoch(socketPath: string): Promise<number> {
   const agent = new Agent()
   const question = { agent, socketPath, operation: EPOCH_QUESTION, body: '{}', deadlineMs: EPOCH_DEADLINE_MS }
@@ -44,9 +44,9 @@ export async function askEngineEpoch(socketPath: string): Promise<number> {
 
 type Connection = {
   socketPath: string
-  /** The asking server's. */
+  /** The epoch of this server. */
   epoch: number
-  /** The engine has heard of a later one: calls fail with `stale_caller` from now on. */
+  /** Called when the engine has seen a later epoch: from then on all calls fail with `stale_caller`. */
   onLost: () => void
 }
 
@@ -103,12 +103,12 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
         >
       }
     } catch (error) {
-      // Whoever stops following is not told that it failed.
+      // A follower that has stopped does not get an error.
       if (!signal.aborted) throw error
     }
   }
 
-  /** Across restarts of the engine, until the signal aborts. */
+  /** Reconnects across restarts of the engine, until the signal aborts. */
   async function watch(
     operation: 'watchExits' | 'watchTraffic',
     onItem: (item: unknown) => void,
@@ -196,9 +196,9 @@ function isQuick(operation: UnaryOperation): operation is RpcOperation {
   return rpcOperations.some((quick) => quick === operation)
 }
 
-/** As it travels. */
+/** Encodes a request. */
 function encode(schema: z.ZodType, request: unknown): unknown {
   const encoded = z.safeEncode(schema, request)
   if (encoded.success) return encoded.data
-  throw new EngineError('internal', `The engine cannot be asked this: ${issuesOf(encoded.error)}.`)
+  throw new EngineError('internal', `The request to the engine is invalid: ${issuesOf(encoded.error)}.`)
 }

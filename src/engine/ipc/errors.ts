@@ -1,10 +1,10 @@
-// The ways in which a call over the engine's socket can fail, as EngineErrors: the engine's own (carried as JSON), the
-// engine being away (no socket, a broken connection), and it saying nothing for long.
+// The errors of a call over the engine's socket, as EngineErrors: the engine's own (sent as JSON), an unavailable
+// engine (no socket, a broken connection), and a timeout.
 
 import { EngineError } from '../errors.ts'
 import { errorAnswer } from './protocol.ts'
 
-/** What the engine said. Throws when that is no error of its own. */
+/** Returns the engine's error. Throws if the JSON is not one. */
 export function engineErrorIn(said: unknown): EngineError {
   const { error } = errorAnswer.parse(said)
   return new EngineError(error.kind, error.publicMessage)
@@ -19,14 +19,14 @@ const AWAY = new Set([
   'ERR_STREAM_PREMATURE_CLOSE',
 ])
 
-/** Errors of the caller's own, thrown into a stream, stay what they are. */
+/** Errors of the caller, thrown into a stream, are returned unchanged. */
 export function toEngineError(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return AWAY.has(code) ? awayError(error) : error
 }
 
 export function awayError(cause: unknown): EngineError {
-  return new EngineError('engine_away', 'The engine is not there; it may be restarting. Try again.', {
+  return new EngineError('engine_away', 'The engine does not answer; it may be restarting. Try again.', {
     cause,
   })
 }

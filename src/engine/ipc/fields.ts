@@ -1,4 +1,4 @@
-// What messages of the engine's socket are made of (protocol.ts).
+// The field types of messages on the engine's socket (protocol.ts).
 
 import { z } from 'zod'
 
@@ -22,14 +22,14 @@ export const bytes = (max: number) =>
 
 export const id = z.string().regex(/^[a-z0-9_]{1,64}$/)
 
-/** What execve takes: no NUL within. */
+/** A string for execve: without NUL. */
 export const noNul = (max: number) =>
   z
     .string()
     .max(max)
     .regex(/^[^\0]*$/)
 
-/** One string of a process's environment, as the kernel bounds it; how many there are the body's size does. */
+/** Each string is limited as by the kernel; the body's size limits their number. */
 export const env = z.record(z.string().regex(/^[^=\0]{1,1024}$/), noNul(128 * KB))
 
 function base64Length(byteCount: number): number {

@@ -1,13 +1,12 @@
-// Frames of a streamed answer, and of a request that is one: one byte of type, four of length (big endian), then the payload. Output of
-// commands travels as it is, without base64 and without being put together again, so that a stream costs
-// little more than its bytes.
+// Frames of a streamed answer or request: one byte of type, four of length (big endian), then the payload. Output of
+// commands is sent as raw bytes, without base64 or copying.
 
 export const frameTypes = { message: 0, stdout: 1, stderr: 2, error: 3, keepAlive: 4, input: 5 } as const
 export type FrameType = keyof typeof frameTypes
 export type Frame = { type: FrameType; data: Buffer }
 
 const HEADER_BYTES = 5
-/** Of a frame that has to be whole to be read: a log line, an exit, an error. */
+/** The limit of a frame that must be complete to be parsed: a log line, an exit, an error. */
 const MESSAGE_BYTES = 4 * 1024 * 1024
 
 const typesByCode = new Map(
@@ -24,8 +23,8 @@ export function encodeFrame(type: FrameType, data: Buffer | string): Buffer {
 }
 
 /**
- * Reads frames out of chunks. Messages and errors come whole; stdout and stderr come in the pieces they
- * arrive in. Throws when the bytes are no frames, or end within one.
+ * Reads frames from chunks. Messages and errors are yielded complete; stdout and stderr in the pieces in which they
+ * arrive. Throws if the bytes are not frames, or end within one.
  */
 export async function* decodeFrames(chunks: AsyncIterable<Buffer>): AsyncGenerator<Frame> {
   let rest: Buffer = Buffer.alloc(0)

@@ -1,5 +1,5 @@
-// What the engine does for each request of its socket: one line an operation. Requests have been parsed by
-// then (protocol.ts).
+// The handler of each operation of the engine's socket, in one line each. Requests are already validated
+// (protocol.ts).
 
 import { z } from 'zod'
 import type { Engine } from '../engine.ts'
@@ -88,7 +88,7 @@ export const streamedHandlers: StreamedHandlers = {
     await stream.write('message', 'null')
   },
   watchExits: async (engine, _request, stream) => {
-    // Exits are not waited for: one that cannot be taken in ends the stream, and its watcher asks anew.
+    // Exits are not awaited: one that cannot be sent ends the stream, and its watcher reconnects.
     await engine.watchExits((status) => stream.push('message', JSON.stringify(status)), stream.gone)
   },
   watchTraffic: async (engine, _request, stream) => {

@@ -1,10 +1,10 @@
-// What is said over the engine's socket: every operation of engine.ts with the shape and size of its
-// request and answer. The other side of the socket parses strangers' bytes and may have been taken over
-// (design 2), so the engine believes nothing: ids, names, counts and sizes are all bounded here.
+// The protocol of the engine's socket: every operation of engine.ts with the schema and the size limit of its request
+// and answer. The client parses untrusted bytes and may have been taken over (design 2), so the engine trusts
+// nothing: ids, names, counts and sizes are all limited here.
 //
-// POST /<operation> with a JSON body. Unary operations answer JSON; streamed ones answer frames (frames.ts), and two-way ones take frames as well. Each call
-// names the epoch of its server in a header; the one question without it is which epoch the engine has seen last. Quick
-// operations go in lines on another socket.
+// POST /<operation> with a JSON body. Unary operations answer JSON; streamed ones answer frames (frames.ts), and two-way
+// ones take frames as well. Each call names the epoch of its server in a header, except the one that asks for the newest
+// epoch. Low-latency operations use JSON lines on another socket.
 
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
@@ -27,7 +27,7 @@ export const epoch = z
 const KB = 1024
 const MB = 1024 * KB
 
-/** What standard input of a command may hold. */
+/** The largest standard input of a command. */
 export const STDIN_BYTES = 4 * MB
 
 /** How many machines may be copied together: far more units than a stack has. */
@@ -50,7 +50,7 @@ const networkGroup = z
   .int()
   .min(0)
   .max(2 ** 31 - 1)
-/** Judged by machinePath, so that the caller hears `bad_path`. */
+/** machinePath validates it, so that the caller gets `bad_path`. */
 const path = z.string().max(64 * KB)
 const cursor = z.string().max(256)
 
@@ -170,8 +170,8 @@ const nobody = z.strictObject({})
 const SMALL = 64 * KB
 
 /**
- * Operations with one answer. `deadlineMs` is when the client stops waiting: longer than the engine's own
- * deadlines, so that it only strikes when the engine hangs. The operation itself goes on.
+ * Operations with one answer. `deadlineMs` is when the client stops waiting: longer than the engine's own timeouts,
+ * so it only applies if the engine hangs. The operation itself goes on.
  */
 export const unaryOperations = {
   capabilities: { request: nobody, answer: capabilities, maxBodyBytes: SMALL, deadlineMs: MINUTE },
@@ -203,7 +203,7 @@ export const unaryOperations = {
         .refine((forks) => new Set(forks.map(({ id }) => id)).size === forks.length),
     }),
     answer: z.array(z.object({ status, copied: z.enum(['memory', 'disk']) })),
-    // What one start may send, for a handful of them: a stack's environments and boot files are small.
+    // A few machines' worth of start specs: a stack's environments and boot files are small.
     maxBodyBytes: 32 * MB,
     deadlineMs: 2 * MINUTE,
   },
@@ -285,7 +285,7 @@ export const unaryOperations = {
   },
 } satisfies Partial<Record<keyof Engine, Unary>>
 
-/** Operations answered with frames; `item` is what one message frame holds. */
+/** Operations answered in frames; `item` is the schema of one message frame. */
 export const streamedOperations = {
   exec: {
     request: z.strictObject({ ref, request: execRequest }),
@@ -327,20 +327,20 @@ export type StreamedRequest = {
   [K in StreamedOperation]: z.output<(typeof streamedOperations)[K]['request']>
 }
 
-/** How an EngineError travels, as a body or as the last frame of a stream. */
+/** An encoded EngineError, as a body or as the last frame of a stream. */
 export const errorAnswer = z.object({
   error: z.object({ kind: z.enum(engineErrorKinds), publicMessage: z.string() }),
 })
 export type ErrorAnswer = z.output<typeof errorAnswer>
 
 /**
- * Unary operations that a visitor waits for, which take hardly longer than the way to the engine. They are asked in lines
- * on a socket of their own, beside the engine's: a question with the epoch of its server, and its answer.
+ * Unary operations that a visitor waits for and that take little longer than the round trip. They use JSON lines on a
+ * socket of their own: a request with the epoch of its server, and its answer.
  */
 export const rpcOperations = ['freeze', 'thaw'] as const satisfies UnaryOperation[]
 export type RpcOperation = (typeof rpcOperations)[number]
 export const rpcSocketOf = (socketPath: string) => `${socketPath.replace(/\.sock$/, '')}.quick`
-/** Of a line. */
+/** The longest line. */
 export const RPC_MAX_BYTES = SMALL
 
 const callId = z.int().min(0)
@@ -357,10 +357,10 @@ export const rpcResponseSchema = z.union([
 ])
 export type RpcResponse = z.infer<typeof rpcResponseSchema>
 
-/** Idle streams carry an empty frame this often; a client that hears nothing for thrice as long gives up. */
+/** How often an idle stream sends an empty frame; a client that receives nothing for three times as long gives up. */
 export const KEEP_ALIVE_MS = 15 * SECOND
 
-/** A sentence on what is wrong with a message, without any value of it. */
+/** Returns a sentence on what is invalid in a message, without its values. */
 export function issuesOf(error: z.ZodError): string {
   return error.issues
     .slice(0, 5)

@@ -1,4 +1,4 @@
-// One request over the engine's socket by HTTP, with the ways it can fail made into EngineErrors (errors.ts).
+// One HTTP request over the engine's socket, with failures as EngineErrors (errors.ts).
 
 import { once } from 'node:events'
 import { type Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
@@ -16,7 +16,7 @@ type Question = {
   input?: AsyncIterable<Buffer>
 }
 
-/** The answer as it travels. The connection is given up at the deadline; the operation itself goes on. */
+/** Returns the encoded answer. The connection is closed at the deadline; the operation itself goes on. */
 export async function askForJson(question: Question & { deadlineMs: number }): Promise<unknown> {
   const deadline = new AbortController()
   const timer = setTimeout(() => deadline.abort(silenceError(question.operation)), question.deadlineMs)
@@ -33,9 +33,9 @@ export async function askForJson(question: Question & { deadlineMs: number }): P
 }
 
 /**
- * The frames of a streamed answer, read only as fast as they are taken; an error frame throws. Rejects with
- * the signal's reason when it aborts. Leaving the loop early closes the connection, which the engine takes
- * as the end of its caller.
+ * Yields the frames of a streamed answer, only as fast as they are read; an error frame throws. Rejects with the
+ * signal's reason when it aborts. Leaving the loop early closes the connection, which tells the engine that the
+ * caller is gone.
  */
 export async function* askForFrames(
   question: Question & { signal: AbortSignal | undefined },
@@ -44,7 +44,7 @@ export async function* askForFrames(
   const given = new AbortController()
   const gone = signal ? AbortSignal.any([signal, given.signal]) : given.signal
   let waiting = true
-  // Only silence while we wait counts: a reader that takes its time also hears nothing.
+  // Only silence while waiting counts: a slow reader receives nothing either.
   const timer = setTimeout(() => {
     if (waiting) given.abort(silenceError(operation))
     else timer.refresh()
@@ -93,7 +93,7 @@ async function send(
     answered.resolve,
   )
   request.once('error', answered.reject)
-  // Once it has answered, a broken connection shows on the response.
+  // After the response has begun, a broken connection shows on the response.
   request.on('error', () => {})
   if (input) void sendFrames(request, body, input).catch(onInputFailed)
   else request.end(body)

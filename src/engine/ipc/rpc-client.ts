@@ -1,5 +1,4 @@
-// The server's side of low-latency calls (rpc-server.ts): one connection, which is opened anew by the first call after
-// it broke.
+// The server's side of low-latency calls (rpc-server.ts): one connection, which the next call reopens after it broke.
 
 import { connect } from 'node:net'
 import { type JsonLinesClient, openJsonLinesClient } from '../../lib/ipc/json-lines-rpc.ts'
@@ -12,7 +11,7 @@ import {
 } from './protocol.ts'
 import { awayError, engineErrorIn, silenceError } from './errors.ts'
 
-/** The answer as it travels; rejects with an EngineError. */
+/** Resolves to the encoded answer; rejects with an EngineError. */
 export type RpcCall = (operation: RpcOperation, request: unknown, deadlineMs: number) => Promise<unknown>
 
 type Asked = Omit<RpcRequest, 'id'>
@@ -33,7 +32,7 @@ export function connectRpc({ socketPath, epoch }: { socketPath: string; epoch: n
 
 function openConnection(socketPath: string): JsonLinesClient<Asked, RpcResponse> {
   const socket = connect(socketPath)
-  // As with HTTP's idle connections: only calls in flight keep a process from its end.
+  // Like idle HTTP connections: only calls in progress keep the process alive.
   socket.unref()
   return openJsonLinesClient(socket, {
     mostBytes: RPC_MAX_BYTES,

@@ -1,5 +1,5 @@
-// The engine's side of low-latency calls: a socket of their own, on which they come in lines (json-lines-rpc.ts), each with the
-// epoch of the server that asks. As over HTTP, what has begun runs to its end, also when its caller goes away.
+// The engine's side of low-latency calls: JSON lines on a socket of their own (json-lines-rpc.ts), each with the
+// epoch of the server. As over HTTP, an operation that has begun runs to its end, even if its caller disconnects.
 
 import { createServer, type Socket } from 'node:net'
 import { z } from 'zod'
@@ -9,13 +9,13 @@ import { RPC_MAX_BYTES, type RpcResponse, type RpcRequest, rpcRequestSchema } fr
 import { errorAnswerOf, parseEpoch, performUnary } from './answers.ts'
 import type { EngineServerOptions } from './server.ts'
 
-/** Of servers, of which there is one, and those before it that have not gone yet. */
+/** One server, and earlier ones that have not ended yet. */
 const MAX_CONNECTIONS = 64
-/** In flight of one server: more than machines can run. */
+/** The most calls in progress of one server: more than there can be machines. */
 const MAX_CALLS = 65_536
 const UNREAD_BYTES = 16 * 1024 * 1024
 
-/** Closing answers what is in flight. */
+/** Closing first answers the calls in progress. */
 export async function serveRpc(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {
   const { socketPath, socketGid, log } = options
   const callers = new Set<JsonLinesServer>()
@@ -31,9 +31,7 @@ export async function serveRpc(options: EngineServerOptions): Promise<{ close():
     })
     callers.add(caller)
     socket.once('close', () => callers.delete(caller))
-    socket.on('error', (error) =>
-      log.debug({ error: error.message }, 'a connection for low-latency calls broke'),
-    )
+    socket.on('error', (error) => log.debug({ error: error.message }, 'low-latency connection lost'))
   })
   server.maxConnections = MAX_CONNECTIONS
   const listening = await listenForGroup(server, socketPath, socketGid)

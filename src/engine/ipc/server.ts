@@ -1,6 +1,6 @@
-// The engine's side of its socket: HTTP on a unix socket that only the server's group may open (design 2).
-// Every request is parsed against protocol.ts before the engine sees it. A caller that goes away takes its
-// command or its log with it; everything else, once begun, runs to its end. Beside it is the socket of low-latency calls.
+// The engine's side of its socket: HTTP on a unix socket that only the server's group may open (design 2). Every
+// request is validated against protocol.ts first. If a caller disconnects, its command or its log stream ends;
+// everything else runs to its end. The socket of low-latency calls is opened too.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Log } from '../../lib/log.ts'
@@ -31,7 +31,7 @@ import { type FrameStream, openFrameStream } from './stream.ts'
 
 export type EngineServerOptions = {
   engine: Engine
-  /** Refuses servers that another one has taken over from. */
+  /** Refuses servers of earlier epochs. */
   epochs: Epochs
   socketPath: string
   /** The group that may connect: the server's. */
@@ -39,7 +39,7 @@ export type EngineServerOptions = {
   log: Log
 }
 
-/** Serves the engine until closed. Closing ends streams at once and waits for what else is in flight. */
+/** Serves the engine until closed. Closing ends streams at once and waits for other calls in progress. */
 export async function serveEngine(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {
   const { engine, epochs, socketPath, socketGid, log } = options
   const closing = new AbortController()
@@ -56,7 +56,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
     response: ServerResponse,
     operation: string,
   ): Promise<void> {
-    if (request.method !== 'POST') throw malformed('Only POST is known.')
+    if (request.method !== 'POST') throw malformed('The method must be POST.')
     if (isUnary(operation)) {
       const body = await readBody(request, unaryOperations[operation].maxBodyBytes)
       await epochs.admit(epochOf(request))
@@ -71,7 +71,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
     } else if (operation === EPOCH_QUESTION) {
       reply(response, 200, epochs.newest())
     } else {
-      throw malformed('There is no such operation.')
+      throw malformed('The operation does not exist.')
     }
   }
 
@@ -125,13 +125,13 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
       return
     }
     const status = statusOf(error)
-    // What is left of an oversized body is not read: the connection ends with this answer.
+    // The rest of an oversized body is not read: the connection ends with this answer.
     if (status === 400) response.shouldKeepAlive = false
     reply(response, status, errorAnswerOf(error, operation, log))
   }
 
   function reply(response: ServerResponse, status: number, body: unknown): void {
-    // Closing waits for connections to end, so this answer is the last of its own.
+    // Closing waits for connections to end, so this answer closes its connection.
     if (closing.signal.aborted) response.shouldKeepAlive = false
     const text = Buffer.from(JSON.stringify(body))
     response

@@ -1,20 +1,20 @@
-// One streamed answer of the engine's socket: frames out, held back by a slow reader, with an empty frame
-// now and then so that the reader can tell a quiet engine from a dead one.
+// One streamed answer of the engine's socket: sends frames with backpressure, and an empty frame now and then so that
+// the client knows that the engine is alive.
 
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { encodeFrame, type FrameType } from './frames.ts'
 import { KEEP_ALIVE_MS } from './protocol.ts'
 
-/** What may wait for a reader that is not waited for. */
+/** How much may be buffered for a reader that is not awaited. */
 const PUSHED_BYTES = 4 * 1024 * 1024
 
 export type FrameStream = {
-  /** Aborts when the reader is gone or the engine is closing. */
+  /** Aborts when the reader disconnects or the engine is closing. */
   gone: AbortSignal
-  /** Resolves when there is room for more; rejects once the reader is gone. */
+  /** Resolves when there is room for more; rejects once the reader has disconnected. */
   write(type: FrameType, data: Buffer | string): Promise<void>
-  /** Writes without waiting; a reader too far behind is cut off. */
+  /** Writes without waiting; a reader that is too far behind is disconnected. */
   push(type: FrameType, data: string): void
   end(): void
 }
@@ -26,7 +26,7 @@ export function openFrameStream(response: ServerResponse, closing: AbortSignal):
   response.writeHead(200, { 'content-type': 'application/octet-stream' })
   response.flushHeaders()
 
-  // One write a frame: a response that was corked and flushed at once never says `drain` (Node 24).
+  // One write per frame: a response that was corked and flushed at once never emits `drain` (Node 24).
   const put = (type: FrameType, data: Buffer | string): boolean => response.write(encodeFrame(type, data))
   const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain) put('keepAlive', '')
@@ -46,7 +46,7 @@ export function openFrameStream(response: ServerResponse, closing: AbortSignal):
     },
     end: () => {
       clearInterval(keepAlive)
-      // Cut short by closing, the stream must not look complete to its reader.
+      // A stream cut short by closing must not look complete to its reader.
       if (closing.aborted) response.destroy()
       else response.end()
     },

@@ -1,4 +1,4 @@
-// What every verb of the OCI engine works on: this host's parts, and the machines on it.
+// What every operation of the OCI engine works on: the parts of this host, and its machines.
 
 import type { EventEmitter } from 'node:events'
 import type { Clock } from '../../lib/clock.ts'
@@ -20,32 +20,32 @@ import type { Seccomp } from './kernel/seccomp.ts'
 
 export type Machine = {
   record: MachineRecord
-  /** Made with the machine, for its first start: later ones ask for their own. */
+  /** Made with the machine, for its first start: later starts make their own. */
   attachment: Attachment | null
-  /** The running process's description, as execs take it over. Loaded from the bundle after an adoption. */
+  /** The description of the running process, which execs start from. Loaded from the bundle after an adoption. */
   process: Process | null
   /** Descriptors of the processes that its monitor watches (lifecycle/deaths.ts). */
   parts: number[]
   /** Resolves when the current run has ended and been recorded. */
   ended: Promise<void>
   markEnded: () => void
-  /** Removal of what the last run left; the next start waits for it. Never rejects. */
+  /** The cleanup of the last run; the next start waits for it. Never rejects. */
   cleanup: Promise<void>
-  /** The run whose remains could not be removed: tried again by the next start. */
+  /** The run whose cleanup failed: the next start tries again. */
   uncleanedRun: RunPaths | null
-  /** Its processes stand still (freeze.ts); the kernel knows it too, so an adoption finds it again. */
+  /** Its processes are frozen (freeze.ts); the kernel knows it too, so an adoption finds it again. */
   frozen: boolean
-  /** They stand still for an instant, to be copied (quiesce.ts): settles when they go on. Not `frozen` for others. */
+  /** They are paused for an instant, to be copied (quiesce.ts): settles when they resume. Not `frozen` for others. */
   quiesced: Promise<void> | null
-  /** What waits until they go on. */
+  /** What waits until they resume. */
   onThaw: (() => Promise<void>)[]
   /** Commands that outlive their calls, by id, oldest first: of this run and earlier ones. */
   processes: Map<string, Held>
-  /** Its run ends so that those of them which go with it are `lost`: suspended, begun anew, fallen. */
+  /** Its run ends in a way that makes those processes `lost`: suspended, started again, killed. */
   losesProcesses: boolean
-  /** It is being ended, or was ended and has not started since. What it still sends on its way is not use. */
+  /** It is being ended, or has ended and not been started since. Its last packets do not count as use. */
   ending: boolean
-  /** Aborted once its destruction is asked for: what works for it under its lock gives up. */
+  /** Aborted once its destruction is requested: operations that hold its lock give up. */
   destroySignal: AbortController
 }
 
@@ -60,18 +60,18 @@ export type EngineContext = {
   ioDevice: { major: number; minor: number } | null
   gatewayAddress: string
   reserveGb: number
-  /** What the machines of one team may fill of the pool together. */
+  /** How much of the pool the machines of one team may use together. */
   shareBytes: number
   openFiles: number
   log: Log
   clock: Clock
   machines: Map<string, Machine>
-  /** Machines with a record that cannot be read. Their disks are kept until somebody does not want them. */
+  /** Machines whose record cannot be read. Their disks are kept until they are known to be unwanted. */
   damaged: Set<string>
   /** Leftovers that were removed since the last report of recover. */
   swept: number
   lock: KeyedLock
-  /** Of output of processes: how fast it is taken, and how fast it is told. */
+  /** The pace at which output of processes is read, and at which it is reported. */
   takingPace: Pace
   tellingPace: Pace
   effect: Effect
@@ -106,7 +106,7 @@ export function getMachine(host: EngineContext, id: string): Machine {
   return machine
 }
 
-/** The machine, if this very run of it is running and not frozen. */
+/** Returns the machine if this run of it is running and not frozen. */
 export function getRunning(host: EngineContext, ref: MachineRef): Machine {
   const machine = getMachine(host, ref.id)
   if (machine.record.state !== 'running' || machine.record.generation !== ref.generation) {
@@ -126,7 +126,7 @@ export function getRuntime(host: EngineContext, isolation: IsolationClass): Runt
 
 export function statusOf(machine: Machine): MachineStatus {
   const { spec, generation, state, exit, address } = machine.record
-  // A start that is under way promises nothing yet.
+  // A start in progress may still fail.
   const visible = state === 'starting' ? 'created' : state
   return { id: spec.id, generation, state: visible, frozen: machine.frozen, exit, address }
 }

@@ -1,5 +1,5 @@
-// The engine's effects on the host that a crash or a failure could tear, by name: tests bring trouble to each
-// of them in turn (lib/failpoints.ts), so a new effect is tested by its line here.
+// The engine's effects on the host that a crash or a failure could interrupt, by name: tests inject a fault into each
+// (lib/failpoints.ts), so a new effect is tested by adding a line here.
 
 export const engineFailpoints = [
   'engine.create.disk',
@@ -48,5 +48,5 @@ export const engineFailpoints = [
 
 export type EngineFailpoint = (typeof engineFailpoints)[number]
 
-/** Brings about one of them; a test may make it fail, happen twice, or take the process with it. */
+/** Runs one of them; a test may make it fail, run twice, or kill the process. */
 export type Effect = <T>(name: EngineFailpoint, work: () => Promise<T>) => Promise<T>

@@ -1,5 +1,5 @@
-// The engine of this host: OCI runtimes driven directly, no daemon in between. Each verb has its file; this
-// one puts the host's parts together and hands each call to its verb.
+// The engine of this host: it runs OCI runtimes directly, without a daemon. Each operation has its file; this one
+// builds the host's parts and passes each call to its operation.
 
 import { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -62,35 +62,35 @@ export type OciOptions = {
   imagesDir: string
   runDir: string
   isolation: 'auto' | IsolationClass
-  /** Size of the disk pool when it is made; null takes most of what is free. */
+  /** Size of the disk pool when it is created; null takes most of the free space. */
   poolGb: number | null
-  /** Whether the pool's file has its whole space of the host at once, or takes it as machines write. */
+  /** Whether the pool's file allocates all of its space at once, or as machines write. */
   poolSpace: PoolUsage
   reserveGb: number
-  /** How long what nobody knows is kept. Default: until the operator has it removed. */
+  /** How long unknown machines are kept. Default: until the operator removes them. */
   asideKeptMs?: number | null
-  /** Of the pool, in percent: what the machines of one team may fill together. */
+  /** How much of the pool, in percent, the machines of one team may use together. */
   teamDiskPercent: number
-  /** Default: images are neither built anew nor removed. */
+  /** Default: images are neither rebuilt nor removed automatically. */
   imageUpkeep?: MaintenanceSettings
   registryMirrors: Record<string, string>
   registryAuthFile: string | null
-  /** The operator's way to the registries, where the host has none of its own. */
+  /** The operator's proxy to the registries, for a host without direct access. */
   upstreamProxy: { host: string; port: number } | null
-  /** One line at a time, for a person: the first build of an image takes a while. */
+  /** Called with a line for a person: the first build of an image takes a while. */
   onProgress: (line: string) => void
-  /** Where the gateway's resolver listens on the gateway address; machines reach it as port 53. */
+  /** The port of the gateway's resolver on the gateway address; machines reach it as port 53. */
   resolverPort: number
   log: Log
   clock: Clock
-  /** Trouble at the engine's effects, for tests (failpoints.ts). Default: none. */
+  /** Faults at the engine's effects, for tests (failpoints.ts). Default: none. */
   failpoints?: Failpoints
-  /** Where the runtimes lie, and how long each call of one may take. */
+  /** Where the runtimes are, and the timeout of each call. */
   runtimes?: RuntimeOptions
 }
 
 export type OciEngine = Engine & {
-  /** Leaves machines running. Without any, takes everything of the instance off the host. */
+  /** Leaves machines running. If there are none, removes everything of the instance from the host. */
   close(): Promise<void>
 }
 
@@ -193,7 +193,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     readArchive: (ref, path, onData, signal) => readArchiveInMachine(host, ref, path, onData, signal),
     writeArchive: (ref, path, pieces, signal) => writeArchiveInMachine(host, ref, path, pieces, signal),
     logs: async (id, query) => {
-      // One at a time of each team: however many of one read, another waits for a slice of one.
+      // One at a time per team: however many reads one team makes, another waits for at most one of them.
       const { networkGroup } = getMachine(host, id).record.spec
       return await logTurns(`${networkGroup}`, () => readLogs(host, id, query))
     },
@@ -253,12 +253,12 @@ async function isEmpty({ machines, damaged, paths }: EngineContext): Promise<boo
 }
 
 async function prepareDirectories(paths: Paths): Promise<void> {
-  // The directory of all instances: the users of other processes of Berth pass through it.
+  // The directory of all instances: the users of Berth's other processes must be able to pass through it.
   await mkdir(dirname(dirname(paths.runs)), { recursive: true, mode: 0o755 })
   for (const directory of [paths.machines, paths.aside, paths.forks, paths.runs, paths.exits]) {
     await mkdir(directory, { recursive: true, mode: 0o700 })
   }
-  // Machines see this directory, users of any number in them included.
+  // Machines see this directory, with users of any id.
   await mkdir(paths.helper, { recursive: true, mode: 0o755 })
   const helper = join(paths.helper, 'busybox')
   await copyFile(HELPER_BINARY, `${helper}.new`)
@@ -266,7 +266,7 @@ async function prepareDirectories(paths: Paths): Promise<void> {
   await prepareSharedForkGeneration(paths)
 }
 
-/** The hard limit we were given: raising it takes a capability that an engine may not have. */
+/** Our hard limit: raising it needs a capability that an engine may not have. */
 function openFilesLimit(): number {
   const row = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))
   return Math.min(Number(row?.[1] ?? 1024), MAX_OPEN_FILES)

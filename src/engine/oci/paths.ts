@@ -1,6 +1,6 @@
-// Every path the OCI engine uses, in one place (docs/engine-directories.md says who writes them). What must
-// survive a reboot lies under the data directory, what must not under the run directory: the latter also
-// holds every plain text of a secret, and is gone with the power.
+// Every path that the OCI engine uses (docs/engine-directories.md says who writes them). Files that must survive a
+// reboot are below the data directory, others below the run directory, which also holds every plain text of a secret
+// and is lost with the power.
 
 import { join } from 'node:path'
 
@@ -16,11 +16,11 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
     pool,
     disks: join(pool, 'disks'),
     volumes: join(pool, 'volumes'),
-    /** Of disks and volumes, while a backup is taken. */
+    /** Snapshots of disks and volumes, while a backup is taken. */
     snapshots: join(pool, 'snapshots'),
     backupLock: join(dataDir, 'backup.lock'),
     machines: join(dataDir, 'machines'),
-    /** Of machines that were put aside: what lay in `machines`. Their disks stay where they are. */
+    /** Machines that were put aside: their directories from `machines`. Their disks stay where they are. */
     aside: join(dataDir, 'aside'),
     asideOf: (id: string) => join(dataDir, 'aside', id),
     helper: join(dataDir, 'helper'),
@@ -37,7 +37,7 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
       logs: join(dataDir, 'machines', id, 'logs'),
       processes: join(dataDir, 'machines', id, 'processes'),
       process: (name: string) => join(dataDir, 'machines', id, 'processes', name),
-      /** What it has in memory beyond its run: being written, whole, and taken by a start (images.ts). */
+      /** Its checkpoint: being written, complete, and consumed by a start (images.ts). */
       memoryNext: join(dataDir, 'machines', id, 'memory.next'),
       memory: join(dataDir, 'machines', id, 'memory'),
       memoryUsed: join(dataDir, 'machines', id, 'memory.used'),
@@ -47,7 +47,7 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
       volume: join(pool, 'volumes', id),
     }),
 
-    /** What one run of it needs; `container` names the run to the runtime. */
+    /** What one run of it needs; `container` is the runtime's name of the run. */
     run: (id: string, generation: number) => {
       const container = `${id}-${generation}`
       const dir = join(runDir, 'runs', container)

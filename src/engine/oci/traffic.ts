@@ -1,6 +1,6 @@
-// Which machines others have sent packets to. Whoever sleeps or is on its way out must wake nobody, though
-// its kernel answers, repeats and says goodbye for it: what such a machine sends is left out here, since
-// only the engine knows how its machines are.
+// Which machines have received packets from others. A machine that sleeps or is being stopped must not wake others,
+// although its kernel answers, retransmits and closes connections: what such a machine sends is left out here,
+// because only the engine knows the state of its machines.
 
 import type { EngineContext } from './context.ts'
 

@@ -1,27 +1,26 @@
-// CRIU, by which runc machines keep what they have in memory. Which one does its work on this kernel only a try can
-// tell (probe.ts); runc finds it under that name in a directory of our own, with the options that runc's
-// command line lacks.
+// CRIU, which checkpoints the memory of runc machines. Only an attempt shows which version works on this kernel
+// (probe.ts); runc finds it under that name in a directory of ours, with options that runc's command line lacks.
 
 import { access, constants, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run, SAFE_PATH } from '../../../lib/process.ts'
 
 export type Criu = {
-  /** It goes into the manifest of what it wrote: no other version reads it. */
+  /** Stored in the manifest of a checkpoint: no other version can restore it. */
   version: string
-  /** PATH for a runtime that is to find it. */
+  /** The PATH for a runtime that must find it. */
   searchPath: string
-  /** A file of options, for the annotation `org.criu.config`. */
+  /** An options file, for the annotation `org.criu.config`. */
   options: string
 }
 
-/** The set-up fetches the first one only where Debian's own fails (scripts/criu.sh). */
+/** The set-up installs the first one only if Debian's own fails (scripts/criu.sh). */
 export const criuPrograms = ['/usr/local/lib/berth/criu/criu', '/usr/sbin/criu']
 
 /**
- * tcp-close: connections are neither saved nor restored, so a copy cannot answer on its source's; nor are those that
- * nobody has accepted yet (skip-in-flight), which a server under load always has. Nobody's packets are held back for
- * it, either. ghost-limit: files that are open and have no name any more, which no disk has.
+ * tcp-close: connections are neither saved nor restored, so that a copy cannot answer on its source's; nor are those
+ * not yet accepted (skip-in-flight), which a busy server always has. No packets are held back for it either.
+ * ghost-limit: the size of deleted files that are still open, which are not on the disk.
  */
 const OPTIONS = `tcp-close
 skip-in-flight
@@ -30,7 +29,7 @@ ghost-limit 67108864
 file-locks
 `
 
-/** Null where the program is not there. */
+/** Returns null if the program does not exist. */
 export async function openCriu(directory: string, program: string): Promise<Criu | null> {
   const isThere = await access(program, constants.X_OK).then(
     () => true,

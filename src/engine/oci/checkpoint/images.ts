@@ -1,13 +1,12 @@
-// What a machine has in memory, kept beyond its run as files. They are a cache: whatever is wrong with them, the
-// machine starts anew from its disk, which lacks nothing. So that memory never meets a disk that is older or newer
-// than itself:
+// Checkpoints of machines: their memory, kept as files after a run. They are a cache: if anything is wrong with one,
+// the machine starts from its disk, which is complete. Memory is never combined with an older or newer disk:
 //
-// - what is kept of a machine is used by its very next start, which takes it away before it uses it;
-// - whoever runs has nothing kept: a dump that an engine died over is removed before the run can go on;
-// - it is good for the boot it was made in. Files and disk reach the hardware in any order and the taking away may not
-//   reach it at all, but all of that matters only after the power went. Hence nothing here is flushed.
+// - A checkpoint is used by the machine's very next start, which consumes it first.
+// - A running machine has no checkpoint: a dump that an engine died over is removed before the run can go on.
+// - A checkpoint is only valid in the boot it was made in. We do not fsync: after a power loss the boot id differs and
+//   every checkpoint is discarded.
 //
-// Files carry checksums, and say what they were made of and with.
+// Files carry checksums, and record what they were made of and with.
 
 import { createReadStream, readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
@@ -26,11 +25,11 @@ import { checkpointContainer, type Runtime } from '../runtime/runtime.ts'
 
 type Manifest = {
   machine: string
-  /** The machine's newest run when this was kept: the next one may use it. */
+  /** The machine's newest run when this was kept: only the next run may use it. */
   generation: number
   beginning: string
   imageDigest: string
-  /** Runtime, CRIU and kernel. */
+  /** The versions of runtime, CRIU and kernel. */
   madeWith: string
   boot: string
   files: Record<string, { bytes: number; crc: number }>
@@ -41,8 +40,8 @@ const GB = 1024 ** 3
 const AT_ONCE_BYTES = 64 * 1024
 
 /**
- * Writes down what a run that stands still has in memory, for the machine `to`: itself, or a copy that is being
- * made. It stands still afterwards. False where that cannot be in time; never rejects.
+ * Dumps the memory of a frozen run for the machine `to`: itself, or a copy that is being made. The run stays frozen.
+ * Returns false if that is not possible in time; never rejects.
  */
 export async function dumpCheckpoint(
   host: EngineContext,
@@ -52,7 +51,7 @@ export async function dumpCheckpoint(
 ): Promise<boolean> {
   const { spec, generation, beginning, monitor } = machine.record
   const runtime = host.runtimes.get(spec.isolation)
-  // What has a SIGKILL coming would die of it again.
+  // A process with a pending SIGKILL would die of it again.
   if (!runtime?.criu || beginning === undefined || !monitor || hasPendingKill(monitor)) return false
   const { container } = host.paths.run(spec.id, generation)
   const { memoryNext } = host.paths.machine(to)
@@ -66,15 +65,15 @@ export async function dumpCheckpoint(
     })
     return true
   } catch (error) {
-    host.log.warn({ err: error, machine: spec.id }, 'what a machine has in memory could not be saved')
+    host.log.warn({ err: error, machine: spec.id }, 'checkpoint dump failed')
     await removeTree(memoryNext)
     return false
   }
 }
 
 /**
- * Makes what was dumped of `source` the memory of a machine that does not run, or is about to be ended.
- * `generation`: its newest run. Whether that worked; never rejects.
+ * Makes the dump of `source` the checkpoint of a machine that does not run, or is about to be ended. `generation`:
+ * its newest run. Returns whether that worked; never rejects.
  */
 export async function commitCheckpoint(
   host: EngineContext,
@@ -85,7 +84,7 @@ export async function commitCheckpoint(
   try {
     await host.effect('engine.checkpoint.commit', async () => {
       const files = await sumFiles(memoryNext)
-      // The second time there is nothing left to do.
+      // At the second attempt there is nothing left to do.
       if (files === null) return
       const manifest: Manifest = {
         machine: id,
@@ -102,13 +101,13 @@ export async function commitCheckpoint(
     })
     return await hasCheckpoint(host, { id, generation })
   } catch (error) {
-    host.log.warn({ err: error, machine: id }, 'what a machine has in memory could not be kept')
+    host.log.warn({ err: error, machine: id }, 'checkpoint commit failed')
     await discardCheckpoint(host.paths, id)
     return false
   }
 }
 
-/** Whether the machine has something kept from its newest run. */
+/** Whether the machine has a checkpoint of its newest run. */
 export async function hasCheckpoint(
   host: EngineContext,
   { id, generation }: { id: string; generation: number },
@@ -117,8 +116,8 @@ export async function hasCheckpoint(
 }
 
 /**
- * Takes what was kept for a machine that is about to start. Answers the directory it is in where the coming run may
- * use it; nobody else ever will.
+ * Consumes the checkpoint of a machine that is about to start. Returns its directory if this run may use it, else
+ * null; no later run can.
  */
 export async function consumeCheckpoint(
   host: EngineContext,
@@ -136,19 +135,19 @@ export async function consumeCheckpoint(
     const manifest = await readManifest(memoryUsed)
     const fault = manifest === null ? 'nothing' : await findFault(host, record, run, memoryUsed, manifest)
     if (fault === null) return memoryUsed
-    if (manifest) host.log.warn({ machine: id, fault }, 'what was kept of a machine is not used')
+    if (manifest) host.log.warn({ machine: id, fault }, 'checkpoint is not used')
     await discardCheckpoint(host.paths, id)
     return null
   })
 }
 
-/** Removes whatever there is kept of a machine, being kept or in use. */
+/** Discards the checkpoint of a machine, in any stage. */
 export async function discardCheckpoint(paths: Paths, id: string): Promise<void> {
   const { memory, memoryNext, memoryUsed } = paths.machine(id)
   await Promise.all([memory, memoryNext, memoryUsed].map(removeTree))
 }
 
-/** What was being kept or taken when an engine died, and what is of an earlier boot. */
+/** Discards checkpoints that were incomplete when an engine died, and those of an earlier boot. */
 export async function discardIncompleteCheckpoints(paths: Paths, id: string): Promise<void> {
   const { memory, memoryNext, memoryUsed } = paths.machine(id)
   const isGood = (await readManifest(memory))?.boot === bootId()
@@ -180,7 +179,7 @@ async function findFault(
   return JSON.stringify(files) === JSON.stringify(manifest.files) ? null : 'its files are damaged'
 }
 
-/** Null where there is no such directory. */
+/** Returns null if the directory does not exist. */
 async function sumFiles(directory: string): Promise<Manifest['files'] | null> {
   const names = await readdir(directory).catch(() => null)
   if (names === null) return null
@@ -193,7 +192,7 @@ async function sumFiles(directory: string): Promise<Manifest['files'] | null> {
 
 async function sumFile(path: string): Promise<{ bytes: number; crc: number }> {
   const { size } = await stat(path)
-  // Most of the images are tiny, and dozens of them: read at once they take a tenth of the time.
+  // Most image files are tiny, and there are dozens: reading them concurrently takes a tenth of the time.
   if (size <= AT_ONCE_BYTES) {
     const content = readFileSync(path)
     return { bytes: content.length, crc: crc32(content) }
@@ -214,7 +213,7 @@ async function readManifest(directory: string): Promise<Manifest | null> {
   }
 }
 
-/** The images lie beside the pool: what they take, disks cannot have. */
+/** The images are on the same file system as the pool, so they take space from the disks. */
 async function hasRoom(host: EngineContext, bytes: number): Promise<boolean> {
   const { bavail, bsize } = await statfs(host.paths.machines)
   return bavail * bsize > bytes + host.reserveGb * GB

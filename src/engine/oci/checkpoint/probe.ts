@@ -1,5 +1,5 @@
-// Whether memory can be kept on this host, found out by doing it in the way machines do: a container with a network of
-// its own and pipes for output is frozen, saved, killed and restored, and must go on where it stood.
+// Finds out whether memory can be kept on this host, by doing what machines do: a container with its own network and
+// pipes is frozen, dumped, killed and restored, and must go on where it was.
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,18 +19,18 @@ const PROBE_TIMEOUT_MS = 20_000
 const COUNTS_WITHIN_MS = 5000
 const LOOK_EVERY_MS = 10
 
-/** It says 1, 2, 3: what was restored goes on behind the last number, what began anew says 1 again. */
+/** It prints 1, 2, 3: a restored one goes on after the last number, a restarted one prints 1 again. */
 const COUNTER = 'n=0; while :; do n=$((n+1)); echo $n; /helper/busybox sleep 0.02; done'
 
 type Probe = { paths: Paths; run: RunPaths; runtime: Runtime; cgroups: Cgroups; log: string }
 
-/** Null when it worked, else what was said. */
+/** Returns null if it worked, else the error. */
 export async function probeCheckpoint(
   paths: Paths,
   runtime: Runtime,
   instanceId: string,
 ): Promise<string | null> {
-  // A run of a machine that there is not: should this process die, the next one removes it as such.
+  // The run of a machine that does not exist: if this process dies, the next engine removes it.
   const probe = { paths, run: paths.run('probe', 0), runtime, cgroups: openCgroups(instanceId), log: '' }
   probe.log = join(probe.run.dir, 'log')
   const namespace = probeNamespace(runtime, instanceId)
@@ -90,7 +90,7 @@ async function writeConfig(
   await writeFile(config, JSON.stringify(inGroup), { mode: 0o600 })
 }
 
-/** Null, or why not. */
+/** Returns null, or the reason of the failure. */
 async function start(
   { run: paths, runtime, log, ...probe }: Probe,
   restored: Restored | null,
@@ -106,7 +106,7 @@ async function start(
   return started.kind === 'started' ? null : started.reason.trim().slice(-300)
 }
 
-/** Whether it says a larger number within its time, and none twice. */
+/** Whether it prints a larger number in time, and none twice. */
 async function countsPast(probe: Probe, number: number): Promise<boolean> {
   const rounds = COUNTS_WITHIN_MS / LOOK_EVERY_MS
   for (let round = 0; round < rounds; round += 1) {
@@ -126,7 +126,7 @@ async function countsOf({ log }: Probe): Promise<number[]> {
   return [...text.matchAll(/ stdout F (\d+)$/gm)].map(([, count]) => Number(count))
 }
 
-/** The monitor of the first one must be gone before the second is taken for it. */
+/** The monitor of the first run must be gone, or it would be taken for that of the second. */
 async function forget({ paths, run: runPaths, cgroups }: Probe): Promise<void> {
   await endMonitor(runPaths)
   await forgetContainer(paths.runtimeRoot, runPaths.container)

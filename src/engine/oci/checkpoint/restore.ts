@@ -1,6 +1,5 @@
-// What it takes, beside the runtime's own restoring, for a run to be as if it had been created: the host name it is to
-// have now, the settings of its network namespace, the host's clocks, no groups of commands that are over, and that it
-// answers.
+// What a restored run needs besides the runtime's own restore: its current host name, the settings of its network
+// namespace, the host's clocks, no groups of commands that are over, and a check that it answers.
 
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +12,7 @@ import { answers, type Runtime } from '../runtime/runtime.ts'
 const SETTINGS_TIMEOUT_MS = 10_000
 /** Two magic numbers, then the length of the message. */
 const UTS_HEAD_BYTES = 12
-/** Field 1, a string: the name of the host. */
+/** Field 1, a string: the host name. */
 const UTS_NODE_TAG = 0x0a
 
 export async function prepareRestore(
@@ -22,7 +21,7 @@ export async function prepareRestore(
   hostname: string,
   networkNamespace: string,
 ): Promise<Restored> {
-  if (!runtime.criu) throw new Error(`${runtime.class} restores no memory`)
+  if (!runtime.criu) throw new Error(`${runtime.class} cannot restore memory`)
   await Promise.all([
     renameHost(directory, hostname),
     followHostClocks(directory),
@@ -31,7 +30,7 @@ export async function prepareRestore(
   return { directory, searchPath: runtime.criu.searchPath }
 }
 
-/** The memory of a run that does not answer is worth nothing. */
+/** The memory of a run that does not answer is discarded. */
 export async function enterRestored(
   cgroups: Cgroups,
   runtime: Runtime,
@@ -43,7 +42,7 @@ export async function enterRestored(
   return { kind: 'failed', reason: 'it did not answer after its memory was restored' }
 }
 
-/** In what was saved, so that no process of it ever sees the name of another machine. */
+/** In the saved image, so that no process of it ever sees another machine's name. */
 async function renameHost(directory: string, hostname: string): Promise<void> {
   const images = (await readdir(directory)).filter((name) => name.startsWith('utsns-'))
   for (const name of images) {
@@ -53,9 +52,9 @@ async function renameHost(directory: string, hostname: string): Promise<void> {
 }
 
 /**
- * With the clocks that were saved, CRIU makes a time namespace in which they go on as if no time had passed. Commands
- * of the runtime would not be in it, and a run of two clocks cannot be saved again. Without, time has passed as for a
- * machine that was frozen; it never goes back, since memory is of the boot it is restored in (images.ts).
+ * With the saved clocks, CRIU makes a time namespace in which no time has passed. Commands of the runtime would not
+ * be in it, and a run with two clocks cannot be checkpointed again. Without them, time has passed as for a frozen
+ * machine; it never goes back, since memory is of the same boot (images.ts).
  */
 async function followHostClocks(directory: string): Promise<void> {
   await rm(join(directory, 'timens-0.img'), { force: true })
@@ -64,9 +63,9 @@ async function followHostClocks(directory: string): Promise<void> {
 export function withHostName(image: Buffer, hostname: string): Buffer {
   const message = image.subarray(UTS_HEAD_BYTES)
   const length = message[1] ?? 0
-  // A kernel's host name has at most 64 bytes: its length is always a single one.
+  // A kernel's host name has at most 64 bytes: its length is always a single byte.
   if (message.length !== image.readUInt32LE(8) || message[0] !== UTS_NODE_TAG || length > 64) {
-    throw new Error('the host name in a checkpoint lies elsewhere than expected')
+    throw new Error('the host name in a checkpoint is not where it is expected')
   }
   const name = Buffer.from(hostname)
   const renamed = Buffer.concat([
@@ -79,7 +78,7 @@ export function withHostName(image: Buffer, hostname: string): Buffer {
   return Buffer.concat([head, renamed])
 }
 
-/** They belong to the namespace, which is another one now, and a restoration leaves it as it is. */
+/** The settings belong to the namespace, which is a new one, and a restore does not set them. */
 async function setNetworkSettings(namespace: string): Promise<void> {
   const settings = Object.entries(sysctl).map(([name, value]) => `${name}=${value}`)
   const inside = ['/bin/busybox', 'sysctl', '-w', ...settings]

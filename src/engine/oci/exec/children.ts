@@ -1,5 +1,5 @@
-// Ends of processes that are ours but not Node's: detached execs and monitors, which become our children
-// when what started them leaves (the engine is a subreaper). Node waits only for what it spawned itself.
+// Waits for processes that are our children but not started by Node: detached execs and monitors, which become our
+// children when their parent exits (the engine is a subreaper). Node only waits for processes that it spawned.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { peekEndedChild, tryWait } from '../kernel/syscalls.ts'
@@ -11,20 +11,20 @@ const POLL_MS = 50
 const waiting = new Map<number, Waiting>()
 let listening = false
 
-/** Resolves with the exit code (128 + n for signal n); null when it is no child of ours, or no longer. */
+/** Resolves with the exit code (128 + n for signal n); null if it is not, or no longer, our child. */
 export function waitForChild(pid: number): Promise<number | null> {
   if (!listening) {
     process.on('SIGCHLD', lookAtAll)
     listening = true
   }
   return new Promise((resolve) => {
-    // A process reparents a moment after its parent left, without a signal to us: hence the poll beside it.
+    // A process is reparented a moment after its parent exits, without a signal to us: hence the poll.
     waiting.set(pid, { resolve, poll: setInterval(() => look(pid), POLL_MS) })
     look(pid)
   })
 }
 
-/** Whether a process has ended, ours or another's; ours is buried. Costs a system call or two. */
+/** Whether a process has ended; a child of ours is reaped. Costs a system call or two. */
 export function hasEnded(pid: number): boolean {
   const { kind } = tryWait(pid)
   return kind === 'ended' || (kind === 'not-ours' && !isAlive(pid))
@@ -61,9 +61,9 @@ let reaping = false
 let reapUntilMs = 0
 
 /**
- * Buries the ended processes that come to us when their parent leaves (conmon, gofers, what they ran), now or in
- * a moment, and that nobody waits for. Node buries its own children at the next turn of its loop, so one that is
- * still there after it is not Node's.
+ * Reaps ended processes that become our children when their parent exits (conmon, gofers, their children), now or in
+ * a moment. Node reaps its own children in the next turn of its loop, so one that is still there after that is not
+ * Node's.
  */
 export async function reapOrphans(): Promise<void> {
   reapUntilMs = performance.now() + ORPHANS_COME_FOR_MS

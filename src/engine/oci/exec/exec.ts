@@ -1,8 +1,8 @@
-// Runs a command in a running machine. Its output goes through real pipes of ours straight to the caller,
-// whose slowness holds the command back; at its deadline all of it dies, daemonised children included.
+// Runs a command in a running machine. Its output goes through pipes to the caller, with backpressure; at its
+// deadline all of its processes are killed, including daemonised children.
 //
-// A call always ends: what neither ends nor can be killed, because the sandbox stands still or the runtime
-// hangs, is let go a moment after its deadline, and the call answers without it.
+// A call always ends: a command that neither ends nor can be killed, because the sandbox is frozen or the runtime
+// hangs, is abandoned a moment after its deadline, and the call returns without it.
 
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -20,13 +20,13 @@ import { getRunning, getRuntime, type EngineContext, type Machine } from '../con
 import type { RunPaths } from '../paths.ts'
 
 const TIMED_OUT_CODE = 124
-/** 128 + SIGKILL: what a command ends with that went with its machine. */
+/** 128 + SIGKILL: the exit code of a command that ended with its machine. */
 const KILLED_CODE = 137
 const NOT_FOUND = 127
 const NOT_EXECUTABLE = 126
-/** How long a command may find its machine held each time it is tried, by forks that follow each other. */
+/** How long a command waits for a machine that consecutive forks keep paused. */
 const HELD_TIMEOUT_MS = 10_000
-/** How long what was killed may take to end before the call ends without it. */
+/** How long a killed command may take to end before the call returns without it. */
 const LET_GO_AFTER_MS = 3000
 
 /** As the engine's callers ask for it, and with an input that comes piece by piece. */
@@ -43,7 +43,7 @@ export function execInMachine(
   return whenNotHeld(host, ref, () => execNow(host, ref, request, onOutput, signal, options))
 }
 
-/** Begins a command in a machine that runs, once nobody holds it to copy it. */
+/** Starts a command in a running machine, once no fork has it paused. */
 export async function whenNotHeld<T>(
   host: EngineContext,
   ref: MachineRef,
@@ -55,7 +55,7 @@ export async function whenNotHeld<T>(
     try {
       return await begin()
     } catch (error) {
-      // It was being copied when the runtime looked: it has not begun, and may.
+      // It was being copied when the runtime looked: the command has not started, and may be tried again.
       const isHeld = isEngineError(error, 'frozen') && !getRunning(host, ref).frozen
       if (!isHeld || performance.now() > givesUpAt) throw error
     }
@@ -106,8 +106,8 @@ async function execNow(
 }
 
 /**
- * Kills the commands that an engine before us was running: nobody takes their output or keeps to their deadline
- * any more. A child that a finished command left behind is none of them, and keeps its group.
+ * Kills the commands of an earlier engine, whose output and deadlines are no longer handled. A child that a finished
+ * command left behind is not killed, and keeps its group.
  */
 export async function killAbandonedExecs(
   host: EngineContext,
@@ -118,12 +118,12 @@ export async function killAbandonedExecs(
   const running = files.flatMap((file) => /^(exec-.+)\.json$/.exec(file)?.[1] ?? [])
   for (const name of running) {
     const forget = async () => {
-      // Its description last: as long as it is there, the next engine tries again.
+      // Its description last: as long as it exists, the next engine tries again.
       removeChild(host.cgroups, paths.container, name)
       await removeFiles(filesOf(paths, name))
     }
     killExec(host, machine, paths, name, forget).catch((error: unknown) =>
-      host.log.warn({ err: error }, 'an abandoned command was not killed'),
+      host.log.warn({ err: error }, 'abandoned command was not killed'),
     )
   }
   for (const name of listChildren(host.cgroups, paths.container)) {
@@ -131,7 +131,7 @@ export async function killAbandonedExecs(
   }
 }
 
-/** What cannot be killed because its machine stands still is killed when that goes on. */
+/** A command that cannot be killed because its machine is frozen is killed when it is thawed. */
 export async function killExec(
   host: EngineContext,
   machine: Machine,
@@ -152,13 +152,13 @@ async function tryToKill(
 ): Promise<boolean> {
   const runtime = getRuntime(host, machine.record.spec.isolation)
   if (runtime.execDetaches) return await killAll(host.cgroups, paths.container, name)
-  // A sandbox that stands still runs no helper.
+  // A frozen sandbox runs no helper.
   if (machine.frozen) return false
   const main = await loadProcess(machine, paths)
   return await killInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs)
 }
 
-/** In the environment of a command in gVisor, where the host sees no process: it is found by it. */
+/** In the environment of a command in gVisor, where the host sees no process: it is found by this. */
 export function markerOf(name: string): string {
   return `BERTH_EXEC=${name}`
 }
@@ -185,13 +185,13 @@ async function untilEnd(
   const timers: NodeJS.Timeout[] = []
   const after = (ms: number, work: () => void) => void timers.push(setTimeout(work, ms))
   const kill = () => {
-    call.kill().catch((error: unknown) => host.log.warn({ err: error }, 'a command was not killed'))
+    call.kill().catch((error: unknown) => host.log.warn({ err: error }, 'command was not killed'))
   }
   const end = () => {
     attempt.cancel()
     kill()
     after(LET_GO_AFTER_MS, () => {
-      // Whatever held it back may have held back its beginning.
+      // Whatever delayed it may have delayed its start.
       kill()
       attempt.letGo()
     })
@@ -203,7 +203,7 @@ async function untilEnd(
     timedOut = true
     end()
   })
-  // Nobody takes the output any more, so the command is not wanted either.
+  // No one reads the output any more, so the command is ended.
   attempt.readerFailed.catch(end)
   call.signal?.addEventListener('abort', end, { once: true })
   host.events.on('ended', onRunEnded)
@@ -228,9 +228,9 @@ async function untilEnd(
   }
 }
 
-/** A command that cannot be executed ends as it would in a shell: 127 or 126, and why on stderr. */
+/** A command that cannot be executed ends as in a shell: 127 or 126, with the reason on stderr. */
 async function reportNotStarted({ request, onOutput }: Call, complaint: string): Promise<ExecExit> {
-  // It was frozen between our look and the runtime's.
+  // It was frozen between our check and the runtime's.
   if (/paused container/.test(complaint)) throw new EngineError('frozen', 'The machine is frozen.')
   const command = request.argv[0] ?? ''
   const denied = /permission denied|exec format error|is a directory/i.test(complaint)

@@ -1,4 +1,4 @@
-// Single files of a running machine, written and read by the helper inside of it (file-helper.ts).
+// Single files of a running machine, written and read by the helper in it (file-helper.ts).
 
 import { createHash } from 'node:crypto'
 import type { MachineRef, WrittenFile } from '../../engine.ts'
@@ -7,9 +7,9 @@ import { machinePath } from '../../machine-path.ts'
 import type { EngineContext } from '../context.ts'
 import { IS_DIRECTORY, IS_MISSING, IS_SPECIAL, readHelper, SCRIPT_HEAD } from './file-helper.ts'
 
-// Links are followed as any program in the machine would follow them (but not to a pipe or socket, which
-// has no name that could be replaced), then the file itself is replaced in
-// one step: a reader sees the old content or the new. Mode and owner of a file that was there stay.
+// Links are followed as any program in the machine would (but not to a pipe or socket, which has no name to replace).
+// Then the file is replaced in one step: a reader sees the old content or the new. Mode and owner of an existing file
+// stay.
 const WRITE = `${SCRIPT_HEAD}
 [ ! -d "$path" ] || exit ${IS_DIRECTORY}
 [ -d "\${path%/*}/" ] || mkdir -p "\${path%/*}/"

@@ -1,5 +1,5 @@
-// Beginning a command in a directory of its machine. The directory is entered by a shell of the helper within the machine:
-// a path that a unit controls is nothing for a runtime, which could be led out of the machine by it.
+// Starts a command in a directory of its machine. A shell of the helper in the machine enters the directory: a
+// runtime could be led out of the machine by a path that a unit controls.
 
 import { HELPER } from '../runtime/bundle.ts'
 
@@ -43,7 +43,7 @@ berth_finish() { exit "$1"; }
 ${FIND_COMMAND}
 exec "$berth_command" "$@"`
 
-/** The arguments that begin a command in a directory, in place of its own. */
+/** Returns the arguments that start a command in a directory. */
 export function commandIn(cwd: string, argv: string[]): string[] {
   return [HELPER, 'sh', '-c', SCRIPT, 'exec', cwd, ...argv]
 }

@@ -1,5 +1,5 @@
-// Kills all processes of one exec inside gVisor, where the host sees none of them: the helper looks for the
-// marker that the exec put into their environment. A process that hides it harms its own machine alone.
+// Kills all processes of one exec in gVisor, where the host cannot see them: the helper looks for the marker that the
+// exec put into their environment. A process that removes it only harms its own machine.
 
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ for round in 1 2; do
   done
 done`
 
-/** False when the sandbox did not answer. */
+/** Returns false if the sandbox did not answer. */
 export async function killInsideGvisor(
   runtime: Runtime,
   container: string,

@@ -1,6 +1,6 @@
-// Starts one exec with its runtime and follows it to its outcome. runc passes our pipes on and leaves, so that
-// the command becomes our child; runsc stays until the command ends, and has a pipe of its own for what it says
-// itself: no word of a command is ever taken for the runtime's, nor the other way about.
+// Starts one exec with its runtime and waits for its outcome. runc passes our pipes on and exits, so that the command
+// becomes our child; runsc stays until the command ends, and has its own pipe for its messages: output of a command
+// is never taken for the runtime's, nor the reverse.
 
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -21,42 +21,42 @@ export type Launch = {
   charge: Charge
   paths: RunPaths
   files: ExecFiles
-  /** The group of the command's own, where it has one. */
+  /** The command's own group, if it has one. */
   cgroupChild: string | null
   stdin: Stdin
   onOutput: OnOutput
   kill: () => Promise<void>
 }
 
-/** `exitCode` null: it ended with its machine, or nobody can say how. */
+/** `exitCode` null: it ended with its machine, or its exit code is unknown. */
 export type Outcome =
   | { kind: 'ended'; exitCode: number | null }
   | { kind: 'not-started'; complaint: string }
   | { kind: 'let-go' }
 
 export type Attempt = {
-  /** Rejects with the reader's own error when the reader fails to take output. */
+  /** Rejects with the reader's own error if the reader fails to take output. */
   outcome: Promise<Outcome>
-  /** Rejects as soon as it does; never resolves. */
+  /** Rejects as soon as the reader fails; never resolves. */
   readerFailed: Promise<never>
-  /** It has been asked to end: should it begin only now, it is killed again. */
+  /** The command was asked to end: if it starts only now, it is killed again. */
   cancel: () => void
-  /** Ends the attempt without the command: the runtime's own process is killed, the pipes are closed. */
+  /** Abandons the command: kills the runtime's own process and closes the pipes. */
   letGo: () => void
 }
 
 const NOT_EXECUTABLE = 126
-/** What runsc ends with when it cannot follow the command to its end; a command may end with it too. */
+/** runsc's exit code if it cannot wait for the command; a command may also exit with it. */
 const RUNSC_FAILED = 128
 const MAX_COMPLAINT = 4096
-/** Where runsc finds the pipe for the command's stderr. */
+/** The descriptor at which runsc finds the pipe for the command's stderr. */
 const COMMAND_STDERR_FD = 3
 
 type Following = Launch & {
   launched: Promise<number>
   stdout: Socket
   stderr: Socket
-  /** What the runtime says of itself: the command's stderr as well, where the runtime leaves before it runs. */
+  /** The runtime's messages; also the command's stderr, if the runtime exits before it runs. */
   complaints: Socket
   isCancelled: () => boolean
   onReaderFailed: (error: unknown) => void
@@ -110,7 +110,7 @@ export function launchExec(launch: Launch): Attempt {
     cancel: () => void (cancelled = true),
     letGo: () => {
       if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
-      // The reader's own error is worth more than that its command hung.
+      // The reader's own error is more useful than that its command hung.
       void Promise.race([readerFailed.promise, Promise.resolve()]).then(
         () => letGo.resolve({ kind: 'let-go' }),
         letGo.reject,
@@ -120,7 +120,7 @@ export function launchExec(launch: Launch): Attempt {
 }
 
 async function followDetached(exec: Following): Promise<Outcome> {
-  // Readers start only then: until here, what is in the pipe may be the runtime's own complaint.
+  // Reading starts only then: until here, the pipe may contain the runtime's own error.
   const launchCode = await exec.launched
   const pid = readPid(exec.files.pidFile)
   if (launchCode !== 0 || pid === null) {

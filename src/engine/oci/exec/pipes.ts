@@ -1,5 +1,5 @@
-// The pipes between a command in a machine and its caller: real ones (syscalls.ts), read no faster than the
-// caller takes what they hold.
+// The pipes between a command in a machine and its caller: real ones (syscalls.ts), read no faster than the caller
+// takes the data.
 
 import { once } from 'node:events'
 import { Socket } from 'node:net'
@@ -7,16 +7,16 @@ import type { ExecOutput } from '../../engine.ts'
 
 export type OnOutput = (output: ExecOutput) => void | Promise<void>
 
-/** Null: it ends at once. What is not whole yet is read no faster than the command takes it. */
+/** Null: it ends at once. Pieces are read no faster than the command takes them. */
 export type Stdin = Buffer | AsyncIterable<Buffer> | null
 
-/** How long output of processes left behind is still waited for once the command itself has ended. */
+/** How long to wait for output of child processes after the command itself has ended. */
 const DRAIN_MS = 50
 
-/** `ended` rejects with the caller's own error when the caller fails to take output. */
+/** `ended` rejects with the caller's own error if the caller fails to take output. */
 export type Pump = { ended: Promise<void>; idleSince: () => number; stop: () => void }
 
-/** What is in the pipe waits there until somebody pumps it; destroying the reader closes the pipe. */
+/** Data stays in the pipe until it is pumped; destroying the reader closes the pipe. */
 export function openReader(fd: number): Socket {
   const reader = new Socket({ fd, readable: true, writable: false })
   reader.on('error', () => {})
@@ -38,7 +38,7 @@ export function pump(stream: 'stdout' | 'stderr', reader: Socket, onOutput: OnOu
   return { ended, idleSince: () => (busy ? performance.now() : lastData), stop: () => reader.destroy() }
 }
 
-/** A pipe that breaks or is let go has come to its end. */
+/** A pipe that breaks or is closed has ended. */
 async function* bytesOf(socket: Socket): AsyncIterable<Buffer> {
   const chunks = socket[Symbol.asyncIterator]()
   for (;;) {
@@ -49,8 +49,8 @@ async function* bytesOf(socket: Socket): AsyncIterable<Buffer> {
 }
 
 /**
- * The command has ended: what it wrote is in the pipes and is read to the end. A child it left behind may
- * hold them open for ever, so once nothing more comes for a moment they are let go.
+ * The command has ended: everything it wrote is in the pipes and is read to the end. A child it left behind may keep
+ * them open for ever, so they are closed once no more data arrives for a moment.
  */
 export async function drain(pumps: Pump[]): Promise<void> {
   const allEnded = Promise.all(pumps.map((one) => one.ended)).then(() => true)
@@ -58,7 +58,7 @@ export async function drain(pumps: Pump[]): Promise<void> {
   for (;;) {
     const pause = new Promise<boolean>((resolve) => setTimeout(resolve, DRAIN_MS, false))
     if (await Promise.race([allEnded, pause])) return
-    // A process that was busy itself has not looked into the pipes since: only after a look is silence silence.
+    // If this process was busy, it has not read the pipes: silence only counts after a read.
     for (const _turn of [1, 2]) await new Promise(setImmediate)
     const lastData = Math.max(since, ...pumps.map((one) => one.idleSince()))
     if (performance.now() - lastData >= DRAIN_MS) break
@@ -68,7 +68,7 @@ export async function drain(pumps: Pump[]): Promise<void> {
 
 export function feed(fd: number, content: Buffer | AsyncIterable<Buffer>): void {
   const socket = new Socket({ fd, readable: false, writable: true })
-  // The command may end without reading: that is its choice.
+  // The command may end without reading its input.
   socket.on('error', () => {})
   if (Buffer.isBuffer(content)) socket.end(content)
   else void feedPieces(socket, content)

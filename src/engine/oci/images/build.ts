@@ -1,5 +1,5 @@
-// Builds a built-in image from Debian packages, with the host's own apt settings. The same definition and the same
-// packages give the same files, with the same times: but for what `prepare` makes, which has identities of its own.
+// Builds a built-in image from Debian packages, with the host's apt settings. The same definition and packages give
+// the same files with the same times, except for what `prepare` creates, which has random identities.
 
 import { spawn } from 'node:child_process'
 import { mkdir, readFile, stat } from 'node:fs/promises'
@@ -25,7 +25,7 @@ import type { NewImage, BuildDirectory } from './store.ts'
 export type BuildOptions = {
   onProgress: (line: string) => void
   caps: ImageLimits
-  /** Nobody waits for it: it gives way to everything else on this host. */
+  /** No caller waits for it: it yields to everything else on this host. */
   background: boolean
   signal: AbortSignal
 }
@@ -47,7 +47,7 @@ const dpkgOptions = [
   'path-exclude=/usr/share/lintian/*',
 ]
 
-/** Of this host, or of the hour of the build. */
+/** Files of this host, or of the time of the build. */
 const leftBehind = [
   '/etc/apt/apt.conf.d/99mmdebstrap',
   '/etc/group-',
@@ -72,7 +72,7 @@ const leftBehind = [
   '/var/log/dpkg.log',
 ]
 
-/** When this Debian came out: every file that the build itself made is of that day. */
+/** The release of this Debian: the date of every file that the build itself made. */
 const RELEASED = Date.UTC(2023, 5, 10)
 
 export async function buildImage(
@@ -83,7 +83,7 @@ export async function buildImage(
   const reference = referenceOf(definition)
   options.onProgress(`${reference}: building from Debian packages, once`)
   await mkdir(scratch, { mode: 0o700 })
-  // By the clock that files get their times from.
+  // By the clock that file times come from.
   const { mtimeMs: begunMs } = await stat(scratch)
   const [sources, aptOptions] = await Promise.all([hostSources(), hostAptOptions()])
   const { background } = options
@@ -103,14 +103,14 @@ export async function buildImage(
   }
 }
 
-/** The newest of lines such as `Date: Sat, 21 Nov 2026 08:04:11 UTC`. */
+/** Returns the newest of lines such as `Date: Sat, 21 Nov 2026 08:04:11 UTC`. */
 function newestDate(lines: string): string | null {
   const dates = lines.split('\n').map((line) => Date.parse(line.replace(/^Date: /, '')))
   const newest = Math.max(...dates.filter((ms) => !Number.isNaN(ms)))
   return Number.isFinite(newest) ? new Date(newest).toISOString() : null
 }
 
-/** Within a pid namespace that ends with us: package scripts may leave processes behind. */
+/** In a pid namespace that ends with us, since package scripts may leave processes behind. */
 function buildCommand(
   definition: BuiltIn,
   rootfs: string,
@@ -133,7 +133,7 @@ function buildCommand(
   ]
 }
 
-/** Null when it worked; otherwise what the operator should read. */
+/** Returns null if it worked; otherwise what the operator should read. */
 async function runBuild(
   [command = '', ...args]: string[],
   { reference, releases }: { reference: string; releases: string },
@@ -147,7 +147,7 @@ async function runBuild(
       PATH: SAFE_PATH,
       LC_ALL: 'C.UTF-8',
       DEBIAN_FRONTEND: 'noninteractive',
-      // What writes dates into files takes this one.
+      // Programs that write dates into files use this one.
       SOURCE_DATE_EPOCH: String(RELEASED / 1000),
       BERTH_RELEASES: releases,
     },
@@ -180,7 +180,7 @@ async function finish(
 ): Promise<void> {
   const script = await readScript(definition)
   if (script !== null) await writeInTree(rootfs, entrypointPath, script, 0o755)
-  // What this host needed to reach Debian's servers means nothing in a unit, and neither do its names.
+  // The host's proxies and mirrors are useless in a unit, and so are their names.
   await writeInTree(rootfs, '/etc/apt/sources.list', publicSources.join('\n') + '\n')
   const task = {
     remove: [...leftBehind, ...(definition.remove ?? [])],

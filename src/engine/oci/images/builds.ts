@@ -1,6 +1,6 @@
-// The builds of built-in images: which one is the newest good one of a definition, and what Debian has had for it
-// since. One small file a definition, beside the images. A unit keeps the build that it was made with; new ones get
-// the newest (decision 59).
+// The builds of built-in images: the newest good build of each definition, and newer packages that Debian has for it.
+// One small file per definition, next to the images. A unit keeps the build it was made with; new units get the
+// newest (decision 59).
 
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
@@ -14,11 +14,11 @@ import { replaceFile } from './files.ts'
 import { type ImageStore, type StoredImage } from './store.ts'
 
 const stateSchema = z.object({
-  /** Null: none was made yet, or it is one of before this was written down. */
+  /** Null: none was made yet, or it is from before this was recorded. */
   digest: z.string().nullable(),
-  /** What Debian had newer than it when it was last asked. */
+  /** Newer packages that Debian had when it was last asked. */
   updates: z.array(z.object({ name: z.string(), has: z.string().nullable(), offers: z.string() })),
-  /** Builds that failed since the last good one. */
+  /** Failed builds since the last good one. */
   failed: z.object({ at: z.coerce.date(), times: z.number(), reason: z.string() }).nullable(),
 })
 export type BuildState = z.infer<typeof stateSchema>
@@ -27,13 +27,13 @@ const nothing: BuildState = { digest: null, updates: [], failed: null }
 
 export type Builds = {
   stateOf(definition: BuiltIn): Promise<BuildState>
-  /** The newest good build, where it is here. Asks nobody, waits for nobody. */
+  /** Returns the newest good build if it is here. Does not wait or ask anyone. */
   find(definition: BuiltIn): Promise<StoredImage | null>
-  /** The same for whoever is about to use it, who is noted. */
+  /** The same, and records its use. */
   use(definition: BuiltIn): Promise<StoredImage | null>
-  /** Makes a build in place of the one named, null where there is none; of several who ask, one makes it. */
+  /** Makes a build to replace the given one, or the first; of concurrent callers one makes it. */
   build(definition: BuiltIn, replaced: string | null, options: BuildOptions): Promise<StoredImage>
-  /** What Debian has by now for the build named, which may no longer be the newest. */
+  /** Records Debian's newer packages for a build, which may no longer be the newest. */
   noteUpdates(
     definition: BuiltIn,
     found: { digest: string; updates: BuildState['updates'] },
@@ -57,7 +57,7 @@ export async function openBuilds(
   }
   const write = async (id: string, state: BuildState) => await replaceFile(pathOf(id), JSON.stringify(state))
 
-  /** Builds used to be named by their definition alone. */
+  /** Earlier releases named builds by their definition only. */
   const newestOf = async (id: string) => (await read(id)).digest ?? id
   const find = async (definition: BuiltIn) =>
     await store.find(await newestOf(await definitionDigest(definition)))
@@ -101,12 +101,12 @@ export async function openBuilds(
   }
 }
 
-/** What the lock and the workshop of a definition go by: not its digest, which may be that of an image in use. */
+/** The name of a definition's lock and workshop: not its digest, which may be that of an image in use. */
 function workOn(id: string): string {
   return `sha256:${createHash('sha256').update(`builds of ${id}`).digest('hex')}`
 }
 
-/** For the operator, who reads the whole of it in the log. */
+/** A short reason for the operator, who finds the whole error in the log. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   const text = cause instanceof Error ? cause.message : String(cause)

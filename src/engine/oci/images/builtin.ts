@@ -1,5 +1,5 @@
-// The images that need no registry (design 3): Debian packages, and how to run them. Each has one version,
-// which is Debian's; `latest` is the same.
+// The images that need no registry (design 3): Debian packages, and how to run them. Each has one version, Debian's;
+// `latest` is the same.
 
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -10,22 +10,22 @@ export type BuiltIn = {
   version: string
   packages: string[]
   /**
-   * A command within the image, as root, once it is installed: data that every unit begins with, so that no start has
-   * to make it.
+   * A command in the image, run as root after the installation: it creates data that every unit starts with, so that
+   * no start has to.
    */
   prepare?: string
-  /** Paths that installing left behind and the image is better without. */
+  /** Paths that the installation created and the image does not need. */
   remove?: string[]
   env?: Record<string, string>
   cmd: string[]
   ports?: number[]
   /** A script under `builtin/`, run as the entrypoint: prepares the data directory and drops root. */
   script?: string
-  /** Instead of SIGTERM the process gets this signal. */
+  /** The process gets this signal instead of SIGTERM. */
   stopSignal?: 'SIGINT' | 'SIGQUIT'
 }
 
-/** Keeps a unit without a server of its own alive, for whoever runs commands in it. */
+/** Keeps a unit without a server alive, so that commands can run in it. */
 const idle = ['sleep', 'infinity']
 
 export const builtIns: BuiltIn[] = [
@@ -34,7 +34,7 @@ export const builtIns: BuiltIn[] = [
     name: 'python',
     version: '3.11',
     packages: ['ca-certificates', 'curl', 'python-is-python3', 'python3', 'python3-pip', 'python3-venv'],
-    // The unit is the environment: nothing in it is anybody else's to break.
+    // The unit is the environment: its packages belong to no one else.
     env: { PIP_BREAK_SYSTEM_PACKAGES: '1', PIP_ROOT_USER_ACTION: 'ignore', PYTHONUNBUFFERED: '1' },
     cmd: idle,
     script: 'python.sh',
@@ -50,7 +50,7 @@ export const builtIns: BuiltIn[] = [
     name: 'postgres',
     version: '15',
     packages: ['postgresql-15'],
-    // With one locale for all: a cluster keeps the one that it was made with.
+    // With one locale for all: a cluster keeps the locale it was created with.
     prepare:
       'install -d -o postgres -g postgres /usr/share/berth && setpriv --reuid=postgres --regid=postgres --init-groups ' +
       '/usr/lib/postgresql/15/bin/initdb --pgdata=/usr/share/berth/cluster --username=postgres --encoding=UTF8 ' +
@@ -61,7 +61,7 @@ export const builtIns: BuiltIn[] = [
     cmd: ['postgres'],
     ports: [5432],
     script: 'postgres.sh',
-    // SIGTERM waits for every client to leave; SIGINT ends their sessions and shuts down cleanly.
+    // SIGTERM waits for every client to disconnect; SIGINT ends their sessions and shuts down cleanly.
     stopSignal: 'SIGINT',
   },
   {
@@ -116,7 +116,7 @@ export const builtIns: BuiltIn[] = [
   },
 ]
 
-/** A directory of /usr/share/berth as one file without its zeros, which is soon unpacked in a sandbox, too. */
+/** A directory of /usr/share/berth as one file without runs of zeros, which is fast to unpack in a sandbox too. */
 function packed(directory: string): string {
   const at = `/usr/share/berth/${directory}`
   return (
@@ -125,7 +125,7 @@ function packed(directory: string): string {
   )
 }
 
-/** Changes with what building does, so that images of an older recipe are not taken for new ones. */
+/** Changes with the build procedure, so that older images are not taken for new ones. */
 const RECIPE = 2
 
 export const entrypointPath = '/usr/local/bin/berth-entrypoint'
@@ -138,7 +138,7 @@ export function referenceOf({ name, version }: BuiltIn): string {
   return `berth.local/${name}:${version}`
 }
 
-/** What an image is to be made from, and how it is to run. A build of it is named by this and its packages. */
+/** The digest of how an image is made and run. A build is named by this and its packages. */
 export async function definitionDigest(definition: BuiltIn): Promise<string> {
   const script = await readScript(definition)
   const made = JSON.stringify({ RECIPE, arch: process.arch, definition, script })
@@ -152,7 +152,7 @@ export async function readScript({ script }: BuiltIn): Promise<string | null> {
 const signalNumbers = { SIGINT: 2, SIGQUIT: 3 }
 const SIGTERM = 15
 
-/** Every one runs under an init: it reaps what commands leave behind, and hands signals on. */
+/** Every image runs under an init, which reaps orphans and forwards signals. */
 export function builtInConfig(definition: BuiltIn): ImageConfig {
   const { stopSignal, script, env = {} } = definition
   const rewrite = stopSignal ? ['--rewrite', `${SIGTERM}:${signalNumbers[stopSignal]}`] : []

@@ -1,4 +1,4 @@
-// Where built-in images get Debian's packages from: as this host does, so that what works here works for them.
+// The source of Debian packages for built-in images: the same as this host's, so that it works here.
 
 import { run } from '../../../lib/process.ts'
 
@@ -6,10 +6,10 @@ export const SUITE = 'bookworm'
 const DEBIAN = 'http://deb.debian.org/debian'
 const SECURITY = 'http://security.debian.org/debian-security'
 
-/** Lines of a sources.list, from Debian's own servers. */
+/** The lines of a sources.list for Debian's own servers. */
 export const publicSources = sourcesFrom(DEBIAN, SECURITY)
 
-/** Where this host gets Debian's packages from, else Debian's own servers. */
+/** This host's sources of Debian packages, else Debian's own servers. */
 export async function hostSources(): Promise<string[]> {
   const targets = await run(
     'apt-get',
@@ -24,7 +24,7 @@ export async function hostSources(): Promise<string[]> {
   return sourcesFrom(uriOf('Debian') ?? DEBIAN, uriOf('Debian-Security') ?? SECURITY)
 }
 
-/** Proxies, and whether dates are checked: an apt that works here must work in the build. */
+/** Proxies and date checks: if apt works on this host, it must work in the build. */
 export async function hostAptOptions(): Promise<string[]> {
   const dump = await run('apt-config', ['dump', 'Acquire'], { timeoutMs: 30_000 })
   return dump.stdout

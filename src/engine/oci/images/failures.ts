@@ -1,5 +1,5 @@
-// What can go wrong with an image, as the caller is told: it names the image and what to do, never an
-// address, a host path or a tool's words. Those go to the operator, as the cause.
+// The errors of images, as a caller gets them: they name the image and what to do, never an address, a host path or a
+// tool's output. Those are in the cause, for the operator.
 
 import type { ImageReference } from '../../../contract/image-reference.ts'
 import type { RunResult } from '../../../lib/process.ts'
@@ -26,7 +26,7 @@ export function imageError(
   return new EngineError(kind, message, { cause })
 }
 
-/** skopeo tells what happened in words only. The order matters: it repeats itself along the way. */
+/** skopeo reports errors only in words. The order matters, because it repeats itself. */
 const patterns: [RegExp, ImageErrorKind][] = [
   [/manifest unknown|name unknown|repository name not known|\b404\b/i, 'image_not_found'],
   [/unauthorized|authentication required|denied|invalid username\/password|\b401\b|\b403\b/i, 'image_denied'],
@@ -36,7 +36,7 @@ const patterns: [RegExp, ImageErrorKind][] = [
   ],
 ]
 
-/** What a failed run of skopeo means. `verdict` is the proxy's. */
+/** Translates a failed run of skopeo. `verdict` is the proxy's. */
 export function fetchFailed(
   { canonical, repository }: ImageReference,
   { exitCode, stderr }: RunResult,

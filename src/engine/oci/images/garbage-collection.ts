@@ -1,5 +1,5 @@
-// Removes images that nobody needs: what units were made of stays for as long as they are there, and so does the
-// newest build of each built-in image (decision 60). Whoever is about to use an image wins (store.ts).
+// Removes unused images: the image of a unit stays as long as the unit, and so does the newest build of each built-in
+// image (decision 60). A use that begins meanwhile wins (store.ts).
 
 import { statfs } from 'node:fs/promises'
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
@@ -19,21 +19,21 @@ export type GarbageCollector = {
 }
 
 export type Limits = {
-  /** Images that no unit is made of and nobody asked for go after this. */
+  /** How long an image stays that no unit uses and no call asked for. */
   keepMs: number
-  /** With less than this free, those asked for longest ago go at once. */
+  /** With less free space than this, unused images are removed at once, least recently used first. */
   reserveBytes: number
 }
 
-/** Between being asked for and being a unit's: whatever was asked for within it stays. */
+/** The time between a request for an image and its unit's record: images requested within it stay. */
 export const RECENTLY_USED_MS = 10 * MINUTE
 
-/** What an image is to this Berth. */
+/** The role of an image in this Berth. */
 export type ImageStatus = 'current' | 'replaced' | 'other'
 
 export type Collected = {
   removed: KeptImage[]
-  /** Why none was: not all machines are known. */
+  /** Why none was removed: not all machines are known. */
   unknown: string[]
 }
 
@@ -55,8 +55,8 @@ export async function collectImages(collector: GarbageCollector, limits: Limits)
 }
 
 /**
- * What a unit was made of long ago does not go with it, but is kept for the next one. A time that is yet to come is of a
- * host's clock that was set back since.
+ * Records the use of images by units, so that an image stays for a while after its last unit. A time in the future is
+ * from a clock that was set back since.
  */
 async function noteUses(store: ImageStore, uses: ImageReferences, clock: Clock): Promise<void> {
   for (const image of await store.list()) {
@@ -69,7 +69,7 @@ async function noteUses(store: ImageStore, uses: ImageReferences, clock: Clock):
 
 type Facts = { image: KeptImage; standing: ImageStatus; uses: ImageReferences; now: Date }
 
-/** Whether an image may go, and is to. */
+/** Whether an image may be removed, and is due. */
 export function isOverdue(
   { image, standing, uses, now }: Facts,
   { keepMs, isShort }: { keepMs: number; isShort: boolean },
@@ -80,7 +80,7 @@ export function isOverdue(
   return isShort || standing === 'replaced' || idleMs >= keepMs
 }
 
-/** Removes an image unless a machine has come to be made of it, or somebody has asked for it since. */
+/** Removes an image unless a machine uses it, or a call has asked for it since. */
 export async function removeUnused(
   { store, imagesDir, clock }: Pick<GarbageCollector, 'store' | 'imagesDir' | 'clock'>,
   seen: KeptImage,

@@ -1,5 +1,5 @@
-// Six fields of a stranger's image configuration, and nothing else of it (design 3): labels, volumes, health
-// checks and history have made other hosts run them as root.
+// Reads six fields of an untrusted image configuration, and nothing else (design 3): labels, volumes, health checks
+// and history have led other hosts to run commands as root.
 
 import { posix } from 'node:path'
 import { z } from 'zod'
@@ -13,14 +13,14 @@ const ENV_TOTAL_MAX = 256 * 1024
 const ID_MAX = 2 ** 31 - 1
 const EXPOSED_PORTS_MAX = 32
 
-/** Text a process can be given: no NUL, since the kernel would cut there. */
+/** Text for a process: without NUL, where the kernel would cut it. */
 const processText = z
   .string()
   .max(ARGUMENT_MAX)
   .regex(/^[^\0]*$/)
 const argv = z.array(processText).max(ARGV_MAX)
 
-/** Our own form, as stored in `image.json`. */
+/** Our own format, as stored in `image.json`. */
 export const imageConfigSchema = z.object({
   env: z.array(processText),
   entrypoint: argv,
@@ -38,8 +38,8 @@ const env = z
   .transform((entries) => entries.filter((entry) => entry.indexOf('=') > 0))
 
 /**
- * `user`, `uid`, each with `:group` or `:gid`. Numbers end below 2^31: beyond it runtimes have wrapped
- * around to root.
+ * `user`, `uid`, each with `:group` or `:gid`. Numbers are below 2^31: beyond that, runtimes have wrapped around to
+ * root.
  */
 const user = z
   .string()
@@ -53,13 +53,13 @@ const workingDir = processText
   .transform((path) => posix.resolve('/', path))
   .refine((path) => !/^\/(?:proc|sys|dev)(?:\/|$)/.test(path))
 
-/** `{ "80/tcp": {} }`. They are hints to callers, so surplus and other protocols are left out. */
+/** `{ "80/tcp": {} }`. They are hints for callers, so surplus and other protocols are ignored. */
 const exposedPorts = z.record(z.string(), z.unknown()).transform((ports) => {
   const tcp = Object.keys(ports).map((key) => Number(/^(\d{1,5})(?:\/tcp)?$/.exec(key)?.[1] ?? 0))
   return [...new Set(tcp)].filter((port) => port >= 1 && port <= 65535).slice(0, EXPOSED_PORTS_MAX)
 })
 
-// Go writes null for what is empty.
+// Go writes null for empty values.
 const imageFields = z.object({
   Env: env.nullish(),
   Entrypoint: argv.nullish(),
@@ -70,7 +70,7 @@ const imageFields = z.object({
 })
 const remoteConfigSchema = z.object({ config: imageFields.nullish() })
 
-/** Throws ManifestRefused when a field is not what a process could be started with. */
+/** Throws ManifestRefused if a process cannot be started with a field. */
 export function readImageConfig(text: string): ImageConfig {
   const read = remoteConfigSchema.safeParse(parseJson(text))
   if (!read.success) throw new ManifestRefused(`its configuration is not usable (${where(read.error)})`)
@@ -85,7 +85,7 @@ export function readImageConfig(text: string): ImageConfig {
   }
 }
 
-/** The field, by a name of ours; what it holds is the image's and stays out. */
+/** Returns our name of the field; its content is untrusted and left out. */
 function where(error: z.ZodError): string {
   const names = Object.keys(imageFields.shape)
   return names.find((name) => error.issues[0]?.path.includes(name)) ?? 'not an image configuration'

@@ -1,29 +1,29 @@
-// What an image may cost this host. An image is a stranger's file: every number it claims is checked before
-// the download, and what it really does is watched (reliability I17).
+// Limits on what an image may cost this host. An image is untrusted: every number it claims is checked before the
+// download, and its actual use is watched (reliability I17).
 
 const MB = 1024 * 1024
 const GB = 1024 * MB
 const SECOND = 1000
 
 export type ImageLimits = {
-  /** Of one manifest or index, and of one image configuration: parsing them holds up everything else. */
+  /** One manifest or index, and one image configuration: parsing them blocks everything else. */
   documentBytes: number
-  /** All layers as they travel. */
+  /** The compressed size of all layers. */
   compressedBytes: number
   unpackedBytes: number
   files: number
-  /** Directories within each other: what unpacks a file looks at each on the way. */
+  /** Nested directories: the unpacker looks at each level for every file. */
   depth: number
   layers: number
   resolveMs: number
   downloadMs: number
-  /** Processor time of one run of the fetcher. */
+  /** CPU time of one run of the fetcher. */
   fetchCpuS: number
   unpackMs: number
-  /** Processor time of an unpacking. */
+  /** CPU time of an unpacking. */
   unpackCpuS: number
   buildMs: number
-  /** A registry connection without a byte for this long is dropped. */
+  /** A registry connection without data for this long is closed. */
   stallMs: number
 }
 

@@ -1,5 +1,5 @@
-// Images: from a reference to a read-only root directory on this host (design 3). Pulled with skopeo and
-// unpacked with umoci, or built from Debian packages; once each, then kept.
+// Images: from a reference to a read-only root directory on this host (design 3). They are pulled with skopeo and
+// unpacked with umoci, or built from Debian packages; once each, then stored.
 
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -31,24 +31,24 @@ import { runMaintenance, type MaintenanceSettings } from './maintenance.ts'
 import { registerInstance, type InstanceOnHost, unregisterInstance } from './instances.ts'
 
 export type ImagesOptions = {
-  /** Shared between instances where the operator says so. */
+  /** May be shared between instances. */
   imagesDir: string
-  /** This instance's own; credentials of running pulls lie there, so a memory file system. */
+  /** This instance's own; it contains credentials of pulls in progress, so it is on a memory file system. */
   runDir: string
-  /** Pulls stop when the file system of `imagesDir` has less than this free. */
+  /** Pulls stop if the file system of `imagesDir` has less free space than this. */
   reserveGb: number
   registryMirrors: Record<string, string>
   registryAuthFile: string | null
-  /** The operator's HTTP proxy, for hosts without a way out of their own. */
+  /** The operator's HTTP proxy, for hosts without direct internet access. */
   upstreamProxy: HostPort | null
-  /** Building an image takes a while: one line at a time, for a person. */
+  /** Called with a line for a person, because building an image takes a while. */
   onProgress: (line: string) => void
   caps?: Partial<ImageLimits>
-  /** At whose expense a pull runs that a team's network group asked for first. Default: the service's own. */
+  /** The charge of a pull for the network group of the team that asked first. Default: the service's own. */
   chargeTo?: (group: number) => Charge
-  /** Whose machines these images are for: theirs are never removed. Null: it makes none. */
+  /** The instance whose machines use these images, which are then never removed. Null: it has no machines. */
   instance: InstanceOnHost | null
-  /** Null: images are neither built anew nor removed by themselves. */
+  /** Null: no automatic builds and removals. */
   upkeep: MaintenanceSettings | null
   log: Log
   clock: Clock
@@ -57,23 +57,23 @@ export type ImagesOptions = {
 export type Images = {
   /** Makes an image present; `reference` is canonical. Concurrent pulls of one image are one (pull-queue.ts). */
   pull(reference: string, waiter?: PullWaiter): Promise<Image>
-  /** Ends the waits of a machine that is not to be made any more. */
+  /** Ends the waits of a machine that will not be created any more. */
   giveUp(id: string): void
-  /** An image that is present, by digest, and its root directory. */
+  /** Returns an image that is present, by digest, and its root directory. */
   find(digest: string): Promise<StoredImage | null>
-  /** Works with images that nobody removes meanwhile: until a record says that a machine is made of them. */
+  /** Runs work with images that cannot be removed meanwhile: until a record says that a machine uses them. */
   hold<T>(digests: string[], work: (stored: (StoredImage | null)[]) => Promise<T>): Promise<T>
   list(): Promise<Image[]>
-  /** Ends what runs; nothing half made stays. `isEmpty`: the instance has no machines any more. */
+  /** Ends all work; incomplete images are removed. `isEmpty`: the instance has no machines any more. */
   close(options?: { isEmpty: boolean }): Promise<void>
 }
 
-/** A tag is asked for again after this; until then, and while its registry is down, the last answer holds. */
+/** A tag is looked up again after this; until then, and while its registry is down, the last answer is used. */
 const TAG_FRESH_MS = 5 * MINUTE
 
 const GB = 1024 ** 3
 
-/** What every pull here works with. */
+/** What every pull needs. */
 type Parts = {
   store: ImageStore
   builds: Builds
@@ -131,7 +131,7 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
   }
 }
 
-/** One that throws is stuck: nobody catches it, so the engine ends and is started afresh. */
+/** If it throws, it is stuck: the error is not caught, so the engine ends and is restarted. */
 async function startUpkeep({ store, builds, references, registry, options, closing }: Parts): Promise<void> {
   const { imagesDir, upkeep: settings, instance, clock, log } = options
   if (!settings || !instance) return
@@ -159,16 +159,16 @@ async function getImage(parts: Parts, reference: ImageReference, pull: Pull): Pr
   const { store, references, options } = parts
   const known = await references.find(reference.canonical)
   const cached = known && (await use(store, known.digest))
-  // Negative when the host's clock was set back: nobody knows then how old it is.
+  // Negative if the host's clock was set back: its age is then unknown.
   const ageMs = options.clock.now().getTime() - (known?.resolvedAt.getTime() ?? 0)
-  // What is pinned by digest cannot move.
+  // A digest always refers to the same image.
   if (cached && ((ageMs >= 0 && ageMs < TAG_FRESH_MS) || reference.digest !== null)) return cached.image
   try {
     return await pull.inTurn(() => getRemote(parts, reference, pull))
   } catch (error) {
     if (!cached || !isEngineError(error, 'image_unavailable')) throw error
     const image = reference.canonical
-    options.log.warn({ image, err: error }, 'registry is down, serving the image it last named')
+    options.log.warn({ image, err: error }, 'registry is down; using the last known image')
     return cached.image
   }
 }
@@ -178,14 +178,14 @@ async function getRemote(parts: Parts, reference: ImageReference, pull: Pull): P
   const reserveBytes = options.reserveGb * GB
   const charge = pull.group === null ? unchanged : (options.chargeTo?.(pull.group) ?? unchanged)
   const image = await pullImage(reference, { store, registry, reserveBytes, charge, signal: pull.signal })
-  // It may have lain here for long, and have gone since it was found.
+  // It may have been removed since it was found.
   if (!(await use(store, image.digest))) return await getRemote(parts, reference, pull)
   const resolvedAt = options.clock.now()
   await references.save(reference.canonical, { digest: image.digest, resolvedAt })
   return image
 }
 
-/** The build that is here, however old: nobody asks Debian on the way of a unit. */
+/** Returns the existing build, however old: a start of a unit never waits for Debian. */
 async function getBuiltIn(parts: Parts, reference: ImageReference): Promise<Image> {
   const { builds, store, registry, options, closing } = parts
   const definition = findBuiltIn(reference.repository, reference.tag)
@@ -197,7 +197,7 @@ async function getBuiltIn(parts: Parts, reference: ImageReference): Promise<Imag
   return (await use(store, image.digest)) ? image : await getBuiltIn(parts, reference)
 }
 
-/** Notes that somebody asks for it, which keeps it until a machine is made of it (garbage-collection.ts). */
+/** Records the use, which keeps it until a machine is made of it (garbage-collection.ts). */
 async function use(store: ImageStore, digest: string): Promise<StoredImage | null> {
   return await store.hold(digest, async (stored) => stored)
 }

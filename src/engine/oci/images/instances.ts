@@ -1,8 +1,8 @@
-// Which images the machines of all instances that share an images directory are made of: running, stopped or asleep,
-// each needs its image for its next start. The truth is in the machines' records; here each instance only says where
-// those are. A unit without a record has no machine and can be made from any image.
+// Which images the machines of all instances that share an images directory use: running, stopped or asleep, each
+// needs its image for its next start. The machines' records are the source; here each instance only registers where
+// its records are. A unit without a record has no machine and can use any image.
 //
-// Where that cannot be told, every image counts as used.
+// If that is unknown, every image counts as used.
 
 import { mkdir, readdir, rm, stat, utimes, access } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,12 +22,14 @@ export type ImageReferences = {
   unknown: string[]
 }
 
-/** An instance without its data directory may be on a disk that is not mounted; for so long nobody calls it gone. */
+/**
+ * The disk of an instance without its data directory may just not be mounted; only after this time it counts as gone.
+ */
 const GONE_AFTER_MS = 30 * DAY
 
 const fileSchema = z.object({ dataDir: z.string() })
 
-/** Says that an instance has machines here. Done at each start, and again as time goes by. */
+/** Registers that an instance has machines here. Called at each start, and from time to time. */
 export async function registerInstance(
   imagesDir: string,
   { id, dataDir }: InstanceOnHost,
@@ -40,7 +42,7 @@ export async function registerInstance(
   await utimes(path, clock.now(), clock.now())
 }
 
-/** It has no machines any more. */
+/** The instance has no machines any more. */
 export async function unregisterInstance(imagesDir: string, { id }: { id: string }): Promise<void> {
   await rm(join(imagesDir, 'instances', id), { force: true })
 }

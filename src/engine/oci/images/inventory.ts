@@ -1,5 +1,5 @@
-// The images directory as the operator sees and changes it, beside a running Berth or without one: the locks in the
-// directory keep both apart.
+// The images directory for the operator's commands, with or without a running Berth: locks in the directory
+// coordinate the two.
 
 import { join } from 'node:path'
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
@@ -37,33 +37,33 @@ export type Listed = {
   bytes: number
   madeAt: Date | null
   usedAt: Date | null
-  /** Of what a built-in image is for. */
+  /** The version of a built-in image's main program. */
   version: string | null
-  /** When Debian last published what it was made from. */
+  /** When Debian last published its packages. */
   archiveAt: string | null
   packages: Packages
-  /** Ids of the machines made of it. */
+  /** Ids of the machines that use it. */
   machines: string[]
-  /** A sentence: is it up to date, and if not, why. */
+  /** A sentence: whether it is up to date, and if not, why. */
   condition: string
 }
 
 export type Inventory = {
   list(): Promise<Listed[]>
-  /** Where not all machines are known, why: nothing is removed then. */
+  /** Returns why not all machines are known; then nothing is removed. */
   unknownMachines(): Promise<string[]>
   lastAsked(): Promise<Asked | null>
   /** Asks Debian about every built-in image that is here. */
   check(): Promise<Condition[]>
-  /** Builds it if it is missing or out of date, says whether it did. */
+  /** Builds it if it is missing or out of date; returns whether it did. */
   build(definition: BuiltIn): Promise<boolean>
-  /** Why it stays, or null once it is gone. */
+  /** Returns why it stays, or null once it is removed. */
   remove(digest: string): Promise<string | null>
-  /** All that no machine is made of, but for the newest builds of built-in images. */
+  /** Removes all images that no machine uses, except the newest builds of built-in images. */
   removeUnused(): Promise<Listed[]>
 }
 
-/** Between being asked for and being a unit's. Longer than that takes by far. */
+/** The time between a request for an image and its unit's record, with a large margin. */
 const JUST_ASKED_MS = MINUTE
 const SIZE_MS = 2 * MINUTE
 
@@ -74,7 +74,7 @@ export async function openInventory(options: InventoryOptions): Promise<Inventor
   const builds = await openBuilds(imagesDir, { store, builder, clock })
   const building = { onProgress, caps: imageLimits, signal }
   const shared = { imagesDir, store, builds, definitions, findUpdates, clock, log }
-  // Whoever asks for a build gets it.
+  // A build that is requested explicitly is always made.
   const refresher: Refresher = { ...shared, building, reserveBytes: 0 }
   const usesNow = () => findReferences(imagesDir, clock)
 
@@ -88,11 +88,11 @@ export async function openInventory(options: InventoryOptions): Promise<Inventor
     if (machines.length > 0) return `Units are made of it: ${machines.join(', ')}.`
     if (uses.unknown.length > 0) return `Units may be made of it. ${uses.unknown.join(' ')}`
     const askedMs = clock.now().getTime() - (image.usedAt?.getTime() ?? -Infinity)
-    // Negative when the host's clock was set back since.
+    // Negative if the host's clock was set back since.
     if (askedMs >= 0 && askedMs < JUST_ASKED_MS)
-      return 'It was asked for just now: a unit may be on its way. Try again later.'
+      return 'A call has just asked for it, so a unit may be about to use it. Try again later.'
     const gone = await removeUnused({ store, imagesDir, clock }, image)
-    return gone ? null : 'Somebody uses it right now: try again later.'
+    return gone ? null : 'It is in use at the moment. Try again later.'
   }
 
   return {
@@ -139,7 +139,7 @@ async function listAll(refresher: Refresher, uses: ImageReferences): Promise<Lis
     store.list(),
   ])
   const here: Listed[] = []
-  // One after the other: sizes are read from the disk.
+  // One after the other, because sizes are read from the disk.
   for (const image of kept) {
     const isCurrent = standing(image) === 'current'
     const condition = conditions.find(({ build }) => build?.image.digest === image.image.digest)

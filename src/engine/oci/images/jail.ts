@@ -1,14 +1,14 @@
-// Where other people's bytes are parsed: a process that fetches an image or unpacks one sees no more of this
-// host than it needs, and ends with us.
+// The jails in which untrusted bytes are parsed: a process that fetches or unpacks an image sees no more of this host
+// than it needs, and ends with us.
 //
-// Both jails have their own mount, pid, ipc, uts and network namespaces (loopback alone), a root made of
-// /usr read-only and what is listed, every mount nodev and nosuid, no new privileges, and resource limits.
-// - `fetch` runs as berth-images without any capability. Its only way out is a unix socket (proxy.ts).
-// - `unpack` stays uid 0, since the files of an image belong to many users, with six capabilities: to give
-//   files away (CHOWN), to write where their owner alone may (DAC_OVERRIDE), to set modes and times on them
-//   (FOWNER, FSETID), and to make device nodes and file capabilities (MKNOD, SETFCAP): many a decent image
-//   has some, umoci gives up without, and they have no effect on these mounts until they are stripped. It
-//   gets no /proc, where uid 0 may write kernel settings even without capabilities.
+// Both jails have their own mount, pid, ipc, uts and network namespaces (loopback only), a root made of a read-only
+// /usr and the listed paths, mounts with nodev and nosuid, no new privileges, and resource limits.
+// - `fetch` runs as berth-images without capabilities. Its only way out is a unix socket (proxy.ts).
+// - `unpack` stays uid 0, because the files of an image belong to many users, with six capabilities: to change owners
+//   (CHOWN), to write where only their owner may (DAC_OVERRIDE), to set modes and times on them (FOWNER, FSETID), and
+//   to make device nodes and file capabilities (MKNOD, SETFCAP): many ordinary images have some, umoci fails without,
+//   and they have no effect on these mounts until they are stripped. It gets no /proc, where uid 0 may write kernel
+//   settings even without capabilities.
 
 import { fileURLToPath } from 'node:url'
 import type { Account } from '../../../lib/system-users.ts'
@@ -16,7 +16,7 @@ import { run, type RunResult } from '../../../lib/process.ts'
 import { type Charge, unchanged } from '../kernel/team-groups.ts'
 
 export type Jail = {
-  /** A TypeScript program under `jailed/`; the jails see no other file of ours. */
+  /** A TypeScript program under `jailed/`; the jails see no other file of Berth. */
   program: 'fetch' | 'unpack' | 'clean'
   args: string[]
   /** Path inside → path on the host. */
@@ -25,7 +25,7 @@ export type Jail = {
   /** Null: uid 0 with the capabilities above. */
   account: Account | null
   maxFileBytes: number
-  /** Processor time of each process in it. */
+  /** CPU time of each process in it. */
   maxCpuS: number
 }
 
@@ -38,14 +38,14 @@ export type JailRun = {
 }
 
 const unpackCapabilities = ['chown', 'dac_override', 'fowner', 'fsetid', 'mknod', 'setfcap']
-/** What setpriv needs to drop the rest for good, and to become another user; gone afterwards. */
+/** What setpriv needs to drop all others permanently, and to change the user; dropped afterwards. */
 const dropCapabilities = ['setpcap', 'setuid', 'setgid']
 const programs = fileURLToPath(new URL('./jailed', import.meta.url))
 const MEMORY_BYTES = 2 * 1024 ** 3
 const TMP_BYTES = 16 * 1024 ** 2
 
 export async function runJailed(jail: Jail, { charge = unchanged, ...options }: JailRun): Promise<RunResult> {
-  // A child is told of an abort as it happens, not of an earlier one.
+  // A child only sees an abort that happens after its start.
   options.signal.throwIfAborted()
   const [command = '', ...args] = jailCommand(jail)
   return await run(...charge(command, args), options)
@@ -55,7 +55,7 @@ export async function runJailed(jail: Jail, { charge = unchanged, ...options }: 
 export function jailCommand(jail: Jail): string[] {
   // biome-ignore format: an option stays beside its value
   return [
-    // Units and the service go first.
+    // Units and the service have priority.
     'nice', '-n', '10',
     'prlimit',
     '--core=0',
@@ -79,7 +79,7 @@ export function jailCommand(jail: Jail): string[] {
     ...['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
     '--dev', '/dev',
     '--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp',
-    // Directories bwrap makes on the way to a mount are for root alone; the fetcher is another user.
+    // Directories that bwrap creates for mounts are readable by root only, and the fetcher is another user.
     '--dir', '/berth',
     '--dir', '/etc',
     '--ro-bind', process.execPath, '/berth/node',
@@ -89,7 +89,7 @@ export function jailCommand(jail: Jail): string[] {
     '--',
     'setpriv', ...dropPrivileges(jail), '--',
     '/berth/node',
-    // There is no package.json in there to say that these are modules.
+    // There is no package.json in it to declare modules.
     '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
     `/berth/jailed/${jail.program}.ts`,
     ...jail.args,
@@ -105,7 +105,7 @@ function dropPrivileges(jail: Jail): string[] {
   const kept = ['-all', ...keptCapabilities(jail).map((name) => `+${name}`)].join(',')
   return [
     ...(account ? [`--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups'] : []),
-    // With the ambient set they last over the start of umoci, with the bounding set no others come back.
+    // The ambient set keeps them across the start of umoci, and the bounding set prevents any others.
     `--inh-caps=${kept}`,
     `--ambient-caps=${kept}`,
     `--bounding-set=${kept}`,

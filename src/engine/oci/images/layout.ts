@@ -1,5 +1,5 @@
-// From a download to what umoci reads. The manifest is written anew from the checked one, so that nothing of
-// the registry's own reaches the unpacker but blobs, which it checks against their digests.
+// Turns a download into the layout that umoci reads. The manifest is written again from the validated one, so that
+// the unpacker gets nothing from the registry but blobs, which it checks against their digests.
 
 import { lstat, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,16 +8,17 @@ import { digestOf, type Descriptor, type ImageManifest, ManifestRefused } from '
 const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json'
 const CONFIG_TYPE = 'application/vnd.oci.image.config.v1+json'
 
-/** Moves the blobs of `download` into a new OCI layout with one image, `image`; answers the configuration. */
+/** Moves the blobs of `download` into a new OCI layout with one image, `image`; returns the configuration. */
 export async function makeLayout(manifest: ImageManifest, download: string, layout: string): Promise<string> {
   const blobs = join(layout, 'blobs', 'sha256')
   await mkdir(blobs, { recursive: true })
   for (const blob of uniqueBlobs(manifest)) {
     const path = join(blobs, hexOf(blob))
-    // A rename moves a link, it does not follow it.
+    // A rename moves a link, and does not follow it.
     await rename(join(download, hexOf(blob)), path)
     const stats = await lstat(path)
-    if (!stats.isFile() || stats.size !== blob.size) throw new ManifestRefused('it lies about its sizes')
+    if (!stats.isFile() || stats.size !== blob.size)
+      throw new ManifestRefused('its sizes are not as declared')
   }
   const config = await readFile(join(blobs, hexOf(manifest.config)))
   if (digestOf(config) !== manifest.config.digest) {

@@ -1,5 +1,5 @@
-// A lock between processes that share an images directory. The kernel holds it for the open file, so it ends
-// with its holder, however that dies: there is no stale lock to judge.
+// A lock between processes that share an images directory. The kernel holds it for the open file and releases it when
+// its holder ends, so there are no stale locks.
 
 import { constants } from 'node:os'
 import { open } from 'node:fs/promises'
@@ -15,16 +15,16 @@ const RETRY_EVERY_MS = 100
 
 export type Lock = { release(): Promise<void> }
 
-/** `shared`: with others who share it, and with nobody who has it alone. */
+/** `shared`: with other shared holders, but not with an exclusive one. */
 export type LockKind = 'alone' | 'shared'
 
-/** Null when someone else holds it. */
+/** Returns null if another process holds it. */
 export async function tryLock(path: string, kind: LockKind = 'alone'): Promise<Lock | null> {
   const file = await open(path, 'a', 0o600)
   const operation = kind === 'alone' ? LOCK_EX : LOCK_SH
   if (flock(file.fd, operation | LOCK_NB) === 0) {
     const release = async () => {
-      // A program that is just being started has the file open, too, until it is another one.
+      // A program that is just being started also has the file open, until its exec.
       flock(file.fd, LOCK_UN)
       await file.close()
     }

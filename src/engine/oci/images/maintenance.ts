@@ -1,5 +1,5 @@
-// The images' loops in the engine: what is out of date is built anew, what nobody needs is removed. They touch no image
-// that a unit is made of.
+// Background jobs of images in the engine: out-of-date images are rebuilt, unused ones removed. They never touch an
+// image that a unit uses.
 
 import { randomInt } from 'node:crypto'
 import { type Clock, HOUR, MINUTE } from '../../../lib/clock.ts'
@@ -10,17 +10,17 @@ import { refreshImages, type Refresher } from './refresh.ts'
 import { type InstanceOnHost, registerInstance } from './instances.ts'
 
 export type MaintenanceSettings = {
-  /** How often Debian is asked for updates; null: never, and nothing is built anew by itself. */
+  /** How often Debian is asked for updates; null: never, and nothing is rebuilt automatically. */
   updatesEveryMs: number | null
-  /** How long an image stays that no unit needs and nobody asks for; null: Berth removes none by itself. */
+  /** How long an unused image stays; null: none is removed automatically. */
   keepMs: number | null
 }
 
 const COLLECT_EVERY_MS = 5 * MINUTE
 const REFRESH_EVERY_MS = 10 * MINUTE
-/** A start has other things to do first, and hosts that start together must not ask together. */
+/** A start has more urgent work, and hosts that start together must not ask at the same time. */
 const REFRESH_AFTER_MS = { least: 2 * MINUTE, most: 10 * MINUTE }
-/** More than the steps of a round may take together: each of them has a deadline of its own. */
+/** Longer than all steps of an iteration together, each of which has its own timeout. */
 const LONGEST_COLLECT_MS = HOUR
 const LONGEST_REFRESH_MS = 2 * HOUR
 
@@ -32,7 +32,7 @@ export type Maintenance = {
   log: Log
 }
 
-/** Until the signal of the refresher's builds aborts; resolves when the rounds under way have ended. */
+/** Runs until the signal of the refresher's builds aborts; resolves when the iterations in progress have ended. */
 export async function runMaintenance(
   upkeep: Maintenance,
   { collector, refresher }: { collector: GarbageCollector; refresher: Refresher },
@@ -46,7 +46,8 @@ export async function runMaintenance(
     const run = async () => {
       const { unknown } = await collectRound(upkeep, collector, limits)
       const why = unknown.join(' ')
-      if (why !== told && why !== '') log.warn({ why }, 'no image is removed: not all machines are known')
+      if (why !== told && why !== '')
+        log.warn({ why }, 'no image is removed, because not all machines are known')
       told = why
     }
     const loop = { name: 'collect images', everyMs: COLLECT_EVERY_MS, timeoutMs: LONGEST_COLLECT_MS, run }
@@ -71,6 +72,6 @@ async function collectRound(
   await registerInstance(collector.imagesDir, upkeep.instance, upkeep.clock)
   const collected = await collectImages(collector, limits)
   for (const { image } of collected.removed)
-    upkeep.log.info({ image: image.reference, digest: image.digest }, 'an image nobody needs was removed')
+    upkeep.log.info({ image: image.reference, digest: image.digest }, 'unused image removed')
   return collected
 }

@@ -1,5 +1,5 @@
-// What a registry says an image consists of. Read before anything is downloaded: media types we know and
-// sizes within the caps, or nothing. Pure.
+// Validates what a registry says an image consists of, before anything is downloaded: only known media types, and
+// sizes within the limits. Pure.
 
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -8,7 +8,7 @@ import type { ImageLimits } from './image-limits.ts'
 export type Descriptor = { mediaType: string; digest: string; size: number }
 export type ImageManifest = { digest: string; config: Descriptor; layers: Descriptor[] }
 
-/** A sentence that may reach the caller: what about the image is refused. */
+/** Its message may reach the caller: what about the image is refused. */
 export class ManifestRefused extends Error {}
 
 const indexTypes = [
@@ -16,7 +16,7 @@ const indexTypes = [
   'application/vnd.docker.distribution.manifest.list.v2+json',
 ]
 
-/** Layer types by what they are in an OCI layout. Foreign layers, which name URLs of their own, are not here. */
+/** Maps layer types to those of an OCI layout. Foreign layers, which name URLs of their own, are not included. */
 const layerTypes: Record<string, string> = {
   'application/vnd.oci.image.layer.v1.tar': 'application/vnd.oci.image.layer.v1.tar',
   'application/vnd.oci.image.layer.v1.tar+gzip': 'application/vnd.oci.image.layer.v1.tar+gzip',
@@ -48,25 +48,25 @@ export function digestOf(bytes: string | Buffer): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 }
 
-/** An image for several platforms answers with an index; this is the digest of ours in it. Null: no index. */
+/** Returns the digest of our platform in an index of several platforms. Null if it is not an index. */
 export function pickFromIndex(text: string, architecture: string): string | null {
   const document = parseDocument(text)
   if (!('manifests' in document)) return null
-  // A document that is an index to one reader and an image to another is an attack, not a format.
+  // A document that is an index to one reader and an image to another is an attack.
   if ('layers' in document || 'config' in document) throw new ManifestRefused('its manifest is ambiguous')
   const { manifests } = readAs(indexSchema, document)
   const ours = manifests.find(
     (entry) =>
       entry.platform?.os === 'linux' &&
       entry.platform.architecture === architecture &&
-      // An index within an index can go on for ever.
+      // Nested indexes are refused, since they can be endless.
       !indexTypes.includes(entry.mediaType),
   )
   if (!ours) throw new ManifestRefused(`it has no variant for linux/${architecture}`)
   return ours.digest
 }
 
-/** Throws ManifestRefused for what is no image, or one beyond the caps. */
+/** Throws ManifestRefused for anything that is not an image, or exceeds the limits. */
 export function readManifest(text: string, caps: ImageLimits): ImageManifest {
   const document = parseDocument(text)
   if ('manifests' in document) throw new ManifestRefused('its manifest is ambiguous')
@@ -95,7 +95,7 @@ function parseDocument(text: string): object {
     const document: unknown = JSON.parse(text)
     if (typeof document === 'object' && document !== null) return document
   } catch {
-    // Said below.
+    // Refused below.
   }
   throw new ManifestRefused('its manifest is not JSON')
 }

@@ -1,4 +1,4 @@
-// What a built-in image was made of: the packages that dpkg says are installed in it.
+// The packages of a built-in image, as dpkg lists them.
 
 import { createHash } from 'node:crypto'
 import { pathInTree, readInTree } from '../storage/unit-tree.ts'
@@ -13,7 +13,7 @@ export function statusPathIn(rootfs: string): string {
   return pathInTree(rootfs, STATUS)
 }
 
-/** Nothing changes an image once it is there, so neither does what this answers. */
+/** An image never changes, so its result is cached. */
 export function findPackages(rootfs: string): Packages | null {
   const status = readInTree(rootfs, STATUS, MAX_STATUS_BYTES)
   return status && parseStatus(status.toString('utf8'))
@@ -36,13 +36,13 @@ export function parseStatus(text: string): Packages {
   return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** A build is named by its definition and what it is made of: the same of both is the same image. */
+/** A build is named by its definition and its packages: the same of both is the same image. */
 export function buildDigest(definition: string, packages: Packages): string {
   const made = JSON.stringify({ definition, packages })
   return `sha256:${createHash('sha256').update(made).digest('hex')}`
 }
 
-/** The version of what the image is for: of the first package that goes by the image's own version. */
+/** The version of the image's main program: that of the first package whose version begins with the image's. */
 export function mainVersion(version: string, named: string[], packages: Packages): string | null {
   const versions = [...named, 'base-files'].flatMap((name) => packages[name] ?? [])
   return versions.find((each) => each.replace(/^\d+:/, '').startsWith(version)) ?? null

@@ -1,6 +1,6 @@
-// The one way out of the fetch jail: an HTTP proxy on a unix socket. It decides for every connection, also
-// those that redirects and authentication realms lead to, and counts what comes in. TLS is between the
-// fetcher and the registry, so it sees no content; plain HTTP is for the mirror alone.
+// The only way out of the fetch jail: an HTTP proxy on a unix socket. It decides on every connection, including those
+// of redirects and authentication realms, and counts incoming bytes. TLS is between fetcher and registry, so the
+// proxy sees no content; plain HTTP is only allowed to the mirror.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
@@ -17,12 +17,12 @@ export type ProxyOptions = {
   stallMs: number
 }
 
-/** What went wrong first, if anything did. */
+/** The first error, if there was one. */
 export type ProxyVerdict = 'refused' | 'unreachable' | 'too-large' | 'stalled'
 
 export type Proxy = { verdict(): ProxyVerdict | null; close(): Promise<void> }
 
-/** One pull's traffic: its open connections, what came in so far, and what went wrong first. */
+/** The traffic of one pull: its open connections, the bytes received, and the first error. */
 type Traffic = { connections: Set<Duplex>; bytes: number; verdict: ProxyVerdict | null }
 
 export async function openProxy(options: ProxyOptions): Promise<Proxy> {
@@ -46,7 +46,7 @@ export async function openProxy(options: ProxyOptions): Promise<Proxy> {
   }
 }
 
-/** `CONNECT host:port`: from here on bytes that are none of our business. */
+/** `CONNECT host:port`: from here on bytes pass unchanged. */
 async function tunnel(
   options: ProxyOptions,
   traffic: Traffic,
@@ -80,7 +80,7 @@ async function open({ mirror, upstreamProxy }: ProxyOptions, target: HostPort): 
   return await dialPublic(target)
 }
 
-/** `GET http://…`, for the mirror only: to anywhere else it would be a downgrade. */
+/** `GET http://…`, only for the mirror: to another host it would be a downgrade. */
 function forward(
   options: ProxyOptions,
   traffic: Traffic,
@@ -98,7 +98,7 @@ function forward(
   const { method = 'GET', headers } = incoming
   const path = url.pathname + url.search
   const outgoing = request({ ...mirror.address, method, path, headers, agent: false, timeout: stallMs })
-  // Whoever asked may end before there is an answer.
+  // The client may disconnect before the answer.
   answer.on('close', () => outgoing.destroy())
   outgoing.on('timeout', () => {
     blame(traffic, 'stalled')

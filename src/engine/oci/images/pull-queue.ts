@@ -1,6 +1,6 @@
-// Which pulls run, and for whom. Concurrent pulls of one reference are one. A pull that nobody waits for any more is
-// ended. Pulls of registries take turns: a few at once, a share of them for each team (decision 82). A pull that other
-// teams wait for, too, has its turn by whichever of them is next.
+// Decides which pulls run. Concurrent pulls of one reference are one. A pull that no caller waits for any more is
+// ended. Pulls from registries are limited: a few at once, with a share for each team (decision 82). A pull that
+// several teams wait for runs in the turn of whichever comes first.
 
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
 import { createFairQueue, type Entry } from '../../../lib/concurrency/fair-queue.ts'
@@ -11,37 +11,37 @@ import { EngineError } from '../../errors.ts'
 
 export type PullQueue = {
   /**
-   * Resolves with what `work` returns, which begins unless it is under way for this reference. Without `waiter`
-   * nobody can give the wait up. Throws EngineError `unknown_machine` once it was given up.
+   * Resolves with the result of `work`, which is started unless it is in progress for this reference. Without
+   * `waiter` the wait cannot be given up. Throws EngineError `unknown_machine` once it was given up.
    */
   pull(reference: string, waiter: PullWaiter | null, work: (pull: Pull) => Promise<Image>): Promise<Image>
-  /** Ends all waits of a machine, and the pulls that it alone waited for. */
+  /** Ends all waits of a machine, and the pulls that only it waited for. */
   giveUp(id: string): void
-  /** Resolves when no pull is under way. */
+  /** Resolves when no pull is in progress. */
   drain(): Promise<void>
 }
 
 export type Pull = {
-  /** Aborts when nobody waits any more. */
+  /** Aborts when no caller waits any more. */
   signal: AbortSignal
   /** The network group of the team that asked first; null where no team did. */
   group: number | null
-  /** Does what asks a registry, when it is this pull's turn. Throws EngineError `host_full` where too many wait. */
+  /** Runs work that uses a registry, when it is this pull's turn. Throws EngineError `host_full` if too many wait. */
   inTurn(work: () => Promise<Image>): Promise<Image>
 }
 
-/** Each may take gigabytes and a core for minutes. More than a few, so that slow registries hold up nobody. */
+/** Each may take gigabytes and a core for minutes. Enough that a few slow registries do not block others. */
 const AT_ONCE = 8
-/** Slow ones go on beside that many others. */
+/** Slow pulls go on besides this many others. */
 const AT_ONCE_WITH_SLOW_ONES = 24
-/** Of one team, slow ones included. */
+/** Of one team, including slow ones. */
 const AT_ONCE_OF_TEAM = 3
 const SLOW_MS = MINUTE
 const WAITING = { perOwner: 64, inAll: 512 }
-/** Longer than the steps of a pull may take together: one that hangs for longer is not joined. */
+/** Longer than all steps of a pull together: a pull that hangs longer is not joined. */
 const LONGEST_MS = 60 * MINUTE
 
-/** Who makes no machine: a command of the operator's. */
+/** The waiter of an operator's command, which creates no machine. */
 const OPERATOR = 'operator'
 
 type Waiter = { id: string | null; team: string; given: PromiseWithResolvers<never> }
@@ -53,7 +53,7 @@ type Flight = {
   ending: AbortController
   signal: AbortSignal
   untilMs: number
-  /** While it waits for its turn, or has it. */
+  /** Set while it waits for its turn, or has it. */
   turn: Turn | null
 }
 
@@ -130,7 +130,7 @@ export function createPullQueue({
     else tellBoundMet({ log, clock }, { bound: 'image pulls that wait', by: teamOrNull(team) })
   }
 
-  /** Once nobody of the team waits for the pull. */
+  /** Called once no one of the team waits for the pull. */
   function leaveQueue({ turn, waiters }: Flight, team: string): void {
     const ticket = turn?.tickets.get(team)
     if (!turn || !ticket || turn.admitted === ticket || [...waiters].some((waiter) => waiter.team === team))
@@ -145,12 +145,12 @@ export function createPullQueue({
   }
 
   function admit(): void {
-    // Nobody goes in while those inside weigh more than this.
+    // No pull is admitted while those in progress exceed this weight.
     const room = { places: AT_ONCE, weight: AT_ONCE_WITH_SLOW_ONES - 1 }
     for (let next = queue.admit(room); next.length > 0; next = queue.admit(room)) {
       for (const ticket of next) {
         const { turn } = ticket.flight
-        // Another team's ticket of the same pull went in before it.
+        // Another team's turn of the same pull came first.
         if (turn === null || turn.admitted !== null) {
           queue.leave(ticket)
           continue
@@ -184,7 +184,7 @@ export function createPullQueue({
         flight.waiters.delete(waiter)
         leaveQueue(flight, waiter.team)
         if (flight.waiters.size === 0) {
-          // Who asks from now on does not join one that is being ended.
+          // Later callers must not join a pull that is being ended.
           forget(reference, flight)
           flight.ending.abort(givenUp())
         }
@@ -206,7 +206,7 @@ function teamOrNull(owner: string): string | null {
 }
 
 function givenUp(): EngineError {
-  return new EngineError('unknown_machine', 'The machine was destroyed before its image was here.')
+  return new EngineError('unknown_machine', 'The machine was destroyed before its image was pulled.')
 }
 
 function crowded(): EngineError {

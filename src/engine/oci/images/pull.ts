@@ -1,4 +1,4 @@
-// One pull: what does the reference lead to, and unless that is here already: download, unpack, keep.
+// One pull: resolves the reference and, unless that image is here, downloads, unpacks and stores it.
 
 import { join } from 'node:path'
 import type { ImageReference } from '../../../contract/image-reference.ts'
@@ -27,7 +27,7 @@ export async function pullImage(reference: ImageReference, options: PullOptions)
   const session = await openRegistry(options.registry, reference, options)
   try {
     const manifest = await resolveManifest(session, reference, options.registry.caps)
-    // Others who pull the same image from elsewhere do not wait for this registry: it may be slow on purpose.
+    // A pull of the same image from elsewhere does not wait for this registry, which may be slow on purpose.
     const of = { digest: manifest.digest, maker: `${reference.registry}/${reference.repository}` }
     const stored = await options.store.make(
       of,

@@ -1,5 +1,5 @@
-// What each reference last led to: a tag moves, a digest does not. One small file a reference, beside the
-// images, so that instances sharing them share the answers too.
+// The last digest of each reference: a tag moves, a digest does not. One small file per reference, next to the
+// images, so that instances that share them share these too.
 
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
@@ -13,7 +13,7 @@ export type Resolution = { digest: string; resolvedAt: Date }
 export type References = {
   find(reference: string): Promise<Resolution | null>
   save(reference: string, resolution: Resolution): Promise<void>
-  /** Forgets those that lead to an image which is not here: they are only good for asking less often. */
+  /** Deletes those whose image is not here. */
   prune(isHere: (digest: string) => Promise<boolean>): Promise<void>
 }
 

@@ -1,6 +1,6 @@
-// Keeps built-in images up to date: asks Debian now and then what it has that is newer than they were made of, and
-// builds those anew, and those whose definition has changed. One at a time, at the lowest priority, never on the way
-// of a unit: who asks for an image meanwhile gets the build that is there.
+// Keeps built-in images up to date: asks Debian now and then for newer packages, and rebuilds those images, and those
+// whose definition has changed. One at a time, at the lowest priority; a unit never waits for it: it gets the
+// existing build.
 
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -23,24 +23,24 @@ export type Refresher = {
   definitions: BuiltIn[]
   findUpdates: FindUpdates
   building: Omit<BuildOptions, 'background'>
-  /** Nothing is built beside what is there already with less than this free. */
+  /** Nothing is rebuilt with less free space than this. */
   reserveBytes: number
   clock: Clock
   log: Log
 }
 
-/** What there is of a built-in image, and why it is to be built, if it is. */
+/** The state of a built-in image, and why it must be built, if so. */
 export type Condition = {
   definition: BuiltIn
   build: StoredImage | null
   state: BuildState
-  /** `new`: nobody has asked for it here yet, so nobody builds it ahead. */
+  /** `new`: no call has asked for it here yet, so it is not built ahead. */
   due: 'no' | 'new' | 'definition' | 'updates'
 }
 
 const FIRST_RETRY_MS = 15 * MINUTE
 
-/** When Debian was last asked, by anybody; `failed` counts since it last answered. */
+/** When Debian was last asked, by any instance; `failed` counts since it last answered. */
 const askedSchema = z.object({ at: z.coerce.date(), failed: z.number() })
 export type Asked = z.infer<typeof askedSchema>
 
@@ -63,7 +63,7 @@ function dueOf(build: StoredImage | null, { updates }: BuildState, isKnown: bool
   return isKnown ? 'definition' : 'new'
 }
 
-/** One round: asks Debian if that is due, then builds one image at most. Somebody else's round is left to him. */
+/** One iteration: asks Debian if that is due, then builds at most one image. Skipped if another process does it. */
 export async function refreshImages(refresher: Refresher, everyMs: number): Promise<void> {
   const { imagesDir, clock, log, building } = refresher
   const lock = await tryLock(join(imagesDir, 'locks', 'refresh'))
@@ -80,24 +80,24 @@ export async function refreshImages(refresher: Refresher, everyMs: number): Prom
     )
     if (!next) return
     if ((await freeBytes(imagesDir)) < refresher.reserveBytes) {
-      log.warn('built-in images are out of date, and there is no room to build them anew')
+      log.warn('built-in images are out of date, and there is no room to rebuild them')
       return
     }
     const { definition, build, due } = next
     const image = referenceOf(definition)
-    log.info({ image, due, updates: next.state.updates.length }, 'a built-in image is built anew')
+    log.info({ image, due, updates: next.state.updates.length }, 'rebuilding built-in image')
     const options = { ...building, background: true }
     const made = await refresher.builds.build(definition, build?.image.digest ?? null, options)
-    log.info({ image, digest: made.image.digest }, 'a built-in image was built anew')
+    log.info({ image, digest: made.image.digest }, 'built-in image rebuilt')
   } catch (error) {
     if (!building.signal.aborted)
-      log.error({ err: error }, 'a built-in image could not be built anew: the one before stays')
+      log.error({ err: error }, 'rebuild of a built-in image failed; the earlier one stays')
   } finally {
     await lock.release()
   }
 }
 
-/** Asks about every build that is here, and writes down what there is for it. */
+/** Asks about every build that is here, and records the results. */
 export async function askDebian(refresher: Refresher): Promise<void> {
   const { imagesDir, builds, clock, findUpdates, building } = refresher
   const before = await lastAsked(imagesDir)
@@ -126,7 +126,7 @@ export async function lastAsked(imagesDir: string): Promise<Asked | null> {
   return text === null ? null : askedSchema.parse(JSON.parse(text))
 }
 
-/** Sooner after a failure, and later with each one more. A time that is yet to come is of a clock that was set. */
+/** Sooner after a failure, later with each further one. A time in the future is from a clock that was set. */
 export function isDue(asked: Asked | null, everyMs: number, now: Date): boolean {
   if (asked === null) return true
   const sinceMs = now.getTime() - asked.at.getTime()

@@ -1,22 +1,21 @@
-// What the fetcher is told about the one registry it may speak to: where that is, and its credentials alone.
+// The fetcher's settings for the one registry it may use: its address, and only its credentials.
 
 import type { HostPort } from '../../../lib/dial.ts'
 
-/** Where the operator said a registry is really fetched: `name` (and `port`, if it matters) stand for `address`. */
+/** The operator's mirror of a registry: `name` (and `port`, if set) stand for `address`. */
 export type Mirror = { name: string; port: number | null; address: HostPort }
 
 export type Endpoint = {
-  /** The name the fetcher uses; it stands in its URLs. */
+  /** The name in the fetcher's URLs. */
   location: string
-  /** Null: the registry is fetched at its own address. */
+  /** Null: the registry has no mirror. */
   mirror: Mirror | null
-  /** Whether plain HTTP, or TLS that nobody vouches for, will do. */
+  /** Whether plain HTTP, or TLS without a valid certificate, is accepted. */
   insecure: boolean
 }
 
 /**
- * Stands for a mirror without TLS. HTTP clients keep connections to loopback addresses away from a proxy, and
- * a mirror is often on one.
+ * The name of a mirror without TLS. HTTP clients use no proxy for loopback addresses, and a mirror is often on one.
  */
 const MIRROR_ALIAS = 'mirror.berth.local'
 
@@ -37,7 +36,7 @@ export function findEndpoint(registry: string, mirrors: Record<string, string>):
     : { location: MIRROR_ALIAS, mirror: { name: MIRROR_ALIAS, port: null, address }, insecure: true }
 }
 
-/** A `registries.conf` that knows one registry. */
+/** Returns a `registries.conf` with one registry. */
 export function registriesConf(registry: string, endpoint: Endpoint): string {
   return [
     'unqualified-search-registries = []',
@@ -50,8 +49,8 @@ export function registriesConf(registry: string, endpoint: Endpoint): string {
 }
 
 /**
- * The part of the operator's credentials (`{"auths": {…}}`, as Docker and skopeo write it) that belongs to
- * the host spoken to: a registry must not learn another one's. A mirror's are under the mirror's own name.
+ * Returns the part of the operator's credentials (`{"auths": {…}}`, as Docker and skopeo write it) for this host: a
+ * registry must not get another one's. A mirror's are under the mirror's own name.
  */
 export function pickCredentials(
   authFile: string,

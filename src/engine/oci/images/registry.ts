@@ -1,5 +1,5 @@
-// A session with one registry: skopeo in the fetch jail, for as long as one pull takes. Its directory and
-// its proxy are gone afterwards.
+// A session with one registry: skopeo in the fetch jail, for one pull. Its directory and its proxy are removed
+// afterwards.
 
 import { randomUUID } from 'node:crypto'
 import { chown, mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -16,7 +16,7 @@ import { openProxy } from './proxy.ts'
 import { type Endpoint, findEndpoint, pickCredentials, registriesConf } from './registry-settings.ts'
 
 export type RegistryOptions = {
-  /** For sockets and credentials of running pulls. On a memory file system, so that they never reach a disk. */
+  /** For sockets and credentials of pulls in progress. On a memory file system, so that they never reach a disk. */
   runDir: string
   mirrors: Record<string, string>
   authFile: string | null
@@ -26,7 +26,7 @@ export type RegistryOptions = {
 }
 
 export type RegistrySession = {
-  /** Answers what skopeo prints. `writable` as in jail.ts. */
+  /** Returns skopeo's output. `writable` as in jail.ts. */
   skopeo(args: string[], timeoutMs: number, writable?: Record<string, string>): Promise<string>
   close(): Promise<void>
 }
@@ -102,10 +102,10 @@ async function writeSettings(
   const files = {
     'auth.json': pickCredentials(credentials, registry, mirrors[registry], endpoint),
     'registries.conf': registriesConf(registry, endpoint),
-    // Signatures are not asked for: what vouches for an image is its digest, and TLS to its registry.
+    // Signatures are not checked: the digest of an image, and TLS to its registry, identify it.
     'policy.json': JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }),
   }
-  // The jail's user reads them; nobody else gets through the directory above.
+  // The jail's user reads them; others cannot pass the directory above.
   await mkdir(directory, { mode: 0o755 })
   for (const [name, text] of Object.entries(files)) {
     await writeFile(join(directory, name), text, { mode: 0o644 })

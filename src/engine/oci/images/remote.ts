@@ -1,5 +1,5 @@
-// What a registry is asked: what a reference leads to, and the blobs of it. Every answer is checked against
-// its digest here, whatever the fetcher has checked.
+// The requests to a registry: resolve a reference, and download its blobs. Every answer is checked against its digest
+// here, whatever the fetcher has checked.
 
 import { chown, mkdir } from 'node:fs/promises'
 import type { ImageReference } from '../../../contract/image-reference.ts'
@@ -10,7 +10,7 @@ import type { RegistrySession } from './registry.ts'
 
 const architectures: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
 
-/** The manifest of the variant for this host; nothing is downloaded. Throws ManifestRefused. */
+/** Returns the manifest of the variant for this host; downloads nothing. Throws ManifestRefused. */
 export async function resolveManifest(
   session: RegistrySession,
   reference: ImageReference,
@@ -22,7 +22,7 @@ export async function resolveManifest(
       caps.resolveMs,
     )
   const text = await inspect(reference.digest === null ? `:${reference.tag}` : `@${reference.digest}`)
-  // A pinned digest holds for what was answered, whatever the registry calls it.
+  // A pinned digest must match the answer itself, whatever the registry calls it.
   if (reference.digest !== null) checkDigest(text, reference.digest)
   const digest = pickFromIndex(text, architectures[process.arch] ?? process.arch)
   if (digest === null) return readManifest(text, caps)
@@ -31,7 +31,7 @@ export async function resolveManifest(
   return readManifest(variant, caps)
 }
 
-/** Into a new directory: `manifest.json`, and every blob, named by the hex of its digest. */
+/** Downloads into a new directory: `manifest.json`, and every blob, named by the hex of its digest. */
 export async function download(
   session: RegistrySession,
   reference: ImageReference,

@@ -1,14 +1,15 @@
-// The images directory. `<hex of the digest>/{rootfs,image.json,used}` is an image, whole or not there. Instances
-// may share the directory. What holds it together are lock files, `locks/<hex>`, held by the kernel:
+// The images directory. `<hex of the digest>/{rootfs,image.json,used}` is a complete image. Instances may share the
+// directory. They coordinate with lock files, `locks/<hex>`, which the kernel holds:
 //
-// - An image is made under `making-<hex>`, flushed and renamed, by whoever has the lock alone. A crash leaves a
-//   `making-` directory without a holder, which the next one to come removes.
-// - Whoever is about to use an image shares its lock and notes the time in `used`. Whoever removes one has the lock
-//   alone, asks then whether it may go, and renames it away first: so an image is never taken from a unit that is
-//   being made (reliability F22).
+// - An image is made under `making-<hex>`, flushed and renamed, with the exclusive lock. A crash leaves a `making-`
+//   directory without a holder, which the next process removes.
+// - A user of an image shares its lock and writes the time into `used`. A remover has the exclusive lock, then asks
+//   whether the image may go, and renames it away first: so an image is never taken from a unit that is being
+//   created (reliability F22).
 //
-// Everything but the root file systems is root's alone: what an image wants to show to strangers' processes
-// on this host, they cannot reach.
+//
+// Everything but the root file systems is readable by root only, so that an image cannot pass anything to other
+// processes on this host.
 
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, stat, utimes, writeFile } from 'node:fs/promises'
@@ -23,25 +24,25 @@ import { imageConfigSchema } from './image-config.ts'
 import { type Lock, takeLock, tryLock } from './lock.ts'
 import { digestOf } from './manifest.ts'
 
-/** An image that lies here, and the directory that is its root. */
+/** A stored image, and its root directory. */
 export type StoredImage = { image: Image; rootfs: string }
 
-/** What a built-in image was made of. Images of before there were records of it have none. */
+/** What a built-in image was made of. Older images have no such record. */
 export type BuildRecord = {
   /** The digest of its definition (builtin.ts). */
   definition: string
-  /** When Debian last published what it was made from. */
+  /** When Debian last published its packages. */
   archiveAt: string | null
 }
 
 export type KeptImage = StoredImage & {
   build: BuildRecord | null
   madeAt: Date
-  /** When it was last asked for, or about to be used; null: never. */
+  /** When it was last requested or used; null: never. */
   usedAt: Date | null
 }
 
-/** A directory to make an image in: `rootfs` becomes the image's, `scratch` goes away. Neither exists yet. */
+/** A directory to make an image in: `rootfs` becomes the image's, `scratch` is removed. Neither exists yet. */
 export type BuildDirectory = { rootfs: string; scratch: string }
 
 export type NewImage = Image & { build?: BuildRecord }
@@ -50,8 +51,8 @@ export type ImageStore = {
   find(digest: string): Promise<StoredImage | null>
   list(): Promise<KeptImage[]>
   /**
-   * Makes an image unless it is there. `maker` says where from: over all processes at most one at a time works on the
-   * same from there. Makers from elsewhere do not wait for it, and the first to be done is kept.
+   * Makes an image unless it exists. `maker` identifies the source: at most one process works on the same image from
+   * the same source. Makers with another source do not wait, and the first to finish wins.
    */
   make(
     of: { digest: string; maker: string },
@@ -59,19 +60,19 @@ export type ImageStore = {
     signal: AbortSignal,
   ): Promise<StoredImage>
   /**
-   * Makes an image, whose digest may be known only once it is filled; `key` names the work, like a digest. The caller has
-   * the lock of the key. What is there already under that digest stays.
+   * Makes an image whose digest may be known only once it is filled; `key` names the work, like a digest. The caller
+   * holds the lock of the key. An existing image with that digest stays.
    */
   makeUnder(
     key: string,
     fill: (workshop: BuildDirectory) => Promise<NewImage>,
     signal: AbortSignal,
   ): Promise<StoredImage>
-  /** Works with the lock of a digest, or of anything named like one, alone. */
+  /** Runs work with the exclusive lock of a digest, or of a similar name. */
   locked<T>(digest: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
-  /** Works with an image that nobody removes meanwhile; null where it is not here. */
+  /** Runs work with an image that cannot be removed meanwhile; null if it is not here. */
   hold<T>(digest: string, work: (stored: StoredImage | null) => Promise<T>): Promise<T>
-  /** Removes an image if `mayGo` says so once nobody holds it; says whether it is gone. */
+  /** Removes an image if `mayGo` allows it once it is unused; returns whether it is gone. */
   remove(digest: string, mayGo: (image: KeptImage) => Promise<boolean>): Promise<boolean>
 }
 
@@ -99,12 +100,12 @@ export async function openStore(directory: string, clock: Clock): Promise<ImageS
 
   const getMade = async (digest: string): Promise<StoredImage> => {
     const made = await find(digest)
-    if (!made) throw new Error(`image ${digest} vanished after it was made`)
+    if (!made) throw new Error(`image ${digest} vanished after it was created`)
     return made
   }
 
   const makeUnder: ImageStore['makeUnder'] = async (key, fill, signal) => {
-    // Read with the lock: once it is let go, a collector may take the image.
+    // Read with the lock: afterwards it may be removed.
     return await make(directory, key, fill, async (work, made) => {
       return await locked(made, signal, async () => {
         if (!(await find(made))) await work(homeOf(made))
@@ -153,7 +154,7 @@ export async function openStore(directory: string, clock: Clock): Promise<ImageS
   }
 }
 
-/** Returns what `place` does, which has the finished image moved to its home. */
+/** Returns the result of `place`, which moves the finished image to its place. */
 async function make(
   directory: string,
   key: string,
@@ -219,7 +220,7 @@ async function releasing<T>(lock: Lock, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A `making-` directory whose lock is free belongs to a maker that died; what is being removed is nobody's. */
+/** Removes `making-` directories whose lock is free, since their maker died, and half-removed images. */
 async function removeLeftovers(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     if (name.startsWith('removing-')) await removeTree(join(directory, name))
@@ -229,7 +230,7 @@ async function removeLeftovers(directory: string): Promise<void> {
   }
 }
 
-/** The whole file system at once: a sync for each of an image's thousands of files would take minutes. */
+/** Flushes the whole file system at once: a sync for each of an image's thousands of files would take minutes. */
 async function flush(path: string): Promise<void> {
   await runOrThrow('sync', ['--file-system', path], { timeoutMs: FLUSH_TIMEOUT_MS })
 }

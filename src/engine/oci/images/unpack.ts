@@ -1,4 +1,4 @@
-// From an OCI layout to a root file system that is safe to keep, in the unpack jail.
+// Unpacks an OCI layout into a root file system that is safe to store, in the unpack jail.
 
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'

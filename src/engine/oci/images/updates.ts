@@ -1,5 +1,5 @@
-// Asks Debian whether it has newer packages than an image was made of. Nothing of the host's own apt is read or
-// written but where it gets Debian from: lists and settings are in a directory that goes away.
+// Asks Debian for newer packages than those of an image. Of the host's own apt only the sources are used: lists and
+// settings are in a directory that is removed.
 
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,16 +9,16 @@ import { hostAptOptions, hostSources } from './debian.ts'
 import { removeTree } from './files.ts'
 import { statusPathIn } from './packages.ts'
 
-/** `has`: null for a package that the newer ones need besides. */
+/** `has`: null for a new package that the newer ones need. */
 export type Update = { name: string; has: string | null; offers: string }
 
-/** Asks about several images at once; answers what there is for each. Throws when Debian cannot be reached. */
+/** Asks about several images at once; returns the updates of each. Throws if Debian cannot be reached. */
 export type FindUpdates = (rootfses: string[], options: { signal: AbortSignal }) => Promise<Update[][]>
 
 const FETCH_MS = 10 * MINUTE
 const COMPARE_MS = 2 * MINUTE
 
-/** `scratch` is removed before and after: nobody else works there meanwhile. */
+/** `scratch` is removed before and after; only one call may use it at a time. */
 export function updatesBy(scratch: string): FindUpdates {
   return async (rootfses, { signal }) => {
     await removeTree(scratch)
@@ -40,7 +40,7 @@ export function updatesBy(scratch: string): FindUpdates {
   }
 }
 
-/** Lines such as `Inst libc6 [2.36-9] (2.36-10 Debian-Security:12 [amd64])`. */
+/** Parses lines such as `Inst libc6 [2.36-9] (2.36-10 Debian-Security:12 [amd64])`. */
 export function parseSimulation(text: string): Update[] {
   return [...text.matchAll(/^Inst (\S+) (?:\[(\S+)\] )?\((\S+) /gm)].map(
     ([, name = '', has, offers = '']) => ({
@@ -51,14 +51,14 @@ export function parseSimulation(text: string): Update[] {
   )
 }
 
-/** Answers the path of its configuration. The user that apt fetches as must get to its directories. */
+/** Returns the path of its configuration. The user that apt fetches as must be able to enter its directories. */
 async function prepareApt(scratch: string): Promise<string> {
   for (const directory of ['state/lists/partial', 'cache/archives/partial'])
     await mkdir(join(scratch, directory), { recursive: true })
   await chmod(scratch, 0o755)
   const path = (name: string) => join(scratch, name)
   const lines = [
-    // Read before them: the host's own would run what it has for after an update.
+    // Read first: the host's own would run the host's hooks after an update.
     'Dir::Etc::main "/dev/null";',
     'Dir::Etc::parts "/dev/null";',
     'Dir::Etc::preferences "/dev/null";',
@@ -72,7 +72,7 @@ async function prepareApt(scratch: string): Promise<string> {
     'Dir::Cache::srcpkgcache "";',
     'APT::Install-Recommends "false";',
     'Acquire::Languages "none";',
-    // They lie in memory.
+    // They are in memory.
     'Acquire::GzipIndexes "true";',
     ...(await hostAptOptions()),
   ]

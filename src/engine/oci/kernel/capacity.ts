@@ -1,4 +1,4 @@
-// What this host has for machines, read anew each time: small files of the kernel's.
+// The host's capacity for machines, read again at each call from small kernel files.
 
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import type { EngineContext } from '../context.ts'
 
 const MB = 1024 * 1024
 const GB = 1024 * MB
-/** Larger ones make the host's share look smaller than it is, which is safe. */
+/** A larger page size makes the host's share look smaller than it is, which is safe. */
 const PAGE_BYTES = 4096
 
 export async function readCapacity({ shareBytes }: Pick<EngineContext, 'shareBytes'>): Promise<Capacity> {
@@ -24,8 +24,8 @@ export async function readCapacity({ shareBytes }: Pick<EngineContext, 'shareByt
 }
 
 /**
- * How much the buffers of a machine's sockets may hold: a quarter of its memory, and of what all of the host's may hold
- * before its kernel begins to save on them.
+ * The limit of a machine's socket buffers: a quarter of its memory, and a quarter of what all sockets of the host may
+ * use before the kernel comes under pressure.
  */
 export function socketBufferBytes(memoryMb: number): number {
   const [, pressurePages = ''] = readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8').split(/\s+/)

@@ -1,7 +1,7 @@
-// Control groups of machines, in both forms. Version 2 is one tree; version 1 (also in its hybrid form) is
-// one tree a controller, where a machine has the same path in each. Our parent is a root-level group named
-// with the instance, so that no login session's end takes machines with it (design 3). Below it each team has a group
-// (team-groups.ts) that holds those of its runs; runs that an earlier version began lie in the parent itself.
+// Control groups of machines, in both versions. Version 2 is one tree; version 1 (also in its hybrid form) is one tree
+// per controller, with the same path in each. Our parent is a root-level group named after the instance, so that ending
+// a login session does not end machines (design 3). Below it each team has a group (team-groups.ts) that contains the
+// groups of its runs; runs that an earlier release started are in the parent itself.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,24 +10,24 @@ export type Cgroups = {
   version: 1 | 2
   /** Version 2: the one tree. Version 1: every tree, by controller. */
   trees: Record<string, string>
-  /** The tree whose membership and freezing we go by. */
+  /** The tree used for membership and freezing. */
   main: string
-  /** The group that holds all groups of this instance, relative to a tree. */
+  /** The group that contains all groups of this instance, relative to a tree. */
   parent: string
   /** Where the groups of runs lie, relative to the parent, as far as it is known. */
   places: Map<string, string>
 }
 
-/** No run is named so: runs are named by their unit. */
+/** Runs have other names: they are named after their unit. */
 const TEAM = /^team-\d+$/
-/** In a team's group: what works for the team outside its machines. */
+/** In a team's group: processes that work for the team outside its machines. */
 export const WORK = 'work'
 
-/** Pauses grow by a millisecond each: a second in all. */
+/** Each pause is a millisecond longer: a second in total. */
 const FREEZE_ROUNDS = 45
 const FREEZE_ANEW_EVERY = 5
 const KILL_ROUNDS = 60
-/** Who forks meanwhile leaves another one. */
+/** A process that forks meanwhile leaves another one. */
 const DISSOLVE_ROUNDS = 20
 const KILL_PAUSE_MS = 20
 const REMOVE_ROUNDS = 50
@@ -53,33 +53,33 @@ export function placeInTeam(cgroups: Cgroups, container: string, team: number): 
   cgroups.places.set(container, `${teamGroup(team)}/${container}`)
 }
 
-/** The path the runtime is told: absolute within each tree. */
+/** The path for the runtime: absolute in each tree. */
 export function cgroupPath(cgroups: Cgroups, container: string): string {
   return `/${cgroups.parent}/${placeOf(cgroups, container)}`
 }
 
-/** Host process ids in a group and the groups below it. */
+/** Returns the host process ids in a group and the groups below it. */
 export function processesIn(cgroups: Cgroups, container: string, child?: string): number[] {
   return processesBelow(groupDirectory(cgroups, cgroups.main, container, child))
 }
 
-/** Kills everything in a group, or in a group below it. True when nothing is left. */
+/** Kills everything in a group and the groups below it. Returns true if nothing is left. */
 export async function killAll(cgroups: Cgroups, container: string, child?: string): Promise<boolean> {
   const directory = groupDirectory(cgroups, cgroups.main, container, child)
   for (let round = 0; round < KILL_ROUNDS; round += 1) {
     if (processesBelow(directory).length === 0) return true
     if (cgroups.version === 2) tryWrite(`${directory}/cgroup.kill`, '1')
     else killFrozen(directory)
-    // What is killed is mostly gone within a millisecond or two.
+    // Killed processes are usually gone within a millisecond or two.
     await delay(Math.min(round + 1, KILL_PAUSE_MS))
   }
   return processesBelow(directory).length === 0
 }
 
 /**
- * Stops every process of a group where it stands. False when that takes too long: some may stand, some not.
- * Version 1 misses a process now and then that joins, forks or was thawed a moment ago, and then never comes
- * to an end by itself: asked again and, now and then, begun anew, it does.
+ * Freezes every process of a group. Returns false if that takes too long: some may be frozen, some not. Version 1
+ * sometimes misses a process that has just joined, forked or been thawed, and then never finishes by itself: asking
+ * again, and sometimes thawing first, helps.
  */
 export async function freezeGroup(cgroups: Cgroups, container: string): Promise<boolean> {
   const directory = groupDirectory(cgroups, cgroups.main, container)
@@ -96,7 +96,7 @@ export function thawGroup(cgroups: Cgroups, container: string): void {
   setFrozen(cgroups, groupDirectory(cgroups, cgroups.main, container), false)
 }
 
-/** Processor time in each period from now on; the period is the runtime's (bundle.ts). */
+/** Sets the CPU time in each period; the period is the runtime's (bundle.ts). */
 export function setCpuQuota(cgroups: Cgroups, container: string, quotaUs: number): void {
   if (cgroups.version === 2)
     tryWrite(`${groupDirectory(cgroups, cgroups.main, container)}/cpu.max`, `${quotaUs}`)
@@ -105,8 +105,8 @@ export function setCpuQuota(cgroups: Cgroups, container: string, quotaUs: number
 }
 
 /**
- * Bytes that buffers of its sockets may take. Version 1 counts them apart, without a limit of its own, and only those of
- * sockets made once there is one: hence before the runtime makes the group. Version 2 counts them as memory.
+ * Limits the socket buffers in bytes. Version 1 counts them separately, without a limit by default, and only those of
+ * sockets created after the limit: so set it before the runtime makes the group. Version 2 counts them as memory.
  */
 export function limitSocketBuffers(cgroups: Cgroups, container: string, bytes: number): void {
   const tree = cgroups.trees['memory']
@@ -116,7 +116,7 @@ export function limitSocketBuffers(cgroups: Cgroups, container: string, bytes: n
   tryWrite(`${directory}/memory.kmem.tcp.limit_in_bytes`, String(bytes))
 }
 
-/** Whether all of a group stands still. */
+/** Whether the whole group is frozen. */
 export function isFrozen(cgroups: Cgroups, container: string): boolean {
   const directory = groupDirectory(cgroups, cgroups.main, container)
   if (cgroups.version === 2) return /^frozen 1$/m.test(tryRead(`${directory}/cgroup.events`))
@@ -128,7 +128,7 @@ function setFrozen(cgroups: Cgroups, directory: string, frozen: boolean): void {
   else tryWrite(`${directory}/freezer.state`, frozen ? 'FROZEN' : 'THAWED')
 }
 
-/** Makes a group below a machine's, in the main tree only: for telling the processes of one exec apart. */
+/** Makes a group below a machine's, only in the main tree: it identifies the processes of one exec. */
 export function createChild(cgroups: Cgroups, container: string, child: string): void {
   mkdirSync(groupDirectory(cgroups, cgroups.main, container, child), { recursive: true })
 }
@@ -137,12 +137,12 @@ export function removeChild(cgroups: Cgroups, container: string, child: string):
   tryRemove(groupDirectory(cgroups, cgroups.main, container, child))
 }
 
-/** Names of the groups below a machine's. */
+/** Returns the names of the groups below a machine's. */
 export function listChildren(cgroups: Cgroups, container: string): string[] {
   return subdirectories(groupDirectory(cgroups, cgroups.main, container))
 }
 
-/** Takes what is in groups below a machine's into its own, and them away. */
+/** Moves the processes of groups below a machine's into its own, and removes those groups. */
 export function dissolveChildren(cgroups: Cgroups, container: string): void {
   const directory = groupDirectory(cgroups, cgroups.main, container)
   for (const child of subdirectories(directory)) {
@@ -155,7 +155,7 @@ export function dissolveChildren(cgroups: Cgroups, container: string): void {
   }
 }
 
-/** How often the kernel killed a process of the group for memory. Must be read before the group goes. */
+/** Returns how often the kernel killed a process of the group for memory. Read it before the group is removed. */
 export function countOomKills(cgroups: Cgroups, container: string): number {
   const file =
     cgroups.version === 2
@@ -164,10 +164,10 @@ export function countOomKills(cgroups: Cgroups, container: string): number {
   return Number(/^oom_kill (\d+)$/m.exec(tryRead(file))?.[1] ?? 0)
 }
 
-/** Each processor holds up to 64 pages that it has charged and not used yet, which the next refusal takes back. */
+/** Each CPU may have charged up to 64 pages that it has not used yet, which the next refusal returns. */
 const CHARGED_AHEAD_BYTES = 1024 * 1024
 
-/** Whether the group has ever been at its own limit: else the kernel killed in it for want of the host's memory. */
+/** Whether the group has ever been at its own limit: otherwise the kernel killed for lack of the host's memory. */
 export function hasMetMemoryLimit(cgroups: Cgroups, container: string): boolean {
   if (cgroups.version === 2) {
     const events = tryRead(`${groupDirectory(cgroups, cgroups.main, container)}/memory.events`)
@@ -182,7 +182,7 @@ export function hasMetMemoryLimit(cgroups: Cgroups, container: string): boolean 
   })
 }
 
-/** Bytes that are in memory alone: what the processes of a group have written and no file holds. */
+/** Returns the bytes that are only in memory: written by the processes, and in no file. */
 export function memoryInUse(cgroups: Cgroups, container: string): number {
   const tree = cgroups.version === 2 ? cgroups.main : (cgroups.trees['memory'] ?? '')
   const text = tryRead(`${groupDirectory(cgroups, tree, container)}/memory.stat`)
@@ -192,7 +192,7 @@ export function memoryInUse(cgroups: Cgroups, container: string): number {
     .reduce((sum, bytes) => sum + bytes)
 }
 
-/** Bytes that the processes of a group have written to files and that no disk holds yet. */
+/** Returns the bytes that the processes have written to files and that are not on a disk yet. */
 export function dirtyBytes(cgroups: Cgroups, container: string): number {
   const tree = cgroups.version === 2 ? cgroups.main : (cgroups.trees['memory'] ?? '')
   const text = tryRead(`${groupDirectory(cgroups, tree, container)}/memory.stat`)
@@ -210,7 +210,7 @@ export function removeCgroup(cgroups: Cgroups, container: string): void {
   cgroups.places.delete(container)
 }
 
-/** Names of the groups of all runs of this instance, from every tree. */
+/** Returns the names of the groups of all runs of this instance, from every tree. */
 export function listCgroups(cgroups: Cgroups): string[] {
   const teams = listTeams(cgroups)
   const all = Object.values(cgroups.trees).flatMap((tree) => {
@@ -221,13 +221,13 @@ export function listCgroups(cgroups: Cgroups): string[] {
   return [...new Set(all)]
 }
 
-/** Names of the groups of teams, from every tree. */
+/** Returns the names of the groups of teams, from every tree. */
 export function listTeams(cgroups: Cgroups): string[] {
   const all = Object.values(cgroups.trees).flatMap((tree) => subdirectories(`${tree}/${cgroups.parent}`))
   return [...new Set(all)].filter((name) => TEAM.test(name))
 }
 
-/** Takes a team's group away, unless something of it is still here. */
+/** Removes a team's group, unless it still contains a run. */
 export function removeTeam(cgroups: Cgroups, team: string): void {
   for (const tree of Object.values(cgroups.trees)) {
     const directory = `${tree}/${cgroups.parent}/${team}`
@@ -237,26 +237,26 @@ export function removeTeam(cgroups: Cgroups, team: string): void {
   }
 }
 
-/** Takes the instance's own parent group away, once no machine is left. */
+/** Removes the instance's parent group, once no machine is left. */
 export async function removeParent(cgroups: Cgroups): Promise<void> {
   for (let round = 0; round < REMOVE_ROUNDS; round += 1) {
     for (const team of listTeams(cgroups)) removeTeam(cgroups, team)
     for (const tree of Object.values(cgroups.trees)) tryRemove(`${tree}/${cgroups.parent}`)
-    // What worked for a machine that is gone may be about to end.
+    // Processes that worked for a removed machine may be about to end.
     if (listTeams(cgroups).length === 0) return
     await delay(KILL_PAUSE_MS)
   }
 }
 
-// A stopped process keeps SIGKILL pending and a running one can fork away from the list just read: freeze,
-// signal all, thaw, and look again.
+// A stopped process keeps SIGKILL pending and a running one can fork away from the list: freeze, signal all, thaw,
+// and look again.
 function killFrozen(directory: string): void {
   tryWrite(`${directory}/freezer.state`, 'FROZEN')
   for (const pid of processesBelow(directory)) {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It ended by itself meanwhile.
+      // It has ended in the meantime.
     }
   }
   tryWrite(`${directory}/freezer.state`, 'THAWED')
@@ -306,7 +306,7 @@ export function tryWrite(path: string, text: string): void {
   try {
     writeFileSync(path, text)
   } catch {
-    // The group went away meanwhile, which is what writing to it was for.
+    // The group was removed in the meantime, which is the goal of writing to it.
   }
 }
 
@@ -314,6 +314,6 @@ function tryRemove(directory: string): void {
   try {
     rmdirSync(directory)
   } catch {
-    // Absent, or still in use: the next sweep sees it again.
+    // Absent, or still in use: the next sweep tries again.
   }
 }

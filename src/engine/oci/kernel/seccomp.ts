@@ -1,11 +1,10 @@
-// The system calls a runc machine may make: the default profile that Debian ships for containers
-// (golang-github-containers-common), turned into the form the OCI runtime takes for our capabilities.
-// Less what Debian's profile allows for nested containers: namespaces, mounts, keys, and interfaces that
-// have been a way out of containers before (reliability I23).
-// gVisor makes no system call of the machine on the host and needs none of this.
+// The system calls that a runc machine may make: Debian's default profile for containers
+// (golang-github-containers-common), converted to the OCI runtime's format for our capabilities. It excludes what
+// Debian's profile allows for nested containers: namespaces, mounts, keys, and interfaces that have been a way out of
+// containers before (reliability I23). gVisor makes no system call of the machine on the host and needs none of this.
 //
-// Only the host's own architecture is let in: the 32-bit entry points are kernel surface that hardly any
-// image uses, and a filter for them as well costs every start and every exec 10 ms.
+// Only the host's own architecture is allowed: the 32-bit entry points are kernel surface that hardly any image uses,
+// and a filter for them costs every start and every exec 10 ms.
 
 import { readFileSync } from 'node:fs'
 import { arch } from 'node:os'
@@ -34,7 +33,7 @@ const AF_INET = 2
 const AF_INET6 = 10
 const AF_NETLINK = 16
 const NETLINK_ROUTE = 0
-/** As a kernel without it answers: libraries then do without (the audit library takes no other error for that). */
+/** The error of a kernel without it: libraries then do without (the audit library accepts no other error). */
 const EPROTONOSUPPORT = 93
 const EAFNOSUPPORT = 97
 
@@ -49,8 +48,8 @@ const cloneRules: Seccomp['syscalls'] = [
 ]
 
 /**
- * The sockets a program gets. Each family has a rule: libseccomp does not take a range and its exceptions, and what
- * has no rule at all would be answered as a missing system call.
+ * The socket families that a program may use. Each family has a rule: libseccomp does not accept a range with
+ * exceptions, and a call without a rule would look like a missing system call.
  */
 const socketRules: Seccomp['syscalls'] = [
   ...[AF_UNIX, AF_INET, AF_INET6].map((family) => allow('socket', is(0, family))),
@@ -64,9 +63,12 @@ const socketRules: Seccomp['syscalls'] = [
   refuse('socketpair', EAFNOSUPPORT, isNot(0, AF_UNIX)),
 ]
 
-/** The second byte of a request's number says which driver or file system it is for: this is btrfs. */
+/** The second byte of a request's number identifies the driver or file system: this is btrfs. */
 const BTRFS = 0x94
-/** To share the bytes of one file with another, which any user may. Their numbers are of btrfs, where they began. */
+/**
+ * Requests that share the bytes of one file with another, which any user may. Their numbers are btrfs's, where they
+ * began.
+ */
 const CLONES = [0x40049409, 0x4020940d]
 
 /**

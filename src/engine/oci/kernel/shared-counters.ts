@@ -1,6 +1,6 @@
-// Counters of the kernel that all units of class runc share with the host: there is one for a user, or one in all, and
-// root in such a unit is the host's root to the kernel (decision 0067). Each is raised so far that what a unit would
-// have to take of it costs more memory, which is counted as the unit's, than a unit has.
+// Kernel counters that all units of class runc share with the host, because there is one per user or one in total,
+// and root in such a unit is the host's root for the kernel (decision 0067). Each is raised so far that exhausting it
+// costs more memory, which counts against the unit, than a unit has.
 
 import { accessSync, constants, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ export type ConcurrencyLimitdCounter = {
   canRaise: boolean
 }
 
-/** Zero means no limit here, in the kernel's words. */
+/** Zero means no limit here. */
 const UNLIMITED = 0
 
 const wanted = {
@@ -26,10 +26,10 @@ const wanted = {
   'kernel.pty.max': 1 << 18,
 }
 
-/** Pseudo-terminals one unit may have open: the kernel keeps this limit for each mount of them. */
+/** The pseudo-terminals that one unit may have open: the kernel enforces this limit per mount of them. */
 export const UNIT_PTYS = 256
 
-/** Raises what is lower and never lowers anything. Says which are low all the same. */
+/** Raises counters that are too low, and never lowers any. Returns those that are still too low. */
 export function raiseSharedCounters(root = '/proc/sys'): string[] {
   for (const { name, atLeast, isLow, canRaise } of readSharedCounters(root)) {
     if (isLow && canRaise) writeFileSync(fileOf(root, name), String(atLeast))
@@ -37,7 +37,7 @@ export function raiseSharedCounters(root = '/proc/sys'): string[] {
   return readSharedCounters(root).flatMap(({ name, isLow }) => (isLow ? [name] : []))
 }
 
-/** Those that this kernel has. */
+/** Returns the counters that this kernel has. */
 export function readSharedCounters(root = '/proc/sys'): ConcurrencyLimitdCounter[] {
   return Object.entries(wanted).flatMap(([name, atLeast]) => {
     const value = read(fileOf(root, name))

@@ -1,5 +1,5 @@
-// The few kernel calls Node has no function for. All are quick and synchronous: mounts are process-wide,
-// so none of this may run on a pool thread.
+// Kernel calls for which Node has no function. All are fast and synchronous; none may run on a pool thread, because
+// mounts are process-wide.
 
 import koffi from 'koffi'
 import { constants } from 'node:os'
@@ -36,20 +36,23 @@ const OPEN_HOW_BYTES = 24
 const OPEN_HOW_RESOLVE_AT = 16
 const OPEN_ATTEMPTS = 100
 const SYS_PIDFD_OPEN = 434
-/** `PIDFD_GET_INFO` with a `struct pidfd_info` of its first size: what is asked for and answered, and how it ended. */
+/** `PIDFD_GET_INFO` with the first version of `struct pidfd_info`. */
 const PIDFD_GET_INFO = 0xc040ff0b
 const PIDFD_INFO = { bytes: 64, exitCodeAt: 60 }
 const PIDFD_INFO_EXIT = 8n
-/** Node has no name for it. What is opened so can be neither read nor written, and no pipe or device notices. */
+/**
+ * Node has no constant for it. The descriptor can be neither read nor written, and opening a pipe or device with it
+ * has no effect on it.
+ */
 export const O_PATH = 0o10000000
 
-/** Mounts an overlay that honours neither device nodes nor setuid files. */
+/** Mounts an overlay with nodev and nosuid. */
 export function mountOverlay(target: string, layers: { lower: string; upper: string; work: string }): void {
   const options = `lowerdir=${layers.lower},upperdir=${layers.upper},workdir=${layers.work}`
   check('mount', mountFn('overlay', target, 'overlay', MS_NOSUID | MS_NODEV, options))
 }
 
-/** Takes a mount out of the tree; it ends when its last user does. Not being mounted is fine. */
+/** Takes a mount out of the tree; it ends when its last user does. Succeeds if it is not mounted. */
 export function detachMount(target: string): void {
   const result = umount2Fn(target, MNT_DETACH) as number
   const error = koffi.errno()
@@ -58,7 +61,7 @@ export function detachMount(target: string): void {
   }
 }
 
-/** A real pipe: what runs inside a machine may reopen /dev/stdout, which a socket pair refuses. */
+/** A real pipe: a program in a machine may reopen /dev/stdout, which a socket pair refuses. */
 export function createPipe(): { readEnd: number; writeEnd: number } {
   const fds = [0, 0]
   check('pipe2', pipe2Fn(fds, O_CLOEXEC))
@@ -70,14 +73,14 @@ export function closeFd(fd: number): void {
   closeFn(fd)
 }
 
-/** From now on orphans among our descendants become our children, so that we can learn how they end. */
+/** From now on orphans among our descendants become our children, so that we learn how they end. */
 export function becomeSubreaper(): void {
   check('prctl', prctlFn(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 }
 
 export type Wait = { kind: 'running' } | { kind: 'not-ours' } | { kind: 'ended'; code: number }
 
-/** Asks without waiting how a child of ours ended; `code` is 128 + n for signal n. */
+/** Returns, without waiting, how a child of ours ended; `code` is 128 + n for signal n. */
 export function tryWait(pid: number): Wait {
   const status = [0]
   const result = waitpidFn(pid, status, WNOHANG) as number
@@ -88,7 +91,7 @@ export function tryWait(pid: number): Wait {
   return { kind: 'ended', code: signal === 0 ? (raw >> 8) & 0xff : 128 + signal }
 }
 
-/** Some child of ours that has ended and is not buried yet, which it is not by asking; null when there is none. */
+/** Returns a child of ours that has ended, without reaping it; null if there is none. */
 export function peekEndedChild(): number | null {
   const info = Buffer.alloc(SIGINFO.bytes)
   const result = waitidFn(P_ALL, 0, info, WEXITED | WNOHANG | WNOWAIT) as number
@@ -97,33 +100,36 @@ export function peekEndedChild(): number | null {
 }
 
 /**
- * Opens `path` as if the directory `rootFd` were `/`, so that no link inside can lead out, nor into another file system
- * that is mounted there. Throws errors with a code, as Node does.
+ * Opens `path` as if the directory `rootFd` were `/`, so that no link can lead out of it, or into another file system
+ * mounted in it. Throws errors with a code, like Node.
  */
 export function openInRoot(rootFd: number, path: string, flags: number, { links = true } = {}): number {
   const how = Buffer.alloc(OPEN_HOW_BYTES)
   how.writeBigUInt64LE(BigInt(flags | O_CLOEXEC), 0)
   how.writeBigUInt64LE(BigInt(RESOLVE_INSIDE | (links ? 0 : RESOLVE_NO_SYMLINKS)), OPEN_HOW_RESOLVE_AT)
-  // A path of bytes that end where the string does: a NUL in it would end it earlier.
+  // A NUL would end the path early.
   if (path.includes('\0')) throw syscallError('openat2', constants.errno.EINVAL)
   for (let attempt = 1; ; attempt += 1) {
     const fd = Number(openat2Fn(SYS_OPENAT2, rootFd, path, how, how.length))
     if (fd >= 0) return fd
     const error = koffi.errno()
-    // Something on this host was renamed just then, and the kernel could not tell whether it matters.
+    // Something on this host was just renamed, and the kernel could not tell whether it matters.
     if (error !== constants.errno.EAGAIN || attempt === OPEN_ATTEMPTS) throw syscallError('openat2', error)
   }
 }
 
-/** A descriptor of a process, which stays that process's when its id is given to another. Null: there is none. */
+/**
+ * Returns a descriptor of a process, which stays valid for that process even if its id is reused. Null if there is no
+ * such process.
+ */
 export function openProcess(pid: number): number | null {
   const fd = Number(pidfdOpenFn(SYS_PIDFD_OPEN, pid, 0))
   return fd < 0 ? null : fd
 }
 
 /**
- * The signal that ended the process of a descriptor, 0 where it ended by itself. Null while it has not ended and been
- * waited for, and where the kernel does not tell (before 6.15).
+ * Returns the signal that ended the process of a descriptor, 0 if it ended by itself. Null while it has not ended and
+ * been reaped, and if the kernel does not tell (before 6.15).
  */
 export function endingSignal(processFd: number): number | null {
   const info = Buffer.alloc(PIDFD_INFO.bytes)
@@ -133,7 +139,7 @@ export function endingSignal(processFd: number): number | null {
   return info.readInt32LE(PIDFD_INFO.exitCodeAt) & 0x7f
 }
 
-/** Asks the file system of a descriptor; the answer is in `buffer`. */
+/** Sends a request to the file system of a descriptor; the answer is in `buffer`. */
 export function ioctl(fd: number, request: number, buffer: Buffer): void {
   check('ioctl', ioctlFn(fd, request, buffer))
 }

@@ -1,9 +1,10 @@
-// What is here and nobody knows, put aside: machines that the database has never heard of, and disks whose machine has no
-// record that can be read. Somebody restored an earlier state, or took another database, and may notice within days; so
-// they are ended and kept for a while, and the operator is told. What is wanted again is a machine again.
+// Puts aside what the database does not know: machines of unknown units, and disks whose machine has no readable
+// record. The database was restored to an earlier state or replaced, which the operator may notice only days later;
+// so the machines are ended and kept for a while, and the operator is told. A machine that is wanted again is
+// restored.
 //
-// The directory of such a machine is moved from `machines` to `aside`, with a note of when and why. Its disk, its volume
-// and its address stay its own.
+// The directory of such a machine is moved from `machines` to `aside`, with a note of when and why. It keeps its
+// disk, its volume and its address.
 
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -21,7 +22,7 @@ import { loadProcesses } from '../processes/adopt.ts'
 import { loadRecords, saveRecord } from './record.ts'
 import { endGracefully, removeMachineState } from './stop.ts'
 
-/** `unknown`: the database knows of no such unit. `damaged`: its record cannot be read. `no-record`: it has none. */
+/** `unknown`: the database knows no such unit. `damaged`: its record cannot be read. `no-record`: it has none. */
 const reasons = ['unknown', 'damaged', 'no-record'] as const
 export type AsideReason = (typeof reasons)[number]
 
@@ -34,7 +35,7 @@ const LOOK_EVERY_MS = 5 * SECOND
 
 const noteSchema = z.object({ at: z.iso.datetime(), reason: z.enum(reasons) })
 
-/** Ends its run as a stop does. Unknown ids succeed. */
+/** Ends its run like a stop. Unknown ids succeed. */
 export function putAside(host: EngineContext, id: string, reason: AsideReason): Promise<void> {
   return host.lock(id, async () => {
     const machine = host.machines.get(id)
@@ -49,26 +50,26 @@ export function putAside(host: EngineContext, id: string, reason: AsideReason): 
     await rename(dir, host.paths.asideOf(id))
     host.machines.delete(id)
     host.damaged.delete(id)
-    host.log.error({ alarm: 'aside', machine: id, reason }, 'a machine is stopped and put aside')
+    host.log.error({ alarm: 'aside', machine: id, reason }, 'machine stopped and put aside')
   })
 }
 
-/** Its process is asked to end, as by a stop; should its unit come back, that was an end by the host and none of its own. */
+/** Asks its process to end, as in a stop; if its unit comes back, this counts as an end by the host. */
 async function loseGracefully(host: EngineContext, machine: Machine): Promise<void> {
   await endGracefully(host, machine, GRACE_MS)
   Object.assign(machine.record, { state: 'lost', exit: null, monitor: null })
   await saveRecord(host.paths, machine.record)
 }
 
-/** A disk that no machine's record names. */
+/** For a disk that no machine's record names. */
 export async function putDiskAside(host: EngineContext, id: string): Promise<void> {
   const dir = host.paths.asideOf(id)
   await mkdir(dir, { mode: 0o700 })
   await writeNote(host, dir, 'no-record')
-  host.log.error({ alarm: 'aside', machine: id }, 'a disk whose machine has no record is put aside')
+  host.log.error({ alarm: 'aside', machine: id }, 'disk without a machine record put aside')
 }
 
-/** Those of them that are wanted are machines again, as they were when they were put aside. */
+/** Restores those that are wanted, as they were when they were put aside. */
 export async function restoreWanted(host: EngineContext, wanted: Set<string>): Promise<void> {
   const { records, unfinished, damaged } = await loadRecords(host.paths.aside)
   for (const id of [...unfinished, ...damaged].filter((each) => wanted.has(each)))
@@ -83,11 +84,11 @@ export async function restoreWanted(host: EngineContext, wanted: Set<string>): P
       host.machines.set(id, machine)
       await loadProcesses(host, machine)
     })
-    host.log.warn({ machine: id }, 'a machine that was put aside is wanted again')
+    host.log.warn({ machine: id }, 'machine restored from aside')
   }
 }
 
-/** Removes what has been kept for long enough, and what the operator wants gone, until stopped. */
+/** Removes what has been kept for long enough, and what the operator wants removed, until stopped. */
 export function startRemovingAside(host: EngineContext, keptMs: number | null): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const run = async () => {
@@ -106,7 +107,7 @@ export function startRemovingAside(host: EngineContext, keptMs: number | null): 
   }
 }
 
-/** Without its note it counts as put aside just now: nothing goes because of a note that is damaged. */
+/** Without its note a machine counts as put aside now: nothing is removed because of a damaged note. */
 export async function listAside(paths: Paths): Promise<Aside[]> {
   const ids = await readdir(paths.aside).catch(() => [])
   return await Promise.all(
@@ -119,7 +120,7 @@ export async function listAside(paths: Paths): Promise<Aside[]> {
   )
 }
 
-/** The engine removes it within seconds, or as it starts. */
+/** The engine removes it within seconds, or when it starts. */
 export async function askToRemove(paths: Paths, id: string): Promise<void> {
   await writeFile(join(paths.asideOf(id), REMOVE), '')
 }
@@ -130,7 +131,7 @@ async function removeAside(host: EngineContext, id: string): Promise<void> {
     if (host.machines.has(id) || host.damaged.has(id)) await removeTree(host.paths.asideOf(id))
     else await removeMachineState(host, id)
   })
-  host.log.warn({ machine: id }, 'what was put aside is removed')
+  host.log.warn({ machine: id }, 'machine removed from aside')
 }
 
 async function writeNote(host: EngineContext, directory: string, reason: AsideReason): Promise<void> {

@@ -1,4 +1,4 @@
-// Removes what a run leaves on the host: after its end, after a failed start, after a crash.
+// Removes what a run leaves on the host: after its end, a failed start or a crash.
 
 import { reapOrphans } from '../exec/children.ts'
 import { killAll, removeCgroup } from '../kernel/cgroups.ts'
@@ -11,10 +11,10 @@ import { forgetContainer } from '../runtime/runtime.ts'
 const TRIES = 3
 const PAUSE_MS = 200
 
-/** Removes every effect of a run that never came to be, or is over. Idempotent. */
+/** Removes every effect of a run that failed to start, or is over. Idempotent. */
 export async function cleanUpRun(host: EngineContext, paths: RunPaths): Promise<void> {
   await host.effect('engine.cleanup.processes', async () => {
-    // The monitor first: a runtime that is still making the container would put processes into the group.
+    // The monitor first: a runtime that is still creating the container would put processes into the group.
     await endMonitor(paths)
     if (!(await killAll(host.cgroups, paths.container)))
       throw new Error('a process of a run cannot be killed')
@@ -31,8 +31,8 @@ export async function cleanUpRun(host: EngineContext, paths: RunPaths): Promise<
 }
 
 /**
- * The same for a run that was this machine's, with its network. Never rejects: what cannot be removed now is
- * tried again at once, by the machine's next start or its destruction, and by the next engine.
+ * The same for a run of this machine, with its network. Never rejects: a failure is retried at once, by the machine's
+ * next start or its destruction, and by the next engine.
  */
 export async function cleanUpMachine(host: EngineContext, machine: Machine, paths: RunPaths): Promise<void> {
   const { id } = machine.record.spec
@@ -43,13 +43,13 @@ export async function cleanUpMachine(host: EngineContext, machine: Machine, path
   machine.uncleanedRun = removed.every(Boolean) ? null : paths
 }
 
-/** Waits until nothing of an earlier run is left, as far as that can be had. */
+/** Waits until nothing of an earlier run is left, as far as possible. */
 export async function waitForCleanup(host: EngineContext, machine: Machine): Promise<void> {
   await machine.cleanup
   if (machine.uncleanedRun) await cleanUpMachine(host, machine, machine.uncleanedRun)
 }
 
-/** Whether it succeeded in the end. */
+/** Returns whether it succeeded in the end. */
 export async function retry(
   host: EngineContext,
   machine: string,

@@ -1,5 +1,5 @@
-// Makes what a machine keeps for life: disk, volume, address. Nothing runs yet. A failure takes back what was
-// made; a crash in between is taken back by the next engine, which finds no record of it.
+// Creates what a machine keeps for life: disk, volume, address. Starts nothing. A failure is rolled back; after a
+// crash the next engine rolls back, because it finds no record.
 
 import type { MachineSpec, MachineStatus } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
@@ -40,7 +40,7 @@ async function makeMachine(host: EngineContext, spec: MachineSpec): Promise<Mach
   return statusOf(machine)
 }
 
-/** Both or neither: what succeeded is waited for before it is taken back. */
+/** Both or neither: the one that succeeds is awaited before it is rolled back. */
 async function makeLasting(host: EngineContext, spec: MachineSpec): Promise<Attachment> {
   const group = { machineId: spec.id, group: spec.networkGroup, address: null }
   await beginMachine(host.paths, spec.id)

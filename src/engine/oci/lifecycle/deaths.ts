@@ -1,8 +1,9 @@
-// Who ended a run. conmon writes down 137 for a process that was killed and for one that ended with that number, as a
-// shell does whose child was killed. The kernel tells them apart to whoever held a descriptor of the process meanwhile.
+// Finds out what ended a run. conmon records 137 both for a killed process and for one that exited with that code, as
+// a shell does whose child was killed. The kernel distinguishes them for a holder of the process's descriptor.
 //
-// In either class a SIGKILL that ends what conmon watches comes from the host: the first process of a container of runc
-// is spared those of its own namespace, and runsc ends with a number when a machine's first process is killed inside.
+// In either class, a SIGKILL that ends the processes which conmon watches comes from the host: in runc, the first
+// process of a container cannot be killed from its own namespace, and runsc exits with a code if a machine's first
+// process is killed inside.
 
 import { constants } from 'node:os'
 import { countOomKills, hasMetMemoryLimit } from '../kernel/cgroups.ts'
@@ -13,7 +14,7 @@ import { closeFd, endingSignal, openProcess } from '../kernel/syscalls.ts'
 const { SIGKILL } = constants.signals
 const SIGKILL_CODE = 128 + SIGKILL
 
-/** From when its runtime has made it: of what dies before nobody learns how. */
+/** Call it once the runtime has made the processes: how an earlier one died is unknown. */
 export function holdParts(machine: Machine): void {
   letGoOfParts(machine)
   const { monitor } = machine.record
@@ -21,7 +22,7 @@ export function holdParts(machine: Machine): void {
   for (const pid of childrenOf(monitor)) {
     const part = openProcess(pid)
     if (part === null) continue
-    // Otherwise the id may have been given to another process since.
+    // Otherwise the id may belong to another process by now.
     if (childrenOf(monitor).includes(pid)) machine.parts.push(part)
     else closeFd(part)
   }
@@ -32,8 +33,8 @@ export function letGoOfParts(machine: Machine): void {
 }
 
 /**
- * `oomKilled`: over its own memory. `byHost`: killed by the host, for want of the host's memory say, as far as the kernel
- * tells. Neither where the end was asked for. Call it before the run's group is removed.
+ * `oomKilled`: it exceeded its own memory limit. `byHost`: the host killed it, for example for lack of the host's memory,
+ * as far as the kernel tells. Both are false if the end was requested. Call it before the run's group is removed.
  */
 export function judgeDeath(
   host: EngineContext,
@@ -43,7 +44,7 @@ export function judgeDeath(
   if (machine.ending) return { oomKilled: false, byHost: false }
   const { record, parts } = machine
   const { container } = host.paths.run(record.spec.id, record.generation)
-  // Counts what the kernel kills for the host's memory, too.
+  // Also counts kills for the host's memory.
   const isOom = code === SIGKILL_CODE && countOomKills(host.cgroups, container) > 0
   const oomKilled = isOom && hasMetMemoryLimit(host.cgroups, container)
   const killed = parts.some((part) => endingSignal(part) === SIGKILL)

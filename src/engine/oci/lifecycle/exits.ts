@@ -1,6 +1,6 @@
-// Learns that a run has ended and makes it a fact: conmon leaves the exit code in a file, the kernel counts
-// the kills for memory in our cgroup. Told by the file system, and looked for besides, since a notification
-// can be lost, a dead conmon notifies nobody, and the host may have no notifications left: units share their number.
+// Detects that a run has ended, and records it: conmon writes the exit code to a file, the kernel counts memory kills
+// in our cgroup. The engine uses file notifications and also polls, since a notification can be lost, a dead conmon
+// sends none, and the host may run out of them, because units share their number.
 
 import { existsSync, type FSWatcher, readdirSync, watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
@@ -17,12 +17,12 @@ import { saveRecord } from './record.ts'
 import { cleanUpMachine, retry } from './cleanup.ts'
 
 /**
- * A look takes some microseconds a machine: hundreds of frozen ones must cost next to nothing. What costs more
- * is done with every so many looks, and with machines that do something.
+ * A check takes some microseconds per machine, so that hundreds of frozen ones cost next to nothing. More expensive
+ * checks run less often, and for active machines.
  */
 const CHECK_EVERY_MS = 500
 const FULL_CHECK_EVERY = 5
-/** How long a monitor may take to write down the end of a run that has no process any more. */
+/** How long a monitor may take to write the exit of a run whose processes are gone. */
 const REPORT_WAIT_MS = 1000
 const SIGKILL_CODE = 137
 
@@ -54,7 +54,7 @@ export function watchRuns(host: EngineContext): { close(): void } {
   }
 }
 
-/** Null where the kernel gives us no notifications. */
+/** Returns null if the kernel has no notifications left. */
 function watchExitFiles(host: EngineContext, settle: (container: string | null) => void): FSWatcher | null {
   try {
     const watcher = watch(host.paths.exits, (_, name) => settle(name))
@@ -67,10 +67,10 @@ function watchExitFiles(host: EngineContext, settle: (container: string | null) 
   }
 }
 
-/** Says what there is to do for a running machine; almost always nothing. */
+/** Returns what to do for a running machine; almost always nothing. */
 function checkMachine(host: EngineContext, machine: Machine, closely: boolean): Promise<void> | null {
   const { spec, generation, monitor } = machine.record
-  // A pid alone may have been given to another process since.
+  // A pid alone may belong to another process by now.
   const watched = monitor !== null && !hasEnded(monitor.pid) && (!closely || isMonitorAlive(monitor))
   if (!watched) return endUnwatched(host, machine)
   if (machine.frozen) return null
@@ -78,7 +78,7 @@ function checkMachine(host: EngineContext, machine: Machine, closely: boolean): 
   return isLogLarge(host, spec.id, generation) ? rotateLog(host, spec.id, generation) : null
 }
 
-/** Its monitor is gone without a word: nobody keeps its log or would learn its exit code, so the run ends. */
+/** Its monitor died: no one would write its log or learn its exit code, so the run is ended. */
 async function endUnwatched(host: EngineContext, machine: Machine): Promise<void> {
   await recordEndIfExited(host, machine)
   if (machine.record.state !== 'running') return
@@ -88,7 +88,7 @@ async function endUnwatched(host: EngineContext, machine: Machine): Promise<void
   await recordKilled(host, machine)
 }
 
-/** It has ended, and its monitor is there but does not say so. */
+/** Its process has ended, but its monitor does not report it. */
 async function endUnreported(host: EngineContext, machine: Machine): Promise<void> {
   const { generation } = machine.record
   await host.clock.sleep(REPORT_WAIT_MS)
@@ -102,7 +102,7 @@ function hasProcesses(host: EngineContext, { record }: Machine): boolean {
   return processesIn(host.cgroups, container).length > 0
 }
 
-/** Records the end of a run that was killed, or died while nobody could see how: unless asked for, that was the host. */
+/** Records the end of a run that was killed, or that died unobserved: unless it was requested, the host ended it. */
 export async function recordKilled(host: EngineContext, machine: Machine): Promise<void> {
   if (machine.record.state !== 'running') return
   const { oomKilled } = judgeDeath(host, machine, SIGKILL_CODE)
@@ -119,7 +119,7 @@ export async function recordEndIfExited(host: EngineContext, machine: Machine): 
   if (exit && record.state === 'running' && record.generation === generation) recordEnd(host, machine, exit)
 }
 
-/** Waits for the end of the machine's run, and looks for it once more at last. Whether it has ended. */
+/** Waits for the end of the machine's run, with a last check. Returns whether it has ended. */
 export async function endedWithin(host: EngineContext, machine: Machine, ms: number): Promise<boolean> {
   const abort = new AbortController()
   const ended = machine.ended.then(() => true)
@@ -133,10 +133,10 @@ export async function endedWithin(host: EngineContext, machine: Machine, ms: num
   return machine.record.state !== 'running'
 }
 
-/** The exit that conmon wrote down, or null while the run goes on. Read before the cgroup is removed. */
+/** Returns the exit that conmon wrote, or null while the run goes on. Call it before the cgroup is removed. */
 async function readExit(host: EngineContext, machine: Machine): Promise<Exit | null> {
   const { exit } = host.paths.run(machine.record.spec.id, machine.record.generation)
-  // Almost never there, and whoever wakes a machine waits for the answer: one call without a thread is the quickest.
+  // It rarely exists, and a wake waits for the answer: a synchronous call is fastest.
   if (!existsSync(exit)) return null
   try {
     const [text, { mtime }] = await Promise.all([readFile(exit, 'utf8'), stat(exit)])
@@ -150,7 +150,7 @@ async function readExit(host: EngineContext, machine: Machine): Promise<Exit | n
 
 function recordEnd(host: EngineContext, machine: Machine, exit: Exit): void {
   const { record } = machine
-  // The state changes before anything is awaited: two callers cannot both record one end.
+  // The state changes before the first await, so that two callers cannot both record one end.
   Object.assign(record, { state: 'exited', exit })
   letGoOfParts(machine)
   machine.process = null
@@ -167,6 +167,6 @@ async function cleanUp(host: EngineContext, machine: Machine, paths: RunPaths): 
   await endProcesses(host, machine)
   const save = () => host.effect('engine.exit.record', () => saveRecord(host.paths, machine.record))
   if (await retry(host, id, save)) return await cleanUpMachine(host, machine, paths)
-  // The next engine learns of the end from the exit file alone: it stays until the record can be written.
+  // The next engine only knows the end from the exit file: it stays until the record is written.
   machine.uncleanedRun = paths
 }

@@ -1,5 +1,5 @@
-// The first tier of sleep: the kernel's freezer, written directly. A frozen machine uses no CPU and keeps
-// its memory and connections; thawing it takes milliseconds in either class (docs: facts of the freezer).
+// The first tier of sleep: the kernel's freezer, written to directly. A frozen machine uses no CPU and keeps its
+// memory and connections; thawing it takes milliseconds in either class.
 
 import type { MachineRef } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
@@ -13,16 +13,16 @@ export function freezeMachine(host: EngineContext, ref: MachineRef): Promise<voi
   return host.lock(ref.id, async () => {
     const machine = await getRun(host, ref)
     if (!(await freezeProcesses(host, machine)))
-      throw new EngineError('timeout', 'The machine did not stand still in time.')
+      throw new EngineError('timeout', 'The machine could not be frozen in time.')
   })
 }
 
-/** Whether it stands still; where not, it goes on as before. Call it with the machine locked, which runs. */
+/** Returns whether it is frozen; otherwise it keeps running. The machine must be locked and running. */
 export async function freezeProcesses(host: EngineContext, machine: Machine): Promise<boolean> {
   if (machine.frozen) return true
   const { spec, generation } = machine.record
   const { container } = host.paths.run(spec.id, generation)
-  // Said before it is so: an exec that begins now must not wait in a frozen group.
+  // Set first: an exec that starts now must not wait in a frozen group.
   machine.frozen = true
   let stands = false
   try {
@@ -49,16 +49,14 @@ export function thawMachine(host: EngineContext, ref: MachineRef): Promise<void>
     }
     machine.frozen = false
     for (const work of machine.onThaw.splice(0)) {
-      work().catch((error: unknown) =>
-        host.log.warn({ err: error }, 'a command was not killed after the thaw'),
-      )
+      work().catch((error: unknown) => host.log.warn({ err: error }, 'command was not killed after the thaw'))
     }
-    // What was killed while it was frozen dies now.
+    // Processes that were killed while frozen die now.
     await recordEndIfExited(host, machine)
   })
 }
 
-/** Whoever wakes it must not find it running for an instant: it has died in its sleep. */
+/** A wake must not find a machine running for an instant that was killed while frozen. */
 async function endIfKilled(host: EngineContext, machine: Machine): Promise<void> {
   const { monitor } = machine.record
   if (!machine.frozen || (monitor && isMonitorAlive(monitor) && !hasPendingKill(monitor))) return

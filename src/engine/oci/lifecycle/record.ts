@@ -1,4 +1,4 @@
-// What the engine knows of a machine, on disk so that the next engine can adopt it. Secrets are not in it.
+// The engine's record of a machine, on disk so that the next engine can adopt it. It contains no secrets.
 
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,31 +8,33 @@ import type { Paths } from '../paths.ts'
 export type MachineRecord = {
   spec: MachineSpec
   address: string
-  /** How many forks lie between the machine and its first ancestor. */
+  /** The number of forks between the machine and its first ancestor. */
   forkGeneration: number
   /** The newest run; 0 before the first. */
   generation: number
-  /** `starting`: effects of a start may exist, none is promised. */
+  /** `starting`: effects of a start may exist, but none is certain. */
   state: 'created' | 'starting' | 'running' | 'exited' | 'lost'
-  /** How its newest run began (start-fingerprint.ts): absent before the first. */
+  /** The fingerprint of its newest run (start-fingerprint.ts); absent before the first. */
   beginning?: string
-  /** Whether it went on from what an earlier one had in memory. */
+  /** Whether it resumed with the memory of an earlier run. */
   resumed?: boolean
-  /** conmon, and the kernel's start time of it, so that a reused pid is not taken for it. */
+  /** conmon, with its start time, so that a reused pid is not taken for it. */
   monitor: { pid: number; startTime: string } | null
   exit: Exit | null
 }
 
 const RECORD = 'machine.json'
 
-/** Before a machine's disk: a disk without even a directory here is one whose record was lost, and is kept (aside.ts). */
+/**
+ * Called before a machine's disk is made: a disk without such a directory has lost its record, and is kept
+ * (aside.ts).
+ */
 export async function beginMachine(paths: Paths, id: string): Promise<void> {
   await mkdir(paths.machine(id).dir, { recursive: true, mode: 0o700 })
 }
 
 /**
- * Flushed under a temporary name and renamed: a reader sees the old record or the new one, also after the
- * power went.
+ * Flushed under a temporary name and renamed: a reader sees the old record or the new one, even after a power loss.
  */
 export async function saveRecord(paths: Paths, record: MachineRecord): Promise<void> {
   const machine = paths.machine(record.spec.id)
@@ -44,9 +46,9 @@ export async function saveRecord(paths: Paths, record: MachineRecord): Promise<v
 
 export type Records = {
   records: MachineRecord[]
-  /** Ids of machines whose making was cut short: they have no record. */
+  /** Ids of machines whose creation was interrupted: they have no record. */
   unfinished: string[]
-  /** Ids with a record that cannot be read: they may have a disk that somebody wants. */
+  /** Ids with an unreadable record: their disks may be wanted. */
   damaged: string[]
 }
 

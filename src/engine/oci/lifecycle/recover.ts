@@ -1,6 +1,6 @@
-// Finds out what an engine before us left: adopts runs that go on, records those that ended meanwhile, takes
-// back starts that were cut short, and removes what belongs to no machine. All of it by name: only what
-// carries our instance is ours. One machine in disorder never keeps the others from being adopted.
+// Recovers the state of an earlier engine: adopts runs that go on, records those that ended in the meantime, rolls
+// back interrupted starts, and removes leftovers. Everything is found by name: only what carries our instance id is
+// ours. A machine in disorder never prevents the adoption of others.
 
 import { readdir } from 'node:fs/promises'
 import type { RecoverReport } from '../../engine.ts'
@@ -24,11 +24,11 @@ import { listContainers } from '../runtime/runtime.ts'
 import { joinShares } from '../storage/team-shares.ts'
 import { destroyMachine } from './stop.ts'
 
-/** At the engine's start, before anything else is asked of it. */
+/** Call it at the engine's start, before anything else. */
 export async function adoptMachines(host: EngineContext): Promise<void> {
   await rollBackIncompleteForks(host.paths)
   const { records, unfinished, damaged } = await loadRecords(host.paths.machines)
-  // They keep their addresses: they may be wanted again.
+  // They keep their addresses, since they may be wanted again.
   const aside = await loadRecords(host.paths.aside)
   for (const record of records) host.machines.set(record.spec.id, newMachine(record, null))
   for (const id of damaged) host.damaged.add(id)
@@ -52,12 +52,12 @@ export async function adoptMachines(host: EngineContext): Promise<void> {
   await keepStrayDisks(host)
   await removeAbandonedSnapshots(host.paths)
   host.swept = network.removed + runs + unfinished.length
-  host.log.info({ ...counts, swept: host.swept, runs }, 'machines of an earlier engine')
+  host.log.info({ ...counts, swept: host.swept, runs }, 'adopted machines of an earlier engine')
 }
 
 /**
- * Removes every machine that nobody wants any more. One whose record cannot be read is put aside: nobody who wanted it
- * could have said so.
+ * Removes every machine that is not wanted any more. One with an unreadable record is put aside, because it cannot be
+ * known whether it is wanted.
  */
 export async function recoverMachines(host: EngineContext, wanted: string[]): Promise<RecoverReport> {
   const keep = new Set(wanted)
@@ -79,11 +79,11 @@ export async function recoverMachines(host: EngineContext, wanted: string[]): Pr
   }
 }
 
-/** Disks are there all the same where it fails: they are bounded each by itself until the next start. */
+/** If it fails, the disks are there anyway: until the next start each is only limited by itself. */
 async function keepShares(host: EngineContext, records: MachineRecord[]): Promise<void> {
   const specs = records.map(({ spec }) => spec)
   await joinShares(host.paths, specs, host.shareBytes).catch((error: unknown) => {
-    host.log.error({ err: error }, 'the shares of teams could not be put in order')
+    host.log.error({ err: error }, 'disk shares of teams could not be restored')
   })
 }
 
@@ -94,19 +94,19 @@ async function adopt(
   const { record } = machine
   const paths = host.paths.run(record.spec.id, record.generation)
   await discardIncompleteCheckpoints(host.paths, record.spec.id)
-  // Nobody was told that this run exists. The generation stays used up, so that its name is never reused.
+  // No caller was told that this run exists. Its generation stays used, so that its name is never reused.
   if (record.state === 'starting') return await lose(host, machine, 'undone')
   if (record.state !== 'running') return 'ended'
   await recordEndIfExited(host, machine)
   if (machine.record.state !== 'running') return 'ended'
-  // Neither alive nor with an exit code: the host went down under it.
+  // Neither alive nor with an exit code: the host went down.
   if (!record.monitor || !isMonitorAlive(record.monitor)) return await lose(host, machine, 'lost')
   holdParts(machine)
-  // It was about to be ended and was not: what was kept of it is of the past.
+  // Its suspension was interrupted: a checkpoint would be outdated.
   await discardCheckpoint(host.paths, record.spec.id)
   await resumeAbandoned(host, paths)
   machine.frozen = isFrozen(host.cgroups, paths.container)
-  // A freeze that was cut short may have stopped some of its processes.
+  // An interrupted freeze may have stopped some of its processes.
   if (!machine.frozen) thawGroup(host.cgroups, paths.container)
   await killAbandonedExecs(host, machine, paths)
   return 'adopted'
@@ -116,7 +116,7 @@ async function lose<T>(host: EngineContext, machine: Machine, outcome: T): Promi
   const { record } = machine
   const paths = host.paths.run(record.spec.id, record.generation)
   Object.assign(record, { state: 'lost', monitor: null })
-  // Until it is written down, the next engine must find the same again.
+  // Until it is recorded, the next engine must find the same state.
   if (await retry(host, record.spec.id, () => saveRecord(host.paths, record))) {
     await cleanUpMachine(host, machine, paths)
   } else {
@@ -125,19 +125,21 @@ async function lose<T>(host: EngineContext, machine: Machine, outcome: T): Promi
   return outcome
 }
 
-/** Runs that no machine's record names: their processes, cgroups, mounts and directories. Says how many. */
+/**
+ * Removes runs that no machine's record names: their processes, cgroups, mounts and directories. Returns how many.
+ */
 async function sweepRuns(host: EngineContext): Promise<number> {
   const live = new Set(
     [...host.machines.values()]
       .filter((machine) => machine.record.state === 'running')
       .map(({ record }) => host.paths.run(record.spec.id, record.generation).container),
   )
-  // What ended just now is being removed by its own clean-up.
+  // A run that has just ended is being removed by its own cleanup.
   await Promise.all([...host.machines.values()].map((machine) => machine.cleanup))
   const found = new Set([
     ...listCgroups(host.cgroups),
     ...(await readdir(host.paths.runs)),
-    // A monitor that died while it wrote has left the name of its run with something behind it.
+    // A monitor that died while writing leaves the run's name with a suffix.
     ...(await readdir(host.paths.exits)).map((name) => name.replace(/\..*$/, '')),
     ...(await listContainers(host.paths.runtimeRoot)),
   ])
@@ -151,7 +153,7 @@ async function sweepRuns(host: EngineContext): Promise<number> {
   return swept
 }
 
-/** Disks and volumes of no machine: their records were lost, or they came with a restored pool. */
+/** Puts aside disks and volumes without a machine: their records were lost, or they came with a restored pool. */
 async function keepStrayDisks(host: EngineContext): Promise<void> {
   const aside = new Set(await readdir(host.paths.aside))
   for (const id of await listDisks(host.paths)) {

@@ -1,7 +1,7 @@
-// Starts a run: namespace and root, boot files, configuration, conmon with the runtime, go. Where memory was kept for
-// it the runtime restores it instead, running; if anything is wrong with that, the run begins anew. A failure at any
-// step takes back what the steps before it did; a crash in between is taken back by recover. Every step is
-// bounded in time, and gives up at once when the machine is to be destroyed.
+// Starts a run: namespace and root, boot files, configuration, conmon with the runtime, then the process. If memory
+// was kept, the runtime restores it instead; if that fails, the run starts without it. A failure at any step rolls
+// back the earlier ones; after a crash recover does. Every step has a timeout, and gives up at once when the machine
+// is to be destroyed.
 
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -41,7 +41,7 @@ type Launch = {
   run: RunSpec
   paths: RunPaths
   image: StoredImage
-  /** Where what it goes on from lies. */
+  /** The directory of the checkpoint to restore; null without one. */
   memory: string | null
 }
 
@@ -74,13 +74,13 @@ export function startMachine(host: EngineContext, ref: MachineRef, run: RunSpec)
       await saveRecord(host.paths, record)
       throw error
     }
-    // A process that ended at once has left its exit file before we were looking.
+    // A process that ended at once has left its exit file before we were watching.
     await recordEndIfExited(host, machine)
     return { resumed }
   })
 }
 
-/** Whether the run goes on from what was kept of the one before. What comes of it or not, it is used up. */
+/** Whether the run was restored from the checkpoint, which is consumed in any case. */
 async function tryToResume(
   host: EngineContext,
   launched: Omit<Launch, 'memory'>,
@@ -95,7 +95,7 @@ async function tryToResume(
     return true
   } catch (error) {
     const why = await criuErrors(join(launched.paths.dir, 'restore.log'))
-    host.log.warn({ err: error, why, machine: id }, 'a machine begins anew: its memory could not be restored')
+    host.log.warn({ err: error, why, machine: id }, 'memory could not be restored; machine is cold started')
     await undo()
     return false
   } finally {
@@ -103,24 +103,24 @@ async function tryToResume(
   }
 }
 
-/** Whether the run is yet to be started; throws when it never can be. */
+/** Returns whether the run is yet to be started; throws if it never can be. */
 function isDue({ record, destroySignal }: Machine, generation: number): boolean {
   if (destroySignal.signal.aborted)
     throw new EngineError('unknown_machine', 'The machine is being destroyed.')
   if (generation < record.generation) return false
   if (generation > record.generation || record.state === 'created') return true
-  // Ended with an exit code it is told as an exit; without one it never was, or the host lost it.
+  // With an exit code it is reported as an exit; without one it never ran, or the host lost it.
   if (record.state === 'running' || record.exit) return false
-  throw new EngineError('run_lost', 'This run of the machine was cut short.')
+  throw new EngineError('run_lost', 'This run of the machine was interrupted.')
 }
 
 async function launch(host: EngineContext, launched: Launch): Promise<void> {
   const { machine, generation, run, paths, memory } = launched
   const { record } = machine
   const { spec } = record
-  // Left by a failure to remove it: the names of this run must be free.
+  // Left by a failed cleanup: the names of this run must be free.
   if (existsSync(paths.dir)) await cleanUpRun(host, paths)
-  // Before the record tells of a first run, so that no crash leaves a machine without them.
+  // Before the record shows a first run, so that no crash leaves a machine without them.
   if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, launched))
   Object.assign(record, { generation, state: 'starting', monitor: null, exit: null })
   Object.assign(record, { beginning: startFingerprintOf(run), resumed: memory !== null })
@@ -135,7 +135,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   ])
   prepareTeam(host.cgroups, spec.networkGroup)
   placeInTeam(host.cgroups, paths.container, spec.networkGroup)
-  // gVisor's are its own memory, and runsc sets no limit in a group that is there already.
+  // gVisor's buffers are its own memory, and runsc sets no limit in an existing group.
   if (spec.isolation === 'runc')
     limitSocketBuffers(host.cgroups, paths.container, socketBufferBytes(spec.size.memoryMb))
   const config = await makeRoot(host, launched, attachment.namespacePath)
@@ -149,19 +149,19 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   )
   if (go.kind === 'failed') throw explainStartFailure(host, config.process.args, go.reason)
   holdParts(machine)
-  // Before the record says that it runs: what is adopted has the size it is paid for.
+  // Before the record says that it runs, so that an adopted machine has the size it is billed for.
   setCpuQuota(host.cgroups, paths.container, cpuQuota(machine.record.spec.size.cpus))
 
   const ended = Promise.withResolvers<void>()
   Object.assign(machine, { process: config.process, ended: ended.promise, markEnded: ended.resolve })
-  // Written down first: while it is not, nobody looks for an end of this run.
+  // Recorded first: until then no one looks for the end of this run.
   const running = { ...record, state: 'running' as const }
   await host.effect('engine.start.running', () => saveRecord(host.paths, running))
   Object.assign(record, running)
   machine.losesProcesses = false
 }
 
-/** Mounts the root, has the container made in it, and takes the mount off the host again. */
+/** Mounts the root, has the container created in it, and removes the mount from the host again. */
 async function makeRoot(host: EngineContext, launched: Launch, networkNamespace: string): Promise<OciConfig> {
   const { machine, generation, run, paths, image, memory } = launched
   const { spec } = machine.record
@@ -193,7 +193,7 @@ async function makeRoot(host: EngineContext, launched: Launch, networkNamespace:
       writeFile(paths.config, JSON.stringify(withCriu(runtime, config)), { mode: 0o600 }),
     )
     await host.effect('engine.start.boot-files', async () => {
-      // They lie there already, as they were or as the process has changed them since.
+      // A restored machine already has them, possibly changed by its process.
       if (memory === null && run.files.length > 0) await writeBootFiles(paths.rootfs, run.files, signal)
     })
     const restored =
@@ -212,13 +212,13 @@ async function makeRoot(host: EngineContext, launched: Launch, networkNamespace:
     machine.record.monitor = started.monitor
     return config
   } finally {
-    // The sandbox holds the mount now, in its own namespace: the host needs it no longer, and what is not
-    // mounted cannot be left behind.
+    // The sandbox now has the mount in its own namespace. The host does not need it any more, and a mount that is
+    // gone cannot be left behind.
     detachMount(paths.rootfs)
   }
 }
 
-/** The runtime looks there for what its command line cannot say (criu.ts). */
+/** The runtime reads there what its command line does not offer (criu.ts). */
 function withCriu({ criu }: Runtime, config: OciConfig): OciConfig {
   return criu === null ? config : { ...config, annotations: { 'org.criu.config': criu.options } }
 }

@@ -1,5 +1,5 @@
-// Ends runs and machines. Both are legal whatever state a machine is in, and neither waits on a runtime
-// that does not answer: what does not end is killed by its cgroup, and what should tell of it is killed too.
+// Ends runs and machines. Both work in any state of a machine, and neither waits for a runtime that does not answer:
+// processes that do not end are killed through their cgroup, and a monitor that does not report is killed too.
 
 import type { MachineRef } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
@@ -12,7 +12,7 @@ import { removeTree } from '../kernel/mounts.ts'
 import { terminateContainer } from '../runtime/runtime.ts'
 import { cleanUpRun } from './cleanup.ts'
 
-/** How long a monitor may take to tell that its run was killed. */
+/** How long a monitor may take to report that its run was killed. */
 const REPORT_WAIT_MS = 3000
 
 export function stopMachine(host: EngineContext, ref: MachineRef, graceMs: number): Promise<void> {
@@ -21,12 +21,12 @@ export function stopMachine(host: EngineContext, ref: MachineRef, graceMs: numbe
     const { record } = machine
     if (record.generation !== ref.generation || record.state !== 'running') await machine.cleanup
     else await endGracefully(host, machine, graceMs)
-    // Of a run that was suspended: whoever stops it wants it gone.
+    // The run was suspended: its checkpoint is discarded.
     if (record.generation === ref.generation) await discardCheckpoint(host.paths, ref.id)
   })
 }
 
-/** Call it with the machine locked, which runs. */
+/** The machine must be locked and running. */
 export async function endGracefully(host: EngineContext, machine: Machine, graceMs: number): Promise<void> {
   machine.ending = true
   if (graceMs > 0) await askToEnd(host, machine, graceMs)
@@ -34,7 +34,7 @@ export async function endGracefully(host: EngineContext, machine: Machine, grace
   await machine.cleanup
 }
 
-/** Asked and timed side by side: a runtime that hangs must not lengthen the grace, nor outlive it. */
+/** Asks and measures the time concurrently: a runtime that hangs must not extend the grace period. */
 async function askToEnd(host: EngineContext, machine: Machine, graceMs: number): Promise<void> {
   const { spec, generation } = machine.record
   const { container } = host.paths.run(spec.id, generation)
@@ -55,7 +55,7 @@ export async function destroyMachine(host: EngineContext, id: string): Promise<v
   const doomed = host.machines.get(id)
   if (doomed) {
     doomed.ending = true
-    // Before the lock: what hangs in it for the machine gives up, and ends as soon as its processes do.
+    // Before the lock: operations that hold it for the machine give up, and end as soon as its processes do.
     doomed.destroySignal.abort()
   }
   await host.effect('engine.destroy.kill', () => killRunsOf(host, id))
@@ -83,7 +83,7 @@ export async function removeMachineState(host: EngineContext, id: string): Promi
   })
 }
 
-/** Kills what still runs of the machine. Call it with the machine locked. */
+/** Kills what still runs of the machine. It must be locked. */
 export async function endRun(host: EngineContext, machine: Machine): Promise<void> {
   if (machine.record.state !== 'running') return
   machine.ending = true
@@ -91,7 +91,7 @@ export async function endRun(host: EngineContext, machine: Machine): Promise<voi
   const killed = await host.effect('engine.stop.kill', () => killAll(host.cgroups, container))
   if (await endedWithin(host, machine, REPORT_WAIT_MS)) return
   if (!killed) throw new EngineError('timeout', 'The machine did not end in time.')
-  // Its monitor hangs: nobody else can tell, and there is nothing left to tell.
+  // Its monitor hangs and cannot report how it ended.
   await recordKilled(host, machine)
 }
 

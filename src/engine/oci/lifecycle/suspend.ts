@@ -1,5 +1,5 @@
-// Ends a run and keeps what it has in memory for the next one: it stands still, is written down, and only then
-// killed. Whatever fails on the way, the run is ended as a stop ends it.
+// Ends a run and keeps its memory for the next one: the run is frozen, dumped, and then killed. If any step fails, it
+// is ended like a stop.
 
 import type { MachineRef } from '../../engine.ts'
 import { freezeProcesses } from './freeze.ts'
@@ -8,7 +8,7 @@ import { dumpCheckpoint, discardCheckpoint, hasCheckpoint, commitCheckpoint } fr
 import { endGracefully } from './stop.ts'
 
 const DUMP_TIMEOUT_MS = 5000
-/** As a slow disk needs them. */
+/** Enough for a slow disk. */
 const DUMP_TIMEOUT_MS_PER_MB = 10
 
 export function suspendMachine(host: EngineContext, ref: MachineRef, graceMs: number): Promise<boolean> {
@@ -21,11 +21,11 @@ export function suspendMachine(host: EngineContext, ref: MachineRef, graceMs: nu
       return await hasCheckpoint(host, ref)
     }
     machine.ending = true
-    // They are no children of what is kept.
+    // They are not part of the checkpoint.
     machine.losesProcesses = true
     const kept = await keepRun(host, machine)
     try {
-      // What stands still and is kept must not go on for an instant.
+      // A frozen run whose memory was kept must not run again for an instant.
       await endGracefully(host, machine, kept ? 0 : graceMs)
     } catch (error) {
       await discardCheckpoint(host.paths, ref.id)

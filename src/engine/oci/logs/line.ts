@@ -1,11 +1,11 @@
-// One line as conmon writes it: `<RFC 3339 time> <stream> <P|F> <text>`, P for a line that goes on.
+// Parses a line that conmon wrote: `<RFC 3339 time> <stream> <P|F> <text>`; P marks a line that continues.
 
 export type ParsedLine = { at: Date; stream: 'stdout' | 'stderr'; partial: boolean; text: string }
 
 export function parseLogLine(line: string): ParsedLine | null {
   const match = /^(\S{20,40}) (stdout|stderr) ([PF]) ?(.*)$/su.exec(line)
   if (!match) return null
-  // Nanoseconds are more than a Date holds.
+  // Nanoseconds exceed the precision of a Date.
   const at = new Date((match[1] ?? '').replace(/(\.\d{3})\d*/, '$1'))
   if (Number.isNaN(at.getTime())) return null
   return {

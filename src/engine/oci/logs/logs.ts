@@ -1,6 +1,6 @@
-// A machine's log: files of conmon's, one run after another, each cut into parts by renaming so that the
-// newest 16 MB at least stay and little more (conmon's own limit would drop all of it at once).
-// A cursor is (generation, part, byte offset after the line), and where an unfinished line beside it began.
+// A machine's log: files of conmon, run after run, each rotated into parts by renaming, so that at least the newest
+// 16 MB stay and little more (conmon's own limit would drop everything at once). A cursor is (generation, part, byte
+// offset after the line), and the beginning of an unfinished line of the other stream.
 
 import { statSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
@@ -22,32 +22,32 @@ import {
 import { bytesBeforeEnd, findSince } from './seek.ts'
 import { reopenLog } from '../runtime/monitor.ts'
 
-/** `end` is where the last line given out ended; reading begins at `begin`, where an unfinished line did. */
+/** `end`: the end of the last line returned; reading begins at `begin`, the start of an unfinished line. */
 type Cursor = { end: Position; begin: Position }
 
 const PART_BYTES = limits.logBytes / 4
 const FOLLOW_EVERY_MS = 200
-/** A longer line comes in several, which say that they go on. */
+/** A longer line is returned in several pieces, which are marked as continued. */
 const MAX_LINE_CHARS = 256 * 1024
-/** How far before its end a line can begin, with the rows of the other stream in between. */
+/** How far before its end a line can begin, with rows of the other stream in between. */
 const LINE_BYTES = 2 * MAX_LINE_CHARS
-/** An answer ends with the line that goes beyond: the rest is asked for with its cursor. */
+/** A page ends with the line that exceeds this: its cursor continues from there. */
 const PAGE_CHARS = 512 * 1024
-/** What is read first for the newest lines; four times as much each time that was too little. */
+/** How much is first read for the newest lines; four times as much each time it was too little. */
 const NEWEST_BYTES = 64 * 1024
 
-/** Where the run's conmon writes: the part being written is always numbered one above the finished ones. */
+/** The file that the run's conmon writes: its number is one above those of the finished parts. */
 export function currentLogFile(host: EngineContext, id: string, generation: number): string {
   return join(host.paths.machine(id).logs, `${generation}.log`)
 }
 
-/** Whether the current part is to be moved aside. Asked several times a second, of every running machine. */
+/** Whether the current part must be rotated. Called several times a second for every running machine. */
 export function isLogLarge(host: EngineContext, id: string, generation: number): boolean {
   const found = statSync(currentLogFile(host, id, generation), { throwIfNoEntry: false })
   return found !== undefined && found.size >= PART_BYTES
 }
 
-/** Moves the current part aside, and drops the oldest parts over the bound. */
+/** Rotates the current part, and deletes the oldest parts over the limit. */
 export async function rotateLog(host: EngineContext, id: string, generation: number): Promise<void> {
   const current = currentLogFile(host, id, generation)
   const part = (await listParts(host.paths.machine(id).logs)).find((one) => one.path === current)
@@ -59,7 +59,7 @@ export async function rotateLog(host: EngineContext, id: string, generation: num
   await dropOldest(await listParts(host.paths.machine(id).logs))
 }
 
-/** Costs in proportion to what it answers, however much there is. `work` counts it. */
+/** Its cost is proportional to the result, whatever the size of the log. `work` counts it. */
 export async function readLogs(
   host: Pick<EngineContext, 'machines' | 'paths'>,
   id: string,
@@ -93,7 +93,7 @@ export async function* followLogs(
 ): AsyncIterable<LogLine> {
   let cursor = after === null ? null : parseCursor(after)
   while (!signal.aborted) {
-    // Asked before reading: what a run wrote until its end is read once more after it.
+    // Asked before reading: what a run wrote up to its end is read once more after it.
     const isRunning = host.machines.get(id)?.record.state === 'running'
     for await (const line of linesFrom(await listParts(host.paths.machine(id).logs), cursor, isRunning)) {
       if (signal.aborted) return
@@ -105,12 +105,12 @@ export async function* followLogs(
   }
 }
 
-/** An unfinished line of one stream: what it holds so far, and where it began. */
+/** An unfinished line of one stream: its text so far, and where it began. */
 type Open = { text: string; at: Date; begin: Position }
 
 /**
- * Lines after a cursor, each put together from its pieces: conmon cuts long lines, the streams mix, and a
- * part may end within a line. What has no end is a line once its run is over.
+ * Yields lines after a cursor, each assembled from its pieces: conmon cuts long lines, the streams are mixed, and a
+ * part may end within a line. After the end of the run, an unfinished line counts as a line.
  */
 async function* linesFrom(parts: Part[], cursor: Cursor | null, isRunning: boolean): AsyncIterable<LogLine> {
   const open = new Map<ParsedLine['stream'], Open>()
@@ -153,7 +153,7 @@ async function newestLines(parts: Part[], limit: number, isRunning: boolean): Pr
     let lines: LogLine[] = []
     for await (const line of linesFrom(parts, from, isRunning)) {
       lines.push(line)
-      // Only the newest are wanted: what is far over that is dropped in one go.
+      // Only the newest are wanted: older ones are dropped in batches.
       if (lines.length > 2 * limit) lines = lines.slice(-limit)
     }
     if (isAll || lines.length >= limit) return lines.slice(-limit)

@@ -1,5 +1,5 @@
-// The files of a machine's log, and the rows in them from some byte on. What is read is counted: a caller must not be
-// able to have a whole log read.
+// The files of a machine's log, and their rows from a byte offset on. Reads are counted, because a caller must not be
+// able to make the engine read a whole log.
 
 import { open, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,16 +8,16 @@ import { parseLogLine, type ParsedLine } from './line.ts'
 
 export type Part = { generation: number; part: number; path: string; bytes: number; work: Work }
 export type Position = { generation: number; part: number; offset: number }
-/** What reading has cost so far. */
+/** The cost of reading so far. */
 export type Work = { bytes: number; rows: number }
 export type Row = ParsedLine & { end: number }
 
-/** Between two reads others get their turn: so much is parsed in about a millisecond. */
+/** Other work runs between two reads: this much is parsed in about a millisecond. */
 const READ_BYTES = 64 * 1024
-/** conmon writes rows of some 8 KB at most, so only an edited file could hold a longer one. */
+/** conmon writes rows of at most some 8 KB, so only an edited file could contain a longer one. */
 const MAX_ROW_BYTES = 64 * 1024
 
-/** What conmon wrote from a byte offset on; a row that is still being written waits for its end. */
+/** Yields rows from a byte offset on; an incomplete row waits for its end. */
 export async function* rowsOf(part: Part, offset: number, readBytes = READ_BYTES): AsyncIterable<Row> {
   const file = await open(part.path, 'r').catch(() => null)
   if (!file) return
@@ -45,7 +45,7 @@ export async function* rowsOf(part: Part, offset: number, readBytes = READ_BYTES
   }
 }
 
-/** Behind the first line break at or after an offset, or the end of the part. */
+/** Returns the offset after the first line break at or after an offset, or the end of the part. */
 export async function endOfRow(part: Part, offset: number): Promise<number> {
   const file = await open(part.path, 'r').catch(() => null)
   if (!file) return part.bytes
@@ -64,7 +64,7 @@ export async function endOfRow(part: Part, offset: number): Promise<number> {
   }
 }
 
-/** Oldest first; the part a run is writing has no number of its own and comes after its numbered ones. */
+/** Oldest first; the current part of a run has no number and comes after its numbered ones. */
 export async function listParts(directory: string, work: Work = { bytes: 0, rows: 0 }): Promise<Part[]> {
   const names = await readdir(directory).catch(() => [])
   const found = await Promise.all(
@@ -89,7 +89,7 @@ export async function listParts(directory: string, work: Work = { bytes: 0, rows
     .sort((a, b) => a.generation - b.generation || a.part - b.part)
 }
 
-/** Keeps the newest parts up to the bound, and the one that reaches it. */
+/** Keeps the newest parts up to the limit, including the one that reaches it. */
 export async function dropOldest(parts: Part[]): Promise<void> {
   let kept = 0
   for (const part of parts.toReversed()) {

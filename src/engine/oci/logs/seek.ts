@@ -1,12 +1,12 @@
-// Where in a log to begin: at a time, or so many bytes before its end. Rows are in the order of their times, so that a
-// few looks find a place in any amount of them.
+// Finds where in a log to begin: at a time, or a number of bytes before its end. Rows are in the order of their
+// times, so a binary search finds a place in a log of any size.
 
 import { endOfRow, type Part, type Position, type Row, rowsOf } from './parts.ts'
 
-/** A look reads this much: more than any row that conmon writes. */
+/** Each probe reads this much: more than any row that conmon writes. */
 const LOOK_BYTES = 16 * 1024
 
-/** Where the first row of that time or later begins, or the end of the log. Null: it is empty. */
+/** Returns where the first row of that time or later begins, or the end of the log. Null if the log is empty. */
 export async function findSince(parts: Part[], since: Date): Promise<Position | null> {
   const filled = parts.filter(({ bytes }) => bytes > 0)
   const index = await firstWhere(1, filled.length, async (at) => {
@@ -16,7 +16,7 @@ export async function findSince(parts: Part[], since: Date): Promise<Position | 
   const part = filled[index - 1]
   if (!part) return null
   const { bytes } = part
-  // Its last row before that time is within the look that ends here, or begins in it.
+  // Its last row before that time is within the probe that ends here, or begins in it.
   const late = await firstWhere(0, Math.ceil(bytes / LOOK_BYTES), async (look) => {
     const row = await rowFrom(part, await rowStart(part, look * LOOK_BYTES))
     return row === null || row.at >= since
@@ -30,7 +30,7 @@ export async function findSince(parts: Part[], since: Date): Promise<Position | 
   return next ? { ...place(next), offset: 0 } : { ...place(part), offset }
 }
 
-/** The beginning of a row, at least so many bytes before the end of the log or another position: at most all. */
+/** Returns the beginning of a row at least this many bytes before the end of the log, or before another position. */
 export async function bytesBeforeEnd(parts: Part[], bytes: number, end?: Position): Promise<Position> {
   let left = bytes
   for (const part of parts.toReversed()) {
@@ -45,7 +45,7 @@ export async function bytesBeforeEnd(parts: Part[], bytes: number, end?: Positio
   return first ? { ...place(first), offset: 0 } : { generation: 0, part: 0, offset: 0 }
 }
 
-/** Where the first row at or after an offset begins, or the end of the part. */
+/** Returns where the first row at or after an offset begins, or the end of the part. */
 async function rowStart(part: Part, offset: number): Promise<number> {
   return offset <= 0 ? 0 : await endOfRow(part, offset - 1)
 }
@@ -56,7 +56,10 @@ async function rowFrom(part: Part | undefined, offset: number): Promise<Row | nu
   return null
 }
 
-/** The first number from `low` on for which it holds, once it does for all that follow; `high` for none. */
+/**
+ * Returns the first number from `low` on for which the condition holds, if it then holds for all that follow; `high`
+ * if none.
+ */
 async function firstWhere(
   low: number,
   high: number,

@@ -1,13 +1,13 @@
-// The addresses of machines. One address is one machine's for its whole life, and a freed one comes back
-// only after every other has had its turn: a peer that still remembers it must not reach its next owner
-// soon (reliability I10). The turn outlives the process, hence `onTurn`.
+// The addresses of machines. A machine has one address for its whole life, and a freed address is reused only after
+// all others: a peer that still uses it must not soon reach its next owner (reliability I10). The turn survives
+// restarts, hence `onTurn`.
 
 import { EngineError } from '../../errors.ts'
 
 export type Addresses = {
-  /** A fresh address. Throws EngineError `host_full` when every one is taken. */
+  /** Returns a new address. Throws EngineError `host_full` when all are taken. */
   allot(): string
-  /** Takes this very address. False when it is taken already or not a machine's address at all. */
+  /** Takes this address. Returns false if it is taken or not a machine's address. */
   claim(address: string): boolean
   free(address: string): void
 }
@@ -15,7 +15,7 @@ export type Addresses = {
 type Options = {
   /** `10.x.0.0/16` */
   subnet: string
-  /** Where to go on, as `onTurn` was last told. */
+  /** Where to continue, as last passed to `onTurn`. */
   turn: number
   onTurn: (turn: number) => void
 }

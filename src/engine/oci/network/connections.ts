@@ -1,11 +1,11 @@
-// The kernel's memory of connections, beyond the rules and the wires.
+// The kernel's connection tracking.
 
 import { run } from '../../../lib/process.ts'
 
-/** Who gets the address next must not receive what was meant for its last owner (reliability I10). */
+/** The next owner of the address must not receive packets for the last one (reliability I10). */
 export async function forgetConnections(address: string): Promise<void> {
   const sides = ['--orig-src', '--orig-dst'].map((side) =>
-    // Ends with 1 when there was none. Without the tool, connections end by their own timeouts.
+    // Exits with 1 if there was none. Without the tool, connections end by their own timeouts.
     run('conntrack', ['-D', side, address], { timeoutMs: 5000 }).catch(() => undefined),
   )
   await Promise.all(sides)

@@ -1,10 +1,9 @@
-// What the kernel lists once rules of ours are loaded: what later listings are compared with, to find out whether
-// anybody disturbed them.
+// The kernel's listing of our rules right after they were loaded: later listings are compared with it to detect
+// changes by others.
 
 /**
- * Null when anybody else changed any rules between the load and the listing, for then it may be theirs that were listed,
- * and would be taken for ours for ever. The caller, who finds null equal to no listing, loads again at its next look.
- * `load` is one transaction.
+ * Returns null if another program changed any rules between the load and the listing, which could then include its
+ * changes. Null differs from every listing, so the caller loads again at its next check. `load` is one transaction.
  */
 export async function loadRuleset(
   rulesGeneration: () => number,

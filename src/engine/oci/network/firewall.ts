@@ -1,6 +1,6 @@
-// Keeps the kernel's tables as they should be. Wanted state lives here; each change goes to the kernel as
-// a small transaction, changes that come at once share one, and when a transaction fails, whoever
-// disturbed it, both tables are loaded anew and whole. So the kernel is never further off than one load.
+// Keeps the kernel's tables as they should be. The wanted state is here; each change is sent to the kernel as a small
+// transaction, concurrent changes share one, and if a transaction fails, for whatever reason, both tables are loaded
+// again completely. So the kernel is never more than one load away from the wanted state.
 
 import { batched } from '../../../lib/concurrency/batch.ts'
 import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
@@ -25,36 +25,36 @@ import { readTables, sameElements } from './table-listing.ts'
 const NFT_TIMEOUT_MS = 10_000
 
 export type Firewall = {
-  /** Both tables, whole, in one transaction. */
+  /** Loads both tables completely, in one transaction. */
   load(): Promise<void>
-  /** Interfaces that exist from now on; what comes in on them is dropped until `admit`. */
+  /** Interfaces that exist from now on; packets from them are dropped until `admit`. */
   openPorts(ports: string[]): Promise<void>
-  /** The machine with this address, about to start, is behind this interface, and may talk to its group. */
+  /** The machine with this address, about to start, uses this interface, and may talk to its group. */
   admit(machine: { port: string; address: string; group: number }): Promise<void>
-  /** The interface is about to go. Its machine's address stays a member of its group. */
+  /** The interface is about to be removed. Its machine's address stays a member of its group. */
   closePorts(ports: string[]): Promise<void>
-  /** The address is no machine's any more. */
+  /** The address does not belong to a machine any more. */
   forget(address: string): Promise<void>
-  /** Replaces everything that is wanted, and loads it. */
+  /** Replaces the wanted state, and loads it. */
   reset(state: Pick<FirewallState, 'members' | 'ports'>): Promise<void>
   setOpened(uplinks: string[]): Promise<void>
-  /** Compares kernel and wanted state, loads where they differ. True when they did. */
+  /** Compares the kernel with the wanted state, and loads if they differ. Returns true if they did. */
   repair(): Promise<boolean>
   remove(): Promise<void>
 }
 
-/** Alters the wanted state and answers the commands that do the same to the kernel's; null: load all. */
+/** Changes the wanted state and returns the commands that do the same in the kernel; null: load everything. */
 type Change = (state: FirewallState) => string[] | null
 
 export function createFirewall(options: TableOptions, rulesGeneration: () => number, log: Log): Firewall {
   const { names } = options
   const state: FirewallState = { members: new Map(), ports: new Map(), opened: [] }
-  /** The rules as the kernel lists them after a load of ours; null: unknown. */
+  /** The rules as the kernel lists them after our last load; null: unknown. */
   let loadedRules: string | null = null
-  /** The last change of any rules that was found to have left ours as they should be. */
+  /** The last change of any rules after which ours were found correct. */
   let foundGood: number | null = null
 
-  /** Chains hang on interfaces: one that vanished must not make the whole transaction fail. */
+  /** Chains depend on interfaces: one that vanished must not make the whole transaction fail. */
   const present = async (): Promise<FirewallState> => {
     const here = await interfacesHere()
     return { ...state, ports: new Map([...state.ports].filter(([port]) => here.has(port))) }
@@ -66,8 +66,8 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
     loadedRules = (await loadRuleset(rulesGeneration, () => nft(tables), list))?.rules ?? null
   }
 
-  // Everything that touches the kernel holds this lock, also loads and comparisons: a comparison between
-  // two halves of a change would see a difference that is none.
+  // Everything that uses the kernel holds this lock, including loads and comparisons: a comparison in the middle of a
+  // change would see a false difference.
   const locked = createKeyedLock()
   const inTurn = <T>(work: () => Promise<T>) => locked('kernel', work)
 

@@ -1,6 +1,5 @@
-// What an instance has on the host besides its machines: the gateway address on `lo`, and a route that
-// discards the rest of the subnet, so that a packet to a sleeping machine waits for its next try instead
-// of leaving by the uplink.
+// What an instance has on the host besides its machines: the gateway address on `lo`, and a route that discards the
+// rest of the subnet, so that a packet to a sleeping machine is retried instead of leaving through the uplink.
 
 import { run } from '../../../lib/process.ts'
 import { hasAddress, interfacesHere, namespacesHere, routesHere } from './host-state.ts'
@@ -11,13 +10,13 @@ export type FoundSlot = {
   number: number
   namespace: string
   hostInterface: string
-  /** Where its route leads; null when the wire or the route is gone. */
+  /** The address of its route; null if the wire or the route is missing. */
   address: string | null
-  /** Both halves are there. */
+  /** Whether both halves exist. */
   whole: boolean
 }
 
-/** Everything on the host that carries the name of a slot of this instance, whole or not. */
+/** Returns everything on the host that is named like a slot of this instance, complete or not. */
 export async function findSlots(names: Names): Promise<FoundSlot[]> {
   const [namespaces, interfaces, routes] = await Promise.all([
     namespacesHere(names.namespacePrefix),
@@ -50,7 +49,7 @@ export async function claimSubnet({ gateway, subnet }: Names): Promise<void> {
   await ip([`addr replace ${gateway}/32 dev lo`, 'link set dev lo up', `route replace blackhole ${subnet}`])
 }
 
-/** True when it had to be put back. */
+/** Returns true if it had to be restored. */
 export async function repairSubnet(names: Names): Promise<boolean> {
   const routes = await routesHere()
   const isDiscarded = routes.some((route) => route.interface === null && route.destination === names.subnet)

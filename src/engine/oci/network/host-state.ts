@@ -1,11 +1,11 @@
-// What the host's network looks like now, read from /proc without starting a process.
+// The current state of the host's network, read from /proc without starting a process.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { NAMESPACE_DIR } from './names.ts'
 
 export type Route = {
-  /** Null for a route that discards. */
+  /** Null for a route that discards packets. */
   interface: string | null
   /** `10.1.2.3/32`, `0.0.0.0/0` */
   destination: string

@@ -1,5 +1,5 @@
-// What an instance's network is called on the host. Everything is named with the instance, so that a sweep
-// of "all that is ours" is a match on a name, and two instances on one host never touch each other.
+// The names of an instance's network on the host. Everything is named after the instance, so that all that is ours
+// can be found by name, and two instances on one host never touch each other.
 
 export type Instance = {
   /** Four characters a-z0-9. */
@@ -21,18 +21,18 @@ export type Names = {
 export const NAMESPACE_DIR = '/run/netns'
 
 /**
- * Every machine's `eth0` has this one hardware address: no two share a link, and a fork restored into
- * another namespace finds the address it remembers.
+ * Every machine's `eth0` has this hardware address: no two share a link, and a fork restored into another namespace
+ * finds the address it remembers.
  */
 export const MACHINE_MAC = '02:be:00:00:00:02'
 
 /**
- * What machines hold for the gateway's hardware address. No interface has it, so the kernel itself drops
- * what machines send, unless the `netdev` table takes it in: without our tables nothing passes.
+ * The gateway's hardware address, as machines know it. No interface has it, so the kernel itself drops what machines
+ * send unless the `netdev` table accepts it: without our tables nothing passes.
  */
 export const GATEWAY_MAC = '02:be:00:00:00:01'
 
-/** Throws when the instance's id or subnet could not be put into a name or a rule as it is. */
+/** Throws if the instance's id or subnet is not safe to use in a name or a rule. */
 export function namesOf({ id, subnet }: Instance): Names {
   if (!/^[a-z0-9]{4}$/.test(id)) throw new Error(`instance id must be 4 characters a-z0-9, not "${id}"`)
   const base = /^(10\.\d{1,3}\.0)\.0\/16$/.exec(subnet)?.[1]

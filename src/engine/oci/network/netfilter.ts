@@ -1,8 +1,8 @@
-// Asks the kernel's packet filter by a socket of this process: a question asked five times a second must not
-// start a program each time. Questions only: what is changed is changed by nft.
+// Queries the kernel's packet filter through a socket of this process: a query five times a second must not start a
+// program each time. Only queries: all changes are made with nft.
 //
-// The kernel writes its answer while it takes the question, and the next part of it as the one before is
-// fetched. So nothing here ever waits, and an answer that is not there is a failure.
+// The kernel writes its answer while it receives the query, and each next part when the one before is read. So
+// nothing here ever waits, and a missing answer is a failure.
 
 import koffi from 'koffi'
 import { constants } from 'node:os'
@@ -22,16 +22,16 @@ const MSG_DONTWAIT = 0x40
 
 /** The kernel puts at most 32 KB into one part. */
 const PART_BYTES = 64 * 1024
-/** Other work of this process has its turn after this long. */
+/** Other work of this process runs after this time. */
 const TURN_MS = 1
 
-/** For one user at a time: answers have no names. */
+/** For one user at a time, because answers carry no id. */
 export type Netfilter = {
-  /** Number of the latest change of this network namespace's rules. Packets alone change nothing. */
+  /** Returns the number of the latest change of this network namespace's rules. Packets do not change it. */
   generation: () => number
   /**
-   * Hands over the elements of a set of the family `ip`, part by part. Some may be missing where the answer is
-   * not `whole`: rules were changed meanwhile.
+   * Passes on the elements of a set of the family `ip`, part by part. If the result is not `whole`, rules were
+   * changed meanwhile and some elements may be missing.
    */
   readCounts(
     set: { table: string; set: string },
@@ -42,7 +42,7 @@ export type Netfilter = {
 
 export function openNetfilter(): Netfilter {
   const part = Buffer.alloc(PART_BYTES)
-  // Kept open: closing one waits for whatever change of the rules is under way.
+  // Kept open: closing one waits for any change of the rules in progress.
   let socket: number | null = null
 
   const close = () => {

@@ -1,15 +1,15 @@
-// The messages of the kernel's packet filter, written and read (nfnetlink, nf_tables). Pure: values in, bytes
-// out, and back. Only what is asked for several times a second is asked this way; all else goes through nft.
+// Encodes and decodes messages of the kernel's packet filter (nfnetlink, nf_tables). Pure. Only the queries that run
+// several times a second use this; everything else uses nft.
 //
-// A message is a header of 16 bytes, the filter's own of 4, then attributes: length, type, value, each padded
-// to 4 bytes. Headers and attributes have the machine's byte order (little-endian), values the network's.
+// A message is a header of 16 bytes, the filter's own of 4, then attributes: length, type, value, each padded to 4
+// bytes. Headers and attributes have the machine's byte order (little-endian), values the network's.
 
 import { constants } from 'node:os'
 
-/** An element of a set of address pairs, and how many packets it has counted. */
+/** An element of a set of address pairs, and the packets it has counted. */
 export type Counted = { source: number; target: number; packets: number }
 
-/** What one answer of the kernel says. It is `disturbed` where a change came between it and the one before. */
+/** One answer of the kernel. It is `disturbed` if a change came between it and the one before. */
 export type Part = { counted: Counted[]; isLast: boolean; isDisturbed: boolean }
 
 const MESSAGE_HEADER = 16
@@ -34,7 +34,7 @@ const counterAttributes = { packets: 2 } as const
 const dataAttributes = { value: 1 } as const
 const generationAttributes = { id: 1 } as const
 
-/** Asks for all elements of a set of the family `ip`. */
+/** Requests all elements of a set of the family `ip`. */
 export function askForElements({ table, set }: { table: string; set: string }): Buffer {
   return question(messages.getElements, FLAG_REQUEST | FLAG_DUMP, FAMILY_IPV4, [
     attribute(listAttributes.table, `${table}\0`),
@@ -42,12 +42,12 @@ export function askForElements({ table, set }: { table: string; set: string }): 
   ])
 }
 
-/** Asks which change of the rules of this network namespace was the last. */
+/** Requests the number of the last change of the rules of this network namespace. */
 export function askForGeneration(): Buffer {
   return question(messages.getGeneration, FLAG_REQUEST, 0, [])
 }
 
-/** Throws where the kernel refused, and for bytes that are no whole answer. */
+/** Throws if the kernel refused, and for bytes that are not a complete answer. */
 export function readElements(answer: Buffer): Part {
   const part: Part = { counted: [], isLast: false, isDisturbed: false }
   for (const { type, flags, body } of messagesIn(answer)) {
@@ -84,7 +84,7 @@ function readCounted(answer: Buffer, element: Range): Counted | null {
   }
 }
 
-/** A stretch of the bytes of an answer. */
+/** A range of the bytes of an answer. */
 type Range = { from: number; to: number }
 type Message = { type: number; flags: number; body: Range }
 
@@ -110,7 +110,7 @@ function attributesIn(answer: Buffer, { from, to }: Range): (Range & { type: num
   for (let at = from; at + ATTRIBUTE_HEADER <= to; ) {
     const length = answer.readUInt16LE(at)
     if (length < ATTRIBUTE_HEADER || at + length > to) throw new Error('an attribute is cut short')
-    // The upper two bits say how the value is laid out, which is known.
+    // The upper two bits describe the value's layout, which is known.
     const type = answer.readUInt16LE(at + 2) & 0x3fff
     found.push({ type, from: at + ATTRIBUTE_HEADER, to: at + length })
     at += padded(length)

@@ -1,9 +1,9 @@
-// The machines' network on this host (design 3 "Network"): a namespace and a wire for each (slots.ts),
-// made ahead (pool.ts); an address for life (addresses.ts); rules that are there before the first machine
-// (tables.ts, firewall.ts) and put back when anything disturbs them (watchdog.ts).
+// The machines' network on this host (design 3 "Network"): a namespace and a wire for each (slots.ts), prepared ahead
+// (pool.ts); an address for life (addresses.ts); rules that exist before the first machine (tables.ts, firewall.ts)
+// and are restored when anything changes them (watchdog.ts).
 //
-// All of it is named with the instance. What was made is written nowhere: `recover` reads names and routes
-// off the host, keeps what belongs to machines it is told of and removes the rest.
+// Everything is named after the instance. Nothing is stored: `recover` reads names and routes from the host, keeps
+// what belongs to known machines and removes the rest.
 
 import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../../lib/log.ts'
@@ -29,7 +29,7 @@ export type NetworkOptions = {
   dnsPort: number
   /** A directory of the network's own, for what outlives the process. */
   stateDir: string
-  /** Processes that fetch what strangers name: kept off private addresses. */
+  /** Processes that fetch from untrusted addresses: they may not reach private ones. */
   pullers?: Pullers
   log: Log
 }
@@ -44,40 +44,38 @@ export type Attachment = {
 export type KnownMachine = { machineId: string; group: number; address: string; running: boolean }
 
 export type RecoveredNetwork = {
-  /** Running machines whose namespace is there. */
+  /** Running machines whose namespace exists. */
   adopted: number
-  /** Namespaces and wires nobody named. */
+  /** Namespaces and wires without a known machine. */
   removed: number
-  /** Machines said to run whose namespace is gone: they have no network until they start again. */
+  /** Running machines whose namespace is gone: they have no network until they start again. */
   missing: string[]
 }
 
 export type Network = {
-  /**
-   * Must come first, once: makes the host ready, keeps what running machines have, removes what is nobody's.
-   */
+  /** Call it first, once: prepares the host, keeps the network of running machines, and removes everything else. */
   recover(known: KnownMachine[]): Promise<RecoveredNetwork>
 
   /**
-   * Network for the coming run of a machine, always an unused namespace: gVisor empties the one it ran in.
-   * `address` is the machine's own from an earlier run, or null at its first. Throws EngineError
-   * `host_full` when every address is taken.
+   * Returns the network for the next run of a machine, always in an unused namespace: gVisor empties the one it ran
+   * in. `address` is the machine's own from an earlier run, or null at its first. Throws EngineError `host_full` when
+   * all addresses are taken.
    */
   attach(machine: { machineId: string; group: number; address: string | null }): Promise<Attachment>
 
-  /** After a run: namespace and wire go, the address stays the machine's. Unknown ids succeed. */
+  /** After a run: removes namespace and wire; the address stays the machine's. Unknown ids succeed. */
   detach(machineId: string): Promise<void>
 
-  /** The machine is gone for good: its address is free, its connections forgotten. Unknown ids succeed. */
+  /** The machine is destroyed: frees its address and forgets its connections. Unknown ids succeed. */
   release(machineId: string): Promise<void>
 
   /**
-   * Calls back a few times a second with who has sent packets to whom of its group since the last time,
-   * whether that one runs or not. A new watcher is first told of the last while.
+   * Calls back a few times a second with the pairs of machines of a group that exchanged packets since the last time,
+   * whether the receiver runs or not. A new watcher first gets those of the last while.
    */
   watchTraffic(onSent: (pairs: Pair[]) => void, signal: AbortSignal): Promise<void>
 
-  /** Running machines keep their network; `removeAll` is for when there are none. */
+  /** Running machines keep their network; use `removeAll` when there are none. */
   close(options: { removeAll: boolean }): Promise<void>
 }
 
@@ -131,7 +129,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
     discarding.add(done)
   }
 
-  /** Puts a machine behind a prepared slot: with the slot's own address, or with the one it has. */
+  /** Puts a machine into a prepared slot: with the slot's own address, or with the machine's. */
   const takeSlot = async ({ group, address }: { group: number; address: string | null }): Promise<Slot> => {
     const prepared = await pool.take()
     const slot = { ...prepared, address: address ?? prepared.address }
@@ -277,13 +275,13 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   }
 }
 
-/** The slot that holds this address, if it is still good for the machine that runs in it. */
+/** Returns the slot with this address, if it is still usable for the machine that runs in it. */
 function adopt(names: Names, address: string, found: FoundSlot[]): Slot | null {
   const slot = found.find((each) => each.whole && each.address === address)
   return slot ? slotOf(names, slot.number, address) : null
 }
 
-/** Groups are packet marks within the table: 32 bits. */
+/** Groups are packet marks in the table: 32 bits. */
 function requireGroup(group: number): void {
   if (!Number.isInteger(group) || group < 0 || group > 0xffff_ffff) {
     throw new RangeError(`a network group is a 32-bit number, not ${group}`)

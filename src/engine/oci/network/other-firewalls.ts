@@ -1,7 +1,7 @@
-// Where another firewall (Docker, ufw, firewalld, the operator's own) drops what is not on its list, our
-// accept counts for nothing: every firewall must accept. So our interfaces get an accept at the head of
-// its chains, and our own table goes on deciding. Their tools reload and forget it: the watchdog puts it
-// back. Rules of theirs are never touched.
+// If another firewall (Docker, ufw, firewalld, the operator's own) drops packets that are not on its list, our accept
+// has no effect, since every firewall must accept. So our interfaces get an accept at the head of its chains, and our
+// own table still decides. Other tools remove it when they reload: the watchdog restores it. Other rules are never
+// changed.
 
 import { readFile } from 'node:fs/promises'
 import type { Log } from '../../../lib/log.ts'
@@ -9,7 +9,7 @@ import { run, runOrThrow } from '../../../lib/process.ts'
 import type { Names } from './names.ts'
 
 export type OtherFirewalls = {
-  /** Puts in what is missing. */
+  /** Adds what is missing. */
   ensure(): Promise<void>
   remove(): Promise<void>
 }
@@ -28,7 +28,7 @@ export function createOtherFirewalls(
   const reported = new Set<string>()
   /** The last change of any rules after which ours were in place. */
   let ensuredAt: number | null = null
-  /** A firewall that cannot be joined is said once, not every two seconds. */
+  /** A firewall that cannot be changed is logged once, not every two seconds. */
   const attempt = async (name: string, work: () => Promise<void>) => {
     try {
       await work()
@@ -43,7 +43,7 @@ export function createOtherFirewalls(
   return {
     async ensure() {
       const generation = rulesGeneration()
-      // The old kind of iptables changes without it, and what failed is tried again.
+      // The old kind of iptables does not change this number, and failures are retried.
       const isSame = generation === ensuredAt && reported.size === 0
       if (isSame && !(await usesOldIptables())) return
       const chains = await listChains()
@@ -75,7 +75,7 @@ async function listChains(): Promise<Chain[]> {
     .filter((chain) => !chain.table.startsWith('berth_'))
 }
 
-/** firewalld's chains accept by policy and end in a reject. */
+/** firewalld's chains accept by policy and end with a reject. */
 function isStrict(chain: Chain): boolean {
   return chain.policy === 'drop' || chain.table === 'firewalld'
 }
@@ -115,13 +115,13 @@ function nftAccepts(names: Names, dnsPort: number): Record<Hook, string[]> {
   }
 }
 
-// iptables, in either of its kinds: its own tool, since it cannot read rules that nft puts into its chains.
+// iptables, in either version: its own tool is used, since it cannot read rules that nft adds to its chains.
 
 function isOfIptables(chain: Chain): boolean {
   return chain.family === 'ip' && chain.table === 'filter' && /^[A-Z]+$/.test(chain.name)
 }
 
-/** Asked without starting iptables, which would make its tables on a host that has none. */
+/** Checked without running iptables, which would create its tables on a host that has none. */
 async function usesIptables(chains: Chain[]): Promise<boolean> {
   return chains.some(isOfIptables) || (await usesOldIptables())
 }

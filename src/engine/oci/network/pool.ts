@@ -1,18 +1,18 @@
-// Slots made ahead of need, so that a machine's start does not wait for the kernel to make a namespace.
+// Slots made in advance, so that a machine's start does not wait for the kernel to make a namespace.
 
 import type { Log } from '../../../lib/log.ts'
 import type { Slot } from './slots.ts'
 
 export type SlotPool = {
-  /** A prepared slot; when none is left, the next one made. */
+  /** Returns a prepared slot; if none is left, the next one made. */
   take(): Promise<Slot>
   refill(): void
-  /** Stops making slots and hands over those nobody took. */
+  /** Stops making slots and returns the unused ones. */
   drain(): Promise<Slot[]>
 }
 
 const TARGET = 16
-// Making slots costs CPU that starts would have: only when half of them are gone.
+// Making slots uses CPU that starts need, so it waits until half of them are gone.
 const REFILL_BELOW = 8
 const AT_ONCE = 4
 
@@ -43,7 +43,7 @@ export function createPool(make: (count: number) => Promise<Slot[]>, log: Log): 
       })
       .finally(() => {
         filling = null
-        // Someone may have come after the last look at the queue.
+        // A waiter may have come after the last check of the queue.
         if (waiting.length > 0) refill()
       })
   }

@@ -1,10 +1,10 @@
-// A slot is a network namespace with a wire to the host: a veth pair whose host side has a /32 route to the
-// machine's address, and whose inner side is `eth0` with a default route by way of the gateway. Nobody
-// shares a link with anybody, so there is no neighbour to lie to: hardware addresses are written down on
-// both sides and ARP is off. IPv6 has no address inside and is off on the host side.
+// A slot is a network namespace with a wire to the host: a veth pair whose host side has a /32 route to the machine's
+// address, and whose inner side is `eth0` with a default route through the gateway. No two machines share a link, so
+// no neighbour can be impersonated: hardware addresses are static on both sides and ARP is off. IPv6 has no address
+// inside and is off on the host side.
 //
-// Routes and neighbours are of the plain kinds that gVisor copies into its own stack at start. It takes
-// the address off `eth0` as it does, so a slot serves one run and is never handed out twice.
+// Routes and neighbours are of the simple kinds that gVisor copies into its own stack at start. It then removes the
+// address from `eth0`, so a slot serves one run and is never reused.
 
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -47,13 +47,13 @@ export async function buildSlots(names: Names, slots: Slot[]): Promise<void> {
   await Promise.all(slots.map((slot) => setUpWire(names, slot)))
 }
 
-/** The wire was cut from outside: a new one into the namespace that is still there. */
+/** The wire was cut from outside: makes a new one into the existing namespace. */
 export async function rewireSlot(names: Names, slot: Slot): Promise<void> {
   await ip(wire(names, slot))
   await setUpWire(names, slot)
 }
 
-/** Gives a slot that nothing has used another address. */
+/** Gives an unused slot another address. */
 export async function readdressSlot(names: Names, slot: Slot, address: string): Promise<void> {
   await Promise.all([
     ip([
@@ -72,14 +72,14 @@ export async function restoreRoute(names: Names, slot: Slot): Promise<void> {
 /** Removes namespaces and wires, also half-made and half-removed ones. */
 export async function removeSlots(slots: Pick<Slot, 'namespace' | 'hostInterface'>[]): Promise<void> {
   if (slots.length === 0) return
-  // The kernel takes wires down along with their namespaces, many at once; by name it would take 30 ms for
-  // each, and hold up whoever makes a slot meanwhile.
+  // The kernel removes wires together with their namespaces, many at once; by name it would take 30 ms for each, and
+  // delay concurrent creations.
   await ipForced(slots.map((slot) => `netns del ${slot.namespace}`))
   const held = await stillThere(slots.map((slot) => slot.hostInterface))
   await ipForced(held.map((port) => `link del ${port}`))
 }
 
-/** Those of the interfaces that are there after a while: a process that is still dying can hold them. */
+/** Returns the interfaces that still exist after a while: a dying process can hold them. */
 async function stillThere(ports: string[]): Promise<string[]> {
   for (let waitedMs = 0; ; waitedMs += LOOK_EVERY_MS) {
     const here = await interfacesHere()
@@ -124,13 +124,13 @@ async function setInterface(name: string): Promise<void> {
     try {
       await writeFile(`/proc/sys/net/${path.replace('*', name)}`, String(value))
     } catch (error) {
-      // A kernel without IPv6 has no setting for it either.
+      // A kernel without IPv6 does not have the setting.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || !path.startsWith('ipv6/')) throw error
     }
   }
 }
 
-/** One process for a list of commands, in a named namespace or on the host. */
+/** Runs a list of commands in one process, in a named namespace or on the host. */
 export async function ip(commands: string[], namespace?: string): Promise<void> {
   const where = namespace === undefined ? [] : ['-n', namespace]
   await runOrThrow('ip', [...where, '-batch', '-'], {
@@ -139,7 +139,7 @@ export async function ip(commands: string[], namespace?: string): Promise<void> 
   })
 }
 
-/** As `ip`, but goes on where something is gone already. What stays behind, the next recovery finds. */
+/** Like `ip`, but goes on if something is already gone. The next recovery finds what stays behind. */
 async function ipForced(commands: string[]): Promise<void> {
   if (commands.length === 0) return
   await run('ip', ['-force', '-batch', '-'], {

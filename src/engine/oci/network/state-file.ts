@@ -1,20 +1,20 @@
-// What the network must remember across a restart and cannot read off the host: `network.json`.
+// The network's state that must survive a restart and cannot be read from the host: `network.json`.
 
 import { renameSync, writeFileSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export type NetworkState = {
-  /** Whose turn it is among the addresses (addresses.ts). */
+  /** The next address (addresses.ts). */
   turn: number
-  /** Interfaces whose forwarding was off until we turned it on (uplinks.ts). */
+  /** Interfaces whose forwarding we turned on (uplinks.ts). */
   opened: string[]
 }
 
 export type StateFile = {
   read: () => NetworkState
   write: (change: Partial<NetworkState>) => void
-  /** Notes the turn well ahead, so that not every start of a machine costs a write. */
+  /** Reserves turns well ahead, so that few starts of machines cost a write. */
   reserveTurn: (turn: number) => void
 }
 
@@ -24,7 +24,7 @@ export async function openStateFile(stateDir: string): Promise<StateFile> {
   const path = join(stateDir, 'network.json')
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   let notes = await load(path)
-  // Synchronous, so that two writes cannot cross: it is a few bytes, once in many starts.
+  // Synchronous, so that two writes cannot overlap: it is a few bytes, once in many starts.
   const write = (change: Partial<NetworkState>) => {
     notes = { ...notes, ...change }
     writeFileSync(`${path}.new`, JSON.stringify(notes), { mode: 0o600 })
@@ -40,7 +40,7 @@ export async function openStateFile(stateDir: string): Promise<StateFile> {
   }
 }
 
-/** Without notes, or with spoilt ones, the turn starts at the front and nothing counts as opened by us. */
+/** Without a valid file, the turn starts from the beginning and no interface counts as opened by us. */
 async function load(path: string): Promise<NetworkState> {
   try {
     const found: unknown = JSON.parse(await readFile(path, 'utf8'))

@@ -1,10 +1,10 @@
-// What the kernel has loaded, read back so that it can be compared with what is wanted.
+// Reads back the rules in the kernel, to compare them with the wanted ones.
 
 import { run } from '../../../lib/process.ts'
 import { type FirewallState, portChain } from './tables.ts'
 
 export type TableListing = {
-  /** Chains and rules of both tables but the chains of interfaces, without counters and handles. */
+  /** Chains and rules of both tables except the chains of interfaces, without counters and handles. */
   rules: string
   /** Names of the chains of interfaces. */
   portChains: string[]
@@ -16,9 +16,9 @@ export type TableListing = {
 
 type Listed = Record<string, { family: string; name?: string; chain?: string; elem?: unknown[] }>
 
-/** Null when either table is missing. */
+/** Returns null if either table is missing. */
 export async function readTables(table: string): Promise<TableListing | null> {
-  // One process a family: given both, nft looks in the one named last only.
+  // One process per family: given both, nft only reads the last one.
   const families = await Promise.all([listTable('inet', table), listTable('netdev', table)])
   if (families.includes(null)) return null
   const nftables = families.flatMap((entries) => entries ?? [])

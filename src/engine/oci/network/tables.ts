@@ -1,40 +1,41 @@
-// The rules machines live under, as text for nft (design 3 "Network"). Pure: state in, commands out.
+// The rules for machines, as text for nft (design 3 "Network"). Pure: state in, commands out.
 //
-// Two tables of one name, always changed in one transaction. `inet` holds the rules; its base chains accept
-// and jump to ours for our own interfaces only, so the host's other traffic is as it was. `netdev` holds
-// one ingress chain an interface and is what makes a flush fail closed: machines send to a hardware address
-// no interface has (names.ts), the kernel drops such frames, and only `admit` declares them the host's.
+// Two tables of one name, always changed in one transaction. `inet` has the rules; its base chains accept by default
+// and jump to ours only for our own interfaces, so the host's other traffic is unchanged. `netdev` has one ingress
+// chain per interface and makes a flush fail closed: machines send to a hardware address that no interface has
+// (names.ts), the kernel drops such frames, and only `admit` redirects them to the host.
 //
-// A packet from a machine passes, in this order: ingress `admit` (IPv4, no private destination), `enter` (its source is the
-// machine's own address; siblings only of its group), `limits` (new flows), `dns` (the resolver's port),
-// then `from_machine` when it is forwarded or `to_host` when it is for the host. Everything not named there
-// is dropped. A sibling that does not run is admitted all the same: its packets end in the route that
-// discards (host-routes.ts) without an answer, and for a while after it was plugged in it cannot refuse a
-// connection: the sibling's kernel tries again, and is served once the machine has been woken and listens. An
+// A packet from a machine passes, in this order: ingress `admit` (IPv4, no private destination), `enter` (its source
+// is the machine's own address; siblings only of its group), `limits` (new flows), `dns` (the resolver's port), then
+// `from_machine` if it is forwarded or `to_host` if it is for the host. Everything else is dropped. A packet to a
+// sibling that does not run is admitted too: it ends in the route that discards (host-routes.ts) without an answer,
+// so the sender's kernel retries, and is served once the machine has been woken and listens. For a while after its
+// start, a machine cannot refuse a connection either. An address that is no sibling's is refused at once. Packets
+// between machines are counted in a separate table (traffic.ts).
 // address that is no sibling's is refused at once. Who sent to whom is counted in a table apart (traffic.ts).
 
 import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
 
 export type FirewallState = {
-  /** Address → network group, for as long as the address is a machine's, running or not. */
+  /** Address → network group, as long as a machine has the address, running or not. */
   members: Map<string, number>
-  /** Interface → address of the machine behind it; null while it is only prepared. */
+  /** Interface → address of its machine; null while it is only prepared. */
   ports: Map<string, string | null>
-  /** Uplinks that forward only for our sake (uplinks.ts). */
+  /** Uplinks that forward only because of us (uplinks.ts). */
   opened: string[]
 }
 
 export type Pullers = {
-  /** Groups whose processes fetch what strangers name. */
+  /** Groups of processes that fetch from untrusted addresses. */
   gids: number[]
-  /** Private IPv4 services they may reach all the same: mirrors and proxies of the operator's. */
+  /** Private IPv4 services that they may reach anyway: mirrors and proxies of the operator. */
   allowed: { address: string; port: number }[]
 }
 
 export type TableOptions = { names: Names; dnsPort: number; pullers: Pullers }
 
-// Generous for a workload, small beside the host's conntrack table: one machine cannot fill it (I21).
+// Generous for a workload, but small compared with the host's conntrack table: one machine cannot fill it (I21).
 const MAX_FLOWS = 4096
 const NEW_FLOWS_PER_SECOND = 300
 const NEW_FLOWS_BURST = 3000
@@ -42,7 +43,9 @@ const NEW_FLOWS_BURST = 3000
 /** As long as a database may take from its start until it listens. */
 const MAY_START_FOR = '30s'
 
-/** Both tables whole, replacing what is there in one transaction: no moment without rules. */
+/**
+ * Renders both tables completely, to replace the existing ones in one transaction: there is no moment without rules.
+ */
 export function renderTables(options: TableOptions, state: FirewallState): string {
   const { table } = options.names
   const elements = [
@@ -79,7 +82,7 @@ export function addMachine({ table }: Names, port: string, address: string): str
   return `add element inet ${table} machines { "${port}" . ${address} }`
 }
 
-/** The machine behind it is about to start. One that is in the set would keep its time: it is taken out first. */
+/** The machine is about to start. An element already in the set would keep its expiry, so it is removed first. */
 export function addStarting({ table }: Names, address: string): string[] {
   const element = `element inet ${table} starting { ${address} }`
   return [`add ${element}`, `delete ${element}`, `add ${element}`]
@@ -198,13 +201,16 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
 ${pullerChains(pullers)}}`
 }
 
-/** In both tables: in `netdev` before anything else, in `inet` again for what a rule of the host redirects. */
+/**
+ * In both tables: in `netdev` before anything else, and in `inet` again for packets that a rule of the host
+ * redirects.
+ */
 const REFUSED = `set refused { type ipv4_addr; flags interval; auto-merge; ${elementsOf(privateRanges4)} }`
 
-/** The answer to a first segment; an end put to a connection there was has another number, or no ACK. */
+/** The answer to a first segment; a reset of an existing connection has another number, or no ACK. */
 const CONNECTION_REFUSED = 'tcp flags & (rst | ack) == rst | ack tcp sequence 0'
 
-/** What pulls images is sent where strangers say; private services are not for it (reliability S15). */
+/** Image pulls connect to untrusted addresses, so they may not reach private services (reliability S15). */
 function pullerChains({ gids, allowed }: Pullers): string {
   if (gids.length === 0) return ''
   const services = allowed.map(({ address, port }) => `${address} . ${port}`)

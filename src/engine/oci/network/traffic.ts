@@ -1,17 +1,17 @@
-// Who has sent packets to whom: siblings' packets are use, and wake who sleeps (design 4).
+// Counts packets between machines: packets from siblings are use, and wake sleeping units (design 4).
 //
-// The kernel counts them, an element a pair, in a table of their own: the other tables are loaded anew at
-// each start of an engine, and what was sent while none ran must not be forgotten with them. Its chain comes
-// right after `enter` (tables.ts), which lets a machine send from its own address only, and to others of its group
-// only, whether those run or not. Reading asks the kernel, starts no program, and costs next to nothing
-// while nothing is sent: an element that counts nothing any more goes by itself.
+// The kernel counts them, in one element per pair, in a separate table: the other tables are loaded again at each
+// start of an engine, and packets sent while none ran must not be lost. Its chain comes right after `enter`
+// (tables.ts), which lets a machine send only from its own address, and only to others of its group, running or not.
+// Reading is a kernel query without a program, and costs next to nothing while nothing is sent: an element that
+// counts nothing expires.
 //
-// TCP segments that neither carry a byte nor open a connection are not counted. Kernels send them on their own:
-// were keep-alives use, two machines with an open connection would keep each other awake for ever, and the
-// answer to a frozen machine's own keep-alive would wake it.
+// TCP segments that neither carry data nor open a connection are not counted. Kernels send them on their own: if
+// keepalives counted as use, two machines with an open connection would keep each other awake for ever, and the
+// answer to a frozen machine's own keepalive would wake it.
 //
-// When in doubt, a packet is told twice rather than not at all: the kernel of a frozen machine has
-// acknowledged it, so it will not be sent again, and whoever sent it waits.
+// If in doubt, a packet is reported twice rather than not at all: the kernel of a frozen machine has acknowledged it,
+// so it will not be sent again, and its sender waits.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../../../lib/log.ts'
@@ -21,13 +21,13 @@ import { type Netfilter, openNetfilter } from './netfilter.ts'
 import type { Counted } from './netlink.ts'
 import { loadRuleset } from './expected-ruleset.ts'
 
-/** Addresses of two machines. */
+/** The addresses of two machines. */
 export type Pair = { from: string; to: string }
 
 export type Traffic = {
-  /** Puts the table in, or what is missing of it; counts that are there stay. */
+  /** Creates the table, or what is missing of it; existing counts stay. */
   load(): Promise<void>
-  /** Looks whether it is as it was left. True when it had to be put back. */
+  /** Checks whether the table is unchanged. Returns true if it had to be restored. */
   keep(): Promise<boolean>
   /** Calls back until the signal aborts, a few times a second while packets are sent. */
   watch(onSent: (pairs: Pair[]) => void, signal: AbortSignal): Promise<void>
@@ -36,15 +36,15 @@ export type Traffic = {
 }
 
 const SET = 'sent'
-/** Shorter than the shortest sleep window: an element is never older than the sleep of an idle machine. */
+/** Shorter than the shortest idle window: an element is never older than the sleep of an idle machine. */
 const REMEMBERED_FOR = '45s'
-// As many pairs as 250 machines make that all talk to each other. When they are more, packets pass uncounted.
+// Enough pairs for 250 machines that all talk to each other. Beyond that, packets pass uncounted.
 const MAX_PAIRS = 65_535
 
 const READ_EVERY_MS = 200
-/** After a long reading a pause of as many times its length, so that it takes a twentieth of a core; but … */
+/** The pause after a reading, as a multiple of its duration, so that it takes a twentieth of a core; but … */
 const PAUSE_FACTOR = 20
-/** … whoever makes readings long must not delay what others are told by more than this. */
+/** … machines that make readings long must not delay the reports of others by more than this. */
 const LONGEST_PAUSE_MS = 1000
 const NFT_TIMEOUT_MS = 10_000
 
@@ -52,7 +52,9 @@ const TCP_HEADER_WORDS = [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
 
 /** Packets by pair. */
 type Counts = Map<number, number>
-/** `before`: as of the last reading. Empty at first, since nobody knows how far the watcher before it came. */
+/**
+ * `before`: the counts at the last reading. Empty at first, because it is unknown what an earlier watcher reported.
+ */
 type Watcher = { onSent: (pairs: Pair[]) => void; before: Counts }
 
 export function createTraffic(names: Names, rulesGeneration: () => number, log: Log): Traffic {
@@ -64,7 +66,7 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
   const load = async () => {
     const commands = tableOf(names)
     const replace = async () => await nft([...removalOf(names), ...commands])
-    // A set of another make cannot be changed into ours, only replaced.
+    // A set of another definition cannot be changed into ours, only replaced.
     const change = async () => await nft(commands).catch(replace)
     lastSeen = await loadRuleset(rulesGeneration, change, () => listRules(names))
   }
@@ -131,7 +133,7 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
   }
 }
 
-/** Tells each watcher of the pairs whose count has changed. */
+/** Reports to each watcher the pairs whose count has changed. */
 async function readOnce({ table }: Names, netfilter: Netfilter, watchers: Watcher[]): Promise<void> {
   const now: Counts = new Map()
   const { isWhole } = await netfilter.readCounts({ table, set: SET }, (counted) => {
@@ -142,12 +144,12 @@ async function readOnce({ table }: Names, netfilter: Netfilter, watchers: Watche
     }
   })
   for (const watcher of watchers) {
-    // What is missing in half an answer is kept, or it would look new when it comes again.
+    // Counts missing from a partial answer are kept, or they would look new when they return.
     watcher.before = isWhole ? now : new Map([...watcher.before, ...now])
   }
 }
 
-/** Within one subnet the lower halves of the addresses tell pairs apart. */
+/** In one subnet the lower halves of the addresses identify a pair. */
 function keyOf({ source, target }: Counted): number {
   return (source & 0xffff) * 0x10000 + (target & 0xffff)
 }
@@ -160,7 +162,7 @@ function addressOf(number: number): string {
   return [24, 16, 8, 0].map((shift) => (number >>> shift) & 0xff).join('.')
 }
 
-/** Said again, these leave the set as it is. */
+/** Repeating these commands leaves the set unchanged. */
 function tableOf({ table, subnet, gateway, interfacePrefix }: Names): string[] {
   const rule = `add rule ip ${table}`
   return [
@@ -173,7 +175,7 @@ function tableOf({ table, subnet, gateway, interfacePrefix }: Names): string[] {
     `${rule} machines iifname "${interfacePrefix}*" ip daddr ${subnet} ip daddr != ${gateway} jump packets`,
     `${rule} packets ip hdrlength 5 tcp flags & syn == 0 ip length <= 80 jump short_segments`,
     `${rule} packets update @${SET} { ip saddr . ip daddr counter }`,
-    // One rule a length of header (in words): nft 1.0.6 cannot list a set of both lengths.
+    // One rule for each header length (in words): nft 1.0.6 cannot list a set with both.
     ...TCP_HEADER_WORDS.map(
       (words) => `${rule} short_segments tcp doff ${words} ip length ${20 + 4 * words} accept`,
     ),
@@ -184,7 +186,7 @@ function removalOf({ table }: Names): string[] {
   return [`add table ip ${table}`, `delete table ip ${table}`]
 }
 
-/** Chain and rule without the set's elements, which can be many; null when they are not there. */
+/** Returns chain and rule without the set's elements, which can be many; null if they do not exist. */
 async function listRules({ table }: Names): Promise<string | null> {
   const { exitCode, stdout } = await run('nft', ['--terse', 'list', 'table', 'ip', table], {
     timeoutMs: NFT_TIMEOUT_MS,

@@ -1,6 +1,6 @@
-// Looks again and again whether the host is still as it was left, and mends what is not: a flushed or
-// altered table, a cut wire, a lost route or address, another firewall that reloaded. Until it has looked,
-// a flush fails closed by itself (tables.ts), and it never takes longer than the bound of reliability I3.
+// Checks repeatedly whether the host's network is unchanged, and repairs it: a flushed or altered table, a cut wire,
+// a lost route or address, another firewall that reloaded. Until then a flush fails closed by itself (tables.ts), and
+// the check is never later than the limit of reliability I3.
 
 import type { Log } from '../../../lib/log.ts'
 import type { Firewall } from './firewall.ts'
@@ -20,9 +20,9 @@ export type Watched = {
   traffic: Traffic
   otherFirewalls: OtherFirewalls
   syncUplinks: () => Promise<void>
-  /** Goes on making spare slots where that has failed. */
+  /** Continues making spare slots after a failure. */
   refill: () => void
-  /** The slots of machines, as of now. */
+  /** Returns the current slots of machines. */
   slotsInUse: () => Slot[]
   log: Log
 }
@@ -53,7 +53,7 @@ export function startWatchdog(watched: Watched): Watchdog {
   }
 }
 
-/** Each part is mended by itself: one that cannot be must not keep the others from it. */
+/** Each part is repaired separately: a failure must not prevent the others. */
 async function look(watched: Watched): Promise<void> {
   const { names, firewall, traffic, log } = watched
   const parts = {
@@ -81,9 +81,9 @@ async function mendWires({ names, slotsInUse, firewall }: Watched): Promise<bool
   let mended = false
   for (const slot of slotsInUse()) {
     if (!interfaces.has(slot.hostInterface)) {
-      // A Linux stack inside goes on with the new wire; gVisor's has to be started again.
+      // A Linux stack inside continues on the new wire; gVisor's must be restarted.
       await rewireSlot(names, slot)
-      // Its ingress chain hung on the wire that is gone.
+      // Its ingress chain was removed with the old wire.
       await firewall.load()
       mended = true
     } else if (!routed.has(`${slot.hostInterface} ${slot.address}/32`)) {
@@ -94,7 +94,7 @@ async function mendWires({ names, slotsInUse, firewall }: Watched): Promise<bool
   return mended
 }
 
-/** Who turns the host's forwarding off turns it off on every wire at once: one tells of all. */
+/** Turning the host's forwarding off turns it off on every wire at once: checking one is enough. */
 async function mendForwarding(names: Names): Promise<boolean> {
   const wires = [...(await interfacesHere())].filter((name) => name.startsWith(names.interfacePrefix))
   if (wires[0] === undefined || (await isForwarding(wires[0]))) return false

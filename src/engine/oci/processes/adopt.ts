@@ -1,5 +1,5 @@
-// Background processes beyond their engine and their machine: those that an engine before us began are read on where
-// their keepers are, or were ended with nobody to see it; forks are told of what their sources had running.
+// Background processes of an earlier engine: reading continues if their keepers exist; others have ended unobserved.
+// Forks get records of what their sources had running.
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,14 +9,14 @@ import { closeReaders, endAs, follow, type Held, newHeld, openReaders } from './
 import { endKeeper, findKeepers, type Keeper, openKept, readNow } from './keeper.ts'
 import { loadProcessRecords, type ProcessRecord, saveProcess } from './record.ts'
 
-/** Of all machines, at the engine's start. */
+/** For all machines, at the engine's start. */
 export async function adoptProcesses(host: EngineContext): Promise<void> {
   const keepers = new Map(findKeepers(host.paths.runs).map((keeper) => [keeper.process, keeper]))
   for (const machine of host.machines.values()) await loadProcesses(host, machine, keepers)
   for (const keeper of keepers.values()) endKeeper(keeper)
 }
 
-/** Takes the keepers that it finds work for out of the list. */
+/** Removes the keepers that it needs from the list. */
 export async function loadProcesses(
   host: EngineContext,
   machine: Machine,
@@ -27,7 +27,7 @@ export async function loadProcesses(
     const held = newHeld(host, id, record)
     machine.processes.set(record.id, held)
     if (record.state !== 'running') continue
-    // With a run that the host lost, whatever it says last is all there is.
+    // If the host lost the run, its last output is all there is.
     machine.losesProcesses = machine.record.state !== 'running'
     held.keeper = keepers.get(record.id) ?? null
     keepers.delete(record.id)
@@ -37,7 +37,7 @@ export async function loadProcesses(
   }
 }
 
-/** False where there is nobody any more who kept its output. */
+/** Returns false if the keeper of its output is gone. */
 function readOn(host: EngineContext, machine: Machine, held: Held): boolean {
   if (held.keeper === null) return false
   try {
@@ -56,7 +56,7 @@ function readOn(host: EngineContext, machine: Machine, held: Held): boolean {
 
 async function lose(host: EngineContext, machine: Machine, held: Held): Promise<void> {
   const { record } = machine
-  // Without its keeper it may go on all the same, heard by nobody.
+  // Without its keeper it may still run, but its output is lost.
   if (record.state === 'running' && held.record.generation === record.generation) {
     const paths = host.paths.run(record.spec.id, record.generation)
     await killExec(host, machine, paths, held.record.id).catch((error: unknown) =>
@@ -66,7 +66,7 @@ async function lose(host: EngineContext, machine: Machine, held: Held): Promise<
   await endAs(host, machine, held, null)
 }
 
-/** At the engine's end: they go on, and the next one reads on. */
+/** At the engine's end: they go on, and the next engine continues reading. */
 export function leaveProcesses(host: EngineContext): void {
   for (const machine of host.machines.values())
     for (const held of machine.processes.values()) {
@@ -75,7 +75,7 @@ export function leaveProcesses(host: EngineContext): void {
     }
 }
 
-/** What runs in a source does not run in its copy: there it is lost, and its output stays with the source. */
+/** A process of a source does not run in its copy: it is lost there, and its output stays with the source. */
 export async function tellOfProcesses(
   host: EngineContext,
   source: Machine | undefined,

@@ -1,5 +1,5 @@
-// A background process as this engine has it: its record, what it printed, and, while it runs, the pipes that are read.
-// Its end is made a fact once everything that it printed until then has been taken.
+// A background process in this engine: its record, its output, and, while it runs, its pipes. Its end is recorded
+// once all of its output until then has been read.
 
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -18,18 +18,18 @@ import { readReport, type Report } from './wrapper.ts'
 export type Held = {
   record: ProcessRecord
   ring: Ring
-  /** Settles when it has begun, or could not. */
+  /** Settles when it has started, or failed to. */
   begun: Promise<void>
-  /** While it runs, or until its end is recorded. */
+  /** Set while it runs, or until its end is recorded. */
   keeper: Keeper | null
   readers: Readers | null
-  /** It ended while no engine was there, and has not said how. */
+  /** It ended while no engine ran, and has not reported how. */
   unheard: boolean
   /** Its end is being recorded. */
   ending: boolean
   /** Resolves when its end has been recorded. */
   settled: PromiseWithResolvers<void>
-  /** Settles at the next output or change of state; then there is a new one. */
+  /** Settles at the next output or change of state, and is then replaced. */
   changed: PromiseWithResolvers<void>
 }
 
@@ -37,9 +37,9 @@ export type Readers = {
   outputs: Output[]
   report: Socket
   said: () => Report
-  /** Resolves once it is known which process it is, or the report is over. */
+  /** Resolves once its pid is known, or the report is closed. */
   begun: Promise<void>
-  /** Resolves once the process has said how it ended, or nobody can say it any more. */
+  /** Resolves once the process has reported how it ended, or no report can come any more. */
   reportOver: Promise<void>
 }
 
@@ -49,7 +49,7 @@ const FIONREAD = 0x541b
 const REPORT_BYTES = 256
 const KILLED_CODE = 137
 const LOOK_MS = 2
-/** How long what a process of an ended run left in its pipes may take to be read. */
+/** How long to read the remaining output of a process whose run has ended. */
 const LET_GO_AFTER_MS = 3000
 
 export function newHeld(host: EngineContext, machineId: string, record: ProcessRecord): Held {
@@ -73,7 +73,7 @@ export function statusOfProcess({ record, ring }: Held): MachineProcess {
   return { id, shown, cwd, keepsAwake, state, exitCode, pid, startedAt, endedAt, output: ring.bounds() }
 }
 
-/** Reads the report alone: what is on stderr before it may be the runtime's own complaint. `first`: read of it already. */
+/** Reads only the report: stderr may first contain the runtime's own error. `first`: what was already read of it. */
 export function openReaders(pipes: Pipes, first = ''): Readers {
   let said = first
   const begun = Promise.withResolvers<void>()
@@ -87,7 +87,7 @@ export function openReaders(pipes: Pipes, first = ''): Readers {
   report.on('data', (data: Buffer) => {
     said = (said + data.toString('latin1')).slice(0, REPORT_BYTES)
     look()
-    // Somebody else writes there: who tampers with the report of a process is not listened to any more.
+    // Another program writes to it: a report that was tampered with is ignored from then on.
     if (said.length === REPORT_BYTES) report.destroy()
   })
   report.on('close', () => {
@@ -106,17 +106,17 @@ export function openReaders(pipes: Pipes, first = ''): Readers {
   return { outputs, report, said: () => readReport(said), begun: begun.promise, reportOver: over.promise }
 }
 
-/** Takes what it prints from now on, and records its end when that comes. */
+/** Reads its output from now on, and records its end. */
 export function follow(host: EngineContext, machine: Machine, held: Held, readers: Readers): void {
   held.readers = readers
   for (const [index, output] of readers.outputs.entries())
     take(host, machine, held, output, index === 0 ? 'stdout' : 'stderr')
   readers.reportOver
     .then(async () => {
-      // Closed with this engine: the next one reads on.
+      // Closed with this engine: the next one continues.
       if (held.readers === readers) await settle(host, machine, held)
     })
-    .catch((error: unknown) => host.log.error({ err: error }, 'the end of a process was not recorded'))
+    .catch((error: unknown) => host.log.error({ err: error }, 'end of a process was not recorded'))
 }
 
 function take(
@@ -145,7 +145,7 @@ function take(
   socket.on('close', () => void (output.over = true))
 }
 
-/** Ends the following of a process whose run is over, whoever may still hold its pipes. */
+/** Stops following a process whose run is over, even if other processes hold its pipes. */
 export async function settleWithRun(host: EngineContext, machine: Machine, held: Held): Promise<void> {
   await held.begun.catch(() => {})
   const late = new AbortController()
@@ -194,13 +194,13 @@ export async function endAs(
   exitCode: number | null,
 ): Promise<void> {
   const { record } = machine
-  // Before anything is awaited: two callers cannot both record one end.
+  // Before the first await, so that two callers cannot both record one end.
   held.ending = true
   closeReaders(held)
   held.ring.close()
   const state: ProcessRecord['state'] = exitCode === null ? 'lost' : 'exited'
   const ended = { ...held.record, state, exitCode, endedAt: host.clock.now() }
-  // Whoever is told of its end is told the same by the next engine. The keeper last: as long as it is there, that looks.
+  // The next engine must report the same end. The keeper is ended last: as long as it exists, the next engine looks.
   await retry(host, record.spec.id, () =>
     host.effect('engine.process.end', () => saveProcess(host.paths, record.spec.id, ended)),
   )
@@ -209,13 +209,13 @@ export async function endAs(
   held.keeper = null
   const paths = host.paths.run(record.spec.id, held.record.generation)
   removeChild(host.cgroups, paths.container, held.record.id)
-  // Of runc's it is ours to bury: unburied it would count as one of the machine's for ever.
+  // With runc we must reap it, or it would count as one of the machine's processes for ever.
   void reapOrphans()
   wake(held)
   held.settled.resolve()
 }
 
-/** Leaves the process to whoever reads on. */
+/** Leaves the process to the next reader. */
 export function closeReaders(held: Held): void {
   const { readers } = held
   held.readers = null

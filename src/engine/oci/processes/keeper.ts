@@ -1,6 +1,6 @@
-// What keeps the reading ends of a process's pipes open while no engine reads them: a `sleep` of the host that holds
-// them as its descriptors and never touches them. So a process goes on when the engine ends, waits when its pipe is full,
-// and the next engine reads on where the last one stopped. Its name says whose it is; it ends with its process.
+// A keeper holds the read ends of a process's pipes open while no engine reads them: a `sleep` of the host that has
+// them as descriptors and never uses them. So a process runs on when the engine ends, blocks when its pipe is full,
+// and the next engine continues reading. The keeper's name identifies its process; it ends with the process.
 
 import { spawn } from 'node:child_process'
 import {
@@ -16,7 +16,7 @@ import {
 
 export const keptPipes = ['stdout', 'stderr', 'report'] as const
 type KeptPipe = (typeof keptPipes)[number]
-/** Descriptors of ours. */
+/** Descriptors in this process. */
 export type Pipes = Record<KeptPipe, number>
 
 /** `run`: the directory of its run. */
@@ -34,21 +34,24 @@ export function startKeeper(run: string, process: string, { stdout, stderr, repo
   })
   child.on('error', () => {})
   child.unref()
-  if (child.pid === undefined) throw new Error('what keeps the output of a process could not be started')
+  if (child.pid === undefined) throw new Error('the keeper of a process could not be started')
   return { pid: child.pid, run, process }
 }
 
-/** Idempotent: a pid that is another's by now is left alone. */
+/** Idempotent: a pid that belongs to another process by now is left alone. */
 export function endKeeper({ pid, run, process: id }: Keeper): void {
   if (commandOf(pid) !== nameOf(run, id)) return
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It ended just then.
+    // It has just ended.
   }
 }
 
-/** Those of an instance, by the directory of its runs. A machine's own process with such a name is none. */
+/**
+ * Returns the keepers of an instance, by the directory of its runs. A machine's own process with such a name is
+ * ignored.
+ */
 export function findKeepers(runs: string): Keeper[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.map(Number).flatMap((pid) => {
@@ -58,7 +61,7 @@ export function findKeepers(runs: string): Keeper[] {
   })
 }
 
-/** The pipes anew, for us to read. Throws when the keeper is gone. */
+/** Opens the pipes again for reading. Throws if the keeper is gone. */
 export function openKept({ pid }: Keeper): Pipes {
   const opened: number[] = []
   try {
@@ -72,7 +75,7 @@ export function openKept({ pid }: Keeper): Pipes {
   return { stdout, stderr, report }
 }
 
-/** What is in a pipe just now, at most a small message. Null: nothing, and nobody can write to it any more. */
+/** Returns what is in a pipe now, at most a small message. Null: it is empty, and has no writer any more. */
 export function readNow(fd: number): Buffer | null {
   const buffer = Buffer.alloc(4096)
   try {
@@ -96,7 +99,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** Processes of machines have namespaces of their own, and their names are what strangers like. */
+/** Processes of machines have their own namespaces, and can have any name. */
 function isOurs(pid: number): boolean {
   try {
     const namespace = (of: number | 'self') => readlinkSync(`/proc/${of}/ns/pid`)

@@ -1,17 +1,17 @@
-// How fast output is taken, and told: a process that prints as fast as it can, or byte by byte, and a crowd that reads it
-// must not keep the engine from its work. What is not taken yet waits in the pipe, and then the process waits.
+// Limits how fast output is read and reported, so that processes that print as fast as they can, or byte by byte, and
+// many readers do not exhaust the engine. Unread output waits in the pipe, and then the process blocks.
 
 import type { Clock } from '../../../lib/clock.ts'
 
-/** Of all processes of one team together. */
+/** For all processes of one team together. */
 const BYTES_PER_MS = 16 * 1024
-/** What each time costs, however little it is about. */
+/** The least cost of a read, however small it is. */
 const LEAST_BYTES = 16 * 1024
-/** Teams that have not printed for long are forgotten now and then. */
+/** Above this number, teams that have not printed for long are dropped. */
 const MAX_TEAMS = 1000
 
 export type Pace = {
-  /** Says in how many milliseconds the next bytes of the team may be taken. */
+  /** Returns in how many milliseconds the team's next bytes may be read. */
   spend(team: number, bytes: number): number
 }
 

@@ -1,4 +1,4 @@
-// Background processes as they are asked about: which there are, what they printed, signals, their end.
+// The operations on background processes: list, output, signals, end.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { MachineProcess, MachineRef, ProcessOutput, ProcessSignal } from '../../engine.ts'
@@ -11,7 +11,7 @@ import { removeProcess } from './record.ts'
 
 const SIGNAL_TIMEOUT_MS = 5000
 const ENDS_WITHIN_MS = 5000
-/** A follower that asks again at each byte would cost more than what it reads. */
+/** A follower that polled for each byte would cost more than it reads. */
 const FOLLOW_EVERY_MS = 50
 const FOLLOW_BYTES = 64 * 1024
 
@@ -42,7 +42,7 @@ export async function* followProcess(
   const machine = getMachine(host, id)
   const held = getProcess(machine, process)
   for (let end = after; !signal.aborted; ) {
-    // Both asked before reading: what comes meanwhile is seen in the next turn.
+    // Both are read before the output: what arrives meanwhile is seen in the next iteration.
     const changed = held.changed.promise
     const isRunning = held.record.state === 'running'
     const pieces = held.ring.read(end, FOLLOW_BYTES)
@@ -92,7 +92,7 @@ export async function forgetProcess(host: EngineContext, id: string, process: st
   await removeProcess(host.paths, id, process)
 }
 
-/** Those of a run that is over: whoever cleans up after it waits for what they printed last. */
+/** For the processes of a run that is over: its cleanup waits for their last output. */
 export async function endProcesses(host: EngineContext, machine: Machine): Promise<void> {
   const running = [...machine.processes.values()].filter(({ record }) => record.state === 'running')
   await Promise.all(running.map((held) => settleWithRun(host, machine, held)))

@@ -1,5 +1,5 @@
-// What is kept of a background process beyond its run and its engine: in its machine's directory, so that it goes where
-// the machine goes. Its environment and its input are not in it, nor what its command has of passwords.
+// The record of a background process, which outlives its run and its engine. It is in its machine's directory, so
+// that it moves with the machine. It contains no environment, no input, and no passwords of its command.
 
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import type { Paths } from '../paths.ts'
 
 const recordSchema = z.object({
   id: z.string(),
-  /** The run it belongs to. */
+  /** The generation of its run. */
   generation: z.number(),
   shown: z.array(z.string()),
   cwd: z.string().nullable(),
@@ -35,7 +35,9 @@ export async function removeProcess(paths: Paths, machineId: string, id: string)
   await removeTree(paths.machine(machineId).process(id))
 }
 
-/** Oldest first. One whose record cannot be read was never told of, or the power went: what there is of it is removed. */
+/**
+ * Oldest first. A process with an unreadable record was never reported, or the power failed: its files are removed.
+ */
 export async function loadProcessRecords(paths: Paths, machineId: string): Promise<ProcessRecord[]> {
   const { processes, process } = paths.machine(machineId)
   const names = await readdir(processes).catch((): string[] => [])

@@ -1,10 +1,10 @@
-// What a process printed last: both streams in the order they came, in files of a bounded size, of which the oldest
-// goes when there is too much. A byte has the same offset for ever. What is written has left this process, so that an
-// engine that is killed loses nothing of it.
+// The last output of a process: both streams in the order they were printed, in files of a bounded size, of which the
+// oldest is deleted when there is too much. The offset of a byte never changes. Data is written out at once, so that
+// an engine that is killed loses nothing.
 //
-// A file is named with the offset of its first byte. It is a row of pieces: the stream, four bytes of length, the bytes.
-// The length is written before the bytes it counts, so that only the last piece of a file can be cut short; nobody
-// writes on in the file of an engine before. Pieces are bounded in number, too: to find a place costs one file.
+// A file is named after the offset of its first byte. It is a sequence of pieces: the stream, four bytes of length,
+// the bytes. The length is written before the bytes, so that only the last piece of a file can be incomplete; a new
+// engine starts a new file. The number of pieces is limited too, so that finding an offset reads only one file.
 
 import {
   closeSync,
@@ -22,16 +22,16 @@ import type { ExecOutput, ProcessOutput } from '../../engine.ts'
 
 export type Ring = {
   append(output: ExecOutput): void
-  /** The offsets of what is kept. */
+  /** The offsets of the stored bytes. */
   bounds(): { from: number; to: number }
-  /** Pieces of one stream each, after an offset. */
+  /** Returns pieces of one stream each, after an offset. */
   read(after: number, maxBytes: number): ProcessOutput[]
-  /** What is kept can be read on. */
+  /** The stored output can still be read. */
   close(): void
 }
 
 type Part = { start: number; bytes: number; fileBytes: number; pieces: number }
-/** The piece that is being written, as long as its stream goes on. */
+/** The piece being written, as long as its stream continues. */
 type Open = { stream: ExecOutput['stream']; at: number; length: number }
 
 const HEADER_BYTES = 5
@@ -61,7 +61,7 @@ export function openRing(directory: string): Ring {
       const start = to()
       mkdirSync(directory, { recursive: true, mode: 0o700 })
       file = openSync(pathOf(directory, start), 'w', 0o600)
-      // One that was begun and written nothing to has the same name.
+      // A file that was created and never written to has the same name.
       if (part?.start === start) parts.pop()
       part = { start, bytes: 0, fileBytes: 0, pieces: 0 }
       parts.push(part)
@@ -99,7 +99,7 @@ export function openRing(directory: string): Ring {
         writeSync(file, header, 0, HEADER_BYTES, open.at)
         writeSync(file, data, 0, data.length, part.fileBytes)
       } catch (error) {
-        // The disk is full, say: what there is of it must not be taken for more.
+        // The disk may be full: the incomplete piece must not be read.
         ftruncateSync(file, part.fileBytes)
         close()
         throw error
@@ -129,7 +129,7 @@ export function openRing(directory: string): Ring {
 
 type Found = { stream: ExecOutput['stream']; chunks: Buffer[]; end: number }
 
-/** To the last one where that goes on. False: there are as many as there may be. */
+/** Appends to the last piece if that continues. Returns false if there are as many as allowed. */
 function add(found: Found[], stream: ExecOutput['stream'], data: Buffer, begin: number): boolean {
   const before = found.at(-1)
   if (before?.stream === stream && before.end === begin) {
@@ -161,7 +161,7 @@ function listParts(directory: string): Part[] {
   })
 }
 
-/** Whole, since a file is small; a piece that was cut short has what there is of it. */
+/** Reads a whole file, since it is small; an incomplete piece is returned as far as it goes. */
 function piecesOf(directory: string, { start }: Pick<Part, 'start'>): ProcessOutput[] {
   const content = readIfThere(pathOf(directory, start))
   const pieces: ProcessOutput[] = []
@@ -205,6 +205,6 @@ function unlinkIfThere(path: string): void {
   try {
     unlinkSync(path)
   } catch {
-    // It is gone, which is what was wanted.
+    // It is already gone.
   }
 }

@@ -1,5 +1,5 @@
-// Begins a background process: its record, the pipes and who keeps them, the runtime's exec. Each can be undone, and a
-// crash in between leaves a process that is `lost` to the next engine, which ends what there is of it.
+// Starts a background process: its record, its pipes and their keeper, the runtime's exec. Each step can be undone,
+// and a crash in between leaves a process that is `lost`, which the next engine ends.
 
 import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
@@ -64,7 +64,7 @@ function beginNew(host: EngineContext, machine: Machine, request: ProcessRequest
     endedAt: null,
   }
   const held = newHeld(host, spec.id, record)
-  // There before anything is awaited: whoever asks again waits for the same.
+  // Set before the first await, so that a second call with the same id waits for this one.
   machine.processes.set(id, held)
   held.begun = begin(host, machine, held, request, forgotten).catch(async (error: unknown) => {
     machine.processes.delete(id)
@@ -113,7 +113,7 @@ async function begin(
 
 type Launch = { request: ProcessRequest; readers: Readers; writeEnds: Pipes }
 
-/** Until it says which process it is. */
+/** Until it reports its pid. */
 async function launch(host: EngineContext, machine: Machine, given: Launch): Promise<void> {
   const { request, readers } = given
   const { spec, generation } = machine.record
@@ -132,7 +132,7 @@ async function launch(host: EngineContext, machine: Machine, given: Launch): Pro
     const launcher = spawnRuntime(host, machine, given, files)
     const tooLate = delay(getRuntime(host, spec.isolation).deadlineMs, undefined, { signal: late.signal })
     await Promise.race([readers.begun, launcher.failed, machine.ended, tooLate.catch(() => {})])
-    // Its own words are read only where it has not begun: from then on they are the command's.
+    // The runtime's own messages are only read until the process starts: then they are the command's.
     if (readers.said().pid === null) {
       launcher.kill()
       throw notBegun(machine, generation, launcher.complaint())
@@ -145,11 +145,11 @@ async function launch(host: EngineContext, machine: Machine, given: Launch): Pro
 }
 
 type Launcher = {
-  /** Resolves when the runtime leaves without having begun the process. */
+  /** Resolves when the runtime exits without having started the process. */
   failed: Promise<void>
   complaint: () => string
   kill: () => void
-  /** The process has begun: whether the runtime is there is of no use any more. */
+  /** The process has started: the runtime is not needed any more. */
   finish: () => Promise<void>
 }
 
@@ -165,7 +165,7 @@ function spawnRuntime(
   const stdin = request.stdin === null ? null : filledPipe(request.stdin)
   const { stdout, stderr, report } = writeEnds
   const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, request.id) : null
-  // runsc has words of its own for as long as the command runs; runc has them before, on the command's stderr.
+  // runsc has messages of its own while the command runs; runc has them before, on the command's stderr.
   const outputs = runtime.execDetaches ? [stdout, stderr, report] : [stdout, 'pipe' as const, stderr, report]
   const fds = runtime.execDetaches ? { reportFd: 3 } : { stderrFd: 3, reportFd: 4 }
   const charge = atExpenseOf(host.cgroups, spec.networkGroup)
@@ -193,7 +193,7 @@ function spawnRuntime(
     launcher.once('close', resolve)
   })
   const failed = over.then(async (code) => {
-    // runc leaves once it has begun the process.
+    // runc exits once it has started the process.
     if (runtime.execDetaches && code === 0) await new Promise(() => {})
   })
   failed.catch(() => {})
@@ -201,14 +201,14 @@ function spawnRuntime(
     if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
   }
   const finish = async () => {
-    // runsc would stay to the end, and it is not needed: the process says of itself how it ends.
+    // runsc would stay to the end, but is not needed: the process itself reports how it ends.
     if (!runtime.execDetaches) kill()
     await over
   }
   return { failed, complaint, kill, finish }
 }
 
-/** A pipe holds as much as the input may have, so nobody has to stay to write it. */
+/** A pipe holds as much as the input may have, so it is written at once. */
 function filledPipe(content: Buffer): number {
   const { readEnd, writeEnd } = createPipe()
   try {
@@ -226,14 +226,14 @@ function notBegun(machine: Machine, generation: number, complaint: string): Engi
   if (frozen || /paused container/.test(complaint)) return new EngineError('frozen', 'The machine is frozen.')
   return new EngineError(
     'process_refused',
-    'The machine could not begin another process: it may have too many.',
+    'The machine could not start another process: it may have too many.',
     {
       cause: new Error(complaint),
     },
   )
 }
 
-/** Nothing of it is left: it may have begun after all. */
+/** Removes everything, since it may have started after all. */
 async function undo(host: EngineContext, machine: Machine, held: Held): Promise<void> {
   const { record } = held
   const { id } = machine.record.spec
@@ -255,12 +255,12 @@ async function undo(host: EngineContext, machine: Machine, held: Held): Promise<
 
 type Forgotten = { machineId: string; id: string }
 
-/** Throws where all that are kept run; else forgets those longest over, of the machine and of its team. */
+/** Throws if all stored processes run; else deletes those that ended first, of the machine and of its team. */
 function makeRoom(host: EngineContext, machine: Machine): Forgotten[] {
   const { networkGroup } = machine.record.spec
   const ofTeam = [...host.machines.values()].filter(({ record }) => record.spec.networkGroup === networkGroup)
   const one = oldestOver([machine], limits.processes, 'the machine')
-  // What goes for the machine is one less of its team.
+  // What is deleted for the machine also counts for its team.
   const another = one ? null : oldestOver(ofTeam, limits.teamProcesses, 'the team')
   return [one, another]
     .flatMap((kept) => kept ?? [])
@@ -272,14 +272,14 @@ function makeRoom(host: EngineContext, machine: Machine): Forgotten[] {
 
 type Kept = { of: Machine; held: Held }
 
-/** Null where there is room. */
+/** Returns null if there is room. */
 function oldestOver(machines: Machine[], most: number, whose: string): Kept | null {
   const kept = machines.flatMap((of) => [...of.processes.values()].map((held) => ({ of, held })))
   if (kept.length < most) return null
   const over = kept.filter(({ held }) => held.record.state !== 'running')
   const [oldest] = over.toSorted((a, b) => endOf(a.held) - endOf(b.held))
   if (oldest) return oldest
-  throw new EngineError('process_limit', `${most} processes of ${whose} run, and no more may.`)
+  throw new EngineError('process_limit', `${most} processes of ${whose} run, which is the limit.`)
 }
 
 function endOf({ record }: Held): number {

@@ -1,11 +1,12 @@
-// What runs in the machine beside a background process: a shell of the helper that begins it, waits for it, and says on a
-// pipe of its own which process it is and how it ended. So nobody on the host has to be its parent, in either class, and
-// its end is known to an engine that did not begin it. Whoever tampers with it harms their own machine.
+// What runs in the machine beside a background process: a shell of the helper that starts it, waits for it, and
+// reports on a pipe of its own which process it is and how it ended. So no process on the host must be its parent, in
+// either class, and an engine that did not start it learns its end. A unit that tampers with it only harms its own
+// machine.
 
 import { FIND_COMMAND } from '../exec/find-command.ts'
 import { HELPER, type Process, withEnv } from '../runtime/bundle.ts'
 
-// Signals for the group reach the shell, too: it passes over them, and its child, in which traps are undone, does not.
+// Signals for the group reach the shell too, which ignores them; its child, whose traps are reset, does not.
 const SCRIPT = `
 trap : HUP INT QUIT USR1 USR2 TERM
 echo "pid $$" >&3
@@ -27,7 +28,7 @@ export function wrappedProcess(main: Process, { argv, env, cwd, marker }: Wrappe
 
 export type Report = { pid: number | null; exitCode: number | null }
 
-/** Of what was said so far; whatever else somebody writes there is passed over. */
+/** Parses what was reported so far; anything else written there is ignored. */
 export function readReport(said: string): Report {
   const pid = /^pid (\d{1,7})$/m.exec(said)?.[1]
   const code = /^exit (\d{1,3})$/m.exec(said)?.[1]

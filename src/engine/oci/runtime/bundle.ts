@@ -1,5 +1,5 @@
-// The OCI configuration of a run, as a pure function of what was asked and where things lie. What hardens a
-// machine is decided here and nowhere else (design 3, reliability I2).
+// The OCI configuration of a run, as a pure function of the request and the paths. All hardening of a machine is
+// decided here (design 3, reliability I2).
 
 import type { ImageConfig, MachineSpec, RunSpec } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
@@ -16,7 +16,7 @@ export type BundleInput = {
   rootfs: string
   mountPoints: MountPoints
   helperDir: string
-  /** The file that says how many forks lie before the machine, where that is not the shared directory's own. */
+  /** The file with the machine's fork generation, if it is not the shared one. */
   forkGeneration: string | null
   volumeDir: string | null
   cgroupPath: string
@@ -26,7 +26,7 @@ export type BundleInput = {
   openFiles: number
 }
 
-/** Docker's default set less NET_RAW (spoofing) and MKNOD (devices). */
+/** Docker's default set without NET_RAW (spoofing) and MKNOD (devices). */
 export const CAPABILITIES = [
   'CAP_AUDIT_WRITE',
   'CAP_CHOWN',
@@ -43,19 +43,19 @@ export const CAPABILITIES = [
 ] as const
 
 export const HELPER = `${HELPER_DIR}/busybox`
-/** Where a machine reads, beside the helper, how many forks lie between it and its first ancestor. */
+/** The file next to the helper with the number of forks between a machine and its first ancestor. */
 const FORK_GENERATION = 'fork-generation'
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const MB = 1024 * 1024
 const CPU_PERIOD_US = 100_000
-/** A machine smaller than this has so much until it has started, and its own size from then on (start.ts). */
+/** A smaller machine gets this much CPU until it has started, and then its own size (start.ts). */
 const CPUS_TO_START = 1
 const IO_BYTES_PER_CPU_SECOND = 400 * MB
 
-/** gVisor's own threads count against the host's pid limit: room for them on top of the machine's. */
+/** gVisor's own threads count against the host's pid limit: room for them in addition to the machine's. */
 const GVISOR_PIDS = 512
-/** And its own memory against the host's memory limit. */
+/** gVisor's own memory counts against the host's memory limit. */
 const GVISOR_MEMORY_MB = 96
 
 export type Process = {
@@ -135,12 +135,12 @@ function buildProcess({ run, image, user, openFiles }: BundleInput): Process {
       { type: 'RLIMIT_CORE', hard: 0, soft: 0 },
     ],
     noNewPrivileges: true,
-    // Under memory pressure of the host a machine goes before the processes that serve all of them.
+    // Under memory pressure the kernel kills a machine before the processes that serve all of them.
     oomScoreAdj: 500,
   }
 }
 
-/** As with Docker: an entrypoint of the caller's drops the image's cmd. */
+/** As in Docker, an entrypoint of the caller discards the image's cmd. */
 function commandLine(run: RunSpec, image: ImageConfig): string[] {
   const args =
     run.entrypoint === null
@@ -152,7 +152,7 @@ function commandLine(run: RunSpec, image: ImageConfig): string[] {
   return args
 }
 
-/** Later entries win: defaults, then the image, then the caller. */
+/** Later entries override earlier ones: defaults, then the image, then the caller. */
 function environment(run: RunSpec, image: ImageConfig, user: User): string[] {
   const values = new Map<string, string>([
     ['PATH', DEFAULT_PATH],
@@ -200,7 +200,7 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
     mount('/sys', 'sysfs', 'sysfs', ['nosuid', 'noexec', 'nodev', 'ro']),
     // Language runtimes read their limits here.
     ...(native ? [mount('/sys/fs/cgroup', 'cgroup', 'cgroup', ['nosuid', 'noexec', 'nodev', 'ro'])] : []),
-    // Before the volume, which may lie below it.
+    // Before the volume, which may be below it.
     ...(tmp === null ? [] : [bind('/tmp', tmp, 'rw')]),
     bind(helper, input.helperDir, 'ro'),
     ...(input.forkGeneration === null
@@ -210,7 +210,7 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
   ]
 }
 
-/** Microseconds of processor time in each period. */
+/** Microseconds of CPU time in each period. */
 export function cpuQuota(cpus: number): number {
   return Math.round(cpus * CPU_PERIOD_US)
 }
@@ -224,7 +224,7 @@ function buildResources(spec: MachineSpec, ioDevice: BundleInput['ioDevice']): o
     memory: { limit, swap: limit },
     cpu: {
       period: CPU_PERIOD_US,
-      // A quarter of a processor would spend a tenth of a second on starting the sandbox itself.
+      // With a quarter of a CPU, starting the sandbox alone would take a tenth of a second.
       quota: cpuQuota(Math.max(spec.size.cpus, CPUS_TO_START)),
       shares: Math.max(2, Math.round(spec.size.cpus * 1024)),
     },
@@ -238,14 +238,14 @@ function buildResources(spec: MachineSpec, ioDevice: BundleInput['ioDevice']): o
   }
 }
 
-// Without NET_RAW, ping works through the kernel's own ICMP sockets, and an unprivileged server may take
-// port 80: both only concern the machine's own network namespace.
+// Without NET_RAW, ping works through the kernel's ICMP sockets, and an unprivileged server may use port 80: both
+// only affect the machine's own network namespace.
 export const sysctl = {
   'net.ipv4.ping_group_range': '0 2147483647',
   'net.ipv4.ip_unprivileged_port_start': '0',
 }
 
-// What tells of the host: its kernel and how it was started, its disks, its hardware and its other programs.
+// Files that reveal the host: its kernel and boot parameters, its disks, hardware and other programs.
 const maskedPaths = [
   '/proc/acpi',
   '/proc/asound',

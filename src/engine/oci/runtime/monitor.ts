@@ -1,4 +1,4 @@
-// conmon: one small process a run, which parents the sandbox, writes its log and leaves its exit code in a
+// conmon: one small process per run, which is the parent of the sandbox, writes its log and leaves its exit code in a
 // file. It outlives the engine, so that the next engine can adopt the run.
 
 import { spawn } from 'node:child_process'
@@ -15,7 +15,7 @@ import { closeFd, createPipe } from '../kernel/syscalls.ts'
 
 export type Monitor = { pid: number; startTime: string }
 
-/** What a container goes on from, instead of being created. `searchPath`: where its runtime finds CRIU. */
+/** The checkpoint to restore instead of creating a container. `searchPath`: the PATH with CRIU. */
 export type Restored = { directory: string; searchPath: string }
 
 /** `charge`: whose expense conmon and the runtime run at. */
@@ -27,13 +27,13 @@ export type MonitorStart = { kind: 'started'; monitor: Monitor } | { kind: 'fail
 const SIGKILL_BIT = 1n << 8n
 const END_ROUNDS = 100
 const MAX_REPORT_BYTES = 64 * 1024
-/** A cold start is to come within seconds where a restoration hangs. */
+/** If a restore hangs, a cold start must follow within seconds. */
 const RESTORE_DEADLINE_MS = 10_000
 
 /**
- * Starts conmon, which has the runtime create the container, or restore it, running. A hung runtime is a failure
- * after a deadline, and at once when the start is given up; neither it nor conmon is left over. Repeating a start
- * that came to something finds it done.
+ * Starts conmon, which has the runtime create or restore the container. A hung runtime is an error after a deadline,
+ * and at once when the start is given up; neither it nor conmon is left behind. Repeating a successful start has no
+ * effect.
  */
 export async function startMonitor(
   runtime: Runtime,
@@ -48,10 +48,10 @@ export async function startMonitor(
   const deadlineMs = restored ? Math.min(runtime.deadlineMs, RESTORE_DEADLINE_MS) : runtime.deadlineMs
   const [command, args] = place.charge('conmon', conmonArgs(runtime, run, place, restored))
   const child = spawn(command, args, {
-    // conmon writes what came of the creation to the descriptor this variable names.
+    // conmon writes the result of the creation to the descriptor that this variable names.
     env: { PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
     stdio: ['ignore', 'ignore', 'ignore', report.writeEnd],
-    // It leaves a file named `oom` where it stands.
+    // It creates a file named `oom` in its working directory.
     cwd: run.dir,
     detached: true,
   })
@@ -66,14 +66,14 @@ export async function startMonitor(
   return parsed.kind === 'failed' ? parsed : { kind: 'failed', reason: 'conmon ended at once' }
 }
 
-/** Whether the very process of the record is alive: a pid alone may have been reused. */
+/** Whether this process of the record is alive: a pid alone may have been reused. */
 export function isMonitorAlive(monitor: Monitor): boolean {
   return startTimeOf(monitor.pid) === monitor.startTime
 }
 
 /**
- * Whether the sandbox, or what serves its files, has a SIGKILL coming: while it is frozen it stands, and is gone
- * an instant after it was thawed. Both are conmon's children.
+ * Whether the sandbox, or the process that serves its files, has a pending SIGKILL: while frozen it stays, and it
+ * dies as soon as it is thawed. Both are conmon's children.
  */
 export function hasPendingKill(monitor: Monitor): boolean {
   return childrenOf(monitor).some((child) => {
@@ -82,14 +82,14 @@ export function hasPendingKill(monitor: Monitor): boolean {
   })
 }
 
-/** Of a machine's run: the sandbox and what serves its files, or its first process. */
+/** The processes of a machine's run: the sandbox and its file server, or its first process. */
 export function childrenOf({ pid }: Monitor): number[] {
   return tryRead(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number)
 }
 
 /**
- * Kills conmon and a runtime that still works for it, which are one process group. By the pid that conmon left,
- * if that is still its own: a run whose start was cut short has it written nowhere else.
+ * Kills conmon and a runtime that still works for it, which are one process group. Uses the pid that conmon left, if
+ * that is still its own: for an interrupted start it is recorded nowhere else.
  */
 export async function endMonitor(run: RunPaths): Promise<void> {
   const pid = readMonitorPid(run)
@@ -97,11 +97,11 @@ export async function endMonitor(run: RunPaths): Promise<void> {
   const command = tryRead(`/proc/${pid}/cmdline`)
   if (command !== '' && !command.split('\0').includes(run.container)) return
   killProcessGroup(pid)
-  // Until it is gone it may still write down an end.
+  // Until it is gone it may still write an exit.
   for (let round = 0; round < END_ROUNDS && startTimeOf(pid) !== null; round += 1) await delay(1)
 }
 
-/** What conmon wrote of the end of a run, also under the name it has while it is written. */
+/** Deletes the exit file of a run, also under the name it has while conmon writes it. */
 export async function forgetExit({ exit }: RunPaths): Promise<void> {
   const [directory, container] = [dirname(exit), basename(exit)]
   const names = (await readdir(directory)).filter(
@@ -121,7 +121,7 @@ function readMonitorPid(run: RunPaths): number | null {
   return /^[1-9]\d*$/.test(text) ? Number(text) : null
 }
 
-/** Has conmon open its log file anew, after it was renamed. Bounded: a conmon that is gone does not hold us. */
+/** Makes conmon reopen its log file after it was renamed. Has a timeout, in case conmon is gone. */
 export async function reopenLog(run: RunPaths): Promise<void> {
   const control = await open(run.control, constants.O_WRONLY | constants.O_NONBLOCK)
   try {
@@ -191,7 +191,7 @@ function parseReport(text: string): MonitorStart | { kind: 'created' } {
   }
 }
 
-/** Field 22 of /proc/PID/stat; what precedes it may hold spaces, but only within parentheses. */
+/** Field 22 of /proc/PID/stat; the fields before may contain spaces, but only within parentheses. */
 function startTimeOf(pid: number): string | null {
   const stat = tryRead(`/proc/${pid}/stat`)
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')

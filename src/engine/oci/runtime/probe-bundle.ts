@@ -1,9 +1,9 @@
-// The containers that probes run: of nothing but the static helper.
+// The containers of probes, which contain only the static helper.
 
 import type { Paths } from '../paths.ts'
 import type { Runtime } from './runtime.ts'
 
-/** Apart for each class: both are probed at once. */
+/** A name per class, since both are probed at once. */
 export function probeNamespace(runtime: Runtime, instanceId: string): string {
   return `berth-${instanceId}-probe-${runtime.class}`
 }

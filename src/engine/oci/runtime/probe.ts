@@ -1,5 +1,5 @@
-// What this host can run, found out by doing it: each class runs a trivial container once at start-up, and where
-// memory can be kept, one is saved and restored (probe.ts).
+// Finds out what this host can run: each class runs a trivial container once at start-up, and if memory can be kept,
+// one is checkpointed and restored (checkpoint/probe.ts).
 
 import { access, constants, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,8 +19,8 @@ const PROBE_TIMEOUT_MS = 20_000
 const CAP_SYS_RESOURCE = 1n << 24n
 
 /**
- * Its checkpoints are made by a sandbox that runs: they are not of the instant at which its disk is copied. Where it
- * has a network, those of 2024 are restored to a sandbox that does nothing.
+ * gVisor's checkpoints are made by a running sandbox, so they are not of the instant at which its disk is copied.
+ * With a network, those of 2024 restore a sandbox that does nothing.
  */
 const noGvisorMemory = {
   available: false,
@@ -46,7 +46,7 @@ export async function probeRuntimes(
   return { runtimes, capabilities: { classes, ...chooseDefault(classes, asked) } }
 }
 
-/** Throws a sentence that says what to install when the class asked for, or any, cannot be had. */
+/** Throws a sentence that says what to install if the requested class, or any, is unavailable. */
 export function chooseDefault(
   classes: ClassCapability[],
   asked: 'auto' | IsolationClass,
@@ -86,7 +86,7 @@ async function probeRunc(
   return { capability, runtime: { ...runtime, criu } }
 }
 
-/** The first program that does it. */
+/** Returns the first program that works. */
 async function probeCriu(
   paths: Paths,
   runtime: Runtime,
@@ -130,7 +130,7 @@ async function probeGvisor(
   return { capability: { class: 'gvisor', available: true, detail, memory: noGvisorMemory }, runtime: masked }
 }
 
-/** Without that capability the kernel tells it nothing of what limits another user's processes. */
+/** Without that capability the kernel hides what limits another user's processes. */
 async function limits(): Promise<string> {
   const mask = /^CapEff:\s+([0-9a-f]+)$/m.exec(await readFile('/proc/self/status', 'utf8'))?.[1] ?? '0'
   const isWhole = (BigInt(`0x${mask}`) & CAP_SYS_RESOURCE) !== 0n
@@ -146,7 +146,7 @@ async function versionOf(binary: string, pattern: RegExp): Promise<string | null
   return shown ? (pattern.exec(shown.stdout)?.[1] ?? null) : null
 }
 
-/** Runs the static helper in a container of nothing else. Null when it worked, else what was said. */
+/** Runs the static helper in a container of its own. Returns null if it worked, else the error. */
 async function tryContainer(paths: Paths, runtime: Runtime, instanceId: string): Promise<string | null> {
   const container = `probe-${runtime.class}-${instanceId}`
   const bundle = join(paths.runs, container)
@@ -155,7 +155,7 @@ async function tryContainer(paths: Paths, runtime: Runtime, instanceId: string):
   await mkdir(rootfs, { recursive: true, mode: 0o700 })
   const ip = (args: string[]) => run('ip', args, { timeoutMs: PROBE_TIMEOUT_MS })
   try {
-    // A network namespace by path, as machines have: without it the fault that masking mends does not show.
+    // A network namespace by path, as machines have: otherwise the fault that masking fixes does not show.
     await ip(['netns', 'delete', namespace])
     await ip(['netns', 'add', namespace])
     const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'true'])

@@ -11,21 +11,21 @@ export type Runtime = {
   class: IsolationClass
   version: string
   binary: string
-  /** What creates and starts containers: for runsc it may be a wrapper (`writeMaskedRunsc`). */
+  /** The program that creates and starts containers: for runsc it may be a wrapper (`writeMaskedRunsc`). */
   launcher: string
-  /** Where it keeps its state of each container. */
+  /** The directory of its container state. */
   root: string
   globalArgs: string[]
-  /** runc passes our pipes on and leaves; runsc stays until the command ends. */
+  /** runc passes our pipes on and exits; runsc stays until the command ends. */
   execDetaches: boolean
-  /** How long a call may take before it is killed: far longer than one does on a busy host. */
+  /** The timeout of a call: far longer than one takes on a busy host. */
   deadlineMs: number
   /**
-   * How much of a machine's log conmon writes before it drops the file it writes and begins another: what bounds a log
-   * while no engine cuts it into parts (decision 0068).
+   * How much of a machine's log conmon writes before it starts a new file: this limits a log while no engine rotates
+   * it (decision 0068).
    */
   logFileBytes: number
-  /** What keeps the memory of its machines, where a probe has shown that it does. */
+  /** Set if a probe has shown that it can keep the memory of its machines. */
   criu: Criu | null
 }
 
@@ -34,13 +34,13 @@ export type RuntimeOptions = {
   runsc: string
   deadlineMs: number
   logFileBytes: number
-  /** Programs to try, the first that works is taken. Default: those of criu.ts. */
+  /** Programs to try; the first that works is used. Default: those of criu.ts. */
   criu?: string[]
 }
 
 const ANSWER_TIMEOUT_MS = 10_000
 
-/** Where Debian puts them. */
+/** Where Debian installs them. */
 export const runtimeDefaults: RuntimeOptions = {
   runc: '/usr/sbin/runc',
   runsc: '/usr/bin/runsc',
@@ -53,8 +53,8 @@ export function runtimeOptions({ criu }: { criu: string | null }): RuntimeOption
 }
 
 /**
- * directfs off: the sandbox itself opens no host file. Exclusive file access: nothing but the machine
- * touches its disk and volume while it runs. overlay2 off: the default would lose the disk at exit.
+ * directfs off: the sandbox itself opens no host file. Exclusive file access: only the machine uses its disk and
+ * volume while it runs. overlay2 off: the default would discard the disk at exit.
  */
 const RUNSC_FLAGS = [
   '--platform=systrap',
@@ -88,7 +88,7 @@ export function runcRuntime(
   }
 }
 
-/** `launcher`: runsc itself, or what masks the host from it. */
+/** `launcher`: runsc itself, or the wrapper that masks the host from it. */
 export function runscRuntime(
   root: string,
   version: string,
@@ -110,8 +110,8 @@ export function runscRuntime(
 }
 
 /**
- * Kernels from 6.17 on made net.core.rmem_default a setting of each network namespace; runsc of 2024 and
- * older takes its presence for the host's namespace and refuses. With nothing under /proc/sys/net it does not.
+ * Since 6.17 net.core.rmem_default is a setting of each network namespace; runsc of 2024 and older takes it for the
+ * host's namespace and refuses to start. With nothing below /proc/sys/net it starts.
  */
 export async function writeMaskedRunsc(directory: string, runsc: string): Promise<string> {
   const path = join(directory, 'runsc-masked')
@@ -122,7 +122,7 @@ exec unshare --mount --propagation slave /bin/sh -c 'mount -t tmpfs -o ro none /
   return path
 }
 
-/** Starts what was created. Repeating it succeeds. */
+/** Starts a created container. Repeating it succeeds. */
 export async function startContainer(
   runtime: Runtime,
   container: string,
@@ -134,22 +134,19 @@ export async function startContainer(
   return { kind: 'failed', reason: said.timedOut ? 'the runtime hung' : said.stderr }
 }
 
-/**
- * Writes what a container that stands still has in memory to a directory. It runs on afterwards, as it was found:
- * standing still.
- */
+/** Writes the memory of a frozen container to a directory. It stays frozen. */
 export async function checkpointContainer(
   runtime: Runtime,
   container: string,
   directory: string,
   limits: { timeoutMs: number; signal: AbortSignal },
 ): Promise<void> {
-  if (!runtime.criu) throw new Error(`${runtime.class} keeps no memory`)
+  if (!runtime.criu) throw new Error(`${runtime.class} cannot keep memory`)
   const place = ['--image-path', directory, '--work-path', directory]
   const args = [...runtime.globalArgs, 'checkpoint', '--leave-running', ...place, container]
   const said = await run(runtime.binary, args, {
     ...limits,
-    // By which a dump is known that its engine died over (images.ts).
+    // Identifies a dump that its engine died over (images.ts).
     cwd: directory,
     env: { PATH: runtime.criu.searchPath },
   })
@@ -158,10 +155,10 @@ export async function checkpointContainer(
   throw new Error(`a checkpoint failed: ${why || said.stderr.slice(-300)}`)
 }
 
-/** The last of what CRIU calls an error in its log; runc only says where that is. */
+/** Returns the last errors in CRIU's log; runc only says where the log is. */
 export async function criuErrors(log: string): Promise<string> {
   const lines = (await readFile(log, 'utf8').catch(() => '')).split('\n')
-  // One that every call has where the engine may not raise limits.
+  // Every call reports this one if the engine may not raise limits.
   const errors = lines.filter((line) => line.includes(' Error (') && !line.includes('RLIMIT_NOFILE'))
   return errors
     .slice(-3)
@@ -169,7 +166,7 @@ export async function criuErrors(log: string): Promise<string> {
     .join('; ')
 }
 
-/** Whether commands can be run in a container that was just restored. */
+/** Whether commands can run in a container that was just restored. */
 export async function answers(
   runtime: Runtime,
   container: string,
@@ -181,7 +178,7 @@ export async function answers(
   return said.exitCode === 0
 }
 
-/** Gives the first process of a container SIGTERM. */
+/** Sends SIGTERM to the first process of a container. */
 export function terminateContainer(
   runtime: Runtime,
   container: string,
@@ -192,8 +189,8 @@ export function terminateContainer(
 }
 
 /**
- * Drops both runtimes' state of a container that has ended. Done by hand, not by the runtime's `delete`: that
- * is a process start, and runsc's waits seconds for a gofer that has already ended.
+ * Removes both runtimes' state of an ended container. Not with the runtime's `delete`, which starts a process, and in
+ * runsc waits seconds for a gofer that has already ended.
  */
 export async function forgetContainer(rootOf: (name: string) => string, container: string): Promise<void> {
   const files = [
@@ -205,7 +202,7 @@ export async function forgetContainer(rootOf: (name: string) => string, containe
   await removeTree(join(rootOf('runc'), container))
 }
 
-/** Names of the containers of which the runtimes have state. */
+/** Returns the names of the containers of which the runtimes have state. */
 export async function listContainers(rootOf: (name: string) => string): Promise<string[]> {
   const lists = await Promise.all(
     ['runc', 'runsc'].map((name) => readdir(rootOf(name)).catch((): string[] => [])),
@@ -214,10 +211,10 @@ export async function listContainers(rootOf: (name: string) => string): Promise<
 }
 
 /**
- * Arguments of an exec whose process is described in a file; `pidFile` appears once it runs. `stderrFd`: the runtime's
- * descriptor that gVisor gives the command as its stderr, so that its own stderr carries its own words alone. runc
- * has nothing to say once it could begin; warnings that it logs before would look like the command's. `reportFd`: the
- * runtime's descriptor that the command gets as its fourth one; runc's has to be its own fourth.
+ * Returns the arguments of an exec whose process is described in a file; `pidFile` appears once it runs. `stderrFd`:
+ * the runtime's descriptor that gVisor gives the command as its stderr, so that its own stderr has only its own
+ * messages. runc prints nothing once the command could start; warnings before that would look like the command's.
+ * `reportFd`: the runtime's descriptor that the command gets as its fourth one; for runc it must be the fourth.
  */
 export function execArgs(
   runtime: Runtime,

@@ -1,9 +1,9 @@
-// Says why a start failed: to the caller only what concerns the caller's own command, to the log everything.
+// Explains why a start failed: to the caller only what concerns the caller's own command, to the log everything.
 
 import { EngineError } from '../../errors.ts'
 import type { EngineContext } from '../context.ts'
 
-/** What runtimes say, and what it means to the one who chose the command. First match wins. */
+/** Messages of runtimes, and what they mean for the caller's command. The first match wins. */
 const reasons: { pattern: RegExp; say: (command: string) => string }[] = [
   {
     pattern: /executable file not found|no such file or directory|file does not exist|failed to load/i,
@@ -25,7 +25,7 @@ const reasons: { pattern: RegExp; say: (command: string) => string }[] = [
 ]
 
 export function explainStartFailure(host: EngineContext, args: string[], reason: string): EngineError {
-  host.log.warn({ reason: reason.slice(0, 2000) }, 'a machine could not be started')
+  host.log.warn({ reason: reason.slice(0, 2000) }, 'machine could not be started')
   const command = (args[0] ?? '').slice(0, 200)
   const known = reasons.find(({ pattern }) => pattern.test(reason))
   return new EngineError('start_failed', known?.say(command) ?? 'The runtime could not start the machine.', {

@@ -1,5 +1,5 @@
-// Copies of disks and volumes as files, for backups: a snapshot as btrfs sends it, which keeps everything of it and
-// takes as much room as it holds.
+// Copies of disks and volumes as files, for backups: snapshots in btrfs's send format, which is complete and as large
+// as its data.
 
 import { existsSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
@@ -14,7 +14,7 @@ const kinds = ['disks', 'volumes'] as const
 type Kind = (typeof kinds)[number]
 export type Snapshot = { kind: Kind; id: string }
 
-/** What a backup that was cut short has left. One that is under way has a lock. */
+/** Removes snapshots of an interrupted backup. A backup in progress holds a lock. */
 export async function removeAbandonedSnapshots(paths: Paths): Promise<void> {
   const locked = await lockFile(paths.backupLock)
   if ('owner' in locked) return
@@ -30,7 +30,7 @@ export async function removeSnapshots(paths: Paths): Promise<void> {
   }
 }
 
-/** Of every disk and volume as it is now, one right after the other. */
+/** Snapshots every disk and volume as it is now, one right after the other. */
 export async function takeSnapshots(paths: Paths): Promise<Snapshot[]> {
   await removeSnapshots(paths)
   const named = await Promise.all(
@@ -39,7 +39,7 @@ export async function takeSnapshots(paths: Paths): Promise<Snapshot[]> {
       return (await readdir(paths[kind])).map((id) => ({ kind, id }))
     }),
   )
-  // Those of one unit beside each other: what it wrote to both is of one moment.
+  // Disk and volume of a unit right after each other, so that both are of the same moment.
   const all = named.flat().toSorted((a, b) => a.id.localeCompare(b.id))
   const taken: Snapshot[] = []
   for (const { kind, id } of all) {
@@ -48,20 +48,20 @@ export async function takeSnapshots(paths: Paths): Promise<Snapshot[]> {
       timeoutMs: 12 * HOUR,
     })
     if (exitCode === 0) taken.push({ kind, id })
-    // One that was destroyed meanwhile is of no backup.
+    // One that was destroyed meanwhile is left out.
     else if (existsSync(join(paths[kind], id))) throw new Error(`A disk cannot be copied: ${stderr}`)
   }
   return taken
 }
 
-/** Writes each snapshot into a file of its own, `<directory>/<kind>/<id>`. */
+/** Writes each snapshot into its own file, `<directory>/<kind>/<id>`. */
 export async function sendSnapshots(paths: Paths, taken: Snapshot[], directory: string): Promise<void> {
   for (const kind of kinds) await mkdir(join(directory, kind), { mode: 0o700 })
   for (const { kind, id } of taken)
     await btrfs(['--quiet', 'send', '-f', join(directory, kind, id), join(paths.snapshots, kind, id)])
 }
 
-/** Makes disks and volumes of such files in a pool that has none. `gbOf`: their limits; null where nobody knows. */
+/** Creates disks and volumes from such files in an empty pool. `gbOf`: their limits; null if unknown. */
 export async function receiveDisks(
   paths: Paths,
   directory: string,

@@ -1,9 +1,9 @@
-// Makes machines as copies of others, all or none (design 3 "Fork"). Their disks and volumes are snapshots of one
-// instant, for which the sources that run stand still; the rest is done before it or after. A failure takes back
-// what was made; a crash is taken back by the next engine, which finds no records (journal.ts).
+// Creates machines as copies of others, all or none (design 3 "Fork"). Their disks and volumes are snapshots of one
+// instant, for which running sources are paused; everything else is done before or after. A failure is rolled back;
+// after a crash the next engine rolls back, because it finds no records (journal.ts).
 //
-// Locks: of the copies first, then of the sources, each in the order of their ids. Whoever waits for a source has
-// only locks of machines that do not exist, which are nobody's source: so forks never wait for each other in a ring.
+// Locks: first of the copies, then of the sources, each in the order of their ids. A fork that waits for a source
+// only holds locks of machines that do not exist yet, which are not sources: so forks never deadlock.
 
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import type { Forked, ForkSpec } from '../../engine.ts'
@@ -27,7 +27,7 @@ type Sources = Map<string, Machine>
 export async function forkMachines(host: EngineContext, forks: ForkSpec[]): Promise<Forked[]> {
   const missing = forks.filter(({ id }) => !host.machines.has(id))
   const made = await lockAll(host, idsOf(missing), async () => {
-    // Another call has made one of them meanwhile.
+    // Another call has created one of them in the meantime.
     if (missing.some(({ id }) => host.machines.has(id))) return null
     return await makeCopies(host, missing)
   })
@@ -42,7 +42,7 @@ async function makeCopies(host: EngineContext, forks: ForkSpec[]): Promise<Map<s
   )
   await checkReserve(host.paths, host.reserveGb)
   const images = [...sources.values()].map(({ record }) => record.spec.imageDigest)
-  // A source may be destroyed before the copies are recorded: their image stays all the same.
+  // A source may be destroyed before the copies are recorded, but their image must stay.
   return await host.images.hold(images, () => copySources(host, forks, sources))
 }
 
@@ -80,11 +80,11 @@ async function copySources(
   }
 }
 
-/** Of one instant, whatever the sources do. Answers the copies that will have memory of theirs. */
+/** Copies at one instant, whatever the sources do. Returns the copies that will get memory. */
 async function copyAtOnce(host: EngineContext, forks: ForkSpec[], sources: Sources): Promise<ForkSpec[]> {
   for (const [id, source] of sources) {
     if (getSource(host, id) !== source)
-      throw new EngineError('unknown_machine', 'The machine is another one.')
+      throw new EngineError('unknown_machine', 'The id belongs to another machine.')
     await recordEndIfExited(host, source)
   }
   return await whileQuiesced(host, [...sources.values()], async () => {
@@ -96,13 +96,13 @@ async function copyAtOnce(host: EngineContext, forks: ForkSpec[], sources: Sourc
         ),
       ),
     ])
-    // A destruction does not wait for the lock to kill what runs, and lets it go on for that.
+    // A destruction kills without waiting for the lock, and thaws the machine to do so.
     for (const id of sources.keys()) getSource(host, id)
     return dumped
   })
 }
 
-/** With one copy its record says that it was made; with several, a note says which belong together. */
+/** A single copy is committed by its record; several are committed by a note that lists them. */
 async function saveRecords(host: EngineContext, ids: string[], copies: Machine[]): Promise<void> {
   const isOne = copies.length === 1
   if (!isOne) await host.effect('engine.fork.begin', () => recordFork(host.paths, ids))
@@ -141,7 +141,7 @@ async function forkedOf(host: EngineContext, machine: Machine): Promise<Forked> 
   return { status: statusOf(machine), copied: hasMemory ? 'memory' : 'disk' }
 }
 
-/** Each once, in the order in which they are locked. */
+/** Returns each id once, in the order in which they are locked. */
 function idsOf(named: { id: string }[]): string[] {
   return [...new Set(named.map(({ id }) => id))].toSorted()
 }

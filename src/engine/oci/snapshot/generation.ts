@@ -1,5 +1,5 @@
-// Where a machine finds how many forks lie between it and its first ancestor: a file in the directory of the
-// helper, which all machines share. There it says 0; who is a fork has a file of its own mounted over it.
+// The number of forks between a machine and its first ancestor, in a file next to the helper, which all machines
+// share. That one says 0; a fork has its own file mounted over it.
 
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,8 +13,8 @@ export async function prepareSharedForkGeneration(paths: Paths): Promise<void> {
 }
 
 /**
- * The file to mount for a run. Native machines always have one: what is in the memory of one is restored in a fork
- * only if both have the same mounts. In gVisor each mount costs a start some time, so only forks have it there.
+ * Returns the file to mount for a run. Native machines always have one, because memory can be restored in a fork only
+ * if both have the same mounts. In gVisor each mount slows a start, so only forks have it.
  */
 export async function prepareForkGeneration(
   { spec, forkGeneration }: MachineRecord,

@@ -1,5 +1,5 @@
-// Machines that are copied together are there together or not at all, also after a crash: which ones belong
-// together is written down before the first of them has a record, until the last one has.
+// Machines that are copied together exist together or not at all, even after a crash: the list of them is written
+// before the first has a record, and removed after the last has one.
 
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,16 +17,16 @@ export async function forgetFork(paths: Paths, ids: string[]): Promise<void> {
 }
 
 /**
- * Takes the records of copies whose siblings have none: a machine without a record is one that was never made to
- * its end. Where all have theirs only the note was left, and they stay: it may come back when the power goes.
+ * Removes the records of copies whose siblings have none, since a machine without a record was never completed. If
+ * all have records, only the note was left, and they stay: a note may reappear after a power loss.
  */
 export async function rollBackIncompleteForks(paths: Paths): Promise<void> {
   for (const name of await readdir(paths.forks)) {
     const path = join(paths.forks, name)
-    // A note that was not finished was none: no record had been written by then.
+    // An incomplete note means that no record had been written yet.
     const ids = name.endsWith('.new') ? [] : (JSON.parse(await readFile(path, 'utf8')) as string[])
     const runs = await Promise.all(ids.map((id) => newestRun(paths, id)))
-    // Nobody was told of them, so none has run: a note about one that has is an old one.
+    // No caller was told of them, so none has run: a note about one that has run is outdated.
     if (runs.includes(null) && runs.every((generation) => !generation)) {
       for (const id of ids) await rm(paths.machine(id).record, { force: true })
     }
@@ -34,7 +34,7 @@ export async function rollBackIncompleteForks(paths: Paths): Promise<void> {
   }
 }
 
-/** Null: there is no record of it that can be read. */
+/** Returns null if there is no readable record. */
 async function newestRun(paths: Paths, id: string): Promise<number | null> {
   const text = await readFile(paths.machine(id).record, 'utf8').catch(() => '')
   return text === '' ? null : (JSON.parse(text) as MachineRecord).generation

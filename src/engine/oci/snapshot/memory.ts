@@ -1,5 +1,5 @@
-// What copies get of their sources' memory. Sources stand still while it is written down, and no longer than half a
-// second: who has too much to be written in that time is copied without.
+// Copies the memory of sources. They are paused while it is dumped, for at most half a second: a source with too much
+// memory for that is copied without.
 
 import { availableParallelism } from 'node:os'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
@@ -10,15 +10,15 @@ import { dumpCheckpoint, commitCheckpoint } from '../checkpoint/images.ts'
 
 type Sources = Map<string, Machine>
 
-/** Measured: 0.1 s and 0.4 s a GB. The rest of the half second is for a host that does other things besides. */
+/** Measured: 0.1 s and 0.4 s per GB. The rest of the half second is for a busy host. */
 const DUMP_MS = 100
 const DUMP_MS_PER_GB = 500
 const MAX_MS = 250
-/** Of a dump that hangs: its source must go on. */
+/** The timeout of a dump that hangs: its source must go on. */
 const DUMP_TIMEOUT_MS = 2000
 const GB = 1024 ** 3
 
-/** Call it while they stand still. Answers the copies for which there is something to keep. */
+/** Call it while the sources are paused. Returns the copies with a dump to keep. */
 export async function dumpForFork(
   host: EngineContext,
   forks: ForkSpec[],
@@ -31,7 +31,7 @@ export async function dumpForFork(
     if (!source || !wouldResume(fork, source)) continue
     const ms = dumpMs(host, source)
     const copies = chosen.get(source) ?? []
-    // One after the other, where one machine is copied twice.
+    // One after the other if one machine is copied twice.
     if (ms * (copies.length + 1) > MAX_MS || ms > leftMs) continue
     leftMs -= ms
     chosen.set(source, [...copies, fork])
@@ -45,7 +45,7 @@ export async function dumpForFork(
   return (await Promise.all(dumps)).flat()
 }
 
-/** Once the sources go on. */
+/** Call it once the sources have resumed. */
 export async function commitForFork(
   host: EngineContext,
   dumped: ForkSpec[],

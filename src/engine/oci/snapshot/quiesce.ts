@@ -18,7 +18,7 @@ export async function whileQuiesced<T>(
 ): Promise<T> {
   const held = machines.filter(({ record, frozen }) => record.state === 'running' && !frozen)
   const goOn = Promise.withResolvers<void>()
-  // Said before it is so: what begins now waits, instead of finding a frozen group.
+  // Set first: what starts now waits, instead of finding a frozen group.
   for (const machine of held) machine.quiesced = goOn.promise
   try {
     const outcomes = await Promise.allSettled(held.map((machine) => quiesce(host, machine)))
@@ -31,7 +31,7 @@ export async function whileQuiesced<T>(
   }
 }
 
-/** Lets a run go on that an engine before us was copying when it died. */
+/** Resumes a run that an earlier engine was copying when it died. */
 export async function resumeAbandoned(host: EngineContext, paths: RunPaths): Promise<void> {
   if (!existsSync(paths.held)) return
   thawGroup(host.cgroups, paths.container)
@@ -47,12 +47,12 @@ async function quiesce(host: EngineContext, machine: Machine): Promise<void> {
   })
   if (stands) return
   await recordEndIfExited(host, machine)
-  // What has ended moves no more.
+  // What has ended does not change any more.
   if (machine.record.state === 'running')
-    throw new EngineError('timeout', 'The machine did not stand still in time.')
+    throw new EngineError('timeout', 'The machine could not be paused in time.')
 }
 
-/** Never rejects: what cannot be let go now is tried again at once. */
+/** Never rejects: a failure is retried at once. */
 async function resume(host: EngineContext, { record }: Machine): Promise<void> {
   const { id } = record.spec
   const paths = host.paths.run(id, record.generation)

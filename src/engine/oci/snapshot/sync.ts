@@ -1,5 +1,5 @@
-// Syncs dirty pages before pausing machines for a snapshot, so the pause stays short. The machines go on meanwhile;
-// what they write faster than the pool takes it is written during the pause.
+// Syncs dirty pages before pausing machines for a snapshot, so the pause stays short. The machines keep running; what
+// they write faster than the pool accepts is written during the pause.
 
 import type { ForkSpec } from '../../engine.ts'
 import { HELPER } from '../runtime/bundle.ts'
@@ -27,7 +27,7 @@ export async function syncDisks(
   await Promise.all(flushed)
 }
 
-/** gVisor keeps times and mapped pages to itself. Who cannot be asked in time is copied as it is. */
+/** gVisor caches times and mapped pages itself. A machine that does not answer in time is copied as it is. */
 async function flushInside(host: EngineContext, { record }: Machine): Promise<void> {
   const { spec, generation } = record
   const request = { argv: [HELPER, 'sync'], stdin: null, timeoutMs: INSIDE_TIMEOUT_MS }
@@ -37,7 +37,7 @@ async function flushInside(host: EngineContext, { record }: Machine): Promise<vo
   )
 }
 
-/** By a snapshot that is thrown away: no other call writes out one machine's data and no other's. */
+/** With a snapshot that is discarded: no other call writes out only one machine's data. */
 async function flushOutside(host: EngineContext, { record }: Machine, copy: string): Promise<void> {
   const { container } = host.paths.run(record.spec.id, record.generation)
   for (let round = 0; round < ROUNDS && dirtyBytes(host.cgroups, container) > LITTLE_BYTES; round += 1) {

@@ -1,5 +1,5 @@
-// Writes boot files into a root that no process uses yet, at each start that begins anew. What lies there is the
-// machine's own, links it planted included: see unit-tree.ts.
+// Writes boot files into a root that no process uses yet, at each start without restored memory. The content of the
+// root is the machine's own, including planted links: see unit-tree.ts.
 
 import { EngineError } from '../../errors.ts'
 import { writeInTree } from './unit-tree.ts'
@@ -21,7 +21,7 @@ export async function writeBootFiles(
   }
 }
 
-/** A boot file that names its interpreter is a program. */
+/** A boot file that names its interpreter is executable. */
 function modeOf(content: Buffer): number {
   return content.subarray(0, 2).toString('latin1') === '#!' ? 0o755 : 0o644
 }

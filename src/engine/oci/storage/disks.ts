@@ -1,5 +1,5 @@
-// A machine's disk: a subvolume that holds the upper and work layers of its root, limited by a qgroup, and
-// its volume likewise; both lie in the share of their team (team-shares.ts). A disk survives stop, sleep, crash and
+// A machine's disk: a subvolume with the upper and work layers of its root, limited by a qgroup, and its volume
+// likewise; both count against the share of their team (team-shares.ts). A disk survives stop, sleep, crash and
 // reboot; only destroy deletes it.
 
 import { existsSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { nestedSubvolumes } from './subvolumes.ts'
 const BTRFS_TIMEOUT_MS = 30_000
 const NESTED_AT_ONCE = 500
 
-/** The file that says the disk was made to its end; without it the disk is made anew. */
+/** This file marks a complete disk; without it the disk is created again. */
 const COMPLETE = 'complete'
 
 export async function createDisk(paths: Paths, spec: MachineSpec): Promise<void> {
@@ -29,15 +29,15 @@ export async function destroyDisk(paths: Paths, id: string): Promise<void> {
   await Promise.all([deleteSubvolume(machine.disk), deleteSubvolume(machine.volume)])
 }
 
-/** Ids of machines that have a disk or a volume in the pool. */
+/** Returns the ids of machines with a disk or a volume in the pool. */
 export async function listDisks(paths: Paths): Promise<string[]> {
   const [disks, volumes] = await Promise.all([readdir(paths.disks), readdir(paths.volumes)])
   return [...new Set([...disks, ...volumes])]
 }
 
 /**
- * Disk and volume of a machine that is to be a copy, as they are this instant: quick, whatever their size. The copy
- * is not whole before `settleCopy`. What an attempt before this one made of it goes.
+ * Snapshots disk and volume of a machine for a copy, as they are at this instant: fast, whatever their size. The copy
+ * is incomplete before `completeCopy`. Removes what an earlier attempt made.
  */
 export async function snapshotDisk(paths: Paths, source: MachineSpec, copy: string): Promise<void> {
   const [from, to] = [paths.machine(source.id), paths.machine(copy)]
@@ -48,8 +48,8 @@ export async function snapshotDisk(paths: Paths, source: MachineSpec, copy: stri
 }
 
 /**
- * Gives a copy the limits that a snapshot does not have of its source, and a work layer of its own: in the one it
- * has lies what its source was about to do. Nothing has run on it yet, and no link is followed.
+ * Sets the limits of a copy, which a snapshot does not inherit, and gives it an empty work layer, since the copied
+ * one has work in progress of its source. Nothing has run on it yet, and no link is followed.
  */
 export async function completeCopy(paths: Paths, spec: MachineSpec): Promise<void> {
   const machine = paths.machine(spec.id)
@@ -84,7 +84,7 @@ async function snapshot(from: string, to: string, { networkGroup }: MachineSpec)
   await btrfs(['--quiet', 'subvolume', 'snapshot', ...copyOptions(networkGroup), from, to])
 }
 
-/** Of one subvolume, with all that is in it. */
+/** For one subvolume with everything in it. */
 export async function limitDisk(path: string, gb: number): Promise<void> {
   await btrfs(['qgroup', 'limit', `${gb}G`, path])
 }
@@ -95,7 +95,7 @@ async function deleteSubvolume(path: string): Promise<void> {
   try {
     await remove()
   } catch {
-    // It may have others in it. With more than this the attempt fails, and the next one goes on from there.
+    // It may contain others. With more than this the attempt fails, and the next one continues.
     const nested = (await nestedSubvolumes(path)).slice(0, NESTED_AT_ONCE)
     for (const id of nested) await btrfs(['--quiet', 'subvolume', 'delete', '--subvolid', `${id}`, path])
     await remove()
@@ -103,8 +103,8 @@ async function deleteSubvolume(path: string): Promise<void> {
 }
 
 /**
- * Drops the qgroups that deleted subvolumes left behind: the kernel allows it only after its cleaner is
- * through, so it is done now and then, apart from the deletion.
+ * Removes the qgroups of deleted subvolumes: the kernel allows it only after its cleaner has finished, so it runs now
+ * and then, separately from the deletion.
  */
 export async function clearStaleQgroups(paths: Paths): Promise<void> {
   await run('btrfs', ['qgroup', 'clear-stale', paths.pool], { timeoutMs: BTRFS_TIMEOUT_MS })

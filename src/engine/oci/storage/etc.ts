@@ -1,4 +1,4 @@
-// What tells a machine who it is, below /etc: put there before its first start, its own from then on.
+// The files below /etc that identify a machine: written before its first start, and its own from then on.
 
 import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
@@ -30,8 +30,8 @@ function etcFiles(gateway: string, address: string, { hostname, searchDomain }: 
 }
 
 /**
- * Into the upper layer of a disk. A directory of the upper layer hides a link of that name in the image. A first run
- * that failed may have been there before.
+ * Writes into the upper layer of a disk. A directory of the upper layer hides a link of that name in the image. A
+ * failed first run may have written there before.
  */
 async function writeUpper(
   host: EngineContext,
@@ -43,8 +43,8 @@ async function writeUpper(
 }
 
 /**
- * Over what the machine it is a copy of has left there, which may be anything. Where that machine made it impossible,
- * its copy starts with what it finds, as that one would.
+ * Overwrites what the source of a copy has left there, which may be anything. If that is impossible, the copy starts
+ * with what it finds, as its source would.
  */
 async function writeMerged(
   host: EngineContext,

@@ -1,7 +1,7 @@
-// Where a runtime mounts in the root of a machine. Between two runs a unit can put links on the way to each place, and
-// runtimes follow them: with a volume over /dev, for one, they take files of the unit's for devices. So every place is
-// looked up before a start, made where it is missing, and the runtime is told where it really lies. Nothing of the
-// unit runs meanwhile, so nothing moves it.
+// The mount points of a runtime in a machine's root. Between two runs a unit can leave links on the way to each, and
+// runtimes follow them: with a volume over /dev, for example, they take files of the unit for devices. So every mount
+// point is resolved before a start, created if missing, and the runtime gets its real path. Nothing of the unit runs
+// meanwhile, so it cannot change.
 
 import type { MachineSpec } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
@@ -11,11 +11,11 @@ export type MountPoints = {
   /** Of the static helper. */
   helper: string
   volume: string | null
-  /** The root's own /tmp, on the host, where it must be mounted to be kept (decision 0025). */
+  /** The root's own /tmp, on the host, if it must be mounted to be kept (decision 0025). */
   tmp: string | null
 }
 
-/** Where the static helper is seen inside a machine. */
+/** The path of the static helper in a machine. */
 export const HELPER_DIR = '/run/berth'
 
 /** The kernel's, in a machine as anywhere. */
@@ -50,13 +50,13 @@ async function lookUp(rootfs: string, path: string): Promise<string> {
   }
 }
 
-/** Null where the machine has put something else in its place. */
+/** Returns null if the machine has replaced it. */
 async function findTmp(rootfs: string): Promise<string | null> {
   const real = await makeInTree(rootfs, '/tmp', 0o1777).catch(() => null)
   return real === '/tmp' ? pathInTree(rootfs, real) : null
 }
 
-/** Whether what is mounted there would hide what the kernel or the engine has put into the machine. */
+/** Whether a mount there would hide what the kernel or the engine has put into the machine. */
 function isReserved(path: string): boolean {
   return path === '/' || path === '/etc' || kernelTrees.some((tree) => isWithin(path, tree))
 }
@@ -69,7 +69,7 @@ function isWithin(path: string, tree: string): boolean {
   return path === tree || path.startsWith(`${tree}/`)
 }
 
-/** What is said of a place leaves out where it leads: that is as long, and reads as, a unit likes. */
+/** The error does not repeat where a link leads, because a unit chooses that text. */
 function leadsAway(path: string): EngineError {
   const kept = ['/etc', HELPER_DIR, ...kernelTrees].join(', ')
   return new EngineError(

@@ -1,5 +1,5 @@
-// Looks after the pool (decision 0070): that the space of its file is the pool's own, so that no other writer on the host
-// can take what a unit has been told is on the disk; and that a pool the kernel has made read-only comes back.
+// Watches the pool (decision 0070): its file keeps its space allocated, so that no other writer on the host can take
+// space that a unit has been promised; and a pool that the kernel has made read-only is repaired.
 
 import { stat, statfs } from 'node:fs/promises'
 import { SECOND } from '../../../lib/clock.ts'
@@ -11,7 +11,7 @@ import { endRun } from '../lifecycle/stop.ts'
 
 const LOOK_EVERY_MS = 5 * SECOND
 const ALLOCATE_TIMEOUT_MS = 120_000
-/** A little that was freed is not worth a call. */
+/** Less freed space than this is not worth a call. */
 const LEAST_MISSING = 64 * 1024 ** 2
 const BLOCK = 512
 const GB = 1024 ** 3
@@ -32,7 +32,7 @@ export function watchPool(host: EngineContext, space: PoolUsage): { close(): Pro
           isTold = !(await mendPool(host))
         }
       } catch (error) {
-        host.log.error({ err: error, alarm: 'pool' }, 'the disk pool could not be mounted anew')
+        host.log.error({ err: error, alarm: 'pool' }, 'disk pool could not be remounted')
       }
       if (space === 'allocated') await allocate(host)
       await host.clock.sleep(LOOK_EVERY_MS, closed.signal).catch(() => {})
@@ -51,13 +51,13 @@ async function allocate(host: EngineContext): Promise<void> {
   try {
     await allocatePool(host.paths, host.reserveGb)
   } catch (error) {
-    host.log.warn({ err: error }, 'the space of the disk pool could not be taken beforehand')
+    host.log.warn({ err: error }, 'space of the disk pool could not be allocated')
   }
 }
 
 /**
- * Takes what the file does not have of the host yet, or has given back: units' blocks that are freed are, so that nothing
- * can be read from them. Not what the host needs itself: answers whether it is whole.
+ * Allocates the space that the file does not have yet, or has given back: freed blocks of units are given back, so
+ * that nothing can be read from them. Keeps the host's reserve free. Returns whether the file is fully allocated.
  */
 export async function allocatePool(paths: Paths, reserveGb: number): Promise<boolean> {
   const [file, fileSystem] = await Promise.all([stat(paths.poolFile), statfs(paths.poolFile)])
@@ -71,8 +71,8 @@ export async function allocatePool(paths: Paths, reserveGb: number): Promise<boo
 }
 
 /**
- * A pool whose file could not be written is read-only until it is mounted anew. Once the host has space again that is
- * done; what still runs on it can write nothing, and is ended first. Answers whether it was done.
+ * A pool whose file could not be written is read-only until it is mounted again. That is done once the host has space
+ * again; machines that still run on it cannot write, and are ended first. Returns whether it was done.
  */
 async function mendPool(host: EngineContext): Promise<boolean> {
   const { bavail, bsize } = await statfs(host.paths.machines)
@@ -86,6 +86,6 @@ async function mendPool(host: EngineContext): Promise<boolean> {
   await closePool(host.paths)
   await openPool(host.paths, null)
   host.ioDevice = await poolDevice(host.paths)
-  host.log.warn({ alarm: 'pool' }, 'the disk pool was mounted anew, and can be written')
+  host.log.warn({ alarm: 'pool' }, 'disk pool remounted; it can be written again')
   return true
 }

@@ -1,6 +1,6 @@
-// The disk pool: one btrfs file system of our own in a file (its space: pool-watch.ts), so that every machine's disk is a
-// subvolume with a limit, and a fork a snapshot (design 3). Images lie outside it: two subvolumes of one
-// btrfs reuse inode numbers, and an overlay with both layers there would take different files for one.
+// The disk pool: one btrfs file system in a file (its space: pool-watch.ts), so that every machine's disk is a
+// subvolume with a limit, and a fork a snapshot (design 3). Images are outside of it: two subvolumes of one btrfs
+// reuse inode numbers, and an overlay with both layers there would confuse files.
 
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, stat, statfs, truncate, writeFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ const DETACH_LOOK_MS = 50
 const BTRFS_STATE = '/sys/fs/btrfs'
 const MAX_TREE_HEIGHT = 8
 
-/** Makes the pool when there is none and mounts it when it is not mounted. */
+/** Creates the pool if there is none, and mounts it if it is not mounted. */
 export async function openPool(paths: Paths, poolGb: number | null): Promise<void> {
   await mkdir(paths.pool, { recursive: true, mode: 0o700 })
   if (!existsSync(paths.poolFile)) {
@@ -40,8 +40,8 @@ export async function openPool(paths: Paths, poolGb: number | null): Promise<voi
 }
 
 /**
- * Unmounts the pool. Its loop device goes with the last user of the file system, which may be the kernel
- * still taking down the root of a machine that has just ended: waited for, so that closed means closed.
+ * Unmounts the pool. Its loop device is released by the last user of the file system, which may be the kernel still
+ * cleaning up after a machine: it is awaited, so that closed means closed.
  */
 export async function closePool(paths: Paths): Promise<void> {
   const device = await poolDevicePath(paths)
@@ -56,8 +56,8 @@ export async function closePool(paths: Paths): Promise<void> {
 }
 
 /**
- * Refuses new disks while the host or the pool is nearly full: a sparse pool promises more than there is,
- * and running machines must not be the ones to find out.
+ * Refuses new disks while the host or the pool is nearly full: a sparse pool promises more than there is, and running
+ * machines must not be the ones to find out.
  */
 export async function checkReserve(paths: Paths, reserveGb: number): Promise<void> {
   await refuseUnwritable(paths)
@@ -68,7 +68,7 @@ export async function checkReserve(paths: Paths, reserveGb: number): Promise<voi
   }
 }
 
-/** The kernel makes a file system read-only that it could not write; and while it is mounted anew there is none. */
+/** The kernel makes a file system read-only that it could not write; and during a remount there is none. */
 export async function isWritable(paths: Paths): Promise<boolean> {
   const row = await poolMount(paths)
   if (row === null) return false
@@ -87,14 +87,14 @@ export async function poolBytes(paths: Paths): Promise<number> {
   return blocks * bsize
 }
 
-/** Where the kernel says what it counts. Null where it cannot be told. */
+/** Returns the directory of the kernel's statistics. Null if it is unknown. */
 export async function poolState(paths: Paths): Promise<string | null> {
   const device = basename((await poolDevicePath(paths)) ?? '')
   const pools = (await readdir(BTRFS_STATE)).map((name) => join(BTRFS_STATE, name))
   return pools.find((path) => existsSync(join(path, 'devices', device))) ?? null
 }
 
-/** Major and minor number of the pool's block device, for io limits. Null where it cannot be told. */
+/** Returns the major and minor number of the pool's block device, for io limits. Null if it is unknown. */
 export async function poolDevice(paths: Paths): Promise<{ major: number; minor: number } | null> {
   const device = await poolDevicePath(paths)
   if (device === null) return null
@@ -132,24 +132,24 @@ async function makePool(paths: Paths, poolGb: number | null): Promise<void> {
 }
 
 /**
- * Deleting a large disk that shares much with a fork of it, the kernel may give up counting what anybody uses, and
- * with it every limit of the pool: it does so from a height of the tree on, and is told one that no tree has.
+ * When a large disk is deleted that shares much with a fork, the kernel may stop its quota accounting, and with it
+ * every limit of the pool: it does so above a tree height, which is set to one that no tree reaches.
  */
 async function keepAccounts(paths: Paths): Promise<void> {
   const pool = await poolState(paths)
   const threshold = join(pool ?? '', 'qgroups/drop_subtree_threshold')
-  // Kernels before 6.1 have no such setting, and count always.
+  // Kernels before 6.1 do not have this setting, and always count.
   if (pool && existsSync(threshold)) await writeFile(threshold, `${MAX_TREE_HEIGHT}`)
 }
 
-/** Devices of the file that a crash left without a mount: btrfs must not see one file system on two. */
+/** Detaches devices of the file that a crash left without a mount: btrfs must not see one file system on two. */
 async function detachStaleDevices(paths: Paths): Promise<void> {
   const losetup = (args: string[]) => runOrThrow('losetup', args, { timeoutMs: MOUNT_TIMEOUT_MS })
   const listed = await losetup(['--noheadings', '--output', 'NAME', '--associated', paths.poolFile])
   for (const device of listed.split('\n').filter(Boolean)) await losetup(['--detach', device.trim()])
 }
 
-/** `/dev/loopN` while the pool is mounted, else null. */
+/** Returns `/dev/loopN` while the pool is mounted, else null. */
 async function poolDevicePath(paths: Paths): Promise<string | null> {
   return (await poolMount(paths))?.split(' - ')[1]?.split(' ')[1] ?? null
 }

@@ -1,5 +1,5 @@
-// Subvolumes within a subvolume. btrfs deletes none that has others in it, wherever they lie. They are found and named
-// by number: their names and the way to them are a stranger's. No unit can make any now (seccomp.ts).
+// Subvolumes within a subvolume. btrfs deletes none that contains others, wherever they are. They are found and named
+// by number, because their names and paths are untrusted. No unit can make any now (seccomp.ts).
 
 import { closeSync, constants, openSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
@@ -19,12 +19,12 @@ const SEARCH_TYPES = { min: 56, max: 60, items: 64, found: 104 }
 const HEADER = { bytes: 32, offset: 16, length: 28 }
 const MOST = 2n ** 64n - 1n
 
-/** The numbers of all subvolumes in it, at any depth, each after those that are in it. */
+/** Returns the numbers of all subvolumes in it, at any depth, each after those that it contains. */
 export async function nestedSubvolumes(path: string): Promise<bigint[]> {
   const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
     const found = [subvolumeOf(fd)]
-    // It grows while it is read.
+    // The list grows while it is read.
     for (const parent of found) {
       found.push(...childrenOf(fd, parent))
       await setImmediate()

@@ -1,6 +1,5 @@
 // Each team's share of the pool (decision 0069): a qgroup above the disks and volumes of its machines, so that the
-// kernel itself refuses what the team would fill beyond it, in its own machines, and everybody else has the rest.
-// What copies have in common counts once.
+// kernel itself refuses writes beyond it, only in the team's own machines. Data shared between copies counts once.
 
 import { readFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
@@ -13,28 +12,29 @@ import { poolState } from './pool.ts'
 
 const BTRFS_TIMEOUT_MS = 30_000
 
-/** Options of `btrfs subvolume create` and `snapshot` for what belongs to a group of machines. */
+/** Options of `btrfs subvolume create` and `snapshot` for subvolumes of a group of machines. */
 export function shareOptions(group: number): string[] {
   return ['-i', shareOf(group)]
 }
 
 /**
- * The same for a snapshot of what belongs to the group already. Kernels before 6.9 give up counting over it, and with
- * that every limit: there a copy counts for its team from the engine's next start on, and has its own limit until then.
+ * The same for a snapshot of a subvolume of the group. Kernels before 6.9 then stop their accounting, and with it
+ * every limit: there a copy counts for its team from the engine's next start on, and has only its own limit until
+ * then.
  */
 export function copyOptions(group: number, kernel = release()): string[] {
   const [major = 0, minor = 0] = kernel.split('.').map(Number)
   return major > 6 || (major === 6 && minor >= 9) ? shareOptions(group) : []
 }
 
-/** Before anything of the group is made. */
+/** Call it before anything of the group is created. */
 export async function prepareShare(paths: Paths, group: number, bytes: number): Promise<void> {
-  // Fails where it is there already; whether it is, the limit says.
+  // Fails if it exists already; setting the limit shows whether it does.
   await run('btrfs', ['qgroup', 'create', shareOf(group), paths.pool], { timeoutMs: BTRFS_TIMEOUT_MS })
   await btrfs(['qgroup', 'limit', `${bytes}`, shareOf(group), paths.pool])
 }
 
-/** At the engine's start: shares may be others by now, and an earlier version has made disks without any. */
+/** Call it at the engine's start: shares may have changed, and an earlier release made disks without any. */
 export async function joinShares(paths: Paths, machines: MachineSpec[], bytes: number): Promise<void> {
   const groups = new Set(machines.map(({ networkGroup }) => networkGroup))
   for (const group of groups) await prepareShare(paths, group, bytes)
@@ -50,11 +50,11 @@ export async function joinShares(paths: Paths, machines: MachineSpec[], bytes: n
   await countAnew(paths)
 }
 
-/** Whatever made the kernel give up counting, it counts anew, and meanwhile everything goes on. */
+/** If the kernel has stopped its accounting, it counts again, while everything goes on. */
 async function countAnew(paths: Paths): Promise<void> {
   const state = (await poolState(paths)) ?? ''
   const inconsistent = await readFile(join(state, 'qgroups/inconsistent'), 'utf8').catch(() => '0')
-  // Where it does so already, it goes on with it.
+  // If it is counting already, it goes on.
   if (inconsistent.trim() !== '0')
     await run('btrfs', ['quota', 'rescan', paths.pool], { timeoutMs: BTRFS_TIMEOUT_MS })
 }

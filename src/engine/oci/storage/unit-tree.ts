@@ -1,7 +1,7 @@
-// Every path inside the tree of a unit or an image goes through here (test/support/tidy.ts sees to it). What lies
-// there is a stranger's, links planted to lead elsewhere included. So the kernel resolves each path as if the tree
-// were all there is (openat2); what is read, made or written is reached from the directory it found, by one name
-// that is no link; and no program of ours runs on a tree, where it could take a stranger's file for its own.
+// Every path inside the tree of a unit or an image goes through here (test/support/tidy.ts enforces it). The content
+// of the tree is untrusted, including links planted to lead elsewhere. So the kernel resolves each path as if the
+// tree were the whole file system (openat2); files are read, created or written relative to the directory it found,
+// by a name that is not a link; and no program of ours runs on a tree.
 
 import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs'
 import { chmod, mkdir, open, unlink } from 'node:fs/promises'
@@ -12,8 +12,8 @@ const DIRECTORY = O_PATH | constants.O_DIRECTORY
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
 /**
- * Writes a file of root's, with the directories above it that are missing. Links lead to directories within the
- * tree. Whatever has the file's own name is replaced, a link too; but for a directory: then it throws.
+ * Writes a file of root's, with missing parent directories. Links lead to directories within the tree. A file or link
+ * of that name is replaced; for a directory it throws.
  */
 export async function writeInTree(
   root: string,
@@ -27,7 +27,7 @@ export async function writeInTree(
     const file = await open(place, NEW_FILE, 0o600)
     try {
       await file.writeFile(content)
-      // In a directory with the setgid bit it has the group of that.
+      // In a directory with the setgid bit it would have the directory's group.
       await file.chown(0, 0)
       await file.chmod(mode)
     } finally {
@@ -36,12 +36,12 @@ export async function writeInTree(
   })
 }
 
-/** The first bytes of a file. Null where there is none, or something else. */
+/** Returns the first bytes of a file. Null if there is none, or if it is not a regular file. */
 export function readInTree(root: string, path: string, maxBytes: number): Buffer | null {
   const rootFd = openRoot(root)
   let fd: number | null = null
   try {
-    // A pipe must not hold us.
+    // A pipe must not block us.
     fd = openInRoot(rootFd, path, constants.O_RDONLY | constants.O_NONBLOCK)
     const stats = fstatSync(fd)
     if (!stats.isFile()) return null
@@ -57,13 +57,13 @@ export function readInTree(root: string, path: string, maxBytes: number): Buffer
 }
 
 /**
- * Makes a directory, with those above it, where it is missing. Answers where in the tree it lies: a path without any
- * link, which leads there for programs that know nothing of all this, as long as nothing of the unit runs.
+ * Creates a directory, with its parents, if it is missing. Returns its path in the tree without links, for programs
+ * that do not know about links, valid as long as nothing of the unit runs.
  */
 export async function makeInTree(root: string, path: string, mode = 0o755): Promise<string> {
   return await inDirectory(root, path, mode, async (rootFd, directory) => {
     const real = join('/', readlinkSync(pathOf(directory)).slice(readlinkSync(pathOf(rootFd)).length))
-    // The name of a directory may be no text, and what became of it here another one.
+    // The directory's name may not be valid text, and then another path results.
     const again = openInRoot(rootFd, real, DIRECTORY, { links: false })
     try {
       if (fstatSync(again).ino !== fstatSync(directory).ino) throw new Error(`${path} was moved meanwhile`)
@@ -75,14 +75,14 @@ export async function makeInTree(root: string, path: string, mode = 0o755): Prom
 }
 
 /**
- * The path on this host, for a program that is no part of Berth: of what `makeInTree` has answered, while nothing of
- * the unit runs; or of what Berth itself has put into an image.
+ * Returns the path on this host, for another program: of a path that `makeInTree` returned, while nothing of the unit
+ * runs; or of a file that Berth itself has put into an image.
  */
 export function pathInTree(root: string, real: string): string {
   return join(root, real)
 }
 
-/** With the directory that a path leads to, made with `mode` where it is missing. */
+/** Runs the work with the directory at a path, created with `mode` if it is missing. */
 async function inDirectory<T>(
   root: string,
   path: string,
@@ -115,7 +115,7 @@ async function openDirectory(rootFd: number, path: string, mode: number): Promis
   } finally {
     closeFd(above)
   }
-  // Where a link had the name, it still leads nowhere.
+  // If a link had that name, it still leads nowhere.
   return openInRoot(rootFd, path, DIRECTORY)
 }
 
@@ -128,14 +128,14 @@ async function makeDirectory(above: number, name: string, mode: number): Promise
   }
   const made = openSync(place, DIRECTORY | constants.O_NOFOLLOW)
   try {
-    // What this process would take away from the mode of a new directory is kept.
+    // The mode must not be reduced by this process's umask.
     await chmod(pathOf(made), mode)
   } finally {
     closeSync(made)
   }
 }
 
-/** The root itself is ours, and so is every name on the way there. */
+/** The root itself is ours, and so is every name on the way to it. */
 function openRoot(root: string): number {
   return openSync(root, DIRECTORY | constants.O_NOFOLLOW)
 }
@@ -149,7 +149,7 @@ function placeIn(directory: number, name: string): string {
   return `${pathOf(directory)}/${name}`
 }
 
-/** Throws an error again that has none of these codes. */
+/** Rethrows an error that has none of these codes. */
 function unless(...codes: string[]): (error: unknown) => void {
   return (error) => {
     const code = error instanceof Error && 'code' in error ? error.code : undefined

@@ -1,5 +1,5 @@
-// Runs in the unpack jail: `clean.ts TASK` makes a root file system safe to lie on a host, without what is to be
-// removed, and gives all that is newer than the build one time.
+// Runs in the unpack jail: `clean.ts TASK` makes a root file system safe to store on a host, removes the given paths,
+// and sets one time on everything newer than the build.
 
 import { rmSync } from 'node:fs'
 import { clean, rootfs, normalizeTimes } from './tree.ts'

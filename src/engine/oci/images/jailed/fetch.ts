@@ -1,5 +1,5 @@
-// Runs in the fetch jail: `fetch.ts COMMAND ARG…` runs the command, whose only network is a proxy. The proxy
-// listens on a unix socket outside, which no HTTP client speaks to, so this carries connections there.
+// Runs in the fetch jail: `fetch.ts COMMAND ARG…` runs the command, whose only network is a proxy. The proxy listens
+// on a unix socket outside; HTTP clients cannot use that, so this forwards connections to it.
 
 import { spawn } from 'node:child_process'
 import { connect, createServer } from 'node:net'

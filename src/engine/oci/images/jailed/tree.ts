@@ -1,5 +1,5 @@
-// Walks and cleans a root file system. Nothing else writes to the tree while it is cleaned, so walking by path
-// has no races. Links are never followed. Paths are bytes: a file name need not be text.
+// Walks and cleans a root file system. Nothing else writes to the tree meanwhile, so walking by path has no races.
+// Links are never followed. Paths are bytes, since a file name need not be valid text.
 
 import {
   chmodSync,
@@ -13,12 +13,12 @@ import {
   unlinkSync,
 } from 'node:fs'
 
-/** Where both jails have it. */
+/** The path in both jails. */
 export const rootfs = '/image/rootfs'
 
 const SETUID_OR_SETGID = 0o6000
 
-/** No device nodes, FIFOs or sockets, no setuid or setgid bits, no file capabilities. */
+/** Removes device nodes, FIFOs and sockets, setuid and setgid bits, and file capabilities. */
 export function clean(): void {
   for (const [path, stats] of entriesBelow(Buffer.from(rootfs))) {
     if (stats.isSymbolicLink()) continue
@@ -26,15 +26,15 @@ export function clean(): void {
       unlinkSync(path)
       continue
     }
-    // The kernel takes file capabilities away from a file that is given to an owner, even to its own. Other
-    // trusted and security attributes cannot be here: setting them takes CAP_SYS_ADMIN.
+    // Setting the owner of a file makes the kernel remove its capabilities, even if the owner is the same. Other
+    // trusted and security attributes cannot be here: setting them needs CAP_SYS_ADMIN.
     if (stats.isFile()) lchownSync(path, stats.uid, stats.gid)
     if (stats.mode & SETUID_OR_SETGID) chmodSync(path, stats.mode & 0o1777)
   }
   makeMountPoints()
 }
 
-/** What is of `sinceMs` or later becomes of `toMs`, directories and links included. */
+/** Sets `toMs` on everything of `sinceMs` or later, including directories and links. */
 export function normalizeTimes({ sinceMs, toMs }: { sinceMs: number; toMs: number }): void {
   const settled = new Date(toMs)
   const all: [Buffer | string, Stats][] = [...entriesBelow(Buffer.from(rootfs)), [rootfs, lstatSync(rootfs)]]
@@ -43,7 +43,7 @@ export function normalizeTimes({ sinceMs, toMs }: { sinceMs: number; toMs: numbe
   }
 }
 
-/** What a runtime mounts over must be directories: through links there, runtimes have mounted elsewhere. */
+/** Mount points must be directories: runtimes have followed links there and mounted elsewhere. */
 function makeMountPoints(): void {
   for (const name of ['dev', 'proc', 'sys']) {
     rmSync(`${rootfs}/${name}`, { recursive: true, force: true })
@@ -53,7 +53,7 @@ function makeMountPoints(): void {
   chmodSync(rootfs, 0o755)
 }
 
-/** Everything below a directory, parents first. What vanishes meanwhile is left out. */
+/** Yields everything below a directory, parents first. Skips what vanishes meanwhile. */
 export function* entriesBelow(directory: Buffer): Generator<[Buffer, Stats]> {
   const pending = [directory]
   for (let current = pending.pop(); current; current = pending.pop()) {

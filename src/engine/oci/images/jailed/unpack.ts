@@ -1,5 +1,5 @@
-// Runs in the unpack jail: unpacks /layout into the root file system, watches what comes out, then makes it
-// safe to lie on a host. Ends with one JSON line, an outcome (../unpack.ts).
+// Runs in the unpack jail: unpacks /layout into the root file system, watches the result, then makes it safe to store
+// on a host. Ends with one JSON line, the outcome (../unpack.ts).
 
 import { spawn } from 'node:child_process'
 import { statfsSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { clean, entriesBelow, rootfs } from './tree.ts'
 type Limits = { bytes: number; files: number; depth: number; reserveBytes: number }
 
 const WALK_EVERY_MS = 300
-/** Watching costs at most this share of a core. */
+/** Watching uses at most this share of a core. */
 const WALK_SHARE = 0.2
 
 const limits = JSON.parse(process.argv[2] ?? '') as Limits
@@ -19,7 +19,7 @@ let timer = setTimeout(watch, WALK_EVERY_MS)
 umoci.on('error', () => end({ kind: 'failed' }))
 umoci.on('close', (code, signal) => {
   clearTimeout(timer)
-  // Its processor time is bounded by the jail.
+  // The jail limits its CPU time.
   if (signal === 'SIGKILL' || signal === 'SIGXCPU') end({ kind: 'too-slow' })
   if (code !== 0) end({ kind: 'failed' })
   const excess = findExcess()
@@ -43,7 +43,7 @@ function findExcess(): { kind: 'too-large' | 'too-many-files' | 'too-deep' | 'ho
   for (const [path, stats] of entriesBelow(Buffer.from(rootfs))) {
     files += 1
     if (depthOf(path) > limits.depth) return { kind: 'too-deep' }
-    // What it takes on the disk: a hole in a file costs nothing.
+    // The space on the disk: a hole in a file costs nothing.
     bytes += stats.blocks * 512
     if (bytes > limits.bytes) return { kind: 'too-large' }
     if (files > limits.files) return { kind: 'too-many-files' }
@@ -59,7 +59,7 @@ function end(outcome: object): never {
 
 const SLASH = 0x2f
 
-/** How many directories lie above it, the root file system aside. */
+/** Returns how many directories are above it, without the root. */
 function depthOf(path: Buffer): number {
   let slashes = 0
   for (const byte of path.subarray(rootfs.length + 1)) if (byte === SLASH) slashes += 1
