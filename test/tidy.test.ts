@@ -77,6 +77,14 @@ describe('the rules find', () => {
     expect(faultsOf(files)).toEqual([expect.stringContaining('imports itself by way of')])
   })
 
+  it('a cycle that types close', () => {
+    const files = {
+      'src/store/db.ts': "import type { Units } from './units.ts'\n",
+      'src/store/units.ts': "import type { Db } from './db.ts'\n",
+    }
+    expect(faultsOf(files)).toEqual([expect.stringContaining('imports itself by way of')])
+  })
+
   it.each([
     ['a reader of the environment', 'const home = process.env.HOME\n'],
     ['a default export', 'export default 1\n'],
@@ -132,8 +140,9 @@ describe('the rules find', () => {
     const files = {
       'src/config.ts': 'export const home = process.env.HOME\n',
       'src/domain/units/a.ts': "import { E } from '../../engine/errors.ts'\nimport '../audit/b.ts'\n",
-      'src/store/db.ts': "import type { Units } from './units.ts'\n",
-      'src/store/units.ts': "import { db } from './db.ts'\n",
+      'src/store/schema.ts': "import type { Units } from './tables/units.ts'\n",
+      'src/store/units.ts':
+        "import type { Units } from './tables/units.ts'\nimport { db } from './schema.ts'\n",
       'src/lib/a.test.ts': "it('a wrong key is refused', () => {})\n",
     }
     expect(faultsOf(files)).toEqual([])

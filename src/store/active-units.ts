@@ -3,7 +3,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Policy, Size } from '../contract/policy.ts'
 import { liveStates } from '../contract/states.ts'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 import type { Plan } from './teams.ts'
 
 /** The active units of a credential, and its policy. */

@@ -1,15 +1,7 @@
 // Counts of limited actions: one row per action and actor, with the times it was done.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
-
-export type AllowancesTable = {
-  name: string
-  of: Buffer
-  /** Oldest first; expired times are dropped when the next one is added. */
-  spent: Date[]
-  last_spent_at: Date
-}
+import type { Database } from './schema.ts'
 
 type Allowance = { name: string; of: Buffer; since: Date }
 

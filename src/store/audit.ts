@@ -1,35 +1,12 @@
 // The audit log: one row per authenticated call (spec 2.12). Rows are written in groups and never updated once
 // closed; a row without a status belongs to a call whose process died.
 
-import { type Generated, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
 import { firstIdSince } from '../lib/ids.ts'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
+import type { AuditTable, Via } from './tables/audit.ts'
 
-/** The interface that a call came through. */
-export type Via = 'api' | 'dashboard' | 'mcp'
-
-export type AuditTable = {
-  id: string
-  team_id: string
-  credential_kind: 'key' | 'oauth' | 'session'
-  credential_id: string
-  credential_name: string
-  user_id: string | null
-  action: string
-  target: string | null
-  /** The masked input: sizes and names instead of contents. */
-  input: Record<string, unknown> | null
-  request_id: string
-  via: Via
-  agent_name: string | null
-  agent_version: string | null
-  user_agent: string | null
-  started_at: Date
-  duration_ms: number | null
-  status: number | null
-  error_code: string | null
-  cost_delta_nanocents: Generated<bigint>
-}
+export type { AuditTable, Via } from './tables/audit.ts'
 
 export type AuditRow = {
   id: string

@@ -1,9 +1,8 @@
 // Contents of boot files, encrypted by the caller, since people put credentials into them.
 
 import type { Kysely } from 'kysely'
-import type { Database } from './db.ts'
-
-export type BootFilesTable = { unit_id: string; path: string; sealed: Buffer }
+import type { Database } from './schema.ts'
+import type { BootFilesTable } from './tables/boot-files.ts'
 
 export async function insertBootFiles(db: Kysely<Database>, files: BootFilesTable[]): Promise<void> {
   if (files.length > 0) await db.insertInto('boot_files').values(files).execute()

@@ -1,7 +1,7 @@
 // Mail addresses of people in a team.
 
 import type { Kysely } from 'kysely'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 
 export type Contact = { name: string; email: string; teamName: string }
 

@@ -1,7 +1,7 @@
 // Units that were made by one create (domain/units/lifecycle/create-group.ts).
 
 import type { Kysely } from 'kysely'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
 
 /** Returns the units of one create, in the order in which they start. */

@@ -1,24 +1,9 @@
 // The ledger's credits: incoming money and corrections. Rows are only added, once per source.
 
-import type { ColumnType, Kysely } from 'kysely'
+import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
-import type { Database } from './db.ts'
-
-/** Refunded and disputed amounts are negative. */
-export const creditKinds = ['free', 'granted', 'topped-up', 'refunded', 'disputed'] as const
-export type CreditKind = (typeof creditKinds)[number]
-
-type Once<T> = ColumnType<T, T, never>
-
-export type CreditsTable = {
-  id: Once<string>
-  team_id: Once<string>
-  kind: Once<CreditKind>
-  nano_cents: Once<bigint>
-  source: Once<string>
-  note: Once<string | null>
-  created_at: Once<Date>
-}
+import type { Database } from './schema.ts'
+import type { CreditKind } from './tables/credits.ts'
 
 export type NewCredit = {
   id: string

@@ -1,9 +1,7 @@
 // The key that encrypts secrets, sealed by the key of a file, of which the database only knows the id.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
-
-export type DataKeysTable = { id: string; sealed: Buffer; sealed_by: string }
+import type { Database } from './schema.ts'
 
 export type SealedDataKey = { sealed: Buffer; sealedBy: string }
 

@@ -4,74 +4,11 @@ import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { AllowancesTable } from './allowances.ts'
-import type { AuditTable } from './audit.ts'
-import type { BootFilesTable } from './boot-files.ts'
-import type { BalancesTable, ChargesTable, UsageDaysTable } from './charges.ts'
-import type { CredentialsTable } from './credentials.ts'
-import type { CreditsTable } from './credits.ts'
-import type { DataKeysTable } from './data-keys.ts'
-import type { EndpointsTable } from './endpoints.ts'
-import type { ForksTable } from './forks.ts'
-import type { HeartbeatsTable } from './heartbeats.ts'
-import type { IdempotencyKeysTable } from './idempotency.ts'
-import type { IdentitiesTable, ProviderSignInsTable } from './identities.ts'
-import type { InvitesTable } from './invites.ts'
-import type { InstancesTable } from './instances.ts'
-import type { KeptLogsTable } from './kept-logs.ts'
-import { joinLeadership, type LeadersTable } from './leaders.ts'
-import type { MetersTable } from './meters.ts'
-import type { MailsTable } from './mails.ts'
-import type { OauthClientsTable } from './oauth-clients.ts'
-import type { OauthFamiliesTable, OauthTokensTable } from './oauth-families.ts'
-import type { OauthCodesTable, OauthRequestsTable } from './oauth-requests.ts'
-import type { PaymentsTable } from './payments.ts'
+import { joinLeadership } from './leaders.ts'
 import { PreparingClient } from './prepared.ts'
-import type { RateWindowsTable } from './rate-windows.ts'
-import type { SecretsTable } from './secrets.ts'
-import type { SessionsTable, SignInLinksTable } from './sessions.ts'
-import type { StacksTable } from './stacks.ts'
-import type { MembershipsTable, TeamsTable, UsersTable } from './teams.ts'
-import type { UnitsTable } from './unit-record.ts'
+import type { Database } from './schema.ts'
 
-export type Database = {
-  users: UsersTable
-  teams: TeamsTable
-  memberships: MembershipsTable
-  invites: InvitesTable
-  credentials: CredentialsTable
-  sessions: SessionsTable
-  sign_in_links: SignInLinksTable
-  audit: AuditTable
-  stacks: StacksTable
-  units: UnitsTable
-  meters: MetersTable
-  charges: ChargesTable
-  usage_days: UsageDaysTable
-  balances: BalancesTable
-  credits: CreditsTable
-  secrets: SecretsTable
-  boot_files: BootFilesTable
-  kept_logs: KeptLogsTable
-  heartbeats: HeartbeatsTable
-  idempotency_keys: IdempotencyKeysTable
-  endpoints: EndpointsTable
-  forks: ForksTable
-  mails: MailsTable
-  payments: PaymentsTable
-  allowances: AllowancesTable
-  identities: IdentitiesTable
-  provider_sign_ins: ProviderSignInsTable
-  rate_windows: RateWindowsTable
-  data_keys: DataKeysTable
-  leaders: LeadersTable
-  instances: InstancesTable
-  oauth_clients: OauthClientsTable
-  oauth_requests: OauthRequestsTable
-  oauth_codes: OauthCodesTable
-  oauth_families: OauthFamiliesTable
-  oauth_tokens: OauthTokensTable
-}
+export type { Database } from './schema.ts'
 
 // Embedded Postgres allows 60; the gateway, an operator's psql and a migration need some of them.
 const POOL_SIZE = 20

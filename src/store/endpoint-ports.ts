@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { Protocol } from '../contract/endpoint.ts'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 
 /** Both ends are included. */
 export type PortRange = { first: number; last: number }

@@ -4,26 +4,10 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { EndpointMode, Protocol } from '../contract/endpoint.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
+import type { EndpointsTable } from './tables/endpoints.ts'
 
-export type EndpointsTable = {
-  id: string
-  unit_id: string
-  team_id: string
-  port: number
-  protocol: Protocol
-  mode: EndpointMode
-  /** The key of the row: the host's label without the secret (contract/endpoint-label.ts). */
-  name: string
-  /** The hash that the gateway compares with; null for a public endpoint. */
-  secret_hash: Buffer | null
-  /** The encrypted secret, to show the URL again. */
-  sealed_secret: Buffer | null
-  /** The endpoint's own port at the gateway; null for all but public TCP endpoints. */
-  gateway_port: number | null
-  created_at: Date
-  retired_at: Date | null
-}
+export type { EndpointsTable } from './tables/endpoints.ts'
 
 /** A live endpoint, as the domain sees it. */
 export type EndpointRecord = {

@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { UnitState } from '../contract/states.ts'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 
 export type Gauges = {
   units: { state: UnitState; isolation: 'gvisor' | 'runc'; count: number }[]

@@ -1,9 +1,7 @@
 // The heartbeat of the service: when it was last known to be healthy, and the time it uses.
 
 import type { Kysely } from 'kysely'
-import type { Database } from './db.ts'
-
-export type HeartbeatsTable = { id: string; at: Date; boot: string; offset_ms: number }
+import type { Database } from './schema.ts'
 
 export type Heartbeat = {
   at: Date

@@ -2,22 +2,8 @@
 // is free; data of an earlier claim is then no longer written.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
-
-export type IdempotencyKeysTable = {
-  team_id: string
-  /** The route's method and path. */
-  route: string
-  key: string
-  /** Unique for each claim of the key. */
-  claim: string
-  /** The fingerprint of the request. */
-  request: Buffer
-  /** What a later answer needs; null only until the transaction that claims the key ends. */
-  kept: Buffer | null
-  answer: Buffer | null
-  claimed_at: Date
-}
+import type { Database } from './schema.ts'
+import type { IdempotencyKeysTable } from './tables/idempotency.ts'
 
 /** Identifies a key: the same key of another team or route is another key. */
 export type KeyName = { teamId: string; route: string; key: string }

@@ -3,23 +3,8 @@
 
 import type { Kysely } from 'kysely'
 import type { Provider } from '../contract/me.ts'
-import type { Database } from './db.ts'
-
-export type IdentitiesTable = {
-  provider: Provider
-  /** The provider's id of the person, which stays when the address or the name changes. */
-  subject: string
-  user_id: string
-  created_at: Date
-}
-
-export type ProviderSignInsTable = {
-  prefix: string
-  hash: Buffer
-  provider: Provider
-  sealed: Buffer
-  expires_at: Date
-}
+import type { Database } from './schema.ts'
+import type { ProviderSignInsTable } from './tables/identities.ts'
 
 type Identity = { provider: Provider; subject: string }
 

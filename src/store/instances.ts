@@ -1,9 +1,7 @@
 // The instances of Berth that have started on this database (decision 75).
 
-import type { Generated, Kysely } from 'kysely'
-import type { Database } from './db.ts'
-
-export type InstancesTable = { id: string; met_at: Generated<Date> }
+import type { Kysely } from 'kysely'
+import type { Database } from './schema.ts'
 
 export async function hasMet(db: Kysely<Database>, { instanceId }: { instanceId: string }): Promise<boolean> {
   const row = await db.selectFrom('instances').select('id').where('id', '=', instanceId).executeTakeFirst()

@@ -2,20 +2,8 @@
 // of its link learns why it does not work.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
-import type { Database } from './db.ts'
-import type { Role } from './teams.ts'
-
-export type InvitesTable = {
-  id: string
-  team_id: string
-  email: string
-  role: Exclude<Role, 'owner'>
-  prefix: string
-  hash: Buffer
-  invited_by: string | null
-  created_at: Date
-  expires_at: Date
-}
+import type { Database } from './schema.ts'
+import type { InvitesTable } from './tables/invites.ts'
 
 export type InviteRecord = Selectable<InvitesTable>
 

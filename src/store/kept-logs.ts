@@ -1,9 +1,7 @@
 // Logs of units whose machines are gone, encrypted by the caller. Each team keeps the newest ones.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
-
-export type KeptLogsTable = { unit_id: string; team_id: string; kept_at: Date; sealed: Buffer }
+import type { Database } from './schema.ts'
 
 export type KeptLog = { unitId: string; teamId: string; keptAt: Date; sealed: Buffer }
 

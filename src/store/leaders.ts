@@ -5,9 +5,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import type pg from 'pg'
-import type { Database } from './db.ts'
-
-export type LeadersTable = { id: string; epoch: number; holder: string | null; renewed_at: Date }
+import type { Database } from './schema.ts'
 
 export type Leadership = {
   epoch: number

@@ -2,16 +2,7 @@
 // finds that `attempts` has changed, and changes nothing.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
-
-export type MailsTable = {
-  id: string
-  sealed: Buffer
-  /** How many deliveries were attempted. */
-  attempts: number
-  due_at: Date
-  created_at: Date
-}
+import type { Database } from './schema.ts'
 
 export type MailRecord = { id: string; sealed: Buffer; attempts: number; createdAt: Date }
 

@@ -1,7 +1,7 @@
 // Members of teams and their roles. Hold the team's lock to change them.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 import type { Role } from './teams.ts'
 
 export type MemberRecord = { userId: string; name: string; email: string; role: Role; joinedAt: Date }

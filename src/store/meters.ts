@@ -5,28 +5,13 @@
 // `billed_to` is the time up to which a meter has been charged. Moving it also writes the charges, in the database
 // (sql/ledger.sql). Reads of a cost add what open meters have counted since.
 
-import { type Generated, type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Size } from '../contract/policy.ts'
-import type { Database } from './db.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Database } from './schema.ts'
+import type { MeterKind } from './tables/meters.ts'
 
-export const meterKinds = ['compute', 'volume'] as const
-export type MeterKind = (typeof meterKinds)[number]
+export type { MeterKind, MetersTable } from './tables/meters.ts'
 
-export type MetersTable = {
-  id: Generated<bigint>
-  unit_id: string
-  kind: MeterKind
-  generation: number
-  team_id: string
-  /** The credential whose policy it counts against. */
-  held_by: string
-  size: Size
-  price_nano_cents_per_hour: bigint
-  counted_before: string
-  started_at: Date
-  billed_to: Date
-  ended_at: Date | null
-}
+export const meterKinds = ['compute', 'volume'] as const satisfies readonly MeterKind[]
 
 /**
  * The time up to which an open meter certainly counts: the last heartbeat (heartbeats.ts), because it is unknown

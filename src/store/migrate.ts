@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 import { up as accounts } from './migrations/0001-accounts.ts'
 import { up as units } from './migrations/0002-units.ts'
 import { up as sleep } from './migrations/0003-sleep.ts'

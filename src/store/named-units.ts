@@ -1,7 +1,7 @@
 // Finds units of a team by name, as a person or an agent refers to them.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
 
 const SAME_NAME = 5

@@ -1,19 +1,7 @@
 // OAuth clients as they describe themselves: registered here, or in a document at the URL that is their id.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
-
-export type OauthClientsTable = {
-  id: string
-  kind: 'registered' | 'document'
-  name: string | null
-  uri: string | null
-  icon: string | null
-  redirect_uris: string[]
-  created_at: Date
-  used_at: Date
-  fresh_until: Date | null
-}
+import type { Database } from './schema.ts'
 
 export type OauthClient = {
   id: string

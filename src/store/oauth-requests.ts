@@ -2,30 +2,7 @@
 
 import type { Kysely } from 'kysely'
 import { isLiveOfMember } from './credentials.ts'
-import type { Database } from './db.ts'
-
-export type OauthRequestsTable = {
-  prefix: string
-  hash: Buffer
-  client_id: string
-  redirect_uri: string
-  state: string | null
-  code_challenge: string
-  session_id: string | null
-  expires_at: Date
-}
-
-export type OauthCodesTable = {
-  prefix: string
-  hash: Buffer
-  client_id: string
-  redirect_uri: string
-  code_challenge: string
-  credential_id: string
-  expires_at: Date
-  used_at: Date | null
-  family_id: string | null
-}
+import type { Database } from './schema.ts'
 
 export type OauthRequest = {
   hash: Buffer

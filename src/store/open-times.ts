@@ -2,7 +2,7 @@
 // Times of ended things stay as they are.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 
 /** Call it in a transaction. */
 export async function moveOpenTimes(

@@ -3,7 +3,7 @@
 
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 
 /** The placeholders for the values of the statement. */
 export type Given<Values> = { [K in keyof Values]: RawBuilder<Values[K]> }

@@ -2,18 +2,8 @@
 // their revision: of concurrent changes one succeeds, and the others get the row that it wrote.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
-
-/** For each rate, oldest first: for how many milliseconds from `spent_at` calls count, and how many they are. */
-export type Spent = Partial<Record<string, (readonly [lastsMs: number, calls: number])[]>>
-
-export type RateWindowsTable = {
-  credential_id: string
-  /** The time of the newest call. */
-  spent_at: Date
-  spent: Spent
-  revision: bigint
-}
+import type { Database } from './schema.ts'
+import type { RateWindowsTable, Spent } from './tables/rate-windows.ts'
 
 export type RateWindowRow = { credentialId: string; spentAt: Date; spent: Spent; revision: number }
 

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 
 /** In the order in which they are applied. Applying one again is harmless. */
 const files = ['ledger'] as const

@@ -1,14 +1,10 @@
 // Secrets of units and stacks, encrypted by the caller (lib/crypto.ts).
 
 import type { Kysely } from 'kysely'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
+import type { SecretsTable } from './tables/secrets.ts'
 
-export type SecretsTable = {
-  /** A unit, for a value from its caller; a stack, for a generated value. */
-  owner_id: string
-  name: string
-  sealed: Buffer
-}
+export type { SecretsTable } from './tables/secrets.ts'
 
 /** Keeps existing rows: a generated secret is generated once. */
 export async function insertSecrets(db: Kysely<Database>, secrets: SecretsTable[]): Promise<void> {

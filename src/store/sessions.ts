@@ -1,27 +1,7 @@
 // Sessions of people, and the one-time links that start them.
 
 import type { Kysely } from 'kysely'
-import type { Database } from './db.ts'
-
-export type SessionsTable = {
-  id: string
-  user_id: string
-  prefix: string
-  hash: Buffer
-  current_team_id: string | null
-  created_at: Date
-  expires_at: Date
-  revoked_at: Date | null
-}
-
-export type SignInLinksTable = {
-  prefix: string
-  hash: Buffer
-  email: string
-  created_at: Date
-  expires_at: Date
-  used_at: Date | null
-}
+import type { Database } from './schema.ts'
 
 export type Session = {
   id: string

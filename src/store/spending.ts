@@ -4,7 +4,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Size } from '../contract/policy.ts'
 import type { StoppedReason } from '../contract/states.ts'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 import { countLive } from './active-units.ts'
 import { provenBy } from './meters.ts'
 import { type Given, prepare } from './prepared.ts'

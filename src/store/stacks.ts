@@ -1,21 +1,7 @@
 // Stacks: named groups of a team's units. A deleted stack keeps its row for the units that were in it.
 
-import { type ColumnType, type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
-
-export type StacksTable = {
-  id: string
-  team_id: string
-  name: string
-  created_at: Date
-  /** The idle window of units that sleep together; null while each unit has its own (spec 2.6). */
-  sleep: string | null
-  /** True: it was made for a unit without a stack, and no call has named it since. */
-  unnamed: boolean
-  /** The first unit of the create that made it, until another call names it. */
-  made_by: string | null
-  deleted_at: ColumnType<Date | null, never, Date>
-}
+import { type Kysely, sql } from 'kysely'
+import type { Database } from './schema.ts'
 
 export type StackRecord = {
   id: string

@@ -1,41 +1,10 @@
 // Users, teams and memberships.
 
-import { type ColumnType, type Generated, type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
+import { type Kysely, sql } from 'kysely'
+import type { Database } from './schema.ts'
+import type { Plan, Role, TeamsTable, UsersTable } from './tables/teams.ts'
 
-export type Plan = 'hobby' | 'pro' | 'team'
-export type Role = 'owner' | 'admin' | 'member'
-
-export type UsersTable = {
-  id: string
-  email: string
-  name: string
-  email_verified: boolean
-  admin: boolean
-  created_at: Date
-}
-
-export type TeamsTable = {
-  id: string
-  slug: string
-  name: string
-  personal: boolean
-  plan: Plan
-  region: 'paris' | 'virginia' | 'singapore'
-  currency: 'eur' | 'usd'
-  pays_as_it_goes: boolean
-  /** A unique number by which the engine distinguishes teams (design 3). */
-  network_group: Generated<number>
-  created_at: Date
-  deleted_at: ColumnType<Date | null, never, Date>
-}
-
-export type MembershipsTable = {
-  team_id: string
-  user_id: string
-  role: Role
-  joined_at: Date
-}
+export type { Plan, Role } from './tables/teams.ts'
 
 export type NewUser = Omit<UsersTable, 'email_verified' | 'created_at'> & { createdAt: Date }
 

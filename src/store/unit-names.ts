@@ -3,7 +3,7 @@
 
 import type { Kysely } from 'kysely'
 import { statesWithoutName } from '../contract/states.ts'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 
 /**
  * Returns the address of the unit that `name` refers to for the unit at `askerAddress`: `<unit>.<stack>.internal` in

@@ -6,7 +6,7 @@ import { type Kysely, type QueryCreator, type RawBuilder, type Selectable, sql }
 import type { Copied } from '../contract/fork.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import { SECOND } from '../lib/clock.ts'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 import type { MemoryOutcome, StoredExit, UnitsTable } from './unit-record.ts'
 import { countedBefore, type MeterKind, provenBy } from './meters.ts'
 import { windowEnd } from './windows.ts'

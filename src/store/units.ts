@@ -3,7 +3,7 @@
 
 import { type Insertable, type Kysely, sql } from 'kysely'
 import { statesWithoutName, transitionalStates } from '../contract/states.ts'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 import { windowEnd } from './windows.ts'
 import { selectUnits, toRecord, type UnitRecord, type UnitsTable } from './unit-record.ts'
 

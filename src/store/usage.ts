@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { Size } from '../contract/policy.ts'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 import { type MeterKind, provenBy } from './meters.ts'
 
 /** `day` is formatted as 2027-03-01. */

@@ -1,7 +1,7 @@
 // People; their teams are in teams.ts.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 
 export type UserRecord = { id: string; email: string; name: string; emailVerified: boolean; admin: boolean }
 

@@ -1,7 +1,7 @@
 // Recomputes the ledger from its sources (reliability B11), independently of the code that charges.
 
 import { type Kysely, sql } from 'kysely'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 
 /** A sum that differs from its parts, in nano-cents or milliseconds. */
 export type Difference = { what: string; of: string; recorded: bigint; recomputed: bigint }

@@ -2,7 +2,7 @@
 // that a use and a change of the window at the same time leave the unit with the newer of both.
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Database } from './db.ts'
+import type { Database } from './schema.ts'
 
 /** When a unit sleeps unless it is used after `since`; null for `never`. */
 export function windowEnd(

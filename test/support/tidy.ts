@@ -97,17 +97,19 @@ const longest = { src: 400, test: 500 } as const
 
 export function findFaults(sources: Sources): string[] {
   const imports = importsOf(sources, anyImport)
+  const inSources = [...imports].filter(([from]) => from.startsWith('src/'))
   return [
     ...[...imports].flatMap(([from, targets]) => targets.flatMap((to) => arrowFault(from, to))),
-    ...findCycles(importsOf(sources, loadedImport)),
+    ...findCycles(new Map([...importsOf(sources, loadedImport), ...inSources])),
     ...[...sources].flatMap(([path, text]) => textFaults(path, text)),
   ]
 }
 
 // Who imports whom
 
+/** Types included: files of src/ that need each other's types cannot be read one after the other. */
 const anyImport = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g
-/** Types are gone when the program runs: files may share them in a circle (store/db.ts and its tables do). */
+/** What is there when the program runs. */
 const loadedImport = /^(?:import|export)(?! type)[^']*'(\.{1,2}\/[^']+)'/gm
 
 function importsOf(sources: Sources, pattern: RegExp): Map<string, string[]> {

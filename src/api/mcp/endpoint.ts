@@ -11,20 +11,12 @@ import { answerRequest } from './answer.ts'
 import { sendAnswer } from './bridge.ts'
 import { createCancellations } from './cancellations.ts'
 import { clientInfoOfSession } from './client-info.ts'
+import type { McpExchange } from './exchange.ts'
 import { openProtocol, type Protocol } from './protocol.ts'
 
 /** GET tells a client where to sign in. DELETE ends a session, of which the service keeps none. */
 export const mcpMethods = ['POST', 'GET', 'DELETE'] as const
 export const mcpPaths = ['/mcp', '/mcp/'] as const
-
-export type McpExchange = {
-  id: string
-  request: IncomingMessage
-  response: ServerResponse
-  peer: string
-  /** Aborts when the server stops. */
-  stopping: AbortSignal
-}
 
 export type McpEndpoint = { serve(exchange: McpExchange): Promise<void> }
 

@@ -7,7 +7,7 @@ import { serveJsonLines, type JsonLinesServer } from '../../lib/ipc/json-lines-r
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import { RPC_MAX_BYTES, type RpcResponse, type RpcRequest, rpcRequestSchema } from './protocol.ts'
 import { errorAnswerOf, parseEpoch, performUnary } from './answers.ts'
-import type { EngineServerOptions } from './server.ts'
+import type { EngineServerOptions } from './server-options.ts'
 
 /** One server, and earlier ones that have not ended yet. */
 const MAX_CONNECTIONS = 64

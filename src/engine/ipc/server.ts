@@ -3,10 +3,7 @@
 // everything else runs to its end. The socket of low-latency calls is opened too.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { Log } from '../../lib/log.ts'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
-import type { Engine } from '../engine.ts'
-import type { Epochs } from '../epochs.ts'
 import { EngineError, isEngineError } from '../errors.ts'
 import { decodeFrames } from './frames.ts'
 import {
@@ -27,17 +24,8 @@ import type {
 import { errorAnswerOf, isMalformed, malformed, parseEpoch, parseRequest, performUnary } from './answers.ts'
 import { streamedHandlers, twoWayHandlers } from './handlers.ts'
 import { serveRpc } from './rpc-server.ts'
+import type { EngineServerOptions } from './server-options.ts'
 import { type FrameStream, openFrameStream } from './stream.ts'
-
-export type EngineServerOptions = {
-  engine: Engine
-  /** Refuses servers of earlier epochs. */
-  epochs: Epochs
-  socketPath: string
-  /** The group that may connect: the server's. */
-  socketGid: number
-  log: Log
-}
 
 /** Serves the engine until closed. Closing ends streams at once and waits for other calls in progress. */
 export async function serveEngine(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {

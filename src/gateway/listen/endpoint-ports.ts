@@ -8,7 +8,6 @@ import type { Log } from '../../lib/log.ts'
 import { runLoop } from '../../lib/loop.ts'
 import type { EndpointPort } from '../../store/endpoint-ports.ts'
 import { acceptOptions } from './connection-limits.ts'
-import type { Gateway } from '../server.ts'
 
 const LOOK_EVERY_MS = SECOND / 2
 
@@ -17,9 +16,12 @@ export type EndpointPorts = {
   nameAt(port: number | undefined): string | null
 }
 
+/** The ports that serve all endpoints. */
+type SharedPorts = { tls: Server; mysql: Server }
+
 export type OpenEndpointPorts = EndpointPorts & {
   /** Handles connections like those to the shared ports, until it is stopped. */
-  open(gateway: Pick<Gateway, 'tls' | 'mysql'>): void
+  open(shared: SharedPorts): void
   stop(): Promise<void>
 }
 
@@ -43,7 +45,7 @@ export function createEndpointPorts({
   const stopping = new AbortController()
   let looking: Promise<void> | null = null
 
-  function listen(target: EndpointPort, { tls, mysql }: Pick<Gateway, 'tls' | 'mysql'>): void {
+  function listen(target: EndpointPort, { tls, mysql }: SharedPorts): void {
     const { port } = target
     const server = createServer(acceptOptions)
     const entry = { ...target, server }

@@ -7,7 +7,7 @@ import { tellBoundMet } from '../../lib/bound-met.ts'
 import type { Log } from '../../lib/log.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes } from '../routing/route.ts'
-import type { BytesClass } from '../tcp/classify-bytes.ts'
+import type { BytesClass } from '../tcp/bytes-class.ts'
 import type { Phase, SessionLimits } from './session-limits.ts'
 
 /** How often visits are checked. */

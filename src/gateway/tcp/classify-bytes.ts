@@ -3,23 +3,10 @@
 // both sides are parsed, and while a unit is frozen the gateway can answer its visitor's pings.
 
 import type { Clock } from '../../lib/clock.ts'
+import type { Listening } from './bytes-class.ts'
 import { listenToAmqp } from './pings/amqp.ts'
 import { listenToHttp2 } from './pings/http2.ts'
 import type { Tcp } from './protocol-errors.ts'
-
-export type BytesClass = 'nothing' | 'word' | 'question'
-/** Parses one direction of one connection, piece by piece. */
-export type Classifier = (piece: Buffer) => BytesClass
-
-export type Listening = {
-  toVisitor: Classifier
-  toUnit: Classifier
-  /**
-   * Returns the keepalive to send to a visitor whose unit is frozen, or null. Never within a message that the unit
-   * has begun.
-   */
-  keepAlive: () => Buffer | null
-}
 
 export function listenTo(protocol: Tcp, clock: Clock): Listening {
   switch (protocol) {

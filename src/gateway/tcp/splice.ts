@@ -4,7 +4,7 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Session } from '../sessions/open-sessions.ts'
-import type { Listening, BytesClass } from './classify-bytes.ts'
+import type { Listening, BytesClass } from './bytes-class.ts'
 
 export type Ends = {
   visitor: Duplex

@@ -1,7 +1,6 @@
 // A background process in this engine: its record, its output, and, while it runs, its pipes. Its end is recorded
 // once all of its output until then has been read.
 
-import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { MachineProcess } from '../../engine.ts'
 import { removeChild } from '../kernel/cgroups.ts'
@@ -10,40 +9,11 @@ import type { EngineContext, Machine } from '../context.ts'
 import { reapOrphans } from '../exec/children.ts'
 import { openReader } from '../exec/pipes.ts'
 import { retry } from '../lifecycle/cleanup.ts'
-import { endKeeper, type Keeper, type Pipes } from './keeper.ts'
+import type { Held, Output, Readers } from './held-process.ts'
+import { endKeeper, type Pipes } from './keeper.ts'
 import { type ProcessRecord, saveProcess } from './record.ts'
-import { openRing, type Ring } from './ring.ts'
-import { readReport, type Report } from './wrapper.ts'
-
-export type Held = {
-  record: ProcessRecord
-  ring: Ring
-  /** Settles when it has started, or failed to. */
-  begun: Promise<void>
-  /** Set while it runs, or until its end is recorded. */
-  keeper: Keeper | null
-  readers: Readers | null
-  /** It ended while no engine ran, and has not reported how. */
-  unheard: boolean
-  /** Its end is being recorded. */
-  ending: boolean
-  /** Resolves when its end has been recorded. */
-  settled: PromiseWithResolvers<void>
-  /** Settles at the next output or change of state, and is then replaced. */
-  changed: PromiseWithResolvers<void>
-}
-
-export type Readers = {
-  outputs: Output[]
-  report: Socket
-  said: () => Report
-  /** Resolves once its pid is known, or the report is closed. */
-  begun: Promise<void>
-  /** Resolves once the process has reported how it ended, or no report can come any more. */
-  reportOver: Promise<void>
-}
-
-type Output = { socket: Socket; fd: number; taken: number; over: boolean; failed: boolean }
+import { openRing } from './ring.ts'
+import { readReport } from './wrapper.ts'
 
 const FIONREAD = 0x541b
 const REPORT_BYTES = 256

@@ -6,7 +6,8 @@ import { EngineError } from '../../errors.ts'
 import { HELPER } from '../runtime/bundle.ts'
 import { getMachine, getRunning, type EngineContext, type Machine } from '../context.ts'
 import { execInMachine, killExec } from '../exec/exec.ts'
-import { type Held, settleWithRun, statusOfProcess } from './held.ts'
+import { settleWithRun, statusOfProcess } from './held.ts'
+import type { Held } from './held-process.ts'
 import { removeProcess } from './record.ts'
 
 const SIGNAL_TIMEOUT_MS = 5000

@@ -18,16 +18,8 @@ import { reapOrphans } from '../exec/children.ts'
 import { commandGroup, killExec, loadProcess, markerOf, whenNotHeld } from '../exec/exec.ts'
 import { retry } from '../lifecycle/cleanup.ts'
 import { execArgs } from '../runtime/runtime.ts'
-import {
-  closeReaders,
-  destroyReaders,
-  follow,
-  type Held,
-  newHeld,
-  openReaders,
-  type Readers,
-  statusOfProcess,
-} from './held.ts'
+import { closeReaders, destroyReaders, follow, newHeld, openReaders, statusOfProcess } from './held.ts'
+import type { Held, Readers } from './held-process.ts'
 import { endKeeper, type Pipes, startKeeper } from './keeper.ts'
 import { type ProcessRecord, removeProcess, saveProcess } from './record.ts'
 import { wrappedProcess } from './wrapper.ts'

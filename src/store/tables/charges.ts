@@ -1,9 +1,9 @@
 // The ledger's charges. The database adds them when meters move (sql/ledger.sql), and they are never changed. Their
 // sums by day, credential and size are stored as well.
 
-import type { ColumnType } from 'kysely'
-import type { Size } from '../contract/policy.ts'
+import type { Size } from '../../contract/policy.ts'
 import type { MeterKind } from './meters.ts'
+import type { ColumnType } from 'kysely'
 
 /** Columns that only the database writes. */
 type Written<T> = ColumnType<T, never, T>

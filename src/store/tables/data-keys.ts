@@ -1,0 +1,3 @@
+// The columns of `data_keys` (store/data-keys.ts).
+
+export type DataKeysTable = { id: string; sealed: Buffer; sealed_by: string }
