@@ -12,7 +12,7 @@ const setupFiles = ['test/support/draw-large.ts']
 const onHost = {
   expect,
   setupFiles,
-  globalSetup: ['test/support/postgres.ts', 'test/support/clear-host.ts'],
+  globalSetup: ['test/support/postgres.ts', 'test/support/clear-host.ts', 'test/support/prepared-data.ts'],
   pool: 'forks' as const,
   hookTimeout: 600_000,
 }
@@ -61,7 +61,7 @@ export default defineConfig({
           name: 'host',
           include: ['src/**/*.host.test.ts', 'test/{engine,flows}/**/*.host.test.ts'],
           // Most of the time is spent waiting; every file has an instance of its own.
-          maxWorkers: 3,
+          maxWorkers: 4,
           testTimeout: 120_000,
         },
       },

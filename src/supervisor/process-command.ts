@@ -92,6 +92,8 @@ export function processEnvironment({ stateDir }: ProcessInput): Record<string, s
     PATH: SAFE_PATH,
     // Compiled code is cached between starts: the next start is faster, and uses 20 MB less without the compiler.
     NODE_COMPILE_CACHE: join(stateDir, COMPILED),
+    // Found by the relative path to each file: a data directory that was moved or copied keeps its cache.
+    NODE_COMPILE_CACHE_PORTABLE: '1',
     // Node's few threads need no malloc arenas of their own, which would make every process 5 MB larger.
     MALLOC_ARENA_MAX: '1',
   }

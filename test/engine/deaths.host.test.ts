@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef } from '../../src/engine/engine.ts'
+import { isEngineError } from '../../src/engine/errors.ts'
 import { processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
 import { processesOf } from '../support/host-state.ts'
 import { kernelTellsDeaths } from '../support/kill.ts'
@@ -86,7 +87,13 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
         .writeFile(ref, `/root/file-${index}`, content)
         .then(
           () => 'written',
-          (error: unknown) => (error instanceof Error && 'kind' in error ? error.kind : error),
+          // Anything else says why.
+          (error: unknown) =>
+            isEngineError(error, 'not_running')
+              ? 'not_running'
+              : error instanceof Error
+                ? error.message
+                : error,
         ),
     )
     await delay(30)

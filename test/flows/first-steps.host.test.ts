@@ -9,7 +9,7 @@ import { eventually } from '../support/berth.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-const berth = useBerth()
+const berth = useBerth({}, { isEmpty: true })
 
 describe('npm start', () => {
   it('prints the base URL, the sign-in link, where the key is and the isolation class with its reason', () => {

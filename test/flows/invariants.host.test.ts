@@ -11,6 +11,7 @@ import { openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'
+import { eventually } from '../support/berth.ts'
 import { createUnit } from '../support/berth-units.ts'
 import { expectInvariants, findDifferences, withDatabase } from '../support/host-invariants.ts'
 import { useBerth } from '../support/use-berth.ts'
@@ -176,11 +177,17 @@ const plants: Record<string, Plant> = {
 describe('the invariants tell', () => {
   it.each(Object.entries(plants))('%s', async (_name, { told, andMore, plant }) => {
     const takeBack = await plant()
-    const differences = await findDifferences(berth)
-    await takeBack()
-    for (const pattern of told) expect(differences).toContainEqual(expect.stringMatching(pattern))
-    const others = differences.filter((difference) => !told.some((pattern) => pattern.test(difference)))
-    if (!andMore) expect(others).toEqual([])
-    expect(await findDifferences(berth)).toEqual([])
+    try {
+      // Looked at until it lasts, as the checker is used: a process that is just ending is there for one look only.
+      await eventually(async () => {
+        const differences = await findDifferences(berth)
+        for (const pattern of told) expect(differences).toContainEqual(expect.stringMatching(pattern))
+        const others = differences.filter((difference) => !told.some((pattern) => pattern.test(difference)))
+        if (!andMore) expect(others).toEqual([])
+      }, 10_000)
+    } finally {
+      await takeBack()
+    }
+    await eventually(async () => expect(await findDifferences(berth)).toEqual([]), 10_000)
   })
 })

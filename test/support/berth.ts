@@ -8,11 +8,11 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { SAFE_PATH } from '../../src/lib/process.ts'
+import { runOrThrow, SAFE_PATH } from '../../src/lib/process.ts'
 import type { Credentials } from '../../src/supervisor/credentials-file.ts'
 import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'
 import { hostStateOf, type HostState } from './host-state.ts'
-import { forgetDataDir, noteDataDir } from './instances.ts'
+import { forgetDataDir, noteDataDir, PREPARED_VARIABLE } from './instances.ts'
 
 /** Images are built once and used by all tests. */
 export const IMAGES_DIR = '/var/lib/berth-test/images'
@@ -148,10 +148,17 @@ export class Berth {
   }
 }
 
-/** A data directory of its own; `remove` once nothing of the instance runs any more. */
-export async function makeDataDir(path = nameDataDir()): Promise<{ path: string; remove(): Promise<void> }> {
+export type DataDir = { path: string; remove(): Promise<void> }
+
+/**
+ * A data directory of its own; `remove` once nothing of the instance runs any more. In a run of the tests it has what was
+ * prepared for all (prepared-data.ts), unless it is to be empty.
+ */
+export async function makeDataDir(path = nameDataDir(), { isEmpty = false } = {}): Promise<DataDir> {
   await mkdir(path, { mode: 0o700 })
   await noteDataDir(path)
+  const prepared = process.env[PREPARED_VARIABLE]
+  if (prepared !== undefined && !isEmpty) await fill(path, prepared)
   return {
     path,
     remove: async () => {
@@ -161,6 +168,17 @@ export async function makeDataDir(path = nameDataDir()): Promise<{ path: string;
       await forgetDataDir(path)
     },
   }
+}
+
+/** The programs of Postgres are the same files: nobody writes to them. */
+async function fill(path: string, prepared: string): Promise<void> {
+  const [from, to] = [join(prepared, 'postgres'), join(path, 'postgres')]
+  await mkdir(to)
+  for (const name of await readdir(from)) {
+    const how = name.startsWith('program-') ? '--link' : '--reflink=auto'
+    await runOrThrow('cp', ['--archive', how, join(from, name), to], { timeoutMs: 60_000 })
+  }
+  await runOrThrow('cp', ['--archive', join(prepared, 'roles'), path], { timeoutMs: 60_000 })
 }
 
 /** Of a data directory that is still to be made. */

@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { Berth, makeDataDir } from './berth.ts'
+import { Berth, type DataDir, makeDataDir } from './berth.ts'
 import { createUnit, destroyAll, listUnits } from './berth-units.ts'
 import { expectInvariants } from './host-invariants.ts'
 import { killSupervisor } from './kill.ts'
@@ -19,7 +19,7 @@ const specOf = (name: string) => ({ name, image: 'berth.local/debian:12', size: 
 const markOf = ({ id }: Unit) => `/v1/units/${id}/files?path=/root/mark`
 
 export class Drill {
-  #data: Awaited<ReturnType<typeof makeDataDir>> | null = null
+  #data: DataDir | null = null
   #berth: Berth | null = null
   #named = 0
 

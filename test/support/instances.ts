@@ -7,6 +7,9 @@ import { basename, join } from 'node:path'
 /** Where the notes lie, for every process of the run. */
 export const NOTES_VARIABLE = 'BERTH_TEST_INSTANCES'
 
+/** Where what every new data directory begins with lies (prepared-data.ts). */
+export const PREPARED_VARIABLE = 'BERTH_TEST_PREPARED'
+
 export async function noteDataDir(dataDir: string): Promise<void> {
   const notes = process.env[NOTES_VARIABLE]
   if (notes !== undefined) await writeFile(join(notes, basename(dataDir)), dataDir)

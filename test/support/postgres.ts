@@ -66,19 +66,31 @@ export type TestDatabase = {
   url: string
   /** As the role of the gateway. */
   gatewayUrl: string
+  /** As a superuser. */
+  adminUrl: string
   drop(): Promise<void>
 }
 
 /** A database with every migration and no rows. Drop it when the file is done; its connections end then. */
-export async function createTestDatabase(socketDir = inject('postgresSocketDir')): Promise<TestDatabase> {
+export function createTestDatabase(socketDir = inject('postgresSocketDir')): Promise<TestDatabase> {
+  return createDatabase(socketDir, TEMPLATE)
+}
+
+/** A database without any tables. */
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return createDatabase(inject('postgresSocketDir'), 'template1')
+}
+
+async function createDatabase(socketDir: string, template: string): Promise<TestDatabase> {
   const name = `berth_${randomBytes(8).toString('hex')}`
   const urlOf = (role: PostgresRole, database: string) => postgresUrl(socketDir, role, database)
   await withDatabase(urlOf('postgres', 'postgres'), (client) =>
-    client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} OWNER berth`),
+    client.query(`CREATE DATABASE ${name} TEMPLATE ${template} OWNER berth`),
   )
   return {
     url: urlOf('berth', name),
     gatewayUrl: urlOf('berth_gateway', name),
+    adminUrl: urlOf('postgres', name),
     drop: () =>
       withDatabase(urlOf('postgres', 'postgres'), (client) =>
         client.query(`DROP DATABASE ${name} WITH (FORCE)`),

@@ -1,7 +1,7 @@
 // The fixture of every test on the real product: a Berth of its own, and proof that nothing of it is left.
 
 import { afterAll, beforeAll, expect } from 'vitest'
-import { Berth, eventually, makeDataDir, nameDataDir, type Settings } from './berth.ts'
+import { Berth, type DataDir, eventually, makeDataDir, nameDataDir, type Settings } from './berth.ts'
 import { destroyAll } from './berth-units.ts'
 import { cleanHost } from './host-state.ts'
 
@@ -12,14 +12,18 @@ import { cleanHost } from './host-state.ts'
  * removed. Tests may end it and start it again; where one leaves it ended, that was with 0 too, and without units.
  *
  * @param settings Its settings; a function where they are known only when tests run. With null the tests start it.
+ * @param options `isEmpty`: for a first start as an operator has it, on a data directory with nothing in it.
  * @returns The Berth, which can be used from the first `beforeAll` below this call.
  */
-export function useBerth(settings: Settings | (() => Settings) | null = {}): Berth {
+export function useBerth(
+  settings: Settings | (() => Settings) | null = {},
+  options: { isEmpty?: boolean } = {},
+): Berth {
   const path = nameDataDir()
   const berth = new Berth(path)
-  let data: Awaited<ReturnType<typeof makeDataDir>>
+  let data: DataDir
   beforeAll(async () => {
-    data = await makeDataDir(path)
+    data = await makeDataDir(path, options)
     if (settings !== null) await berth.start(typeof settings === 'function' ? settings() : settings)
   })
   afterAll(async () => {

@@ -12,8 +12,8 @@ import { getRunning, type EngineContext } from '../context.ts'
 
 /** A FIFO or a device somebody swapped in after the check must not hold the call. */
 const FILE_TIMEOUT_MS = 5_000
-/** How long after its last word the end of a machine may become known. */
-const MACHINE_ENDS_WITHIN_MS = 3_000
+/** How long after its last word the end of a machine may become known: no less than is allowed for telling it (F7). */
+const MACHINE_ENDS_WITHIN_MS = 5_000
 const COMPLAINT_CHARACTERS = 1000
 
 export const IS_DIRECTORY = 41

@@ -22,8 +22,11 @@ import { cleanUpMachine, retry } from './cleanup.ts'
  */
 const CHECK_EVERY_MS = 500
 const FULL_CHECK_EVERY = 5
-/** How long a monitor may take to write the exit of a run whose processes are gone. */
-const REPORT_WAIT_MS = 1000
+/**
+ * How long a monitor may take to write the exit of a run whose processes are gone. On a busy host it takes a second and more,
+ * and a shorter wait would take a machine that ended by itself for one that the host killed.
+ */
+const REPORT_WAIT_MS = 3000
 const SIGKILL_CODE = 137
 
 export function watchRuns(host: EngineContext): { close(): void } {
