@@ -1,5 +1,6 @@
 // What every operation receives. Built once, by main.
 
+import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
 import { createUnitActivity, type UnitActivity } from './domain/units/activity/unit-activity.ts'
@@ -46,6 +47,8 @@ export type App = AppParts & {
   outage: { isOn: boolean }
   /** What this process knows of the use of its units. */
   activity: UnitActivity
+  /** Tells of each team that something was changed in, once that is committed (domain/transactions/changes.ts). */
+  teamEvents: EventEmitter<{ changed: [teamId: string] }>
   /** Classes whose machines can keep their memory beyond a run, as the engine last said (domain/units/model/memory.ts). */
   keepsMemory: ReadonlySet<IsolationClass>
   /** Readings of logs under way, by team (domain/units/logs.ts). */
@@ -65,6 +68,7 @@ export function createApp(parts: AppParts): App {
     clock,
     outage: { isOn: false },
     activity: createUnitActivity({ db: parts.db, clock }),
+    teamEvents: new EventEmitter(),
     keepsMemory: new Set(),
     logReads: createConcurrencyLimit(Infinity, LOG_READS),
     coldStarts: createColdStarts(parts),

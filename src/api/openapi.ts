@@ -10,6 +10,7 @@ import { z } from 'zod'
 import { idempotencyKeySchema } from '../contract/idempotency.ts'
 import { limits } from '../contract/limits.ts'
 import { commonErrors, errorSchema, errorStatuses, type ErrorStatus } from './http/errors.ts'
+import { EVENT_STREAM } from './http/sse.ts'
 import type { OperationDoc } from './operation-docs/doc.ts'
 import { operationDocs } from './operation-docs/operation-docs.ts'
 import type { Route } from './route.ts'
@@ -78,6 +79,7 @@ export const nouns: Record<string, string> = {
   agent: 'The credentials of a team: API keys and connected agents.',
   key: 'API keys and their policies.',
   'audit event': 'Every authenticated call of the team.',
+  event: 'What changes in the team, as it changes.',
   team: 'Teams own units, keys and credits.',
   member: 'The people of a team.',
   invitation: 'Invitations to a team.',
@@ -224,12 +226,12 @@ function mediaOf(kind: Route['body']['kind']): string {
 }
 
 function answerOf({ response, events, media }: Route, doc: OperationDoc): ZodContentObject {
-  if (media !== undefined) return { [media]: { schema: response } }
   const names = Object.keys(events)
+  if (media !== undefined && names.length === 0) return { [media]: { schema: response } }
   const json = { 'application/json': { schema: response, example: doc.response } }
   if (names.length === 0) return json
   const schema = z.string().meta({ description: `Server-Sent Events: ${names.join(', ')}.` })
-  return { ...json, 'text/event-stream': { schema } }
+  return { ...(media === undefined ? json : {}), [EVENT_STREAM]: { schema } }
 }
 
 const requestId = { 'x-request-id': { $ref: '#/components/headers/RequestId' } }

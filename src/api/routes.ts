@@ -6,6 +6,7 @@ import { agentRoutes } from './routes/agents.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { billingRoutes } from './routes/billing.ts'
 import { noBody } from './http/body.ts'
+import { eventRoutes } from './routes/events.ts'
 import { forkRoutes } from './routes/forks.ts'
 import { inviteRoutes } from './routes/invites.ts'
 import { meRoutes } from './routes/me.ts'
@@ -49,6 +50,7 @@ export const routes: readonly Route[] = [
   ...forkRoutes,
   ...recipeRoutes,
   ...agentRoutes,
+  ...eventRoutes,
   ...auditRoutes,
   ...billingRoutes,
   ...teamRoutes,

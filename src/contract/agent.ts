@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { nameLine, strict, timestamp } from './fields.ts'
 import { policyChangeSchema, policySchema } from './policy.ts'
 
-const agentSchema = strict({
+export const agentSchema = strict({
   id: z.string(),
   kind: z.enum(['key', 'oauth']),
   name: z.string(),

@@ -64,6 +64,7 @@ GET    /v1/quota                                            200    200    200   
 GET    /v1/usage                                            200    200    200    200   200    401
 GET    /v1/recipes                                          200    200    200    200   200    401
 GET    /v1/recipes/{name}                                   200    200    200    200   200    401
+GET    /v1/events                                           200    200    200    200   200    401
 GET    /v1/audit                                            200    200    200    200   200    401
 GET    /v1/agents                                           200    200    200    200   200    401
 PATCH  /v1/agents/{id}                                      200    200    403    403   403    401

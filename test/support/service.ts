@@ -150,6 +150,17 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
 }
 
 async function answerOf(response: Response): Promise<Answer> {
+  if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
+    // It has no end: what it begins with is its answer.
+    const reader = response.body?.getReader()
+    const first = await reader?.read()
+    await reader?.cancel()
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: Buffer.from(first?.value ?? []).toString(),
+    }
+  }
   return { status: response.status, headers: response.headers, body: await response.json() }
 }
 

@@ -81,6 +81,7 @@ const domainOrder = [
   'units',
   'stacks',
   'forks',
+  'events',
   'recipes',
 ]
 

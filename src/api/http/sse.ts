@@ -8,6 +8,8 @@ import { type Clock, SECOND } from '../../lib/clock.ts'
 import { callerGone, errorEnvelope, toAppError } from './errors.ts'
 import { jsonText } from './json-text.ts'
 
+export const EVENT_STREAM = 'text/event-stream'
+
 export type StreamEvent = { event: string; data: unknown; id?: string }
 
 /** Waits until the client can take more. */
@@ -96,7 +98,7 @@ export async function whenWritable(response: ServerResponse, signal?: AbortSigna
 export function openStream(response: ServerResponse): ServerResponse {
   if (response.headersSent) return response
   response.writeHead(200, {
-    'content-type': 'text/event-stream; charset=utf-8',
+    'content-type': `${EVENT_STREAM}; charset=utf-8`,
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   })

@@ -54,6 +54,11 @@ export const accountDocs: Record<string, OperationDoc> = {
     errors: { 403: notAllowed },
     response: { ok: true },
   },
+  eventFollow: {
+    answer:
+      'Events, for as long as the caller listens. One stream is one call, and one row in the audit log.',
+    response: 'event: reset',
+  },
   auditList: {
     answer: 'A page of calls. Send `next` as `cursor` for older ones.',
     response: {

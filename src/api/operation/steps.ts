@@ -10,6 +10,7 @@ import { resolveActingTeam } from '../../domain/credentials/acting-team.ts'
 import type { Caller } from '../../domain/credentials/caller.ts'
 import { tellBoundMet } from '../../lib/bound-met.ts'
 import { callerGone, toAppError } from '../http/errors.ts'
+import { EVENT_STREAM } from '../http/sse.ts'
 import { authenticateRequest } from './authenticate.ts'
 import type { Gate, Incoming, OperationRequest } from './call.ts'
 import type { CallKind } from './calls-at-once.ts'
@@ -156,7 +157,7 @@ export async function streamOpenAnswer({
 
 function kindOf({ route, wantsStream }: OperationRequest): CallKind {
   if (route.rate === 'execs') return 'command'
-  return wantsStream ? 'stream' : 'call'
+  return wantsStream || route.media === EVENT_STREAM ? 'stream' : 'call'
 }
 
 /** The operator is told of a caller who goes on beyond the rate. */

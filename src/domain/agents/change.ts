@@ -8,6 +8,7 @@ import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { type AgentNoun, getAgent } from './find.ts'
+import { tellChanged } from '../transactions/changes.ts'
 import { toAgent } from './to-agent.ts'
 
 export async function changeAgent(
@@ -19,6 +20,7 @@ export async function changeAgent(
   const before = await getAgent(app, caller, noun, id)
   authorize(caller, 'agent.change', { createdBy: before.created_by })
   await changeCredential(app.db, { ...change, ...withLaterExpiry(change, app.clock.now()), teamId, id })
+  tellChanged(app, teamId)
   const after = await getAgent(app, caller, noun, id)
   if (after.revoked_at) throw invalidState('It was revoked, and cannot be changed any more.', null)
   return { agent: toAgent(after) }

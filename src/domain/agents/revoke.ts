@@ -1,6 +1,7 @@
 // Revokes a key or an OAuth client: its next call is refused and its open streams end within seconds. Its units keep
 // running and are billed as before (design 4). Revoking again changes nothing.
 
+import { tellChanged } from '../transactions/changes.ts'
 import type { App } from '../../app.ts'
 import type { AgentRevoked } from '../../contract/agent.ts'
 import { revokeCredential } from '../../store/credentials.ts'
@@ -16,5 +17,6 @@ export async function revokeAgent(
   const { created_by: createdBy } = await getAgent(app, caller, noun, id)
   authorize(caller, 'agent.revoke', { createdBy })
   await revokeCredential(app.db, { teamId: caller.teamId, id, at: app.clock.now() })
+  tellChanged(app, caller.teamId)
   return { ok: true }
 }

@@ -9,6 +9,7 @@ import { forbidden } from '../../contract/errors.ts'
 import type { ServiceClock } from '../../lib/service-clock.ts'
 import type { Database } from '../../store/db.ts'
 import { lockTeam } from '../../store/stacks.ts'
+import { beginNoting, noteChanged, tellChanged } from './changes.ts'
 
 type Work<T> = (db: Kysely<Database>) => Promise<T>
 /** Claims the Idempotency-Key of the call (domain/idempotency/once.ts). Null for a call without one. */
@@ -16,10 +17,25 @@ type Once = { claim(db: Kysely<Database>): Promise<void> } | null
 
 /** Runs the work in one transaction and returns what it returns. Hold no lock of a row or a team when calling it. */
 export async function inTransaction<T>(
-  { db, clock }: { db: Kysely<Database>; clock: Pick<ServiceClock, 'withStableTime'> },
+  {
+    db,
+    clock,
+    teamEvents,
+  }: Pick<App, 'db'> & {
+    clock: Pick<ServiceClock, 'withStableTime'>
+    teamEvents?: App['teamEvents']
+  },
   work: Work<T>,
 ): Promise<T> {
-  return await clock.withStableTime(() => db.transaction().execute(work))
+  let changed: ReadonlySet<string> = new Set()
+  const result = await clock.withStableTime(() =>
+    db.transaction().execute(async (transaction) => {
+      changed = beginNoting(transaction)
+      return await work(transaction)
+    }),
+  )
+  if (teamEvents) for (const teamId of changed) tellChanged({ teamEvents }, teamId)
+  return result
 }
 
 /** Runs the work in one transaction in which the team is locked, be it deleted or not. */
@@ -30,6 +46,7 @@ export async function inTeamTransaction<T>(app: App, teamId: string, work: Work<
 /** The same for a caller that already holds the team's lock in this process (`app.teamLocks`). */
 export async function inTransactionOfLockedTeam<T>(app: App, teamId: string, work: Work<T>): Promise<T> {
   return await inTransaction(app, async (db) => {
+    noteChanged(app, db, teamId)
     await lockTeam(db, teamId)
     return await work(db)
   })
@@ -46,6 +63,7 @@ export async function inLiveTeamTransaction<T>(
 ): Promise<T> {
   return await app.teamLocks(teamId, () =>
     inTransaction(app, async (db) => {
+      noteChanged(app, db, teamId)
       await once?.claim(db)
       if (!(await lockTeam(db, teamId))) throw forbidden('This team has been deleted.')
       return await work(db)

@@ -4,6 +4,7 @@
 // A process is restarted if something it was started with has changed: the port of its URL, or its host in
 // {{self:host}}.
 
+import { noteChanged } from '../transactions/changes.ts'
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Expose, Exposed } from '../../contract/endpoint.ts'
@@ -53,6 +54,7 @@ async function publish(app: App, found: UnitRecord, body: Expose): Promise<Expos
     const restarts = unit.state === 'running' && outdates(unit, choice)
     if (restarts) shedLoad(app, unit)
     const endpoint = await write(app, db, unit, choice)
+    noteChanged(app, db, teamId)
     return {
       choice,
       endpoint,

@@ -1,6 +1,7 @@
 // POST /v1/units/{id}/sleep: sets how long a unit, or every unit of its stack, may idle (spec 2.6, design 4). Not a
 // use: it only moves `sleepsAt` by the new window, and wakes nothing.
 
+import { tellChanged } from '../transactions/changes.ts'
 import type { App } from '../../app.ts'
 import { invalidState } from '../../contract/errors.ts'
 import type { SleepBody } from '../../contract/sleep.ts'
@@ -46,6 +47,7 @@ export async function sleepUnit(
 async function setWindows(app: App, unit: UnitRecord, { sleep, stack }: SleepBody): Promise<UnitRecord[]> {
   if (!stack) {
     await setWindow(app.db, { teamId: unit.teamId, id: unit.id, sleep })
+    tellChanged(app, unit.teamId)
     return [unit]
   }
   const { teamId, stackId } = unit

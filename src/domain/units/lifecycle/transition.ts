@@ -8,6 +8,7 @@ import { HOUR } from '../../../lib/clock.ts'
 import { changeState, type StateFields } from '../../../store/unit-state.ts'
 import type { Database } from '../../../store/db.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
+import { noteChanged } from '../../transactions/changes.ts'
 import { ratesOf } from '../../billing/rates.ts'
 
 /** How long a unit in `error` is kept so that its owner can read why. */
@@ -68,6 +69,7 @@ async function move(
     set: fields,
   })
   if (!changed) return null
+  noteChanged(app, db, unit.teamId)
   const moved = { ...unit, ...fields, ...to, revision: unit.revision + 1n, changedAt: at }
   app.activity.stateChanged(unit, moved)
   return moved

@@ -1,0 +1,32 @@
+// What of a team can be seen to have changed: a mark for each of its units, stacks and agents, which is another one after
+// every change that an answer shows.
+
+import { type Kysely, sql } from 'kysely'
+import type { Database } from './db.ts'
+
+export type Mark = {
+  kind: 'unit' | 'stack' | 'agent'
+  id: string
+  /** Changes with what an answer shows. */
+  mark: string
+  /** Changes with use, which is told more seldom. Empty for what has none. */
+  use: string
+}
+
+/** Of units that are not destroyed, stacks that are not deleted, and all agents of the team. */
+export async function listMarks(db: Kysely<Database>, teamId: string): Promise<Mark[]> {
+  const { rows } = await sql<Mark>`
+    select 'unit' as kind, units.id,
+      concat_ws('|', revision, generation, state, frozen, sleep, name, stack_id, memory_outcome, error, destroys_at,
+        (select string_agg(concat_ws(',', id, port, protocol, mode, name, gateway_port, md5(sealed_secret)), ';' order by id)
+          from endpoints where unit_id = units.id and retired_at is null)) as mark,
+      concat_ws('|', sleeps_at, last_used_at) as use
+    from units where team_id = ${teamId} and state <> 'destroyed'
+    union all
+    select 'stack', id, name, '' from stacks where team_id = ${teamId} and deleted_at is null
+    union all
+    select 'agent', id, concat_ws('|', name, md5(policy::text), revoked_at, connected_at, md5(client::text)), coalesce(last_used_at::text, '')
+    from credentials where team_id = ${teamId} and kind <> 'session'
+  `.execute(db)
+  return rows
+}

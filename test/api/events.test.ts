@@ -1,0 +1,165 @@
+// GET /v1/events: what changes in a team is told to all who follow it, and to nobody else.
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { tellChanged } from '../../src/domain/transactions/changes.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { SECOND } from '../../src/lib/clock.ts'
+import { revokeCredential } from '../../src/store/credentials.ts'
+import { readEvents } from '../support/events.ts'
+import { makeKey, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+type Event = { event: string; id?: string; data: Record<string, unknown> }
+
+let service: Service
+let team: TestTeam
+let left: AbortController
+
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(async () => await service.close())
+beforeEach(async () => {
+  team = await makeTeam(service)
+  left = new AbortController()
+})
+afterEach(() => left.abort())
+
+const call = async <T>(method: string, path: string, body?: unknown) =>
+  await service.call<T>(method, path, { key: team.key, ...(body === undefined ? {} : { body }) })
+
+async function follow(lastId?: string, key = team.key) {
+  const headers = {
+    accept: 'text/event-stream',
+    ...(lastId === undefined ? {} : { 'last-event-id': lastId }),
+  }
+  const response = await service.fetch('GET', '/v1/events', { key, headers, signal: left.signal })
+  const events = readEvents(response)
+  const next = async () => (await events.next()).value as Event
+  /** What comes up to and with the first that is meant. */
+  const until = async (isMeant: (event: Event) => boolean) => {
+    const seen: Event[] = []
+    for (;;) {
+      const event = await next()
+      expect(event).toBeDefined()
+      seen.push(event)
+      if (isMeant(event)) return seen
+    }
+  }
+  return { next, until }
+}
+
+const ofUnit = (id: string, state: string) => (event: Event) =>
+  event.event === 'unit' && event.data['id'] === id && event.data['state'] === state
+
+test('a stream begins with reset, and tells of a unit from its making to its end', async () => {
+  const stream = await follow()
+  expect(await stream.next()).toMatchObject({ event: 'reset', id: expect.any(String), data: {} })
+  const made = await call<{ units: Unit[] }>('POST', '/v1/units', {
+    spec: { name: 'web', image: 'node:22', ports: [80] },
+  })
+  const id = made.body.units[0]?.id ?? ''
+  const seen = await stream.until(ofUnit(id, 'running'))
+  expect(seen).toContainEqual(
+    expect.objectContaining({ event: 'stack', data: { id: expect.any(String), name: 'web' } }),
+  )
+  expect(seen.at(-1)?.data).toEqual((await call<Unit>('GET', `/v1/units/${id}`)).body)
+  await call('POST', `/v1/units/${id}/expose`, { port: 80, mode: 'public' })
+  await stream.until(({ data }) => (data['endpoints'] as unknown[] | undefined)?.length === 1)
+  await call('POST', `/v1/units/${id}/sleep`, { sleep: '7m' })
+  await stream.until(({ data }) => data['sleep'] === '7m')
+  await call('POST', `/v1/units/${id}/stop`)
+  await stream.until(ofUnit(id, 'stopped'))
+  await call('DELETE', `/v1/units/${id}`)
+  const end = await stream.until(({ event, data }) => event === 'gone' && data['id'] === id)
+  expect(end.filter(ofUnit(id, 'destroyed'))).toEqual([])
+})
+
+test('a change of an agent, and its end, are told', async () => {
+  const key = await makeKey(service, team)
+  const stream = await follow()
+  await stream.next()
+  await service.app.db
+    .updateTable('credentials')
+    .set({ name: 'by another process' })
+    .where('id', '=', key.id)
+    .execute()
+  tellChanged(service.app, team.teamId)
+  expect(await stream.next()).toMatchObject({
+    event: 'agent',
+    data: { id: key.id, name: 'by another process' },
+  })
+})
+
+test('whoever was cut off goes on where they were, and whoever was away too long begins anew', async () => {
+  const first = await follow()
+  const { id: begun } = await first.next()
+  const unit = await makeUnit(service, team)
+  const seen = await first.until(ofUnit(unit.id, 'running'))
+  const second = await follow(begun)
+  for (const event of seen) expect(await second.next()).toEqual(event)
+  for (const unknown of ['none', 'ffffffffffff-1', `${begun?.split('-')[0]}-999`, `${begun}x`])
+    expect([unknown, (await (await follow(unknown)).next()).event]).toEqual([unknown, 'reset'])
+})
+
+test('nothing of another team is told', async () => {
+  const stream = await follow()
+  await stream.next()
+  const other = await makeTeam(service)
+  await makeUnit(service, other)
+  const mine = await makeUnit(service, team)
+  const seen = await stream.until(ofUnit(mine.id, 'running'))
+  expect(JSON.stringify(seen)).not.toContain(other.teamId)
+  for (const { event, data } of seen) if (event === 'unit') expect(data['id']).toBe(mine.id)
+})
+
+test('what nobody tells of is found within ten seconds, use and money too', async () => {
+  const unit = await makeUnit(service, team)
+  const stream = await follow()
+  await stream.next()
+  const sleepsAt = new Date(service.clock.now().getTime() + 3600 * SECOND)
+  await service.app.db.updateTable('units').set({ sleeps_at: sleepsAt }).where('id', '=', unit.id).execute()
+  service.clock.advance(11 * SECOND)
+  await stream.until(({ data }) => data['sleepsAt'] === sleepsAt.toISOString())
+  const money = stream.until(({ event }) => event === 'money')
+  service.clock.advance(600 * SECOND)
+  const told = (await money).at(-1)
+  expect(told?.data).toEqual({ spentTodayCents: expect.any(Number), creditBalanceCents: expect.any(Number) })
+})
+
+test('a change of very many things is told as a reset', async () => {
+  const stream = await follow()
+  await stream.next()
+  const stacks = Array.from({ length: 501 }, (_, i) => ({
+    id: newId('stack'),
+    team_id: team.teamId,
+    name: `many-${i}`,
+    created_at: service.clock.now(),
+  }))
+  await service.app.db
+    .insertInto('stacks')
+    .values(stacks as never)
+    .execute()
+  tellChanged(service.app, team.teamId)
+  expect((await stream.next()).event).toBe('reset')
+})
+
+test('a stream has one row in the audit log, and ends with its key', async () => {
+  const key = await makeKey(service, team)
+  const stream = await follow(undefined, key.secret)
+  await stream.next()
+  await makeUnit(service, team)
+  await stream.until(({ event }) => event === 'unit')
+  await revokeCredential(service.app.db, { teamId: team.teamId, id: key.id, at: service.clock.now() })
+  service.clock.advance(5 * SECOND)
+  const end = await stream.until(({ event }) => event === 'error')
+  expect(end.at(-1)?.data).toMatchObject({ error: { code: 'unauthorized' } })
+  const rows = async () =>
+    await service.app.db
+      .selectFrom('audit')
+      .select(['action', 'status'])
+      .where('credential_id', '=', key.id)
+      .execute()
+  await expect.poll(rows).toEqual([{ action: 'event.follow', status: 401 }])
+})
