@@ -1,7 +1,13 @@
 // `npm run bench:sdk`: what a call by the SDK costs over the same call by bare fetch, in turn, to one server with a Postgres
-// of its own and the engine in memory. Compare the figures of one run with each other.
+// of its own and the engine in memory; and what the start of the CLI costs over Node's own. Compare the figures of one run with each other.
 
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { Berth } from '../packages/sdk/src/index.ts'
+import { buildCli } from '../test/support/clients.ts'
 import { startScratchService } from '../test/support/scratch-service.ts'
 import { percentile, timed } from './figures.ts'
 import { fillTeam } from './filled-team.ts'
@@ -9,6 +15,9 @@ import { fillTeam } from './filled-team.ts'
 const ROUNDS = 1000
 const WARM_UP = 200
 const UNITS = 20
+const STARTS = 40
+
+const run = promisify(execFile)
 
 const { db, teamId, key, server, stop } = await startScratchService('bench')
 await fillTeam(db, { teamId, units: UNITS, audit: 0, keyIds: [key.id] })
@@ -39,6 +48,28 @@ try {
     const own = ((cpu[name] ?? 0) / ROUNDS).toFixed(2)
     console.log(`${name.padEnd(14)} ${waits}, processor time of this process ${own} ms`)
   }
+  await measureStarts()
 } finally {
   await stop()
+}
+
+/** The least of many: what others do on the machine only adds to it. */
+async function measureStarts(): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-bench-'))
+  const program = await buildCli(directory)
+  const env = { PATH: '/usr/bin:/bin', BERTH_URL: server.baseUrl, BERTH_API_KEY: key.secret, HOME: directory }
+  const starts = {
+    'node -e 0': ['-e', '0'],
+    'berth --help': [program, '--help'],
+    'berth ls': [program, 'ls'],
+  }
+  for (const [name, args] of Object.entries(starts)) {
+    const waits: number[] = []
+    for (let round = 0; round < STARTS; round += 1) {
+      await timed(waits, async () => await run(process.execPath, args, { env }))
+    }
+    const [least, p50] = [Math.min(...waits), percentile(waits, 0.5)]
+    console.log(`${name.padEnd(14)} least ${least.toFixed(0)} ms, p50 ${p50.toFixed(0)} ms`)
+  }
+  await rm(directory, { recursive: true })
 }

@@ -1,17 +1,19 @@
-// Every snippet of docs/sdk.md is a program that compiles and runs against the real service.
+// Every snippet of docs/sdk.md compiles and runs against the real service, and so does every command of docs/cli.md.
 
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readArgs } from '../../packages/cli/src/args.ts'
+import { commands } from '../../packages/cli/src/commands.ts'
+import { writtenFiles } from '../../scripts/written-files.ts'
+import { buildCli, installSdk, project, tsc } from '../support/clients.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const run = promisify(execFile)
-const project = fileURLToPath(new URL('../..', import.meta.url))
 
 let service: Service
 let team: TestTeam
@@ -23,13 +25,10 @@ beforeAll(async () => {
   service.engine.onExec(({ argv }) => (argv[0] === 'python3' ? { exitCode: 0, stdout: '42\n' } : null))
   service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
   directory = await mkdtemp(join(tmpdir(), 'berth-docs-'))
-  // As an installed package: with what it publishes.
-  await run('npm', ['run', 'build'], { cwd: join(project, 'packages/sdk') })
-  await mkdir(join(directory, 'node_modules/@berth'), { recursive: true })
+  await installSdk(directory)
   await mkdir(join(directory, 'node_modules/@types'))
-  await symlink(join(project, 'packages/sdk'), join(directory, 'node_modules/@berth/sdk'))
-  await symlink(join(project, 'node_modules/@types/node'), join(directory, 'node_modules/@types/node'))
-  await symlink(join(project, 'node_modules/undici-types'), join(directory, 'node_modules/undici-types'))
+  for (const types of ['@types/node', 'undici-types'])
+    await symlink(join(project, 'node_modules', types), join(directory, 'node_modules', types))
   await writeFile(join(directory, 'package.json'), '{ "type": "module" }')
 })
 afterAll(async () => {
@@ -52,7 +51,7 @@ it('the snippets of the SDK compile and run, one after the other', { timeout: 12
   ].join('\n')
   await writeFile(join(directory, 'page.ts'), program)
   const strict = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'esnext', '--types', 'node']
-  await run(join(project, 'node_modules/.bin/tsc'), [...strict, '--skipLibCheck', 'page.ts'], {
+  await run(tsc, [...strict, '--skipLibCheck', 'page.ts'], {
     cwd: directory,
   }).catch(({ stdout }: { stdout: string }) => expect.unreachable(stdout))
   const env = { PATH: '', BERTH_URL: service.baseUrl, BERTH_API_KEY: team.key }
@@ -62,4 +61,34 @@ it('the snippets of the SDK compile and run, one after the other', { timeout: 12
     expect(stdout).toContain(line)
   const left = await service.call<{ units: { name: string }[] }>('GET', '/v1/units', { key: team.key })
   expect(left.body.units).toEqual([])
+})
+
+it('the commands of the CLI run, one after the other', { timeout: 120_000 }, async () => {
+  const page = await readFile(join(project, 'docs/cli.md'), 'utf8')
+  const blocks = [...page.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, text = '']) => text)
+  expect(blocks.length).toBeGreaterThan(2)
+  const program = await buildCli(join(directory, 'cli'))
+  const script = [`berth() { '${process.execPath}' '${program}' "$@"; }`, 'set -e', 'touch app.js', ...blocks]
+  const env = { PATH: '/usr/bin:/bin', BERTH_URL: service.baseUrl, BERTH_API_KEY: team.key, HOME: directory }
+  service.engine.onExec(({ argv }) => (argv[0] === 'ls' ? { exitCode: 0 } : null))
+  const { stdout } = await run('bash', ['-c', script.join('\n')], { cwd: directory, env })
+  expect(stdout).toMatch(/^42\nweb\n/)
+  expect(stdout).toContain('DATABASE_URL=postgres://')
+})
+
+it('the reference of the CLI is what its help says; else run npm run gen', async () => {
+  const path = 'docs/cli-reference.md'
+  expect(await readFile(join(project, path), 'utf8')).toBe(writtenFiles()[path])
+})
+
+/** As a shell would cut it. */
+const wordsOf = (line: string) =>
+  (line.replace(/ (?:<|>>?|\|) .*$/, '').match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ''))
+
+it.each(
+  Object.values(commands).flatMap((command) => command.examples.map(([line]) => [line, command] as const)),
+)('berth %s is a call that it understands', (line, command) => {
+  expect(line.startsWith(command.name)).toBe(true)
+  const words = wordsOf(line.slice(command.name.length))
+  expect(() => readArgs(command, words)).not.toThrow()
 })

@@ -40,11 +40,13 @@ export class Berth {
   /** Of the service. */
   readonly url: string
   readonly #transport: Transport
+  readonly #apiKey: () => string | Promise<string>
 
   /** Throws `not_configured` where neither options nor environment say where the service is and with which key. */
   constructor(options: BerthOptions = {}) {
     const settings = settingsOf(options)
     this.url = settings.url
+    this.#apiKey = settings.apiKey
     this.#transport = createTransport(settings)
     this.units = unitsOf(this.#transport)
     this.stacks = stacksOf(this.#transport)
@@ -104,6 +106,11 @@ export class Berth {
     call: Omit<Call, 'method' | 'path'> = {},
   ): Promise<T> {
     return await this.#transport.json<T>({ ...call, method, path })
+  }
+
+  /** The Authorization header that calls have, for what speaks with the service by other means, such as MCP. */
+  async authorization(): Promise<string> {
+    return `Bearer ${await this.#apiKey()}`
   }
 
   async #read<T>(path: string, options: CallOptions, query: Call['query'] = {}): Promise<T> {

@@ -104,6 +104,9 @@ function waitBefore(settings: Settings, call: Call, error: unknown, attempt: num
 }
 
 async function sendOnce(settings: Settings, call: Call, accept: string): Promise<Attempt> {
+  // What gives the key may fail in its own way.
+  const headers = await headersOf(settings, call, accept)
+  // From here on nothing waits until its end is heard of.
   call.signal?.throwIfAborted()
   const controller = new AbortController()
   const waitMs = (call.timeoutMs ?? settings.timeoutMs) + (call.extraMs ?? 0)
@@ -120,7 +123,7 @@ async function sendOnce(settings: Settings, call: Call, accept: string): Promise
   try {
     const response = await settings.fetch(settings.url + call.path + queryText(call.query), {
       method: call.method,
-      headers: await headersOf(settings, call, accept),
+      headers,
       signal: controller.signal,
       // No answer of the service is one: a key is not to follow where somebody else leads.
       redirect: 'error',

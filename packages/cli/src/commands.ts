@@ -1,0 +1,54 @@
+// Every command, as data: help, completion and the parser read it. load-command.ts has what each does.
+
+import type { Command } from './args.ts'
+import { otherCommands } from './described/others.ts'
+import { unitCommands } from './described/units.ts'
+
+export const commands: Record<string, Command> = Object.fromEntries(
+  [...unitCommands, ...otherCommands].map((command) => [command.name, command]),
+)
+
+/** For the help: each command once. */
+export const groups: Record<string, string[]> = {
+  Begin: ['login', 'logout', 'profiles'],
+  Units: [
+    'run',
+    'ls',
+    'ps',
+    'exec',
+    'logs',
+    'cp',
+    'url',
+    'open',
+    'db',
+    'fork',
+    'sleep',
+    'stop',
+    'start',
+    'rm',
+  ],
+  'Stacks and recipes': ['stack ls', 'stack fork', 'stack rm', 'recipe ls', 'recipe show', 'recipe run'],
+  'Money and records': ['usage', 'quota', 'audit', 'keys'],
+  Others: ['mcp', 'completion'],
+}
+
+/** What the script of `berth completion` calls; not in the help. */
+const complete: Command = {
+  name: '__complete',
+  about: 'Candidates for a word',
+  usage: '-- WORD…',
+  options: {},
+  args: [0, 0],
+  restAfter: 0,
+  examples: [],
+}
+
+/** The command that the words begin with, and the words behind its name. */
+export function findCommand(words: string[]): [Command | null, string[]] {
+  const [first = '', second = ''] = words
+  if (first === complete.name) return [complete, words.slice(1)]
+  const two = commands[`${first} ${second}`]
+  if (two) return [two, words.slice(2)]
+  const one = Object.hasOwn(commands, first) ? commands[first] : undefined
+  return one ? [one, words.slice(1)] : [null, words]
+}

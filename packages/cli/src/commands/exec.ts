@@ -1,0 +1,63 @@
+// `berth exec`: the command's output as it comes, and its own exit code. Ctrl-C ends it in the unit too.
+
+import type { SpawnOptions, Unit } from '@berth/sdk'
+import { milliseconds, pairs, UsageError } from '../args.ts'
+import { type Context, unitOf } from '../context.ts'
+import { exitCodes, Failure } from '../failure.ts'
+import { note, printJson, write } from '../output.ts'
+
+const MAX_INPUT = 1_048_576
+
+export async function exec(context: Context): Promise<number> {
+  const { args } = context
+  if (args.rest.length === 0) throw new UsageError('There is no command: berth exec UNIT -- CMD…')
+  const unit = await unitOf(context, args.args[0] ?? '')
+  const workdir = args.text('workdir')
+  return await runIn(context, unit, args.rest, {
+    ...(workdir === undefined ? {} : { cwd: workdir }),
+    ...(args.list('env').length === 0 ? {} : { env: pairs(args.list('env')) }),
+  })
+}
+
+/** Answers the exit code of the command. `--interactive` and `--timeout` are looked at here. */
+export async function runIn(
+  context: Context,
+  unit: Unit,
+  cmd: string[],
+  asked: SpawnOptions = {},
+): Promise<number> {
+  const { args, signal, isJson } = context
+  const timeout = args.text('timeout')
+  const options: SpawnOptions = {
+    ...asked,
+    signal,
+    ...(timeout === undefined ? {} : { timeoutMs: milliseconds(timeout) }),
+    ...(args.flag('interactive') ? { stdin: await standardInput() } : {}),
+  }
+  if (isJson) {
+    const result = await unit.exec(cmd, options)
+    await printJson(result)
+    return result.timedOut ? exitCodes.timedOut : result.exitCode
+  }
+  const command = unit.spawn(cmd, options)
+  for await (const { stream, bytes } of command.output) await write(bytes, process[stream])
+  const { exitCode, timedOut } = await command.wait()
+  if (!timedOut) return exitCode
+  note('error: The command ran out of its time and was killed.\ntry: --timeout 1h')
+  return exitCodes.timedOut
+}
+
+async function standardInput(): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    if ((bytes += chunk.length) > MAX_INPUT)
+      throw new Failure('Standard input is longer than 1 MB.', { hint: 'berth cp, in parts' })
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks))
+  } catch {
+    throw new Failure('Standard input is no UTF-8.', { hint: 'berth cp FILE UNIT:/path' })
+  }
+}

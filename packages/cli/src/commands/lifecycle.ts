@@ -1,0 +1,48 @@
+// Commands that change what a unit does: fork, sleep, stop, start, rm. Of several units all are tried; the first failure
+// decides how it ends.
+
+import type { Unit } from '@berth/sdk'
+import { type Context, unitOf } from '../context.ts'
+import { note, print, printJson, waiting } from '../output.ts'
+
+export async function fork(context: Context): Promise<void> {
+  const { args, signal, isJson } = context
+  const unit = await unitOf(context, args.args[0] ?? '')
+  const copying = unit.fork({ name: args.text('name'), stack: args.text('stack'), signal })
+  const copy = await waiting(`copying ${unit.name}`, copying)
+  await (isJson
+    ? printJson({ unit: copy.info, copied: copy.copied, outputs: copy.outputs })
+    : print(copy.name))
+}
+
+export async function sleep(context: Context): Promise<void> {
+  const { args, signal, isJson } = context
+  const [word = '', window = ''] = args.args
+  const unit = await (await unitOf(context, word)).sleep(window, { stack: args.flag('stack'), signal })
+  if (isJson) await printJson(unit.info)
+}
+
+export const stop = async (context: Context) =>
+  await each(context, 'stopping', async (unit) => await unit.stop({ signal: context.signal }))
+export const start = async (context: Context) =>
+  await each(context, 'starting', async (unit) => await unit.start({ signal: context.signal }))
+export const rm = async (context: Context) =>
+  await each(context, 'destroying', async (unit) => await unit.destroy({ signal: context.signal }))
+
+async function each(context: Context, doing: string, act: (unit: Unit) => Promise<Unit>): Promise<void> {
+  const failures: unknown[] = []
+  const done: Unit[] = []
+  for (const word of context.args.args) {
+    try {
+      done.push(await waiting(`${doing} ${word}`, act(await unitOf(context, word))))
+      if (!context.isJson) await print(word)
+    } catch (error) {
+      if (context.signal.aborted) throw error
+      // The first one is told by main.
+      if (failures.length > 0) note(`error: ${(error as Error).message}`)
+      failures.push(error)
+    }
+  }
+  if (context.isJson) await printJson(done.map(({ info }) => info))
+  if (failures.length > 0) throw failures[0]
+}

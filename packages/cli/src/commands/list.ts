@@ -1,0 +1,47 @@
+// `berth ls` and `berth ps`.
+
+import { type Context, stackNameOf, unitOf } from '../context.ts'
+import { euros, print, printJson, printTable, relative, stateCell } from '../output.ts'
+
+export async function ls(context: Context): Promise<void> {
+  const { args, isJson, signal } = context
+  const list = context
+    .berth()
+    .units.list({ all: args.flag('all') || undefined, stack: args.text('stack'), signal })
+  const units = await list.all()
+  if (args.flag('quiet')) {
+    for (const { id } of units) await print(id)
+  } else if (isJson) {
+    await printJson(units.map(({ info }) => info))
+  } else {
+    await printTable(
+      ['NAME', 'STACK', 'STATE', 'SIZE', 'IMAGE', 'COST', 'SLEEPS', 'LAST USED'],
+      units.map((unit) => [
+        unit.name,
+        stackNameOf(unit),
+        stateCell(unit.state),
+        unit.info.size,
+        unit.info.image,
+        euros(unit.info.costCentsSoFar),
+        unit.info.sleepsAt === null ? '-' : relative(unit.info.sleepsAt),
+        relative(unit.info.lastUsedAt),
+      ]),
+    )
+  }
+}
+
+export async function ps(context: Context): Promise<void> {
+  const unit = await unitOf(context, context.args.args[0] ?? '')
+  const processes = await unit.processes.list({ signal: context.signal })
+  if (context.isJson) return await printJson(processes.map(({ info }) => info))
+  await printTable(
+    ['ID', 'STATE', 'EXIT', 'STARTED', 'COMMAND'],
+    processes.map(({ info }) => [
+      info.id,
+      stateCell(info.state),
+      info.exitCode === null ? '-' : String(info.exitCode),
+      relative(info.startedAt),
+      info.cmd.join(' '),
+    ]),
+  )
+}

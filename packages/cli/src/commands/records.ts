@@ -1,0 +1,86 @@
+// What was spent and done: usage, quota, audit, keys.
+
+import { wholeNumber } from '../args.ts'
+import type { Context } from '../context.ts'
+import { type Cell, euros, print, printJson, printTable, relative } from '../output.ts'
+
+export async function usage(context: Context): Promise<void> {
+  const days = context.args.text('days')
+  const asked = days === undefined ? {} : { days: wholeNumber(days, 'number of days') }
+  const used = await context.berth().usage({ ...asked, signal: context.signal })
+  if (context.isJson) return await printJson(used)
+  const hours = (seconds: Record<string, number>) =>
+    Object.values(seconds).reduce((sum, each) => sum + each, 0) / 3600
+  await printTable(
+    ['DAY', 'COST', 'HOURS RUN'],
+    used.days.map(({ date, costCents, unitSeconds }) => [
+      date,
+      euros(costCents),
+      hours(unitSeconds).toFixed(1),
+    ]),
+  )
+  await print(`in all  ${euros(used.totalCents)}`)
+}
+
+export async function quota(context: Context): Promise<void> {
+  const left = await context.berth().quota({ signal: context.signal })
+  if (context.isJson) return await printJson(left)
+  const { units, disk, spendToday } = left
+  const cap = spendToday.capCents === null ? 'no cap' : euros(spendToday.capCents)
+  await printTable(
+    ['WHAT', 'USED', 'OF'],
+    [
+      ['units that run', String(units.live), String(units.max)],
+      ['disk', `${disk.promisedGb} GB`, `${disk.maxGb} GB`],
+      ['spent today', euros(spendToday.cents), cap],
+      ['credits left', euros(left.creditBalanceCents), ''],
+      ...left.rates.map(({ name, limit, remaining }) => [
+        `${name} a minute`,
+        String(limit - remaining),
+        String(limit),
+      ]),
+    ],
+  )
+}
+
+export async function audit(context: Context): Promise<void> {
+  const { args, signal, isJson } = context
+  const limit = wholeNumber(args.text('lines') ?? '20', 'number of lines')
+  const filter = { limit: Math.min(limit, 500), agent: args.text('agent'), key: args.text('key'), signal }
+  const events = []
+  if (limit > 0)
+    for await (const event of context.berth().audit(filter)) if (events.push(event) >= limit) break
+  if (isJson) return await printJson(events)
+  const status = (code: number | null): Cell => ({
+    text: String(code ?? '-'),
+    colour: code !== null && code < 400 ? 'green' : 'red',
+  })
+  await printTable(
+    ['WHEN', 'WHO', 'ACTION', 'TARGET', 'STATUS', 'COST'],
+    events.map((event) => [
+      relative(event.at),
+      event.agentName ?? event.credential.name,
+      event.action,
+      event.target ?? '-',
+      status(event.status),
+      euros(event.costDeltaCents),
+    ]),
+  )
+}
+
+export async function keys(context: Context): Promise<void> {
+  const { agents, seats } = await context.berth().agents({ signal: context.signal })
+  if (context.isJson) return await printJson({ agents, seats })
+  await printTable(
+    ['NAME', 'KIND', 'UNITS', 'A DAY', 'SIZES', 'ENDS', 'LAST USED'],
+    agents.map(({ name, kind, policy, lastUsedAt, revokedAt }) => [
+      name,
+      kind === 'key' ? 'key' : 'connected',
+      String(policy.maxConcurrentUnits ?? '-'),
+      euros(policy.dailySpendCapCents ?? 0),
+      (policy.allowedSizes ?? []).join(', '),
+      revokedAt === null ? relative(policy.expiresAt ?? null) : 'revoked',
+      relative(lastUsedAt),
+    ]),
+  )
+}

@@ -1,0 +1,61 @@
+// The file of profiles: where services are and what to say there. For its owner alone, and never half written.
+
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Failure } from './failure.ts'
+
+export type OauthLogin = { clientId: string; accessToken: string; refreshToken: string; expiresAt: string }
+export type Profile = { url: string; key?: string; oauth?: OauthLogin }
+export type Config = { current: string; profiles: Record<string, Profile> }
+
+const empty = (): Config => ({ current: 'default', profiles: {} })
+
+/** Null where there is no home to keep it in. */
+export function configPath(): string | null {
+  const { XDG_CONFIG_HOME, HOME } = process.env
+  const base = XDG_CONFIG_HOME || (HOME ? join(HOME, '.config') : null)
+  return base === null ? null : join(base, 'berth', 'config.json')
+}
+
+export function readConfig(): Config {
+  const path = configPath()
+  if (path === null) return empty()
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch {
+    return empty()
+  }
+  try {
+    const { current, profiles } = JSON.parse(text) as Config
+    return { current: String(current), profiles: Object(profiles) as Config['profiles'] }
+  } catch {
+    throw new Failure(`${path} is no JSON.`, { hint: `rm ${path}, and berth login again` })
+  }
+}
+
+export function writeConfig(config: Config): void {
+  const path = configPath()
+  if (path === null)
+    throw new Failure('There is no home directory to keep a profile in.', {
+      hint: 'set XDG_CONFIG_HOME, or BERTH_URL and BERTH_API_KEY',
+    })
+  try {
+    mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 })
+    const draft = `${path}.${process.pid}`
+    writeFileSync(draft, `${JSON.stringify(config, null, 2)}\n`, { mode: 0o600 })
+    chmodSync(draft, 0o600)
+    renameSync(draft, path)
+  } catch (error) {
+    throw new Failure(`${path} cannot be written: ${(error as Error).message}`, {
+      hint: 'set XDG_CONFIG_HOME, or BERTH_URL and BERTH_API_KEY',
+    })
+  }
+}
+
+/** Another process may have written meanwhile: it is read again. */
+export function changeConfig(change: (config: Config) => void): void {
+  const config = readConfig()
+  change(config)
+  writeConfig(config)
+}

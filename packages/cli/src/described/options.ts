@@ -1,0 +1,15 @@
+// Options, as the descriptions of commands write them.
+
+import type { Option } from '../args.ts'
+
+export const text = (value: string, about: string, more: Partial<Option> = {}): Option => ({
+  type: 'string',
+  value,
+  about,
+  ...more,
+})
+export const flag = (about: string, more: Partial<Option> = {}): Option => ({
+  type: 'boolean',
+  about,
+  ...more,
+})

@@ -1,0 +1,181 @@
+// Commands about units.
+
+import type { Command } from '../args.ts'
+import { flag, text } from './options.ts'
+
+const timeout = text('TIME', 'How long it may run, as 90s, 2m or 1h (2m)')
+const environment = text('NAME=VALUE', 'For its environment; again for more', { short: 'e', multiple: true })
+
+export const unitCommands: Command[] = [
+  {
+    name: 'run',
+    about: 'Make a unit of an image, and run a command in it',
+    usage: 'IMAGE [--] [CMD…]',
+    options: {
+      rm: flag('Destroys the unit when the command has ended'),
+      name: text('NAME', 'Of the unit; else one is made of the image'),
+      stack: text('NAME', 'Its stack, made if absent'),
+      size: text('SIZE', 'nano, small, medium or large (small)'),
+      port: text('PORT', 'On which it listens; again for more', { short: 'p', multiple: true }),
+      expose: text('MODE', 'Publishes its port: public, or private for whoever has the URL'),
+      env: environment,
+      volume: text('PATH:GB', 'A disk of its own that outlives its image'),
+      sleep: text('WINDOW', 'How long it may go unused: 30m, 2h, never'),
+      timeout,
+    },
+    args: [1, 1],
+    restAfter: 1,
+    optionsBehind: true,
+    examples: [
+      ['run --rm berth.local/python:3.11 -- python3 -c "print(6 * 7)"', 'Prints 42 and leaves nothing'],
+      [
+        'run --name web --port 80 --expose public docker.io/library/nginx:1',
+        'A web server at a URL of its own',
+      ],
+    ],
+  },
+  {
+    name: 'ls',
+    about: 'Units, with their state and cost',
+    usage: '[--all] [--stack NAME]',
+    options: {
+      all: flag('Destroyed ones too', { short: 'a' }),
+      stack: text('NAME', 'Of one stack alone'),
+      quiet: flag('Ids and nothing else', { short: 'q' }),
+    },
+    args: [0, 0],
+    examples: [
+      ['ls', 'What there is'],
+      ['ls -q | xargs berth rm', 'Destroys all of it'],
+    ],
+  },
+  {
+    name: 'ps',
+    about: 'Background processes of a unit',
+    usage: 'UNIT',
+    options: {},
+    args: [1, 1],
+    completes: 'units',
+    examples: [['ps web', 'What was started in it to go on by itself, and how it ended']],
+  },
+  {
+    name: 'exec',
+    about: 'Run a command in a unit; ends with its exit code',
+    usage: 'UNIT [--] CMD…',
+    options: {
+      interactive: flag('Sends standard input, up to 1 MB', { short: 'i' }),
+      workdir: text('DIR', 'Where it begins', { short: 'w' }),
+      env: environment,
+      timeout,
+    },
+    args: [1, 1],
+    restAfter: 1,
+    completes: 'units',
+    examples: [
+      ['exec web -- ls -la /app', 'Everything behind the name is the command'],
+      ['exec -i db -- psql -U app < dump.sql', 'Reads a file of this computer'],
+    ],
+  },
+  {
+    name: 'logs',
+    about: 'What the process of a unit printed',
+    usage: '[-f] [-n 100] UNIT',
+    options: {
+      follow: flag('Goes on with what comes', { short: 'f' }),
+      lines: text('NUMBER', 'How many to begin with (100)', { short: 'n' }),
+      since: text('TIME', 'Since a time, as 2026-05-04T09:00:00Z'),
+      timestamps: flag('With the time of each line', { short: 't' }),
+    },
+    args: [1, 1],
+    completes: 'units',
+    examples: [
+      ['logs -f web', 'Until Ctrl-C, or until its run ends'],
+      ['logs -n 1000 web | grep ERROR', 'Its newest lines'],
+    ],
+  },
+  {
+    name: 'cp',
+    about: 'Copy a file into a unit or out of it, up to 1 MB',
+    usage: 'FROM TO',
+    options: {},
+    args: [2, 2],
+    completes: 'units',
+    examples: [
+      ['cp main.py web:/app/main.py', 'Into it; directories on the way are made'],
+      ['cp web:/app/out.json -', 'Out of it, to standard output'],
+    ],
+  },
+  {
+    name: 'url',
+    about: 'The URL of a unit; publishes a port where none is published',
+    usage: 'UNIT [PORT]',
+    options: {
+      public: flag('For anybody, not only for whoever has the URL'),
+      rotate: flag('A new address; the old one ends'),
+    },
+    args: [1, 2],
+    completes: 'units',
+    examples: [
+      ['url web', 'Prints what is published'],
+      ['url web 8080 --public', 'Publishes a port for anybody'],
+    ],
+  },
+  {
+    name: 'open',
+    about: 'Open the URL of a unit in a browser',
+    usage: 'UNIT [PORT]',
+    options: { public: flag('For anybody, not only for whoever has the URL') },
+    args: [1, 2],
+    completes: 'units',
+    examples: [['open web', 'Also wakes it, as each visit does']],
+  },
+  {
+    name: 'db',
+    about: 'Run the client of a database in its unit: psql, mariadb, redis-cli or mongosh',
+    usage: 'CLIENT UNIT [ARG…]',
+    options: { interactive: flag('Sends standard input, up to 1 MB', { short: 'i' }), timeout },
+    args: [2, 2],
+    restAfter: 2,
+    examples: [
+      ['db psql shop -c "select count(*) from orders"', 'As the user and in the database of its recipe'],
+      ['db -i psql shop < schema.sql', 'Reads a file of this computer'],
+      ['db redis-cli cache get greeting', 'With the password of its recipe'],
+    ],
+  },
+  {
+    name: 'fork',
+    about: 'Copy a unit as it is now',
+    usage: 'UNIT [--name NAME] [--stack NAME]',
+    options: { name: text('NAME', 'Of the copy'), stack: text('NAME', 'Its stack') },
+    args: [1, 1],
+    completes: 'units',
+    examples: [['fork web --name web-try', 'With its disk, and with its memory where its class can']],
+  },
+  {
+    name: 'sleep',
+    about: 'Change how long a unit may go unused',
+    usage: 'UNIT WINDOW',
+    options: { stack: flag('All units of its stack, which then sleep and wake together') },
+    args: [2, 2],
+    completes: 'units',
+    examples: [
+      ['sleep web 2h', 'It sleeps two hours after its last use'],
+      ['sleep web never', 'It stays awake'],
+    ],
+  },
+  several('stop', 'End the processes of units and keep their disks', 'Only `berth start` runs it again'),
+  several('start', 'Run stopped units again', 'A sleeping one wakes by itself, on its next use'),
+  several('rm', 'Destroy units, with their disks', 'For good'),
+]
+
+function several(name: string, about: string, does: string): Command {
+  return {
+    name,
+    about,
+    usage: 'UNIT…',
+    options: {},
+    args: [1, 1000],
+    completes: 'units',
+    examples: [[`${name} web`, does]],
+  }
+}

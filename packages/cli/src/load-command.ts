@@ -1,0 +1,42 @@
+// What each command does: its file is read when it is called.
+
+import type { Handler } from './context.ts'
+
+const loads: Record<string, () => Promise<Handler>> = {
+  login: async () => (await import('./commands/login.ts')).login,
+  logout: async () => (await import('./commands/login.ts')).logout,
+  profiles: async () => (await import('./commands/login.ts')).profiles,
+  run: async () => (await import('./commands/run.ts')).run,
+  ls: async () => (await import('./commands/list.ts')).ls,
+  ps: async () => (await import('./commands/list.ts')).ps,
+  exec: async () => (await import('./commands/exec.ts')).exec,
+  logs: async () => (await import('./commands/logs.ts')).logs,
+  cp: async () => (await import('./commands/cp.ts')).cp,
+  url: async () => (await import('./commands/url.ts')).url,
+  open: async () => (await import('./commands/url.ts')).open,
+  db: async () => (await import('./commands/db.ts')).db,
+  fork: async () => (await import('./commands/lifecycle.ts')).fork,
+  sleep: async () => (await import('./commands/lifecycle.ts')).sleep,
+  stop: async () => (await import('./commands/lifecycle.ts')).stop,
+  start: async () => (await import('./commands/lifecycle.ts')).start,
+  rm: async () => (await import('./commands/lifecycle.ts')).rm,
+  'stack ls': async () => (await import('./commands/stack.ts')).ls,
+  'stack fork': async () => (await import('./commands/stack.ts')).fork,
+  'stack rm': async () => (await import('./commands/stack.ts')).rm,
+  'recipe ls': async () => (await import('./commands/recipe.ts')).ls,
+  'recipe show': async () => (await import('./commands/recipe.ts')).show,
+  'recipe run': async () => (await import('./commands/recipe.ts')).run,
+  usage: async () => (await import('./commands/records.ts')).usage,
+  quota: async () => (await import('./commands/records.ts')).quota,
+  audit: async () => (await import('./commands/records.ts')).audit,
+  keys: async () => (await import('./commands/records.ts')).keys,
+  mcp: async () => (await import('./commands/mcp.ts')).mcp,
+  completion: async () => (await import('./commands/completion.ts')).completion,
+  __complete: async () => (await import('./commands/completion.ts')).candidates,
+}
+
+export async function loadCommand(name: string): Promise<Handler> {
+  const load = loads[name]
+  if (!load) throw new Error(`There is no file for the command "${name}".`)
+  return await load()
+}

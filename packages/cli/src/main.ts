@@ -1,0 +1,69 @@
+#!/usr/bin/env node
+// `berth`: finds the command, loads its file alone, and ends with its code.
+
+import module from 'node:module'
+import { findCommand } from './commands.ts'
+import { loadCommand } from './load-command.ts'
+
+// Compiled code is kept between calls (Node 22.8 and newer).
+module.enableCompileCache?.()
+
+// Whoever reads may stop early: `berth logs -f web | head`.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+
+/** As a shell tells of a program that a signal ended. */
+const signalCodes = { SIGINT: 130, SIGTERM: 143 }
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(words: string[]): Promise<number> {
+  if (words[0] === '--version' || words[0] === '-v') {
+    process.stdout.write(`${(await import('./context.ts')).version}\n`)
+    return 0
+  }
+  const [command, rest] = findCommand(words)
+  if (!command) return await (await import('./help.ts')).helpOrUnknown(words)
+  const [{ readArgs }, { contextOf }] = await Promise.all([import('./args.ts'), import('./context.ts')])
+  const interrupted = new AbortController()
+  try {
+    const args = readArgs(command, rest)
+    if (args.flag('help')) return await (await import('./help.ts')).printHelp(command)
+    for (const [name, code] of Object.entries(signalCodes))
+      process.on(name, () => {
+        // The second one leaves at once.
+        if (interrupted.signal.aborted) process.exit(code)
+        interrupted.abort(code)
+      })
+    const handler = await loadCommand(command.name)
+    return (await handler(contextOf(args, interrupted.signal))) ?? 0
+  } catch (error) {
+    return await told(error, command.name, interrupted.signal, rest.includes('--json'))
+  }
+}
+
+async function told(
+  error: unknown,
+  command: string,
+  interrupted: AbortSignal,
+  isJson: boolean,
+): Promise<number> {
+  if (interrupted.aborted) return Number(interrupted.reason)
+  const [{ toldOf, exitCodes }, { paint, note }] = await Promise.all([
+    import('./failure.ts'),
+    import('./output.ts'),
+  ])
+  const { message, hint, exitCode, requestId } = toldOf(error, command)
+  if (isJson)
+    note(
+      JSON.stringify({
+        error: { message, hint, code: (error as { code?: string }).code ?? null, requestId },
+      }),
+    )
+  else
+    note(
+      `${paint('error:', 'red', process.stderr)} ${message}${hint === null ? '' : `\n${paint('try:', 'dim', process.stderr)} ${hint}`}`,
+    )
+  const ownsCodes = ['exec', 'run', 'db'].includes(command)
+  return ownsCodes && exitCode === exitCodes.failed ? exitCodes.ownFailure : exitCode
+}

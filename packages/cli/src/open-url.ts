@@ -1,0 +1,20 @@
+// A URL in the browser of whoever sits here. Its program is started with the URL as one argument, and without a shell.
+
+import { spawn } from 'node:child_process'
+import { note } from './output.ts'
+
+/** Where there is no browser, the URL is told instead. */
+export async function openUrl(url: string): Promise<void> {
+  const [program = '', ...before] =
+    process.platform === 'darwin'
+      ? ['open']
+      : process.platform === 'win32'
+        ? ['rundll32', 'url.dll,FileProtocolHandler']
+        : ['xdg-open']
+  const isOpen = await new Promise<boolean>((resolve) => {
+    const child = spawn(program, [...before, url], { stdio: 'ignore', detached: true })
+    child.once('error', () => resolve(false)).once('spawn', () => resolve(true))
+    child.unref()
+  })
+  if (!isOpen) note(`Open it yourself: ${url}`)
+}

@@ -1,0 +1,134 @@
+// What is printed: tables and colours for people, JSON for programs. Whatever a unit wrote is cleaned before a terminal
+// gets it in a table, and never else.
+
+import type { WriteStream } from 'node:tty'
+
+/** By NO_COLOR, FORCE_COLOR and whether somebody looks. */
+export function hasColour(stream: { isTTY?: boolean }): boolean {
+  const { NO_COLOR, FORCE_COLOR, TERM } = process.env
+  if (NO_COLOR) return false
+  if (FORCE_COLOR) return FORCE_COLOR !== '0'
+  return stream.isTTY === true && TERM !== 'dumb'
+}
+
+const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, magenta: 35 } as const
+export type Colour = keyof typeof codes
+
+export function paint(
+  text: string,
+  colour: Colour | null,
+  stream: { isTTY?: boolean } = process.stdout,
+): string {
+  return colour !== null && hasColour(stream) ? `\u001b[${codes[colour]}m${text}\u001b[0m` : text
+}
+
+/** Waits until the other end has room: a slow reader holds back what is read. */
+export async function write(
+  text: string | Uint8Array,
+  stream: NodeJS.WritableStream = process.stdout,
+): Promise<void> {
+  if (stream.write(text)) return
+  const { promise, resolve } = withResolvers()
+  stream.once('drain', resolve)
+  await promise
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {}
+  const promise = new Promise<void>((yes) => (resolve = yes))
+  return { promise, resolve }
+}
+
+export async function printJson(value: unknown): Promise<void> {
+  await write(`${JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0)}\n`)
+}
+
+export async function print(line: string): Promise<void> {
+  await write(`${line}\n`)
+}
+
+/** For people alone, beside the answer. */
+export function note(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+export type Cell = string | { text: string; colour: Colour | null }
+
+/** Columns in a terminal, tabs in a pipe. */
+export async function printTable(heads: string[], rows: Cell[][]): Promise<void> {
+  const textOf = (cell: Cell) => clean(typeof cell === 'string' ? cell : cell.text)
+  if (!process.stdout.isTTY) {
+    for (const row of [heads, ...rows]) await print(row.map(textOf).join('\t'))
+    return
+  }
+  const widths = heads.map((head, column) =>
+    Math.max(head.length, ...rows.map((row) => textOf(row[column] ?? '').length)),
+  )
+  await print(
+    paint(
+      heads
+        .map((head, column) => head.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+      'dim',
+    ),
+  )
+  for (const row of rows) {
+    const cells = row.map((cell, column) => {
+      const text = column === row.length - 1 ? textOf(cell) : textOf(cell).padEnd(widths[column] ?? 0)
+      return typeof cell === 'string' ? text : paint(text, cell.colour)
+    })
+    await print(cells.join('  '))
+  }
+}
+
+/** Without what moves a terminal's cursor or changes its title. */
+export function clean(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what is taken out
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
+}
+
+const STATE_COLOURS: Record<string, Colour> = {
+  running: 'green',
+  sleeping: 'magenta',
+  error: 'red',
+  stopped: 'dim',
+  destroyed: 'dim',
+}
+
+export const stateCell = (state: string): Cell => ({ text: state, colour: STATE_COLOURS[state] ?? 'yellow' })
+
+export function euros(cents: number): string {
+  return `€${(cents / 100).toFixed(cents !== 0 && Math.abs(cents) < 1 ? 4 : 2)}`
+}
+
+/** "in 14m", "2h ago". */
+export function relative(time: string | null): string {
+  if (time === null) return '-'
+  const seconds = Math.round((Date.parse(time) - Date.now()) / 1000)
+  const size = Math.abs(seconds)
+  const text =
+    size < 60
+      ? `${size}s`
+      : size < 3600
+        ? `${Math.round(size / 60)}m`
+        : size < 86_400
+          ? `${Math.round(size / 3600)}h`
+          : `${Math.round(size / 86_400)}d`
+  return seconds >= 0 ? `in ${text}` : `${text} ago`
+}
+
+/** Something that turns while a person waits; nothing where nobody looks. */
+export async function waiting<T>(what: string, work: Promise<T>): Promise<T> {
+  const stream: WriteStream = process.stderr
+  if (!stream.isTTY || process.env.TERM === 'dumb') return await work
+  const frames = ['◐', '◓', '◑', '◒']
+  let frame = 0
+  const timer = setInterval(() => stream.write(`\r${frames[frame++ % 4]} ${what}`), 120)
+  try {
+    return await work
+  } finally {
+    clearInterval(timer)
+    stream.write('\r\u001b[K')
+  }
+}

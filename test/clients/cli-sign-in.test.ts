@@ -1,0 +1,128 @@
+// Signing the CLI in: by a key, and by a browser in which somebody decides; what is kept, and how it is given back.
+
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { buildCli, runCli, startCli } from '../support/clients.ts'
+import { makeSession, makeTeam, type TestTeam } from '../support/make.ts'
+import { formOf, nextOf, openConsent, signedInBrowser } from '../support/oauth.ts'
+import { type Service, startService } from '../support/service.ts'
+
+// Each step is a process of its own.
+vi.setConfig({ testTimeout: 120_000 })
+
+let service: Service
+let team: TestTeam
+let directory: string
+let program: string
+beforeAll(async () => {
+  service = await startService()
+  team = await makeTeam(service)
+  directory = await mkdtemp(join(tmpdir(), 'berth-cli-'))
+  program = await buildCli(join(directory, 'dist'))
+})
+afterAll(async () => {
+  vi.resetConfig()
+  await service.close()
+  await rm(directory, { recursive: true })
+})
+
+const homeOf = (name: string) => ({ HOME: '/nowhere', XDG_CONFIG_HOME: join(directory, name) })
+const configOf = (home: { XDG_CONFIG_HOME: string }) => join(home.XDG_CONFIG_HOME, 'berth/config.json')
+type Kept = {
+  current: string
+  profiles: Record<string, { url: string; key?: string; oauth?: { expiresAt: string } }>
+}
+const keptIn = async (home: { XDG_CONFIG_HOME: string }) =>
+  JSON.parse(await readFile(configOf(home), 'utf8')) as Kept
+
+it('a key is kept in a file for its owner alone, and used from then on', async () => {
+  const home = homeOf('key')
+  const login = await runCli(program, ['login', '--url', service.baseUrl, '--key'], home, `${team.key}\n`)
+  expect(login).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('Signed in at') })
+  expect((await stat(configOf(home))).mode & 0o777).toBe(0o600)
+  expect(await runCli(program, ['ls', '-q'], home)).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect((await runCli(program, ['profiles'], home)).stdout).toContain(
+    `default\t${service.baseUrl}\tkey\tyes`,
+  )
+  expect((await runCli(program, ['logout'], home)).code).toBe(0)
+  expect((await runCli(program, ['ls'], home)).code).toBe(4)
+})
+
+it('a wrong key is not kept, and a file that is no JSON is said to be none', async () => {
+  const home = homeOf('wrong')
+  const login = await runCli(
+    program,
+    ['login', '--url', service.baseUrl, '--key'],
+    home,
+    'berth_live_wrong\n',
+  )
+  expect(login).toMatchObject({ code: 4, stderr: expect.stringContaining('try: berth login') })
+  expect((await keptIn(home)).profiles).toEqual({})
+  await writeFile(configOf(home), '{')
+  expect((await runCli(program, ['ls'], home)).stderr).toMatch(
+    /^error: .*config\.json is no JSON\.\ntry: rm /,
+  )
+})
+
+/** Somebody signs in with the browser and decides; answers the page that the computer of the CLI shows at the end. */
+async function decide(address: string, decision: 'connect' | 'refuse'): Promise<Response> {
+  const browser = signedInBrowser(service, await makeSession(service, team))
+  const { pathname, search } = new URL(address)
+  const consent = await openConsent(browser, pathname + search)
+  const form = formOf(await (await browser.get(consent)).text())
+  form.set('decision', decision)
+  return await fetch(nextOf(await (await browser.post('/oauth/consent', form)).text()))
+}
+
+async function loginByBrowser(home: Record<string, string>, decision: 'connect' | 'refuse') {
+  const cli = startCli(program, ['login', '--url', service.baseUrl, '--no-browser'], home)
+  await expect.poll(cli.stderr, { timeout: 60_000 }).toContain('/oauth/authorize?')
+  const address = /(http\S+)/.exec(cli.stderr())?.[1] ?? ''
+  const redirect = new URL(new URL(address).searchParams.get('redirect_uri') ?? '')
+  // Somebody else's answer changes nothing.
+  expect((await fetch(`${redirect.href}?code=stolen&state=guessed&iss=http%3A%2F%2Fberth.test`)).status).toBe(
+    400,
+  )
+  expect((await decide(address, decision)).status).toBe(200)
+  return await cli.end()
+}
+
+it('by a browser it gets tokens, renews them before they end, and gives them back', async () => {
+  const home = homeOf('browser')
+  expect(await loginByBrowser(home, 'connect')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('Signed in at'),
+  })
+  expect(await runCli(program, ['ls', '-q'], home)).toEqual({ code: 0, stdout: '', stderr: '' })
+  const agents = await runCli(program, ['keys', '--json'], home)
+  expect(JSON.parse(agents.stdout)).toMatchObject({
+    agents: expect.arrayContaining([expect.objectContaining({ kind: 'oauth', name: 'Berth CLI' })]),
+  })
+
+  const before = await keptIn(home)
+  const oauth = before.profiles.default?.oauth
+  if (oauth) oauth.expiresAt = new Date().toISOString()
+  await writeFile(configOf(home), JSON.stringify(before))
+  expect((await runCli(program, ['ls', '-q'], home)).code).toBe(0)
+  const after = await keptIn(home)
+  expect(after.profiles.default?.oauth?.expiresAt).not.toBe(oauth?.expiresAt)
+  expect((await stat(configOf(home))).mode & 0o777).toBe(0o600)
+
+  expect((await runCli(program, ['logout'], home)).code).toBe(0)
+  await writeFile(configOf(home), JSON.stringify(after))
+  expect(await runCli(program, ['ls'], home)).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('try: berth login'),
+  })
+})
+
+it('what is refused in the browser is told, and nothing is kept', async () => {
+  const home = homeOf('refused')
+  expect(await loginByBrowser(home, 'refuse')).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('It was refused in the browser.\ntry: berth login'),
+  })
+  expect((await keptIn(home)).profiles).toEqual({})
+})

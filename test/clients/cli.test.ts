@@ -1,0 +1,318 @@
+// The CLI as a person starts it, against the real service.
+
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { buildCli, runCli, startCli } from '../support/clients.ts'
+import { makeKey, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+// Each step is a process of its own.
+vi.setConfig({ testTimeout: 120_000 })
+
+let service: Service
+let team: TestTeam
+let directory: string
+let program: string
+beforeAll(async () => {
+  service = await startService()
+  team = await makeTeam(service)
+  directory = await mkdtemp(join(tmpdir(), 'berth-cli-'))
+  program = await buildCli(join(directory, 'dist'))
+})
+afterAll(async () => {
+  vi.resetConfig()
+  await service.close()
+  await rm(directory, { recursive: true })
+})
+
+const environment = () => ({ BERTH_URL: service.baseUrl, BERTH_API_KEY: team.key, HOME: directory })
+const berth = async (
+  args: string[],
+  { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
+) => await runCli(program, args, { ...environment(), ...env }, input)
+/** A process may take its time to start on a machine that does other things besides. */
+const until = <T>(look: () => T) => expect.poll(look, { timeout: 60_000 })
+const unitsThere = async () =>
+  (await service.call<{ units: { state: string }[] }>('GET', '/v1/units', { key: team.key })).body.units
+const jsonOf = async (args: string[]) => JSON.parse((await berth([...args, '--json'])).stdout) as unknown
+
+describe('units', () => {
+  it('are made, listed, worked in and destroyed', async () => {
+    const made = await berth([
+      'run',
+      'node:22',
+      '--name',
+      'first',
+      '--stack',
+      'shop',
+      '-p',
+      '8080',
+      '-e',
+      'A=b c',
+    ])
+    expect(made).toEqual({ code: 0, stdout: 'first\n', stderr: '' })
+    expect((await berth(['ls'])).stdout).toMatch(
+      /^NAME\tSTACK\tSTATE.*\nfirst\tshop\trunning\tsmall\t.*node:22\t/,
+    )
+    expect(await jsonOf(['ls'])).toMatchObject([{ name: 'first', env: { A: 'b c' }, ports: [8080] }])
+
+    expect(await berth(['exec', 'first', 'sh', '-c', 'echo out; echo err >&2; exit 7'])).toEqual({
+      code: 7,
+      stdout: 'out\n',
+      stderr: 'err\n',
+    })
+    const { stdout } = await berth(['exec', '--json', 'shop/first', '--', 'echo', '-n', 'x'])
+    expect(JSON.parse(stdout)).toMatchObject({
+      exitCode: 0,
+      stdout: 'x',
+    })
+    expect((await berth(['exec', '-i', 'first', 'cat'], { input: 'größe' })).stdout).toBe('größe')
+    expect((await berth(['url', 'first'])).stdout).toMatch(/^https?:\/\/first-/)
+    expect((await berth(['sleep', 'first', '2h'])).code).toBe(0)
+    expect((await berth(['fork', 'first', '--name', 'second'])).stdout).toBe('second\n')
+    expect(await berth(['stop', 'first', 'second'])).toMatchObject({ code: 0, stdout: 'first\nsecond\n' })
+    expect((await berth(['start', 'first'])).code).toBe(0)
+    expect(await berth(['rm', 'first', 'nobody', 'second'])).toEqual({
+      code: 1,
+      stdout: 'first\nsecond\n',
+      stderr: 'error: There is no unit "nobody".\ntry: berth ls\n',
+    })
+    expect(await berth(['ls', '-q'])).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  it('are made for one command and leave nothing, however it ends', async () => {
+    expect(await berth(['run', '--rm', 'node:22', '--', 'sh', '-c', 'echo 42; exit 3'])).toEqual({
+      code: 3,
+      stdout: '42\n',
+      stderr: '',
+    })
+    const cli = startCli(
+      program,
+      ['run', '--rm', 'node:22', 'sh', '-c', 'echo up; sleep infinity'],
+      environment(),
+    )
+    await until(cli.stdout).toBe('up\n')
+    cli.child.kill('SIGINT')
+    expect((await cli.end()).code).toBe(130)
+    const release = service.engine.hang('start')
+    const early = startCli(program, ['run', '--rm', 'node:22', 'true'], environment())
+    await until(async () => (await unitsThere()).map(({ state }) => state)).toContain('creating')
+    early.child.kill('SIGINT')
+    release()
+    expect((await early.end()).code).toBe(130)
+    await until(unitsThere).toEqual([])
+  })
+
+  it('take and give files, whole or not at all', async () => {
+    const unit = await makeUnit(service, team)
+    const [local, copy] = [join(directory, 'with a space.txt'), join(directory, 'copy.txt')]
+    await writeFile(local, 'content\n')
+    expect(await berth(['cp', local, `${unit.name}:/app/`])).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect((await berth(['cp', `${unit.name}:/app/with a space.txt`, '-'])).stdout).toBe('content\n')
+    expect((await berth(['cp', `${unit.name}:/app/with a space.txt`, copy])).code).toBe(0)
+    expect(await readFile(copy, 'utf8')).toBe('content\n')
+    expect(await berth(['cp', '-', `${unit.name}:/app/stdin`], { input: 'piped' })).toMatchObject({ code: 0 })
+    expect(await berth(['cp', join(directory, 'nowhere'), `${unit.name}:/x`])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('nowhere is not there.'),
+    })
+    expect(await berth(['cp', '-', `${unit.name}:/x`], { input: 'x'.repeat(1_048_577) })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('longer than 1 MB'),
+    })
+    await berth(['rm', unit.name])
+  })
+
+  it('have their names completed, and nothing where the service is away', async () => {
+    const unit = await makeUnit(service, team, { name: 'completed' })
+    expect((await berth(['__complete', '--', 'exec', 'compl'])).stdout).toBe('completed\n')
+    expect((await berth(['__complete', '--', 'sta'])).stdout.split('\n').toSorted()).toEqual([
+      '',
+      'stack',
+      'start',
+    ])
+    expect((await berth(['__complete', '--', 'stack', ''])).stdout).toBe('ls\nfork\nrm\n')
+    expect((await berth(['__complete', '--', 'logs', '--fo'])).stdout).toBe('--follow\n')
+    const away = { BERTH_URL: 'http://127.0.0.1:9' }
+    expect(await berth(['__complete', '--', 'exec', ''], { env: away })).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    })
+    expect((await berth(['completion', 'bash'])).stdout).toContain('complete -o default -F _berth berth')
+    await berth(['rm', unit.id])
+  })
+})
+
+describe('a stream', () => {
+  it('of a log whose reader leaves early ends quietly', async () => {
+    const unit = await makeUnit(service, team, {
+      cmd: ['sh', '-c', 'head -c 1000000 /dev/zero; echo end; sleep infinity'],
+    })
+    const cli = startCli(program, ['logs', '-f', unit.name], environment())
+    cli.child.stdout?.once('data', () => cli.child.stdout?.destroy())
+    expect(await cli.end()).toMatchObject({ code: 0, stderr: '' })
+    await berth(['rm', unit.name])
+  })
+
+  it('of a log is followed to the end of the run', async () => {
+    const unit = await makeUnit(service, team, {
+      cmd: ['sh', '-c', 'echo one; echo two >&2; sleep infinity'],
+    })
+    const cli = startCli(program, ['logs', '-f', unit.name], environment())
+    await until(cli.stderr).toBe('two\n')
+    service.engine.endProcess(unit.id)
+    expect(await cli.end()).toEqual({ code: 0, stdout: 'one\n', stderr: 'two\n' })
+    expect((await berth(['logs', '-n', '1', unit.name])).stderr).toBe('two\n')
+    await berth(['rm', unit.name])
+  })
+
+  it('of a command that never ends is bounded by its reader, and Ctrl-C ends it in the unit', async () => {
+    const unit = await makeUnit(service, team)
+    const endless = startCli(program, ['exec', unit.name, 'yes'], environment())
+    endless.child.stdout?.once('data', () => endless.child.stdout?.destroy())
+    expect(await endless.end()).toMatchObject({ code: 0, stderr: '' })
+
+    const execs = async () =>
+      (
+        await service.call<{ events: { action: string; status: number | null }[] }>(
+          'GET',
+          '/v1/audit?limit=5',
+          { key: team.key },
+        )
+      ).body.events.filter(({ action, status }) => action === 'unit.exec' && status !== null).length
+    const before = await execs()
+    const cli = startCli(program, ['exec', unit.name, 'sh', '-c', 'echo up; sleep infinity'], environment())
+    await until(cli.stdout).toBe('up\n')
+    cli.child.kill('SIGINT')
+    expect(await cli.end()).toEqual({ code: 130, stdout: 'up\n', stderr: '' })
+    await until(execs).toBeGreaterThan(before)
+    await berth(['rm', unit.name])
+  })
+
+  it('runs out of its time with a code of its own', async () => {
+    const unit = await makeUnit(service, team)
+    const running = berth(['exec', '--timeout', '5s', unit.name, 'sleep', 'infinity'])
+    await expect
+      .poll(() => service.engine.calls.filter(({ operation }) => operation === 'exec').length)
+      .toBeGreaterThan(0)
+    let code: number | null = null
+    void running.then((ended) => (code = ended.code))
+    await until(() => {
+      service.clock.advance(5000)
+      return code
+    }).toBe(124)
+    await berth(['rm', unit.name])
+  })
+})
+
+describe('records', () => {
+  it('stacks, recipes, usage, quota, audit and keys are shown, and as JSON as the service says them', async () => {
+    const unit = await makeUnit(service, team, { name: 'shown' })
+    service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
+    service.engine.onExec(({ argv }) =>
+      argv[0] === 'sh' && argv[3] === 'psql' ? { stdout: argv.slice(4).join('|') } : null,
+    )
+    const made = await berth([
+      'recipe',
+      'run',
+      'postgres',
+      '--set',
+      'database=shop',
+      '--name',
+      'shop-db',
+      '--stack',
+      'store',
+    ])
+    expect(made.stdout).toMatch(/^shop-db\nDATABASE_URL=postgres:\/\/.*\/shop\nPOSTGRES_PASSWORD=/)
+    expect(await berth(['db', 'psql', 'shop-db', '-c', 'select 1'])).toEqual({
+      code: 0,
+      stdout: '-c|select 1',
+      stderr: '',
+    })
+    expect((await berth(['recipe', 'show', 'postgres'])).stdout).toContain('DATABASE_URL')
+    expect((await berth(['stack', 'fork', 'store', '--into', 'store-try'])).stdout).toBe('store-try\n')
+    expect((await berth(['stack', 'ls'])).stdout).toContain('store-try\tshop-db (running)')
+    for (const stack of ['store', 'store-try']) expect((await berth(['stack', 'rm', stack])).code).toBe(0)
+    expect((await berth(['usage', '--days', '2'])).stdout).toMatch(/^DAY\tCOST\tHOURS RUN\n.*\n.*\nin all /)
+    expect(await jsonOf(['quota'])).toMatchObject({ units: { max: expect.any(Number) } })
+    expect((await berth(['audit', '-n', '3'])).stdout).toContain('berth-cli')
+    expect((await berth(['keys'])).stdout).toContain('test key')
+    expect(await jsonOf(['ps', unit.name])).toEqual([])
+    await berth(['rm', unit.name])
+  })
+})
+
+describe('trouble is one sentence with what to type next', () => {
+  it.each<[string, string[], Record<string, string>, number, RegExp]>([
+    [
+      'no server',
+      ['ls'],
+      { BERTH_URL: 'http://127.0.0.1:9' },
+      1,
+      /^error: http:\/\/127\.0\.0\.1:9 cannot be reached: .*\ntry: berth profiles.*\n$/,
+    ],
+    [
+      'a wrong key',
+      ['ls'],
+      { BERTH_API_KEY: 'berth_live_wrong' },
+      4,
+      /^error: .*API key.*\ntry: berth login\n$/,
+    ],
+    [
+      'no sign-in',
+      ['ls'],
+      { BERTH_API_KEY: '', BERTH_URL: '' },
+      4,
+      /^error: You are signed in nowhere\.\ntry: berth login --url .*\n$/,
+    ],
+    [
+      'no home',
+      ['login', '--url', 'http://127.0.0.1:9', '--key'],
+      { HOME: '' },
+      1,
+      /^error: There is no home directory .*\ntry: set XDG_CONFIG_HOME.*\n$/,
+    ],
+    ['no home and a key', ['quota', '-h'], { HOME: '' }, 0, /^$/],
+    ['no unit', ['logs', 'two words'], {}, 1, /^error: There is no unit "two words"\.\ntry: berth ls\n$/],
+    ['no unit to run in', ['exec', 'nobody', 'true'], {}, 125, /^error: There is no unit "nobody"/],
+    ['an unknown command', ['lss'], {}, 2, /^error: There is no command "lss"\.\ntry: berth help\n$/],
+    ['an unknown option', ['ls', '--al'], {}, 2, /^error: Unknown option '--al'\ntry: berth ls --help\n$/],
+    ['too little', ['exec'], {}, 2, /^error: Something is missing: berth exec UNIT/],
+    ['a time that is none', ['exec', '--timeout', 'soon', 'x', 'y'], {}, 125, /./],
+    [
+      'a profile that is not there',
+      ['ls', '--profile', 'none'],
+      {},
+      1,
+      /^error: There is no profile "none"\.\ntry: berth profiles\n$/,
+    ],
+  ])('%s', async (_what, args, env, code, stderr) => {
+    const ended = await berth(args, { env })
+    expect(ended.stderr).toMatch(stderr)
+    expect(ended.code).toBe(code)
+  })
+
+  it('a key that has ended, and a cap that is reached', async () => {
+    const expiresAt = new Date(service.clock.now().getTime() - 1000).toISOString()
+    const ended = await makeKey(service, { ...team, policy: { expiresAt } })
+    expect(await berth(['ls'], { env: { BERTH_API_KEY: ended.secret } })).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('try: berth login'),
+    })
+    const small = await makeKey(service, { ...team, policy: { maxConcurrentUnits: 0 } })
+    expect(await berth(['run', 'node:22'], { env: { BERTH_API_KEY: small.secret } })).toMatchObject({
+      code: 125,
+      stderr: expect.stringMatching(/^error: .*\ntry: berth quota\n$/),
+    })
+  })
+
+  it('as JSON where JSON is asked for', async () => {
+    const { stderr } = await berth(['logs', 'nobody', '--json'])
+    expect(JSON.parse(stderr)).toMatchObject({
+      error: { message: 'There is no unit "nobody".', hint: 'berth ls' },
+    })
+  })
+})
