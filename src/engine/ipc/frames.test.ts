@@ -22,7 +22,7 @@ function joined(frames: Frame[]): { type: FrameType; data: string }[] {
   const result: { type: FrameType; data: string }[] = []
   for (const { type, data } of frames) {
     const last = result.at(-1)
-    const inPieces = type === 'stdout' || type === 'stderr'
+    const inPieces = type === 'stdout' || type === 'stderr' || type === 'input'
     if (inPieces && last?.type === type) last.data += data.toString('hex')
     else if (!inPieces || data.length > 0) result.push({ type, data: data.toString('hex') })
   }

@@ -9,6 +9,7 @@
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
+import { answerLine, callLine, failureLine, type ReplyLine } from '../../lib/ipc/call-lines.ts'
 import type { Engine } from '../engine.ts'
 import { isolationClasses, processSignals } from '../engine.ts'
 import { engineErrorKinds } from '../errors.ts'
@@ -343,19 +344,10 @@ export const rpcSocketOf = (socketPath: string) => `${socketPath.replace(/\.sock
 /** The longest line. */
 export const RPC_MAX_BYTES = SMALL
 
-const callId = z.int().min(0)
-export const rpcRequestSchema = z.strictObject({
-  id: callId,
-  epoch: z.unknown(),
-  operation: z.enum(rpcOperations),
-  request: z.unknown(),
-})
+export const rpcRequestSchema = callLine.extend({ epoch: z.unknown(), operation: z.enum(rpcOperations) })
 export type RpcRequest = z.infer<typeof rpcRequestSchema>
-export const rpcResponseSchema = z.union([
-  z.strictObject({ id: callId, answer: z.unknown() }),
-  errorAnswer.extend({ id: callId }),
-])
-export type RpcResponse = z.infer<typeof rpcResponseSchema>
+export const rpcResponseSchema = z.union([answerLine, failureLine])
+export type RpcResponse = ReplyLine
 
 /** How often an idle stream sends an empty frame; a client that receives nothing for three times as long gives up. */
 export const KEEP_ALIVE_MS = 15 * SECOND

@@ -2,6 +2,7 @@
 
 import { connect } from 'node:net'
 import { type JsonLinesClient, openJsonLinesClient } from '../../lib/ipc/json-lines-rpc.ts'
+import { createReconnecting } from '../../lib/ipc/reconnecting.ts'
 import {
   RPC_MAX_BYTES,
   type RpcResponse,
@@ -17,11 +18,7 @@ export type RpcCall = (operation: RpcOperation, request: unknown, deadlineMs: nu
 type Asked = Omit<RpcRequest, 'id'>
 
 export function connectRpc({ socketPath, epoch }: { socketPath: string; epoch: number }): RpcCall {
-  let connection: JsonLinesClient<Asked, RpcResponse> | null = null
-  const connected = () => {
-    if (!connection || connection.isOver()) connection = openConnection(socketPath)
-    return connection
-  }
+  const connected = createReconnecting(() => openConnection(socketPath))
 
   return async (operation, request, deadlineMs) => {
     const answer = await connected().call({ epoch, operation, request }, deadlineMs)

@@ -2,7 +2,7 @@
 // epoch of the server. As over HTTP, an operation that has begun runs to its end, even if its caller disconnects.
 
 import { createServer, type Socket } from 'node:net'
-import { z } from 'zod'
+import { parseLine } from '../../lib/ipc/call-lines.ts'
 import { serveJsonLines, type JsonLinesServer } from '../../lib/ipc/json-lines-rpc.ts'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import { RPC_MAX_BYTES, type RpcResponse, type RpcRequest, rpcRequestSchema } from './protocol.ts'
@@ -25,7 +25,7 @@ export async function serveRpc(options: EngineServerOptions): Promise<{ close():
       mostUnreadBytes: UNREAD_BYTES,
       mostCalls: MAX_CALLS,
       answer: (line) => {
-        const question = parse(line)
+        const question = parseLine(rpcRequestSchema, line)
         return question && answerTo(options, question)
       },
     })
@@ -53,14 +53,5 @@ async function answerTo(
     return { id, answer: await performUnary(engine, operation, request) }
   } catch (error) {
     return { id, ...errorAnswerOf(error, operation, log) }
-  }
-}
-
-function parse(line: string): RpcRequest | null {
-  try {
-    return rpcRequestSchema.parse(JSON.parse(line))
-  } catch (error) {
-    if (error instanceof z.ZodError || error instanceof SyntaxError) return null
-    throw error
   }
 }

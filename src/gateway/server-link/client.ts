@@ -4,6 +4,7 @@
 import { connect } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
 import { openJsonLinesClient } from '../../lib/ipc/json-lines-rpc.ts'
+import { createReconnecting } from '../../lib/ipc/reconnecting.ts'
 import {
   MAX_BYTES,
   messageSchema,
@@ -33,11 +34,7 @@ export type RunEndWatcher = {
 const AGAIN_MS = 250
 
 export function connectToServer({ socketPath, clock }: { socketPath: string; clock: Clock }): ServerClient {
-  let connection: Connection | null = null
-  const connected = (): Connection => {
-    if (!connection || connection.isOver()) connection = openConnection(socketPath)
-    return connection
-  }
+  const connected = createReconnecting(() => openConnection(socketPath))
 
   return {
     async ask(operation, request) {
@@ -76,8 +73,8 @@ function openConnection(socketPath: string): Connection {
     isThere = true
     if (line === '') return null
     const saying = messageSchema.parse(JSON.parse(line))
-    if (!('departed' in saying)) return saying
-    watcher?.onRunEnded(saying.departed)
+    if (!('event' in saying)) return saying
+    watcher?.onRunEnded(saying.of)
     return null
   }
   const calls = openJsonLinesClient(socket, {
@@ -95,9 +92,9 @@ function openConnection(socketPath: string): Connection {
   return {
     isOver: calls.isOver,
     async ask(operation, request, deadlineMs) {
-      const { answer } = await calls.call({ operation, request }, deadlineMs)
-      if (answer === null) throw new Error(`the server cannot answer "${operation}" at the moment`)
-      return answer
+      const reply = await calls.call({ operation, request }, deadlineMs)
+      if ('error' in reply) throw new Error(reply.error.publicMessage)
+      return reply.answer
     },
     async follow(following, signal) {
       watcher = following

@@ -8,6 +8,7 @@
 import { z } from 'zod'
 import { VISIT_WAIT_MS, visitedSchema } from '../../contract/visit.ts'
 import { SECOND } from '../../lib/clock.ts'
+import { answerLine, eventLine, failureLine } from '../../lib/ipc/call-lines.ts'
 import { isId } from '../../lib/ids.ts'
 
 const unitId = z.string().refine((text) => isId('unit', text), 'is not the id of a unit')
@@ -49,22 +50,18 @@ export type WakeAnswer = { [K in WakeOperation]: z.infer<(typeof wakeOperations)
 /** The longest line: somewhat more than the largest number of ids. */
 export const MAX_BYTES = 1024 * 1024
 
-/** A line of the gateway: one request. */
-export const requestSchema = z.strictObject({
-  id: z.int().min(0),
-  operation: z.string(),
-  request: z.unknown(),
+/** What the server cannot answer now, as while the database is away. */
+const failure = failureLine.extend({
+  error: failureLine.shape.error.extend({ kind: z.literal('unavailable') }),
 })
-
-const answer = z.strictObject({ id: z.int().min(0), answer: z.unknown() })
-const runEnded = z.strictObject({ departed: z.string() })
-export type Answer = z.infer<typeof answer>
+const runEnded = eventLine.extend({ event: z.literal('runEnded') })
+export type Failure = z.infer<typeof failure>
 export type RunEnded = z.infer<typeof runEnded>
 
 /**
- * A line of the server: an answer, null if it cannot answer now, or an event with the id of a unit that stops
- * running. The first line is empty: after it no event is missed. Later empty lines show that the server is alive.
+ * A line of the server: the answer or failure of a call, or the event that a unit has stopped running. The first line is
+ * empty: after it no event is missed. Later empty lines show that the server is alive.
  */
-export const messageSchema = z.union([answer, runEnded])
+export const messageSchema = z.union([answerLine, failure, runEnded])
 export const KEEP_ALIVE_MS = 3 * SECOND
 export const SILENT_FOR_MS = 3 * KEEP_ALIVE_MS

@@ -4,6 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import type { App } from '../../app.ts'
 import { recordUses } from '../../domain/units/activity/record-use.ts'
 import { visitUnit } from '../../domain/units/activity/visit.ts'
+import { callLine, parseLine, type ReplyLine } from '../../lib/ipc/call-lines.ts'
 import { serveJsonLines } from '../../lib/ipc/json-lines-rpc.ts'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import { isOutage } from '../../store/outage.ts'
@@ -11,8 +12,7 @@ import {
   KEEP_ALIVE_MS,
   MAX_BYTES,
   MAX_IDS,
-  requestSchema,
-  type Answer,
+  type Failure,
   type RunEnded,
   type WakeAnswer,
   type WakeOperation,
@@ -71,12 +71,12 @@ function converse(app: App, socket: Socket): void {
       return question && answerTo(app, question)
     },
   })
-  const tellDeparture = (departed: string) => say(JSON.stringify({ departed } satisfies RunEnded))
+  const tellRunEnded = (of: string) => say(JSON.stringify({ event: 'runEnded', of } satisfies RunEnded))
   const keepAlive = setInterval(() => say(''), KEEP_ALIVE_MS)
-  activity.events.on('runEnded', tellDeparture)
+  activity.events.on('runEnded', tellRunEnded)
   socket.once('close', () => {
     clearInterval(keepAlive)
-    activity.events.off('runEnded', tellDeparture)
+    activity.events.off('runEnded', tellRunEnded)
   })
   socket.on('error', (error) => log.debug({ error: error.message }, 'gateway connection lost'))
   say('')
@@ -85,27 +85,22 @@ function converse(app: App, socket: Socket): void {
 type Question = { id: number; operation: WakeOperation; request: unknown }
 
 function parse(line: string): Question | null {
-  let said: unknown
-  try {
-    said = JSON.parse(line)
-  } catch {
-    return null
-  }
-  const question = requestSchema.safeParse(said).data
+  const question = parseLine(callLine, line)
   if (!question || !isOperation(question.operation)) return null
   const { operation } = question
   const request = wakeOperations[operation].request.safeParse(question.request)
   return request.success ? { id: question.id, operation, request: request.data } : null
 }
 
-/** Resolves to null if there is no answer now. Never rejects. */
-async function answerTo(app: App, { id, operation, request }: Question): Promise<Answer> {
+/** Never rejects. */
+async function answerTo(app: App, { id, operation, request }: Question): Promise<ReplyLine> {
   try {
     // `never`: the compiler cannot see that both belong to the same row of the table.
     return { id, answer: await handlers[operation](app, request as never) }
   } catch (error) {
     if (!isOutage(error)) app.log.error({ err: error }, 'gateway request failed')
-    return { id, answer: null }
+    const publicMessage = `The server cannot answer "${operation}" at the moment.`
+    return { id, error: { kind: 'unavailable', publicMessage } } satisfies Failure
   }
 }
 
