@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { createLog } from './log.ts'
 import { openLogDestination } from './log-destination.ts'
 
+// Reliability F17.
 it('a log whose disk is full throws nothing at who logs, and nothing behind his back', async () => {
   const full = openSync('/dev/full', 'w')
   const problems: unknown[] = []

@@ -5,6 +5,7 @@ import { runLoop } from './loop.ts'
 
 const nap = async (ms = 1) => await new Promise((resolve) => setTimeout(resolve, ms))
 
+// Reliability F29: each job is a loop of its own.
 it('a loop goes on after a failed round, never overlaps, and ends when told to', async () => {
   const clock = createTestClock()
   const stop = new AbortController()

@@ -72,6 +72,7 @@ describe('a fork of a stack', () => {
     const env = {
       OTHER: '{{unit:db}} {{unit:db.other}} {{unit:{{unit:db}}}}',
       SELF: '{{unit:web}} {{self:host}}',
+      MANY: '{{unit:db}}'.repeat(1000),
       SECRET: { secret: 'own', value: '{{unit:db}}' },
     }
     const web = await as.create('web', { env, ports: [80] }, { stack: 'shop', expose: 'public' })
@@ -83,6 +84,7 @@ describe('a fork of a stack', () => {
     )
     expect(await as.exec(id, 'printenv', 'SELF')).toBe('web.trial.internal localhost\n')
     expect(await as.exec(id, 'printenv', 'SECRET')).toBe('{{unit:db}}\n')
+    expect(await as.exec(id, 'printenv', 'MANY')).toBe(`${'db.trial.internal'.repeat(1000)}\n`)
   })
 
   it('is not made of more units than may stand still at once', async () => {

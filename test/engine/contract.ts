@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { backgroundClaims } from './claims/background.ts'
 import { backgroundHostClaims } from './claims/background-host.ts'
+import { bombClaims } from './claims/bombs.ts'
 import { bootFileClaims } from './claims/boot-files.ts'
 import { directoryClaims, hostileDirectoryClaims } from './claims/directories.ts'
 import { diskForkClaims } from './claims/disk-forks.ts'
@@ -53,6 +54,8 @@ const claims = {
   /** What a fork has of its source's disk and kernel, and what not. */
   diskForks: diskForkClaims,
   limits: limitClaims,
+  /** What a machine takes beside its size, and others who are answered meanwhile. */
+  bombs: bombClaims,
   network: networkClaims,
   /** Packets between siblings, as use. */
   traffic: trafficClaims,

@@ -19,6 +19,7 @@ export const fakeOptions: ContractOptions = {
     storage: `${notReal} disk`,
     diskForks: `${notReal} disk`,
     limits: `${notReal} limits`,
+    bombs: `${notReal} limits`,
     posture: `${notReal} kernel`,
     network: `${notReal} network`,
     traffic: `${notReal} packets but those a test says were sent`,

@@ -316,6 +316,7 @@ describe('bombs are defused', () => {
     expect(pulled).toMatchObject({ status: 'fulfilled', value: { digest: good.manifest.digest } })
   })
 
+  // Reliability F17.
   test('unpacking stops when the host gets full', async () => {
     registry.add('library/evil', '1', testImage([tar([{ name: 'a', content: 'x' }, { name: 'full' }])]))
     const images = await lab.openAnother({ reserveGb: 1_000_000 })

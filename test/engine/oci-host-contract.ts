@@ -20,6 +20,7 @@ const likeInBoth: ClaimGroup[] = [
   'logs',
   'exits',
   'storage',
+  'bombs',
   'forks',
   'diskForks',
   'network',

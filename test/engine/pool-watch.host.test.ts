@@ -36,6 +36,7 @@ it('has its whole space of the host beforehand, and again once freed blocks were
   await eventually(async () => (await missing()) < whole || null, 60_000)
 })
 
+// Reliability F17.
 it('once read-only it is told, refuses, and can be written again by itself when that is possible', async () => {
   const ref = await suite.running()
   const isUsed = await open(host.paths.pool)

@@ -283,6 +283,7 @@ describe('a host that lost its power', () => {
   })
 })
 
+// Reliability I20.
 describe('a log without an engine', () => {
   it('takes no more of the host than is said, and can be read by the next engine', async () => {
     const line = 'x'.repeat(1000)

@@ -1,6 +1,6 @@
 // A real PostgreSQL that is forked while it is written to, in each class: the copy starts clean and holds every row that
-// was acknowledged up to the fork, and whoever writes to the source notices nothing. `npm test` does so in one
-// of the classes.
+// was acknowledged up to the fork, and whoever writes to the source notices nothing (reliability F11). `npm test` does
+// so in one of the classes.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
