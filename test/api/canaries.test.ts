@@ -122,7 +122,7 @@ async function wholeDatabase(): Promise<{ table: string; text: string }[]> {
 
 const hex = (text: string) => Buffer.from(text).toString('hex')
 
-describe('S22: nothing that is secret', () => {
+describe('S22, and S20 of private URLs: nothing that is secret', () => {
   it('was left out of the calls: they went well, were refused and failed', () => {
     expect(given.every((secret) => secret.length >= 16)).toBe(true)
     expect(refusals.length).toBeGreaterThan(15)

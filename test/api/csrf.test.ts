@@ -1,6 +1,7 @@
 // S6: what pages of other sites make a browser send, with the cookie of whoever sits before it, does nothing. Over every
 // route of the API and every page, so that a new one is in it without being named.
 
+import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { pages } from '../../src/api/web/pages.ts'
 import { routes } from '../../src/api/routes.ts'
@@ -128,5 +129,43 @@ it('another site signs nobody in: neither with a link of its own nor by sending 
       headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
     })
     expect([used.status, used.headers.get('set-cookie')]).toEqual([403, null])
+  }
+})
+
+it('another site opens no stream and no socket with the cookie of whoever sits there (reliability S21)', async () => {
+  const stream = { cookie, headers: { accept: 'text/event-stream' } }
+  const path = `/v1/units/${unitId}/logs?follow=true`
+  for (const [what, headers] of Object.entries(foreign)) {
+    // Browsers say where a page's request comes from; a program that does not has the cookie by itself.
+    if (Object.keys(headers).length === 0) continue
+    const answer = await service.fetch('GET', path, { ...stream, headers: { ...stream.headers, ...headers } })
+    expect([what, answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([
+      what,
+      403,
+      null,
+    ])
+    await answer.body?.cancel()
+  }
+  for (const at of [path, '/mcp', '/v1/units']) {
+    const status = await new Promise<number | string>((resolve, reject) => {
+      const asked = request(service.baseUrl + at, {
+        headers: {
+          cookie,
+          origin: 'https://evil.test',
+          connection: 'upgrade',
+          upgrade: 'websocket',
+          'sec-websocket-version': '13',
+          'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+        },
+      })
+      asked.once('response', (answer) => {
+        asked.destroy()
+        resolve(answer.statusCode ?? 0)
+      })
+      asked.once('upgrade', () => resolve('a socket'))
+      asked.once('error', reject)
+      asked.end()
+    })
+    expect([at, status]).toEqual([at, 403])
   }
 })

@@ -28,6 +28,7 @@ const openPages = [
   'GET /sign-in',
   'GET /sign-in/github',
   'GET /sign-in/google',
+  'POST /account/agents/{id}/revoke',
   'POST /invites/{token}',
   'POST /oauth/consent',
   'POST /sign-in',

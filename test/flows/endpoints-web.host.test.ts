@@ -100,7 +100,7 @@ describe('a private URL', () => {
   })
 })
 
-describe('a private URL in a browser', () => {
+describe('a private URL in a browser (reliability S20)', () => {
   let browser: BrowserContext
 
   beforeAll(async () => {

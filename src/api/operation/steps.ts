@@ -103,8 +103,8 @@ export async function runRoute({ gate, request, acting, prepared, row }: WithTea
   answered: Answered
 }> {
   const run = async () => await prepared.run(gate.app, request, acting)
-  // What is sent for as long as its sender likes can outlive a credential as a stream can.
-  const isLong = request.route.body.kind === 'stream'
+  // A command, and what is sent for as long as its sender likes, can outlive a credential as a stream can.
+  const isLong = kindOf(request) === 'command' || request.route.body.kind === 'stream'
   const answered = await (isLong ? whileAllowed(gate, { caller: acting, request }, run) : run())
   if (answered.kind === 'json') row.result(answered.outcome)
   return { answered }

@@ -120,6 +120,8 @@ const revoke = (noun: AgentNoun) =>
     handle: (app, { params }, { caller }) => revokeAgent(app, caller, { noun, id: params.id }),
   })
 
+export const revokeAgentRoute = revoke('agent')
+
 export const agentRoutes: readonly Route[] = [
   listAll,
   listOfKeys,
@@ -127,5 +129,5 @@ export const agentRoutes: readonly Route[] = [
   change('key'),
   revoke('key'),
   change('agent'),
-  revoke('agent'),
+  revokeAgentRoute,
 ]

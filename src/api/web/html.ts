@@ -20,6 +20,13 @@ const style = `
   .choices label { display: inline-block; margin-right: 1rem; }
   .warning { border-left: 0.3rem solid #c77700; padding: 0.1rem 0 0.1rem 0.8rem; }
   .wrong { color: light-dark(#b3261e, #ff8a80); font-weight: 600; }
+  pre { font-size: 0.875rem; padding: 0.6rem 0.75rem; border: 1px solid GrayText; border-radius: 0.375rem; white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; margin: 0.5rem 0; }
+  code { overflow-wrap: anywhere; }
+  h2 { margin: 2.5rem 0 0.5rem; font-size: 1.25rem; }
+  h3 { margin: 1.25rem 0 0.25rem; font-size: 1rem; }
+  pre + .note { margin: 0.25rem 0 0; }
+  .rows { list-style: none; padding: 0; }
+  .rows li { display: flex; gap: 1rem; align-items: center; justify-content: space-between; border-top: 1px solid GrayText; }
   .actions { display: flex; gap: 1rem; flex-wrap: wrap; }
   .actions .main { font-weight: 600; }
   @media (max-width: 30rem) { body { margin: 2rem auto; } dl { grid-template-columns: 1fr; gap: 0 } dd { margin-bottom: 0.5rem; } }

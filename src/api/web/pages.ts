@@ -14,6 +14,7 @@ import { readCookie } from './cookies.ts'
 import { providerPages } from './sign-in-providers.ts'
 import { invitePages } from './invite-pages.ts'
 import type { Page, PageRequest } from './page.ts'
+import { accountPages } from './account.ts'
 import { consentPages } from './consent.ts'
 import { signInPages } from './sign-in.ts'
 
@@ -35,6 +36,7 @@ const front: Page = {
 export const pages: readonly Page[] = [
   front,
   ...signInPages,
+  ...accountPages,
   ...providerPages,
   ...invitePages,
   ...consentPages,

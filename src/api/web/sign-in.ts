@@ -5,7 +5,7 @@ import type { App } from '../../app.ts'
 import { AppError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { mailSignInLink } from '../../domain/credentials/magic-link.ts'
-import { endSession, describeSession } from '../../domain/credentials/sessions.ts'
+import { endSession } from '../../domain/credentials/sessions.ts'
 import { readSignInLink, signIn } from '../../domain/credentials/sign-in.ts'
 import { isWaiting } from '../../domain/oauth/consent.ts'
 import { listProviders } from '../../domain/providers/list.ts'
@@ -68,21 +68,6 @@ ${app.config.mail.smtpUrl === null ? '<p>This service has no mail server: its op
   },
 }
 
-const account: Page = {
-  method: 'GET',
-  path: '/account',
-  answer: async (app, { sessionToken }) => {
-    const person = sessionToken === null ? null : await describeSession(app, sessionToken)
-    if (person === null) return signedOut()
-    const markup = `
-<p>You are signed in as <b>${escapeHtml(person.email)}</b>.</p>
-<p>The API is at <code>${escapeHtml(app.config.publicUrl)}/v1</code>, its description at
-<a href="/v1/openapi.json">/v1/openapi.json</a>.</p>
-<form method="post" action="/sign-out"><button>Sign out</button></form>`
-    return { status: 200, html: htmlPage('Your account', markup) }
-  },
-}
-
 const signOut: Page = {
   method: 'POST',
   path: '/sign-out',
@@ -94,7 +79,7 @@ const signOut: Page = {
   },
 }
 
-export const signInPages: readonly Page[] = [showSignIn, useLink, askForLink, account, signOut]
+export const signInPages: readonly Page[] = [showSignIn, useLink, askForLink, signOut]
 
 function waysIn({ config }: App): string {
   const buttons = listProviders(config).map(
@@ -112,10 +97,4 @@ function deadLink(): PageAnswer {
   const text =
     '<p>It was used, has expired, or never existed.</p><p><a href="/sign-in">Ask for a new one</a></p>'
   return { status: 401, html: htmlPage('This sign-in link does not work', text) }
-}
-
-function signedOut(): PageAnswer {
-  const text =
-    '<p><a href="/sign-in">Sign in</a>, or open a sign-in link, which the operator makes with <code>npm run sign-in</code>.</p>'
-  return { status: 401, html: htmlPage('You are not signed in', text) }
 }

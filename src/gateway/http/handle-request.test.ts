@@ -1,4 +1,4 @@
-// Who gets to a unit, what wakes it, and what everybody else is told.
+// Who gets to a unit, what wakes it, and what everybody else is told (reliability S19 and S20).
 
 import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'

@@ -85,7 +85,7 @@ describe('a name', () => {
     expect(found[51]).toBeNull()
   })
 
-  it('that was retired or moved is so within half a second', async () => {
+  it('that was retired or moved is so within half a second (reliability S20)', async () => {
     await routes.find('web')
     await routes.find('app')
     rows.delete('web')

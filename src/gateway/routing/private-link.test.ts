@@ -1,3 +1,5 @@
+// Reliability S20: which secret opens what.
+
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

@@ -1,0 +1,44 @@
+// The page of a person who is signed in: how programs are connected, and which are, each with a button that ends it.
+
+import { findLiveSession } from '../../domain/credentials/sessions.ts'
+import { listConnected } from '../../domain/oauth/list-connected.ts'
+import { revokeAgentRoute as revokeRoute } from '../routes/agents.ts'
+import { connectedMarkup, connectMarkup } from './connect-programs.ts'
+import { escapeHtml, htmlPage } from './html.ts'
+import { type Page, type PageAnswer, refuseForeignPages } from './page.ts'
+
+const account: Page = {
+  method: 'GET',
+  path: '/account',
+  answer: async (app, { sessionToken }) => {
+    const person = sessionToken === null ? null : await findLiveSession(app, sessionToken)
+    if (person === null) return signedOut()
+    const connected = await listConnected(app, person)
+    const markup = `
+<p>You are signed in as <b>${escapeHtml(person.email)}</b>.</p>
+${connectedMarkup(connected)}
+${connectMarkup(app.config.publicUrl)}
+<h2>Use the API</h2>
+<p>It is at <code>${escapeHtml(app.config.publicUrl)}/v1</code>, described in <a href="/v1/openapi.json">/v1/openapi.json</a>.</p>
+<form method="post" action="/sign-out"><button>Sign out</button></form>`
+    return { status: 200, html: htmlPage('Your account', markup) }
+  },
+}
+
+const revoke: Page = {
+  method: 'POST',
+  path: '/account/agents/{id}/revoke',
+  answer: async (_app, request) => {
+    refuseForeignPages(request)
+    await request.perform(revokeRoute, { id: request.params['id'] ?? '' })
+    return { status: 303, html: '', headers: { location: '/account' } }
+  },
+}
+
+export const accountPages: readonly Page[] = [account, revoke]
+
+function signedOut(): PageAnswer {
+  const text =
+    '<p><a href="/sign-in">Sign in</a>, or open a sign-in link, which the operator makes with <code>npm run sign-in</code>.</p>'
+  return { status: 401, html: htmlPage('You are not signed in', text) }
+}
