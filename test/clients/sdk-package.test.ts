@@ -101,7 +101,13 @@ it('has a method for every operation that a key may use', async () => {
   const process = await unit.processes.start(['x'])
   await Promise.all([unit.refresh(), unit.exec(['x']), unit.logPage(), unit.expose(1), unit.fork()])
   await Promise.all([unit.sleep('1m'), unit.stop(), unit.start(), unit.destroy(), unit.processes.list()])
-  await Promise.all([unit.files.read('/x'), unit.files.write('/x', '')])
+  await Promise.all([unit.files.read('/x'), unit.files.write('/x', ''), unit.files.delete('/x')])
+  await Promise.all([
+    unit.files.list('/').page(),
+    unit.files.archive('/'),
+    unit.files.unpack('/', new Uint8Array()),
+  ])
+  for await (const event of berth.events()) void event
   await Promise.all([process.refresh(), process.read(), process.signal(), process.delete()])
   await Promise.all([berth.units.list().page(), berth.stacks.list().page(), berth.stacks.get('x')])
   await Promise.all([stack.fork(), stack.destroy(), berth.recipes.list(), berth.recipes.get('x')])

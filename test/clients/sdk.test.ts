@@ -168,6 +168,41 @@ describe('a file', () => {
   })
 })
 
+describe('a directory', () => {
+  it('is listed in pages, archived, unpacked in another unit, and deleted', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    await using other = await berth.units.create(IMAGE)
+    for (const name of ['a', 'b', 'c']) await unit.files.write(`/app/${name}.txt`, name)
+    const names: string[] = []
+    for await (const { name } of unit.files.list('/app', { limit: 2 })) names.push(name)
+    expect(names).toEqual(['a.txt', 'b.txt', 'c.txt'])
+    const archive = await new Response(await unit.files.archive('/app')).bytes()
+    await other.files.unpack('/copy', archive)
+    expect(await other.files.readText('/copy/b.txt')).toBe('b')
+    await unit.files.delete('/app/a.txt')
+    expect(await thrownBy(unit.files.delete('/app'))).toBeInstanceOf(BerthError)
+    await unit.files.delete('/app', { recursive: true })
+    expect(await thrownBy(unit.files.read('/app/b.txt'))).toMatchObject({ code: 'not_found' })
+  })
+})
+
+describe('events', () => {
+  it('tell of what changes, until nobody listens', async () => {
+    const controller = new AbortController()
+    const heard: string[] = []
+    const listening = (async () => {
+      for await (const { event, data } of berth.events({ signal: controller.signal })) {
+        heard.push(event === 'unit' ? `unit ${data.name}` : event)
+      }
+    })()
+    await expect.poll(() => heard).toContain('reset')
+    await using unit = await berth.units.create({ image: IMAGE, name: 'heard-of' })
+    await expect.poll(() => heard).toContain(`unit ${unit.name}`)
+    controller.abort(new Error('enough'))
+    expect(await thrownBy(listening)).toMatchObject({ message: 'enough' })
+  })
+})
+
 describe('a log', () => {
   it('is read in lines and followed to the end of the run', async () => {
     await using unit = await berth.units.create({

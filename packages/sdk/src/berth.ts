@@ -10,6 +10,7 @@ import type {
   Quota,
   SupportMessage,
   SupportTicket,
+  Unit as UnitInfo,
   Usage,
 } from './contract.ts'
 import { type List, type ListOptions, listOf } from './list.ts'
@@ -32,6 +33,15 @@ export type AuditFilter = ListOptions & {
   /** Name of an agent, such as `claude-code`. */
   agent?: string | undefined
 }
+
+/** One thing that changed: `gone` has the id of a unit or stack that is destroyed. */
+export type TeamEvent =
+  | { event: 'reset'; data: object }
+  | { event: 'unit'; data: UnitInfo }
+  | { event: 'stack'; data: { id: string; name: string } }
+  | { event: 'agent'; data: Agent }
+  | { event: 'gone'; data: { id: string } }
+  | { event: 'money'; data: { spentTodayCents: number; creditBalanceCents: number } }
 
 export class Berth {
   readonly units: Units
@@ -97,6 +107,12 @@ export class Berth {
   ): Promise<SupportTicket> {
     const call = { method: 'POST' as const, path: '/v1/support', body: message, idempotencyKey, ...options }
     return await this.#transport.json(call)
+  }
+
+  /** What changes in the team, as it changes, until the signal aborts. `reset`: read your lists again. */
+  async *events(options: CallOptions = {}): AsyncGenerator<TeamEvent> {
+    const stream = this.#transport.events({ method: 'GET', path: '/v1/events', ...options })
+    for await (const { event, data } of stream) yield { event, data } as TeamEvent
   }
 
   /** Any call of the API, for what this library has no method for. */

@@ -1,7 +1,15 @@
-// Files of a unit, up to 1 MB each.
+// Files of a unit: up to 1 MB each by `read` and `write`, directories of any size as tar archives.
 
 import { bytesOfBase64 } from './command.ts'
-import type { FileRead, FileWritten } from './contract.ts'
+import type {
+  ArchiveWritten,
+  DirectoryEntry,
+  DirectoryList,
+  FileDeleted,
+  FileRead,
+  FileWritten,
+} from './contract.ts'
+import { type List, type ListOptions, listOf } from './list.ts'
 import type { CallOptions, Transport } from './transport.ts'
 
 export type Files = {
@@ -11,10 +19,20 @@ export type Files = {
   read: (path: string, options?: CallOptions) => Promise<Uint8Array>
   /** As UTF-8. */
   readText: (path: string, options?: CallOptions) => Promise<string>
+  /** What is in a directory, by name. */
+  list: (path: string, options?: ListOptions) => List<DirectoryEntry>
+  /** A directory with all that is in it only where `recursive` says so. */
+  delete: (path: string, options?: CallOptions & { recursive?: boolean | undefined }) => Promise<FileDeleted>
+  /** A directory or file as a tar archive, as it is made. It is the unit's: unpack it as you would a stranger's. */
+  archive: (path: string, options?: CallOptions) => Promise<ReadableStream<Uint8Array>>
+  /** Unpacks a tar archive into a directory, which is made if it is not there. */
+  unpack: (path: string, archive: Uint8Array | Blob, options?: CallOptions) => Promise<ArchiveWritten>
 }
 
 export function filesOf(transport: Transport, unitId: string): Files {
-  const url = `/v1/units/${encodeURIComponent(unitId)}/files`
+  const unit = `/v1/units/${encodeURIComponent(unitId)}`
+  const url = `${unit}/files`
+  const archives = `${unit}/archive`
   const read: Files['read'] = async (path, options = {}) => {
     const { contentBase64 } = await transport.json<FileRead>({
       method: 'GET',
@@ -37,5 +55,35 @@ export function filesOf(transport: Transport, unitId: string): Files {
     },
     read,
     readText: async (path, options) => new TextDecoder().decode(await read(path, options)),
+    list: (path, { limit, ...options } = {}) =>
+      listOf(async (after) => {
+        const query = { path, after, limit }
+        const listed = await transport.json<DirectoryList>({
+          method: 'GET',
+          path: `${unit}/directory`,
+          query,
+          ...options,
+        })
+        return { items: listed.entries, next: listed.next }
+      }),
+    delete: async (path, { recursive, ...options } = {}) =>
+      await transport.json<FileDeleted>({
+        method: 'DELETE',
+        path: url,
+        query: { path, recursive },
+        ...options,
+      }),
+    archive: async (path, options = {}) =>
+      await transport.bytes({ method: 'GET', path: archives, query: { path }, ...options }),
+    unpack: async (path, archive, options = {}) =>
+      await transport.json<ArchiveWritten>({
+        method: 'PUT',
+        path: archives,
+        query: { path },
+        body: archive,
+        headers: { 'content-type': 'application/x-tar' },
+        extraMs: 240_000,
+        ...options,
+      }),
   }
 }

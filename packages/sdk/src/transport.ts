@@ -34,6 +34,8 @@ export type Call = {
 
 export type Transport = {
   json: <T>(call: Call) => Promise<T>
+  /** The body of an answer that is no JSON, as it comes. Aborting the signal ends it. */
+  bytes: (call: Call) => Promise<ReadableStream<Uint8Array>>
   /** Throws what its last event says went wrong. */
   events: (call: Call) => AsyncGenerator<StreamEvent>
 }
@@ -52,6 +54,11 @@ export function createTransport(settings: Settings): Transport {
       } finally {
         end()
       }
+    },
+    bytes: async (call) => {
+      const { response, inTime } = await send(settings, call, '*/*')
+      inTime()
+      return response.body ?? new ReadableStream()
     },
     events: async function* (call) {
       const { response, abort, inTime, end } = await send(settings, call, 'text/event-stream')
