@@ -7,7 +7,7 @@ import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
+import { cgroupPath, openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'
@@ -54,7 +54,11 @@ const group = () => {
   const { main, parent } = openCgroups(instance.id)
   return join(main, parent)
 }
-const freezer = (state: string) => writeFile(join(group(), `${unit.id}-1`, 'freezer.state'), state)
+const freezer = async (state: string) => {
+  const cgroups = openCgroups(instance.id)
+  const path = cgroupPath(cgroups, `${unit.id}-1`)
+  await writeFile(join(cgroups.main, path, 'freezer.state'), state)
+}
 const setRun = async (endedAt: Date | null) =>
   await withDatabase(instance, async (db) => {
     const set = { ended_at: endedAt, ...(endedAt ? { billed_to: endedAt } : {}) }
