@@ -1,4 +1,4 @@
-// What every operation receives. Built once, by main.
+// The dependencies that every operation receives. main builds them once.
 
 import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
@@ -28,36 +28,39 @@ export type AppParts = {
   engine: Engine
   clock: Clock
   log: Log
-  /** Seals secrets and boot files at rest. */
+  /** Encrypts secrets and boot files at rest. */
   secretKey: SecretKey
   failpoints: Failpoints
   observer: Observer
-  /** For domain/mail/deliver.ts: what is to be told is posted (domain/mail/post.ts). */
+  /** For domain/mail/deliver.ts only; other code posts mails (domain/mail/post.ts). */
   deliverMail: DeliverMail
-  /** Null where nobody can buy credits. */
+  /** Null if the service takes no payments. */
   payments: PaymentProvider | null
-  /** Reads what a stranger has named (lib/public-fetch.ts). */
+  /** Reads documents at untrusted URLs (lib/public-fetch.ts). */
   fetchPublic: PublicFetch
 }
 
 export type App = AppParts & {
-  /** The time the service goes by. */
+  /** The time of the service. */
   clock: ServiceClock
-  /** The database, the engine or this process was away since the last heartbeat (domain/time/heartbeat.ts). */
+  /**
+   * True while the database, the engine or this process has been unavailable since the last heartbeat
+   * (domain/time/heartbeat.ts).
+   */
   outage: { isOn: boolean }
   /** What this process knows of the use of its units. */
   activity: UnitActivity
-  /** Tells of each team that something was changed in, once that is committed (domain/transactions/changes.ts). */
+  /** Emitted for each team in which something has changed, after the commit (domain/transactions/changes.ts). */
   teamEvents: EventEmitter<{ changed: [teamId: string] }>
-  /** Classes whose machines can keep their memory beyond a run, as the engine last said (domain/units/model/memory.ts). */
+  /** Classes whose machines can keep their memory after a run, as the engine last reported (domain/units/model/memory.ts). */
   keepsMemory: ReadonlySet<IsolationClass>
-  /** Readings of logs under way, by team (domain/units/logs.ts). */
+  /** Reads of logs in progress, by team (domain/units/logs.ts). */
   logReads: ConcurrencyLimit
   /** Cold starts (domain/units/admission/cold-starts.ts). */
   coldStarts: AdmissionQueue
   /** Documents of OAuth clients being fetched, by their URL. */
   clientDocuments: SingleFlight<OauthClient>
-  /** What locks a team in the database does so here first. */
+  /** Taken before a team is locked in the database. */
   teamLocks: KeyedLock
 }
 
@@ -77,12 +80,12 @@ export function createApp(parts: AppParts): App {
   }
 }
 
-/** The engine does one at a time for each team. */
+/** The engine runs one at a time for each team. */
 const LOG_READS = 8
 
 /**
- * A start costs 40 to 200 ms of CPU, so more than a few at once only make each other slow. Those that wait are
- * as many as can have their turn in the time.
+ * A start costs 40 to 200 ms of CPU, so more than a few at once only slow each other down. The queue is as long as
+ * can be admitted in the timeout.
  */
 function createColdStarts({ engine, config, clock }: AppParts): AdmissionQueue {
   const capacity = cachedFor({ clock, forMs: SECOND / 5, withinMs: SECOND }, () => engine.capacity())

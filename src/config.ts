@@ -25,117 +25,119 @@ import {
 
 export type { Address }
 
-/** An authority that issues certificates by itself (RFC 8555). */
+/** A certificate authority that issues automatically (RFC 8555). */
 export type AcmeSettings = {
   directory: string
   email: string | null
-  /** Whom to trust in its place, in PEM. */
+  /** The root certificate to trust instead of Node's, in PEM. */
   caFile: string | null
-  /** A program that sets records of DNS: with it there is one certificate for all names below the domain. */
+  /** A program that sets DNS records: with it there is one certificate for all names below the domain. */
   dnsHook: string | null
 }
 
-/** The account that people pay to. */
+/** The Stripe account that receives payments. */
 export type StripeSettings = {
   secretKey: string
-  /** What its webhooks are signed with. */
+  /** The key that signs its webhooks. */
   webhookSecret: string
   url: string
 }
 
-/** This service at a provider that people sign in with. */
+/** This service's registration with a sign-in provider. */
 export type ProviderClient = {
   clientId: string
   clientSecret: string
-  /** Where the provider is; GitHub's API has an address of its own. */
+  /** The URL of the provider; GitHub's API has another one. */
   url: string
   apiUrl: string
 }
 
 export type Config = {
   dataDir: string
-  /** Images are read-only and shared; several instances may keep them in one place. */
+  /** Images are read-only, so several instances may share a directory. */
   imagesDir: string
   /** In milliseconds; null: never. */
   images: {
     /** How often Debian is asked whether built-in images are out of date. */
     updatesEveryMs: number | null
-    /** How long an image stays that no unit is made of and nobody asks for. */
+    /** How long an unused image stays. */
     keepMs: number | null
   }
   apiAddress: Address
   gatewayHttp: Address
   gatewayTls: Address
   gatewayMysql: Address
-  /** Where the server and the gateway show their operator how they are. */
+  /** The address on which the server and the gateway serve their metrics. */
   metrics: Address
   gatewayMetrics: Address
-  /** Of these each public TCP endpoint has one to itself, for clients that send no name. Both ends belong to it. */
+  /**
+   * The ports for public TCP endpoints, one for each, for clients that send no server name. Both ends are included.
+   */
   gatewayPorts: { first: number; last: number } | null
-  /** A certificate of the operator's own for the domain and all names right below it, in PEM. */
+  /** The operator's certificate for the domain and all names directly below it, in PEM. */
   tlsFiles: { cert: string; key: string } | null
   acme: AcmeSettings | null
   /** In lower case. */
   domain: string
-  /** What units' URLs begin and end with, where a proxy or another port stands in front of the gateway. */
+  /** The scheme and port of units' URLs, if a proxy or another port is in front of the gateway. */
   gatewayPublicUrl: string | null
-  /** The ports TCP endpoints are reached at from outside, where they are others than the gateway's own. */
+  /** The port at which TCP endpoints are reached from outside, if it is not the gateway's own. */
   gatewayPublicTls: number | null
   gatewayPublicMysql: number | null
-  /** An origin: pages, cookies and metadata of OAuth are at the top of a host. */
+  /** An origin: pages, cookies and OAuth metadata are at the root of a host. */
   publicUrl: string
-  /** Addresses and ranges of proxies whose word on who asks is taken. */
+  /** Addresses and ranges of proxies whose forwarded client address is trusted. */
   trustedProxies: string[]
-  /** Whether OAuth clients may be described by a document at a URL of theirs, which the server then fetches. */
+  /** Whether an OAuth client may be described by a document at its own URL, which the server fetches. */
   clientMetadata: boolean
-  /** Hosts whose documents are taken; empty: any. In lower case. */
+  /** Hosts of allowed documents, in lower case; empty: any. */
   clientHosts: string[]
-  /** Names of the API beside the public URL's. */
+  /** Other host names of the API, besides the public URL's. */
   apiHosts: string[]
   isolation: 'auto' | 'gvisor' | 'runc'
-  /** The program that saves memory of runc machines, in place of those that are tried. */
+  /** The CRIU program to use instead of those that are tried. */
   criu: string | null
   databaseUrl: string | null
   sleepDefault: string
   sleepMax: string
-  /** How long an idle unit stands still before it is stopped; null: until memory runs short. */
+  /** How long an idle unit stays frozen before it hibernates; null: until memory runs short. */
   frozenForMs: number | null
-  /** Memory of the host that machines leave free. */
+  /** The host's memory that machines must leave free. */
   memoryReserveMb: number
   logLevel: string
   poolGb: number | null
-  /** Creates are refused once the file system under the pool has less than this free. */
+  /** Creates are refused when the file system under the pool has less free space than this. */
   reserveGb: number
-  /** How long machines and disks are kept that the database knows nothing of; null: until they are removed by hand. */
+  /** How long machines and disks unknown to the database are kept; null: until they are removed by hand. */
   asideKeptMs: number | null
-  /** The id of the instance that may begin on a database which has never met it, though it has machines. */
+  /** The id of the instance that may start on a database that does not know it, although it has machines. */
   acceptDatabase: string | null
-  /** Whether the pool's file has its space of the host at once. */
+  /** Whether the pool's file allocates all of its space at once. */
   poolSpace: 'allocated' | 'sparse'
-  /** Of the pool: what the units of one team may fill together. */
+  /** How much of the pool the units of one team may use together. */
   teamDiskPercent: number
   registryMirrors: Record<string, string>
   registryAuthFile: string | null
-  /** An HTTP proxy that pulls go through, for hosts without a way out of their own. */
+  /** An HTTP proxy for image pulls, for a host without direct access. */
   registryProxy: Address | null
-  /** Trouble on request (lib/failpoints.ts), for tests alone. */
+  /** Whether faults can be injected (lib/failpoints.ts), only for tests. */
   failpoints: boolean
   rates: { requests: number; creations: number; execs: number }
-  /** Of one team, under way at the same time. */
+  /** The most commands of one team in progress at once. */
   commandsAtOnce: number
-  /** How long calls stay in the audit log; 0: for ever. */
+  /** How long audit rows are kept; 0: for ever. */
   auditDays: number
-  /** Without a server mails are written into a folder. */
+  /** Without an SMTP server, mails are written into a folder. */
   mail: { smtpUrl: string | null; from: string }
-  /** Who answers questions; null: the first account that is an admin's. */
+  /** The address for support messages; null: the first admin's. */
   supportEmail: string | null
   signIn: { github: ProviderClient | null; google: ProviderClient | null }
   freeCreditsCents: number
-  /** Without them nobody can buy credits. */
+  /** Null: no credits can be bought. */
   payments: StripeSettings | null
 }
 
-/** Reads the settings; throws a sentence that names the variable when one is wrong. */
+/** Reads the settings; throws a sentence that names the variable if one is invalid. */
 export function loadConfig(env: Env = process.env): Config {
   const dataDir = resolve(env['BERTH_DATA_DIR'] ?? '/var/lib/berth')
   const apiAddress = address(env, 'BERTH_API_ADDRESS', '127.0.0.1:7070')
@@ -213,14 +215,14 @@ export function loadConfig(env: Env = process.env): Config {
   }
 }
 
-/** A client that sees it announced does not register in another way: it must work where it is. */
+/** A client that sees it announced does not register otherwise, so it must work. */
 function clientMetadata(env: Env): boolean {
   const chosen = oneOf(env, 'BERTH_CLIENT_METADATA', ['auto', 'on', 'off'])
   if (chosen !== 'auto') return chosen === 'on'
   return (env['BERTH_PUBLIC_URL'] ?? '').startsWith('https:')
 }
 
-/** For roles that mail nothing, sign nobody in and take no money. */
+/** For processes that send no mail, sign no one in and take no payments. */
 export function withoutSecrets(config: Config): Config {
   return {
     ...config,
@@ -266,7 +268,7 @@ function stripe(env: Env): StripeSettings | null {
   throw new Error('BERTH_STRIPE_SECRET_KEY and BERTH_STRIPE_WEBHOOK_SECRET must be set together')
 }
 
-/** A secret, so the refusal does not repeat it. */
+/** The value is a secret, so the error does not repeat it. */
 function prefixed(env: Env, name: string, prefixes: readonly string[]): string | null {
   const text = env[name]
   if (text === undefined) return null

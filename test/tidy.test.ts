@@ -46,6 +46,17 @@ describe('the vocabulary', () => {
     expect(faultsOf({ 'src/lib/a.ts': text })).toEqual([expect.stringContaining('a word of our own')])
   })
 
+  it.each([
+    ['src/lib/a.ts', '// Returns what whoever asked may see.\n', 'says "whoever"'],
+    ['src/lib/a.ts', '// The caller gets his answer.\n', 'says "his"'],
+  ])('refuses a word in %s that hides who acts: %j', (path, text, fault) => {
+    expect(faultsOf({ [path]: text })).toEqual([expect.stringContaining(fault)])
+  })
+
+  it.each(['src/lib/a.test.ts', 'src/store/migrations/0001-a.ts'])('allows it in %s', (path) => {
+    expect(faultsOf({ [path]: '// As whoever wrote it said.\n' })).toEqual([])
+  })
+
   it('has a replacement for every word it refuses', () => {
     expect(bannedWords.filter(({ instead }) => instead === '')).toEqual([])
   })

@@ -1,5 +1,6 @@
-// The one wrapper around every operation. `callSteps` is the order of all checks: the program runs that list. Whatever
-// happens to a call once its audit row has begun (a refusal, a fault, a caller who goes away) ends in exactly one row.
+// The one wrapper around every operation. `callSteps` is the list of all checks, in the order in which they run. A
+// call whose audit row has begun ends in exactly one row, whatever happens (a refusal, an error, a client that
+// disconnects).
 
 import type { App } from '../app.ts'
 import { createAuditTrail } from '../domain/audit/audit.ts'
@@ -17,7 +18,7 @@ import * as step from './operation/steps.ts'
 
 export type { OperationRequest, Reply } from './operation/call.ts'
 
-/** What happens to a call, in this order. */
+/** The steps of a call, in this order. */
 export const callSteps = pipeline<Incoming>()
   .step('authenticate', step.authenticate)
   .step('begin the audit row', step.beginAuditRow)
@@ -34,7 +35,7 @@ export const callSteps = pipeline<Incoming>()
   .step('close the audit row', step.closeAuditRow)
   .step('send the answer', step.sendAnswer)
 
-/** The same for a route that anyone may call: without a caller there is no row to write. */
+/** The same for a route without credentials: without a caller there is no audit row. */
 export const openCallSteps = pipeline<Incoming>()
   .step('refuse an address that guesses', step.refuseGuessing)
   .step('read and validate the input', step.readOpenInput)
@@ -44,11 +45,11 @@ export const openCallSteps = pipeline<Incoming>()
 
 export type Operations = {
   run(request: OperationRequest, reply: Reply): Promise<void>
-  /** Who calls, for a request that brings several operations. Throws as `run` does, and counts failures. */
+  /** Authenticates a request that contains several operations. Throws as `run` does, and counts failures. */
   authenticate(request: Pick<OperationRequest, 'presented' | 'peer'>): Promise<Caller>
-  /** The same as `run` for a caller that `authenticate` answered. */
+  /** The same as `run` for a caller that `authenticate` returned. */
   runAs(caller: Caller, request: OperationRequest, reply: Reply): Promise<void>
-  /** Resolves when those that have begun have ended, also such as nobody waits for any more. */
+  /** Resolves when the operations in progress have ended, including those whose clients have disconnected. */
   ended(): Promise<void>
 }
 
@@ -82,7 +83,7 @@ export function createOperations(app: App): Operations {
   }
 }
 
-/** Throws what the caller is to be told, unless it has been answered. */
+/** Throws the error for the caller, unless it has been answered. */
 async function runCall(call: Incoming): Promise<void> {
   try {
     await callSteps.run(call)
@@ -91,7 +92,7 @@ async function runCall(call: Incoming): Promise<void> {
   }
 }
 
-/** An address that asks for what is not there is limited as one that guesses keys. */
+/** 404s on open routes count against the failed-authentication limit of the address. */
 async function runOpenCall(call: Incoming): Promise<void> {
   const { gate, request } = call
   try {

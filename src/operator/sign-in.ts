@@ -10,7 +10,7 @@ import { runBesideBerth } from './beside-berth.ts'
 
 const usage = `npm run sign-in [-- EMAIL]
 
-A link that signs in whoever opens it, once, within a day: as this address, or as the first account.`
+A link that signs in the person who opens it, once, within a day: as this address, or as the first account.`
 
 /** Without an address, the link is for the first account. */
 export async function printSignInLink(config: Config, args: string[]): Promise<number> {

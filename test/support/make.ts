@@ -125,7 +125,7 @@ export async function makeEndedTokens(
 
 export type TestMember = { userId: string; email: string; cookie: string }
 
-/** Somebody else with an account of his own, who belongs to the team too and is signed in. */
+/** A second person with their own account, who is a member of the team and signed in. */
 export async function makeMember(service: Service, teamId: string, role: Role): Promise<TestMember> {
   const { userId, email } = await makeTeam(service)
   const at = service.app.clock.now()

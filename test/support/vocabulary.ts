@@ -1,5 +1,5 @@
 // Words that this project once had for itself alone, each with the one that engineers elsewhere use. They must not come
-// back: whoever reads code, a log line or a page knows the field's words already. A word with a right use in English is
+// back: a reader of the code, a log line or a page knows the field's words already. A word with a right use in English is
 // refused in its private shape only, such as an identifier.
 
 type BannedWord = {
@@ -82,8 +82,29 @@ export const bannedWords: readonly BannedWord[] = [
   },
 ]
 
+/** Words that hide who acts. A sentence names its subject: the caller, the client, the unit, the team. */
+const vaguePersons: readonly BannedWord[] = [
+  { pattern: /\bwho(?:so)?m?ever\b/i, instead: 'the caller, the client, the unit …' },
+  { pattern: /\b(?:[Hh]e|[Hh]im|[Hh]is|[Hh]imself)\b/, instead: 'the person, they, their' },
+]
+
+/** Where such words stay: the contract's own text, records of past decisions, and files that never change. */
+const mayBeVague = /^docs\/(?:spec\.md|decisions\/)|^src\/store\/migrations\/|\.test\.ts$/
+
+function vagueFaults(path: string, text: string): string[] {
+  if (!/^(?:src|docs)\/|^[A-Z]+\.md$/.test(path) || mayBeVague.test(path)) return []
+  return vaguePersons.flatMap(({ pattern, instead }) => {
+    const found = pattern.exec(text)
+    return found ? [`${path}: says "${found[0]}"; write: ${instead}`] : []
+  })
+}
+
 /** One line per word that came back in a file, with what to write instead. */
 export function vocabularyFaults(path: string, text: string): string[] {
+  return [...vagueFaults(path, text), ...bannedFaults(path, text)]
+}
+
+function bannedFaults(path: string, text: string): string[] {
   return bannedWords.flatMap(({ pattern, instead }) => {
     const found = pattern.exec(text)
     return found ? [`${path}: says "${found[0]}", a word of our own; the field's is: ${instead}`] : []

@@ -8,7 +8,7 @@ import type { EventStream } from '../http/sse.ts'
 import { cleanLine } from './clean.ts'
 import { type Cut, keepEnds } from './cut.ts'
 
-/** How a command that is under way can be looked at, by whoever waits for it. */
+/** Shows the progress of a running command to its client. */
 export type SoFar = {
   lastLine: () => string
   printed: () => { name: 'output' | 'stderr'; cut: Cut }[]

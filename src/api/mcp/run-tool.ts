@@ -94,7 +94,7 @@ export async function runTool(
   }
 }
 
-/** Whoever is no longer known, or no longer allowed, is told nothing more. */
+/** A caller that is no longer authenticated or allowed gets nothing more. */
 function mayBeTold({ status }: AppError): boolean {
   return status !== 401 && status !== 403
 }

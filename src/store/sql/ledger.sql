@@ -4,7 +4,7 @@
   The story
     1. A meter (table meters) is one run of something that costs: a unit's machine while it runs, or its volume while it
        exists. A meter has a price in whole nano-cents an hour, which stays as it is until the meter ends.
-    2. billed_to is how far a meter has been charged. Whoever moves it charges the difference: an update of meters runs
+    2. billed_to is how far a meter has been charged. Moving it charges the difference: an update of meters runs
        charge_what_was_counted, which inserts rows into charges in the same transaction. Moving it nowhere charges nothing.
     3. An insert into charges runs add_up_charges, which adds to usage_days and takes from balances. An insert into
        credits runs add_up_credits, which adds to balances.

@@ -44,7 +44,7 @@ const runCommand = defineTool({
     const { id } = await locateUnit(app, caller, unit)
     const fed = stdin === undefined ? {} : { stdin }
     if (background) {
-      // Whoever sends it off waits for it elsewhere: it must not fall asleep with the unit.
+      // Its caller waits for it elsewhere, so it must not be paused with the unit.
       return {
         params: { id },
         body: { cmd, ...fed, ...(cwd === undefined ? {} : { cwd }), keepsAwake: true },

@@ -74,7 +74,7 @@ export function feed(fd: number, content: Buffer | AsyncIterable<Buffer>): void 
   else void feedPieces(socket, content)
 }
 
-/** A source that fails ends the command's input, and is for whoever holds the source to tell of. */
+/** If the source fails, the command's input ends; the owner of the source reports the error. */
 async function feedPieces(socket: Socket, pieces: AsyncIterable<Buffer>): Promise<void> {
   try {
     for await (const piece of pieces) {

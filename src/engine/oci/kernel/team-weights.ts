@@ -15,7 +15,10 @@ const HALF_LIFE_MS = 5 * SECOND
 const LITTLE = 0.1
 /** All teams together, as a part of the host's processors: where they take less, it counts as so much. */
 const LITTLE_IN_ALL = 0.25
-/** However much was used: whoever holds a lock of the kernel that others wait for must come to an end of it. */
+/**
+ * The least share, whatever was used: a process that holds a kernel lock which others wait for must be able to
+ * finish.
+ */
 export const LEAST_WEIGHT = 32
 /** Groups that are read without a pause: a fraction of a millisecond. */
 const TEAMS_A_SLICE = 32
