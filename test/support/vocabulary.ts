@@ -88,8 +88,8 @@ const vaguePersons: readonly BannedWord[] = [
   { pattern: /\b(?:[Hh]e|[Hh]im|[Hh]is|[Hh]imself)\b/, instead: 'the person, they, their' },
 ]
 
-/** Where such words stay: the contract's own text, records of past decisions, and files that never change. */
-const mayBeVague = /^docs\/(?:spec\.md|decisions\/)|^src\/store\/migrations\/|\.test\.ts$/
+/** Where such words stay: the contract itself, generated pages, past decisions, and files that never change. */
+const mayBeVague = /^docs\/(?:spec\.md|cli.*\.md|decisions\/)|^src\/store\/migrations\/|\.test\.ts$/
 
 function vagueFaults(path: string, text: string): string[] {
   if (!/^(?:src|docs)\/|^[A-Z]+\.md$/.test(path) || mayBeVague.test(path)) return []

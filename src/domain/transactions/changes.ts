@@ -12,7 +12,7 @@ export function tellChanged({ teamEvents }: Pick<App, 'teamEvents'>, teamId: str
   teamEvents.emit('changed', teamId)
 }
 
-/** For whoever runs a transaction: answers the teams that it turns out to change. */
+/** For the client that runs a transaction: answers the teams that it turns out to change. */
 export function beginNoting(db: Kysely<Database>): ReadonlySet<string> {
   const teams = new Set<string>()
   changedIn.set(db, teams)
