@@ -85,6 +85,8 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
   })
   server.addHook('preClose', async () => {
     setTimeout(() => stopping.abort(serverStopping()), CLOSE_GRACE_MS).unref()
+    // A connection that outlives its calls must not keep the server from closing.
+    setTimeout(() => server.server.closeAllConnections(), CLOSE_GRACE_MS + 2 * SECOND).unref()
     // Otherwise connections that become idle while the last calls finish would stay open.
     const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
     server.server.once('close', () => clearInterval(sweep))

@@ -134,12 +134,8 @@ async function keepFeed(app: App, teamId: string, feed: Feed, onReady: () => voi
     onReady()
     let lookedAtMs = clock.monotonicMs()
     while (!signal.aborted) {
-      const isTold = await Promise.race([
-        changed.promise.then(() => true),
-        passed(app, LOOK_EVERY_MS, signal),
-      ])
+      if (await isTold(app, changed.promise, signal)) await passed(app, GATHER_MS, signal)
       if (signal.aborted) return
-      if (isTold) await passed(app, GATHER_MS, signal)
       changed = Promise.withResolvers()
       const beganMs = clock.monotonicMs()
       const isFull = beganMs - lookedAtMs >= LOOK_EVERY_MS
@@ -249,9 +245,17 @@ function numberIn({ name, number }: Feed, id: string | null): number | null {
   return Number(digits) <= number ? Number(digits) : null
 }
 
-async function passed(app: App, ms: number, signal: AbortSignal): Promise<false> {
+/** False: it is time to look all the same. */
+async function isTold(app: App, changed: Promise<void>, signal: AbortSignal): Promise<boolean> {
+  const over = new AbortController()
+  const late = passed(app, LOOK_EVERY_MS, AbortSignal.any([signal, over.signal])).then(() => false)
+  const told = await Promise.race([changed.then(() => true), late])
+  over.abort()
+  return told
+}
+
+async function passed(app: App, ms: number, signal: AbortSignal): Promise<void> {
   await app.clock.sleep(ms, signal).catch(() => {})
-  return false
 }
 
 async function settled(work: Promise<void>, signal: AbortSignal): Promise<void> {
