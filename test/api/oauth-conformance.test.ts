@@ -1,17 +1,13 @@
 // The official conformance suite of the Model Context Protocol, for authorization servers: it reads the metadata, registers a
 // client, opens a browser and redeems what comes back.
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../src/lib/free-port.ts'
+import { runSuite } from '../support/conformance.ts'
 import { startAtPublicUrl } from '../support/front.ts'
 import { makeSession, makeTeam } from '../support/make.ts'
 import { formOf, nextOf, openConsent, registerClient, signedInBrowser } from '../support/oauth.ts'
 import type { Service } from '../support/service.ts'
-
-const suite = fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'))
 
 let service: Service
 
@@ -19,19 +15,6 @@ beforeAll(async () => {
   service = await startAtPublicUrl({ loops: false })
 })
 afterAll(async () => await service.close())
-
-type Ran = { code: number | null; said: string }
-
-/** Resolves once the suite has ended. `onSaid`: everything it has printed so far, each time it prints. */
-async function runSuite(args: string[], onSaid: (said: string) => void = () => {}): Promise<Ran> {
-  const run = spawn(process.execPath, [suite, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
-  for (const stream of [run.stdout, run.stderr]) {
-    stream.on('data', (bytes: Buffer) => onSaid((said += bytes.toString())))
-  }
-  const [code] = (await once(run, 'close')) as [number | null]
-  return { code, said }
-}
 
 /** What the person does whom the suite asks to open this URL. */
 async function agreeAt(url: string): Promise<void> {

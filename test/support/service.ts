@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { createServer } from '../../src/api/http/server.ts'
+import type { Protocol } from '../../src/api/mcp/transport.ts'
 import { type App, createApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { deliverMails } from '../../src/domain/mail/deliver.ts'
@@ -71,6 +72,8 @@ export type ServiceOptions = Partial<
   failpoints?: Failpoints
   observer?: Observer
   fetchPublic?: PublicFetch
+  /** Serves this at /mcp in place of the tools. */
+  openMcp?: () => Promise<Protocol>
 }
 
 /** Rates are wide here, so that only tests of rates meet them. */
@@ -113,7 +116,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     fetchPublic: options.fetchPublic ?? createPublicFetch(),
   })
   const loops = options.loops === false ? null : startJobs(app)
-  const server = createServer(app)
+  const server = createServer(app, undefined, options.openMcp)
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
   const baseUrl = `http://127.0.0.1:${port}`

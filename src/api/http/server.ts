@@ -20,6 +20,8 @@ import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
 import { refuseMalformed, sendError, sendJson } from './response.ts'
 import * as http from './request.ts'
 import { createMcpEndpoint, mcpMethods, mcpPaths } from '../mcp/endpoint.ts'
+import { openProtocol } from '../mcp/protocol.ts'
+import type { Protocol } from '../mcp/transport.ts'
 import { createOperations, type Operations } from '../operation.ts'
 import type { Page, PageRequest } from '../web/page.ts'
 import { answerPage, pages } from '../web/pages.ts'
@@ -49,8 +51,12 @@ type Exchange = {
   peer: string
 }
 
-/** Returns a server that is ready to listen; the caller chooses the address and closes it. */
-export function createServer(app: App, limits = connectionLimits): FastifyInstance {
+/** Returns a server that is ready to listen; the caller chooses the address and closes it. `openMcp` loads what answers at /mcp. */
+export function createServer(
+  app: App,
+  limits = connectionLimits,
+  openMcp: () => Promise<Protocol> = openProtocol,
+): FastifyInstance {
   const isProxy = addressMatcher(app.config.trustedProxies)
   const server = Fastify({
     trustProxy: isProxy,
@@ -130,7 +136,7 @@ export function createServer(app: App, limits = connectionLimits): FastifyInstan
       },
     })
   }
-  const mcp = createMcpEndpoint(app, operations)
+  const mcp = createMcpEndpoint(app, operations, openMcp)
   const serveMcp = (request: FastifyRequest, reply: FastifyReply) =>
     mcp.serve({ ...begin(request, reply), stopping: stopping.signal })
   for (const url of mcpPaths) {

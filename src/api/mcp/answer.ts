@@ -15,10 +15,10 @@ import type { Cancellations } from './cancellations.ts'
 import { agentBehind, type ClientInfo, clientInfoOf, newSessionId } from './client-info.ts'
 import type { McpExchange } from './exchange.ts'
 import { errorAnswer, faultIn, headOf, isToolCall, type MessageHead, refusedBy } from './messages.ts'
-import type { Exchange, Protocol } from './protocol.ts'
 import { messageBody, protocolRoute } from './protocol-route.ts'
 import { runTool, type Sender } from './run-tool.ts'
 import { tools } from './tools/tools.ts'
+import type { Exchange, Protocol } from './transport.ts'
 
 type World = {
   app: App

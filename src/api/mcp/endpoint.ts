@@ -12,7 +12,7 @@ import { sendAnswer } from './bridge.ts'
 import { createCancellations } from './cancellations.ts'
 import { clientInfoOfSession } from './client-info.ts'
 import type { McpExchange } from './exchange.ts'
-import { openProtocol, type Protocol } from './protocol.ts'
+import type { Protocol } from './transport.ts'
 
 /** GET tells a client where to sign in. DELETE ends a session, of which the service keeps none. */
 export const mcpMethods = ['POST', 'GET', 'DELETE'] as const
@@ -20,13 +20,18 @@ export const mcpPaths = ['/mcp', '/mcp/'] as const
 
 export type McpEndpoint = { serve(exchange: McpExchange): Promise<void> }
 
-export function createMcpEndpoint(app: App, operations: Operations): McpEndpoint {
+/** `open` loads what answers the messages, with the first of them. */
+export function createMcpEndpoint(
+  app: App,
+  operations: Operations,
+  open: () => Promise<Protocol>,
+): McpEndpoint {
   const { publicUrl } = app.config
   let opened: Promise<Protocol> | null = null
   const world = {
     app,
     operations,
-    protocol: () => (opened ??= openProtocol()),
+    protocol: () => (opened ??= open()),
     cancellations: createCancellations(),
   }
   return {

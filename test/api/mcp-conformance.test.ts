@@ -1,0 +1,72 @@
+// The official conformance suite of the Model Context Protocol, in both revisions, through our own endpoint: with the example server
+// that the suite asks for, and with the tools of units.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { requiredOfServers, runSuite, startKeyProxy } from '../support/conformance.ts'
+import { makeTeam } from '../support/make.ts'
+import { openFixture } from '../support/mcp-fixture/fixture.ts'
+import { type Service, type ServiceOptions, startService } from '../support/service.ts'
+
+const known = fileURLToPath(new URL('mcp-conformance.known.yml', import.meta.url))
+const revisions = ['2026-07-28', '2025-11-25']
+
+let dir: string
+const services: Service[] = []
+const proxies: Awaited<ReturnType<typeof startKeyProxy>>[] = []
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'berth-conformance-'))
+})
+afterAll(async () => {
+  for (const proxy of proxies) proxy.close()
+  for (const service of services) await service.close()
+  await rm(dir, { recursive: true })
+})
+
+async function serve(options: ServiceOptions): Promise<string> {
+  const service = await startService({ ...options, loops: false })
+  services.push(service)
+  const proxy = await startKeyProxy(service.baseUrl, (await makeTeam(service)).key)
+  proxies.push(proxy)
+  return proxy.url
+}
+
+/** The scenarios that passed, and those that the revision requires and that did not. */
+async function conformance(url: string, revision: string, more: string[] = []) {
+  const asked = ['server', '--url', url, '--requirements', revision, '-o', dir, ...more]
+  const { code, said } = await runSuite(asked)
+  const passed = [...said.matchAll(/^✓ (\S+): [1-9]\d* passed, 0 failed/gm)].map(([, name = '']) => name)
+  const required = await requiredOfServers(revision)
+  return { code, passed, failed: required.filter((name) => !passed.includes(name)) }
+}
+
+test('every scenario that a revision requires of a server passes at our endpoint, but for what is listed', {
+  timeout: 120_000,
+}, async () => {
+  const url = await serve({ openMcp: openFixture })
+  const newest = await conformance(url, '2026-07-28', ['--expected-failures', known])
+  expect(newest).toMatchObject({ code: 0, failed: ['server-stateless'] })
+  const before = await conformance(url, '2025-11-25')
+  expect(before).toMatchObject({ code: 0, failed: [] })
+  expect(before.passed).toContain('server-initialize')
+})
+
+/** What the suite asks of a server whatever its tools are. */
+const ofAnyServer = ['tools-list', 'dns-rebinding-protection']
+const ofRevision: Record<string, string[]> = {
+  '2026-07-28': ['http-header-validation', 'input-required-result-unsupported-methods'],
+  '2025-11-25': ['server-initialize', 'ping'],
+}
+
+test.each(revisions)(
+  'the tools of units pass what the revision %s asks of any server',
+  { timeout: 120_000 },
+  async (revision) => {
+    const { passed } = await conformance(await serve({}), revision)
+    expect(passed).toEqual(expect.arrayContaining([...ofAnyServer, ...(ofRevision[revision] ?? [])]))
+  },
+)
