@@ -216,6 +216,50 @@ describe('a message that asks for nothing there is', () => {
   })
 })
 
+describe('a create whose frame is refused', () => {
+  const args = { name: 'never', image: 'node:22' }
+  const made = modern('tools/call', { name: 'create_unit', arguments: args })
+  const without = (name: string) =>
+    Object.fromEntries(Object.entries(made.headers).filter(([header]) => header !== name))
+  const frames: [title: string, status: number, sent: Sent][] = [
+    [
+      'the header names another tool',
+      400,
+      { ...made, headers: { ...made.headers, 'mcp-name': 'list_units' } },
+    ],
+    ['the header names another method', 400, { ...made, headers: { ...made.headers, 'mcp-method': 'ping' } }],
+    ['no header names the tool', 400, { ...made, headers: without('mcp-name') }],
+    ['no header names the method', 400, { ...made, headers: without('mcp-method') }],
+    [
+      'the header has another revision',
+      400,
+      { ...made, headers: { ...made.headers, 'mcp-protocol-version': '2025-06-18' } },
+    ],
+    ['it is text', 415, { ...made, headers: { ...made.headers, 'content-type': 'text/plain' } }],
+    [
+      'it has 10 MB',
+      413,
+      { body: call('create_unit', { ...args, files: { '/a': 'x'.repeat(10_000_000) } }) },
+    ],
+    [
+      'it is in a batch of eleven',
+      400,
+      { body: Array.from({ length: 11 }, () => call('create_unit', args)) },
+    ],
+    ['it is no message but a list in one', 400, { body: [[call('create_unit', args)]] }],
+  ]
+  test.each(frames)('since %s makes nothing, and has one row', async (_title, status, sent) => {
+    const answered = await send(sent)
+    expect(answered.rows).toMatchObject([{ action: 'mcp.protocol', via: 'mcp' }])
+    expect(answered.answers).toMatchObject([{ error: { message: expect.any(String) } }])
+    // What stands within a batch is refused by itself, and the batch is answered.
+    expect(answered.status).toBe(Array.isArray(sent.body) && sent.body.length === 1 ? 200 : status)
+    expect((await send({ body: call('list_units') })).answers).toMatchObject([
+      { result: { structuredContent: { units: [] } } },
+    ])
+  })
+})
+
 describe('arguments of the wrong shape', () => {
   const wrong: [name: string, args: unknown, told: string][] = [
     ['create_unit', {}, 'name'],
