@@ -19,7 +19,7 @@ describe('the host name in a checkpoint', () => {
     const other = Buffer.from(saved)
     other[12] = 0x12
     for (const image of [other, saved.subarray(0, 15), Buffer.concat([saved, saved])]) {
-      expect(() => withHostName(image, 'x')).toThrow('elsewhere')
+      expect(() => withHostName(image, 'x')).toThrow('is not where it is expected')
     }
   })
 })
