@@ -134,8 +134,8 @@ describe('removing', () => {
   it('is refused while somebody is about to make a unit of it', async () => {
     await build(boat)
     const digest = (await inventory.list())[0]?.digest ?? ''
-    await images.store.hold(digest, async () => expect(await inventory.remove(digest)).toMatch(/just now/))
-    expect(await inventory.remove(digest)).toMatch(/just now/)
+    await images.store.hold(digest, async () => expect(await inventory.remove(digest)).toMatch(/just asked for it/))
+    expect(await inventory.remove(digest)).toMatch(/just asked for it/)
     images.clock.jump(-2 * MINUTE)
     expect(await inventory.remove(digest)).toBeNull()
     expect(await build(boat)).toBe(0)

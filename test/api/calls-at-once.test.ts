@@ -50,7 +50,7 @@ test('a team has so many commands at once, others have theirs meanwhile, and one
       error: {
         code: 'quota_exceeded',
         message:
-          'The team has 2 commands under way, and no more may be at once; try again when one of them has ended.',
+          'The team has 2 commands in progress, which is the limit; try again when one of them has ended.',
       },
     },
   })

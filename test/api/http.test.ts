@@ -69,7 +69,7 @@ describe('methods and paths', () => {
     ['PATCH', '/v1/units/unit_1', 'GET, HEAD, DELETE'],
     ['GET', '/v1/units/unit_1/exec', 'POST'],
     ['POST', '/v1/units/unit_1/logs', 'GET, HEAD'],
-    ['DELETE', '/v1/units/unit_1/files', 'POST, PUT, GET, HEAD'],
+    ['PATCH', '/v1/units/unit_1/files', 'POST, PUT, GET, HEAD, DELETE'],
     ['POST', '/v1/openapi.json', 'GET, HEAD'],
     ['POST', '/account', 'GET'],
   ])('%s %s is 405 and says what is allowed', async (method, path, allow) => {

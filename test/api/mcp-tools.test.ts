@@ -47,6 +47,11 @@ test('hints tell reads from changes as the routes do', () => {
 /** What an agent has no tool for, and why. */
 const withoutTool: Record<string, string> = {
   'PUT /v1/units/{id}/files': 'write_file sends base64',
+  'GET /v1/units/{id}/directory': 'run_command lists with ls or find',
+  'DELETE /v1/units/{id}/files': 'run_command removes with rm',
+  'GET /v1/units/{id}/archive': 'a tar archive is nothing that a model reads',
+  'PUT /v1/units/{id}/archive': 'a tar archive is nothing that a model writes',
+  'GET /v1/events': 'an agent asks, a screen follows',
   'POST /v1/stacks': 'a create makes its stack',
   'GET /v1/stacks': 'list_units has the stacks',
   'GET /v1/stacks/{id}': 'list_units with stack',
