@@ -1,5 +1,5 @@
 // The same requests to Berth and to oidc-provider, which is certified and configured to be as Berth is: where they differ, it is
-// written down why (support/oauth-differences.ts).
+// written down why (support/oauth-differences.ts). Reliability S8.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
