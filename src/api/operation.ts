@@ -14,7 +14,7 @@ import { authenticateRequest } from './operation/authenticate.ts'
 import type { Gate, Incoming, OperationRequest, Reply } from './operation/call.ts'
 import { createCallsAtOnce } from './operation/calls-at-once.ts'
 import { refuseCall } from './operation/refusal.ts'
-import * as step from './operation/steps.ts'
+import * as step from './operation/call-steps.ts'
 
 export type { OperationRequest, Reply } from './operation/call.ts'
 

@@ -1,4 +1,5 @@
-// Money is stored in whole nano-cents of the euro, and shown in euro cents with fractions.
+// Money is stored in whole nano-cents of the euro, and shown in euro cents with fractions. Nothing here rounds: amounts
+// are rounded to whole nano-cents by `counted` in store/sql/ledger.sql, and for sentences to two digits.
 
 const NANO_CENTS_PER_CENT = 1_000_000_000
 

@@ -134,7 +134,9 @@ describe('removing', () => {
   it('is refused while somebody is about to make a unit of it', async () => {
     await build(boat)
     const digest = (await inventory.list())[0]?.digest ?? ''
-    await images.store.hold(digest, async () => expect(await inventory.remove(digest)).toMatch(/just asked for it/))
+    await images.store.hold(digest, async () =>
+      expect(await inventory.remove(digest)).toMatch(/just asked for it/),
+    )
     expect(await inventory.remove(digest)).toMatch(/just asked for it/)
     images.clock.jump(-2 * MINUTE)
     expect(await inventory.remove(digest)).toBeNull()

@@ -6,7 +6,7 @@ import type { Payment, PaymentAnswer, PaymentList } from '../../src/contract/pay
 import type { Unit } from '../../src/contract/unit.ts'
 import { reconcilePayments } from '../../src/domain/payments/reconcile.ts'
 import { reconcileMachines } from '../../src/domain/units/lifecycle/reconcile.ts'
-import { enforceLimits } from '../../src/domain/units/admission/enforce-limits.ts'
+import { enforceLimits } from '../../src/domain/units/admission/stop-beyond-limits.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { changeTeam } from '../../src/store/teams.ts'
 import { makeKey, makeMember, makeSharedTeam, makeUnit, type TestMember } from '../support/make.ts'

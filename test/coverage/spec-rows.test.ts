@@ -106,11 +106,11 @@ const rows: Record<string, [file: string, claim: string][]> = {
   'spec 7 policy_violation': [['src/domain/policies/check.test.ts', 'policy_violation']],
   'spec 7 quota_exceeded, 402': [
     [
-      'src/domain/units/admission/enforce-limits.test.ts',
+      'src/domain/units/admission/stop-beyond-limits.test.ts',
       'of nothing refuses every create, with what is spent and when that ends',
     ],
     [
-      'src/domain/units/admission/enforce-limits.test.ts',
+      'src/domain/units/admission/stop-beyond-limits.test.ts',
       'stops twenty units that spend beside each other before it is exceeded',
     ],
   ],
@@ -122,7 +122,7 @@ const rows: Record<string, [file: string, claim: string][]> = {
   ],
   'spec 7 payment_required': [
     [
-      'src/domain/units/admission/enforce-limits.test.ts',
+      'src/domain/units/admission/stop-beyond-limits.test.ts',
       'that a team has not got refuse every create with 402',
     ],
   ],

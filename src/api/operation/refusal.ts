@@ -4,7 +4,7 @@
 import type { AppError } from '../../contract/errors.ts'
 import { toAppError } from '../http/errors.ts'
 import type { Incoming } from './call.ts'
-import type { WithRow } from './steps.ts'
+import type { WithRow } from './call-steps.ts'
 
 type Failed = Incoming & Partial<WithRow & { giveBackCreation: () => Promise<void> }>
 

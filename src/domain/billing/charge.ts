@@ -1,5 +1,5 @@
-// Reads already include uncharged meter time (store/meters.ts); this job only limits how much must be computed per
-// read.
+// The background job that charges open meters; the arithmetic is in store/sql/ledger.sql. Reads already include
+// uncharged meter time (store/meters.ts); this job only limits how much must be computed per read.
 
 import type { App } from '../../app.ts'
 import { chargeOpenMeters } from '../../store/meters.ts'

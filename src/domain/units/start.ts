@@ -7,7 +7,7 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { notPossibleNow } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
-import { claimUnit } from './admission/claim.ts'
+import { admitUnit } from './admission/admit-unit.ts'
 import { startOperation } from './lifecycle/run.ts'
 import { retryOnConflict } from './lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
@@ -35,7 +35,7 @@ async function bringUp(app: App, caller: Caller, unit: UnitRecord): Promise<bool
     return false
   }
   if (nextState(unit, 'start') === null) throw notPossibleNow(unit, 'it cannot be started')
-  const starting = await claimUnit(app, caller, unit, 'start')
+  const starting = await admitUnit(app, caller, unit, 'start')
   if (starting) await runOperation(app, starting, startOperation)
   return starting !== null
 }

@@ -3,7 +3,7 @@
 // in any order. The answering side may also send events, and empty lines that show it is alive.
 
 import type { Socket } from 'node:net'
-import { readLines } from './lines.ts'
+import { readLines } from './read-lines.ts'
 
 type Numbered = { id: number }
 

@@ -40,7 +40,7 @@ create or replace function ms_between(began timestamptz, ended timestamptz) retu
   return greatest(0, round(extract(epoch from ended - began) * 1000))::bigint;
 
 -- Whole nano-cents that a unit's meters of one kind have counted once the latest of them has run for `ms`.
--- The only place that rounds money: div drops the fraction.
+-- The only place that rounds stored money: div drops the fraction.
 create or replace function counted(counted_before numeric, price_per_hour bigint, ms bigint) returns bigint
   language sql immutable parallel safe
   return div(counted_before + price_per_hour::numeric * ms, 3600000)::bigint;

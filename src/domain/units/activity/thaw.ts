@@ -16,7 +16,7 @@ import { SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { Step } from '../../../lib/saga.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
-import { checkLastCredential, claimUnit, claimUnitInTeamLock } from '../admission/claim.ts'
+import { checkLastCredential, admitUnit, admitUnitInTeamLock } from '../admission/admit-unit.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { runOperation, type OperationContext, type UnitOperation } from '../lifecycle/operation.ts'
 import { startOperation } from '../lifecycle/run.ts'
@@ -55,14 +55,14 @@ export type OnThawed = (unit: UnitRecord) => void
  * Resolves when the unit runs, or another process has changed its state. If the commit fails, the unit sleeps with a running
  * machine, which the reconciler freezes again.
  */
-export async function thawWithClaim(
+export async function thawWithAdmission(
   app: App,
   caller: Caller | null,
   unit: UnitRecord,
   onThawed: OnThawed,
 ): Promise<void> {
   let begun: Promise<void> = Promise.resolve()
-  const starting = await claimUnit(app, caller, unit, 'thaw', (taken) => {
+  const starting = await admitUnit(app, caller, unit, 'thaw', (taken) => {
     begun = beginThaw(app, taken)
   })
   if (!starting) return
@@ -78,7 +78,7 @@ export async function thawWithClaim(
 }
 
 /** The same for a unit from `takeFrozen`. It wakes for the credential it last ran for. */
-export async function thawAheadOfClaim(app: App, unit: UnitRecord, onThawed: OnThawed): Promise<void> {
+export async function thawBeforeAdmission(app: App, unit: UnitRecord, onThawed: OnThawed): Promise<void> {
   const woken = thawThenClaim(app, unit, () => {
     app.activity.unwrittenWakes.note(unit, woken)
     onThawed(unit)
@@ -104,7 +104,7 @@ async function thawThenClaim(app: App, unit: UnitRecord, onMayRun: () => void): 
       await completesWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
       // The answer has left, too, before the change is put together.
       await setImmediate()
-      const taken = await claimUnitInTeamLock(app, null, unit, 'thaw')
+      const taken = await admitUnitInTeamLock(app, null, unit, 'thaw')
       if (!taken) app.activity.events.emit('runEnded', unit.id)
       return taken
     } catch (error) {

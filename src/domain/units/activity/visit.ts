@@ -20,7 +20,7 @@ export async function visitUnit(app: App, id: string): Promise<Visited> {
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
   const frozen = app.activity.takeFrozen(id)
   if (frozen) {
-    const answer = await tryToWake(app, frozen, leftMs(), { aheadOfClaim: true })
+    const answer = await tryToWake(app, frozen, leftMs(), { beforeAdmission: true })
     if (answer) return answer
   }
   for (let woken = false; leftMs() > 0; ) {
@@ -67,7 +67,7 @@ async function tryToWake(
   app: App,
   unit: UnitRecord,
   withinMs: number,
-  options: Pick<WakeOptions, 'aheadOfClaim'> = {},
+  options: Pick<WakeOptions, 'beforeAdmission'> = {},
 ): Promise<Visited | null> {
   const thawed = Promise.withResolvers<UnitRecord>()
   let there: UnitRecord | null = null

@@ -1,23 +1,24 @@
 // The one way in which a sleeping unit comes to run: a frozen machine is thawed (thaw.ts), any other is started. Of several
 // concurrent callers one does the work and the others wait with it. A wake that fails leaves the unit asleep with its disk
 // (design 4).
+// Whether it may run is decided in admission/admit-unit.ts.
 
 import type { App } from '../../../app.ts'
 import { MINUTE } from '../../../lib/clock.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { listUnitsTogether } from '../../../store/units.ts'
 import type { Caller } from '../../credentials/caller.ts'
-import { claimUnit } from '../admission/claim.ts'
+import { admitUnit } from '../admission/admit-unit.ts'
 import { startOperation } from '../lifecycle/run.ts'
 import { withWaiterLimit } from '../lifecycle/wait-until-stable.ts'
 import { runOperation } from '../lifecycle/operation.ts'
-import { type OnThawed, thawAheadOfClaim, thawWithClaim } from './thaw.ts'
+import { type OnThawed, thawBeforeAdmission, thawWithAdmission } from './thaw.ts'
 
 export type WakeOptions = {
   /** Called once the machine is thawed, for a caller that need not wait until the row says `running`. */
   onThawed?: OnThawed
   /** The record is from `takeFrozen`: the machine may be thawed before the database allows it. Only without a caller. */
-  aheadOfClaim?: boolean
+  beforeAdmission?: boolean
 }
 
 /**
@@ -72,17 +73,17 @@ async function wakeAlone(
   app: App,
   caller: Caller | null,
   unit: UnitRecord,
-  { onThawed = () => {}, aheadOfClaim = false }: WakeOptions = {},
+  { onThawed = () => {}, beforeAdmission = false }: WakeOptions = {},
 ): Promise<void> {
   await once(app, 'wake', caller, unit, async () => {
     if (!unit.frozen) return await startAnew(app, caller, unit)
-    if (aheadOfClaim && caller === null) return await thawAheadOfClaim(app, unit, onThawed)
-    await thawWithClaim(app, caller, unit, onThawed)
+    if (beforeAdmission && caller === null) return await thawBeforeAdmission(app, unit, onThawed)
+    await thawWithAdmission(app, caller, unit, onThawed)
   })
 }
 
 async function startAnew(app: App, caller: Caller | null, unit: UnitRecord): Promise<void> {
-  const starting = await claimUnit(app, caller, unit, 'wake')
+  const starting = await admitUnit(app, caller, unit, 'wake')
   if (starting) await runOperation(app, starting, startOperation)
 }
 

@@ -1,4 +1,5 @@
-// Single files of a running machine, written and read by the helper in it (file-helper.ts).
+// Single files of a running machine, written and read by the helper in it (file-helper.ts). From the host, without a
+// machine, storage/unit-tree.ts does that.
 
 import { createHash } from 'node:crypto'
 import type { MachineRef, WrittenFile } from '../../engine.ts'

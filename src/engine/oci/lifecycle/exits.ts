@@ -14,7 +14,7 @@ import { isMonitorAlive } from '../runtime/monitor.ts'
 import type { RunPaths } from '../paths.ts'
 import { endProcesses } from '../processes/processes.ts'
 import { saveRecord } from './record.ts'
-import { cleanUpMachine, retry } from './cleanup.ts'
+import { cleanUpMachine, retry } from './clean-up-run.ts'
 
 /**
  * A check takes some microseconds per machine, so that hundreds of frozen ones cost next to nothing. More expensive

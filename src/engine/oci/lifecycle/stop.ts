@@ -7,10 +7,10 @@ import { killAll, listCgroups, thawGroup } from '../kernel/cgroups.ts'
 import { destroyDisk } from '../storage/disks.ts'
 import { endedWithin, recordKilled } from './exits.ts'
 import { getMachine, getRuntime, type EngineContext, type Machine } from '../context.ts'
-import { discardCheckpoint } from '../checkpoint/images.ts'
+import { discardCheckpoint } from '../checkpoint/checkpoints.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import { terminateContainer } from '../runtime/runtime.ts'
-import { cleanUpRun } from './cleanup.ts'
+import { cleanUpRun } from './clean-up-run.ts'
 
 /** How long a monitor may take to report that its run was killed. */
 const REPORT_WAIT_MS = 3000

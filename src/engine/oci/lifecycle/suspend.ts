@@ -4,7 +4,12 @@
 import type { MachineRef } from '../../engine.ts'
 import { freezeProcesses } from './freeze.ts'
 import { getMachine, type EngineContext, type Machine } from '../context.ts'
-import { dumpCheckpoint, discardCheckpoint, hasCheckpoint, commitCheckpoint } from '../checkpoint/images.ts'
+import {
+  dumpCheckpoint,
+  discardCheckpoint,
+  hasCheckpoint,
+  commitCheckpoint,
+} from '../checkpoint/checkpoints.ts'
 import { endGracefully } from './stop.ts'
 
 const DUMP_TIMEOUT_MS = 5000

@@ -1,7 +1,7 @@
-// A slot is a network namespace with a wire to the host: a veth pair whose host side has a /32 route to the machine's
-// address, and whose inner side is `eth0` with a default route through the gateway. No two machines share a link, so
-// no neighbour can be impersonated: hardware addresses are static on both sides and ARP is off. IPv6 has no address
-// inside and is off on the host side.
+// The network namespaces of machines. A slot is a network namespace with a wire to the host: a veth pair whose host
+// side has a /32 route to the machine's address, and whose inner side is `eth0` with a default route through the
+// gateway. No two machines share a link, so no neighbour can be impersonated: hardware addresses are static on both
+// sides and ARP is off. IPv6 has no address inside and is off on the host side.
 //
 // Routes and neighbours are of the simple kinds that gVisor copies into its own stack at start. It then removes the
 // address from `eth0`, so a slot serves one run and is never reused.

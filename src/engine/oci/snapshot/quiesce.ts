@@ -9,7 +9,7 @@ import { freezeGroup, thawGroup } from '../kernel/cgroups.ts'
 import { recordEndIfExited } from '../lifecycle/exits.ts'
 import type { EngineContext, Machine } from '../context.ts'
 import type { RunPaths } from '../paths.ts'
-import { retry } from '../lifecycle/cleanup.ts'
+import { retry } from '../lifecycle/clean-up-run.ts'
 
 export async function whileQuiesced<T>(
   host: EngineContext,

@@ -1,4 +1,5 @@
-// Removes what a run leaves on the host: after its end, a failed start or a crash.
+// Removes what one run leaves on the host, after its end or a failed start. What a crash left over is found by
+// recover.ts (`sweepRuns`).
 
 import { reapOrphans } from '../exec/children.ts'
 import { killAll, removeCgroup } from '../kernel/cgroups.ts'

@@ -1,6 +1,6 @@
-// Counts a unit against the credential that it runs for. A claim is one transaction with the team locked, so at no
-// instant do more units run for a credential than its policy allows. A caller cannot claim a unit that it could not
-// create (decision 0047).
+// Decides whether a unit may start, wake or thaw, and counts it against the credential that it runs for: capacity of the
+// host, policy, number of units, money. That is one transaction with the team locked, so at no instant do more units
+// run for a credential than its policy allows. A caller cannot wake a unit that it could not create (decision 0047).
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
@@ -25,7 +25,7 @@ import { transition } from '../lifecycle/transition.ts'
  * running (design 4), even those it could not create any more. Calls `onTaken` as soon as the transaction can only
  * fail because of an outage.
  */
-export async function claimUnit(
+export async function admitUnit(
   app: App,
   caller: Caller | null,
   unit: UnitRecord,
@@ -35,11 +35,11 @@ export async function claimUnit(
   if (nextState(unit, trigger) === null) return null
   if (trigger !== 'thaw') shedLoad(app, unit)
   // One at a time per team: otherwise its units could hold every connection, each waiting for the team's lock.
-  return await app.teamLocks(unit.teamId, () => claimUnitInTeamLock(app, caller, unit, trigger, onTaken))
+  return await app.teamLocks(unit.teamId, () => admitUnitInTeamLock(app, caller, unit, trigger, onTaken))
 }
 
 /** The same for a caller that already holds the team's lock in this process. */
-export async function claimUnitInTeamLock(
+export async function admitUnitInTeamLock(
   app: App,
   caller: Caller | null,
   unit: UnitRecord,

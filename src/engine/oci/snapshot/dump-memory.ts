@@ -1,12 +1,12 @@
-// Copies the memory of sources. They are paused while it is dumped, for at most half a second: a source with too much
-// memory for that is copied without.
+// Copies the memory of a fork's sources: chooses whose, and has each dumped (checkpoint/checkpoints.ts). They are
+// paused while it is dumped, for at most half a second: a source with too much memory for that is copied without.
 
 import { availableParallelism } from 'node:os'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { ForkSpec } from '../../engine.ts'
 import { memoryInUse } from '../kernel/cgroups.ts'
 import type { EngineContext, Machine } from '../context.ts'
-import { dumpCheckpoint, commitCheckpoint } from '../checkpoint/images.ts'
+import { dumpCheckpoint, commitCheckpoint } from '../checkpoint/checkpoints.ts'
 
 type Sources = Map<string, Machine>
 
