@@ -4,37 +4,15 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { buildCli, runCli } from '../support/clients.ts'
-import { makeTeam, type TestTeam } from '../support/make.ts'
-import { type Service, startService } from '../support/service.ts'
+import { expect, it } from 'vitest'
+import { runCli, useCli } from '../support/clients.ts'
 
-// Each step is a process of its own.
-vi.setConfig({ testTimeout: 120_000 })
-
-let service: Service
-let team: TestTeam
-let directory: string
-let program: string
-beforeAll(async () => {
-  service = await startService()
-  team = await makeTeam(service)
-  directory = await mkdtemp(join(tmpdir(), 'berth-cli-'))
-  program = await buildCli(join(directory, 'dist'))
-})
-afterAll(async () => {
-  vi.resetConfig()
-  await service.close()
-  await rm(directory, { recursive: true })
-})
+const setup = useCli()
 
 const server = () => ({
   command: process.execPath,
-  args: [program, 'mcp'],
-  env: { PATH: '', BERTH_URL: service.baseUrl, BERTH_API_KEY: team.key },
+  args: [setup.program, 'mcp'],
+  env: { PATH: '', BERTH_URL: setup.service.baseUrl, BERTH_API_KEY: setup.team.key },
 })
 const made = { name: 'create_unit', arguments: { name: 'by-stdio', image: 'node:22' } }
 const gone = { name: 'destroy_unit', arguments: { unit: 'by-stdio', confirm: 'by-stdio' } }
@@ -59,7 +37,7 @@ it('a client of 2025 makes a unit by it', async () => {
 it('a request is answered with an error where the service is away, or the key is none', async () => {
   const line = `${JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/list', params: {} })}\n`
   for (const env of [{ BERTH_URL: 'http://127.0.0.1:9' }, { BERTH_API_KEY: 'berth_live_wrong' }]) {
-    const { stdout } = await runCli(program, ['mcp'], { ...server().env, ...env }, line)
+    const { stdout } = await runCli(setup.program, ['mcp'], { ...server().env, ...env }, line)
     expect(JSON.parse(stdout)).toMatchObject({
       jsonrpc: '2.0',
       id: 7,

@@ -1,34 +1,15 @@
 // Signing the CLI in: by a key, and by a browser in which somebody decides; what is kept, and how it is given back.
 
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { buildCli, runCli, startCli } from '../support/clients.ts'
-import { makeSession, makeTeam, type TestTeam } from '../support/make.ts'
+import { expect, it } from 'vitest'
+import { runCli, startCli, useCli } from '../support/clients.ts'
+import { makeSession } from '../support/make.ts'
 import { formOf, nextOf, openConsent, signedInBrowser } from '../support/oauth.ts'
-import { type Service, startService } from '../support/service.ts'
 
-// Each step is a process of its own.
-vi.setConfig({ testTimeout: 120_000 })
+const setup = useCli()
 
-let service: Service
-let team: TestTeam
-let directory: string
-let program: string
-beforeAll(async () => {
-  service = await startService()
-  team = await makeTeam(service)
-  directory = await mkdtemp(join(tmpdir(), 'berth-cli-'))
-  program = await buildCli(join(directory, 'dist'))
-})
-afterAll(async () => {
-  vi.resetConfig()
-  await service.close()
-  await rm(directory, { recursive: true })
-})
-
-const homeOf = (name: string) => ({ HOME: '/nowhere', XDG_CONFIG_HOME: join(directory, name) })
+const homeOf = (name: string) => ({ HOME: '/nowhere', XDG_CONFIG_HOME: join(setup.directory, name) })
 const configOf = (home: { XDG_CONFIG_HOME: string }) => join(home.XDG_CONFIG_HOME, 'berth/config.json')
 type Kept = {
   current: string
@@ -39,36 +20,41 @@ const keptIn = async (home: { XDG_CONFIG_HOME: string }) =>
 
 it('a key is kept in a file for its owner alone, and used from then on', async () => {
   const home = homeOf('key')
-  const login = await runCli(program, ['login', '--url', service.baseUrl, '--key'], home, `${team.key}\n`)
+  const login = await runCli(
+    setup.program,
+    ['login', '--url', setup.service.baseUrl, '--key'],
+    home,
+    `${setup.team.key}\n`,
+  )
   expect(login).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('Signed in at') })
   expect((await stat(configOf(home))).mode & 0o777).toBe(0o600)
-  expect(await runCli(program, ['ls', '-q'], home)).toEqual({ code: 0, stdout: '', stderr: '' })
-  expect((await runCli(program, ['profiles'], home)).stdout).toContain(
-    `default\t${service.baseUrl}\tkey\tyes`,
+  expect(await runCli(setup.program, ['ls', '-q'], home)).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect((await runCli(setup.program, ['profiles'], home)).stdout).toContain(
+    `default\t${setup.service.baseUrl}\tkey\tyes`,
   )
-  expect((await runCli(program, ['logout'], home)).code).toBe(0)
-  expect((await runCli(program, ['ls'], home)).code).toBe(4)
+  expect((await runCli(setup.program, ['logout'], home)).code).toBe(0)
+  expect((await runCli(setup.program, ['ls'], home)).code).toBe(4)
 })
 
 it('a wrong key is not kept, and a file that is no JSON is said to be none', async () => {
   const home = homeOf('wrong')
   const login = await runCli(
-    program,
-    ['login', '--url', service.baseUrl, '--key'],
+    setup.program,
+    ['login', '--url', setup.service.baseUrl, '--key'],
     home,
     'berth_live_wrong\n',
   )
   expect(login).toMatchObject({ code: 4, stderr: expect.stringContaining('try: berth login') })
   expect((await keptIn(home)).profiles).toEqual({})
   await writeFile(configOf(home), '{')
-  expect((await runCli(program, ['ls'], home)).stderr).toMatch(
+  expect((await runCli(setup.program, ['ls'], home)).stderr).toMatch(
     /^error: .*config\.json is no JSON\.\ntry: rm /,
   )
 })
 
 /** Somebody signs in with the browser and decides; answers the page that the computer of the CLI shows at the end. */
 async function decide(address: string, decision: 'connect' | 'refuse'): Promise<Response> {
-  const browser = signedInBrowser(service, await makeSession(service, team))
+  const browser = signedInBrowser(setup.service, await makeSession(setup.service, setup.team))
   const { pathname, search } = new URL(address)
   const consent = await openConsent(browser, pathname + search)
   const form = formOf(await (await browser.get(consent)).text())
@@ -77,7 +63,7 @@ async function decide(address: string, decision: 'connect' | 'refuse'): Promise<
 }
 
 async function loginByBrowser(home: Record<string, string>, decision: 'connect' | 'refuse') {
-  const cli = startCli(program, ['login', '--url', service.baseUrl, '--no-browser'], home)
+  const cli = startCli(setup.program, ['login', '--url', setup.service.baseUrl, '--no-browser'], home)
   await expect.poll(cli.stderr, { timeout: 60_000 }).toContain('/oauth/authorize?')
   const address = /(http\S+)/.exec(cli.stderr())?.[1] ?? ''
   const redirect = new URL(new URL(address).searchParams.get('redirect_uri') ?? '')
@@ -95,8 +81,8 @@ it('by a browser it gets tokens, renews them before they end, and gives them bac
     code: 0,
     stderr: expect.stringContaining('Signed in at'),
   })
-  expect(await runCli(program, ['ls', '-q'], home)).toEqual({ code: 0, stdout: '', stderr: '' })
-  const agents = await runCli(program, ['keys', '--json'], home)
+  expect(await runCli(setup.program, ['ls', '-q'], home)).toEqual({ code: 0, stdout: '', stderr: '' })
+  const agents = await runCli(setup.program, ['keys', '--json'], home)
   expect(JSON.parse(agents.stdout)).toMatchObject({
     agents: expect.arrayContaining([expect.objectContaining({ kind: 'oauth', name: 'Berth CLI' })]),
   })
@@ -105,14 +91,14 @@ it('by a browser it gets tokens, renews them before they end, and gives them bac
   const oauth = before.profiles.default?.oauth
   if (oauth) oauth.expiresAt = new Date().toISOString()
   await writeFile(configOf(home), JSON.stringify(before))
-  expect((await runCli(program, ['ls', '-q'], home)).code).toBe(0)
+  expect((await runCli(setup.program, ['ls', '-q'], home)).code).toBe(0)
   const after = await keptIn(home)
   expect(after.profiles.default?.oauth?.expiresAt).not.toBe(oauth?.expiresAt)
   expect((await stat(configOf(home))).mode & 0o777).toBe(0o600)
 
-  expect((await runCli(program, ['logout'], home)).code).toBe(0)
+  expect((await runCli(setup.program, ['logout'], home)).code).toBe(0)
   await writeFile(configOf(home), JSON.stringify(after))
-  expect(await runCli(program, ['ls'], home)).toMatchObject({
+  expect(await runCli(setup.program, ['ls'], home)).toMatchObject({
     code: 4,
     stderr: expect.stringContaining('try: berth login'),
   })

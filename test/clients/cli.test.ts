@@ -1,41 +1,27 @@
 // The CLI as a person starts it, against the real service.
 
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { buildCli, runCli, startCli } from '../support/clients.ts'
-import { makeKey, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
-import { type Service, startService } from '../support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { runCli, startCli, useCli } from '../support/clients.ts'
+import { makeKey, makeUnit } from '../support/make.ts'
 
-// Each step is a process of its own.
-vi.setConfig({ testTimeout: 120_000 })
+const setup = useCli()
 
-let service: Service
-let team: TestTeam
-let directory: string
-let program: string
-beforeAll(async () => {
-  service = await startService()
-  team = await makeTeam(service)
-  directory = await mkdtemp(join(tmpdir(), 'berth-cli-'))
-  program = await buildCli(join(directory, 'dist'))
+const environment = () => ({
+  BERTH_URL: setup.service.baseUrl,
+  BERTH_API_KEY: setup.team.key,
+  HOME: setup.directory,
 })
-afterAll(async () => {
-  vi.resetConfig()
-  await service.close()
-  await rm(directory, { recursive: true })
-})
-
-const environment = () => ({ BERTH_URL: service.baseUrl, BERTH_API_KEY: team.key, HOME: directory })
 const berth = async (
   args: string[],
   { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
-) => await runCli(program, args, { ...environment(), ...env }, input)
+) => await runCli(setup.program, args, { ...environment(), ...env }, input)
 /** A process may take its time to start on a machine that does other things besides. */
 const until = <T>(look: () => T) => expect.poll(look, { timeout: 60_000 })
 const unitsThere = async () =>
-  (await service.call<{ units: { state: string }[] }>('GET', '/v1/units', { key: team.key })).body.units
+  (await setup.service.call<{ units: { state: string }[] }>('GET', '/v1/units', { key: setup.team.key })).body
+    .units
 const jsonOf = async (args: string[]) => JSON.parse((await berth([...args, '--json'])).stdout) as unknown
 
 describe('units', () => {
@@ -89,15 +75,15 @@ describe('units', () => {
       stderr: '',
     })
     const cli = startCli(
-      program,
+      setup.program,
       ['run', '--rm', 'node:22', 'sh', '-c', 'echo up; sleep infinity'],
       environment(),
     )
     await until(cli.stdout).toBe('up\n')
     cli.child.kill('SIGINT')
     expect((await cli.end()).code).toBe(130)
-    const release = service.engine.hang('start')
-    const early = startCli(program, ['run', '--rm', 'node:22', 'true'], environment())
+    const release = setup.service.engine.hang('start')
+    const early = startCli(setup.program, ['run', '--rm', 'node:22', 'true'], environment())
     await until(async () => (await unitsThere()).map(({ state }) => state)).toContain('creating')
     early.child.kill('SIGINT')
     release()
@@ -106,15 +92,15 @@ describe('units', () => {
   })
 
   it('take and give files, whole or not at all', async () => {
-    const unit = await makeUnit(service, team)
-    const [local, copy] = [join(directory, 'with a space.txt'), join(directory, 'copy.txt')]
+    const unit = await makeUnit(setup.service, setup.team)
+    const [local, copy] = [join(setup.directory, 'with a space.txt'), join(setup.directory, 'copy.txt')]
     await writeFile(local, 'content\n')
     expect(await berth(['cp', local, `${unit.name}:/app/`])).toEqual({ code: 0, stdout: '', stderr: '' })
     expect((await berth(['cp', `${unit.name}:/app/with a space.txt`, '-'])).stdout).toBe('content\n')
     expect((await berth(['cp', `${unit.name}:/app/with a space.txt`, copy])).code).toBe(0)
     expect(await readFile(copy, 'utf8')).toBe('content\n')
     expect(await berth(['cp', '-', `${unit.name}:/app/stdin`], { input: 'piped' })).toMatchObject({ code: 0 })
-    expect(await berth(['cp', join(directory, 'nowhere'), `${unit.name}:/x`])).toMatchObject({
+    expect(await berth(['cp', join(setup.directory, 'nowhere'), `${unit.name}:/x`])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('nowhere is not there.'),
     })
@@ -126,7 +112,7 @@ describe('units', () => {
   })
 
   it('have their names completed, and nothing where the service is away', async () => {
-    const unit = await makeUnit(service, team, { name: 'completed' })
+    const unit = await makeUnit(setup.service, setup.team, { name: 'completed' })
     expect((await berth(['__complete', '--', 'exec', 'compl'])).stdout).toBe('completed\n')
     expect((await berth(['__complete', '--', 'sta'])).stdout.split('\n').toSorted()).toEqual([
       '',
@@ -148,43 +134,47 @@ describe('units', () => {
 
 describe('a stream', () => {
   it('of a log whose reader leaves early ends quietly', async () => {
-    const unit = await makeUnit(service, team, {
+    const unit = await makeUnit(setup.service, setup.team, {
       cmd: ['sh', '-c', 'head -c 1000000 /dev/zero; echo end; sleep infinity'],
     })
-    const cli = startCli(program, ['logs', '-f', unit.name], environment())
+    const cli = startCli(setup.program, ['logs', '-f', unit.name], environment())
     cli.child.stdout?.once('data', () => cli.child.stdout?.destroy())
     expect(await cli.end()).toMatchObject({ code: 0, stderr: '' })
     await berth(['rm', unit.name])
   })
 
   it('of a log is followed to the end of the run', async () => {
-    const unit = await makeUnit(service, team, {
+    const unit = await makeUnit(setup.service, setup.team, {
       cmd: ['sh', '-c', 'echo one; echo two >&2; sleep infinity'],
     })
-    const cli = startCli(program, ['logs', '-f', unit.name], environment())
+    const cli = startCli(setup.program, ['logs', '-f', unit.name], environment())
     await until(cli.stderr).toBe('two\n')
-    service.engine.endProcess(unit.id)
+    setup.service.engine.endProcess(unit.id)
     expect(await cli.end()).toEqual({ code: 0, stdout: 'one\n', stderr: 'two\n' })
     expect((await berth(['logs', '-n', '1', unit.name])).stderr).toBe('two\n')
     await berth(['rm', unit.name])
   })
 
   it('of a command that never ends is bounded by its reader, and Ctrl-C ends it in the unit', async () => {
-    const unit = await makeUnit(service, team)
-    const endless = startCli(program, ['exec', unit.name, 'yes'], environment())
+    const unit = await makeUnit(setup.service, setup.team)
+    const endless = startCli(setup.program, ['exec', unit.name, 'yes'], environment())
     endless.child.stdout?.once('data', () => endless.child.stdout?.destroy())
     expect(await endless.end()).toMatchObject({ code: 0, stderr: '' })
 
     const execs = async () =>
       (
-        await service.call<{ events: { action: string; status: number | null }[] }>(
+        await setup.service.call<{ events: { action: string; status: number | null }[] }>(
           'GET',
           '/v1/audit?limit=5',
-          { key: team.key },
+          { key: setup.team.key },
         )
       ).body.events.filter(({ action, status }) => action === 'unit.exec' && status !== null).length
     const before = await execs()
-    const cli = startCli(program, ['exec', unit.name, 'sh', '-c', 'echo up; sleep infinity'], environment())
+    const cli = startCli(
+      setup.program,
+      ['exec', unit.name, 'sh', '-c', 'echo up; sleep infinity'],
+      environment(),
+    )
     await until(cli.stdout).toBe('up\n')
     cli.child.kill('SIGINT')
     expect(await cli.end()).toEqual({ code: 130, stdout: 'up\n', stderr: '' })
@@ -193,15 +183,15 @@ describe('a stream', () => {
   })
 
   it('runs out of its time with a code of its own', async () => {
-    const unit = await makeUnit(service, team)
+    const unit = await makeUnit(setup.service, setup.team)
     const running = berth(['exec', '--timeout', '5s', unit.name, 'sleep', 'infinity'])
     await expect
-      .poll(() => service.engine.calls.filter(({ operation }) => operation === 'exec').length)
+      .poll(() => setup.service.engine.calls.filter(({ operation }) => operation === 'exec').length)
       .toBeGreaterThan(0)
     let code: number | null = null
     void running.then((ended) => (code = ended.code))
     await until(() => {
-      service.clock.advance(5000)
+      setup.service.clock.advance(5000)
       return code
     }).toBe(124)
     await berth(['rm', unit.name])
@@ -210,9 +200,9 @@ describe('a stream', () => {
 
 describe('records', () => {
   it('stacks, recipes, usage, quota, audit and keys are shown, and as JSON as the service says them', async () => {
-    const unit = await makeUnit(service, team, { name: 'shown' })
-    service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
-    service.engine.onExec(({ argv }) =>
+    const unit = await makeUnit(setup.service, setup.team, { name: 'shown' })
+    setup.service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
+    setup.service.engine.onExec(({ argv }) =>
       argv[0] === 'sh' && argv[3] === 'psql' ? { stdout: argv.slice(4).join('|') } : null,
     )
     const made = await berth([
@@ -296,13 +286,13 @@ describe('trouble is one sentence with what to type next', () => {
   })
 
   it('a key that has ended, and a cap that is reached', async () => {
-    const expiresAt = new Date(service.clock.now().getTime() - 1000).toISOString()
-    const ended = await makeKey(service, { ...team, policy: { expiresAt } })
+    const expiresAt = new Date(setup.service.clock.now().getTime() - 1000).toISOString()
+    const ended = await makeKey(setup.service, { ...setup.team, policy: { expiresAt } })
     expect(await berth(['ls'], { env: { BERTH_API_KEY: ended.secret } })).toMatchObject({
       code: 4,
       stderr: expect.stringContaining('try: berth login'),
     })
-    const small = await makeKey(service, { ...team, policy: { maxConcurrentUnits: 0 } })
+    const small = await makeKey(setup.service, { ...setup.team, policy: { maxConcurrentUnits: 0 } })
     expect(await berth(['run', 'node:22'], { env: { BERTH_API_KEY: small.secret } })).toMatchObject({
       code: 125,
       stderr: expect.stringMatching(/^error: .*\ntry: berth quota\n$/),

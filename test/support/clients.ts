@@ -2,12 +2,16 @@
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdir } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { rolldown } from 'rolldown'
+import { afterAll, beforeAll, vi } from 'vitest'
 import cliBuild from '../../packages/cli/rolldown.config.ts'
+import { makeTeam, type TestTeam } from './make.ts'
+import { type Service, startService } from './service.ts'
 
 const run = promisify(execFile)
 export const project = fileURLToPath(new URL('../..', import.meta.url))
@@ -29,6 +33,28 @@ export async function buildCli(directory: string): Promise<string> {
   await bundle.write({ ...output, dir: directory })
   await bundle.close()
   return join(directory, 'berth.js')
+}
+
+/** `program`: the path of the CLI. `directory`: a temporary one, for what a test keeps. */
+export type CliSetup = { service: Service; team: TestTeam; directory: string; program: string }
+
+/** Builds the CLI and starts a service with one team for the tests of a file. The fields are there once they run. */
+export function useCli(): CliSetup {
+  // Each step is a process of its own.
+  vi.setConfig({ testTimeout: 120_000 })
+  const setup = {} as CliSetup
+  beforeAll(async () => {
+    setup.service = await startService()
+    setup.team = await makeTeam(setup.service)
+    setup.directory = await mkdtemp(join(tmpdir(), 'berth-cli-'))
+    setup.program = await buildCli(join(setup.directory, 'dist'))
+  })
+  afterAll(async () => {
+    vi.resetConfig()
+    await setup.service.close()
+    await rm(setup.directory, { recursive: true })
+  })
+  return setup
 }
 
 export type Ended = { code: number | null; stdout: string; stderr: string }
