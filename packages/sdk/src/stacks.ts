@@ -1,11 +1,11 @@
 // Stacks: units that share a private network, sleep together and are forked together.
 
-import type { ForkResult, Stack as StackInfo, StackFork, StackList } from './contract.ts'
+import type { Stack as StackInfo, StackFork, StackList } from './contract.ts'
 import { type List, type ListOptions, listOf } from './list.ts'
 import { type CallOptions, type MakeOptions, newKey, type Transport } from './transport.ts'
-import { Unit, unitsOfFork, waitOf } from './unit.ts'
+import { type Forked, forkOf, Unit } from './unit.ts'
 
-export type ForkedStack = Omit<ForkResult, 'units'> & { units: Unit[] }
+export type ForkedStack = Forked
 
 export class Stack {
   /** As the last answer has it. */
@@ -38,23 +38,8 @@ export class Stack {
   }
 
   /** All of it as it is at one instant, or nothing. */
-  async fork({
-    signal,
-    timeoutMs,
-    idempotencyKey = newKey(),
-    ...asked
-  }: StackFork & MakeOptions = {}): Promise<ForkedStack> {
-    const { waitMs, ...wait } = waitOf(asked)
-    const result = await this.#transport.json<ForkResult>({
-      method: 'POST',
-      path: `${this.#path}/fork`,
-      body: { ...asked, ...wait },
-      signal,
-      timeoutMs,
-      idempotencyKey,
-      extraMs: waitMs,
-    })
-    return { ...result, units: unitsOfFork(this.#transport, result) }
+  async fork(options: StackFork & MakeOptions = {}): Promise<ForkedStack> {
+    return await forkOf(this.#transport, this.#path, options)
   }
 
   /** Gone for good, with every unit in it. */

@@ -11,6 +11,7 @@ import type {
   Sleep,
   SleepResult,
   Unit as UnitInfo,
+  StackFork,
   UnitFork,
 } from './contract.ts'
 import { BerthError, isBerthError } from './errors.ts'
@@ -137,18 +138,10 @@ export class Unit implements AsyncDisposable {
   }
 
   /** A copy of it as it is now; `copied` of the copy says whether with its memory. */
-  async fork({ signal, timeoutMs, idempotencyKey = newKey(), ...asked }: ForkOptions = {}): Promise<Unit> {
-    const { waitMs, ...wait } = waitOf(asked)
-    const result = await this.#transport.json<ForkResult>({
-      method: 'POST',
-      path: `${this.#path}/fork`,
-      body: { ...asked, ...wait },
-      signal,
-      timeoutMs,
-      idempotencyKey,
-      extraMs: waitMs,
-    })
-    const [copy] = unitsOfFork(this.#transport, result)
+  async fork(options: ForkOptions = {}): Promise<Unit> {
+    const {
+      units: [copy],
+    } = await forkOf(this.#transport, this.#path, options)
     if (!copy) throw new BerthError('internal', 'A fork without a unit was answered.')
     return copy
   }
@@ -213,8 +206,27 @@ export function waitOf({
   return { wait: wait ?? true, waitTimeoutMs: waitMs, waitMs: wait === false ? 0 : waitMs }
 }
 
-export function unitsOfFork(transport: Transport, { units, copied, outputs, costLine }: ForkResult): Unit[] {
-  return units.map(
+export type Forked = Omit<ForkResult, 'units'> & { units: Unit[] }
+
+/** Forks the unit or the stack at that path, and returns the answer with its units as such. */
+export async function forkOf(
+  transport: Transport,
+  path: string,
+  { signal, timeoutMs, idempotencyKey = newKey(), ...asked }: (UnitFork | StackFork) & MakeOptions,
+): Promise<Forked> {
+  const { waitMs, ...wait } = waitOf(asked)
+  const result = await transport.json<ForkResult>({
+    method: 'POST',
+    path: `${path}/fork`,
+    body: { ...asked, ...wait },
+    signal,
+    timeoutMs,
+    idempotencyKey,
+    extraMs: waitMs,
+  })
+  const { copied, outputs, costLine } = result
+  const units = result.units.map(
     (info) => new Unit(transport, info, { outputs, costLine, copied: copied[info.name] ?? null }),
   )
+  return { ...result, units }
 }

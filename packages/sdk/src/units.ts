@@ -113,8 +113,8 @@ export async function makeFrom(
 
 const isLate = (error: unknown) => error instanceof BerthError && error.code === 'timed_out'
 
-/** `python-7f3a9c` for `berth.local/python:3.11`. */
-function nameFor(image: string): string {
+/** Returns a name for a unit of an image: `python-7f3a9c` for `berth.local/python:3.11`. */
+export function nameFor(image: string): string {
   const last = image.split('@')[0]?.split('/').at(-1)?.split(':')[0] ?? ''
   const word = last
     .toLowerCase()

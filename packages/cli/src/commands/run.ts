@@ -1,6 +1,6 @@
 // `berth run`: a unit and a command in it. With --rm nothing is left, however it ends.
 
-import type { CreateOptions, Unit } from '@berth/sdk'
+import { type CreateOptions, nameFor, type Unit } from '@berth/sdk'
 import { endpointMode, pairs, UsageError, wholeNumber } from '../args.ts'
 import type { Context } from '../context.ts'
 import { print, printJson, waiting } from '../output.ts'
@@ -52,6 +52,7 @@ function createOptions({ args }: Context): CreateOptions & { name: string } {
   const [mount, gb] = volume?.split(':') ?? []
   return {
     image,
+    // Known before the call, so that what was interrupted can be found.
     name: args.text('name') ?? nameFor(image),
     stack: args.text('stack'),
     expose,
@@ -64,17 +65,6 @@ function createOptions({ args }: Context): CreateOptions & { name: string } {
       ? {}
       : { volume: { mount, ...(gb === undefined ? {} : { gb: wholeNumber(gb, 'size in GB') }) } }),
   }
-}
-
-/** Known before the call, so that what was interrupted can be found. */
-function nameFor(image: string): string {
-  const last = image.split('@')[0]?.split('/').at(-1)?.split(':')[0] ?? ''
-  const word = last
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, 20)
-    .replace(/^-+|-+$/g, '')
-  return `${word || 'unit'}-${Math.random().toString(16).slice(2, 8)}`
 }
 
 function linesOf(unit: Unit): string[] {
