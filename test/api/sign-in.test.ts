@@ -173,7 +173,7 @@ test('over HTTPS the cookie is bound to this very host', async () => {
   }
 })
 
-test('pages run no script, load nothing, and cannot be framed', async () => {
+test('pages run no script, load nothing but a stylesheet of ours, and cannot be framed', async () => {
   for (const path of ['/', `/sign-in?token=${await newLink()}`, '/account']) {
     const page = await service.fetch('GET', path, { headers: { accept: 'text/html' } })
     const policy = page.headers.get('content-security-policy') ?? ''
@@ -184,7 +184,15 @@ test('pages run no script, load nothing, and cannot be framed', async () => {
     expect(page.headers.get('cache-control')).toBe('no-store')
     // With no-referrer browsers would send `Origin: null` with the form, and the form would be refused.
     expect(page.headers.get('referrer-policy')).toBe('strict-origin')
-    expect(await page.text()).not.toMatch(/<script|\son\w+=|javascript:/i)
+    const html = await page.text()
+    expect(html).not.toMatch(/<script|<style|style=|\son\w+=|javascript:/i)
+    expect(policy).toContain("style-src 'self'")
+    const [sheet = '', ...more] = [...html.matchAll(/<link [^>]*href="([^"]+)"/g)].map(([, href]) => href)
+    expect([sheet, more]).toEqual([expect.stringMatching(/^\/pages\.css\?[0-9a-f]{12}$/), []])
+    const styles = await service.fetch('GET', sheet)
+    expect([styles.status, styles.headers.get('content-type')]).toEqual([200, 'text/css; charset=utf-8'])
+    expect(styles.headers.get('cache-control')).toContain('immutable')
+    expect(await styles.text()).not.toMatch(/url\(|@import/)
   }
 })
 

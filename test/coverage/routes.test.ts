@@ -25,6 +25,7 @@ const openPages = [
   'GET /invites/{token}',
   'GET /oauth/authorize',
   'GET /oauth/consent',
+  'GET /pages.css',
   'GET /sign-in',
   'GET /sign-in/github',
   'GET /sign-in/google',

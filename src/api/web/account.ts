@@ -21,7 +21,7 @@ ${connectMarkup(app.config.publicUrl)}
 <h2>Use the API</h2>
 <p>It is at <code>${escapeHtml(app.config.publicUrl)}/v1</code>, described in <a href="/v1/openapi.json">/v1/openapi.json</a>.</p>
 <form method="post" action="/sign-out"><button>Sign out</button></form>`
-    return { status: 200, html: htmlPage('Your account', markup) }
+    return { status: 200, html: htmlPage('Your account', markup, { wide: true }) }
   },
 }
 

@@ -51,7 +51,7 @@ export function connectedMarkup(agents: readonly Agent[]): string {
     ({ id, name, client, policy, lastUsedAt }) => `
 <li><p><b><bdi>${escapeHtml(name)}</bdi></b>${client?.name && client.name !== name ? ` (<bdi>${escapeHtml(client.name)}</bdi>)` : ''}<br>
 <small>at most ${policy.maxConcurrentUnits} ${policy.maxConcurrentUnits === 1 ? 'unit' : 'units'} at once, €${(policy.dailySpendCapCents / 100).toFixed(2)} a day · ${lastUsedAt === null ? 'not used yet' : `last used ${escapeHtml(lastUsedAt.slice(0, 16).replace('T', ' '))} UTC`}</small></p>
-<form method="post" action="/account/agents/${encodeURIComponent(id)}/revoke"><button aria-label="Revoke ${escapeHtml(name)}">Revoke</button></form></li>`,
+<form method="post" action="/account/agents/${encodeURIComponent(id)}/revoke"><button class="danger" aria-label="Revoke ${escapeHtml(name)}">Revoke</button></form></li>`,
   )
   return `
 <h2>Programs you have connected</h2>

@@ -81,10 +81,13 @@ export function consentFields(fields: Fields, issues: Issue[]): string {
   const row = (field: keyof typeof labels, hint: string, input: string) => {
     const path = field === 'name' ? field : `policy.${field}`
     const issue = issues.find((each) => each.path === path || each.path.startsWith(`${path}.`))
-    const wrong = issue ? `<br><span class="wrong" role="alert">${escapeHtml(issue.message)}</span>` : ''
+    const wrong = issue ? `<span class="wrong" role="alert">${escapeHtml(issue.message)}</span>` : ''
     const text = `${labels[field]}${hint === '' ? '' : ` <small>${hint}</small>`}`
-    const label = field === 'allowedSizes' ? text : `<label for="${field}">${text}</label>`
-    return `<p>${label}<br>${input}${wrong}</p>`
+    const label =
+      field === 'allowedSizes'
+        ? `<span class="label">${text}</span>`
+        : `<label for="${field}">${text}</label>`
+    return `<p>${label}${input}${wrong}</p>`
   }
   const text = (field: keyof typeof labels, name: keyof Fields, rest = '') =>
     `<input type="text" id="${field}" name="${name}" value="${escapeHtml(String(fields[name]))}" ${rest}>`

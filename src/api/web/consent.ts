@@ -107,7 +107,7 @@ function consentPage(
     refusal,
     destination: destinationOf(question.redirectUri),
   })
-  return { status, html: htmlPage('Connect a program?', markup) }
+  return { status, html: htmlPage('Connect a program?', markup, { wide: true }) }
 }
 
 /** A page that redirects by itself: browsers follow a form's own redirect only to where `form-action` allows. */

@@ -2,44 +2,22 @@
 // cannot frame them or post to them.
 
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 
-const style = `
-  :root { color-scheme: light dark; }
-  body { font: 16px/1.5 system-ui, sans-serif; max-width: 36rem; margin: 15vh auto; padding: 0 1rem; }
-  button { font: inherit; padding: 0.5rem 1.25rem; }
-  input, textarea, select { font: inherit; padding: 0.25rem 0.5rem; max-width: 100%; box-sizing: border-box; }
-  textarea, input[type=text] { width: 100%; }
-  dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.25rem 1rem; margin: 1rem 0; }
-  dt { opacity: 0.75; }
-  dd { margin: 0; overflow-wrap: anywhere; }
-  dd strong { font-size: 1.15em; }
-  fieldset { border: 1px solid GrayText; border-radius: 0.5rem; margin: 1.25rem 0; padding: 0.75rem 1rem 1rem; }
-  legend { padding: 0 0.4rem; font-weight: 600; }
-  fieldset p { margin: 0.75rem 0 0; }
-  label small, .note { opacity: 0.75; }
-  .choices label { display: inline-block; margin-right: 1rem; }
-  .warning { border-left: 0.3rem solid #c77700; padding: 0.1rem 0 0.1rem 0.8rem; }
-  .wrong { color: light-dark(#b3261e, #ff8a80); font-weight: 600; }
-  pre { font-size: 0.875rem; padding: 0.6rem 0.75rem; border: 1px solid GrayText; border-radius: 0.375rem; white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; margin: 0.5rem 0; }
-  code { overflow-wrap: anywhere; }
-  h2 { margin: 2.5rem 0 0.5rem; font-size: 1.25rem; }
-  h3 { margin: 1.25rem 0 0.25rem; font-size: 1rem; }
-  pre + .note { margin: 0.25rem 0 0; }
-  .rows { list-style: none; padding: 0; }
-  .rows li { display: flex; gap: 1rem; align-items: center; justify-content: space-between; border-top: 1px solid GrayText; }
-  .actions { display: flex; gap: 1rem; flex-wrap: wrap; }
-  .actions .main { font-weight: 600; }
-  @media (max-width: 30rem) { body { margin: 2rem auto; } dl { grid-template-columns: 1fr; gap: 0 } dd { margin-bottom: 0.5rem; } }
-`
+/** The stylesheet of all pages: one file, which a browser fetches once for each version. */
+export const stylesheet = ['tokens.css', 'pages.css']
+  .map((name) => readFileSync(new URL(name, import.meta.url), 'utf8'))
+  .join('\n')
 
-const styleHash = createHash('sha256').update(style).digest('base64')
+export const stylesheetPath = '/pages.css'
+const stylesheetUrl = `${stylesheetPath}?${createHash('sha256').update(stylesheet).digest('hex').slice(0, 12)}`
 
 export const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
   'content-security-policy': [
     "default-src 'none'",
-    `style-src 'sha256-${styleHash}'`,
+    "style-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
@@ -48,21 +26,25 @@ export const pageHeaders = {
   'referrer-policy': 'strict-origin',
 }
 
+const anchor =
+  '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" aria-hidden="true"><circle cx="12" cy="5" r="2.5"/><path d="M12 7.5V21M7.5 11.5h9M4 14c.5 4 3.5 7 8 7s7.5-3 8-7"/></svg>'
+
 /**
  * Returns a whole page around trusted markup; escape everything else with `escapeHtml` first. `goTo` is a URL that
- * the browser opens by itself.
+ * the browser opens by itself; `wide` is for pages with more than a question.
  */
 export function htmlPage(
   title: string,
   markup: string,
-  { goTo = null }: { goTo?: string | null } = {},
+  { goTo = null, wide = false }: { goTo?: string | null; wide?: boolean } = {},
 ): string {
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${goTo === null ? '' : `<meta http-equiv="refresh" content="0; url=${escapeHtml(goTo)}">`}<title>${escapeHtml(title)}</title><style>${style}</style></head>
-<body><h1>${escapeHtml(title)}</h1>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${goTo === null ? '' : `<meta http-equiv="refresh" content="0; url=${escapeHtml(goTo)}">`}<meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title><link rel="stylesheet" href="${stylesheetUrl}"></head>
+<body${wide ? ' class="wide"' : ''}><header class="brand">${anchor}Berth</header>
+<main><h1>${escapeHtml(title)}</h1>
 ${markup}
-</body></html>
+</main></body></html>
 `
 }
 

@@ -65,7 +65,7 @@ function signedIn({ email }: Invitation, person: { token: string; email: string 
 <form method="post" action="/sign-out"><button>Sign out</button></form>`
   }
   return `
-<form method="post" action="/invites/${encodeURIComponent(person.token)}"><button>Join the team</button></form>`
+<form method="post" action="/invites/${encodeURIComponent(person.token)}"><button class="main">Join the team</button></form>`
 }
 
 function signedOut({ email }: Invitation): string {

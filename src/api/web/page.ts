@@ -28,6 +28,7 @@ export type PageRequest = {
 
 export type PageAnswer =
   | { status: number; html: string; headers?: Record<string, string | string[]> }
+  | { status: number; css: string }
   | { status: number; json: unknown }
 
 export type Page = {

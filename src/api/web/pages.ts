@@ -7,7 +7,7 @@ import type { App } from '../../app.ts'
 import type { AppError } from '../../contract/errors.ts'
 import { type Body, readBody } from '../http/body.ts'
 import { logError, payloadTooLarge, toAppError } from '../http/errors.ts'
-import { escapeHtml, htmlPage, pageHeaders } from './html.ts'
+import { escapeHtml, htmlPage, pageHeaders, stylesheet, stylesheetPath } from './html.ts'
 import { send, sendError, sendJson } from '../http/response.ts'
 import { isFromOwnPages } from '../http/request.ts'
 import { readCookie } from './cookies.ts'
@@ -33,8 +33,15 @@ const front: Page = {
   },
 }
 
+const styles: Page = {
+  method: 'GET',
+  path: stylesheetPath,
+  answer: async () => ({ status: 200, css: stylesheet }),
+}
+
 export const pages: readonly Page[] = [
   front,
+  styles,
   ...signInPages,
   ...accountPages,
   ...providerPages,
@@ -74,6 +81,7 @@ export async function answerPage(
       perform,
     })
     if ('json' in answer) sendJson(response, answer.status, answer.json)
+    else if ('css' in answer) send(response, answer.status, answer.css, stylesheetHeaders)
     else send(response, answer.status, answer.html, { ...pageHeaders, ...answer.headers })
   } catch (error) {
     logError(app.log, error, requestId)
@@ -81,6 +89,13 @@ export async function answerPage(
     if (acceptsHtml(request)) sendErrorPage(response, known, requestId)
     else sendError(response, known, requestId)
   }
+}
+
+/** Pages name the stylesheet with its digest, so it never changes under its address. */
+const stylesheetHeaders = {
+  'content-type': 'text/css; charset=utf-8',
+  'cache-control': 'public, max-age=31536000, immutable',
+  'x-content-type-options': 'nosniff',
 }
 
 function acceptsHtml({ headers }: IncomingMessage): boolean {
@@ -92,7 +107,7 @@ function sendErrorPage(response: ServerResponse, error: AppError, requestId: str
   const markup = `
 <p>${escapeHtml(message)}</p>
 <p><a href="/sign-in">Sign in</a> · <a href="/account">Your account</a></p>
-<p><small>${escapeHtml(requestId)}</small></p>`
+<p class="reference">${escapeHtml(requestId)}</p>`
   send(response, status, htmlPage('This did not work', markup), {
     ...pageHeaders,
     ...(retryAfterS === null ? {} : { 'retry-after': String(retryAfterS) }),

@@ -30,7 +30,7 @@ const showSignIn: Page = {
     if (email === null) return deadLink()
     const form = `
 <p>You are about to sign in as <b>${escapeHtml(email)}</b>.</p>
-<form method="post" action="/sign-in"><input type="hidden" name="token" value="${escapeHtml(token)}"><button>Sign in</button></form>`
+<form method="post" action="/sign-in"><input type="hidden" name="token" value="${escapeHtml(token)}"><p class="stack"><button class="main">Sign in</button></p></form>`
     return { status: 200, html: htmlPage('Sign in to Berth', form) }
   },
 }
@@ -86,12 +86,20 @@ function waysIn({ config }: App): string {
     (provider) =>
       `<form method="post" action="/sign-in/${provider}"><button>Sign in with ${providerNames[provider]}</button></form>`,
   )
+  const others = buttons.length === 0 ? '' : `<p class="or">or</p>\n${buttons.join('\n')}`
   return `
+<div class="stack">
 <form method="post" action="/sign-in/link">
-<p><label>Your email address<br><input type="email" name="email" autocomplete="email" maxlength="254" required></label></p>
-<button>Mail me a link</button></form>
-${buttons.join('\n')}`
+<p><label>Your email address<input type="email" name="email" autocomplete="email" maxlength="254" required></label></p>
+<button class="main">Mail me a link</button></form>
+${others}
+</div>
+${config.mail.smtpUrl === null ? forOperators : ''}`
 }
+
+const forOperators = `
+<p class="note">This service has no mail server. Its operator makes a link on the machine itself:</p>
+<pre tabindex="0">npm run sign-in -- you@example.org</pre>`
 
 function deadLink(): PageAnswer {
   const text =
