@@ -11,7 +11,7 @@ export type Actions = {
 
 const AT_ONCE = 10
 
-/** The same steps whoever carries them out. The first create, which may build or load, is not counted. */
+/** The same steps for each engine that carries them out. The first create, which may build or load, is not counted. */
 export async function measure(rounds: number, { create, exec, destroy }: Actions): Promise<Figures> {
   await destroy(await create())
   const figures = {

@@ -15,7 +15,7 @@ const LINES_OF_FAILURE = 12
 /** With more failed files than this something is broken, and a second run only takes time. */
 const FILES_RUN_AGAIN = 12
 
-/** What `npm test` runs. `deep` is for whoever has an hour or more: long matrices, herds and bombs. */
+/** What `npm test` runs. `deep` takes some hours: long matrices, herds and bombs. */
 const usualTiers = ['fast', 'simulation', 'host']
 const allTiers = [...usualTiers, 'deep']
 
@@ -38,7 +38,7 @@ if (tier !== undefined && !allTiers.includes(tier)) {
   process.exit(1)
 }
 
-/** Another one each day, so that whoever looks into a failure meets it again. */
+/** Another one each day, so that a failure can be met again by its day's seed. */
 process.env.BERTH_TEST_SEED ??= `${Math.floor(Date.now() / DAY_MS)}`
 console.log(`Where a part of a matrix runs, it is the one of BERTH_TEST_SEED=${process.env.BERTH_TEST_SEED}.`)
 

@@ -1,4 +1,4 @@
-// Whoever takes more of the gateway than there is for him is told of to the operator.
+// The operator is told of a peer that meets a bound of the gateway.
 
 import { connect, type Socket } from 'node:net'
 import { pino } from 'pino'

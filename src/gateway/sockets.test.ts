@@ -41,7 +41,7 @@ afterAll(async () => {
 afterEach(async () => {
   for (const close of closers.splice(0)) await close()
   await expect.poll(() => gateway.gateway.count(), { timeout: 5000 }).toEqual({ connections: 0, visits: 0 })
-  // Whoever comes after all that is served as ever.
+  // A client that comes after all that is served as before.
   const after = await exchangeRaw(
     gateway.port,
     `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,

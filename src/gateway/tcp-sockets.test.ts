@@ -33,7 +33,7 @@ afterAll(async () => {
 })
 afterEach(async () => {
   await expect.poll(() => gateway.gateway.count()).toEqual({ connections: 0, visits: 0 })
-  // Whoever comes after all that is served as ever.
+  // A client that comes after all that is served as before.
   answer = (socket) => socket.write('+PONG\r\n')
   const client = await greet(hosts.redis)
   client.write(PING)

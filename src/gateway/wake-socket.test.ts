@@ -135,7 +135,7 @@ describe('the socket', () => {
   })
 })
 
-describe('whoever follows', () => {
+describe('a client that follows', () => {
   it('hears of units that stop running, of a server that goes, and of the next one', async () => {
     const heard: string[] = []
     const done = new AbortController()

@@ -13,7 +13,7 @@ it('a port is free, and not one that outgoing connections are given', async () =
   await expect(tryListening('127.0.0.1', port)).resolves.toBeUndefined()
 })
 
-it('whoever asks together is given different ones', async () => {
+it('callers that ask together are given different ones', async () => {
   const ports = await Promise.all(Array.from({ length: 20 }, () => freePort('127.0.0.1')))
   expect(new Set(ports).size).toBe(20)
 })

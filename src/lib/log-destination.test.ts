@@ -4,7 +4,7 @@ import { createLog } from './log.ts'
 import { openLogDestination } from './log-destination.ts'
 
 // Reliability F17.
-it('a log whose disk is full throws nothing at who logs, and nothing behind his back', async () => {
+it('a log whose disk is full throws nothing at who logs, and nothing behind the caller’s back', async () => {
   const full = openSync('/dev/full', 'w')
   const problems: unknown[] = []
   const onProblem = (error: unknown) => problems.push(error)

@@ -40,7 +40,7 @@ const get = async (path: string, method = 'GET', port = shown.port) =>
 
 /** In the text format of Prometheus; a line that is none fails. */
 async function scrape(port = shown.port): Promise<Sample[]> {
-  // Who asks within a second is told what he was told before.
+  // A scrape within a second gets the answer of the one before.
   service.clock.advance(2000)
   const answer = await get('/metrics', 'GET', port)
   expect(answer.headers.get('content-type')).toContain('text/plain; version=0.0.4')

@@ -249,7 +249,7 @@ describe('who may (spec 5.3, 5.6)', () => {
     expect((await revoke(team.keyId, by)).status).toBe(status)
   })
 
-  it('a member has keys of his own, to change and to revoke', async () => {
+  it('a member has keys of their own, to change and to revoke', async () => {
     const by = await colleague('member')
     const { status, body } = await post({ name: 'mine' }, by)
     expect(status).toBe(201)

@@ -156,7 +156,7 @@ describe('GET /v1/quota', () => {
     expect(resetsAt - service.clock.now().getTime()).toBeGreaterThan(MINUTE / 2)
   })
 
-  it('bounds whoever is signed in by the team alone', async () => {
+  it('bounds a person who is signed in by the team alone', async () => {
     const cookie = await makeSession(service, team)
     const { body } = await service.call<Quota>('GET', '/v1/quota', { cookie })
     expect(body.spendToday).toMatchObject({ cents: 0, capCents: null })

@@ -1,6 +1,6 @@
 // A connection to Postgres that breaks at any statement of any call that writes (reliability F15): before the statement
 // reaches the server, or after it was executed and before its reply. The caller is told the truth or to come again, and
-// whoever does finds the effect once; what was left half done is finished, and costs what it ran.
+// a caller that does finds the effect once; what was left half done is finished, and costs what it ran.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Kysely } from 'kysely'

@@ -64,7 +64,7 @@ test('a team has so many commands at once, others have theirs meanwhile, and one
   await vi.waitFor(async () => expect((await run(crowded)).status).toBe(200), PATIENCE)
 })
 
-test('all teams together have so many, and whoever comes then is told to come back', async () => {
+test('all teams together have so many, and the next caller is told to come back', async () => {
   service = await startService({ commandsAtOnce: 1 })
   for (let team = 0; team < 4; team += 1) await beginCommand(await teamWithUnit())
   expect(await run(await teamWithUnit())).toMatchObject({

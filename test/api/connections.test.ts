@@ -1,4 +1,4 @@
-// Connections to the API that ask for nothing: whoever has no credential can open them, and they take nothing from those
+// Connections to the API that ask for nothing: callers without a credential can open them, and they take nothing from those
 // who have one. All of 127.0.0.0/8 is this host, so that one test can be many peers.
 
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// S6: what pages of other sites make a browser send, with the cookie of whoever sits before it, does nothing. Over every
+// S6: what pages of other sites make a browser send, with the cookie of the person before it, does nothing. Over every
 // route of the API and every page, so that a new one is in it without being named.
 
 import { request } from 'node:http'
@@ -132,7 +132,7 @@ it('another site signs nobody in: neither with a link of its own nor by sending 
   }
 })
 
-it('another site opens no stream and no socket with the cookie of whoever sits there (reliability S21)', async () => {
+it('another site opens no stream and no socket with the cookie of the person who sits there (reliability S21)', async () => {
   const stream = { cookie, headers: { accept: 'text/event-stream' } }
   const path = `/v1/units/${unitId}/logs?follow=true`
   for (const [what, headers] of Object.entries(foreign)) {

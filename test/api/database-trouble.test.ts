@@ -36,7 +36,7 @@ function expectAway({ status, headers, body }: Answer): void {
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
 }
 
-/** As whoever may do anything, in a database that is nobody's. */
+/** As a role that may do anything, in a database that is nobody's. */
 async function administer(...statements: string[]): Promise<void> {
   const [, query] = broken.databaseUrl.split('?')
   const host = new URLSearchParams(query).get('host') ?? ''

@@ -92,7 +92,7 @@ test('a change of an agent, and its end, are told', async () => {
   })
 })
 
-test('whoever was cut off goes on where they were, and whoever was away too long begins anew', async () => {
+test('a client that was cut off goes on where it was, and one that was away too long begins anew', async () => {
   const first = await follow()
   const { id: begun } = await first.next()
   const unit = await makeUnit(service, team)

@@ -26,7 +26,7 @@ const auditOf = async (headers: Headers) =>
     .execute()
 const textOf = (rows: unknown) =>
   JSON.stringify(rows, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
-/** The part of a private URL that lets in whoever has it. */
+/** The part of a private URL that lets in everybody who has it. */
 const secretIn = (url: string) => new URL(url).hostname.split('.')[0]?.slice(-26) ?? ''
 
 describe('the expose call', () => {

@@ -80,7 +80,7 @@ describe('a fork that fails', () => {
     expect((await as.get(await copyOf('web'))).error).toContain('healthcheck')
   })
 
-  it('leaves its new stack to whoever has made something else in it', async () => {
+  it('leaves its new stack to the caller that has made something else in it', async () => {
     await makePair()
     const release = service.engine.hang('fork')
     const forking = as.forkStack('shop', { into: 'trial' })

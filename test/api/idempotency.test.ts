@@ -364,7 +364,7 @@ describe('a repetition', () => {
     for (const sealed of [kept, answer]) {
       for (const secret of [canary, generated, 'web']) expect(sealed?.includes(secret)).toBe(false)
     }
-    // A digest of a body with a short password in it would let whoever reads the table try passwords.
+    // A digest of a body with a short password in it would let a reader of the table try passwords.
     const same = await create('sealed-too', { ...own, body: { spec: { ...spec, env } } })
     expect(same.status).toBe(201)
     const requests = await service.app.db

@@ -68,7 +68,7 @@ describe('the log of a unit that could not be made', () => {
     expect(texts(await logs(id, '?since=2999-01-01T00:00:00Z'))).toEqual([])
   })
 
-  it('ends at once for whoever follows it', async () => {
+  it('ends at once for a caller that follows it', async () => {
     const id = await failToMake('web')
     const headers = { accept: 'text/event-stream' }
     const path = `/v1/units/${id}/logs?follow=true`

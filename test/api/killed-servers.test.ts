@@ -1,5 +1,5 @@
 // Reliability F33: the server is killed under its calls, again and again. Every call that was authenticated has exactly
-// one row, with the status that its caller was told, if he was told one.
+// one row, with the status that its caller was told, if any.
 
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -221,7 +221,7 @@ describe('a unit', () => {
     expect(made[1]?.isError).toBe(false)
   })
 
-  test('is destroyed only by whoever repeats its name', async () => {
+  test('is destroyed only by a caller that repeats its name', async () => {
     await makeUnit(service, team, { name: 'dear' })
     const wrong = await call('destroy_unit', { unit: 'dear', confirm: 'yes' })
     expect(wrong.text).toContain('confirm: must be "dear"')

@@ -73,7 +73,7 @@ describe('a role', () => {
     expect(refusal(await setRole(admin.userId, 'member', owner))).toEqual([403, 'forbidden'])
   })
 
-  it('of the last owner stays, and so does he', async () => {
+  it('of the last owner stays, and so does the last owner', async () => {
     await join('admin')
     for (const role of ['admin', 'member']) {
       expect(refusal(await setRole(owner.userId, role))).toEqual([409, 'invalid_state'])
@@ -199,7 +199,7 @@ describe('a removal', () => {
     }
   })
 
-  it('ends the open streams of the member within five seconds, whichever team his session acts in', async () => {
+  it('ends the open streams of the member within five seconds, whichever team their session acts in', async () => {
     const member = await join('member')
     const by = { cookie: member.cookie, headers: { 'x-berth-team': id } }
     const key = await makeKey(service, { teamId: id, userId: owner.userId })
@@ -217,7 +217,7 @@ describe('a removal', () => {
     const own = (await send<Me>('GET', '/v1/me', by)).body.teams.find(({ personal }) => personal)
     await send('GET', '/v1/units', { ...by, headers: { 'x-berth-team': own?.id ?? '' } })
     await send('GET', '/v1/units', { ...owner, headers: { 'x-berth-team': own?.id ?? '' } })
-    // Looking again at who listens changes nothing about where his session acts.
+    // Looking again at who listens changes nothing about where their session acts.
     service.clock.advance(5 * SECOND)
     expect((await send<Me>('GET', '/v1/me', { cookie: member.cookie })).body.currentTeamId).toBe(own?.id)
 

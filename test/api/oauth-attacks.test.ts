@@ -1,4 +1,4 @@
-// Reliability S8 and S11: what is done to a sign-in of a program by whoever stands between, beside or behind it. A clear
+// Reliability S8 and S11: what is done to a sign-in of a program by somebody who stands between, beside or behind it. A clear
 // error, never a second effect, and nothing sent to where nobody registered.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'

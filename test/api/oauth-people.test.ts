@@ -1,4 +1,4 @@
-// Tokens stop with whoever let the program in, and with the agent they made: at once for the next call, within five
+// Tokens stop with the person who let the program in, and with the agent that they made: at once for the next call, within five
 // seconds for what is open (reliability S5 and S8).
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

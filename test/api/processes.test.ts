@@ -180,7 +180,7 @@ describe('a background process', () => {
 })
 
 describe('its output', () => {
-  it('is followed from any place, and whoever was cut off goes on without loss or doubling', async () => {
+  it('is followed from any place, and a client that was cut off goes on without loss or doubling', async () => {
     const process = await start(['sh', '-c', 'echo one; sleep 1; echo two >&2; sleep 1; echo three; exit 4'])
     const events = readEvents(await follow(process))
     const first = await events.next()

@@ -188,7 +188,7 @@ test('behind a trusted proxy who guesses is held up by the address that the prox
   }
   try {
     for (let tries = 0; tries < FAILURES_PER_MINUTE; tries++) {
-      // What stands before it, the caller wrote himself.
+      // What stands before it was written by the caller.
       expect(await guess(`203.0.113.${tries}, 192.0.2.1`)).toBe(401)
     }
     expect(await guess('203.0.113.250, 192.0.2.1')).toBe(429)

@@ -1,4 +1,4 @@
-// Reliability S28 over HTTP: what is sealed opens for its own team, owner and name alone. Whoever can move rows about in the
+// Reliability S28 over HTTP: what is sealed opens for its own team, owner and name alone. Somebody who can move rows about in the
 // database gets nobody's secret out of it by that.
 
 import { type Kysely, sql } from 'kysely'

@@ -1,4 +1,4 @@
-// Design 7: a sign-in link by mail, for whoever asks, and what nobody learns by asking (S4, S26).
+// Design 7: a sign-in link by mail, for anybody who asks, and what nobody learns by asking (S4, S26).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Me } from '../../src/contract/me.ts'
@@ -26,7 +26,7 @@ const linksTo = async (email: string) =>
 const newestLink = async (email: string) => (await linksTo(email)).at(-1) ?? ''
 const whoIs = async (cookie: string) => (await service.call<Me>('GET', '/v1/me', { cookie })).body.user
 
-describe('whoever asks for a link', () => {
+describe('somebody who asks for a link', () => {
   it('is mailed one that signs in once', async () => {
     const page = await (await openBrowser(service).get('/sign-in')).text()
     expect(page).toContain('action="/sign-in/link"')

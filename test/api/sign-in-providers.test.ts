@@ -219,7 +219,7 @@ describe.each(providers)('with %s', (provider) => {
     expect((await service.call('GET', '/v1/me', { cookie: `berth_session=${planted}` })).status).toBe(401)
   })
 
-  it('ends with the sign-out, for whoever has the cookie', async () => {
+  it('ends with the sign-out, for everybody who has the cookie', async () => {
     const { browser } = await signIn(provider)
     const cookie = browser.cookies()
     expect((await browser.post('/sign-out')).status).toBe(303)

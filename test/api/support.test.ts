@@ -105,7 +105,7 @@ describe('the answer goes to', () => {
       .where('user_id', '=', userId)
       .execute()
 
-  it('whoever is signed in', async () => {
+  it('a person who is signed in', async () => {
     const member = await makeTeam(service)
     await join(member, 'member')
     const cookie = await makeSession(service, member)
@@ -113,7 +113,7 @@ describe('the answer goes to', () => {
     expect(await mailOf(body.ticket)).toMatchObject({ replyTo: member.email })
   })
 
-  it('whoever made the key, and to the owner of the team once they have left it', async () => {
+  it('the person who made the key, and to the owner of the team once that person has left it', async () => {
     const member = await makeTeam(service)
     await join(member, 'member')
     const { secret } = await makeKey(service, { teamId: team.teamId, userId: member.userId })

@@ -43,7 +43,7 @@ const setPlan = async (teamId: string, plan: 'hobby' | 'pro' | 'team') =>
   await service.app.db.updateTable('teams').set({ plan }).where('id', '=', teamId).execute()
 
 describe('a new team', () => {
-  it('is what was asked for, belongs to who made it, and is on his plan', async () => {
+  it('is what was asked for, belongs to the person who made it, and is on their plan', async () => {
     const { status, body } = await create({ name: 'Ümlaut & Co', region: 'virginia', currency: 'usd' })
     expect([status, body]).toEqual([
       201,

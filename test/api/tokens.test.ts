@@ -1,4 +1,4 @@
-// S4: whoever reads the whole database and the log has no token in hand that lets anybody in.
+// S4: somebody who reads the whole database and the log has no token in hand that lets anybody in.
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { KeyCreated } from '../../src/contract/agent.ts'

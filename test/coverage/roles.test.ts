@@ -1,5 +1,5 @@
 // S2: who may do what, as a table of every operation. A route without a line fails, and so does a line without a route;
-// what each line says is a decision. Every call is one that goes well for whoever is allowed it.
+// what each line says is a decision. Every call is one that goes well for a caller who is allowed it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -146,7 +146,7 @@ const newUnit = async ({ key }: World): Promise<Unit> => {
 const newInvite = async ({ teamId, owner }: World, email: string) =>
   await makeInvite(service, { teamId, cookie: owner.cookie, email })
 
-/** Of another team, for the address of whoever calls. */
+/** Of another team, for the address of the caller. */
 async function invitationElsewhere({ caller }: World): Promise<string> {
   const { id: teamId, owner } = await makeSharedTeam(service)
   const email = caller?.email ?? `${unique()}@example.test`
@@ -247,7 +247,7 @@ test('what takes a credential is refused without one, and the rest is not', () =
   }
 })
 
-describe('whoever calls is answered as the table says', () => {
+describe('every caller is answered as the table says', () => {
   test.each(operations.map((named) => [named.name, named] as const))('%s', async (name, named) => {
     const world = await makeWorld()
     const statuses = new Map<Who, number>()
@@ -278,7 +278,7 @@ describe('beyond the table', () => {
     (await service.call(method, path, { cookie: by.cookie, headers: { origin: service.baseUrl }, body }))
       .status
 
-  test('whoever made a key changes and revokes it, in any role', async () => {
+  test('the person who made a key changes and revokes it, in any role', async () => {
     const { teamId, member } = await makeWorld()
     const { id } = await makeKey(service, { teamId, userId: member.userId })
     const headers = { origin: service.baseUrl, 'x-berth-team': teamId }
@@ -303,7 +303,7 @@ describe('beyond the table', () => {
     }
   })
 
-  test('nobody invites somebody above himself', async () => {
+  test('nobody invites somebody above their own role', async () => {
     const { teamId, owner, admin } = await makeWorld()
     for (const by of [owner, admin]) {
       const invite = async (role: string) =>

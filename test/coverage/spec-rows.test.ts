@@ -16,7 +16,10 @@ const rows: Record<string, [file: string, claim: string][]> = {
   ],
   'spec 4.1 PATCH /v1/me': [['test/api/me.test.ts', 'takes 1 and 80 characters']],
   'spec 4.1 POST /v1/teams': [
-    ['test/api/teams.test.ts', 'is what was asked for, belongs to who made it, and is on his plan'],
+    [
+      'test/api/teams.test.ts',
+      'is what was asked for, belongs to the person who made it, and is on their plan',
+    ],
     ['test/api/teams.test.ts', 'takes the Pro plan in a team that one owns, whichever one acts in'],
   ],
   'spec 4.1 PATCH /v1/teams/{id}': [['test/api/teams.test.ts', 'is of the fields it names']],
@@ -30,7 +33,7 @@ const rows: Record<string, [file: string, claim: string][]> = {
   ],
   'spec 4.1 PATCH /v1/teams/{id}/members/{userId}': [
     ['test/api/members.test.ts', 'is changed by owners alone'],
-    ['test/api/members.test.ts', 'of the last owner stays, and so does he'],
+    ['test/api/members.test.ts', 'of the last owner stays, and so does the last owner'],
   ],
   'spec 4.1 DELETE /v1/teams/{id}/members/{userId}': [
     ['test/api/members.test.ts', 'tells the live keys the member made, which go on'],
@@ -73,7 +76,7 @@ const rows: Record<string, [file: string, claim: string][]> = {
     ['test/api/credentials.test.ts', 'a revoked key, from the next call on'],
     ['test/api/credentials.test.ts', 'spec 5.5, S1: units of another team'],
   ],
-  'spec 5.6 roles': [['test/coverage/roles.test.ts', 'whoever calls is answered as the table says']],
+  'spec 5.6 roles': [['test/coverage/roles.test.ts', 'every caller is answered as the table says']],
   'spec 5.7 policies': [
     ['test/api/policies.test.ts', 'S13: what a key may not make, it may not start or wake either'],
     [

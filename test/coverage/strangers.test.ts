@@ -1,4 +1,4 @@
-// S1: whoever does not belong to a team gets at nothing of it, by any operation of openapi.json that takes a credential,
+// S1: a caller who does not belong to a team gets at nothing of it, by any operation of openapi.json that takes a credential,
 // and by any name of anything. Whatever is added to the document is tried here too.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -45,7 +45,7 @@ afterAll(async () => await service.close())
 
 const headers = () => ({ origin: service.baseUrl })
 
-/** Somebody with a team and units of his own. */
+/** A person with a team and units of their own. */
 async function makeStranger() {
   const team = await makeTeam(service)
   const cookie = await makeSession(service, team)

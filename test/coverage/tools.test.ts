@@ -1,4 +1,4 @@
-// S1 and S2 by MCP: each tool, called by whoever may and by everybody else, with the name of everything. A tool without a line
+// S1 and S2 by MCP: each tool, called by those who may and by everybody else, with the name of everything. A tool without a line
 // here fails, and so does a line without a tool.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'

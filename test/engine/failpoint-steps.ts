@@ -96,7 +96,7 @@ export function createScenario(engine: () => Engine, spec: MachineSpec, name: En
               await engine().start(ref(), run)
             }),
         process: async () => {
-          // Nobody saw how it ended: whoever wants it begins it anew.
+          // Nobody saw how it ended: a caller that wants it begins it anew.
           if ((await processNow())?.state === 'lost') await engine().forgetProcess(spec.id, background.id)
           await engine().startProcess(ref(), background)
           await eventually(async () => ((await processNow())?.state === 'running' ? null : true))

@@ -16,7 +16,7 @@ type Shape = { script?: (canaries: string) => string; config?: Partial<ImageConf
 
 /** What was somebody's trick against some engine of containers. */
 const shapes: Record<string, Shape> = {
-  'a link for /dev, to the descriptors of whoever opens it': {
+  'a link for /dev, to the descriptors of the process that opens it': {
     script: () => 'rm -rf dev; ln -s proc/self/fd dev',
   },
   'a link for /proc': { script: () => 'rm -rf proc; ln -s etc proc' },
@@ -46,7 +46,7 @@ const shapes: Record<string, Shape> = {
   'a working directory behind a descriptor': { config: { workingDir: '/proc/self/fd/8' } },
   'a working directory behind another process': { config: { workingDir: '/proc/1/root/../..' } },
   'the runtime itself as its program': { config: { entrypoint: ['/proc/self/exe'], cmd: ['--version'] } },
-  'libraries for whoever starts it': {
+  'libraries for the process that starts it': {
     script: () => 'cp usr/bin/true evil.so',
     config: { env: ['LD_PRELOAD=/evil.so', 'LD_LIBRARY_PATH=/', 'PATH=/nowhere', 'BASH_ENV=/evil.so'] },
   },

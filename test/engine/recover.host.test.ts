@@ -183,7 +183,7 @@ describe('leftovers', () => {
       expect(report).toMatchObject({ adopted: 2, removed: 3, lost: 0 })
       expect(await host.engine().recover(await ids())).toMatchObject({ removed: 0 })
       for (const path of planted.paths) expect([path, existsSync(path)]).toEqual([path, false])
-      // A disk whose machine has lost its record is put aside, as whoever restored a pool would want it.
+      // A disk whose machine has lost its record is put aside, as an operator who restored a pool would want it.
       expect(await listAside(host.paths)).toMatchObject([{ id: 'unit_aaaa1', reason: 'no-record' }])
       for (const path of planted.kept) expect([path, existsSync(path)]).toEqual([path, true])
       await host.engine().destroy('unit_aaaa1')

@@ -41,7 +41,7 @@ beforeAll(async () => {
   await Promise.all(units.map((unit) => mark(berth, unit)))
 })
 
-/** Commands that take a while, begun in every third unit: whoever waits for them is told something. */
+/** Commands that take a while, begun in every third unit: a caller that waits for them is told something. */
 async function inTheMiddleOfCommands(kill: () => Promise<unknown>): Promise<void> {
   const busy = units.filter((_, index) => index % 3 === 0)
   const calls = busy.map((unit) => {

@@ -131,7 +131,7 @@ describe('a crowd of visitors', () => {
       expect(await get('/')).toBe(200)
       await delay(1000)
     }
-    // Whoever has not heard of its end is told when it sends something: the gateway knows it no more.
+    // A client that has not heard of its end is told when it sends something: the gateway knows it no more.
     for (const socket of all) if (socket.writable) socket.write('x')
     const left = () =>
       crowd.map(({ said, opened }) => [said.slice(0, 24), opened.filter(({ closed }) => !closed).length])

@@ -126,7 +126,7 @@ describe('a PostgreSQL that sleeps', () => {
     expect(await waking(berth, shop.unit, 'frozen', () => askDirectly(shop))).toBe(42)
   })
 
-  it('tells whoever has another password so itself, be it the password of another unit', async () => {
+  it('refuses another password in its own words, also that of another unit', async () => {
     await freeze(berth, other.unit)
     const stranger = () => connect(other, { password: passwordOf(shop) }).catch((error: unknown) => error)
     expect(await waking(berth, other.unit, 'frozen', stranger)).toMatchObject({

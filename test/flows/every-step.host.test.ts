@@ -123,7 +123,7 @@ describe.concurrent.each(lanes)('killed in the middle $lane,', ({ lane, lives, i
 
       beforeAll(async () => {
         await drill.startAnew({ BERTH_ISOLATION: life.isolation, BERTH_FROZEN_FOR: life.frozenFor })
-        // More than one: whoever does not run into the crash itself is met by it anywhere.
+        // More than one: a call that does not run into the crash itself is met by it anywhere.
         units = await Promise.all([drill.makeUnit(), drill.makeUnit()])
       })
       afterEach(() => disarm(drill.berth))

@@ -1,5 +1,5 @@
 // A real PostgreSQL that is forked while it is written to, in each class: the copy starts clean and holds every row that
-// was acknowledged up to the fork, and whoever writes to the source notices nothing (reliability F11). `npm test` does
+// was acknowledged up to the fork, and a writer to the source notices nothing (reliability F11). `npm test` does
 // so in one of the classes.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-// A fresh install has no mail server: what it mails is a file for whoever operates it, and nobody else on the host.
+// A fresh install has no mail server: what it mails is a file for its operator, and nobody else on the host.
 
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -60,7 +60,7 @@ async function fallAsleep(tier: 'frozen' | 'cold'): Promise<void> {
   expect(await stateOf()).toBe('sleeping')
 }
 
-/** The certificate is checked, for the name in the URL: which leads to this host, whoever resolves it. */
+/** The certificate is checked, for the name in the URL: which leads to this host, whichever resolver is asked. */
 async function withLibrary(password = PASSWORD, user = 'keeper'): Promise<Connection> {
   const connection = await createConnection({
     stream: () => connect(Number(url.port), '127.0.0.1'),

@@ -30,7 +30,7 @@ const clientsIn = (isolation: 'runc' | 'gvisor') =>
 const patient = { concurrent: false, timeout: WITH_BUILD_MS }
 
 describe.concurrent.each(['runc', 'gvisor'] as const)('in %s', (isolation) => {
-  // Without a first tier of sleep: whoever sleeps has stopped.
+  // Without a first tier of sleep: a unit that sleeps has stopped.
   const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: '0s' })
   let ca: string
 

@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 type Answer = { status: number; body: string; headers: Record<string, unknown> }
 
-/** Names below `localhost` lead to this host, whoever resolves them: the URL's own name is sent as the host. */
+/** Names below `localhost` lead to this host, whichever resolver is asked: the URL's own name is sent as the host. */
 function visit(url: string, path = '/', host = new URL(url).host): Promise<Answer> {
   const { port } = new URL(url)
   const servername = host.replace(/:\d+$/, '')

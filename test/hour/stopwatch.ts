@@ -1,5 +1,5 @@
 // When units ran and when they were there, as somebody sees it who does nothing but look: the list of units, ten times a
-// second, and the watch on his own wrist. What a look shows was so at some moment between its question and its
+// second, and a watch of its own. What a look shows was so at some moment between its question and its
 // answer. So each beginning and each end lies in a window: after the last look that showed the one, and before the first that
 // showed the other.
 

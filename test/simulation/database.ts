@@ -20,7 +20,7 @@ export type SimulatedDatabase = {
   breakAfter: (queries: number, side: 'before' | 'after') => void
   setUp: (isUp: boolean) => void
   heal: () => void
-  /** For whoever looks on: nobody waits and nothing breaks. Only while no transaction is open. */
+  /** For an observer: nobody waits and nothing breaks. Only while no transaction is open. */
   direct: Kysely<Database>
   /** What a server that died had begun is rolled back. */
   cut: (life: Life) => Promise<void>

@@ -35,7 +35,7 @@ export type Gates = {
   ): { gate: Gate | null; passed: Promise<void> }
   /** All that are closed, oldest first. */
   closed: () => Gate[]
-  /** As if nobody had come to it; whoever did waits for ever. */
+  /** As if no call had come to it; one that did waits for ever. */
   forget: (gate: Gate) => void
 }
 

@@ -59,7 +59,7 @@ export async function simulate(
 
 async function take(world: World, { act, gates }: Step, isCalm: boolean): Promise<void> {
   if ('wish' in act) {
-    // Whoever finds nobody there comes again in a moment.
+    // A caller that finds nobody there comes again in a moment.
     if (!world.app()) await passTime(world, SECOND, SECOND)
     const [first, second] = world.bench.callers
     world.call(act.by === 0 ? first : second, act.wish)

@@ -24,7 +24,7 @@ export type SoakOptions = {
 }
 
 const SAY_EVERY_MS = 15_000
-/** The reconciler and whoever it waits for. */
+/** The reconciler and what it waits for. */
 const SETTLE_MS = 90_000
 
 /** The journal's faults are empty when all is well. */

@@ -7,7 +7,7 @@ import { errors, Provider } from 'oidc-provider'
 
 export type AuthorizationPeer = { url: string; close: () => Promise<void> }
 
-/** Whoever is asked agrees at once. */
+/** The person who is asked agrees at once. */
 export async function startAuthorizationPeer(): Promise<AuthorizationPeer> {
   const server = createServer((request, response) => void serve(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

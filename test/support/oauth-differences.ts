@@ -102,12 +102,13 @@ export const differences: Record<string, Difference> = {
   'revoke: client_id unknown': {
     ours: '2xx, the tokens go on',
     theirs: '4xx invalid_client',
-    reason: 'A program that is not known here has no token to give back, and whoever tries learns nothing.',
+    reason:
+      'A program that is not known here has no token to give back, and a program that tries learns nothing.',
   },
   'register: redirect_uris ["https://*.example/callback"]': {
     ours: '4xx invalid_redirect_uri',
     theirs: '2xx',
-    reason: 'A wildcard would never match: whoever registers it should hear so.',
+    reason: 'A wildcard would never match: the program that registers it should hear so.',
   },
   'register: redirect_uris ["https://app.example/callback","javascript:alert(1)"]': {
     ours: '2xx',

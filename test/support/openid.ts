@@ -1,4 +1,4 @@
-// A real OpenID provider on a port of its own, at which whoever is asked for is signed in at once.
+// A real OpenID provider on a port of its own, at which the person asked for is signed in at once.
 
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -8,7 +8,7 @@ import { loadCommand } from './load-command.ts'
 // Compiled code is kept between calls (Node 22.8 and newer).
 module.enableCompileCache?.()
 
-// Whoever reads may stop early: `berth logs -f web | head`.
+// The reader may stop early: `berth logs -f web | head`.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 

@@ -1,4 +1,4 @@
-// A URL in the browser of whoever sits here. Its program is started with the URL as one argument, and without a shell.
+// A URL in the browser of the person at this terminal. Its program is started with the URL as one argument, and without a shell.
 
 import { spawn } from 'node:child_process'
 import { note } from './output.ts'

@@ -100,7 +100,7 @@ export class Berth {
     return (await this.#read<KeyList>('/v1/keys', options)).keys
   }
 
-  /** A message to whoever runs the service; the answer comes by mail. */
+  /** A message to the operator of the service; the answer comes by mail. */
   async support(
     message: SupportMessage,
     { idempotencyKey = newKey(), ...options }: MakeOptions = {},

@@ -74,7 +74,7 @@ export class Command {
   #isRead = false
 
   constructor(events: (signal: AbortSignal) => ReturnType<Transport['events']>) {
-    // What it ends with is told to whoever waits, and to nobody else.
+    // What it ends with is told to those who wait, and to nobody else.
     this.#exit.promise.catch(() => {})
     // The call begins now, not when somebody first reads.
     const stream = events(this.#gone.signal)
@@ -89,7 +89,7 @@ export class Command {
     return await this.#exit.promise
   }
 
-  /** Ends the command in the unit. Whoever reads or waits gets an AbortError. */
+  /** Ends the command in the unit. Its reader and its waiter get an AbortError. */
   kill(): void {
     this.#gone.abort()
   }

@@ -28,7 +28,7 @@ export class BerthError extends Error {
   readonly status: number | null
   /** What the service says beside the message, such as the list of refused fields. */
   readonly details: unknown
-  /** What to give whoever runs the service. */
+  /** What to give the operator of the service. */
   readonly requestId: string | null
   /** How long to wait before the same call may succeed; null where waiting does not help. */
   readonly retryAfterMs: number | null

@@ -130,7 +130,7 @@ export class Unit implements AsyncDisposable {
     return exposed
   }
 
-  /** The URL of a port, published for whoever has the URL where it is not published yet. */
+  /** The URL of a port, published for those who have the URL where it is not published yet. */
   async url(port: number, options: ExposeOptions = {}): Promise<string> {
     const there = this.info.endpoints.find((each) => each.port === port && each.protocol === 'http')
     const isAsAsked = options.rotate !== true && (options.mode === undefined || options.mode === there?.mode)

@@ -58,6 +58,6 @@ it.each(table)('%s: %j', (action, expected) => {
     creator: may(caller('session', 'member'), 'user_me'),
     key: may(caller('key', 'owner'), 'user_me') || may(caller('oauth', 'owner'), 'user_me'),
   }).toEqual(expected)
-  // A person who left the team has no key of his own in it.
+  // A person who left the team has no key of their own in it.
   expect(may({ ...caller('session', 'member'), userId: null }, null)).toBe(expected.member)
 })

@@ -148,7 +148,7 @@ describe('an error', () => {
   it.each(sides)('at %s leaves nothing, and is 502', async (place) => {
     domain.troubles.set(place, 'error')
     await expect(act()).rejects.toMatchObject({ status: 502, details: { unitIds: expect.any(Array) } })
-    // Whoever gives up has taken everything back by then.
+    // An operation that gives up has taken everything back by then.
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
     await endsInNothing(domain.app)
   })

@@ -49,7 +49,7 @@ async function rounds(count: number): Promise<void> {
   }
 }
 
-/** Resolves when whoever is under way has met his crash. */
+/** Resolves when every run under way has met its crash. */
 async function diesAtPlace(): Promise<void> {
   const crashes = () => [...domain.troubles.values()].includes('crash')
   if (!crashes()) return await new Promise<never>(() => {})

@@ -176,7 +176,7 @@ describe('an error', () => {
     void setFor(name, place, () => domain.troubles.set(place, 'error'))
     const culprit = await culpritOf(await failureOf(act()))
     if (isInTurn(place)) expect(culprit).toBe(name)
-    // Whoever gives up has taken everything back by then.
+    // An operation that gives up has taken everything back by then.
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
     await endsInNothing(domain.app, culprit)
   })

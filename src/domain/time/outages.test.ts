@@ -165,7 +165,7 @@ describe('idle time', () => {
     await eventually(app, caller, unit.id, 'sleeping')
   })
 
-  it('leaves whoever was about to sleep a moment to be used', async () => {
+  it('leaves a unit that was about to sleep a moment to be used', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     domain.clock.advance(HOUR - SECOND)
     await reconcileMachines(app)

@@ -1,4 +1,4 @@
-// Whatever the wall clock does and whoever dies, a unit sleeps and costs by the time that was really lived:
+// Whatever the wall clock does and whichever process dies, a unit sleeps and costs by the time that was really lived:
 // random histories beside a model that knows no wall clock. What a test does takes real time, so the model
 // reckons with the spans within which things happened.
 

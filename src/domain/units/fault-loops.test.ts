@@ -311,7 +311,7 @@ describe('an error', () => {
     const outcome = scenario.act(domain.app, caller, id)
     if (scenario.operation === thawOperation) await outcome
     else await expect(outcome).rejects.toThrow()
-    // Whoever gives up has taken everything back by then.
+    // An operation that gives up has taken everything back by then.
     if (scenario.endsOnError) expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
     await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
   })

@@ -78,7 +78,7 @@ describe('stop and start', () => {
     expect(callsOn(unit.id, 'start')).toBe(2)
   })
 
-  it('whoever starts or stops a unit at the same time as others is answered like them', async () => {
+  it('a caller that starts or stops a unit at the same time as others is answered like them', async () => {
     const unit = await makeUnit(domain.app, caller)
     const states = async (act: typeof startUnit) => {
       const answers = await Promise.all(Array.from({ length: 5 }, () => act(domain.app, caller, unit.id)))

@@ -1,4 +1,4 @@
-// The second tier of sleep keeps memory (design 3, reliability F10, F12): whoever wakes goes on where they were, or
+// The second tier of sleep keeps memory (design 3, reliability F10, F12): a unit that wakes goes on where it was, or
 // starts anew with nothing lost but that.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'

@@ -124,7 +124,7 @@ describe.each([
     expect(asleep.costCentsSoFar).toBeLessThan((0.5 / 3600) * 130)
   })
 
-  it('is not changed by whoever saw it run before it slept, though it runs again', async () => {
+  it('is not changed by a caller that saw it run before it slept, though it runs again', async () => {
     const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
     const before = await getRecord(domain.app, caller, unit.id)
     await sleepUnit(domain.app, caller, unit.id, { sleep: '1m', stack: false, now: true })

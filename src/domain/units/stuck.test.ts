@@ -1,4 +1,4 @@
-// Units that nobody takes along any more, or somebody who hangs (reliability F24): whoever comes by takes them
+// Units whose operation has no process any more, or one that hangs (reliability F24): the next process takes them
 // to where they were going, and what comes of the hanging call in the end does no harm.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -123,7 +123,7 @@ describe.each(cases)('a unit left $state at $operation', (one) => {
     await eventually(app, caller, unit.id, ends)
   })
 
-  it('by somebody who hangs is driven on beside him, and not before he had his time', async () => {
+  it('by a process that hangs is resumed beside it, and not before its time was up', async () => {
     const { unit } = await hangIn(one)
     await expect.poll(() => callsOf(operation)).toBeGreaterThan(0)
     const calls = callsOf(operation)
@@ -163,7 +163,7 @@ describe.each(cases)('a unit left $state at $operation', (one) => {
 
 describe('a unit left creating', () => {
   it.each(['pull', 'create', 'start'] as const)(
-    'by somebody who hangs in %s is driven on beside him, who then does no harm',
+    'by a process that hangs in %s is resumed beside it, which then does no harm',
     async (operation) => {
       const release = domain.engine.hang(operation)
       const unit = await makeUnit(app, caller, {}, { wait: false })
@@ -180,7 +180,7 @@ describe('a unit left creating', () => {
     },
   )
 
-  it('by somebody who hangs, and destroyed meanwhile, leaves nothing when he goes on', async () => {
+  it('by a process that hangs, and destroyed meanwhile, leaves nothing when that process goes on', async () => {
     const release = domain.engine.hang('create')
     const unit = await makeUnit(app, caller, {}, { wait: false })
     await expect.poll(() => domain.engine.calls.at(-1)).toMatchObject({ operation: 'create' })

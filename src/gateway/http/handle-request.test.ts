@@ -62,7 +62,7 @@ function session(host: string, path = '/', headers: Record<string, string> = {})
 const asleep = { state: 'sleeping', stoppedReason: 'idle' } as const
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Wakes whoever is asked for, once `open` is called. */
+/** Wakes the unit that is asked for, once `open` is called. */
 function gate(): { open: () => void } {
   let open = () => {}
   const opened = new Promise<void>((resolve) => {

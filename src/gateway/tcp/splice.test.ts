@@ -234,7 +234,7 @@ describe('a WebSocket', () => {
     await expect.poll(() => [socket.closed, unit.connections[0]?.closed]).toEqual([true, true])
   })
 
-  it('whose reader stands still holds its sender back, and gets all of it when he reads again', async () => {
+  it('whose reader stands still holds its sender back, and gets all of it once it reads again', async () => {
     const socket = await open()
     const [unitSide] = unit.connections
     unitSide?.unpipe()
@@ -259,7 +259,7 @@ describe('a WebSocket', () => {
     unitSide?.removeListener('drain', fill)
     const all = unitSide?.bytesWritten ?? 0
     unitSide?.end()
-    // Its sender has left, and still it is his.
+    // Its sender has left, and the connection still counts as that sender’s.
     await gateway.later(2 * HOUR)
     expect(socket.closed).toBe(false)
     socket.resume()

@@ -96,7 +96,7 @@ export function backgroundClaims(suite: Suite): void {
     expect((await background.output(machine(), id)).stderr).toContain('not found')
   })
 
-  test('its output is read on from any offset, by whoever asks and as often', async () => {
+  test('its output is read on from any offset, by any caller and any number of times', async () => {
     const { id } = await background.sh(machine(), 'echo first; echo second')
     await background.over(machine(), id)
     expect((await background.output(machine(), id, 6)).stdout).toBe('second\n')
@@ -142,7 +142,7 @@ export function backgroundClaims(suite: Suite): void {
     }
   })
 
-  test('one that is forgotten is killed and gone, and whoever forgets it again succeeds', async () => {
+  test('one that is forgotten is killed and gone, and forgetting it again succeeds', async () => {
     const { id } = await background.start(machine(), ['sleep', '60'])
     await suite.engine().forgetProcess(machine().id, id)
     expect(await background.status(machine(), id)).toBeUndefined()

@@ -107,7 +107,7 @@ export function directoryClaims(suite: Suite): void {
     expect(await kindOf(unpack('/srv/../etc', archive))).toBe('bad_path')
   })
 
-  test('whoever goes away ends the archive, either way, with the reason of its own', async () => {
+  test('a caller that goes away ends the archive, either way, with a reason of its own', async () => {
     await write('/srv/large/a', Buffer.alloc(MB, 1))
     const archive = await pack('/srv/large')
     const broken = async function* () {

@@ -1,4 +1,4 @@
-// A clock that stands still but when it is told to go on. Whoever sleeps wakes when it gets there.
+// A clock that stands still but when it is told to go on. A caller that sleeps wakes when it gets there.
 
 import type { Clock } from '../../../src/lib/clock.ts'
 

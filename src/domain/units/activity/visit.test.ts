@@ -172,7 +172,7 @@ describe('a visit', () => {
     await makeUnit(domain.app, mine, { name: 'second' })
     for (const times of [1, 1]) {
       expect(await visit(first.id)).toEqual({ kind: 'refused', reason: 'no-room' })
-      // It went on ahead of the answer, and was told to stand still again; whoever asks again gets no more of it.
+      // It went on ahead of the answer, and was told to stand still again; a visitor that asks again gets no more of it.
       expect(callsOf('thaw', first.id)).toBe(times)
       expect(machineOf(first.id)).toMatchObject({ state: 'running', frozen: true })
     }

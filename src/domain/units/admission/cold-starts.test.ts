@@ -1,4 +1,4 @@
-// Cold starts by what the host has to spare: who starts, who waits, and what becomes of whoever cannot.
+// Cold starts by what the host has to spare: which starts, which waits, and what becomes of those that cannot.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../../test/support/domain.ts'

@@ -133,7 +133,7 @@ describe('a daily cap', () => {
     expect(await spentToday(caller)).toBeGreaterThan(1.9)
   }, 60_000)
 
-  it('is the credential’s own: another key of the team, and whoever is signed in, go on', async () => {
+  it('is the credential’s own: another key of the team, and a person who is signed in, go on', async () => {
     const caller = await makeCaller({ dailySpendCapCents: 0 })
     const other = await addKey(app, caller, { dailySpendCapCents: 1 })
     const { id } = await makeUnit(app, other, { sleep: 'never' })

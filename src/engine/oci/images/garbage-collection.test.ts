@@ -110,7 +110,7 @@ describe('a built-in image', () => {
   })
 })
 
-describe('whoever is about to use an image wins (F22)', () => {
+describe('a create that is about to use an image wins (F22)', () => {
   it('while a machine is being made of it', async () => {
     const digest = await images.add('docker.io/library/app:1', digestOf('a'))
     images.clock.advance(31 * DAY)

@@ -64,7 +64,7 @@ describe('between machines', () => {
     const checkBySource = (value: number) =>
       lab.inside(lab.host, 'sysctl', '-q', '-w', `net.ipv4.conf.${hostInterface}.rp_filter=${value}`)
     const stolen = machine('b1').address
-    // Whoever is lied to answers the one whose address it is: what arrives tells, not what is answered.
+    // A deceived machine answers the owner of the address: what arrives tells, not what is answered.
     const arrived = [
       await countPackets(machine('b2').namespacePath, `input ip saddr ${stolen}`),
       await countPackets(lab.outside, `input ip daddr ${PUBLIC}`),

@@ -71,7 +71,7 @@ const say = (socket: Socket, number: number, payload: Buffer) =>
 
 type Served = { login: Packet; hasTls: boolean }
 
-/** Lets in whoever answers its own salt with `right`, and counts packets as closely as real ones; then echoes. */
+/** Lets in a client that answers its own salt with `right`, and counts packets as closely as real ones; then echoes. */
 async function letIn(
   unit: Socket,
   seen: Served[],

@@ -92,7 +92,7 @@ describe('packets', () => {
     writer.destroy()
   })
 
-  it('are none any more once whoever reads has been told to stop', async () => {
+  it('are none any more once their reader has been told to stop', async () => {
     const { reader, writer } = await pair()
     const over = new AbortController()
     const seen: (Packet | null)[] = []
