@@ -17,6 +17,7 @@ import type { McpExchange } from './exchange.ts'
 import { errorAnswer, faultIn, headOf, isToolCall, type MessageHead, refusedBy } from './messages.ts'
 import { messageBody, protocolRoute } from './protocol-route.ts'
 import { runTool, type Sender } from './run-tool.ts'
+import { isEventStream, streamedIfSlow } from './streamed-if-slow.ts'
 import { tools } from './tools/tools.ts'
 import type { Exchange, Protocol } from './transport.ts'
 
@@ -111,11 +112,12 @@ async function answerToolCall(
       ended()
     }
   }
-  const answer = toAnswer(await dispatch(world, call, message, { callTool }))
+  const pending = dispatch(world, call, message, { callTool }).then(toAnswer)
+  const answer = await streamedIfSlow(world.app.clock, pending)
   const { body } = answer
   const record = async (fault: AppError) =>
     await recorded(world, call, head, async () => ({ answer: { ...answer, body }, fault }))
-  if (body !== null && (answer.headers['content-type'] ?? '').startsWith('text/event-stream')) {
+  if (body !== null && isEventStream(answer)) {
     const finish = async () => {
       if (!ran) await record(refusedBy(400, 'The call was refused before it began.'))
     }
@@ -128,7 +130,7 @@ async function dispatch(world: World, call: Call, message: unknown, exchange: Ex
   const protocol = await world.protocol()
   const url = new URL('/mcp', world.app.config.publicUrl).href
   const request = toWebRequest(call.request, { url, signal: call.gone })
-  return await protocol.answer(request, message, exchange, isToolCall(headOf(message)))
+  return await protocol.answer(request, message, exchange)
 }
 
 /**

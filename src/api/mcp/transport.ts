@@ -2,6 +2,7 @@
 
 import type * as sdk from '@modelcontextprotocol/server'
 import type { SendProgress } from './progress.ts'
+import { SILENCE_MS } from './streamed-if-slow.ts'
 import type { ToolResult } from './tool.ts'
 
 /** What the handler of a message gets of the HTTP request it came in. */
@@ -17,13 +18,11 @@ export type Exchange = {
 }
 
 export type Protocol = {
-  /** Answers a message that has already been parsed. `streams`: as events, with comments during silence. */
-  answer(request: Request, message: unknown, exchange: Exchange, streams: boolean): Promise<Response>
+  /** Answers a message that has already been parsed: as events as soon as there is more to tell than the result. */
+  answer(request: Request, message: unknown, exchange: Exchange): Promise<Response>
 }
 
 export type Sdk = typeof sdk
-
-const KEEP_ALIVE_MS = 15_000
 
 /** `serverFor` makes a server for one message; servers are not shared and not kept. */
 export function createTransport(
@@ -36,17 +35,15 @@ export function createTransport(
     if (!exchange) throw new TypeError('a message came without its exchange')
     return exchange
   }
-  const handlerWith = (responseMode: 'auto' | 'sse') =>
-    createMcpHandler(({ requestInfo }) => serverFor(exchangeOf(requestInfo)), {
-      legacy: 'stateless',
-      responseMode,
-      keepAliveMs: KEEP_ALIVE_MS,
-    })
-  const handlers = { once: handlerWith('auto'), streaming: handlerWith('sse') }
+  const handler = createMcpHandler(({ requestInfo }) => serverFor(exchangeOf(requestInfo)), {
+    legacy: 'stateless',
+    responseMode: 'auto',
+    keepAliveMs: SILENCE_MS,
+  })
   return {
-    answer: async (request, message, exchange, streams) => {
+    answer: async (request, message, exchange) => {
       exchanges.set(request, exchange)
-      return await (streams ? handlers.streaming : handlers.once).fetch(request, { parsedBody: message })
+      return await handler.fetch(request, { parsedBody: message })
     },
   }
 }

@@ -27,13 +27,13 @@ export async function openFixture(): Promise<Protocol> {
     return server
   })
   return {
-    answer: async (request, message, exchange, streams) => {
+    answer: async (request, message, exchange) => {
       // An answer to what a server asked within its own: nothing but its number says which of them that was.
       if (sdk.isJSONRPCResultResponse(message)) {
         for (const server of servers) server.transport?.onmessage?.(message)
         return new Response(null, { status: 202 })
       }
-      return await transport.answer(request, message, exchange, streams)
+      return await transport.answer(request, message, exchange)
     },
   }
 }
