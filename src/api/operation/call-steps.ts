@@ -105,15 +105,18 @@ export async function runRoute({ gate, request, acting, prepared, row }: WithTea
   const run = async () => await prepared.run(gate.app, request, acting)
   // A command, and what is sent for as long as its sender likes, can outlive a credential as a stream can.
   const isLong = kindOf(request) === 'command' || request.route.body.kind === 'stream'
-  const answered = await (isLong ? whileAllowed(gate, { caller: acting, request }, run) : run())
+  const watched = { caller: acting, request, commandIn: commandIn(request, prepared) }
+  const answered = await (isLong ? whileAllowed(gate, watched, run) : run())
   if (answered.kind === 'json') row.result(answered.outcome)
   return { answered }
 }
 
 /** Resolves when the stream has ended. */
-export async function streamAnswer({ gate, request, reply, acting, answered }: WithAnswer): Promise<void> {
+export async function streamAnswer(call: WithAnswer): Promise<void> {
+  const { gate, request, reply, acting, prepared, answered } = call
   if (answered.kind !== 'stream') return
-  await whileAllowed(gate, { caller: acting, request }, async () => await reply.stream(answered.stream))
+  const watched = { caller: acting, request, commandIn: commandIn(request, prepared) }
+  await whileAllowed(gate, watched, async () => await reply.stream(answered.stream))
 }
 
 export async function closeAuditRow({ request, row }: WithAnswer): Promise<void> {
@@ -158,6 +161,10 @@ export async function streamOpenAnswer({
 function kindOf({ route, wantsStream }: OperationRequest): CallKind {
   if (route.rate === 'execs') return 'command'
   return wantsStream || route.media === EVENT_STREAM ? 'stream' : 'call'
+}
+
+function commandIn(request: OperationRequest, { target }: Prepared): string | null {
+  return kindOf(request) === 'command' ? target : null
 }
 
 /** The operator is told of a caller who goes on beyond the rate. */

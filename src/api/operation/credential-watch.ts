@@ -1,13 +1,18 @@
-// A stream can outlive its credential, or a membership: it ends within seconds of it (reliability S5, S26).
+// A stream can outlive its credential, or a membership, and a command what a policy allows: it ends within seconds of it
+// (reliability S5, S26).
 
 import type { Caller } from '../../domain/credentials/caller.ts'
+import { refuseStoppedByLimit } from '../../domain/units/admission/stop-beyond-limits.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { toAppError } from '../http/errors.ts'
 import type { Gate, OperationRequest } from './call.ts'
 
 const RECHECK_EVERY_MS = 4 * SECOND
 
-type Watched = { caller: Caller; request: OperationRequest }
+/** `commandIn`: the unit that a command runs in; null for every other call. */
+type Watched = { caller: Caller; request: OperationRequest; commandIn: string | null }
+
+const ending = [401, 402, 403]
 
 /** Does `work`, and aborts the request once its caller may not make it any more. Throws what `work` throws. */
 export async function whileAllowed<T>(gate: Gate, watched: Watched, work: () => Promise<T>): Promise<T> {
@@ -23,7 +28,7 @@ export async function whileAllowed<T>(gate: Gate, watched: Watched, work: () => 
 
 async function endWithCredential(
   { app, authenticate }: Gate,
-  { caller, request }: Watched,
+  { caller, request, commandIn }: Watched,
   done: AbortSignal,
 ): Promise<void> {
   // The team the stream began in, not the one the session acts in by now.
@@ -32,9 +37,11 @@ async function endWithCredential(
     try {
       await app.clock.sleep(RECHECK_EVERY_MS, done)
       await authenticate(presented, { underWay: true })
+      // The unit itself has ten seconds to end.
+      if (commandIn !== null) await refuseStoppedByLimit(app, caller, commandIn)
     } catch (error) {
       const known = toAppError(error)
-      if (!done.aborted && (known.status === 401 || known.status === 403)) request.abort(known)
+      if (!done.aborted && ending.includes(known.status)) request.abort(known)
     }
   }
 }
