@@ -100,6 +100,41 @@ test('silent connections push out each other, and nobody who waits for an answer
   }
 })
 
+test('silent connections push out each other before one of the same address that was served', async () => {
+  const served = await serve({ inAll: 30, perPeer: 12 })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, localAddress: '127.0.0.9' })
+  let closed = 0
+  agent.on('free', (socket: Socket) => socket.once('close', () => (closed += 1)))
+  try {
+    expect(await ask(served.port, '/v1/units', agent)).toBe(200)
+    for (let times = 0; times < 3; times += 1) {
+      await served.openSilent('127.0.0.9', 40)
+      await expect.poll(served.held).toBe(12)
+      expect(await ask(served.port, '/v1/units', agent)).toBe(200)
+    }
+    expect(closed).toBe(0)
+  } finally {
+    agent.destroy()
+    await served.close()
+  }
+})
+
+test('a connection that was refused is as good as a silent one', async () => {
+  const served = await serve({ inAll: 30, perPeer: 12 })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, localAddress: '127.0.0.9' })
+  const closed = new Promise((resolve) => {
+    agent.on('free', (socket: Socket) => socket.once('close', resolve))
+  })
+  try {
+    expect(await ask(served.port, '/v1/nothing', agent)).toBe(404)
+    await served.openSilent('127.0.0.9', 12)
+    await closed
+  } finally {
+    agent.destroy()
+    await served.close()
+  }
+})
+
 test('a peer whose connections all wait for answers gets no more of them, and others do', async () => {
   const served = await serve({ inAll: 30, perPeer: 3 })
   const [crowd, other] = [new Agent({ localAddress: '127.0.0.9' }), new Agent()]

@@ -1,6 +1,7 @@
 // Limits the connections to the API, in total and per peer, because opening one needs no credential. At the limit, an
-// idle connection of the peer with the most connections is closed to make room. A flood of idle connections thus
-// evicts itself, and a caller that waits for an answer keeps its connection.
+// idle connection of the peer with the most connections is closed to make room, and of those first one that was never
+// given what it asked for. A flood of idle connections thus evicts itself, also where it comes from the address of an
+// honest caller: one that waits for an answer, or is about to use its connection again, keeps it.
 
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -26,10 +27,12 @@ export const connectionLimits: ConnectionLimits = {
   lookEveryMs: 5 * SECOND,
 }
 
-type Connection = { socket: Socket; peer: string; requests: number }
+type Connection = { socket: Socket; peer: string; requests: number; served: boolean }
 
-/** The connections of each peer, longest idle first. */
-type Peers = Map<string, Set<Connection>>
+/** Both longest idle first. `served`: a request on them succeeded. */
+type OfPeer = { unserved: Set<Connection>; served: Set<Connection> }
+
+type Peers = Map<string, OfPeer>
 
 /**
  * Calls `tellOf` when a peer met its limit, or when the total limit is met, with the peer that has the most
@@ -47,13 +50,13 @@ export function boundConnections(
 
   const leave = (connection: Connection) => {
     const own = peers.get(connection.peer)
-    if (!own?.delete(connection)) return
+    if (!own || !groupOf(own, connection).delete(connection)) return
     count -= 1
-    if (own.size === 0) peers.delete(connection.peer)
+    if (sizeOf(own) === 0) peers.delete(connection.peer)
   }
   /** Returns false when all of them wait for an answer. */
-  const closeOneOf = (connections: Iterable<Connection>): boolean => {
-    for (const connection of connections) {
+  const closeOneOf = ({ unserved, served }: OfPeer): boolean => {
+    for (const connection of chain(unserved, served)) {
       if (connection.requests > 0) continue
       connection.socket.destroy()
       leave(connection)
@@ -63,23 +66,24 @@ export function boundConnections(
   }
   const makeRoomFor = (address: string, peer: string): boolean => {
     const own = peers.get(peer)
-    if (own && own.size >= perPeer && !isProxy(address)) {
+    if (own && sizeOf(own) >= perPeer && !isProxy(address)) {
       tellOf(peer)
       return closeOneOf(own)
     }
     if (count < inAll) return true
-    const most = [...peers].toSorted(([, a], [, b]) => b.size - a.size)
+    const most = [...peers].toSorted(([, a], [, b]) => sizeOf(b) - sizeOf(a))
     tellOf(most[0]?.[0] ?? peer)
-    return most.some(([, connections]) => closeOneOf(connections))
+    return most.some(([, own]) => closeOneOf(own))
   }
 
   server.on('connection', (socket) => {
     const address = socket.remoteAddress ?? ''
     const peer = peerKey(address)
     if (!makeRoomFor(address, peer)) return void socket.destroy()
-    const connection = { socket, peer, requests: 0 }
-    const own = peers.get(peer) ?? new Set()
-    peers.set(peer, own.add(connection))
+    const connection = { socket, peer, requests: 0, served: false }
+    const own = peers.get(peer) ?? { unserved: new Set(), served: new Set() }
+    own.unserved.add(connection)
+    peers.set(peer, own)
     known.set(socket, connection)
     count += 1
     socket.once('close', () => leave(connection))
@@ -91,7 +95,21 @@ export function boundConnections(
     response.once('close', () => {
       connection.requests -= 1
       const own = peers.get(connection.peer)
-      if (own?.delete(connection)) own.add(connection)
+      if (!own || !groupOf(own, connection).delete(connection)) return
+      connection.served ||= response.headersSent && response.statusCode < 400
+      groupOf(own, connection).add(connection)
     })
   })
+}
+
+function groupOf({ unserved, served }: OfPeer, connection: Connection): Set<Connection> {
+  return connection.served ? served : unserved
+}
+
+function sizeOf({ unserved, served }: OfPeer): number {
+  return unserved.size + served.size
+}
+
+function* chain<T>(...iterables: Iterable<T>[]): Generator<T> {
+  for (const iterable of iterables) yield* iterable
 }
