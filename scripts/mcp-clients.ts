@@ -13,14 +13,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { newEra, oldEra } from '../test/support/mcp.ts'
 import { startScratchService } from '../test/support/scratch-service.ts'
+import { publishedClients } from './mcp-client-packages.ts'
 
-const packages = {
-  '@ai-sdk/mcp': '2.0.99',
-  '@langchain/mcp-adapters': '1.1.4',
-  '@modelcontextprotocol/inspector': '2.12.0',
-  '@openai/agents': '0.20.0',
-  'mcp-remote': '0.15.1',
-}
 const TOOLS = 21
 
 type Settings = { signal?: AbortSignal; onProgress?: (message: string) => void }
@@ -201,7 +195,10 @@ try {
 
 async function install(): Promise<void> {
   await mkdir(dir, { recursive: true })
-  await writeFile(join(dir, 'package.json'), JSON.stringify({ private: true, dependencies: packages }))
+  await writeFile(
+    join(dir, 'package.json'),
+    JSON.stringify({ private: true, dependencies: publishedClients }),
+  )
   const npm = spawn('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--silent'], {
     cwd: dir,
     stdio: 'inherit',

@@ -152,35 +152,38 @@ it('a policy that was made narrower lets what is open go on, and refuses what co
 it.each([
   ['units at once', { maxConcurrentUnits: 0 }],
   ['spend a day', { dailySpendCapCents: 0 }],
-])('a policy with less %s stops the units beyond it at once, and ends their commands', async (_of, policy) => {
-  const agent = { key: tokens.access_token }
-  const { id } = await makeUnit(service, agent, { name: 'own', sleep: 'never' })
-  const other = await makeUnit(service, team, { name: 'of-the-team', sleep: 'never' })
-  // One that ignores its signal runs until it is killed.
-  const stopping = Promise.withResolvers<void>()
-  const { stop } = service.engine
-  service.engine.stop = async (ref, graceMs) => {
-    if (ref.id === id) await stopping.promise
-    await stop(ref, graceMs)
-  }
-  const command = async (unit: string) => {
-    const body = { cmd: ['sh', '-c', 'echo begun; sleep infinity'], timeoutMs: 3600 * SECOND }
-    const sent = { ...agent, headers: { accept: 'text/event-stream' }, body }
-    return follow('a command', await service.fetch('POST', `/v1/units/${unit}/exec`, sent))
-  }
-  const [own, others] = [await command(id), await command(other.id)]
-  for (const { text } of [own, others]) await expect.poll(text).toContain('begun')
-  await time.pass(5 * SECOND)
-  expect([own.ended(), others.ended()]).toEqual([false, false])
-  const changed = await service.call('PATCH', `/v1/agents/${await agentId()}`, { ...by, body: { policy } })
-  expect(changed.status).toBe(200)
-  await time.pass(5 * SECOND)
-  await expect.poll(own.ended).toBe(true)
-  expect(own.text()).toContain('quota_exceeded')
-  expect(others.ended()).toBe(false)
-  service.engine.stop = stop
-  stopping.resolve()
-  await revoke()
-  await time.pass(5 * SECOND)
-  await expect.poll(others.ended).toBe(true)
-})
+])(
+  'a policy with less %s stops the units beyond it at once, and ends their commands',
+  async (_of, policy) => {
+    const agent = { key: tokens.access_token }
+    const { id } = await makeUnit(service, agent, { name: 'own', sleep: 'never' })
+    const other = await makeUnit(service, team, { name: 'of-the-team', sleep: 'never' })
+    // One that ignores its signal runs until it is killed.
+    const stopping = Promise.withResolvers<void>()
+    const { stop } = service.engine
+    service.engine.stop = async (ref, graceMs) => {
+      if (ref.id === id) await stopping.promise
+      await stop(ref, graceMs)
+    }
+    const command = async (unit: string) => {
+      const body = { cmd: ['sh', '-c', 'echo begun; sleep infinity'], timeoutMs: 3600 * SECOND }
+      const sent = { ...agent, headers: { accept: 'text/event-stream' }, body }
+      return follow('a command', await service.fetch('POST', `/v1/units/${unit}/exec`, sent))
+    }
+    const [own, others] = [await command(id), await command(other.id)]
+    for (const { text } of [own, others]) await expect.poll(text).toContain('begun')
+    await time.pass(5 * SECOND)
+    expect([own.ended(), others.ended()]).toEqual([false, false])
+    const changed = await service.call('PATCH', `/v1/agents/${await agentId()}`, { ...by, body: { policy } })
+    expect(changed.status).toBe(200)
+    await time.pass(5 * SECOND)
+    await expect.poll(own.ended).toBe(true)
+    expect(own.text()).toContain('quota_exceeded')
+    expect(others.ended()).toBe(false)
+    service.engine.stop = stop
+    stopping.resolve()
+    await revoke()
+    await time.pass(5 * SECOND)
+    await expect.poll(others.ended).toBe(true)
+  },
+)

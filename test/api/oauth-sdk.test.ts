@@ -10,7 +10,8 @@ import { HOUR, SECOND } from '../../src/lib/clock.ts'
 import { type DocumentSite, startDocumentSite } from '../support/client-documents.ts'
 import { startAtPublicUrl } from '../support/front.ts'
 import { makeSession, makeTeam } from '../support/make.ts'
-import { formOf, LOOPBACK, nextOf, openConsent, signedInBrowser } from '../support/oauth.ts'
+import { LOOPBACK } from '../support/oauth.ts'
+import { agreeAt, type Kept, type Provider, providerOf } from '../support/oauth-provider.ts'
 import type { Service } from '../support/service.ts'
 
 const info = { name: 'codex-mcp-client', version: '0.169.0' }
@@ -27,34 +28,6 @@ afterAll(async () => {
   await site.close()
 })
 
-type Kept = {
-  client?: { client_id: string }
-  tokens?: object
-  found?: object
-  verifier: string
-  opened: URL[]
-}
-
-/** What a program gives its MCP client: where it keeps what it learns, and how it opens a browser. */
-function providerOf(kept: Kept, clientMetadataUrl?: string) {
-  return {
-    redirectUrl: LOOPBACK,
-    ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
-    clientMetadata: { client_name: 'Claude Code', redirect_uris: [LOOPBACK] },
-    state: () => 'the state',
-    clientInformation: () => kept.client as never,
-    saveClientInformation: (client: { client_id: string }) => void (kept.client = client),
-    tokens: () => kept.tokens as never,
-    saveTokens: (tokens: object) => void (kept.tokens = tokens),
-    discoveryState: () => kept.found as never,
-    saveDiscoveryState: (found: object) => void (kept.found = found),
-    redirectToAuthorization: (url: URL) => void kept.opened.push(url),
-    saveCodeVerifier: (verifier: string) => void (kept.verifier = verifier),
-    codeVerifier: () => kept.verifier,
-  }
-}
-
-type Provider = ReturnType<typeof providerOf>
 type Connection = { finish: (answer: URLSearchParams) => Promise<void>; listUnits: () => Promise<unknown> }
 
 const url = () => new URL(`${service.app.config.publicUrl}/mcp`)
@@ -85,14 +58,6 @@ const clients: Record<string, (provider: Provider) => Connection> = {
   },
 }
 
-/** As a browser of the person's, up to where the program waits. */
-async function agreeAt(asked: URL, cookie: string): Promise<URLSearchParams> {
-  const browser = signedInBrowser(service, cookie)
-  const form = formOf(await (await browser.get(await openConsent(browser, asked.href))).text())
-  form.set('decision', 'connect')
-  return new URL(nextOf(await (await browser.post('/oauth/consent', form)).text())).searchParams
-}
-
 const ways = Object.keys(clients).flatMap((client) =>
   (['a registration', 'a document'] as const).map((by) => [client, by] as const),
 )
@@ -118,7 +83,7 @@ it.each(ways)('%s signs in by %s, calls a tool, and refreshes', async (name, by)
     redirect_uri: LOOPBACK,
   })
   expect(kept.client?.client_id).toMatch(by === 'a document' ? /^https:/ : /^client_/)
-  await first.finish(await agreeAt(asked as URL, cookie))
+  await first.finish((await agreeAt(service, asked as URL, cookie)).searchParams)
 
   const answered = await open(provider).listUnits()
   expect(answered).toMatchObject({ structuredContent: { units: [] } })
