@@ -292,6 +292,36 @@ describe('a consent form', () => {
     expect(await connected()).toEqual([])
   })
 
+  it('has one row whatever was done to it, with the client and the policy that were agreed to', async () => {
+    const rowsOf = async () =>
+      await service.app.db
+        .selectFrom('audit')
+        .select(['status', 'input'])
+        .where('status', 'is not', null)
+        .where('team_id', '=', team.teamId)
+        .where('action', '=', 'agent.connect')
+        .orderBy('status')
+        .execute()
+    const tampered = [
+      { maxConcurrentUnits: '-1' },
+      { maxConcurrentUnits: '1e9' },
+      { allowedSizes: 'gigantic' },
+      { ticket: 'berth_oticket_unknown' },
+      { client: 'client_00000000000000000000000000000000' },
+      {},
+    ]
+    const answered: number[] = []
+    for (const changes of tampered) {
+      const { form } = await opened()
+      for (const [name, value] of Object.entries(changes)) form.set(name, value)
+      answered.push((await browser.post('/oauth/consent', form)).status)
+    }
+    expect(answered).toEqual([400, 400, 400, 409, 200, 200])
+    const rows = await rowsOf()
+    expect(rows.map(({ status }) => status)).toEqual([201, 201, 400, 400, 400, 409])
+    expect(rows[0]?.input).toMatchObject({ client: client.id, policy: { maxConcurrentUnits: 5 } })
+  })
+
   it('ends with its quarter of an hour', async () => {
     const { form, consent } = await opened()
     service.clock.advance(15 * MINUTE)

@@ -160,7 +160,7 @@ it.each([
     const other = await makeUnit(service, team, { name: 'of-the-team', sleep: 'never' })
     // One that ignores its signal runs until it is killed.
     const stopping = Promise.withResolvers<void>()
-    const { stop } = service.engine
+    const stop = service.engine.stop.bind(service.engine)
     service.engine.stop = async (ref, graceMs) => {
       if (ref.id === id) await stopping.promise
       await stop(ref, graceMs)

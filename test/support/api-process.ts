@@ -23,12 +23,15 @@ export type ApiProcess = {
 
 const program = fileURLToPath(new URL('api-process-main.ts', import.meta.url))
 
-/** Listens once it resolves. `nodeOptions`: such as `--cpu-prof`. */
+/** Listens once it resolves. `nodeOptions`: such as `--cpu-prof`. `descriptors`: the most it may have open. */
 export async function startApiProcess(
   input: ApiProcessInput,
   nodeOptions: string[] = [],
+  descriptors: number | null = null,
 ): Promise<ApiProcess> {
-  const child = spawn(process.execPath, [...nodeOptions, program], {
+  const limited = descriptors === null ? [] : ['prlimit', `--nofile=${descriptors}:${descriptors}`]
+  const [command = '', ...args] = [...limited, process.execPath, ...nodeOptions, program]
+  const child = spawn(command, args, {
     env: { PATH: SAFE_PATH },
     stdio: ['pipe', 'pipe', 'inherit'],
   })

@@ -1,6 +1,6 @@
 // The form in which a person chooses what a program may do: writes every field of a policy, and reads them back.
 
-import { AppError, type Issue } from '../../contract/errors.ts'
+import type { Issue } from '../../contract/errors.ts'
 import { type Policy, sizes } from '../../contract/policy.ts'
 import type { Question } from '../../domain/oauth/consent.ts'
 import { escapeHtml } from './html.ts'
@@ -45,24 +45,38 @@ export function postedFields(form: URLSearchParams): Fields {
 }
 
 /**
- * Returns the policy for the operation, which checks it. Throws `validation` for text that is not a number or a time.
+ * Returns the policy for the operation, which checks it and records what it refuses. Text that is not a number or a
+ * time stays as it is, with an issue that says so in the words of the form.
  */
-export function policyOf(fields: Fields): { [Field in keyof Policy]: unknown } {
-  const wrong = (path: keyof Policy, message: string) =>
-    new AppError('validation', 400, message, { details: [{ path: `policy.${path}`, message }] })
-  const [, euros, cents = ''] = /^(\d{1,9})(?:[.,](\d{1,2}))?$/.exec(fields.dailySpendCap) ?? []
-  if (euros === undefined) throw wrong('dailySpendCapCents', 'must be an amount in euros such as 10 or 2.50')
-  if (!/^\d{1,9}$/.test(fields.maxConcurrentUnits))
-    throw wrong('maxConcurrentUnits', 'must be a whole number')
-  const expires = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/.test(fields.expiresAt)
-  if (fields.expiresAt !== '' && !expires) throw wrong('expiresAt', 'must be a date and a time, or empty')
-  return {
-    maxConcurrentUnits: Number(fields.maxConcurrentUnits),
-    dailySpendCapCents: Number(euros) * 100 + Number(cents.padEnd(2, '0')),
+export function policyOf(fields: Fields): { policy: { [Field in keyof Policy]: unknown }; issues: Issue[] } {
+  const issues: Issue[] = []
+  const wrong = (path: keyof Policy, message: string, text: string) => {
+    issues.push({ path: `policy.${path}`, message })
+    return text
+  }
+  const { dailySpendCap, maxConcurrentUnits, expiresAt } = fields
+  const [, euros, cents = ''] = /^(\d{1,9})(?:[.,](\d{1,2}))?$/.exec(dailySpendCap) ?? []
+  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/.test(expiresAt)
+  const policy = {
+    maxConcurrentUnits: /^\d{1,9}$/.test(maxConcurrentUnits)
+      ? Number(maxConcurrentUnits)
+      : wrong('maxConcurrentUnits', 'must be a whole number', maxConcurrentUnits),
+    dailySpendCapCents:
+      euros === undefined
+        ? wrong('dailySpendCapCents', 'must be an amount in euros such as 10 or 2.50', dailySpendCap)
+        : Number(euros) * 100 + Number(cents.padEnd(2, '0')),
     allowedSizes: fields.allowedSizes,
     allowedRegistries: fields.allowedRegistries.split(/\s+/).filter((registry) => registry !== ''),
     maxSleep: fields.maxSleep,
-    expiresAt: fields.expiresAt === '' ? null : `${fields.expiresAt.padEnd(19, ':00')}Z`,
+    expiresAt: expiresIn(),
+  }
+  return { policy, issues }
+
+  function expiresIn(): string | null {
+    if (expiresAt === '') return null
+    return isTime
+      ? `${expiresAt.padEnd(19, ':00')}Z`
+      : wrong('expiresAt', 'must be a date and a time, or empty', expiresAt)
   }
 }
 

@@ -13,7 +13,7 @@ import { consentMarkup } from './consent-markup.ts'
 import { type Fields, fieldsOf, policyOf, postedFields } from './consent-form.ts'
 import { setCookie } from './cookies.ts'
 import { escapeHtml, htmlPage } from './html.ts'
-import { type Page, type PageAnswer, type PageRequest, refuseForeignPages } from './page.ts'
+import { type Page, type PageAnswer, refuseForeignPages } from './page.ts'
 
 const authorize: Page = {
   method: 'GET',
@@ -61,33 +61,29 @@ const decide: Page = {
     const ticket = form.get('ticket') ?? ''
     const team = form.get('team') ?? ''
     const question = await askForConsent(app, { ticket, sessionToken, team })
-    if (!question) return ended()
     if (form.get('decision') !== 'connect') {
-      const refused = await refuseConsent(app, { ticket, sessionToken })
+      const refused = question && (await refuseConsent(app, { ticket, sessionToken }))
       return refused ? goBack('Not connected', refused) : ended()
     }
     const fields = postedFields(form)
+    const { policy, issues } = policyOf(fields)
     try {
-      const redirectTo = await connect(request, { ticket, team, client: question.client.id, fields })
-      return goBack('Connected', { redirectUri: question.redirectUri, redirectTo })
+      // Also a form that asks for nothing there is: the operation refuses it, and records that.
+      const client = question?.client.id ?? ''
+      const body = { ticket, team, client, name: fields.name, policy }
+      const { redirectTo } = connectedSchema.parse(await request.perform(connectRoute, {}, body))
+      return question ? goBack('Connected', { redirectUri: question.redirectUri, redirectTo }) : ended()
     } catch (error) {
       if (!(error instanceof AppError) || error.status >= 500 || error.status === 401) throw error
-      if (error.status === 409) return ended()
-      const issues = error.code === 'validation' ? issuesOf(error) : []
-      return consentPage(error.status, ticket, question, fields, { message: error.message, issues })
+      if (error.status === 409 || !question) return ended()
+      const refused = error.code === 'validation' ? [...issues, ...issuesOf(error)] : []
+      const message = issues[0]?.message ?? error.message
+      return consentPage(error.status, ticket, question, fields, { message, issues: refused })
     }
   },
 }
 
 export const consentPages: readonly Page[] = [authorize, ask, decide]
-
-async function connect(
-  { perform }: PageRequest,
-  { fields, ...given }: { ticket: string; team: string; client: string; fields: Fields },
-): Promise<string> {
-  const body = { ...given, name: fields.name, policy: policyOf(fields) }
-  return connectedSchema.parse(await perform(connectRoute, {}, body)).redirectTo
-}
 
 function issuesOf({ details }: AppError): Issue[] {
   return Array.isArray(details) ? details : []
