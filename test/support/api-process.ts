@@ -30,7 +30,7 @@ export async function startApiProcess(
   descriptors: number | null = null,
 ): Promise<ApiProcess> {
   const limited = descriptors === null ? [] : ['prlimit', `--nofile=${descriptors}:${descriptors}`]
-  const [command = '', ...args] = [...limited, process.execPath, ...nodeOptions, program]
+  const [command, ...args] = [...limited, process.execPath, ...nodeOptions, program]
   const child = spawn(command, args, {
     env: { PATH: SAFE_PATH },
     stdio: ['pipe', 'pipe', 'inherit'],
