@@ -15,6 +15,7 @@ import { createKeyOfTeam } from '../../domain/agents/create-key.ts'
 import type { AgentNoun } from '../../domain/agents/find.ts'
 import { listAgentsOfTeam, listKeys } from '../../domain/agents/list.ts'
 import { revokeAgent } from '../../domain/agents/revoke.ts'
+import { enforceNow } from '../../domain/units/admission/stop-beyond-limits.ts'
 import { jsonBody, noBody } from '../http/body.ts'
 import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
 
@@ -100,8 +101,11 @@ const change = (noun: AgentNoun) =>
     response: agentChangedSchema,
     errors: [404, 409, 413, 415],
     record: ({ body }) => body,
-    handle: (app, { params, body }, { caller }) =>
-      changeAgent(app, caller, { noun, id: params.id, change: body }),
+    handle: async (app, { params, body }, { caller }) => {
+      const changed = await changeAgent(app, caller, { noun, id: params.id, change: body })
+      if (body.policy !== undefined) await enforceNow(app)
+      return changed
+    },
   })
 
 const revoke = (noun: AgentNoun) =>

@@ -3,6 +3,7 @@
 
 import { connectedSchema, connectSchema } from '../../contract/oauth.ts'
 import { connectAgent } from '../../domain/oauth/connect.ts'
+import { enforceNow } from '../../domain/units/admission/stop-beyond-limits.ts'
 import { jsonBody } from '../http/body.ts'
 import { defineRoute, noParams, noQuery } from '../route.ts'
 
@@ -26,5 +27,10 @@ export const connectRoute = defineRoute({
   target: () => null,
   record: ({ body: { client, name, policy } }) => ({ client, name, policy }),
   outcome: ({ agentId }) => ({ target: agentId }),
-  handle: (app, { body }, { caller }) => connectAgent(app, caller, body),
+  handle: async (app, { body }, { caller }) => {
+    const connected = await connectAgent(app, caller, body)
+    // An agent that was connected before may have units beyond its new policy.
+    await enforceNow(app)
+    return connected
+  },
 })

@@ -1,4 +1,4 @@
-// Changes the name or the policy of a key or an OAuth client, with effect from its next call. Units beyond the new policy stop.
+// Changes the name or the policy of a key or an OAuth client, with effect from its next call.
 
 import type { App } from '../../app.ts'
 import type { AgentChange, AgentChanged } from '../../contract/agent.ts'
@@ -6,7 +6,6 @@ import { invalidState } from '../../contract/errors.ts'
 import { changeCredential } from '../../store/credentials.ts'
 import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
-import { enforceNow } from '../units/admission/stop-beyond-limits.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { type AgentNoun, getAgent } from './find.ts'
 import { tellChanged } from '../transactions/changes.ts'
@@ -22,7 +21,6 @@ export async function changeAgent(
   authorize(caller, 'agent.change', { createdBy: before.created_by })
   await changeCredential(app.db, { ...change, ...withLaterExpiry(change, app.clock.now()), teamId, id })
   tellChanged(app, teamId)
-  if (change.policy !== undefined) await enforceNow(app)
   const after = await getAgent(app, caller, noun, id)
   if (after.revoked_at) throw invalidState('It was revoked, and cannot be changed any more.', null)
   return { agent: toAgent(after) }

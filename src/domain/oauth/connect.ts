@@ -24,7 +24,6 @@ import type { Caller } from '../credentials/caller.ts'
 import { newToken } from '../credentials/token.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { amongPeople } from '../teams/lock.ts'
-import { enforceNow } from '../units/admission/stop-beyond-limits.ts'
 import { clientKeyOf } from './client-key.ts'
 import { findRequest } from './consent.ts'
 import { withAnswer } from './redirects.ts'
@@ -39,7 +38,7 @@ export async function connectAgent(app: App, caller: Caller, asked: Connect): Pr
   const { teamId, userId } = caller
   const ended = () =>
     invalidState('This request was answered, or took too long. Start again in the program.', null)
-  const connected = await amongPeople(app, caller, null, async (db, { team, allowed }) => {
+  return await amongPeople(app, caller, null, async (db, { team, allowed }) => {
     allowed('agent.connect')
     const at = app.clock.now()
     const policy = { ...asked.policy, expiresAt: laterExpiry(asked.policy.expiresAt, at) }
@@ -71,9 +70,6 @@ export async function connectAgent(app: App, caller: Caller, asked: Connect): Pr
     })
     return { agentId, redirectTo: withAnswer(redirectUri, { code, state, iss: app.config.publicUrl }) }
   })
-  // An agent that was connected before may have units beyond its new policy.
-  await enforceNow(app)
-  return connected
 }
 
 /** There is one agent for each person, team and client: connecting it again changes it. */
