@@ -2,7 +2,7 @@
 // connected (spec 2.9, 4.5, design 5).
 
 import { z } from 'zod'
-import { nameLine, strict, timestamp } from './fields.ts'
+import { cents, nameLine, strict, timestamp } from './fields.ts'
 import { policyChangeSchema, policySchema } from './policy.ts'
 
 export const agentSchema = strict({
@@ -33,6 +33,8 @@ export const agentSchema = strict({
   createdAt: timestamp,
   connectedAt: timestamp.nullable(),
   lastUsedAt: timestamp.nullable().describe('Updated once a minute.'),
+  spentTodayCents: cents.describe('What it has spent since midnight in UTC, against `dailySpendCapCents`.'),
+  liveUnits: z.int().describe('How many units it runs, against `maxConcurrentUnits`.'),
   revokedAt: timestamp.nullable(),
 }).meta({ id: 'Agent' })
 export type Agent = z.infer<typeof agentSchema>
@@ -57,8 +59,12 @@ export const keyCreateSchema = strict({
 }).meta({ id: 'KeyCreate' })
 export type KeyCreate = z.infer<typeof keyCreateSchema>
 
+/** An answer that an earlier release has kept for a repeated call lacks what that release did not know. */
+const asNew = (key: unknown) => (isRecord(key) ? { spentTodayCents: 0, liveUnits: 0, ...key } : key)
+const isRecord = (value: unknown): value is object => typeof value === 'object' && value !== null
+
 export const keyCreatedSchema = strict({
-  key: agentSchema,
+  key: z.preprocess(asNew, agentSchema),
   secret: z.string().describe('The key itself. Only this answer shows it.'),
 }).meta({ id: 'KeyCreated' })
 export type KeyCreated = z.infer<typeof keyCreatedSchema>

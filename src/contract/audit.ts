@@ -1,7 +1,7 @@
 // An event of the audit log (spec 2.12, design 5): one for each authenticated call.
 
 import { z } from 'zod'
-import { cents, queryCursor, queryInteger, strict, text, timestamp } from './fields.ts'
+import { cents, queryCursor, queryFlag, queryInteger, strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 
 const auditEventSchema = strict({
@@ -37,12 +37,19 @@ const auditEventSchema = strict({
 }).meta({ id: 'AuditEvent' })
 export type AuditEvent = z.infer<typeof auditEventSchema>
 
+const moment = z.iso.datetime({ offset: true })
+
 /** GET /v1/audit. */
 export const auditQuerySchema = strict({
   limit: queryInteger(1, limits.pageSize.max, limits.pageSize.default),
   cursor: queryCursor,
   key: text(100).optional().describe('Only calls made with the key of this id.'),
   agent: text(200).optional().describe('Only calls of the agent of this name.'),
+  action: text(100).optional().describe('Only calls of this action, such as `unit.create`.'),
+  target: text(100).optional().describe('Only calls about the unit, stack, key or other object of this id.'),
+  since: moment.optional().describe('Only calls that arrived then or later.'),
+  until: moment.optional().describe('Only calls that arrived before then.'),
+  failed: queryFlag.describe('Only calls that were answered with an error.'),
 })
 export type AuditQuery = z.infer<typeof auditQuerySchema>
 

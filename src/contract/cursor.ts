@@ -9,5 +9,9 @@ export function parseCursor(cursor: string | undefined, kind: IdKind): string | 
   if (cursor === undefined) return null
   const id = decodeCursor(cursor, kind)
   if (id !== null) return id
-  throw validation([{ path: 'cursor', message: 'must be the `next` of an earlier answer' }])
+  throw notACursor()
+}
+
+export function notACursor(): Error {
+  return validation([{ path: 'cursor', message: 'must be the `next` of an earlier answer' }])
 }

@@ -83,5 +83,15 @@ export const queryFlag = z
   .prefault('false')
   .meta({ type: 'boolean', default: false })
 
+/** Some of these words in a query string, separated by commas. */
+export function queryList<const Words extends readonly string[]>(words: Words) {
+  const word = `(?:${words.join('|')})`
+  return z
+    .string()
+    .regex(new RegExp(`^${word}(?:,${word})*$`), `must be some of ${words.join(', ')}, separated by commas`)
+    .transform((list) => list.split(',') as Words[number][])
+    .meta({ type: 'string' })
+}
+
 /** The opaque value of an earlier answer's `next`. */
 export const queryCursor = text(200).optional()

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { waitFields } from './create.ts'
 import { strict } from './fields.ts'
 import { sleepSchema } from './sleep.ts'
-import { unitSchema } from './unit.ts'
+import { copiedKinds, unitSchema } from './unit.ts'
 import { nameSchema } from './unit-spec.ts'
 
 const sleep = sleepSchema.optional().describe("Default: the source's.")
@@ -27,10 +27,6 @@ export const stackForkSchema = strict({
   ...waitFields,
 }).meta({ id: 'StackFork' })
 export type StackFork = z.infer<typeof stackForkSchema>
-
-/** What was copied of a source: `config` means only its spec. */
-export const copiedKinds = ['memory', 'disk', 'config'] as const
-export type Copied = (typeof copiedKinds)[number]
 
 export const forkResultSchema = strict({
   units: z.array(unitSchema),

@@ -3,10 +3,14 @@
 import { z } from 'zod'
 import { endpointSchema, portSchema, protocols } from './endpoint.ts'
 import { envSchema } from './env.ts'
-import { cents, queryCursor, queryFlag, queryInteger, strict, text, timestamp } from './fields.ts'
+import { cents, queryCursor, queryFlag, queryInteger, queryList, strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { sizes } from './policy.ts'
 import { stoppedReasons, unitStates } from './states.ts'
+
+/** What was copied of a source: `config` means only its spec. */
+export const copiedKinds = ['memory', 'disk', 'config'] as const
+export type Copied = (typeof copiedKinds)[number]
 
 const lastExitSchema = strict({
   code: z.int().describe('The exit code; 128 + n for signal n.'),
@@ -35,6 +39,8 @@ export const unitSchema = strict({
   stackId: z.string(),
   name: z.string(),
   image: z.string(),
+  cmd: z.array(z.string()).nullable().describe('The arguments as declared; null for those of the image.'),
+  entrypoint: z.array(z.string()).nullable().describe('As declared; null for that of the image.'),
   size: z.enum(sizes),
   state: z.enum(unitStates),
   internalHost: z.string().describe("The unit's host name on the team's private network."),
@@ -43,6 +49,12 @@ export const unitSchema = strict({
   databasePorts: z.array(strict({ port: portSchema, protocol: z.enum(protocols) })),
   expose: portSchema.nullable(),
   env: envSchema.describe('The environment as declared; secrets by name only.'),
+  volume: strict({ mount: z.string(), gb: z.int() }).nullable(),
+  healthcheck: strict({
+    cmd: z.array(z.string()),
+    intervalMs: z.int(),
+    timeoutMs: z.int(),
+  }).nullable(),
   createdAt: timestamp,
   startedAt: timestamp
     .nullable()
@@ -56,18 +68,47 @@ export const unitSchema = strict({
   stoppedReason: z.enum(stoppedReasons).nullable(),
   lastExit: lastExitSchema.nullable(),
   files: z.array(strict({ path: z.string(), bytes: z.int() })),
-  forkedFrom: z.string().nullable(),
+  forkedFrom: z.string().nullable().describe('The unit that it is a copy of, which may be destroyed by now.'),
+  copied: z.enum(copiedKinds).nullable().describe('What was copied of it; null for a unit that is no copy.'),
+  createdBy: strict({
+    id: z.string().describe('Of the key or connected agent; for a session, of the person.'),
+    kind: z.enum(['key', 'oauth', 'session']),
+    name: z.string().describe('At that time; for a session, the address of the person.'),
+  })
+    .nullable()
+    .describe('Who made it; null for a unit from before this was kept.'),
   memory: memorySchema,
 }).meta({ id: 'Unit' })
 
 export type Unit = z.infer<typeof unitSchema>
 
+const filter = {
+  stack: text(100).optional().describe('Id or name of a stack.'),
+  state: queryList(unitStates)
+    .optional()
+    .describe('Only units in one of these states, separated by commas; `destroyed` needs no `all`.'),
+  q: text(100)
+    .optional()
+    .describe('Only units with this in their name, the name of their stack or their image.'),
+  all: queryFlag.describe('Also destroyed units.'),
+}
+
+export const unitOrders = ['createdAt', 'name', 'state', 'cost', 'lastUsedAt'] as const
+export type UnitOrder = (typeof unitOrders)[number]
+type UnitSort = UnitOrder | `-${UnitOrder}`
+const unitSorts = unitOrders.flatMap((order): UnitSort[] => [order, `-${order}`])
+
 /** GET /v1/units. */
 export const unitListQuerySchema = strict({
-  stack: text(100).optional().describe('Id or name of a stack.'),
-  all: queryFlag.describe('Also destroyed units.'),
+  ...filter,
+  sort: z
+    .enum(unitSorts)
+    .optional()
+    .describe(
+      'Default: `-createdAt`. With `-`, the greatest or newest first. Units that were never used are used least recently.',
+    ),
   limit: queryInteger(1, limits.pageSize.max, limits.pageSize.max),
-  cursor: queryCursor,
+  cursor: queryCursor.describe('The `next` of a page with the same filter and sort.'),
 })
 export type UnitListQuery = z.infer<typeof unitListQuerySchema>
 
@@ -75,3 +116,14 @@ export const unitListSchema = strict({ units: z.array(unitSchema), next: z.strin
   id: 'UnitList',
 })
 export type UnitList = z.infer<typeof unitListSchema>
+
+/** GET /v1/units/summary. */
+export const unitSummaryQuerySchema = strict(filter)
+export type UnitSummaryQuery = z.infer<typeof unitSummaryQuerySchema>
+
+export const unitSummarySchema = strict({
+  byState: z.record(z.enum(unitStates), z.int()),
+  centsPerHour: cents.describe('What these units cost an hour at this moment, with their volumes.'),
+  total: z.int(),
+}).meta({ id: 'UnitSummary' })
+export type UnitSummary = z.infer<typeof unitSummarySchema>

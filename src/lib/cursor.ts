@@ -1,5 +1,5 @@
 // The cursor of a list: opaque for clients, so that its content may change. Lists are ordered by id, which sorts by
-// creation (ids.ts).
+// creation (ids.ts); what is ordered otherwise has the fields that its next page begins after.
 
 import { type IdKind, isId } from './ids.ts'
 
@@ -11,4 +11,14 @@ export function encodeCursor(id: string): string {
 export function decodeCursor(cursor: string, kind: IdKind): string | null {
   const id = Buffer.from(cursor, 'base64url').toString('latin1')
   return isId(kind, id) && encodeCursor(id) === cursor ? id : null
+}
+
+/** No field may have a line break. */
+export function encodeFields(fields: readonly string[]): string {
+  return Buffer.from(fields.join('\n')).toString('base64url')
+}
+
+/** Returns what was encoded, or something else if encodeFields did not make it. */
+export function decodeFields(cursor: string): string[] {
+  return Buffer.from(cursor, 'base64url').toString().split('\n')
 }

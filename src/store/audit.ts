@@ -131,6 +131,12 @@ export type AuditFilter = {
   teamId: string
   credentialId: string | null
   agentName: string | null
+  action: string | null
+  target: string | null
+  /** From then on, and before then; ids are in the order of time. */
+  since: Date | null
+  until: Date | null
+  failed: boolean
   /** Only rows older than the one with this id. */
   before: string | null
   limit: number
@@ -140,14 +146,19 @@ export type AuditRecord = Selectable<AuditTable>
 
 /** Newest first, by the beginning of the calls. */
 export async function listAuditOfTeam(db: Kysely<Database>, filter: AuditFilter): Promise<AuditRecord[]> {
-  const { teamId, credentialId, agentName, before, limit } = filter
+  const { teamId, credentialId, agentName, action, target, since, until, failed, before, limit } = filter
+  const ends = [before, until && firstIdSince('audit', until)].filter((id) => id !== null)
   return await db
     .selectFrom('audit')
     .selectAll()
     .where('team_id', '=', teamId)
     .$if(credentialId !== null, (query) => query.where('credential_id', '=', credentialId ?? ''))
     .$if(agentName !== null, (query) => query.where('agent_name', '=', agentName ?? ''))
-    .$if(before !== null, (query) => query.where('id', '<', before ?? ''))
+    .$if(action !== null, (query) => query.where('action', '=', action ?? ''))
+    .$if(target !== null, (query) => query.where('target', '=', target ?? ''))
+    .$if(failed, (query) => query.where('status', '>=', 400))
+    .$if(since !== null, (query) => query.where('id', '>=', firstIdSince('audit', since ?? new Date(0))))
+    .$if(ends.length > 0, (query) => query.where('id', '<', ends.sort()[0] ?? ''))
     .orderBy('id', 'desc')
     .limit(limit)
     .execute()

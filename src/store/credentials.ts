@@ -4,7 +4,9 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Policy } from '../contract/policy.ts'
 import type { Database } from './schema.ts'
+import { countLive } from './active-units.ts'
 import type { Plan } from './teams.ts'
+import { spentOnDay } from './usage.ts'
 import type { ConnectedClient, CredentialsTable } from './tables/credentials.ts'
 
 export type Credential = {
@@ -212,21 +214,26 @@ export async function touchCredential(
 export type AgentRecord = Omit<Selectable<CredentialsTable>, 'hash' | 'client_key'> & {
   creator_name: string | null
   creator_email: string | null
+  spent_today: bigint
+  live_units: bigint
 }
 
-/** Newest first, including revoked ones. */
-export async function listAgents(db: Kysely<Database>, teamId: string): Promise<AgentRecord[]> {
-  return await selectAgents(db, teamId).orderBy('credentials.id', 'desc').execute()
+/** Newest first, including revoked ones, with what they have spent on the day of `now`. */
+export async function listAgents(
+  db: Kysely<Database>,
+  { teamId, now }: { teamId: string; now: Date },
+): Promise<AgentRecord[]> {
+  return await selectAgents(db, teamId, now).orderBy('credentials.id', 'desc').execute()
 }
 
 export async function findAgent(
   db: Kysely<Database>,
-  { teamId, id }: { teamId: string; id: string },
+  { teamId, id, now }: { teamId: string; id: string; now: Date },
 ): Promise<AgentRecord | null> {
-  return (await selectAgents(db, teamId).where('credentials.id', '=', id).executeTakeFirst()) ?? null
+  return (await selectAgents(db, teamId, now).where('credentials.id', '=', id).executeTakeFirst()) ?? null
 }
 
-function selectAgents(db: Kysely<Database>, teamId: string) {
+function selectAgents(db: Kysely<Database>, teamId: string, now: Date) {
   return db
     .selectFrom('credentials')
     .leftJoin('users', 'users.id', 'credentials.created_by')
@@ -247,6 +254,8 @@ function selectAgents(db: Kysely<Database>, teamId: string) {
       'users.name as creator_name',
       'users.email as creator_email',
     ])
+    .select(spentOnDay(sql`credentials.id`, now).as('spent_today'))
+    .select(countLive(db, sql<string>`credentials.id`).$asScalar().as('live_units'))
     .where('credentials.team_id', '=', teamId)
 }
 

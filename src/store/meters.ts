@@ -36,6 +36,26 @@ export function costNanoCents(now: Date): RawBuilder<bigint> {
   return sql<bigint>`(${sql.join(costs, sql` + `)})`
 }
 
+/** The same at a moment that is proven and may be past: it never changes any more. */
+export function costNanoCentsAt(at: Date): RawBuilder<bigint> {
+  const costs = meterKinds.map(
+    (kind) => sql`coalesce((
+      select counted(counted_before, price_nano_cents_per_hour,
+        ms_between(started_at, least(ended_at, ${at}::timestamptz)))
+      from meters
+      where meters.unit_id = units.id and meters.kind = ${kind} and started_at <= ${at}::timestamptz
+      order by id desc limit 1
+    ), 0)`,
+  )
+  return sql<bigint>`(${sql.join(costs, sql` + `)})`
+}
+
+/** The last moment up to which open meters certainly count. */
+export async function readProven(db: Kysely<Database>, now: Date): Promise<Date> {
+  const { at } = await db.selectNoFrom(provenBy(now).as('at')).executeTakeFirstOrThrow()
+  return at
+}
+
 /** The sum of earlier meters, for a meter of this unit and kind that is about to be opened. */
 export function countedBefore(unitId: string, kind: string): RawBuilder<string> {
   return sql<string>`coalesce((

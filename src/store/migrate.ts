@@ -30,6 +30,8 @@ import { up as orderOfEnv } from './migrations/0028-order-of-env.ts'
 import { up as logsAndMemoryKept } from './migrations/0029-logs-and-memory-kept.ts'
 import { up as repeatableSql } from './migrations/0031-repeatable-sql.ts'
 import { up as oauth } from './migrations/0033-oauth.ts'
+import { up as lists } from './migrations/0034-lists.ts'
+import { up as auditFilters } from './migrations/0035-audit-filters.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 const migrations: Record<string, Migration> = {
@@ -60,6 +62,8 @@ const migrations: Record<string, Migration> = {
   '0029-logs-and-memory-kept': { up: logsAndMemoryKept },
   '0031-repeatable-sql': { up: repeatableSql },
   '0033-oauth': { up: oauth },
+  '0034-lists': { up: lists },
+  '0035-audit-filters': { up: auditFilters },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

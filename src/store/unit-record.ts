@@ -1,13 +1,20 @@
 // The row of a unit, and the record that the domain gets.
 
 import type { Kysely, Selectable } from 'kysely'
-import type { Copied } from '../contract/fork.ts'
+import type { Copied } from '../contract/unit.ts'
 import type { Size } from '../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import type { Database } from './schema.ts'
 import { type EndpointJson, type EndpointRecord, liveEndpoints, toEndpoint } from './endpoints.ts'
 import { costNanoCents } from './meters.ts'
-import type { MemoryOutcome, Progress, StoredExit, StoredSpec, UnitsTable } from './tables/unit-record.ts'
+import type {
+  CreatedBy,
+  MemoryOutcome,
+  Progress,
+  StoredExit,
+  StoredSpec,
+  UnitsTable,
+} from './tables/unit-record.ts'
 
 export type { MemoryOutcome, Progress, StoredExit, StoredSpec, UnitsTable } from './tables/unit-record.ts'
 
@@ -46,6 +53,7 @@ export type UnitRecord = {
   forkId: string | null
   madeWith: string | null
   copied: Copied | null
+  createdBy: CreatedBy | null
   endpoints: EndpointRecord[]
   costNanoCents: bigint
 }
@@ -98,6 +106,7 @@ export function toRecord(
     forkId: row.fork_id,
     madeWith: row.made_with,
     copied: row.copied,
+    createdBy: row.created_by,
     endpoints: row.endpoints.map(toEndpoint),
     costNanoCents: row.cost_nano_cents,
   }

@@ -3,7 +3,7 @@
 // endpoints of a unit that is destroyed: neither can happen without the other.
 
 import { type Kysely, type QueryCreator, type RawBuilder, type Selectable, sql } from 'kysely'
-import type { Copied } from '../contract/fork.ts'
+import type { Copied } from '../contract/unit.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import { SECOND } from '../lib/clock.ts'
 import type { Database } from './schema.ts'

@@ -75,30 +75,6 @@ export async function unitExists(db: Kysely<Database>, id: string): Promise<bool
   return (await db.selectFrom('units').select('id').where('id', '=', id).executeTakeFirst()) !== undefined
 }
 
-export type UnitFilter = {
-  teamId: string
-  stackId: string | null
-  destroyedToo: boolean
-  /** Only units older than the one with this id. */
-  before: string | null
-  limit: number
-  now: Date
-}
-
-/** Newest first. */
-export async function listUnitsOfTeam(db: Kysely<Database>, filter: UnitFilter): Promise<UnitRecord[]> {
-  const { teamId, stackId, destroyedToo, before, limit, now } = filter
-  const rows = await selectUnits(db, now)
-    .where('units.team_id', '=', teamId)
-    .$if(!destroyedToo, (query) => query.where('units.state', '<>', 'destroyed'))
-    .$if(before !== null, (query) => query.where('units.id', '<', before ?? ''))
-    .$if(stackId !== null, (query) => query.where('units.stack_id', '=', stackId ?? ''))
-    .orderBy('units.id', 'desc')
-    .limit(limit)
-    .execute()
-  return rows.map(toRecord)
-}
-
 /** Returns the units of these stacks, oldest first. */
 export async function listUnitsOfStacks(
   db: Kysely<Database>,

@@ -1,6 +1,7 @@
 // Spec 2.12 and F33: exactly one row for every authenticated call, however it ends.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { AuditList } from '../../src/contract/audit.ts'
 import type { AuditTable } from '../../src/store/audit.ts'
 import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type CallOptions, type Service, startService } from '../support/service.ts'
@@ -286,3 +287,35 @@ test('S22: secrets are nowhere but in encrypted columns and in the unit', async 
 function stringify(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? String(item) : item))
 }
+
+describe('GET /v1/audit by what, about what, when and how it ended', () => {
+  test('each filter alone, several together, and pages of them', async () => {
+    const own = await makeTeam(service)
+    const as = async (method: string, path: string) => await service.call(method, path, { key: own.key })
+    const unit = await makeUnit(service, own)
+    await as('GET', `/v1/units/${unit.id}`)
+    await as('GET', '/v1/units?limit=0')
+    await as('GET', `/v1/units/${unit.id}`)
+    const list = async (query: string) =>
+      (await service.call<AuditList>('GET', `/v1/audit?${query}`, { key: own.key })).body
+    const actions = async (query: string) => (await list(query)).events.map(({ action }) => action)
+    const { events } = await list('')
+    expect(await actions(`target=${unit.id}`)).toEqual(['unit.get', 'unit.get', 'unit.create'])
+    expect(await actions('action=unit.create')).toEqual(['unit.create'])
+    expect(await actions('action=unit')).toEqual([])
+    expect(await actions('failed=true')).toEqual(['unit.list'])
+    expect(await actions(`failed=true&target=${unit.id}`)).toEqual([])
+    expect(await actions('failed=false&action=unit.list')).toEqual(['unit.list'])
+    const first = await list('action=unit.get&limit=1')
+    expect(await actions(`action=unit.get&limit=1&cursor=${first.next}`)).toEqual(['unit.get'])
+    const [newest] = events
+    const oldest = events.at(-1)
+    const at = (text = '', ms = 0) => encodeURIComponent(new Date(Date.parse(text) + ms).toISOString())
+    expect(await actions(`action=unit.create&until=${at(oldest?.at, -60_000)}`)).toEqual([])
+    expect(await actions(`action=unit.create&since=${at(oldest?.at, -60_000)}`)).toEqual(['unit.create'])
+    expect(await actions(`since=${at(newest?.at, 60_000)}`)).toEqual([])
+    expect(await actions(`action=unit.get&until=${at(newest?.at, 60_000)}&limit=1`)).toEqual(['unit.get'])
+    for (const query of ['since=yesterday', 'until=2026-13-01T00:00:00Z', 'failed=1'])
+      expect([query, (await as('GET', `/v1/audit?${query}`)).status]).toEqual([query, 400])
+  })
+})

@@ -32,6 +32,7 @@ const table = `
                                                             owner  admin  member  key  client  none
 POST   /v1/units                                            201    201    201    201   201    401
 GET    /v1/units                                            200    200    200    200   200    401
+GET    /v1/units/summary                                    200    200    200    200   200    401
 GET    /v1/units/{id}                                       200    200    200    200   200    401
 DELETE /v1/units/{id}                                       200    200    200    200   200    401
 POST   /v1/units/{id}/exec                                  200    200    200    200   200    401

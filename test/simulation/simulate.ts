@@ -6,7 +6,7 @@ import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { verifyLedgerOfTeam } from '../../src/store/verify-ledger.ts'
 import type { UnitRecord } from '../../src/store/unit-record.ts'
-import { listUnitsOfTeam } from '../../src/store/units.ts'
+import { listNewestUnits } from '../../src/store/unit-lists.ts'
 import { findUnsettled } from '../support/invariants.ts'
 import type { Bench } from './bench.ts'
 import { paths, type Wish } from './calls.ts'
@@ -199,8 +199,8 @@ async function end(world: World): Promise<void> {
 
 async function listCosts({ database, bench, clock }: World): Promise<UnitRecord[]> {
   const { teamId } = bench.roomy
-  const filter = { teamId, stackId: null, destroyedToo: true, before: null, limit: 500, now: clock.now() }
-  return await listUnitsOfTeam(database.direct, filter)
+  const filter = { teamId, destroyedToo: true, limit: 500, now: clock.now() }
+  return await listNewestUnits(database.direct, filter)
 }
 
 async function mustAnswer(world: World, wish: Wish, id: string): Promise<void> {

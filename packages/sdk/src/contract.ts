@@ -52,6 +52,10 @@ export type Agent = {
   connectedAt: string | null
   /** Updated once a minute. */
   lastUsedAt: string | null
+  /** What it has spent since midnight in UTC, against `dailySpendCapCents`. */
+  spentTodayCents: number
+  /** How many units it runs, against `maxConcurrentUnits`. */
+  liveUnits: number
   revokedAt: string | null
 }
 
@@ -718,6 +722,10 @@ export type Unit = {
   stackId: string
   name: string
   image: string
+  /** The arguments as declared; null for those of the image. */
+  cmd: string[] | null
+  /** As declared; null for that of the image. */
+  entrypoint: string[] | null
   size: 'nano' | 'small' | 'medium' | 'large'
   state: 'creating' | 'running' | 'stopping' | 'stopped' | 'sleeping' | 'starting' | 'destroying' | 'destroyed' | 'error'
   /** The unit's host name on the team's private network. */
@@ -733,6 +741,15 @@ export type Unit = {
   env: { [name: string]: string | {
     secret: string
   } }
+  volume: {
+    mount: string
+    gb: number
+  } | null
+  healthcheck: {
+    cmd: string[]
+    intervalMs: number
+    timeoutMs: number
+  } | null
   createdAt: string
   /** When the current run started, or the last one if the unit does not run. */
   startedAt: string | null
@@ -755,7 +772,18 @@ export type Unit = {
     path: string
     bytes: number
   }[]
+  /** The unit that it is a copy of, which may be destroyed by now. */
   forkedFrom: string | null
+  /** What was copied of it; null for a unit that is no copy. */
+  copied: 'memory' | 'disk' | 'config' | null
+  /** Who made it; null for a unit from before this was kept. */
+  createdBy: {
+    /** Of the key or connected agent; for a session, of the person. */
+    id: string
+    kind: 'key' | 'oauth' | 'session'
+    /** At that time; for a session, the address of the person. */
+    name: string
+  } | null
   memory: {
     /** For a sleeping unit: whether it wakes with the memory of its processes, or starts again from its disk. Null in every other state, and while this is not known yet. */
     kept: boolean | null
@@ -808,6 +836,23 @@ export type UnitSpec = {
   } | undefined
   sleep?: string | undefined
   expose?: number | undefined
+}
+
+export type UnitSummary = {
+  byState: {
+    creating?: number | undefined
+    running?: number | undefined
+    stopping?: number | undefined
+    stopped?: number | undefined
+    sleeping?: number | undefined
+    starting?: number | undefined
+    destroying?: number | undefined
+    destroyed?: number | undefined
+    error?: number | undefined
+  }
+  /** What these units cost an hour at this moment, with their volumes. */
+  centsPerHour: number
+  total: number
 }
 
 export type Usage = {

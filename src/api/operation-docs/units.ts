@@ -48,6 +48,26 @@ export const unitDocs: Record<string, OperationDoc> = {
     errors: { 404: 'There is no stack of that id or name: GET /v1/stacks lists them.' },
     response: { units: [unit], next: null },
   },
+  unitSummary: {
+    answer: 'How many units match, also by state, and what they cost an hour as they are now.',
+    cost: free,
+    errors: { 404: 'There is no stack of that id or name: GET /v1/stacks lists them.' },
+    response: {
+      byState: {
+        creating: 0,
+        running: 2,
+        stopping: 0,
+        stopped: 1,
+        sleeping: 14,
+        starting: 0,
+        destroying: 0,
+        destroyed: 0,
+        error: 0,
+      },
+      centsPerHour: 1,
+      total: 17,
+    },
+  },
   unitGet: {
     answer: 'The unit as it is now.',
     cost: free,

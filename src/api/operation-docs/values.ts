@@ -18,6 +18,8 @@ export const unit = {
   stackId: ids.stack,
   name: 'web',
   image: 'docker.io/library/node:22',
+  cmd: ['node', '/app/main.js'],
+  entrypoint: null,
   size: 'small',
   state: 'running',
   internalHost: 'web.shop.internal',
@@ -34,6 +36,8 @@ export const unit = {
   databasePorts: [],
   expose: 3000,
   env: { NODE_ENV: 'production', API_KEY: { secret: 'API_KEY' } },
+  volume: null,
+  healthcheck: null,
   createdAt,
   startedAt,
   sleep: '30m',
@@ -46,10 +50,19 @@ export const unit = {
   lastExit: null,
   files: [{ path: '/app/main.js', bytes: 312 }],
   forkedFrom: null,
+  copied: null,
+  createdBy: { id: ids.key, kind: 'key', name: 'ci' },
   memory: { kept: null, longSleep: 'tried' },
 }
 
-export const copyOfUnit = { ...unit, id: ids.copy, name: 'web-2', endpoints: [], forkedFrom: ids.unit }
+export const copyOfUnit = {
+  ...unit,
+  id: ids.copy,
+  name: 'web-2',
+  endpoints: [],
+  forkedFrom: ids.unit,
+  copied: 'memory',
+}
 export const stoppedUnit = { ...unit, state: 'stopped', sleepsAt: null, stoppedReason: 'user' }
 export const sleepingUnit = {
   ...unit,
@@ -82,6 +95,8 @@ export const agent = {
   createdAt,
   connectedAt: null,
   lastUsedAt: '2026-05-04T09:00:00.000Z',
+  spentTodayCents: 42.5,
+  liveUnits: 2,
   revokedAt: null,
 }
 

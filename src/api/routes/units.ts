@@ -20,7 +20,13 @@ import { strict } from '../../contract/fields.ts'
 import { logLineSchema, logPageSchema, logQuerySchema } from '../../contract/logs.ts'
 import { runResultSchema } from '../../contract/run-result.ts'
 import { sleepBodySchema } from '../../contract/sleep.ts'
-import { unitListQuerySchema, unitListSchema, unitSchema } from '../../contract/unit.ts'
+import {
+  unitListQuerySchema,
+  unitListSchema,
+  unitSchema,
+  unitSummaryQuerySchema,
+  unitSummarySchema,
+} from '../../contract/unit.ts'
 import { createFromRecipe } from '../../domain/recipes/create.ts'
 import { createUnits, resumeCreate } from '../../domain/units/create.ts'
 import { destroyUnit } from '../../domain/units/destroy.ts'
@@ -28,7 +34,7 @@ import { execInUnit } from '../../domain/units/exec.ts'
 import { exposeUnit } from '../../domain/units/expose.ts'
 import { readFile, writeFile } from '../../domain/units/files.ts'
 import { getUnit } from '../../domain/units/get.ts'
-import { listUnits } from '../../domain/units/list.ts'
+import { listUnits, readUnitSummary } from '../../domain/units/list.ts'
 import { readLogs } from '../../domain/units/logs.ts'
 import { sleepUnit } from '../../domain/units/sleep.ts'
 import { startUnit } from '../../domain/units/start.ts'
@@ -81,7 +87,7 @@ const list = defineRoute({
   method: 'GET',
   path: '/v1/units',
   noun: 'unit',
-  summary: "List the team's units, newest first",
+  summary: "List the team's units, newest first or in another order",
   action: 'unit.list',
   kind: 'read',
   rate: 'requests',
@@ -95,6 +101,26 @@ const list = defineRoute({
   target: () => null,
   record: ({ query }) => query,
   handle: (app, { query }, { caller }) => listUnits(app, caller, query),
+})
+
+const summary = defineRoute({
+  method: 'GET',
+  path: '/v1/units/summary',
+  noun: 'unit',
+  summary: 'Count units by state, and what they cost an hour',
+  action: 'unit.summary',
+  kind: 'read',
+  rate: 'requests',
+  params: noParams,
+  query: unitSummaryQuerySchema,
+  body: noBody,
+  status: 200,
+  response: unitSummarySchema,
+  events: {},
+  errors: [404],
+  target: () => null,
+  record: ({ query }) => query,
+  handle: (app, { query }, { caller }) => readUnitSummary(app, caller, query),
 })
 
 const get = defineRoute({
@@ -272,6 +298,7 @@ const destroy = defineRoute({
 export const unitRoutes: readonly Route[] = [
   create,
   list,
+  summary,
   get,
   exec,
   logs,

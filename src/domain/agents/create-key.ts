@@ -35,7 +35,7 @@ export async function createKeyOfTeam(
       )
     }
     const { id, secret } = await createKey(db, { teamId, name, policy, createdBy: userId, createdAt: now })
-    const record = await findAgent(db, { teamId, id })
+    const record = await findAgent(db, { teamId, id, now })
     if (!record) throw new Error('a new key was not found after its creation')
     const created = { key: toAgent(record), secret }
     await once?.keep(db, created)

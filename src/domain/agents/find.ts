@@ -17,7 +17,7 @@ export async function getAgent(
   id: string,
 ): Promise<AgentRecord> {
   if (!isId('credential', id)) throw notFound(noun, id)
-  const record = await findAgent(app.db, { teamId, id })
+  const record = await findAgent(app.db, { teamId, id, now: app.clock.now() })
   const isMeant = (kind: AgentRecord['kind'] | null) => kind === 'key' || (noun === 'agent' && kind !== null)
   if (record && isMeant(record.kind)) return record
   if (!record && isMeant(await credentialKind(app.db, id)))

@@ -9,13 +9,13 @@ import { toAgent } from './to-agent.ts'
 
 export async function listAgentsOfTeam(app: App, { teamId, plan }: Caller): Promise<AgentList> {
   const [agents, used] = await Promise.all([
-    listAgents(app.db, teamId),
+    listAgents(app.db, { teamId, now: app.clock.now() }),
     countLiveCredentials(app.db, { teamId, now: app.clock.now() }),
   ])
   return { agents: agents.map(toAgent), seats: { used, max: seatsOf[plan] } }
 }
 
 export async function listKeys(app: App, { teamId }: Caller): Promise<KeyList> {
-  const agents = await listAgents(app.db, teamId)
+  const agents = await listAgents(app.db, { teamId, now: app.clock.now() })
   return { keys: agents.filter(({ kind }) => kind === 'key').map(toAgent) }
 }

@@ -1,6 +1,7 @@
 import type { Agent } from '../../contract/agent.ts'
 import { agentOf, agentTitled } from '../../contract/known-agents.ts'
 import { policySchema } from '../../contract/policy.ts'
+import { toCents } from '../../lib/money.ts'
 import type { AgentRecord } from '../../store/credentials.ts'
 
 export function toAgent(record: AgentRecord): Agent {
@@ -18,6 +19,8 @@ export function toAgent(record: AgentRecord): Agent {
     createdAt: record.created_at.toISOString(),
     connectedAt: record.connected_at?.toISOString() ?? null,
     lastUsedAt: record.last_used_at?.toISOString() ?? null,
+    spentTodayCents: toCents(record.spent_today),
+    liveUnits: Number(record.live_units),
     revokedAt: record.revoked_at?.toISOString() ?? null,
   }
 }

@@ -13,6 +13,11 @@ export async function listAudit(app: App, { teamId }: Caller, query: AuditQuery)
     teamId,
     credentialId: query.key ?? null,
     agentName: query.agent ?? null,
+    action: query.action ?? null,
+    target: query.target ?? null,
+    since: query.since === undefined ? null : new Date(query.since),
+    until: query.until === undefined ? null : new Date(query.until),
+    failed: query.failed,
     before: parseCursor(query.cursor, 'audit'),
     // One more row than asked for, to know whether there is a next page.
     limit: query.limit + 1,

@@ -198,7 +198,7 @@ async function changesBetween(
   const at = app.clock.now()
   const unitIds = idsOf('unit')
   const units = unitIds.length === 0 ? [] : await listUnitsByIds(app.db, { teamId, ids: unitIds, now: at })
-  const agents = await Promise.all(idsOf('agent').map((id) => findAgent(app.db, { teamId, id })))
+  const agents = await Promise.all(idsOf('agent').map((id) => findAgent(app.db, { teamId, id, now: at })))
   const stacks = changed.filter(({ kind }) => kind === 'stack')
   const isNews = now.money !== null && JSON.stringify(now.money) !== JSON.stringify(before.money)
   return [

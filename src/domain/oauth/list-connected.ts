@@ -17,7 +17,7 @@ export async function listConnected(
   const team = memberships.find(({ teamId }) => teamId === currentTeamId) ?? memberships[0]
   if (!team) return []
   const now = clock.now()
-  const agents = (await listAgents(db, team.teamId)).map(toAgent)
+  const agents = (await listAgents(db, { teamId: team.teamId, now })).map(toAgent)
   return agents.filter(
     ({ kind, policy, revokedAt, createdBy }) =>
       kind === 'oauth' &&

@@ -5,7 +5,7 @@ import { AppError, notFound, validation } from '../../contract/errors.ts'
 import { isId } from '../../lib/ids.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitsByName } from '../../store/named-units.ts'
-import { listUnitsOfTeam } from '../../store/units.ts'
+import { listNewestUnits } from '../../store/unit-lists.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { getRecord } from './get.ts'
 
@@ -39,11 +39,9 @@ export async function locateUnit(app: App, caller: Caller, called: string): Prom
 
 async function unknown(app: App, { teamId }: Caller, called: string): Promise<Error> {
   const { message, code, status } = notFound('unit', called)
-  const others = await listUnitsOfTeam(app.db, {
+  const others = await listNewestUnits(app.db, {
     teamId,
-    stackId: null,
     destroyedToo: false,
-    before: null,
     limit: NAMES,
     now: app.clock.now(),
   })

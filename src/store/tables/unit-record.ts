@@ -2,7 +2,7 @@
 
 import type { Protocol } from '../../contract/endpoint.ts'
 import type { Env } from '../../contract/env.ts'
-import type { Copied } from '../../contract/fork.ts'
+import type { Copied } from '../../contract/unit.ts'
 import type { Size } from '../../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../../contract/states.ts'
 import type { Healthcheck } from '../../contract/unit-spec.ts'
@@ -25,6 +25,9 @@ export type StoredSpec = {
 export type Progress = { done: string[] }
 
 export type StoredExit = { code: number; oomKilled: boolean; at: string }
+
+/** The caller that made a unit, with its name at that time. Of a session: the person. */
+export type CreatedBy = { id: string; kind: 'key' | 'oauth' | 'session'; name: string }
 
 export type UnitsTable = {
   id: string
@@ -70,6 +73,8 @@ export type UnitsTable = {
   made_with: ColumnType<string | null, string | null | undefined, never>
   /** What was copied; null for a unit that is not a copy. */
   copied: ColumnType<Copied | null, Copied | null | undefined, Copied>
+  /** Null for a unit of an earlier release. */
+  created_by: ColumnType<CreatedBy | null, CreatedBy | null | undefined, never>
 }
 
 /** What became of its memory when its machine last hibernated; `refused`: the checkpoint failed. */

@@ -3,7 +3,7 @@
 import type { App } from '../../../src/app.ts'
 import { findBalances } from '../../../src/store/credits.ts'
 import { verifyLedgerOfTeam } from '../../../src/store/verify-ledger.ts'
-import { listUnitsOfTeam } from '../../../src/store/units.ts'
+import { listNewestUnits } from '../../../src/store/unit-lists.ts'
 import { listUsage } from '../../../src/store/usage.ts'
 import type { World } from './world.ts'
 
@@ -12,9 +12,9 @@ export async function compareShown(world: World, app: App, teams: string[]): Pro
   const { account, faults } = world
   const now = app.clock.now()
   for (const teamId of teams) {
-    const filter = { teamId, stackId: null, destroyedToo: true, before: null, limit: 10_000, now }
+    const filter = { teamId, destroyedToo: true, limit: 10_000, now }
     let shown = 0n
-    for (const { id, costNanoCents } of await listUnitsOfTeam(app.db, filter)) {
+    for (const { id, costNanoCents } of await listNewestUnits(app.db, filter)) {
       shown += costNanoCents
       const owed = account.costOf(id)
       if (costNanoCents !== owed) faults.push(`${id} shows ${costNanoCents}, and should ${owed}`)

@@ -2,7 +2,7 @@
 
 import type { Insertable } from 'kysely'
 import type { App } from '../../../app.ts'
-import type { UnitsTable } from '../../../store/unit-record.ts'
+import type { CreatedBy, UnitsTable } from '../../../store/tables/unit-record.ts'
 import type { Caller } from '../../credentials/caller.ts'
 
 /** The fields that the create or the fork decides. */
@@ -14,9 +14,10 @@ type Decided = Pick<
 /** In `creating`, for the caller's credential. */
 export function newUnitRow(
   { clock }: Pick<App, 'clock'>,
-  { teamId, networkGroup, credentialId }: Caller,
+  caller: Caller,
   decided: Decided,
 ): Insertable<UnitsTable> {
+  const { teamId, networkGroup, credentialId } = caller
   const at = clock.now()
   return {
     ...decided,
@@ -38,5 +39,11 @@ export function newUnitRow(
     error: null,
     destroys_at: null,
     forked_from: null,
+    created_by: makerOf(caller),
   }
+}
+
+/** A session ends and its person stays. */
+function makerOf({ kind, credentialId, credentialName, userId }: Caller): CreatedBy {
+  return { id: kind === 'session' && userId !== null ? userId : credentialId, kind, name: credentialName }
 }

@@ -15,6 +15,8 @@ export function toUnit(app: Pick<App, 'config' | 'secretKey' | 'keepsMemory'>, u
     stackId: unit.stackId,
     name: unit.name,
     image: unit.image,
+    cmd: unit.spec.cmd,
+    entrypoint: unit.spec.entrypoint,
     size: unit.size,
     state: unit.state,
     internalHost: internalHost(unit.name, unit.stackName),
@@ -30,6 +32,8 @@ export function toUnit(app: Pick<App, 'config' | 'secretKey' | 'keepsMemory'>, u
     databasePorts: unit.spec.databasePorts,
     expose: unit.spec.expose,
     env: unit.spec.env,
+    volume: unit.spec.volume,
+    healthcheck: unit.spec.healthcheck,
     createdAt: unit.createdAt.toISOString(),
     startedAt: unit.startedAt?.toISOString() ?? null,
     sleep: unit.sleep,
@@ -42,6 +46,8 @@ export function toUnit(app: Pick<App, 'config' | 'secretKey' | 'keepsMemory'>, u
     lastExit: unit.lastExit,
     files: unit.spec.files,
     forkedFrom: unit.forkedFrom,
+    copied: unit.copied,
+    createdBy: unit.createdBy,
     memory: showMemory(app, unit),
   }
 }
