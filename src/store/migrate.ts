@@ -32,6 +32,7 @@ import { up as repeatableSql } from './migrations/0031-repeatable-sql.ts'
 import { up as oauth } from './migrations/0033-oauth.ts'
 import { up as lists } from './migrations/0034-lists.ts'
 import { up as auditFilters } from './migrations/0035-audit-filters.ts'
+import { up as metersOfTeam } from './migrations/0036-meters-of-team.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 const migrations: Record<string, Migration> = {
@@ -64,6 +65,7 @@ const migrations: Record<string, Migration> = {
   '0033-oauth': { up: oauth },
   '0034-lists': { up: lists },
   '0035-audit-filters': { up: auditFilters },
+  '0036-meters-of-team': { up: metersOfTeam },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

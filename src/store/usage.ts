@@ -2,6 +2,7 @@
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Size } from '../contract/policy.ts'
+import type { UsagePart } from '../contract/usage.ts'
 import type { Database } from './schema.ts'
 import { type MeterKind, provenBy } from './meters.ts'
 
@@ -48,4 +49,64 @@ export async function listUsage(
     group by day, kind, size
   `.execute(db)
   return rows
+}
+
+/** What one unit, stack or agent cost on a day. */
+export type CostOfPart = { day: string; id: string; name: string; nanoCents: bigint }
+
+/** From that day on. */
+export async function listCostsOfParts(
+  db: Kysely<Database>,
+  by: UsagePart,
+  { teamId, firstDay, now }: { teamId: string; firstDay: string; now: Date },
+): Promise<CostOfPart[]> {
+  const { rows } = await sql<CostOfPart>`
+    select day::text, id, name, sum(nano_cents)::bigint as "nanoCents"
+    from (${by === 'agent' ? costsOfAgents(teamId, now) : costsOfUnits(by, { teamId, firstDay, now })}) as cost
+    where day >= ${firstDay}::date
+    group by day, id, name
+  `.execute(db)
+  return rows
+}
+
+/** A person has a session now and then: all of them are the person. */
+function costsOfAgents(teamId: string, now: Date): RawBuilder<unknown> {
+  return sql`
+    select used.day, used.nano_cents, coalesce(users.id, used.credential_id) as id,
+      coalesce(credentials.name, users.email, used.credential_id) as name
+    from (
+      select day, credential_id, nano_cents from usage_days where team_id = ${teamId}
+      union all
+      select charge.day, held_by, charge.nano_cents from meters ${uncharged(now)}
+      where team_id = ${teamId} and ended_at is null
+    ) as used
+    left join credentials on credentials.id = used.credential_id
+    left join sessions on sessions.id = used.credential_id
+    left join users on users.id = sessions.user_id
+  `
+}
+
+/**
+ * From the meters, of which there is one a run: charges are made every minute. Both come to the same, since each is the
+ * difference of what a meter has counted by two moments.
+ */
+function costsOfUnits(
+  by: 'stack' | 'unit',
+  { teamId, firstDay, now }: { teamId: string; firstDay: string; now: Date },
+): RawBuilder<unknown> {
+  const midnight = sql`(${firstDay}::date::timestamp at time zone 'UTC')`
+  const shown =
+    by === 'stack' ? sql`stacks.id, stacks.name` : sql`units.id, concat(stacks.name, '/', units.name) as name`
+  return sql`
+    select charge.day, charge.nano_cents, ${shown}
+    from meters
+    join units on units.id = meters.unit_id
+    join stacks on stacks.id = units.stack_id
+    cross join lateral charges_between(
+      meters.started_at, meters.counted_before, meters.price_nano_cents_per_hour,
+      ms_between(meters.started_at, ${midnight}),
+      ms_between(meters.started_at, coalesce(meters.ended_at, greatest(meters.billed_to, ${provenBy(now)})))
+    ) as charge
+    where meters.team_id = ${teamId} and (meters.ended_at is null or meters.ended_at >= ${midnight})
+  `
 }

@@ -49,6 +49,16 @@ export const globalOptions: Record<string, Option> = {
   help: { type: 'boolean', short: 'h', about: 'This' },
 }
 
+/** Returns the word if it is one of these. Throws UsageError for another. */
+export function oneOf<const Words extends readonly string[]>(
+  given: string | undefined,
+  words: Words,
+  what: string,
+): Words[number] | undefined {
+  if (given === undefined || words.includes(given)) return given
+  throw new UsageError(`The ${what} is one of ${words.join(', ')}; "${given}" is none of them`)
+}
+
 /** Throws UsageError. */
 export function readArgs(command: Command, words: string[]): Args {
   const options = { ...command.options, ...globalOptions }

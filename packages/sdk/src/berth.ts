@@ -32,6 +32,21 @@ export type AuditFilter = ListOptions & {
   key?: string | undefined
   /** Name of an agent, such as `claude-code`. */
   agent?: string | undefined
+  /** Such as `unit.create`. */
+  action?: string | undefined
+  /** Id of what a call was about. */
+  target?: string | undefined
+  /** From then on, and before then: times as ISO 8601. */
+  since?: string | undefined
+  until?: string | undefined
+  /** Only what was answered with an error. */
+  failed?: boolean | undefined
+}
+
+export type UsageOptions = CallOptions & {
+  days?: number | undefined
+  /** Also what each of these had of a day: the ten with the greatest cost, and the rest. */
+  by?: 'agent' | 'stack' | 'unit' | undefined
 }
 
 /** One thing that changed: `gone` has the id of a unit or stack that is destroyed. */
@@ -69,8 +84,8 @@ export class Berth {
   }
 
   /** What the team used, day by day. */
-  async usage({ days, ...options }: CallOptions & { days?: number | undefined } = {}): Promise<Usage> {
-    return await this.#read('/v1/usage', options, { days })
+  async usage({ days, by, ...options }: UsageOptions = {}): Promise<Usage> {
+    return await this.#read('/v1/usage', options, { days, by })
   }
 
   async pricing(options: CallOptions = {}): Promise<Pricing> {
@@ -78,14 +93,10 @@ export class Berth {
   }
 
   /** What was asked of the service, by whom, and how it ended; newest first. */
-  audit({ key, agent, limit, ...options }: AuditFilter = {}): List<AuditEvent> {
+  audit({ signal, timeoutMs, ...filter }: AuditFilter = {}): List<AuditEvent> {
     return listOf(async (cursor) => {
-      const { events, next } = await this.#read<AuditList>('/v1/audit', options, {
-        key,
-        agent,
-        limit,
-        cursor,
-      })
+      const query = { ...filter, cursor }
+      const { events, next } = await this.#read<AuditList>('/v1/audit', { signal, timeoutMs }, query)
       return { items: events, next }
     })
   }

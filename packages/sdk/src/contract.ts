@@ -857,7 +857,7 @@ export type UnitSummary = {
 
 export type Usage = {
   /** Days in UTC, today last, including days without usage. */
-  days: {
+  days: ({
     date: string
     /** The cost of machines and volumes. */
     costCents: number
@@ -871,7 +871,15 @@ export type Usage = {
       /** Seconds that units of this size ran. */
       large: number
     }
-  }[]
+    /** With `by`: what the ten with the greatest cost of all these days cost on this one, greatest of all first; those without cost are left out. An agent is a key, a connected agent, or a person. */
+    parts?: {
+      id: string
+      name: string
+      costCents: number
+    }[] | undefined
+    /** With `by`: what all others cost on this day. */
+    restCents?: number | undefined
+  })[]
   totalCents: number
 }
 

@@ -1,6 +1,6 @@
 // Berth from TypeScript: container units for AI agents. README.md has the first steps.
 
-export { Berth, type AuditFilter, type TeamEvent } from './berth.ts'
+export { Berth, type AuditFilter, type TeamEvent, type UsageOptions } from './berth.ts'
 export { Command, type ExecOptions, type Exit, OutputPiece, type SpawnOptions } from './command.ts'
 export type * as Contract from './contract.ts'
 export { errorCodes, type ErrorCode, type ExecResult, type LogLine, type Policy } from './contract.ts'
@@ -22,4 +22,4 @@ export { quote } from './shell.ts'
 export { type ForkedStack, Stack, type Stacks } from './stacks.ts'
 export type { CallOptions, MakeOptions } from './transport.ts'
 export { type ExposeOptions, type ForkOptions, type Making, Unit } from './unit.ts'
-export { type CreateOptions, nameFor, type UnitFilter, type Units } from './units.ts'
+export { type CreateOptions, nameFor, type UnitFilter, type UnitListOptions, type Units } from './units.ts'

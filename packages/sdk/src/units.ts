@@ -1,6 +1,13 @@
 // Units: making, finding and listing them.
 
-import type { CreateFromSpec, RunResult, Unit as UnitInfo, UnitList, UnitSpec } from './contract.ts'
+import type {
+  CreateFromSpec,
+  RunResult,
+  Unit as UnitInfo,
+  UnitList,
+  UnitSpec,
+  UnitSummary,
+} from './contract.ts'
 import { BerthError } from './errors.ts'
 import { type List, type ListOptions, listOf } from './list.ts'
 import { type CallOptions, type MakeOptions, newKey, type Transport } from './transport.ts'
@@ -19,12 +26,25 @@ export type UnitFilter = ListOptions & {
   stack?: string | undefined
   /** Destroyed ones too. */
   all?: boolean | undefined
+  /** In one of these states. */
+  state?: UnitInfo['state'] | readonly UnitInfo['state'][] | undefined
+  /** In the name, the name of the stack, or the image. */
+  q?: string | undefined
+}
+
+type Order = 'createdAt' | 'name' | 'state' | 'cost' | 'lastUsedAt'
+
+export type UnitListOptions = UnitFilter & {
+  /** With `-`, the greatest or newest first. Default: `-createdAt`. */
+  sort?: Order | `-${Order}` | undefined
 }
 
 export type Units = {
   /** An image, or a whole description. Waits until the unit runs, unless `wait` is false. */
   create: (asked: string | CreateOptions, options?: MakeOptions) => Promise<Unit>
-  list: (filter?: UnitFilter) => List<Unit>
+  list: (options?: UnitListOptions) => List<Unit>
+  /** How many match, also by state, and what they cost an hour. */
+  summary: (filter?: Omit<UnitFilter, 'limit'>) => Promise<UnitSummary>
   /** By id. Throws `not_found`. */
   get: (id: string, options?: CallOptions) => Promise<Unit>
   /** By name; null where there is none. Throws `validation` where several stacks have one. */
@@ -33,9 +53,9 @@ export type Units = {
 
 export function unitsOf(transport: Transport): Units {
   const path = '/v1/units'
-  const list: Units['list'] = ({ stack, all, limit, ...options } = {}) =>
+  const list: Units['list'] = ({ stack, all, state, q, sort, limit, ...options } = {}) =>
     listOf(async (cursor) => {
-      const query = { stack, all, limit, cursor }
+      const query = { stack, all, state: statesOf(state), q, sort, limit, cursor }
       const { units, next } = await transport.json<UnitList>({ method: 'GET', path, query, ...options })
       return { items: units.map((info) => new Unit(transport, info)), next }
     })
@@ -48,6 +68,13 @@ export function unitsOf(transport: Transport): Units {
       return unit
     },
     list,
+    summary: async ({ stack, all, state, q, ...options } = {}) =>
+      await transport.json<UnitSummary>({
+        method: 'GET',
+        path: `${path}/summary`,
+        query: { stack, all, state: statesOf(state), q },
+        ...options,
+      }),
     get: async (id, options = {}) => {
       const info = await transport.json<UnitInfo>({
         method: 'GET',
@@ -69,6 +96,10 @@ export function unitsOf(transport: Transport): Units {
       return found[0] ?? null
     },
   }
+}
+
+function statesOf(state: UnitFilter['state']): string | undefined {
+  return typeof state === 'object' ? state.join(',') : state
 }
 
 async function makeUnits(transport: Transport, asked: CreateOptions): Promise<[Unit, ...Unit[]]> {

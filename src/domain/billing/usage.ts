@@ -5,23 +5,63 @@ import type { Size } from '../../contract/policy.ts'
 import type { Usage, UsageQuery } from '../../contract/usage.ts'
 import { DAY, SECOND } from '../../lib/clock.ts'
 import { toCents } from '../../lib/money.ts'
-import { listUsage, type UsageOfDay } from '../../store/usage.ts'
+import { type CostOfPart, listCostsOfParts, listUsage, type UsageOfDay } from '../../store/usage.ts'
 import type { Caller } from '../credentials/caller.ts'
 
-export async function getUsage(app: App, { teamId }: Caller, { days }: UsageQuery): Promise<Usage> {
+/** The others are one sum. */
+const PARTS = 10
+
+export async function getUsage(app: App, { teamId }: Caller, { days, by }: UsageQuery): Promise<Usage> {
   const now = app.clock.now()
   const dates = Array.from({ length: days }, (_, back) => dateOf(now.getTime() - back * DAY)).toReversed()
-  const used = await listUsage(app.db, { teamId, firstDay: dates[0] ?? dateOf(now.getTime()), now })
+  const since = { teamId, firstDay: dates[0] ?? dateOf(now.getTime()), now }
+  const [used, costs] = await Promise.all([
+    listUsage(app.db, since),
+    by === undefined ? null : listCostsOfParts(app.db, by, since),
+  ])
   // If the clock was set back, there can be days in the future.
   const shown = used.filter(({ day }) => dates.includes(day))
+  const parts = costs && costs.filter(({ day }) => dates.includes(day))
+  const greatest = parts && idsByCost(parts).slice(0, PARTS)
   return {
-    days: dates.map((date) =>
-      showDay(
+    days: dates.map((date) => ({
+      ...showDay(
         date,
         shown.filter(({ day }) => day === date),
       ),
-    ),
+      ...(parts &&
+        greatest &&
+        showParts(
+          parts.filter(({ day }) => day === date),
+          greatest,
+        )),
+    })),
     totalCents: costOf(shown),
+  }
+}
+
+function idsByCost(costs: CostOfPart[]): string[] {
+  const sums = new Map<string, bigint>()
+  for (const { id, nanoCents } of costs) sums.set(id, (sums.get(id) ?? 0n) + nanoCents)
+  const sorted = [...sums].sort(([one, cost], [other, costToo]) =>
+    cost === costToo ? one.localeCompare(other) : costToo > cost ? 1 : -1,
+  )
+  return sorted.map(([id]) => id)
+}
+
+/** Of one day. */
+function showParts(
+  costs: CostOfPart[],
+  greatest: string[],
+): Pick<Usage['days'][number], 'parts' | 'restCents'> {
+  const rest = costs.filter(({ id }) => !greatest.includes(id))
+  return {
+    parts: greatest.flatMap((id) =>
+      costs
+        .filter((cost) => cost.id === id && cost.nanoCents > 0n)
+        .map(({ name, nanoCents }) => ({ id, name, costCents: toCents(nanoCents) })),
+    ),
+    restCents: toCents(rest.reduce((sum, { nanoCents }) => sum + nanoCents, 0n)),
   }
 }
 

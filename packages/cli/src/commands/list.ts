@@ -1,13 +1,43 @@
 // `berth ls` and `berth ps`.
 
+import { oneOf } from '../args.ts'
 import { type Context, stackNameOf, unitOf } from '../context.ts'
 import { euros, print, printJson, printTable, relative, stateCell } from '../output.ts'
 
+const states = [
+  'creating',
+  'running',
+  'stopping',
+  'stopped',
+  'sleeping',
+  'starting',
+  'destroying',
+  'destroyed',
+  'error',
+] as const
+const orders = [
+  'name',
+  '-name',
+  'state',
+  '-state',
+  'cost',
+  '-cost',
+  'lastUsedAt',
+  '-lastUsedAt',
+  'createdAt',
+  '-createdAt',
+] as const
+
 export async function ls(context: Context): Promise<void> {
   const { args, isJson, signal } = context
-  const list = context
-    .berth()
-    .units.list({ all: args.flag('all') || undefined, stack: args.text('stack'), signal })
+  const list = context.berth().units.list({
+    all: args.flag('all') || undefined,
+    stack: args.text('stack'),
+    q: args.text('match'),
+    state: statesIn(args.list('state')),
+    sort: oneOf(args.text('sort'), orders, 'order'),
+    signal,
+  })
   const units = await list.all()
   if (args.flag('quiet')) {
     for (const { id } of units) await print(id)
@@ -44,4 +74,10 @@ export async function ps(context: Context): Promise<void> {
       info.cmd.join(' '),
     ]),
   )
+}
+
+/** Of all that is there, where none is named. */
+function statesIn(named: string[]): (typeof states)[number][] | undefined {
+  const found = named.flatMap((state) => oneOf(state, states, 'state') ?? [])
+  return found.length === 0 ? undefined : found
 }

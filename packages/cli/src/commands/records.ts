@@ -1,12 +1,14 @@
 // What was spent and done: usage, quota, audit, keys.
 
-import { wholeNumber } from '../args.ts'
+import type { Contract } from '@berth/sdk'
+import { oneOf, wholeNumber } from '../args.ts'
 import type { Context } from '../context.ts'
 import { type Cell, euros, print, printJson, printTable, relative } from '../output.ts'
 
 export async function usage(context: Context): Promise<void> {
   const days = context.args.text('days')
-  const asked = days === undefined ? {} : { days: wholeNumber(days, 'number of days') }
+  const by = oneOf(context.args.text('by'), ['agent', 'stack', 'unit'], 'part')
+  const asked = { by, ...(days === undefined ? {} : { days: wholeNumber(days, 'number of days') }) }
   const used = await context.berth().usage({ ...asked, signal: context.signal })
   if (context.isJson) return await printJson(used)
   const hours = (seconds: Record<string, number>) =>
@@ -20,6 +22,20 @@ export async function usage(context: Context): Promise<void> {
     ]),
   )
   await print(`in all  ${euros(used.totalCents)}`)
+  if (by !== undefined) await printParts(by, used.days)
+}
+
+async function printParts(by: string, days: Contract.Usage['days']): Promise<void> {
+  const sums = new Map<string, { name: string; cents: number }>()
+  for (const { id, name, costCents } of days.flatMap(({ parts = [] }) => parts))
+    sums.set(id, { name, cents: (sums.get(id)?.cents ?? 0) + costCents })
+  const rest = days.reduce((sum, { restCents = 0 }) => sum + restCents, 0)
+  const lines = [...sums.values()].sort((one, other) => other.cents - one.cents)
+  if (rest > 0) lines.push({ name: 'the rest', cents: rest })
+  await printTable(
+    [by.toUpperCase(), 'COST'],
+    lines.map(({ name, cents }) => [name, euros(cents)]),
+  )
 }
 
 export async function quota(context: Context): Promise<void> {
@@ -46,7 +62,17 @@ export async function quota(context: Context): Promise<void> {
 export async function audit(context: Context): Promise<void> {
   const { args, signal, isJson } = context
   const limit = wholeNumber(args.text('lines') ?? '20', 'number of lines')
-  const filter = { limit: Math.min(limit, 500), agent: args.text('agent'), key: args.text('key'), signal }
+  const filter = {
+    limit: Math.min(limit, 500),
+    agent: args.text('agent'),
+    key: args.text('key'),
+    action: args.text('action'),
+    target: args.text('target'),
+    since: args.text('since'),
+    until: args.text('until'),
+    failed: args.flag('failed') || undefined,
+    signal,
+  }
   const events = []
   if (limit > 0)
     for await (const event of context.berth().audit(filter)) if (events.push(event) >= limit) break

@@ -102,10 +102,16 @@ export const otherCommands: Command[] = [
   {
     name: 'usage',
     about: 'What the team used, day by day',
-    usage: '[--days 14]',
-    options: { days: text('NUMBER', 'How many (14)') },
+    usage: '[--days 14] [--by unit]',
+    options: {
+      days: text('NUMBER', 'How many (14)'),
+      by: text('WHAT', 'Who or what cost most: agent, stack or unit'),
+    },
     args: [0, 0],
-    examples: [['usage --days 30', 'A line a day']],
+    examples: [
+      ['usage --days 30', 'A line a day'],
+      ['usage --by agent', 'And the ten that cost most'],
+    ],
   },
   {
     name: 'quota',
@@ -123,9 +129,17 @@ export const otherCommands: Command[] = [
       lines: text('NUMBER', 'How many (20)', { short: 'n' }),
       agent: text('NAME', 'Of one agent, such as claude-code'),
       key: text('ID', 'Of one key'),
+      action: text('ACTION', 'Such as unit.create'),
+      target: text('ID', 'About one unit, stack or key'),
+      since: text('TIME', 'Since a time, as 2026-05-04T09:00:00Z'),
+      until: text('TIME', 'Before a time'),
+      failed: flag('What was answered with an error'),
     },
     args: [0, 0],
-    examples: [['audit -n 100 --agent claude-code', 'The newest first']],
+    examples: [
+      ['audit --failed', 'What went wrong'],
+      ['audit -n 100 --agent claude-code', 'The newest first'],
+    ],
   },
   {
     name: 'keys',

@@ -37,15 +37,19 @@ export const unitCommands: Command[] = [
   {
     name: 'ls',
     about: 'Units, with their state and cost',
-    usage: '[--all] [--stack NAME]',
+    usage: '[--all] [--stack NAME] [--state STATE] [--sort ORDER]',
     options: {
       all: flag('Destroyed ones too', { short: 'a' }),
       stack: text('NAME', 'Of one stack alone'),
+      state: text('STATE', 'In this state, such as running; again for more', { multiple: true }),
+      match: text('TEXT', 'With this in the name, the name of the stack, or the image'),
+      sort: text('ORDER', 'name, state, cost, lastUsedAt or createdAt; with - the other way (-createdAt)'),
       quiet: flag('Ids and nothing else', { short: 'q' }),
     },
     args: [0, 0],
     examples: [
       ['ls', 'What there is'],
+      ['ls --state running --sort=-cost', 'What costs most'],
       ['ls -q | xargs berth rm', 'Destroys all of it'],
     ],
   },
