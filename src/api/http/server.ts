@@ -19,6 +19,7 @@ import { boundConnections, connectionLimits } from './connections.ts'
 import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
 import { refuseMalformed, sendError, sendJson } from './response.ts'
 import * as http from './request.ts'
+import { createDocsEndpoint, docsMethods, docsPaths } from '../docs/endpoint.ts'
 import { createMcpEndpoint, mcpMethods, mcpPaths } from '../mcp/endpoint.ts'
 import { openProtocol } from '../mcp/protocol.ts'
 import type { Protocol } from '../mcp/transport.ts'
@@ -145,6 +146,14 @@ export function createServer(
       url,
       handler: serveMcp,
       errorHandler: (_error, request, reply) => void serveMcp(request, reply),
+    })
+  }
+  const docs = createDocsEndpoint(app)
+  for (const url of docsPaths) {
+    server.route({
+      method: [...docsMethods],
+      url,
+      handler: (request, reply) => docs.serve(begin(request, reply)),
     })
   }
   server.setNotFoundHandler((request, reply) => sendUnknownPath(begin(request, reply)))

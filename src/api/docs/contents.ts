@@ -1,0 +1,94 @@
+// The pages of the documentation in the order of its navigation. A page is a Markdown file of the project, or is written
+// from what the program knows of itself. Pages below docs/ that are not listed here are served too (decisions).
+
+export type Listed = {
+  /** Below /docs; empty for the first page. */
+  path: string
+  title: string
+  /** From the project's root. */
+  file: string
+}
+
+type Entry = readonly [path: string, title: string, file?: string]
+
+const sections = {
+  Start: [
+    ['', 'Berth', 'docs/README.md'],
+    ['quick-start', 'Quick start'],
+    ['connect', 'Connect an agent', 'docs/mcp.md'],
+  ],
+  Understand: [
+    ['concepts/units', 'Units'],
+    ['concepts/stacks', 'Stacks and names'],
+    ['concepts/sleep', 'Sleep'],
+    ['concepts/forks', 'Forks'],
+    ['concepts/endpoints', 'Endpoints'],
+    ['concepts/policies', 'Agents, policies and caps'],
+    ['concepts/money', 'Money'],
+  ],
+  Do: [
+    ['guides/agent-sandbox', 'A sandbox for an agent'],
+    ['guides/sleeping-database', 'A database that sleeps'],
+    ['guides/previews', 'Previews by fork'],
+    ['guides/team-with-caps', 'A team with caps'],
+    ['guides/security', 'Running code nobody has read'],
+    ['processes', 'Background processes'],
+    ['endpoints', 'Clients of databases'],
+    ['oauth', 'Sign in programs'],
+  ],
+  'Look up': [
+    ['api', 'REST API'],
+    ['errors', 'Errors'],
+    ['streams', 'Streams'],
+    ['limits', 'Limits'],
+    ['cli', 'CLI'],
+    ['cli-reference', 'CLI commands'],
+    ['sdk', 'TypeScript SDK'],
+    ['sdk-reference', 'TypeScript reference'],
+    ['tools', 'MCP tools'],
+    ['recipes', 'Recipes'],
+    ['glossary', 'Words'],
+  ],
+  Operate: [
+    ['operating', 'Operating'],
+    ['settings', 'Settings'],
+    ['engine-directories', 'Directories of the engine'],
+    ['verified', 'What has been tried'],
+    ['security-policy', 'Threat model', 'SECURITY.md'],
+    ['changelog', 'Changes', 'CHANGELOG.md'],
+  ],
+  Contribute: [
+    ['contributing', 'Contributing', 'CONTRIBUTING.md'],
+    ['ARCHITECTURE', 'Architecture'],
+    ['design', 'Design'],
+    ['spec', 'Specification'],
+    ['guarantees', 'Guarantees'],
+    ['money', 'How money is counted'],
+    ['adding-an-endpoint', 'Add an endpoint'],
+    ['adding-a-recipe', 'Add a recipe'],
+    ['decisions/README', 'Decisions'],
+  ],
+} as const satisfies Record<string, readonly Entry[]>
+
+/** Where operators and contributors read: there an address on loopback is meant as it stands. */
+const ownAddresses = ['Operate', 'Contribute']
+
+export type Section = { title: string; fillsAddress: boolean; pages: Listed[] }
+
+export const contents: readonly Section[] = Object.entries(sections).map(([title, pages]) => ({
+  title,
+  fillsAddress: !ownAddresses.includes(title),
+  pages: pages.map(([path, name, file = `docs/${path}.md`]: Entry) => ({ path, title: name, file })),
+}))
+
+export const listed: readonly Listed[] = contents.flatMap(({ pages }) => pages)
+
+/** The address of a page for a browser. */
+export function addressOf(path: string): string {
+  return path === '' ? '/docs' : `/docs/${path}`
+}
+
+/** The address of the Markdown of a page. */
+export function markdownAddressOf(path: string): string {
+  return `/docs/${path === '' ? 'index' : path}.md`
+}
