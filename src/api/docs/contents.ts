@@ -1,6 +1,8 @@
 // The pages of the documentation in the order of its navigation. A page is a Markdown file of the project, or is written
 // from what the program knows of itself. Pages below docs/ that are not listed here are served too (decisions).
 
+import { existsSync } from 'node:fs'
+
 export type Listed = {
   /** Below /docs; empty for the first page. */
   path: string
@@ -45,6 +47,7 @@ const sections = {
     ['cli-reference', 'CLI commands'],
     ['sdk', 'TypeScript SDK'],
     ['sdk-reference', 'TypeScript reference'],
+    ['python', 'Python library'],
     ['tools', 'MCP tools'],
     ['recipes', 'Recipes'],
     ['glossary', 'Words'],
@@ -52,6 +55,7 @@ const sections = {
   Operate: [
     ['operating', 'Operating'],
     ['settings', 'Settings'],
+    ['performance', 'Performance'],
     ['engine-directories', 'Directories of the engine'],
     ['verified', 'What has been tried'],
     ['security-policy', 'Threat model', 'SECURITY.md'],
@@ -73,12 +77,19 @@ const sections = {
 /** Where operators and contributors read: there an address on loopback is meant as it stands. */
 const ownAddresses = ['Operate', 'Contribute']
 
+/** From the program itself; of all others a file that is not there is not listed. */
+const written = new Set(['api', 'tools', 'recipes'])
+
+const project = new URL('../../../', import.meta.url)
+
 export type Section = { title: string; fillsAddress: boolean; pages: Listed[] }
 
 export const contents: readonly Section[] = Object.entries(sections).map(([title, pages]) => ({
   title,
   fillsAddress: !ownAddresses.includes(title),
-  pages: pages.map(([path, name, file = `docs/${path}.md`]: Entry) => ({ path, title: name, file })),
+  pages: pages
+    .map(([path, name, file = `docs/${path}.md`]: Entry) => ({ path, title: name, file }))
+    .filter(({ path, file }) => written.has(path) || existsSync(new URL(file, project))),
 }))
 
 export const listed: readonly Listed[] = contents.flatMap(({ pages }) => pages)
