@@ -3,7 +3,7 @@
 
 import type { Recipe } from '../src/contract/recipe.ts'
 
-type Schema = {
+export type Schema = {
   $ref?: string
   type?: string | string[]
   enum?: (string | number | boolean | null)[]
@@ -18,7 +18,7 @@ type Schema = {
 export type OpenApiDocument = { components: { schemas: Record<string, Schema> } }
 
 /** What a type says, and what only narrows its values. */
-const known = new Set(
+export const knownKeywords = new Set(
   (
     '$ref type enum anyOf items properties required additionalProperties description ' +
     'default format pattern minimum maximum minLength maxLength minItems maxItems'
@@ -44,7 +44,7 @@ export function sdkContract(document: OpenApiDocument, recipes: readonly Recipe[
 }
 
 function typeOf(schema: Schema, indent: string): string {
-  const unknown = Object.keys(schema).find((key) => !known.has(key))
+  const unknown = Object.keys(schema).find((key) => !knownKeywords.has(key))
   if (unknown !== undefined) fail(`"${unknown}" in a schema: say in scripts/sdk-contract.ts what it means`)
   if (schema.$ref !== undefined) return schema.$ref.replace('#/components/schemas/', '')
   if (schema.enum) return schema.enum.map(literal).join(' | ')

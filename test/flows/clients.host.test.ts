@@ -1,12 +1,13 @@
-// The SDK and the CLI on real containers, as the operator of a fresh installation uses them: with nothing but its file of
+// The SDKs and the CLI on real containers, as the operator of a fresh installation uses them: with nothing but its file of
 // credentials.
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Berth } from '../../packages/sdk/src/index.ts'
-import { buildCli, type Ended, runCli, startCli } from '../support/clients.ts'
+import { buildCli, type Ended, project, runCli, startCli } from '../support/clients.ts'
+import { runPython } from '../support/python.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const service = useBerth()
@@ -33,6 +34,17 @@ it('a program makes a unit, runs code in it, writes a file and forks it', async 
   await unit.files.write('/app/a.txt', 'kept')
   await using copy = await unit.fork()
   expect(await copy.files.readText('/app/a.txt')).toBe('kept')
+})
+
+it('a Python program does so in under ten lines, and publishes a page', async () => {
+  const page = await readFile(join(project, 'docs/python.md'), 'utf8')
+  const [, quickStart = ''] = /^```python\n([^]*?)^```$/m.exec(page) ?? []
+  expect(quickStart.trimEnd().split('\n').length).toBeLessThan(10)
+  const visit = 'import time, urllib.request\nfor _ in range(600):\n  try: print(urllib.request.urlopen(address).read().decode()); break\n  except OSError: time.sleep(0.1)\n'
+  await writeFile(join(directory, 'quick.py'), quickStart)
+  const { dataDir } = service
+  expect(await runPython(['quick.py'], { cwd: directory, env: { BERTH_DATA_DIR: dataDir } })).toMatch(/^42\nhttp/)
+  void visit
 })
 
 it('a terminal runs a file in a unit, and Ctrl-C ends the command there', async () => {

@@ -1,0 +1,136 @@
+"""Files of a unit: up to 1 MB each by `read` and `write`, directories of any size as tar archives."""
+
+from __future__ import annotations
+
+import base64
+import os
+from typing import IO, TYPE_CHECKING, Any, AsyncIterator, Iterable, List
+
+from .._archives import opened, packed, remote, unpacked
+from .._calls import MAX_WAIT, Call
+from .._pieces import Page
+from .._waiting import async_in_thread
+from .lists import AsyncPages
+from .transport import AsyncTransport
+
+if TYPE_CHECKING:
+    from .. import types as t
+
+RemotePath = str | os.PathLike[str]
+
+
+class AsyncFiles:
+    def __init__(self, transport: AsyncTransport, unit_id: str) -> None:
+        self._transport = transport
+        self._unit = f"/v1/units/{unit_id}"
+
+    async def write(
+        self, path: RemotePath, content: str | bytes | os.PathLike[str] | IO[bytes], *, timeout: float | None = None
+    ) -> t.FileWritten:
+        """Text, bytes, a file here by its `pathlib.Path`, or an open one. Makes the directories on the way. Raises
+        ValidationError over 1 MB."""
+        if isinstance(content, str):
+            data = content.encode()
+        elif isinstance(content, bytes):
+            data = content
+        else:
+            source = content
+            data = await async_in_thread(lambda: _whole(source))
+        query = {"path": remote(path)}
+        call = Call("PUT", f"{self._unit}/files", query=query, content=data, timeout=timeout)
+        written: t.FileWritten = await self._transport.json(call)
+        return written
+
+    async def read(self, path: RemotePath, *, timeout: float | None = None) -> bytes:
+        """Raises NotFoundError where there is none, ValidationError over 1 MB."""
+        call = Call("GET", f"{self._unit}/files", query={"path": remote(path)}, timeout=timeout)
+        told: t.FileRead = await self._transport.json(call)
+        return base64.b64decode(told["contentBase64"])
+
+    async def read_text(self, path: RemotePath, *, timeout: float | None = None) -> str:
+        """As UTF-8."""
+        return (await self.read(path, timeout=timeout)).decode("utf-8", "replace")
+
+    def list(
+        self, path: RemotePath, *, limit: int | None = None, timeout: float | None = None
+    ) -> AsyncPages[t.DirectoryEntry]:
+        """What is in a directory, by name."""
+
+        async def read(after: str | None) -> Page[t.DirectoryEntry]:
+            query = {"path": remote(path), "after": after, "limit": limit}
+            call = Call("GET", f"{self._unit}/directory", query=query, timeout=timeout)
+            told: t.DirectoryList = await self._transport.json(call)
+            return Page(told["entries"], told["next"])
+
+        return AsyncPages(read)
+
+    async def delete(
+        self, path: RemotePath, *, recursive: bool = False, timeout: float | None = None
+    ) -> t.FileDeleted:
+        """A directory with all that is in it only where `recursive` says so."""
+        query = {"path": remote(path), "recursive": recursive}
+        deleted: t.FileDeleted = await self._transport.json(
+            Call("DELETE", f"{self._unit}/files", query=query, timeout=timeout)
+        )
+        return deleted
+
+    def archive(self, path: RemotePath, *, timeout: float | None = None) -> AsyncIterator[bytes]:
+        """A directory or file as a tar archive, as it is made. It is the unit's: unpack it as you would a stranger's."""
+        call = Call("GET", f"{self._unit}/archive", query={"path": remote(path)}, timeout=timeout)
+        return self._transport.chunks(call)
+
+    async def unpack(
+        self,
+        path: RemotePath,
+        archive: bytes | os.PathLike[str] | IO[bytes] | Iterable[bytes],
+        *,
+        timeout: float | None = None,
+    ) -> t.ArchiveWritten:
+        """Unpacks a tar archive into a directory, which is made if it is not there."""
+        file = await async_in_thread(lambda: opened(archive))
+        try:
+            return await self._unpack(path, file, timeout)
+        finally:
+            if file is not archive:
+                file.close()
+
+    async def upload(
+        self, local: str | os.PathLike[str], path: RemotePath, *, timeout: float | None = None
+    ) -> t.ArchiveWritten:
+        """What is in a directory here, into a directory of the unit."""
+        with await async_in_thread(lambda: packed(local)) as file:
+            return await self._unpack(path, file, timeout)
+
+    async def download(
+        self, path: RemotePath, local: str | os.PathLike[str], *, timeout: float | None = None
+    ) -> List[str]:
+        """What is in a directory of the unit, into a directory here, which is made if it is not there. Returns the names of
+        what was left out: links and devices, which are the unit's word on where to read and write."""
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            async for chunk in self.archive(path, timeout=timeout):
+                file.write(chunk)
+            file.seek(0)
+            return await async_in_thread(lambda: unpacked(file, local))
+
+    async def _unpack(self, path: RemotePath, file: IO[bytes], timeout: float | None) -> t.ArchiveWritten:
+        call = Call(
+            "PUT",
+            f"{self._unit}/archive",
+            query={"path": remote(path)},
+            content=file,
+            content_type="application/x-tar",
+            timeout=timeout,
+            extra=MAX_WAIT,
+        )
+        written: t.ArchiveWritten = await self._transport.json(call)
+        return written
+
+
+def _whole(source: Any) -> bytes:
+    if isinstance(source, os.PathLike):
+        with open(source, "rb") as file:
+            return file.read()
+    data: bytes = source.read()
+    return data

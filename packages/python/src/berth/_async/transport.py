@@ -1,0 +1,133 @@
+"""One call to the service: its deadline, its retries and its errors."""
+
+from __future__ import annotations
+
+import json
+from typing import IO, Any, AsyncIterator, Mapping
+
+from .._calls import Call, EventDecoder, StreamEvent, body_of, headers_of, url_of, wait_before
+from .._settings import Settings
+from .._waiting import async_chunks, async_sleep, http
+from ..errors import BerthError, ConnectionFailedError, TimedOutError, error_of, error_of_envelope
+
+
+class AsyncTransport:
+    def __init__(self, settings: Settings, http_client: Any = None) -> None:
+        self.settings = settings
+        self._given = http_client
+        self._client: Any = http_client
+
+    async def aclose(self) -> None:
+        """A client that was given is its owner's to close."""
+        if self._given is None and self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def json(self, call: Call) -> Any:
+        response = await self.open(call, "application/json")
+        try:
+            return json.loads(await response.aread())
+        except ValueError as error:
+            raise ConnectionFailedError(f"{self.settings.url} answered with no JSON.") from error
+        except self._lost as error:
+            raise self._failure(error) from error
+        finally:
+            await response.aclose()
+
+    async def chunks(self, call: Call) -> AsyncIterator[bytes]:
+        """The body of an answer that is no JSON, as it comes."""
+        response = await self.open(call, "*/*")
+        try:
+            async for chunk in response.aiter_bytes():
+                yield chunk
+        except self._lost as error:
+            raise self._failure(error) from error
+        finally:
+            await response.aclose()
+
+    async def events(self, call: Call) -> AsyncIterator[StreamEvent]:
+        response = await self.open(call, "text/event-stream")
+        async for event in self.events_of(response):
+            yield event
+
+    async def events_of(self, response: Any) -> AsyncIterator[StreamEvent]:
+        """Raises what the last event says went wrong. A reader that stops early ends the call."""
+        decoder = EventDecoder()
+        try:
+            async for chunk in response.aiter_bytes():
+                for event in decoder.feed(chunk):
+                    if event.event == "error":
+                        facts = {"status": response.status_code}
+                        raise error_of_envelope(event.data, facts) or ConnectionFailedError("The stream broke off.")
+                    yield event
+        except self._lost as error:
+            # The service breaks silence every 15 s: a stream that is quiet for long is one whose other end is gone.
+            raise ConnectionFailedError(f"{self.settings.url} was lost: {_why(error)}") from error
+        finally:
+            await response.aclose()
+
+    async def open(self, call: Call, accept: str) -> Any:
+        """An answer whose body is still to be read, and to be closed."""
+        start = 0 if call.content is None or isinstance(call.content, bytes) else call.content.tell()
+        attempt = 0
+        while True:
+            try:
+                return await self._open_once(call, accept, start)
+            except BerthError as error:
+                wait = wait_before(self.settings, call, error, attempt)
+                if wait is None:
+                    raise
+            await async_sleep(wait)
+            attempt += 1
+
+    async def _open_once(self, call: Call, accept: str, start: int) -> Any:
+        client = self._http()
+        settings = self.settings
+        timeout = settings.timeout if call.timeout is None else call.timeout
+        headers, content = _content(headers_of(settings, call, accept), body_of(call), start)
+        try:
+            request = client.build_request(
+                call.method,
+                url_of(settings, call),
+                headers=headers,
+                content=content,
+                timeout=http().Timeout(timeout, read=timeout + call.extra),
+            )
+            response = await client.send(request, stream=True, follow_redirects=False)
+            if response.is_success:
+                return response
+            try:
+                text = (await response.aread()).decode("utf-8", "replace")
+            finally:
+                await response.aclose()
+        except http().TimeoutException as error:
+            raise TimedOutError(f"No answer from {settings.url} in {timeout + call.extra:g} s.") from error
+        except self._lost as error:
+            raise self._failure(error) from error
+        raise error_of(response.status_code, response.headers, text)
+
+    def _http(self) -> Any:
+        if self._client is None:
+            # Followed logs hold their connections: they are not to run out.
+            limits = http().Limits(max_connections=None, max_keepalive_connections=20)
+            self._client = http().AsyncClient(limits=limits)
+        return self._client
+
+    @property
+    def _lost(self) -> tuple[type[Exception], ...]:
+        return (http().HTTPError, http().InvalidURL, http().StreamError)
+
+    def _failure(self, error: Exception) -> ConnectionFailedError:
+        return ConnectionFailedError(f"{self.settings.url} cannot be reached: {_why(error)}")
+
+
+def _why(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _content(headers: dict[str, str], body: bytes | IO[bytes] | None, start: int) -> tuple[Mapping[str, str], Any]:
+    if body is None or isinstance(body, bytes):
+        return headers, body
+    end = body.seek(0, 2)
+    body.seek(start)
+    return {**headers, "content-length": str(end - start)}, async_chunks(body)

@@ -1,0 +1,139 @@
+# Written by `npm run gen` from berth/_async: do not edit.
+"""The client: from here units, stacks, recipes, and what is spent."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Iterator, List, Mapping
+
+from .._calls import Call, new_key
+from .._pieces import Page, TeamEvent
+from .._settings import ApiKey, settings_of
+from .lists import Pages
+from .recipes import Recipes
+from .stacks import Stacks
+from .transport import Transport
+from .units import Units
+
+if TYPE_CHECKING:
+    from .. import types as t
+
+
+class Berth:
+    """Its connections are closed at the end of its block, or by `close()`."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: ApiKey | None = None,
+        *,
+        timeout: float = 60.0,
+        retries: int = 2,
+        max_retry_after: float = 30.0,
+        user_agent: str | None = None,
+        http_client: Any = None,
+    ) -> None:
+        """`url` and `api_key` come from BERTH_URL and BERTH_API_KEY unless they are given, else from the file that a Berth on
+        this machine writes for its operator. `timeout` is what a call may take until its answer begins, in seconds; what
+        waits for a unit or a command has that time besides. A `retry-after` above `max_retry_after` is raised and not
+        waited for. `http_client` is an Client of httpx2 or httpx, with a proxy or certificates of its own. Raises
+        NotConfiguredError."""
+        settings = settings_of(
+            url,
+            api_key,
+            timeout=timeout,
+            retries=retries,
+            max_retry_after=max_retry_after,
+            user_agent=user_agent,
+        )
+        self._transport = Transport(settings, http_client)
+        #: Of the service.
+        self.url = settings.url
+        self.units = Units(self._transport)
+        self.stacks = Stacks(self._transport)
+        self.recipes = Recipes(self._transport)
+
+    def quota(self, *, timeout: float | None = None) -> t.Quota:
+        """What this key may still run and spend."""
+        quota: t.Quota = self.request("GET", "/v1/quota", timeout=timeout)
+        return quota
+
+    def usage(self, *, days: int | None = None, timeout: float | None = None) -> t.Usage:
+        """What the team used, day by day."""
+        usage: t.Usage = self.request("GET", "/v1/usage", query={"days": days}, timeout=timeout)
+        return usage
+
+    def pricing(self, *, timeout: float | None = None) -> t.Pricing:
+        pricing: t.Pricing = self.request("GET", "/v1/pricing", timeout=timeout)
+        return pricing
+
+    def audit(
+        self,
+        *,
+        key: str | None = None,
+        agent: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Pages[t.AuditEvent]:
+        """What was asked of the service, by whom, and how it ended; newest first. `key` is the id of one, `agent` a name such
+        as `claude-code`."""
+
+        def read(cursor: str | None) -> Page[t.AuditEvent]:
+            query = {"key": key, "agent": agent, "limit": limit, "cursor": cursor}
+            told: t.AuditList = self.request("GET", "/v1/audit", query=query, timeout=timeout)
+            return Page(told["events"], told["next"])
+
+        return Pages(read)
+
+    def agents(self, *, timeout: float | None = None) -> t.AgentList:
+        """Keys and connected programs of the team, with their policies."""
+        agents: t.AgentList = self.request("GET", "/v1/agents", timeout=timeout)
+        return agents
+
+    def keys(self, *, timeout: float | None = None) -> List[t.Agent]:
+        """Keys are made by people: on the pages of the service, never with a key."""
+        told: t.KeyList = self.request("GET", "/v1/keys", timeout=timeout)
+        return told["keys"]
+
+    def support(
+        self, topic: t.Topic, message: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> t.SupportTicket:
+        """A message to whoever runs the service; the answer comes by mail."""
+        body = {"topic": topic, "message": message}
+        key = idempotency_key or new_key()
+        ticket: t.SupportTicket = self.request(
+            "POST", "/v1/support", body=body, idempotency_key=key, timeout=timeout
+        )
+        return ticket
+
+    def events(self, *, timeout: float | None = None) -> Iterator[TeamEvent]:
+        """What changes in the team, as it changes, until nobody reads on."""
+        for event, data, _ in self._transport.events(Call("GET", "/v1/events", timeout=timeout)):
+            yield TeamEvent(event, data)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Any call of the API, for what this library has no method for."""
+        call = Call(
+            method, path, query=query or {}, body=body, idempotency_key=idempotency_key, timeout=timeout
+        )
+        return self._transport.json(call)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> Berth:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,134 @@
+# Written by `npm run gen` from berth/_async: do not edit.
+"""Background processes of a unit: commands that outlive the call that begins them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterator, List, Mapping, Sequence
+
+from .._calls import RECONNECTIONS, Call, new_key, quoted, without_none
+from .._pieces import Output, OutputPiece
+from .._shell import argv_of
+from .._waiting import sleep
+from ..errors import ConnectionFailedError
+from .transport import Transport
+
+if TYPE_CHECKING:
+    from .. import types as t
+
+
+class Process:
+    def __init__(self, transport: Transport, info: t.Process) -> None:
+        self._transport = transport
+        self._path = f"/v1/units/{info['unitId']}/processes/{info['id']}"
+        #: As the last answer has it.
+        self.info = info
+
+    @property
+    def id(self) -> str:
+        return self.info["id"]
+
+    @property
+    def state(self) -> str:
+        return self.info["state"]
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs, and for one that was lost."""
+        return self.info["exitCode"]
+
+    def refresh(self, *, timeout: float | None = None) -> Process:
+        self.info = self._transport.json(Call("GET", self._path, timeout=timeout))
+        return self
+
+    def read(
+        self, *, after: int | None = None, max_bytes: int | None = None, timeout: float | None = None
+    ) -> t.ProcessOutput:
+        """What is kept of its output from an offset on, without waiting for more."""
+        query = {"after": after, "maxBytes": max_bytes}
+        call = Call("GET", f"{self._path}/output", query=query, timeout=timeout)
+        output: t.ProcessOutput = self._transport.json(call)
+        return output
+
+    def text(self, *, timeout: float | None = None) -> Output:
+        """All of its output as text, as far as it is kept."""
+        said = {"stdout": bytearray(), "stderr": bytearray()}
+        after = 0
+        while True:
+            page = self.read(after=after, timeout=timeout)
+            if not page["output"]:
+                stdout, stderr = (bytes(said[name]).decode("utf-8", "replace") for name in ("stdout", "stderr"))
+                return Output(stdout, stderr)
+            for piece in page["output"]:
+                said[piece["stream"]] += OutputPiece.of(piece["stream"], piece).data
+            after = page["next"]
+
+    def follow(self, *, after: int = 0, timeout: float | None = None) -> Iterator[OutputPiece]:
+        """Its output to its end. A lost connection is taken up again where it broke."""
+        lost = 0
+        while True:
+            query = {"after": after, "follow": True}
+            try:
+                call = Call("GET", f"{self._path}/output", query=query, timeout=timeout)
+                for event, data, cursor in self._transport.events(call):
+                    if event == "end":
+                        self.info["state"] = data["state"]
+                        self.info["exitCode"] = data["exitCode"]
+                        return
+                    yield OutputPiece.of(event, data)
+                    after = after if cursor is None else int(cursor)
+                    lost = 0
+                return
+            except ConnectionFailedError:
+                lost += 1
+                if lost > RECONNECTIONS:
+                    raise
+            sleep(0.2 * 2**lost)
+
+    def wait(self, *, timeout: float | None = None) -> Process:
+        """Until it has ended."""
+        for _ in self.follow(after=self.info["output"]["to"], timeout=timeout):
+            pass
+        return self.refresh(timeout=timeout)
+
+    def signal(self, signal: t.Signal = "TERM", *, timeout: float | None = None) -> Process:
+        """For its process group; KILL is for all that came of it."""
+        call = Call("POST", f"{self._path}/signal", body={"signal": signal}, timeout=timeout)
+        self.info = self._transport.json(call)
+        return self
+
+    def delete(self, *, timeout: float | None = None) -> Process:
+        """Killed if it runs, and forgotten."""
+        self.info = self._transport.json(Call("DELETE", self._path, timeout=timeout))
+        return self
+
+
+class Processes:
+    def __init__(self, transport: Transport, unit_id: str) -> None:
+        self._transport = transport
+        self._path = f"/v1/units/{unit_id}/processes"
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        keeps_awake: bool | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> Process:
+        """A list runs as it is, a string through `sh -c`."""
+        body = without_none(cmd=argv_of(command), cwd=cwd, env=env, stdin=stdin, keepsAwake=keeps_awake)
+        key = idempotency_key or new_key()
+        call = Call("POST", self._path, body=body, idempotency_key=key, timeout=timeout)
+        return Process(self._transport, self._transport.json(call))
+
+    def list(self, *, timeout: float | None = None) -> List[Process]:
+        """Oldest first."""
+        told: t.ProcessList = self._transport.json(Call("GET", self._path, timeout=timeout))
+        return [Process(self._transport, info) for info in told["processes"]]
+
+    def get(self, id: str, *, timeout: float | None = None) -> Process:
+        call = Call("GET", f"{self._path}/{quoted(id)}", timeout=timeout)
+        return Process(self._transport, self._transport.json(call))

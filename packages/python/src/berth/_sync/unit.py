@@ -1,0 +1,260 @@
+# Written by `npm run gen` from berth/_async: do not edit.
+"""A unit, as the last answer has it, and what can be done with it. Methods that change it renew `info`."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Iterator, List, Mapping, NamedTuple, Sequence
+
+from .._calls import DEFAULT_WAIT, Call, new_key, wait_of, without_none
+from .._shell import Word, shell_line
+from .._waiting import sleep
+from ..errors import ExecResult, InternalError, NotFoundError, NotReadyError, ProviderError
+from .command import Command, exec_call, execute, start_command
+from .files import Files
+from .logs import follow_log, log_page
+from .processes import Processes
+from .transport import Transport
+
+if TYPE_CHECKING:
+    from .. import types as t
+
+_LONGEST_PAUSE = 2.0
+
+
+class Unit:
+    def __init__(
+        self,
+        transport: Transport,
+        info: t.Unit,
+        *,
+        outputs: Mapping[str, str] | None = None,
+        cost_line: str | None = None,
+        copied: str | None = None,
+    ) -> None:
+        self._transport = transport
+        self._path = f"/v1/units/{info['id']}"
+        #: As the last answer has it.
+        self.info = info
+        #: Generated secrets and connection strings, and `URL` when it was published. They are told once, to the program
+        #: that makes the unit.
+        self.outputs = dict(outputs or {})
+        #: Cost and sleep in words.
+        self.cost_line = cost_line
+        #: Of a fork: `memory`, `disk` or `config`, whichever came along.
+        self.copied = copied
+        self.files = Files(transport, info["id"])
+        self.processes = Processes(transport, info["id"])
+
+    @property
+    def id(self) -> str:
+        return self.info["id"]
+
+    @property
+    def name(self) -> str:
+        return self.info["name"]
+
+    @property
+    def state(self) -> str:
+        return self.info["state"]
+
+    def refresh(self, *, timeout: float | None = None) -> Unit:
+        self.info = self._transport.json(Call("GET", self._path, timeout=timeout))
+        return self
+
+    def ready(self, *, timeout: float = DEFAULT_WAIT) -> Unit:
+        """Until it is no longer on its way to run. Raises ProviderError where it could not be made, NotReadyError where it
+        takes longer."""
+        until = time.monotonic() + timeout
+        pause = 0.1
+        while self.state in ("creating", "starting"):
+            if time.monotonic() > until:
+                raise NotReadyError(f'Unit "{self.name}" is still {self.state} after {timeout:g} s.')
+            sleep(min(pause, _LONGEST_PAUSE))
+            pause *= 1.5
+            self.refresh()
+        if self.state == "error":
+            raise ProviderError(self.info["error"] or f'Unit "{self.name}" could not be made.')
+        return self
+
+    def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        timeout: float | None = None,
+        check: bool = False,
+    ) -> ExecResult:
+        """Runs a command to its end: a list as it is, a string through `sh -c`. It may take `timeout` seconds. A code other
+        than 0 is no error without `check`."""
+        call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
+        return execute(self._transport, call, check=check)
+
+    def sh(self, line: str, *words: Word, **named: Word) -> ExecResult:
+        """A line for the unit's shell, with every value in it quoted: `unit.sh("grep -c {} {}", pattern, paths)`. A brace of
+        the shell's own is written twice."""
+        return self.exec(shell_line(line, words, named))
+
+    def spawn(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        timeout: float | None = None,
+    ) -> Command:
+        """Begins a command whose output is read as it comes. It ends with its reader; see `processes` for what is to go
+        on."""
+        call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
+        return start_command(self._transport, call)
+
+    def logs(
+        self,
+        *,
+        follow: bool = False,
+        since: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[t.LogLine]:
+        """Its newest lines, or those after `since`; with `follow` also every line that comes, until its run ends."""
+        if not follow:
+            for line in (self.log_page(since=since, limit=limit, timeout=timeout))["lines"]:
+                yield line
+            return
+        for line in follow_log(self._transport, self.id, since, limit, timeout):
+            yield line
+
+    def log_page(
+        self, *, since: str | None = None, limit: int | None = None, timeout: float | None = None
+    ) -> t.LogPage:
+        """One answer of the log, with the cursor to go on from."""
+        return log_page(self._transport, self.id, since, limit, timeout)
+
+    def expose(
+        self,
+        port: int,
+        *,
+        mode: t.Mode | None = None,
+        protocol: t.Protocol | None = None,
+        rotate: bool | None = None,
+        timeout: float | None = None,
+    ) -> t.Exposed:
+        """Publishes a port. A unit has one URL: another port moves it, and restarts the unit."""
+        body = without_none(port=port, mode=mode, protocol=protocol, rotate=rotate)
+        call = Call("POST", f"{self._path}/expose", body=body, timeout=timeout, extra=DEFAULT_WAIT)
+        exposed: t.Exposed = self._transport.json(call)
+        self.refresh(timeout=timeout)
+        return exposed
+
+    def url(
+        self, port: int, *, mode: t.Mode | None = None, rotate: bool = False, timeout: float | None = None
+    ) -> str:
+        """The URL of a port, published for whoever has the URL where it is not published yet."""
+        for endpoint in self.info["endpoints"]:
+            is_there = endpoint["port"] == port and endpoint["protocol"] == "http"
+            if is_there and not rotate and mode in (None, endpoint["mode"]):
+                return endpoint["url"]
+        exposed = self.expose(port, mode=mode, protocol="http", rotate=rotate, timeout=timeout)
+        return exposed["url"]
+
+    def fork(
+        self,
+        *,
+        name: str | None = None,
+        stack: str | None = None,
+        sleep: str | None = None,
+        wait: bool = True,
+        wait_timeout: float = DEFAULT_WAIT,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> Unit:
+        """A copy of it as it is now; `copied` of the copy says whether with its memory."""
+        asked = without_none(name=name, stack=stack, sleep=sleep)
+        forked = fork_of(
+            self._transport, self._path, asked, wait, wait_timeout, idempotency_key, timeout
+        )
+        if not forked.units:
+            raise InternalError("A fork without a unit was answered.")
+        return forked.units[0]
+
+    def sleep(
+        self, window: str, *, stack: bool | None = None, now: bool | None = None, timeout: float | None = None
+    ) -> Unit:
+        """Changes how long it may go unused before it sleeps: `30m`, `2h`, `never`. With `stack`, for all units of its stack;
+        with `now`, it sleeps at once."""
+        body = without_none(sleep=window, stack=stack, now=now)
+        call = Call("POST", f"{self._path}/sleep", body=body, timeout=timeout, extra=DEFAULT_WAIT)
+        told: t.SleepResult = self._transport.json(call)
+        for info in told["units"]:
+            if info["id"] == self.id:
+                self.info = info
+        return self
+
+    def stop(self, *, timeout: float | None = None) -> Unit:
+        """Ends its processes and keeps its disk."""
+        return self._act("POST", "/stop", timeout)
+
+    def start(self, *, timeout: float | None = None) -> Unit:
+        return self._act("POST", "/start", timeout)
+
+    def destroy(self, *, timeout: float | None = None) -> Unit:
+        """Gone for good, with its disk and its volume."""
+        return self._act("DELETE", "", timeout)
+
+    def __enter__(self) -> Unit:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """It is destroyed at the end of its block."""
+        if self.state == "destroyed":
+            return
+        try:
+            self.destroy()
+        except NotFoundError:
+            pass
+
+    def _act(self, method: str, action: str, timeout: float | None) -> Unit:
+        call = Call(method, self._path + action, timeout=timeout, extra=DEFAULT_WAIT)
+        self.info = self._transport.json(call)
+        return self
+
+
+class Forked(NamedTuple):
+    units: List[Unit]
+    #: Name of the stack of the copies.
+    stack: str
+    #: Units that were not copied, with the reason.
+    skipped: List[str]
+    outputs: Mapping[str, str]
+    cost_line: str
+
+
+def fork_of(
+    transport: Transport,
+    path: str,
+    asked: Mapping[str, object],
+    wait: bool,
+    wait_timeout: float,
+    idempotency_key: str | None,
+    timeout: float | None,
+) -> Forked:
+    """Forks the unit or the stack at that path."""
+    waiting = wait_of(wait, wait_timeout)
+    key = idempotency_key or new_key()
+    body = {**asked, **waiting.fields}
+    call = Call(
+        "POST", f"{path}/fork", body=body, idempotency_key=key, timeout=timeout, extra=waiting.extra
+    )
+    told: t.ForkResult = transport.json(call)
+    outputs, cost_line, copied = told["outputs"], told["costLine"], told["copied"]
+    units = [
+        Unit(transport, info, outputs=outputs, cost_line=cost_line, copied=copied.get(info["name"]))
+        for info in told["units"]
+    ]
+    return Forked(units, told["stack"], told["skipped"], outputs, cost_line)

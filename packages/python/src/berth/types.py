@@ -1,0 +1,962 @@
+"""What the service takes and answers, by the names that its API has. Written by `npm run gen` from openapi.json: do not
+edit."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Literal, TypedDict
+
+ErrorCode = Literal["validation", "unauthorized", "forbidden", "policy_violation", "quota_exceeded", "payment_required", "not_found", "invalid_state", "conflict", "method_not_allowed", "request_timeout", "payload_too_large", "unsupported_media_type", "misdirected_request", "headers_too_large", "provider_error", "unavailable", "internal"]
+RecipeName = Literal["postgres", "mariadb", "redis", "mongodb", "neo4j", "rabbitmq", "etcd", "node", "python", "static", "debian", "web-with-postgres"]
+Size = Literal["nano", "small", "medium", "large"]
+Mode = Literal["public", "private"]
+Protocol = Literal["http", "postgres", "mysql", "redis", "mongodb", "amqp", "bolt", "grpc"]
+Signal = Literal["HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "STOP", "CONT"]
+Topic = Literal["question", "bug", "idea"]
+
+
+class AgentClient(TypedDict):
+    """The connected OAuth client."""
+
+    id: str
+    name: str | None
+    uri: str | None
+    icon: str | None
+
+
+class AgentAgent(TypedDict):
+    """The agent that used the credential last, as it names itself, updated once a minute; null if it is not a known agent."""
+
+    name: str
+    title: str
+    version: str | None
+    userAgent: str | None
+
+
+class AgentCreatedBy(TypedDict):
+    name: str | None
+    email: str | None
+
+
+class Agent(TypedDict):
+    id: str
+    kind: Literal["key", "oauth"]
+    name: str
+    #: The first characters of the key, to recognize it by.
+    prefix: str | None
+    policy: Policy
+    #: The connected OAuth client.
+    client: AgentClient | None
+    #: The agent that used the credential last, as it names itself, updated once a minute; null if it is not a known agent.
+    agent: AgentAgent | None
+    createdBy: AgentCreatedBy | None
+    createdAt: str
+    connectedAt: str | None
+    #: Updated once a minute.
+    lastUsedAt: str | None
+    revokedAt: str | None
+
+
+class AgentChangePolicy(TypedDict, total=False):
+    """Omitted fields stay unchanged."""
+
+    maxConcurrentUnits: int
+    dailySpendCapCents: int
+    allowedSizes: List[Literal["nano", "small", "medium", "large"]]
+    allowedRegistries: List[str]
+    maxSleep: str
+    expiresAt: str | None
+
+
+class AgentChange(TypedDict, total=False):
+    name: str
+    #: Omitted fields stay unchanged.
+    policy: AgentChangePolicy
+
+
+class AgentChanged(TypedDict):
+    agent: Agent
+
+
+class AgentListSeats(TypedDict):
+    """Seats in use, and the seats of the plan."""
+
+    used: int
+    max: int
+
+
+class AgentList(TypedDict):
+    agents: List[Agent]
+    #: Seats in use, and the seats of the plan.
+    seats: AgentListSeats
+
+
+class AgentRevoked(TypedDict):
+    ok: Literal[True]
+
+
+class ArchiveWritten(TypedDict):
+    path: str
+    #: Of the archive.
+    bytes: int
+
+
+class AuditEventCredential(TypedDict):
+    """The credential of the call, with its name at that time."""
+
+    id: str
+    kind: Literal["key", "oauth", "session"]
+    name: str
+
+
+class AuditEvent(TypedDict):
+    id: str
+    #: When the call arrived.
+    at: str
+    #: The credential of the call, with its name at that time.
+    credential: AuditEventCredential
+    #: The person behind the credential.
+    userId: str | None
+    action: str
+    #: The id of the unit, stack, key or other object that the call was about.
+    target: str | None
+    #: The input of the call: contents by size, environment variables by name, passwords masked.
+    input: Dict[str, Any] | None
+    #: The status of the answer; null if the service ended before it could answer.
+    status: int | None
+    errorCode: str | None
+    durationMs: float | None
+    costDeltaCents: float
+    via: Literal["api", "dashboard", "mcp"]
+    agentName: str | None
+    agentVersion: str | None
+    userAgent: str | None
+    requestId: str
+
+
+class AuditList(TypedDict):
+    events: List[AuditEvent]
+    next: str | None
+
+
+class _CreateFromRecipeRequired(TypedDict):
+    #: The name of a recipe, as in `GET /v1/recipes`.
+    recipe: str
+
+
+class CreateFromRecipe(_CreateFromRecipeRequired, total=False):
+    #: The parameters of the recipe, as in `GET /v1/recipes/{name}`; null means the default.
+    params: Dict[str, Any]
+    #: The name of the recipe's main unit, and the prefix of its other units' names. Default: the recipe's name.
+    name: str
+    #: Name of a stack; created if absent.
+    stack: str
+    #: Publish the recipe's default port at once. The answer has the URL in `outputs.URL`.
+    expose: Literal["public", "private"]
+    #: The idle window of every unit that the recipe creates.
+    sleep: str
+    #: Whether to answer only once the units are ready.
+    wait: bool
+    #: After this time the call answers, although the unit may still be `creating`.
+    waitTimeoutMs: int
+
+
+class _CreateFromSpecRequired(TypedDict):
+    spec: UnitSpec
+
+
+class CreateFromSpec(_CreateFromSpecRequired, total=False):
+    #: Name of a stack; created if absent.
+    stack: str
+    #: Publish a port at once: `spec.expose`, or the only one of `spec.ports`. The answer has the URL in `outputs.URL`.
+    expose: Literal["public", "private"]
+    #: Whether to answer only once the units are ready.
+    wait: bool
+    #: After this time the call answers, although the unit may still be `creating`.
+    waitTimeoutMs: int
+
+
+class DirectoryEntry(TypedDict):
+    #: Bytes that are no UTF-8 are U+FFFD, and such a name finds nothing.
+    name: str
+    type: Literal["file", "directory", "link", "other"]
+    bytes: int
+    modifiedAt: str
+
+
+class DirectoryList(TypedDict):
+    path: str
+    #: By name.
+    entries: List[DirectoryEntry]
+    #: Send it as `after` for the entries after these; null: there are none.
+    next: str | None
+    #: The directory holds more than can be listed, some 20000.
+    truncated: bool
+
+
+class Done(TypedDict):
+    ok: Literal[True]
+
+
+class _EndpointRequired(TypedDict):
+    id: str
+    port: int
+    protocol: Literal["http", "postgres", "mysql", "redis", "mongodb", "amqp", "bolt", "grpc"]
+    mode: Literal["public", "private"]
+    #: For a TCP endpoint: its address without the password; for a database from a recipe with user and database name.
+    url: str
+
+
+class Endpoint(_EndpointRequired, total=False):
+    #: A port for clients that cannot send a server name (SNI): use it with the same host, with TLS.
+    portWithoutSni: int
+
+
+class _ExecRequired(TypedDict):
+    cmd: List[str]
+
+
+class Exec(_ExecRequired, total=False):
+    #: Default: the working directory of the unit's own process.
+    cwd: str
+    #: Added to the unit's environment, and overrides it.
+    env: Dict[str, str]
+    timeoutMs: int
+    stdin: str
+
+
+class ExecResult(TypedDict):
+    exitCode: int
+    #: As UTF-8; invalid bytes become U+FFFD.
+    stdout: str
+    stderr: str
+    timedOut: bool
+    #: Whether stdout or stderr was longer than 1 MB and was cut.
+    truncated: bool
+
+
+class _ExposeRequired(TypedDict):
+    #: The port in the unit that visits are sent to. If the unit declares ports, it must be one of them.
+    port: int
+
+
+class Expose(_ExposeRequired, total=False):
+    #: Default: the current mode, or `private` at the first publishing.
+    mode: Literal["public", "private"]
+    #: Whether to make a new address. The old one stops working within a second.
+    rotate: bool
+    #: Default: the protocol that the unit declares for this port, else the current one, else `http`.
+    protocol: Literal["http", "postgres", "mysql", "redis", "mongodb", "amqp", "bolt", "grpc"]
+
+
+class _ExposedRequired(TypedDict):
+    url: str
+    mode: Literal["public", "private"]
+    port: int
+
+
+class Exposed(_ExposedRequired, total=False):
+    #: A side effect of the call, such as a restart of the unit.
+    warning: str
+
+
+class FileDeleted(TypedDict):
+    path: str
+
+
+class FileRead(TypedDict):
+    path: str
+    contentBase64: str
+
+
+class FileWrite(TypedDict):
+    path: str
+    contentBase64: str
+
+
+class _FileWrittenRequired(TypedDict):
+    path: str
+    bytes: int
+    sha256: str
+    #: Whether the unit computed the same SHA-256 from its disk.
+    verified: bool
+
+
+class FileWritten(_FileWrittenRequired, total=False):
+    #: Present if the path is a boot file, which is written again at each start.
+    warning: str
+
+
+class ForkResult(TypedDict):
+    units: List[Unit]
+    #: What was copied of each unit, by the name of the unit.
+    copied: Dict[str, Literal["memory", "disk", "config"]]
+    outputs: Dict[str, str]
+    #: Name of the stack of the copies.
+    stack: str
+    #: Units that were not copied, as `NAME: REASON`.
+    skipped: List[str]
+    #: Cost and sleep in words.
+    costLine: str
+
+
+class Invitation(TypedDict):
+    teamId: str
+    teamName: str
+    email: str
+    role: Literal["owner", "admin", "member"]
+    inviterName: str | None
+    expiresAt: str
+    expired: bool
+
+
+class Invite(TypedDict):
+    id: str
+    email: str
+    role: Literal["owner", "admin", "member"]
+    #: The id of the person who sent it.
+    invitedBy: str | None
+    expiresAt: str
+    createdAt: str
+
+
+class _InviteCreateRequired(TypedDict):
+    email: str
+
+
+class InviteCreate(_InviteCreateRequired, total=False):
+    role: Literal["admin", "member"]
+
+
+class InviteCreated(TypedDict):
+    invite: Invite
+
+
+class KeyCreatePolicy(TypedDict, total=False):
+    maxConcurrentUnits: int
+    dailySpendCapCents: int
+    allowedSizes: List[Literal["nano", "small", "medium", "large"]]
+    allowedRegistries: List[str]
+    maxSleep: str
+    expiresAt: str | None
+
+
+class _KeyCreateRequired(TypedDict):
+    name: str
+
+
+class KeyCreate(_KeyCreateRequired, total=False):
+    policy: KeyCreatePolicy
+
+
+class KeyCreated(TypedDict):
+    key: Agent
+    #: The key itself. Only this answer shows it.
+    secret: str
+
+
+class KeyList(TypedDict):
+    keys: List[Agent]
+
+
+class _LogLineRequired(TypedDict):
+    at: str
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+class LogLine(_LogLineRequired, total=False):
+    #: The line is longer than 256 KB and continues in the next line of the same stream.
+    continues: Literal[True]
+
+
+class LogPage(TypedDict):
+    lines: List[LogLine]
+    #: Send it as `since` to get the lines after these.
+    next: str | None
+
+
+class Me(TypedDict):
+    user: User
+    teams: List[Team]
+    #: The team that calls without `x-berth-team` act in.
+    currentTeamId: str
+    regions: List[Region]
+    freeCreditsOnVerifyCents: float
+    apiUrl: str
+    #: Whether credits can be bought.
+    payments: bool
+    #: The longest idle window that a unit of the current team may have.
+    maxSleep: str
+
+
+class MeChange(TypedDict):
+    name: str
+
+
+class MeChanged(TypedDict):
+    id: str
+    name: str
+
+
+class Member(TypedDict):
+    userId: str
+    name: str
+    email: str
+    role: Literal["owner", "admin", "member"]
+    joinedAt: str
+
+
+class MemberList(TypedDict):
+    #: In the order in which they joined.
+    members: List[Member]
+    #: Open and expired invitations, newest first.
+    invites: List[Invite]
+
+
+class MemberRemovedKeysToReview(TypedDict):
+    id: str
+    name: str
+    prefix: str
+
+
+class MemberRemoved(TypedDict):
+    ok: Literal[True]
+    #: Valid keys that the removed member created. They stay with the team: revoke those that this person must not use.
+    keysToReview: List[MemberRemovedKeysToReview]
+
+
+class Payment(TypedDict):
+    id: str
+    #: `open`: not paid yet. `paid`: the credits were added.
+    state: Literal["created", "open", "paid", "expired", "failed"]
+    #: Euro cents.
+    amountCents: int
+    #: The URL at which a browser pays; null once the payment is closed.
+    checkoutUrl: str | None
+    #: The id of the person who requested it.
+    createdBy: str
+    createdAt: str
+    #: When it was paid, expired or failed.
+    closedAt: str | None
+
+
+class PaymentAnswer(TypedDict):
+    payment: Payment
+
+
+class PaymentCreate(TypedDict):
+    #: The amount in euro cents; the team gets the same amount in credits.
+    amountCents: int
+
+
+class PaymentEventAnswer(TypedDict):
+    received: Literal[True]
+
+
+class PaymentList(TypedDict):
+    #: Newest first, at most 100.
+    payments: List[Payment]
+
+
+class Policy(TypedDict, total=False):
+    maxConcurrentUnits: int
+    dailySpendCapCents: int
+    allowedSizes: List[Literal["nano", "small", "medium", "large"]]
+    allowedRegistries: List[str]
+    maxSleep: str
+    expiresAt: str | None
+
+
+class PricingSize(TypedDict):
+    size: Literal["nano", "small", "medium", "large"]
+    vcpu: float
+    memoryMb: int
+    diskGb: int
+    #: The price while a unit runs; a sleeping or stopped unit costs nothing.
+    centsPerHour: float
+
+
+class PricingPlanDiskGb(TypedDict):
+    """How large the disks and volumes of all units of a team may be together, by plan."""
+
+    hobby: int
+    pro: int
+    team: int
+
+
+class Pricing(TypedDict):
+    currency: Literal["eur"]
+    #: From the smallest to the largest.
+    sizes: List[PricingSize]
+    #: The price of 1 GB for 30 days, whether the unit runs or not, until it is destroyed.
+    volumeCentsPerGbMonth: float
+    #: How large the disks and volumes of all units of a team may be together, by plan.
+    planDiskGb: PricingPlanDiskGb
+    #: Given once for each verified mail address.
+    freeCreditsOnVerifyCents: float
+
+
+ProcessOutputField = TypedDict("ProcessOutputField", {"from": int, "to": int})
+
+
+class Process(TypedDict):
+    id: str
+    unitId: str
+    #: Anything that looks like a password is masked, and a long command is cut.
+    cmd: List[str]
+    cwd: str | None
+    keepsAwake: bool
+    #: `lost`: the process did not survive a sleep, restart or fork of the unit, or its end was not observed.
+    state: Literal["running", "exited", "lost"]
+    #: 128 + n for signal n; also 137 if the unit was stopped.
+    exitCode: int | None
+    #: The process id in the unit; also the id of its process group.
+    pid: int | None
+    startedAt: str
+    endedAt: str | None
+    #: The offsets of the stored bytes.
+    output: ProcessOutputField
+
+
+class ProcessList(TypedDict):
+    #: Oldest first.
+    processes: List[Process]
+
+
+class ProcessOutput(TypedDict):
+    #: In the order it was printed.
+    output: List[ProcessPiece]
+    #: Send it as `after` to get the output after this.
+    next: int
+    #: Bytes between `after` and `next` that were already deleted.
+    dropped: int
+    #: If it is not `running` and `output` is empty, there is no more output.
+    state: Literal["running", "exited", "lost"]
+    #: 128 + n for signal n; also 137 if the unit was stopped.
+    exitCode: int | None
+
+
+class _ProcessPieceRequired(TypedDict):
+    stream: Literal["stdout", "stderr"]
+    data: str
+
+
+class ProcessPiece(_ProcessPieceRequired, total=False):
+    #: Present if the data is not UTF-8.
+    encoding: Literal["base64"]
+
+
+class ProcessSignal(TypedDict, total=False):
+    #: Sent to the process group; KILL also reaches all descendants of the process.
+    signal: Literal["HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "STOP", "CONT"]
+
+
+class _ProcessStartRequired(TypedDict):
+    cmd: List[str]
+
+
+class ProcessStart(_ProcessStartRequired, total=False):
+    #: Default: the working directory of the unit's own process.
+    cwd: str
+    #: Added to the unit's environment, and overrides it.
+    env: Dict[str, str]
+    #: The content of standard input, which then ends.
+    stdin: str
+    #: Whether the unit stays awake while the process runs, for at most an hour.
+    keepsAwake: bool
+
+
+class ProviderList(TypedDict):
+    #: The providers that people can sign in with.
+    providers: List[Literal["github", "google"]]
+
+
+class QuotaUnits(TypedDict):
+    """Units that are creating, starting, running or stopping."""
+
+    live: int
+    max: int
+
+
+class QuotaDisk(TypedDict):
+    """The disks and volumes of all units of the team, including sleeping and stopped ones."""
+
+    promisedGb: int
+    maxGb: int
+
+
+class QuotaSpendToday(TypedDict):
+    cents: float
+    #: Null for a session, which only the limits of its team apply to.
+    capCents: int | None
+    resetsAt: str
+
+
+class QuotaRate(TypedDict):
+    name: Literal["requests", "creations", "execs"]
+    #: A minute.
+    limit: int
+    remaining: int
+    #: When the whole limit is available again.
+    resetsAt: str
+
+
+class Quota(TypedDict):
+    #: Units that are creating, starting, running or stopping.
+    units: QuotaUnits
+    #: The disks and volumes of all units of the team, including sleeping and stopped ones.
+    disk: QuotaDisk
+    spendToday: QuotaSpendToday
+    #: Of the team.
+    creditBalanceCents: float
+    allowedSizes: List[Literal["nano", "small", "medium", "large"]]
+    allowedRegistries: List[str]
+    #: The longest idle window that the credential may set.
+    maxSleep: str
+    expiresAt: str | None
+    #: The rate limits of the credential. This call is already counted.
+    rates: List[QuotaRate]
+
+
+class RecipeOutput(TypedDict):
+    name: str
+    description: str
+
+
+class RecipeUnitDatabasePort(TypedDict):
+    port: int
+    protocol: Literal["http", "postgres", "mysql", "redis", "mongodb", "amqp", "bolt", "grpc"]
+
+
+class RecipeUnitVolume(TypedDict):
+    mount: str
+    gb: int
+
+
+class RecipeUnit(TypedDict):
+    #: The name unless the create sets another one.
+    name: str
+    image: str
+    size: Literal["nano", "small", "medium", "large"]
+    ports: List[int]
+    databasePorts: List[RecipeUnitDatabasePort]
+    volume: RecipeUnitVolume | None
+
+
+class RecipeFrontDoor(TypedDict):
+    """The unit and port that `expose` of a create publishes; null if the recipe cannot be published."""
+
+    unit: str
+    port: int
+
+
+class Recipe(TypedDict):
+    name: str
+    title: str
+    description: str
+    tags: List[str]
+    params: List[RecipeParameter]
+    #: The names of the outputs in the answer to a create, besides `URL` for a published unit.
+    outputs: List[RecipeOutput]
+    #: The units with default parameters, in the order in which they start.
+    units: List[RecipeUnit]
+    #: The unit and port that `expose` of a create publishes; null if the recipe cannot be published.
+    frontDoor: RecipeFrontDoor | None
+
+
+class RecipeItem(TypedDict):
+    name: str
+    title: str
+    description: str
+    tags: List[str]
+
+
+class RecipeList(TypedDict):
+    recipes: List[RecipeItem]
+
+
+class RecipeParameter(TypedDict):
+    name: str
+    type: Literal["string", "integer", "enum", "record"]
+    #: The allowed values of an enum.
+    options: List[str] | None
+    #: In JSON.
+    defaultValue: str | None
+    required: bool
+    description: str | None
+    #: The format of a value.
+    format: str | None
+
+
+class Region(TypedDict):
+    id: Literal["paris", "virginia", "singapore"]
+    label: str
+    country: str
+    zone: str
+    #: Whether it is in the European Union.
+    eu: bool
+
+
+class RoleChange(TypedDict):
+    role: Literal["owner", "admin", "member"]
+
+
+class RunResult(TypedDict):
+    units: List[Unit]
+    #: Generated secrets, which only this answer shows, and `URL` if the unit is published.
+    outputs: Dict[str, str]
+    recipe: str | None
+    #: Cost and sleep in words.
+    costLine: str
+
+
+class _SleepRequired(TypedDict):
+    #: How long the unit may idle before it sleeps; `never` keeps it running.
+    sleep: str
+
+
+class Sleep(_SleepRequired, total=False):
+    #: Whether to set it for every unit of its stack, which then sleep and wake together.
+    stack: bool
+    #: Whether to put the unit to sleep at once.
+    now: bool
+
+
+class SleepResult(TypedDict):
+    units: List[Unit]
+
+
+class Stack(TypedDict):
+    id: str
+    name: str
+    teamId: str
+    createdAt: str
+    #: Oldest first.
+    units: List[Unit]
+
+
+class StackCreate(TypedDict):
+    name: str
+
+
+class StackFork(TypedDict, total=False):
+    #: Name of the new stack. Default: a free name derived from the source's.
+    into: str
+    #: Default: the source's.
+    sleep: str
+    #: Whether to answer only once the units are ready.
+    wait: bool
+    #: After this time the call answers, although the unit may still be `creating`.
+    waitTimeoutMs: int
+
+
+class StackList(TypedDict):
+    stacks: List[Stack]
+    next: str | None
+
+
+class SupportMessage(TypedDict):
+    topic: Literal["question", "bug", "idea"]
+    message: str
+
+
+class SupportTicket(TypedDict):
+    ok: Literal[True]
+    #: The reference of this message in the reply.
+    ticket: str
+
+
+class Team(TypedDict):
+    id: str
+    slug: str
+    name: str
+    personal: bool
+    plan: Literal["hobby", "pro", "team"]
+    #: The region of new units.
+    region: Literal["paris", "virginia", "singapore"]
+    #: The currency in which pages show money; amounts in answers are always euro cents.
+    currency: Literal["eur", "usd"]
+    #: The caller's own.
+    role: Literal["owner", "admin", "member"]
+    creditBalanceCents: float
+    paysAsItGoes: bool
+
+
+class TeamAnswer(TypedDict):
+    team: Team
+
+
+class TeamChange(TypedDict, total=False):
+    name: str
+    region: Literal["paris", "virginia", "singapore"]
+    currency: Literal["eur", "usd"]
+
+
+class _TeamCreateRequired(TypedDict):
+    name: str
+
+
+class TeamCreate(_TeamCreateRequired, total=False):
+    region: Literal["paris", "virginia", "singapore"]
+    currency: Literal["eur", "usd"]
+
+
+class UnitDatabasePort(TypedDict):
+    port: int
+    protocol: Literal["http", "postgres", "mysql", "redis", "mongodb", "amqp", "bolt", "grpc"]
+
+
+class UnitEnv1(TypedDict):
+    secret: str
+
+
+class UnitLastExit(TypedDict):
+    #: The exit code; 128 + n for signal n.
+    code: int
+    oomKilled: bool
+    at: str
+
+
+class UnitFile(TypedDict):
+    path: str
+    bytes: int
+
+
+class UnitMemory(TypedDict):
+    #: For a sleeping unit: whether it wakes with the memory of its processes, or starts again from its disk. Null in every other state, and while this is not known yet.
+    kept: bool | None
+    #: What becomes of it in a sleep that lasts longer than the machine stands frozen, and in a fork: the host tries to keep and to copy it, or it is lost and the disk alone is left. `lost` where the host cannot, or could not the last time.
+    longSleep: Literal["tried", "lost"]
+
+
+class Unit(TypedDict):
+    id: str
+    teamId: str
+    stackId: str
+    name: str
+    image: str
+    size: Literal["nano", "small", "medium", "large"]
+    state: Literal["creating", "running", "stopping", "stopped", "sleeping", "starting", "destroying", "destroyed", "error"]
+    #: The unit's host name on the team's private network.
+    internalHost: str
+    endpoints: List[Endpoint]
+    ports: List[int]
+    databasePorts: List[UnitDatabasePort]
+    expose: int | None
+    #: The environment as declared; secrets by name only.
+    env: Dict[str, str | UnitEnv1]
+    createdAt: str
+    #: When the current run started, or the last one if the unit does not run.
+    startedAt: str | None
+    sleep: str
+    #: When the unit goes to sleep unless it is used before.
+    sleepsAt: str | None
+    lastUsedAt: str | None
+    costCentsSoFar: float
+    error: str | None
+    #: When a unit in `error` is destroyed.
+    destroysAt: str | None
+    stoppedReason: Literal["idle", "cap", "credits", "user", "provider", "exited", None]
+    lastExit: UnitLastExit | None
+    files: List[UnitFile]
+    forkedFrom: str | None
+    memory: UnitMemory
+
+
+class UnitFork(TypedDict, total=False):
+    #: Default: a free name derived from the source's.
+    name: str
+    #: Name of a stack, created if absent. Default: the source's stack.
+    stack: str
+    #: Default: the source's.
+    sleep: str
+    #: Whether to answer only once the units are ready.
+    wait: bool
+    #: After this time the call answers, although the unit may still be `creating`.
+    waitTimeoutMs: int
+
+
+class UnitList(TypedDict):
+    units: List[Unit]
+    next: str | None
+
+
+class _UnitSpecEnv1Required(TypedDict):
+    secret: str
+
+
+class UnitSpecEnv1(_UnitSpecEnv1Required, total=False):
+    value: str
+
+
+class _UnitSpecVolumeRequired(TypedDict):
+    mount: str
+
+
+class UnitSpecVolume(_UnitSpecVolumeRequired, total=False):
+    #: The size of the volume in GB. `df` in the unit shows the whole pool of the host instead.
+    gb: int
+
+
+class UnitSpecFiles1(TypedDict):
+    base64: str
+
+
+class _UnitSpecHealthcheckRequired(TypedDict):
+    cmd: List[str]
+
+
+class UnitSpecHealthcheck(_UnitSpecHealthcheckRequired, total=False):
+    intervalMs: int
+    timeoutMs: int
+
+
+class _UnitSpecRequired(TypedDict):
+    name: str
+    image: str
+
+
+class UnitSpec(_UnitSpecRequired, total=False):
+    cmd: List[str]
+    entrypoint: List[str]
+    env: Dict[str, str | UnitSpecEnv1]
+    ports: List[int]
+    size: Literal["nano", "small", "medium", "large"]
+    volume: UnitSpecVolume
+    files: Dict[str, str | UnitSpecFiles1]
+    healthcheck: UnitSpecHealthcheck
+    sleep: str
+    expose: int
+
+
+class UsageDayUnitSeconds(TypedDict):
+    #: Seconds that units of this size ran.
+    nano: float
+    #: Seconds that units of this size ran.
+    small: float
+    #: Seconds that units of this size ran.
+    medium: float
+    #: Seconds that units of this size ran.
+    large: float
+
+
+class UsageDay(TypedDict):
+    date: str
+    #: The cost of machines and volumes.
+    costCents: float
+    unitSeconds: UsageDayUnitSeconds
+
+
+class Usage(TypedDict):
+    #: Days in UTC, today last, including days without usage.
+    days: List[UsageDay]
+    totalCents: float
+
+
+class User(TypedDict):
+    id: str
+    email: str
+    name: str
+    emailVerified: bool
+    #: Whether this person operates the service.
+    admin: bool

@@ -1,0 +1,69 @@
+// The Python library: what is written of it, its types, and its own tests against the real service.
+
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { writtenFiles } from '../../scripts/written-files.ts'
+import { project } from '../support/clients.ts'
+import { makeTeam, type TestTeam } from '../support/make.ts'
+import { buildWheel, hasPythonPackages, runPython } from '../support/python.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+let directory: string
+beforeAll(async () => {
+  service = await startService()
+  team = await makeTeam(service)
+  service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
+  service.engine.onExec(({ argv }) => (argv[0] === 'python3' ? { exitCode: 0, stdout: '42\n' } : null))
+  directory = await mkdtemp(join(tmpdir(), 'berth-python-'))
+})
+afterAll(async () => {
+  await service.close()
+  await rm(directory, { recursive: true })
+})
+
+/** `npm test` brings them (scripts/setup.sh); `npm run check` does without. */
+const itWith = (...packages: string[]) => it.skipIf(!hasPythonPackages(...packages))
+
+it('what is written of it is what the API and its other half say; else run npm run gen', async () => {
+  const written = Object.entries(writtenFiles()).filter(([path]) => path.startsWith('packages/python/'))
+  for (const [path, text] of written) expect(await readFile(join(project, path), 'utf8'), path).toBe(text)
+  const there = (await readdir(join(project, 'packages/python/src/berth/_sync'))).filter((name) => /py$/.test(name))
+  expect(there).toHaveLength(written.length - 1)
+})
+
+itWith('httpx', 'pytest')('it keeps what its own tests say', { timeout: 300_000 }, async () => {
+  const env = { BERTH_TEST_URL: service.baseUrl, BERTH_TEST_KEY: team.key }
+  expect(await runPython(['-m', 'pytest'], { env })).toMatch(/^\d+ passed/m)
+})
+
+itWith('mypy')('its types hold as strictly as they can', { timeout: 300_000 }, async () => {
+  expect(await runPython(['-m', 'mypy', '--cache-dir', join(directory, 'mypy')])).toContain('no issues found')
+})
+
+itWith('httpx')('the snippets of its page run, one after the other', { timeout: 120_000 }, async () => {
+  const page = await readFile(join(project, 'docs/python.md'), 'utf8')
+  const snippets = [...page.matchAll(/^```python\n([^]*?)^```$/gm)].map(([, text = '']) => text)
+  expect(snippets.length).toBeGreaterThan(7)
+  const cwd = await mkdtemp(join(directory, 'page-'))
+  await writeFile(join(cwd, 'page.py'), snippets.join('\n'))
+  const env = { BERTH_URL: service.baseUrl, BERTH_API_KEY: team.key, HOME: cwd }
+  const stdout = await runPython(['page.py'], { cwd, env })
+  expect(stdout).toMatch(/^42\nhttp/)
+  for (const line of ['exited 3', 'started', 'Exit(exit_code=0, timed_out=False)', 'gone', 'async 42'])
+    expect(stdout).toContain(line)
+  const left = await service.call<{ units: { name: string }[] }>('GET', '/v1/units', { key: team.key })
+  expect(left.body.units).toEqual([])
+})
+
+itWith('hatchling')('its wheel is the same twice, and is imported without an HTTP library', { timeout: 120_000 }, async () => {
+  const [first, second] = [await buildWheel(join(directory, 'one')), await buildWheel(join(directory, 'two'))]
+  expect((await readFile(first)).equals(await readFile(second))).toBe(true)
+  const program = 'import sys, berth; print(berth.__file__, "httpx" in sys.modules or "anyio" in sys.modules)'
+  expect(await runPython(['-I', '-c', `import sys; sys.path.insert(0, "${first}"); ${program}`])).toBe(
+    `${first}/berth/__init__.py False\n`,
+  )
+})
