@@ -2,7 +2,10 @@
 
 /** In this order. What is left with a word of async in it throws. */
 const replacements: [RegExp, string][] = [
-  [/^"""The library for programs with async\..*"""$/gm, '"""The library for programs that wait where they stand."""'],
+  [
+    /^"""The library for programs with async\..*"""$/gm,
+    '"""The library for programs that wait where they stand."""',
+  ],
   [/\basync (?=def|for|with)/g, ''],
   [/\bawait /g, ''],
   [/\bAwaitable\[([^\]]*\])\]/g, '$1'],

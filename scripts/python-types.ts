@@ -65,11 +65,15 @@ function addClass(name: string, schema: Schema, classes: Classes): void {
     return
   }
   const lines = (all: typeof fields) => all.map(({ key, type, comment }) => `${comment}    ${key}: ${type}\n`)
-  const [must, may] = [fields.filter(({ isRequired }) => isRequired), fields.filter((each) => !each.isRequired)]
+  const [must, may] = [
+    fields.filter(({ isRequired }) => isRequired),
+    fields.filter((each) => !each.isRequired),
+  ]
   const says = schema.description === undefined ? '' : `    """${schema.description}"""\n\n`
   const body = (all: typeof fields) => (all.length === 0 ? '    pass\n' : lines(all).join('')).trimEnd()
   if (may.length === 0) classes.texts.push(`class ${name}(TypedDict):\n${says}${body(must)}`)
-  else if (must.length === 0) classes.texts.push(`class ${name}(TypedDict, total=False):\n${says}${body(may)}`)
+  else if (must.length === 0)
+    classes.texts.push(`class ${name}(TypedDict, total=False):\n${says}${body(may)}`)
   else {
     classes.texts.push(`class _${name}Required(TypedDict):\n${body(must)}`)
     classes.texts.push(`class ${name}(_${name}Required, total=False):\n${says}${body(may)}`)
@@ -87,7 +91,8 @@ function typeOf(schema: Schema, name: string, classes: Classes): string {
   if (unknown !== undefined) fail(`"${unknown}" in a schema: say in scripts/python-types.ts what it means`)
   if (schema.$ref !== undefined) return schema.$ref.replace('#/components/schemas/', '')
   if (schema.enum) return literals(schema.enum)
-  if (schema.anyOf) return schema.anyOf.map((each, at) => typeOf(each, `${name}${at || ''}`, classes)).join(' | ')
+  if (schema.anyOf)
+    return schema.anyOf.map((each, at) => typeOf(each, `${name}${at || ''}`, classes)).join(' | ')
   const types = [schema.type ?? []].flat()
   return types.length === 0 ? 'Any' : types.map((type) => plainType(type, schema, name, classes)).join(' | ')
 }

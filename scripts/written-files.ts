@@ -17,8 +17,9 @@ export type WrittenFile =
   | 'packages/sdk/src/contract.ts'
   | 'docs/cli-reference.md'
   | 'docs/sdk-reference.md'
-  | PythonFile
-type PythonFile = 'packages/python/src/berth/types.py' | `packages/python/src/berth/_sync/${string}.py`
+  | 'packages/python/src/berth/types.py'
+  | WithoutAsync
+type WithoutAsync = `packages/python/src/berth/_sync/${string}.py`
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 
@@ -36,12 +37,12 @@ export function writtenFiles(): Record<WrittenFile, string> {
   }
 }
 
-function pythonWithoutAsync(): Record<PythonFile, string> {
+function pythonWithoutAsync(): Record<WithoutAsync, string> {
   const paths = globSync('packages/python/src/berth/_async/*.py', { cwd: project })
   return Object.fromEntries(
     paths.map((path) => [
       `packages/python/src/berth/_sync/${basename(path)}`,
       withoutAsync(path, readFileSync(`${project}/${path}`, 'utf8')),
     ]),
-  ) as Record<PythonFile, string>
+  ) as Record<WithoutAsync, string>
 }

@@ -31,7 +31,9 @@ const itWith = (...packages: string[]) => it.skipIf(!hasPythonPackages(...packag
 it('what is written of it is what the API and its other half say; else run npm run gen', async () => {
   const written = Object.entries(writtenFiles()).filter(([path]) => path.startsWith('packages/python/'))
   for (const [path, text] of written) expect(await readFile(join(project, path), 'utf8'), path).toBe(text)
-  const there = (await readdir(join(project, 'packages/python/src/berth/_sync'))).filter((name) => /py$/.test(name))
+  const there = (await readdir(join(project, 'packages/python/src/berth/_sync'))).filter((name) =>
+    name.endsWith('.py'),
+  )
   expect(there).toHaveLength(written.length - 1)
 })
 
@@ -59,11 +61,19 @@ itWith('httpx')('the snippets of its page run, one after the other', { timeout: 
   expect(left.body.units).toEqual([])
 })
 
-itWith('hatchling')('its wheel is the same twice, and is imported without an HTTP library', { timeout: 120_000 }, async () => {
-  const [first, second] = [await buildWheel(join(directory, 'one')), await buildWheel(join(directory, 'two'))]
-  expect((await readFile(first)).equals(await readFile(second))).toBe(true)
-  const program = 'import sys, berth; print(berth.__file__, "httpx" in sys.modules or "anyio" in sys.modules)'
-  expect(await runPython(['-I', '-c', `import sys; sys.path.insert(0, "${first}"); ${program}`])).toBe(
-    `${first}/berth/__init__.py False\n`,
-  )
-})
+itWith('hatchling')(
+  'its wheel is the same twice, and is imported without an HTTP library',
+  { timeout: 120_000 },
+  async () => {
+    const [first, second] = [
+      await buildWheel(join(directory, 'one')),
+      await buildWheel(join(directory, 'two')),
+    ]
+    expect((await readFile(first)).equals(await readFile(second))).toBe(true)
+    const program =
+      'import sys, berth; print(berth.__file__, "httpx" in sys.modules or "anyio" in sys.modules)'
+    expect(await runPython(['-I', '-c', `import sys; sys.path.insert(0, "${first}"); ${program}`])).toBe(
+      `${first}/berth/__init__.py False\n`,
+    )
+  },
+)

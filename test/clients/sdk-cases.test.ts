@@ -34,18 +34,23 @@ const place = { url: 'https://berth.example', apiKey: 'k' }
 const answering = (status: number, body: string, headers: Record<string, string> = {}) =>
   new Response(body, { status, headers })
 
-it.each(cases.errors)('an answer $status of $body is an error with its code', async ({ status, body, code }) => {
-  const berth = new Berth({
-    ...place,
-    retries: 0,
-    fetch: async () => answering(status, body, { 'x-request-id': 'r1' }),
-  })
-  await expect(berth.quota()).rejects.toMatchObject({ code, status, requestId: 'r1' })
-})
+it.each(cases.errors)(
+  'an answer $status of $body is an error with its code',
+  async ({ status, body, code }) => {
+    const berth = new Berth({
+      ...place,
+      retries: 0,
+      fetch: async () => answering(status, body, { 'x-request-id': 'r1' }),
+    })
+    await expect(berth.quota()).rejects.toMatchObject({ code, status, requestId: 'r1' })
+  },
+)
 
 it('the codes of the table are those of the service, but for one of tomorrow', () => {
   const known: readonly string[] = errorCodes
-  expect(cases.errors.filter(({ code }) => !known.includes(code)).map(({ code }) => code)).toEqual(['of_tomorrow'])
+  expect(cases.errors.filter(({ code }) => !known.includes(code)).map(({ code }) => code)).toEqual([
+    'of_tomorrow',
+  ])
 })
 
 it.each(cases.retries)('a $call that meets $status is sent $attempts times', async (each) => {
@@ -77,7 +82,10 @@ it.each(cases.retries)('a $call that meets $status is sent $attempts times', asy
 
 it.each(cases.events)('events are read however their bytes are cut: $chunks', async ({ chunks, events }) => {
   const bytes = new TextEncoder().encode(chunks.join(''))
-  const cuts = [chunks.map((chunk) => new TextEncoder().encode(chunk)), [...bytes].map((byte) => Uint8Array.of(byte))]
+  const cuts = [
+    chunks.map((chunk) => new TextEncoder().encode(chunk)),
+    [...bytes].map((byte) => Uint8Array.of(byte)),
+  ]
   for (const cut of cuts) {
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {

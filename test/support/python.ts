@@ -28,11 +28,12 @@ export async function runPython(
   { cwd = pythonPackage, env = {} }: { cwd?: string; env?: Record<string, string> } = {},
 ): Promise<string> {
   const own = { PATH: '/usr/bin:/bin', PYTHONPATH: join(pythonPackage, 'src'), PYTHONDONTWRITEBYTECODE: '1' }
-  const { stdout } = await run(python, args, { cwd, env: { ...own, BERTH_DATA_DIR: '/nowhere', ...env } }).catch(
-    (error: { stdout: string; stderr: string }) => {
-      throw new Error(`${error.stdout}${error.stderr}`)
-    },
-  )
+  const { stdout } = await run(python, args, {
+    cwd,
+    env: { ...own, BERTH_DATA_DIR: '/nowhere', ...env },
+  }).catch((error: { stdout: string; stderr: string }) => {
+    throw new Error(`${error.stdout}${error.stderr}`)
+  })
   return stdout
 }
 
