@@ -25,7 +25,7 @@ class BerthError(Exception):
         self.status = status
         #: What the service says beside the message, such as the list of refused fields.
         self.details = details
-        #: What to give whoever runs the service.
+        #: What to give the operator of the service.
         self.request_id = request_id
         #: Seconds to wait before the same call may succeed; None where waiting does not help.
         self.retry_after = retry_after

@@ -98,7 +98,7 @@ class Berth:
     def support(
         self, topic: t.Topic, message: str, *, idempotency_key: str | None = None, timeout: float | None = None
     ) -> t.SupportTicket:
-        """A message to whoever runs the service; the answer comes by mail."""
+        """A message to the operator of the service; the answer comes by mail."""
         body = {"topic": topic, "message": message}
         key = idempotency_key or new_key()
         ticket: t.SupportTicket = self.request(

@@ -153,7 +153,7 @@ class Unit:
     def url(
         self, port: int, *, mode: t.Mode | None = None, rotate: bool = False, timeout: float | None = None
     ) -> str:
-        """The URL of a port, published for whoever has the URL where it is not published yet."""
+        """The URL of a port, published for those who have the URL, where it is not published yet."""
         for endpoint in self.info["endpoints"]:
             is_there = endpoint["port"] == port and endpoint["protocol"] == "http"
             if is_there and not rotate and mode in (None, endpoint["mode"]):
