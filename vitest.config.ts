@@ -29,7 +29,7 @@ export default defineConfig({
           name: 'fast',
           include: [
             'src/**/*.test.ts',
-            'test/{api,clients,coverage,soak}/**/*.test.ts',
+            'test/{api,clients,coverage,dashboard,soak}/**/*.test.ts',
             'test/*.test.ts',
             'test/engine/{fake,socket}.test.ts',
           ],

@@ -40,7 +40,10 @@ console.log(`wrote THIRD_PARTY_NOTICES.md: ${packages.length} packages, ${texts.
 
 async function licenceOf({ path, name, licence }: Package): Promise<string> {
   // The package for the other processor is not installed here: the one for ours has the same licence.
-  const here = path.replace(/-(?:x64|arm64)$/, `-${process.arch}`)
+  const here = path.replace(
+    /-(?:x64|arm64)(-gnu|-musl|)$/,
+    (_whole, libc: string) => `-${process.arch}${libc === '' ? '' : '-gnu'}`,
+  )
   const files = await readdir(new URL(here, root)).catch((cause: unknown) => {
     throw new Error(`${name} is not installed: run npm ci first`, { cause })
   })

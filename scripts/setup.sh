@@ -22,6 +22,7 @@ main() {
   install_packages
   provide_criu
   install_node_modules
+  build_dashboard
   make_users
 }
 
@@ -130,6 +131,14 @@ check_node() {
   digest=$(sha256sum <node_modules/$name/bin/node) || fail "The package $name has no bin/node: run this again."
   grep -q "^${digest%% *}  $name$" scripts/node.sha256 ||
     fail "node_modules/$name/bin/node is not the program that scripts/node.sha256 names: do not run it, and tell the maintainers."
+}
+
+# --- The dashboard ----------------------------------------------------------------------------------------------
+
+# Some seconds, and nothing where it is as at the last time. Berth starts without it too.
+build_dashboard() {
+  node_modules/.bin/node scripts/build-dashboard.ts >&2 ||
+    say 'The dashboard could not be built (see above). Everything else works: npm run build:dashboard tries it again.'
 }
 
 # --- System users -----------------------------------------------------------------------------------------------

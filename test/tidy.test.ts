@@ -11,7 +11,7 @@ const project = fileURLToPath(new URL('..', import.meta.url))
 
 async function readSources(): Promise<Map<string, string>> {
   const sources = new Map<string, string>()
-  for await (const path of glob('{src,test,scripts,bench,packages/*/src}/**/*.ts', { cwd: project })) {
+  for await (const path of glob('{src,test,scripts,bench,packages/*/src}/**/*.{ts,tsx}', { cwd: project })) {
     // Written by scripts/gen.ts.
     if (path === 'packages/sdk/src/contract.ts') continue
     sources.set(path, await readFile(`${project}/${path}`, 'utf8'))
@@ -76,6 +76,7 @@ describe('the rules find', () => {
     ['the domain at the engine’s socket', 'src/domain/units/a.ts', '../../engine/socket-client.ts'],
     ['a domain folder that imports a later one', 'src/domain/audit/a.ts', '../units/b.ts'],
     ['a folder nobody has placed', 'src/helpers/a.ts', '../lib/b.ts'],
+    ['the dashboard behind the API', 'packages/dashboard/src/a.tsx', '../../../src/store/b.ts'],
     ['a source that imports a test', 'src/lib/a.ts', '../../test/support/b.ts'],
   ])('%s', (_what, path, target) => {
     expect(faultsOf({ [path]: `import { b } from '${target}'\n` })).toHaveLength(1)

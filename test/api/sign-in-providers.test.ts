@@ -79,7 +79,7 @@ describe.each(providers)('with %s', (provider) => {
 
   it('a person gets an account, and the same one the next time, whatever has become of the address', async () => {
     const { browser, answer } = await signIn(provider)
-    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/account'])
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/'])
     const user = await whoIs(browser)
     expect(user).toMatchObject({ email, name: 'Ann', emailVerified: true, admin: false })
     know({ address: `moved-${email}` })

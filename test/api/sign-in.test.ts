@@ -39,7 +39,7 @@ describe('a sign-in link', () => {
 
   test('gives a session that scripts and other sites cannot use', async () => {
     const answer = await useLink(await newLink())
-    expect(answer.headers.get('location')).toBe('/account')
+    expect(answer.headers.get('location')).toBe('/')
     const [cookie = '', ...attributes] = (answer.headers.get('set-cookie') ?? '').split('; ')
     expect(cookie).toMatch(/^berth_session=berth_session_/)
     expect(attributes).toEqual(expect.arrayContaining(['Path=/', 'HttpOnly', 'SameSite=Lax']))

@@ -39,7 +39,7 @@ it('a sign-in link that somebody asks for is in a file of the server, and it sig
   const mail = (await readFile(join(folder, file), 'utf8')).replace(/=\r?\n/g, '').replaceAll('=3D', '=')
   const token = /sign-in\?token=(\S+)/.exec(mail)?.[1] ?? ''
   const signedIn = await post('/sign-in', { token })
-  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/account'])
+  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/'])
 
   const log = await readFile(logPathOf(berth.dataDir), 'utf8')
   expect(log).toContain(join(folder, file))

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { createServer } from '../../src/api/http/server.ts'
+import type { Dashboard } from '../../src/api/web/dashboard.ts'
 import type { Protocol } from '../../src/api/mcp/transport.ts'
 import { type App, createApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
@@ -74,6 +75,8 @@ export type ServiceOptions = Partial<
   fetchPublic?: PublicFetch
   /** Serves this at /mcp in place of the tools. */
   openMcp?: () => Promise<Protocol>
+  /** Default: none, whether one is built or not. */
+  dashboard?: Dashboard
 }
 
 /** Rates are wide here, so that only tests of rates meet them. */
@@ -116,7 +119,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     fetchPublic: options.fetchPublic ?? createPublicFetch(),
   })
   const loops = options.loops === false ? null : startJobs(app)
-  const server = createServer(app, undefined, options.openMcp)
+  const server = createServer(app, undefined, options.openMcp, options.dashboard ?? null)
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
   const baseUrl = `http://127.0.0.1:${port}`

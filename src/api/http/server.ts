@@ -25,7 +25,8 @@ import { openProtocol } from '../mcp/protocol.ts'
 import type { Protocol } from '../mcp/transport.ts'
 import { createOperations, type Operations } from '../operation.ts'
 import type { Page, PageRequest } from '../web/page.ts'
-import { answerPage, pages } from '../web/pages.ts'
+import { acceptsHtml, answerPage, pages } from '../web/pages.ts'
+import { type Dashboard, readDashboard, sendAsset, sendDashboardPage } from '../web/dashboard.ts'
 import { createTokenGate } from '../../domain/oauth/token-gate.ts'
 import { answerOauth, oauthEndpoints } from '../oauth/endpoints.ts'
 import { methodsOfPath } from './paths.ts'
@@ -52,11 +53,15 @@ type Exchange = {
   peer: string
 }
 
-/** Returns a server that is ready to listen; the caller chooses the address and closes it. `openMcp` loads what answers at /mcp. */
+/**
+ * Returns a server that is ready to listen; the caller chooses the address and closes it. `openMcp` loads what answers at
+ * /mcp. Without a built dashboard it serves everything else.
+ */
 export function createServer(
   app: App,
   limits = connectionLimits,
   openMcp: () => Promise<Protocol> = openProtocol,
+  dashboard: Dashboard | null = readDashboard(),
 ): FastifyInstance {
   const isProxy = addressMatcher(app.config.trustedProxies)
   const server = Fastify({
@@ -76,7 +81,11 @@ export function createServer(
   boundConnections(server.server, limits, isProxy, (peer) =>
     tellBoundMet(app, { bound: 'connections to the API', by: peer }),
   )
-  const begin = (request: FastifyRequest, reply: FastifyReply) => take(app, request, reply)
+  const begin = (request: FastifyRequest, reply: FastifyReply) => {
+    const exchange = take(app, request, reply)
+    if (dashboard) exchange.response.setHeader('x-berth-dashboard', dashboard.build)
+    return exchange
+  }
   const operations = createOperations(app)
   const stopping = new AbortController()
   const isOurs = createHostCheck(app.config)
@@ -123,9 +132,10 @@ export function createServer(
       method: page.method,
       url: framePath(page.path),
       handler: async (request, reply) =>
-        await servePage(app, operations, page, stopping.signal, begin(request, reply)),
+        await servePage(app, operations, page, stopping.signal, dashboard !== null, begin(request, reply)),
     })
   }
+  if (dashboard) serveDashboard(server, dashboard, begin)
   const tokenGate = createTokenGate(app)
   for (const endpoint of oauthEndpoints) {
     server.route({
@@ -159,6 +169,24 @@ export function createServer(
   server.setNotFoundHandler((request, reply) => sendUnknownPath(begin(request, reply)))
   server.setErrorHandler((_error, request, reply) => sendUnknownPath(begin(request, reply)))
   return server
+}
+
+/** Its files, and its page for whatever a browser opens below /t. */
+function serveDashboard(
+  server: FastifyInstance,
+  dashboard: Dashboard,
+  begin: (request: FastifyRequest, reply: FastifyReply) => Exchange,
+): void {
+  for (const url of ['/t', '/t/*'])
+    server.get(url, (asked, reply) => {
+      const exchange = begin(asked, reply)
+      if (acceptsHtml(exchange.request)) sendDashboardPage(dashboard, exchange.request, exchange.response)
+      else sendUnknownPath(exchange)
+    })
+  server.get('/assets/*', (asked, reply) => {
+    const exchange = begin(asked, reply)
+    if (!sendAsset(dashboard, exchange.request, exchange.response)) sendUnknownPath(exchange)
+  })
 }
 
 /** Takes the request and the response out of the framework's hands. */
@@ -245,6 +273,7 @@ async function servePage(
   operations: Operations,
   page: Page,
   stopping: AbortSignal,
+  hasDashboard: boolean,
   { id, request, response, params, peer }: Exchange,
 ): Promise<void> {
   const gone = goneWith(response)
@@ -280,6 +309,7 @@ async function servePage(
     requestId: id,
     peer,
     params: z.record(z.string(), z.string()).parse(params),
+    hasDashboard,
     perform,
   })
 }

@@ -19,6 +19,8 @@ export type PageRequest = {
   peer: string
   fromOwnPages: boolean
   wantsHtml: boolean
+  /** Whether this server has a dashboard to lead people to. */
+  hasDashboard: boolean
   /**
    * Runs a route as the sender of this request, through the same wrapper, with its checks and its audit row. Returns
    * the route's answer; throws the route's error.

@@ -7,6 +7,7 @@ import type { App } from '../../app.ts'
 import type { AppError } from '../../contract/errors.ts'
 import { type Body, readBody } from '../http/body.ts'
 import { logError, payloadTooLarge, toAppError } from '../http/errors.ts'
+import { findLiveSession } from '../../domain/credentials/sessions.ts'
 import { escapeHtml, htmlPage, pageHeaders, stylesheet, stylesheetPath } from './html.ts'
 import { send, sendError, sendJson } from '../http/response.ts'
 import { isFromOwnPages } from '../http/request.ts'
@@ -18,17 +19,22 @@ import { accountPages } from './account.ts'
 import { consentPages } from './consent.ts'
 import { signInPages } from './sign-in.ts'
 
-/** Describes the service to a person who opens the bare address. */
+/** Leads a person who opens the bare address to the dashboard; where none is built, it describes the service. */
 const front: Page = {
   method: 'GET',
   path: '/',
-  answer: async (app, { wantsHtml }) => {
+  answer: async (app, { wantsHtml, hasDashboard, sessionToken }) => {
     const { publicUrl } = app.config
     const openapi = `${publicUrl}/v1/openapi.json`
     if (!wantsHtml) return { status: 200, json: { name: 'Berth', api: `${publicUrl}/v1`, openapi } }
+    if (hasDashboard) {
+      const person = sessionToken === null ? null : await findLiveSession(app, sessionToken)
+      return { status: 303, html: '', headers: { location: person === null ? '/sign-in' : '/t' } }
+    }
     const markup = `
 <p>Container units for AI agents. The API is at <code>${escapeHtml(publicUrl)}/v1</code>; it is described in
-<a href="/v1/openapi.json">/v1/openapi.json</a>. People see <a href="/account">their account</a> here.</p>`
+<a href="/v1/openapi.json">/v1/openapi.json</a>. People see <a href="/account">their account</a> here.</p>
+<p>The dashboard is not built: the set-up does it, or <code>npm run build:dashboard</code>.</p>`
     return { status: 200, html: htmlPage('Berth', markup) }
   },
 }
@@ -62,8 +68,9 @@ export async function answerPage(
     requestId,
     peer,
     params,
+    hasDashboard,
     perform,
-  }: { requestId: string } & Pick<PageRequest, 'peer' | 'params' | 'perform'>,
+  }: { requestId: string } & Pick<PageRequest, 'peer' | 'params' | 'hasDashboard' | 'perform'>,
 ): Promise<void> {
   try {
     const body = page.method === 'POST' ? await readBody(request, formBody(page.maxFormBytes)) : ''
@@ -78,6 +85,7 @@ export async function answerPage(
       fromOwnPages: isFromOwnPages(request, app.config.publicUrl),
       wantsHtml: acceptsHtml(request),
       params,
+      hasDashboard,
       perform,
     })
     if ('json' in answer) sendJson(response, answer.status, answer.json)
@@ -98,7 +106,7 @@ const stylesheetHeaders = {
   'x-content-type-options': 'nosniff',
 }
 
-function acceptsHtml({ headers }: IncomingMessage): boolean {
+export function acceptsHtml({ headers }: IncomingMessage): boolean {
   return (headers.accept ?? '').includes('text/html')
 }
 

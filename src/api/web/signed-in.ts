@@ -21,6 +21,6 @@ export async function signedIn(
     dropCookie('consent', publicUrl),
   ]
   const waits = consentTicket !== null && (await isWaiting(app, consentTicket))
-  const location = waits ? `/oauth/consent?ticket=${encodeURIComponent(consentTicket)}` : '/account'
+  const location = waits ? `/oauth/consent?ticket=${encodeURIComponent(consentTicket)}` : '/'
   return { status: 303, html: '', headers: { location, 'set-cookie': cookies } }
 }

@@ -1,0 +1,56 @@
+// What pages read, by noun. Nothing is read on a timer: the stream of events keeps the cache true (live.ts).
+
+import type { Contract } from '@berth/sdk'
+import { queryOptions } from '@tanstack/react-query'
+import { cache, keys, type Money, type UnitRows } from './cache.ts'
+import { berth, berthOf } from './client.ts'
+import { liveOf } from './live.ts'
+
+export const meQuery = queryOptions({
+  queryKey: ['me'],
+  queryFn: async ({ signal }) => await berth.request<Contract.Me>('GET', '/v1/me', { signal }),
+})
+
+export const unitsQuery = (team: string) =>
+  queryOptions({
+    queryKey: keys.units(team),
+    queryFn: async ({ signal, queryKey }): Promise<UnitRows> => {
+      await liveOf(team).begun()
+      const units: Contract.Unit[] = []
+      for (let cursor: string | null = null; ; ) {
+        const page: Contract.UnitList = await berthOf(team).request('GET', '/v1/units', {
+          query: { limit: 500, cursor },
+          signal,
+        })
+        units.push(...page.units)
+        cursor = page.next
+        if (cursor === null) return { units, isComplete: true }
+        cache.setQueryData<UnitRows>(queryKey, { units: [...units], isComplete: false })
+      }
+    },
+  })
+
+export const unitQuery = (team: string, id: string) =>
+  queryOptions({
+    queryKey: keys.unit(team, id),
+    queryFn: async ({ signal }) => {
+      await liveOf(team).begun()
+      return await berthOf(team).request<Contract.Unit>('GET', `/v1/units/${encodeURIComponent(id)}`, {
+        signal,
+      })
+    },
+  })
+
+export const moneyQuery = (team: string) =>
+  queryOptions({
+    queryKey: keys.money(team),
+    queryFn: async ({ signal }): Promise<Money> => {
+      const { spendToday, creditBalanceCents } = await berthOf(team).quota({ signal })
+      return { spentTodayCents: spendToday.cents, capCents: spendToday.capCents, creditBalanceCents }
+    },
+  })
+
+export const pricingQuery = queryOptions({
+  queryKey: ['pricing'],
+  queryFn: async ({ signal }) => await berth.pricing({ signal }),
+})

@@ -1,0 +1,29 @@
+// The dashboard: a client of the API like any other, with a person's session.
+
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { cache } from './api/cache.ts'
+import { router } from './routes.tsx'
+import './tokens.css'
+import './base.css'
+
+// A tab from before an upgrade asks for files that are gone: it loads the new page, once.
+addEventListener('vite:preloadError', (event) => {
+  const last = Number(sessionStorage.getItem('berth-reloaded') ?? 0)
+  if (Date.now() - last < 60_000) return
+  sessionStorage.setItem('berth-reloaded', String(Date.now()))
+  event.preventDefault()
+  location.reload()
+})
+
+const root = document.getElementById('root')
+if (root)
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={cache}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </StrictMode>,
+  )

@@ -1,0 +1,69 @@
+// The frame of every page of a team: the sidebar, the bar that says when nothing is live, and the page.
+
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Outlet, useParams } from '@tanstack/react-router'
+import { Suspense, useEffect, useMemo } from 'react'
+import { liveOf } from '../api/live.ts'
+import { keepTeam } from '../api/place.ts'
+import { meQuery } from '../api/queries.ts'
+import { Skeleton } from '../ui/page-parts.tsx'
+import { Toasts } from '../ui/toast.tsx'
+import { KeyHelp } from './key-help.tsx'
+import { LiveBar } from './live-bar.tsx'
+import { NotHere } from './not-here.tsx'
+import { Palette } from './palette.tsx'
+import { Sidebar } from './sidebar.tsx'
+import { HereContext } from './team-context.ts'
+import styles from './shell.module.css'
+
+export function Shell() {
+  return (
+    <Suspense fallback={<Frame />}>
+      <Signed />
+    </Suspense>
+  )
+}
+
+/** Before it is known who looks: of the measures of what comes. */
+function Frame() {
+  return (
+    <div className={styles.shell}>
+      <div className={styles.frame} />
+      <main className={styles.main}>
+        <Skeleton />
+      </main>
+    </div>
+  )
+}
+
+function Signed() {
+  const { data: me } = useSuspenseQuery(meQuery)
+  const { team: slug } = useParams({ strict: false })
+  const team = me.teams.find((each) => each.slug === slug)
+  const here = useMemo(() => team && { team, me }, [team, me])
+  useEffect(() => {
+    if (!team) return
+    keepTeam(team.slug)
+    liveOf(team.id)
+  }, [team])
+  if (!here) return <NotHere />
+  return (
+    <HereContext value={here}>
+      <a className={styles.skip} href="#page">
+        Skip to the page
+      </a>
+      <div className={styles.shell}>
+        <Sidebar />
+        <main id="page" className={styles.main} tabIndex={-1}>
+          <LiveBar />
+          <Suspense fallback={<Skeleton />}>
+            <Outlet />
+          </Suspense>
+          <Palette />
+          <KeyHelp />
+          <Toasts />
+        </main>
+      </div>
+    </HereContext>
+  )
+}

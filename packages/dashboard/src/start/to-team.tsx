@@ -1,0 +1,20 @@
+// The bare address leads to the units of the team that was looked at last.
+
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Navigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { readTeam, takePlace } from '../api/place.ts'
+import { meQuery } from '../api/queries.ts'
+
+export function ToTeam() {
+  const { data: me } = useSuspenseQuery(meQuery)
+  const [place] = useState(takePlace)
+  const last = readTeam()
+  const team =
+    me.teams.find(({ slug }) => slug === last) ??
+    me.teams.find(({ id }) => id === me.currentTeamId) ??
+    me.teams[0]
+  if (!team) return <p>You are in no team.</p>
+  if (place !== null) return <Navigate to={place as '/'} replace />
+  return <Navigate to="/t/$team/units" params={{ team: team.slug }} replace />
+}

@@ -1,0 +1,73 @@
+// A labelled field of a form, with what is wrong with it.
+
+import { type ReactNode, useId } from 'react'
+import styles from './field.module.css'
+
+type Props = { id: string; 'aria-describedby': string | undefined; 'aria-invalid': boolean | undefined }
+
+export function Field({
+  label,
+  note,
+  error,
+  children,
+}: {
+  label: string
+  note?: ReactNode
+  error?: string | undefined
+  /** The control, which takes these properties. */
+  children: (props: Props) => ReactNode
+}) {
+  const id = useId()
+  const described = [note ? `${id}-note` : '', error ? `${id}-error` : ''].filter(Boolean).join(' ')
+  return (
+    <div className={styles.field}>
+      <label htmlFor={id}>{label}</label>
+      {children({
+        id,
+        'aria-describedby': described || undefined,
+        'aria-invalid': error === undefined ? undefined : true,
+      })}
+      {note !== undefined && (
+        <p id={`${id}-note`} className={styles.note}>
+          {note}
+        </p>
+      )}
+      {error !== undefined && (
+        <p id={`${id}-error`} className={styles.error}>
+          {error}
+        </p>
+      )}
+    </div>
+  )
+}
+
+export const inputClass = styles.input ?? ''
+
+/** Choices of a small closed set: the browser's own control. */
+export function Select<T extends string>({
+  value,
+  options,
+  onChange,
+  ...rest
+}: {
+  value: T
+  options: readonly { value: T; label: string }[]
+  onChange: (value: T) => void
+  'aria-label'?: string
+  id?: string
+}) {
+  return (
+    <select
+      {...rest}
+      className={`${styles.input} ${styles.select}`}
+      value={value}
+      onChange={(event) => onChange(event.target.value as T)}
+    >
+      {options.map((option) => (
+        <option key={option.value} value={option.value}>
+          {option.label}
+        </option>
+      ))}
+    </select>
+  )
+}

@@ -1,0 +1,72 @@
+// Money, time and sizes as people read them. What is exact stays one hover away.
+
+import { useSyncExternalStore } from 'react'
+
+/** `€0.84`; below a cent with as many digits as it takes. */
+export function money(cents: number): string {
+  const digits = cents !== 0 && Math.abs(cents) < 1 ? 4 : 2
+  return `€${(cents / 100).toFixed(digits)}`
+}
+
+/** `0.5 c/h`. */
+export function rate(centsPerHour: number): string {
+  return centsPerHour >= 100
+    ? `${money(centsPerHour)} an hour`
+    : `${Number(centsPerHour.toFixed(2))} c an hour`
+}
+
+export function bytes(count: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB']
+  let value = count
+  let at = 0
+  while (value >= 1000 && at < units.length - 1) {
+    value /= 1024
+    at += 1
+  }
+  return `${at === 0 ? value : value.toFixed(value < 10 ? 1 : 0)} ${units[at]}`
+}
+
+/** `3 s`, `14 min`, `2 h`, `5 days`. */
+export function span(ms: number): string {
+  const seconds = Math.round(Math.abs(ms) / 1000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.round(minutes / 60)
+  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} days`
+}
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+
+/** The hour of the day. */
+export const timeOfDay = (at: string) => clock.format(new Date(at))
+
+// One timer for every time that is shown.
+let now = Date.now()
+const watchers = new Set<() => void>()
+setInterval(() => {
+  now = Date.now()
+  for (const watcher of watchers) watcher()
+}, 10_000)
+
+export function useNow(): number {
+  return useSyncExternalStore(
+    (watcher) => {
+      watchers.add(watcher)
+      return () => watchers.delete(watcher)
+    },
+    () => now,
+  )
+}
+
+/** `2 h ago`, `in 14 min`. */
+export function Time({ at }: { at: string }) {
+  const ms = new Date(at).getTime() - useNow()
+  const text = Math.abs(ms) < 10_000 ? 'now' : ms < 0 ? `${span(ms)} ago` : `in ${span(ms)}`
+  return (
+    <time dateTime={at} title={exact.format(new Date(at))}>
+      {text}
+    </time>
+  )
+}

@@ -1,0 +1,110 @@
+// What every page has: its head, and what is shown in place of its content while there is none.
+
+import type { ReactNode } from 'react'
+import { useEffect, useState } from 'react'
+import { Button } from './button.tsx'
+import styles from './page-parts.module.css'
+
+export function PageHead({
+  title,
+  note,
+  children,
+}: {
+  title: ReactNode
+  note?: ReactNode
+  children?: ReactNode
+}) {
+  return (
+    <header className={styles.head}>
+      <h1 className={styles.title}>{title}</h1>
+      <div className={styles.note}>{note}</div>
+      <div className={styles.actions}>{children}</div>
+    </header>
+  )
+}
+
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className={styles.empty}>
+      <h2>{title}</h2>
+      <div className={styles.emptyText}>{children}</div>
+    </div>
+  )
+}
+
+/** Rows of the height of real ones. They come after a moment, for what is there at once shows nothing. */
+export function Skeleton({ rows = 8 }: { rows?: number }) {
+  const [isShown, show] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => show(true), 150)
+    return () => clearTimeout(timer)
+  }, [])
+  return (
+    <div role="status" className={styles.skeleton}>
+      <span className="visually-hidden">Loading</span>
+      {isShown && Array.from({ length: rows }, (_, row) => <div key={row} className={styles.bar} />)}
+    </div>
+  )
+}
+
+/** In place of what could not be read. The rest of the page stays. */
+export function Failure({
+  title,
+  text,
+  requestId,
+  onRetry,
+  children,
+}: {
+  title: string
+  text: string
+  requestId?: string | null
+  onRetry?: () => void
+  children?: ReactNode
+}) {
+  return (
+    <div role="alert" className={styles.failure}>
+      <h2>{title}</h2>
+      <p>{text}</p>
+      {children}
+      {requestId && (
+        <p className={styles.request}>
+          Request <code>{requestId}</code>
+        </p>
+      )}
+      {onRetry && <Button onClick={onRetry}>Try again</Button>}
+    </div>
+  )
+}
+
+export function Card({
+  title,
+  children,
+  action,
+}: {
+  title: ReactNode
+  children: ReactNode
+  action?: ReactNode
+}) {
+  return (
+    <section className={styles.card}>
+      <div className={styles.cardHead}>
+        <h2>{title}</h2>
+        {action}
+      </div>
+      {children}
+    </section>
+  )
+}
+
+export function KeyValue({ rows }: { rows: [label: string, value: ReactNode][] }) {
+  return (
+    <dl className={styles.pairs}>
+      {rows.map(([label, value]) => (
+        <div key={label} className={styles.pair}>
+          <dt>{label}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}

@@ -1,0 +1,57 @@
+// What came of an action, at the bottom right. Errors stay until they are closed.
+
+import { Toast } from '@base-ui/react/toast'
+import X from 'lucide-react/icons/x'
+import { popupRoot } from './popup-root.ts'
+import styles from './toast.module.css'
+
+const manager = Toast.createToastManager()
+
+export function tell(title: string): void {
+  manager.add({ title, timeout: 5000 })
+}
+
+export function tellError({
+  title,
+  text,
+  requestId,
+}: {
+  title: string
+  text: string
+  requestId: string | null
+}): void {
+  const description = requestId === null ? text : `${text} (request ${requestId})`
+  manager.add({ title, description, type: 'error', timeout: 0, priority: 'high' })
+}
+
+export function Toasts() {
+  return (
+    <Toast.Provider toastManager={manager}>
+      <Toast.Portal container={popupRoot()}>
+        <Toast.Viewport className={styles.viewport ?? ''}>
+          <List />
+        </Toast.Viewport>
+      </Toast.Portal>
+    </Toast.Provider>
+  )
+}
+
+function List() {
+  const { toasts } = Toast.useToastManager()
+  return toasts.map((toast) => (
+    <Toast.Root
+      key={toast.id}
+      toast={toast}
+      swipeDirection={[]}
+      className={`${styles.toast} ${toast.type === 'error' ? styles.error : ''}`}
+    >
+      <div className={styles.words}>
+        <Toast.Title className={styles.title ?? ''} render={<div />} />
+        <Toast.Description render={<div />} />
+      </div>
+      <Toast.Close className={styles.close ?? ''} aria-label="Close this message">
+        <X aria-hidden="true" />
+      </Toast.Close>
+    </Toast.Root>
+  ))
+}

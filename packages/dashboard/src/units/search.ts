@@ -1,0 +1,24 @@
+// What is chosen on the list of units, as the address has it.
+
+import { type UnitState, unitStates } from '../../../../src/contract/states.ts'
+
+export const sorts = ['name', 'state', 'cost', 'used', 'created'] as const
+export type Sort = (typeof sorts)[number]
+
+export type UnitsSearch = { q?: string; state?: UnitState; stack?: string; sort?: Sort }
+
+export function readUnitsSearch(search: Record<string, unknown>): UnitsSearch {
+  const text = (name: string) => {
+    const value = search[name]
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+  }
+  const [q, stack] = [text('q'), text('stack')]
+  const state = unitStates.find((each) => each === search['state'])
+  const sort = sorts.find((each) => each === search['sort'])
+  return {
+    ...(q ? { q } : {}),
+    ...(stack ? { stack } : {}),
+    ...(state ? { state } : {}),
+    ...(sort ? { sort } : {}),
+  }
+}

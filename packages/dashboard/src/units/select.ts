@@ -1,0 +1,47 @@
+// The rows that are shown of all units: filtered, sorted, and counted by state.
+
+import type { Contract } from '@berth/sdk'
+import { type UnitState, unitStates } from '../../../../src/contract/states.ts'
+import type { Sort, UnitsSearch } from './search.ts'
+
+type Unit = Contract.Unit
+
+export function countStates(units: Unit[]): [UnitState, number][] {
+  const counts = new Map<UnitState, number>()
+  for (const { state } of units) counts.set(state, (counts.get(state) ?? 0) + 1)
+  return unitStates.flatMap((state) => {
+    const count = counts.get(state)
+    return count === undefined ? [] : [[state, count] as [UnitState, number]]
+  })
+}
+
+export function selectUnits(units: Unit[], { q = '', state, stack, sort = 'created' }: UnitsSearch): Unit[] {
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean)
+  const shown = units.filter((unit) => {
+    if (state !== undefined && unit.state !== state) return false
+    if (stack !== undefined && unit.stackId !== stack) return false
+    const text = `${unit.name} ${unit.image} ${unit.internalHost} ${unit.id}`.toLowerCase()
+    return words.every((word) => text.includes(word))
+  })
+  return shown.sort(orders[sort])
+}
+
+const later = (one: string | null, other: string | null) => (other ?? '').localeCompare(one ?? '')
+
+const orders = {
+  name: (one, other) => one.name.localeCompare(other.name),
+  state: (one, other) => unitStates.indexOf(one.state) - unitStates.indexOf(other.state),
+  cost: (one, other) => other.costCentsSoFar - one.costCentsSoFar,
+  used: (one, other) => later(one.lastUsedAt, other.lastUsedAt),
+  created: (one, other) => later(one.createdAt, other.createdAt),
+} as const satisfies Record<Sort, (one: Unit, other: Unit) => number>
+
+/** The name of the stack is in the unit's host name: NAME.STACK.internal. */
+export function stackOf({ internalHost }: Pick<Unit, 'internalHost'>): string {
+  return internalHost.split('.').at(1) ?? ''
+}
+
+export function centsAnHour(units: Unit[], pricing: Contract.Pricing | undefined): number {
+  const prices = new Map(pricing?.sizes.map(({ size, centsPerHour }) => [size, centsPerHour]))
+  return units.reduce((sum, { state, size }) => sum + (state === 'running' ? (prices.get(size) ?? 0) : 0), 0)
+}

@@ -1,0 +1,100 @@
+// One row of the list.
+
+import type { Contract } from '@berth/sdk'
+import Ellipsis from 'lucide-react/icons/ellipsis'
+import { memo } from 'react'
+import { money, Time } from '../ui/format.tsx'
+import { type MenuHandle, MenuTrigger } from '../ui/menu.tsx'
+import { State } from '../ui/state.tsx'
+import { reasonOf } from './sentence.ts'
+import { stackOf } from './select.ts'
+import styles from './unit-table.module.css'
+
+type Unit = Contract.Unit
+
+export const UnitRow = memo(function UnitRow({
+  unit,
+  at,
+  top,
+  isHere,
+  isChosen,
+  minute,
+  menu,
+  onOpen,
+  onToggle,
+  onFocus,
+}: {
+  unit: Unit
+  at: number
+  top: number
+  isHere: boolean
+  isChosen: boolean
+  /** Changes when times are to be written anew. */
+  minute: number
+  menu: MenuHandle<Unit>
+  onOpen: (unit: Unit) => void
+  onToggle: (unit: Unit) => void
+  onFocus: (at: number) => void
+}) {
+  const reason = reasonOf(unit, minute * 10_000)
+  return (
+    <div
+      role="row"
+      aria-rowindex={at + 2}
+      aria-selected={isChosen}
+      data-at={at}
+      tabIndex={isHere ? 0 : -1}
+      className={`${styles.row} ${styles.unit}`}
+      style={{ transform: `translateY(${top}px)` }}
+      onFocus={() => onFocus(at)}
+    >
+      <span role="cell">
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          checked={isChosen}
+          aria-label={`Select ${unit.name}`}
+          onChange={() => onToggle(unit)}
+        />
+      </span>
+      <span role="cell" className={styles.name} title={reason}>
+        <State state={unit.state} quiet />
+        <a
+          href="#"
+          tabIndex={-1}
+          className={styles.link}
+          onClick={(event) => {
+            event.preventDefault()
+            onOpen(unit)
+          }}
+        >
+          {unit.name}
+        </a>
+        {unit.state === 'error' && <span className={styles.wrong}>{unit.error}</span>}
+      </span>
+      <span role="cell" className={styles.stack}>
+        {stackOf(unit)}
+      </span>
+      <span role="cell" className={styles.image} title={unit.image}>
+        {unit.image}
+      </span>
+      <span role="cell" className={styles.size}>
+        {unit.size}
+      </span>
+      <span role="cell" className={styles.sleeps}>
+        {unit.sleepsAt === null ? '–' : <Time at={unit.sleepsAt} />}
+      </span>
+      <span role="cell" className={styles.cost}>
+        {money(unit.costCentsSoFar)}
+      </span>
+      <span role="cell" className={styles.used}>
+        {unit.lastUsedAt === null ? '–' : <Time at={unit.lastUsedAt} />}
+      </span>
+      <span role="cell">
+        <MenuTrigger menu={menu} payload={unit} label={`Actions of ${unit.name}`}>
+          <Ellipsis aria-hidden="true" />
+        </MenuTrigger>
+      </span>
+    </div>
+  )
+})

@@ -1,0 +1,116 @@
+// The units of a team, as they are now: thousands of rows, of which those in sight are made.
+
+import type { Contract } from '@berth/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useMemo, useRef, useState } from 'react'
+import { explain } from '../api/explain.ts'
+import { pricingQuery, unitsQuery } from '../api/queries.ts'
+import { useKeys } from '../shell/keys.ts'
+import { LiveMark } from '../shell/live-bar.tsx'
+import { useTeam } from '../shell/team-context.ts'
+import { inputClass, Select } from '../ui/field.tsx'
+import { rate } from '../ui/format.tsx'
+import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
+import { StateShape } from '../ui/state.tsx'
+import { BulkBar } from './bulk-bar.tsx'
+import { DestroyUnits } from './destroy-units.tsx'
+import { centsAnHour, countStates, selectUnits } from './select.ts'
+import { sorts, type UnitsSearch } from './search.ts'
+import { UnitTable } from './unit-table.tsx'
+import styles from './units-page.module.css'
+
+const route = getRouteApi('/t/$team/units')
+const none: Contract.Unit[] = []
+
+export function UnitsPage() {
+  const team = useTeam()
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const { data, error, refetch } = useQuery(unitsQuery(team.id))
+  const { data: pricing } = useQuery(pricingQuery)
+  const all = data?.units ?? none
+  const shown = useMemo(() => selectUnits(all, search), [all, search])
+  const [chosen, choose] = useState<ReadonlySet<string>>(new Set())
+  const [doomed, setDoomed] = useState<Contract.Unit[]>([])
+  const filter = useRef<HTMLInputElement>(null)
+  const change = (next: Partial<{ [K in keyof UnitsSearch]: UnitsSearch[K] | undefined }>) =>
+    void navigate({ search: (old) => clean({ ...old, ...next }), replace: true })
+  useKeys('Units', [{ keys: '/', label: 'Filter', run: () => filter.current?.focus() }])
+
+  if (error !== null && data === undefined) {
+    const { title, text, requestId } = explain(error)
+    return <Failure title={title} text={text} requestId={requestId} onRetry={() => void refetch()} />
+  }
+  const selected = all.filter(({ id }) => chosen.has(id))
+  return (
+    <>
+      <PageHead
+        title="Units"
+        note={data && `${all.length}${data.isComplete ? '' : '…'} · ${rate(centsAnHour(all, pricing))}`}
+      >
+        <LiveMark />
+      </PageHead>
+      <div className={styles.bar}>
+        <input
+          ref={filter}
+          type="search"
+          className={inputClass}
+          aria-label="Filter by name, image or stack"
+          placeholder="Filter by name, image or stack"
+          value={search.q ?? ''}
+          onChange={(event) => change({ q: event.target.value || undefined })}
+        />
+        <div className={styles.states} role="group" aria-label="States">
+          {countStates(all).map(([state, count]) => (
+            <button
+              key={state}
+              type="button"
+              className={styles.state}
+              aria-pressed={search.state === state}
+              onClick={() => change({ state: search.state === state ? undefined : state })}
+            >
+              <StateShape state={state} />
+              {state} {count}
+            </button>
+          ))}
+        </div>
+        <Select
+          aria-label="Sort"
+          value={search.sort ?? 'created'}
+          options={sorts.map((value) => ({ value, label: sortLabels[value] }))}
+          onChange={(sort) => change({ sort: sort === 'created' ? undefined : sort })}
+        />
+      </div>
+      {data === undefined ? (
+        <Skeleton rows={12} />
+      ) : shown.length > 0 ? (
+        <UnitTable units={shown} chosen={chosen} onChoose={choose} onDestroy={setDoomed} />
+      ) : all.length > 0 ? (
+        <Empty title="No unit is like this">
+          <p>Change the filter, or take it away.</p>
+        </Empty>
+      ) : (
+        <Empty title="No units yet">
+          <p>What your agents start is here, as it runs.</p>
+        </Empty>
+      )}
+      {selected.length > 0 && (
+        <BulkBar units={selected} onDone={() => choose(new Set())} onDestroy={() => setDoomed(selected)} />
+      )}
+      <DestroyUnits units={doomed} onClose={() => setDoomed([])} onDone={() => choose(new Set())} />
+    </>
+  )
+}
+
+const sortLabels = {
+  created: 'Newest first',
+  name: 'By name',
+  state: 'By state',
+  cost: 'By cost',
+  used: 'Last used first',
+} as const
+
+function clean(search: { [K in keyof UnitsSearch]: UnitsSearch[K] | undefined }): UnitsSearch {
+  return Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined))
+}

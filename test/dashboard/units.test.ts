@@ -1,0 +1,26 @@
+// The dashboard in a browser: what a person sees of their units, and does with them.
+
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
+import { makeTeam } from '../support/make.ts'
+
+let dashboard: DashboardFixture
+
+beforeAll(async () => {
+  dashboard = await startDashboard()
+}, 240_000)
+afterAll(async () => await dashboard.close())
+
+it('the bare address leads a person to their units, which are live', async () => {
+  const team = await makeTeam(dashboard.service)
+  const { page, context, faults } = await dashboard.open(team)
+  await page.waitForURL(/\/t\/[^/]+\/units$/)
+  await page.getByText('live', { exact: true }).waitFor()
+  const spec = { name: 'first', image: 'berth.local/debian:12' }
+  const made = await dashboard.service.call('POST', '/v1/units', { key: team.key, body: { spec } })
+  expect(made.status).toBe(201)
+  await page.getByRole('row', { name: /first/ }).waitFor()
+  if (process.env.SHOT) await page.screenshot({ path: process.env.SHOT })
+  expect(faults).toEqual([])
+  await context.close()
+}, 120_000)

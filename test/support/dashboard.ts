@@ -1,0 +1,111 @@
+// The dashboard in a real browser, before a service with the engine in memory. It is watched: an error on its console, a
+// thing that its policy refuses, a request to another host, a server's error or a jump of the layout fail the test.
+
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { readDashboard } from '../../src/api/web/dashboard.ts'
+import { makeSession, type TestTeam } from './make.ts'
+import { type Service, type ServiceOptions, startService } from './service.ts'
+
+const project = fileURLToPath(new URL('../..', import.meta.url))
+
+export type Screen = 'wide' | 'narrow'
+
+const screens = {
+  wide: { width: 1280, height: 800 },
+  narrow: { width: 390, height: 800 },
+} as const satisfies Record<Screen, { width: number; height: number }>
+
+export type DashboardFixture = {
+  service: Service
+  browser: Browser
+  /** A page of a person of this team, and what has been wrong with it so far. */
+  open: (
+    team: TestTeam,
+    path?: string,
+    options?: { screen?: Screen; theme?: 'light' | 'dark' },
+  ) => Promise<{ page: Page; context: BrowserContext; faults: string[] }>
+  close: () => Promise<void>
+}
+
+/** Builds the dashboard where it is not built from these sources yet. */
+async function builtDashboard() {
+  await promisify(execFile)(process.execPath, ['scripts/build-dashboard.ts'], { cwd: project })
+  const dashboard = readDashboard()
+  if (!dashboard) throw new Error('The dashboard could not be built.')
+  return dashboard
+}
+
+export async function startDashboard(options: ServiceOptions = {}): Promise<DashboardFixture> {
+  const service = await startService({ ...options, dashboard: await builtDashboard() })
+  const browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: [
+      // As root it has no sandbox of its own.
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+  return {
+    service,
+    browser,
+    open: async (team, path = '/', { screen = 'wide', theme = 'light' } = {}) => {
+      const context = await browser.newContext({ viewport: screens[screen], colorScheme: theme })
+      const [name = '', value = ''] = (await makeSession(service, team)).split('=')
+      await context.addCookies([{ name, value, url: service.baseUrl }])
+      const page = await context.newPage()
+      page.setDefaultTimeout(20_000)
+      const faults = await watch(page, service.baseUrl)
+      await page.goto(service.baseUrl + path)
+      return { page, context, faults }
+    },
+    close: async () => {
+      await browser.close()
+      await service.close()
+    },
+  }
+}
+
+/** The largest jump of a layout that nobody minds. */
+const JUMP = 0.02
+
+async function watch(page: Page, origin: string): Promise<string[]> {
+  const faults: string[] = []
+  page.on('console', (message) => {
+    // The browser says it of each answer that is an error; those of the server are looked at below.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      faults.push(`console: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`))
+  page.on('request', (request) => {
+    const url = request.url()
+    if (!url.startsWith(origin) && !/^(data|blob):/.test(url)) faults.push(`another origin: ${url}`)
+  })
+  page.on('response', (response) => {
+    if (response.status() >= 500) faults.push(`${response.status()}: ${response.url()}`)
+  })
+  await page.exposeFunction('berthFault', (fault: string) => void faults.push(fault))
+  await page.addInitScript((most) => {
+    const tell = (globalThis as unknown as { berthFault: (fault: string) => void }).berthFault
+    addEventListener('securitypolicyviolation', (event) =>
+      tell(`policy: ${event.effectiveDirective} refuses ${event.blockedURI} at ${event.sourceFile}`),
+    )
+    let sum = 0
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries() as (PerformanceEntry & {
+        value: number
+        hadRecentInput: boolean
+      })[])
+        if (!entry.hadRecentInput) sum += entry.value
+      if (sum > most) tell(`the layout jumped by ${sum.toFixed(3)}`)
+    }).observe({ type: 'layout-shift', buffered: true })
+  }, JUMP)
+  return faults
+}
