@@ -10,6 +10,9 @@ type Entry = {
   os?: string[]
   cpu?: string[]
   libc?: string[]
+  optional?: boolean
+  dependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
   /** A package of this repository. */
   link?: boolean
 }
@@ -20,16 +23,36 @@ const processors = ['x64', 'arm64']
 /** In the order of their names. */
 export function notedPackages(lockfile: string): Package[] {
   const { packages } = JSON.parse(lockfile) as { packages: Record<string, Entry> }
+  // What only a package for another processor needs is not installed either.
+  const needed = new Set(
+    Object.values(packages)
+      .filter(runsHere)
+      .flatMap(({ dependencies, optionalDependencies }) =>
+        Object.keys({ ...dependencies, ...optionalDependencies }),
+      ),
+  )
   return Object.entries(packages)
     .filter(([path, { link }]) => path.startsWith('node_modules/') && !link)
     .filter(([, entry]) => !entry.dev && !entry.devOptional && runsHere(entry))
+    .filter(([path]) => ownersOf(path).every((owner) => runsHere(packages[owner] ?? {})))
+    .filter(([path, { optional }]) => !optional || needed.has(nameOf(path)))
     .map(([path, { version = '', license = 'unknown' }]) => ({
       path,
-      name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+      name: nameOf(path),
       version,
       licence: license,
     }))
     .toSorted((a, b) => a.path.localeCompare(b.path, 'en'))
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+}
+
+/** The packages that this one is installed within. */
+function ownersOf(path: string): string[] {
+  const parts = path.split('/node_modules/')
+  return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join('/node_modules/'))
 }
 
 function runsHere({ os, cpu }: Entry): boolean {
