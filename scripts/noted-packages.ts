@@ -23,14 +23,7 @@ const processors = ['x64', 'arm64']
 /** In the order of their names. */
 export function notedPackages(lockfile: string): Package[] {
   const { packages } = JSON.parse(lockfile) as { packages: Record<string, Entry> }
-  // What only a package for another processor needs is not installed either.
-  const needed = new Set(
-    Object.values(packages)
-      .filter(runsHere)
-      .flatMap(({ dependencies, optionalDependencies }) =>
-        Object.keys({ ...dependencies, ...optionalDependencies }),
-      ),
-  )
+  const needed = neededNames(packages)
   return Object.entries(packages)
     .filter(([path, { link }]) => path.startsWith('node_modules/') && !link)
     .filter(([, entry]) => !entry.dev && !entry.devOptional && runsHere(entry))
@@ -43,6 +36,23 @@ export function notedPackages(lockfile: string): Package[] {
       licence: license,
     }))
     .toSorted((a, b) => a.path.localeCompare(b.path, 'en'))
+}
+
+/** Names of what is installed here: what only a package for another processor needs is not. */
+function neededNames(packages: Record<string, Entry>): Set<string> {
+  const byName = Map.groupBy(Object.entries(packages), ([path]) => nameOf(path))
+  const needed = new Set<string>()
+  const visit = (path: string, entry: Entry) => {
+    if (!runsHere(entry) || !ownersOf(path).every((owner) => runsHere(packages[owner] ?? {}))) return
+    for (const name of Object.keys({ ...entry.dependencies, ...entry.optionalDependencies })) {
+      if (needed.has(name)) continue
+      needed.add(name)
+      for (const [at, each] of byName.get(name) ?? []) visit(at, each)
+    }
+  }
+  for (const [path, entry] of Object.entries(packages))
+    if (!path.includes('node_modules/')) visit(path, entry)
+  return needed
 }
 
 function nameOf(path: string): string {
