@@ -1,6 +1,15 @@
 // One list of pages. Each but the first is loaded when it is opened; every page of a team is below its name in the address.
 
-import { createRootRoute, createRoute, createRouter, Outlet } from '@tanstack/react-router'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+} from '@tanstack/react-router'
+import { readAuditSearch } from './audit/search.ts'
+import { readRecipesSearch } from './recipes/search.ts'
+import { readSpendSearch } from './spend/search.ts'
 import { PageError } from './shell/page-error.tsx'
 import { NotHere } from './shell/not-here.tsx'
 import { Shell } from './shell/shell.tsx'
@@ -23,7 +32,107 @@ export const unitsRoute = createRoute({
   validateSearch: readUnitsSearch,
 })
 
-const routes = root.addChildren([start, team.addChildren([teamStart, unitsRoute])])
+const stacks = createRoute({
+  getParentRoute: () => team,
+  path: '/stacks',
+  component: lazyRouteComponent(() => import('./stacks/stacks-page.tsx'), 'StacksPage'),
+})
+
+const stack = createRoute({
+  getParentRoute: () => team,
+  path: '/stacks/$name',
+  component: lazyRouteComponent(() => import('./stacks/stack-page.tsx'), 'StackPage'),
+})
+
+const recipes = createRoute({
+  getParentRoute: () => team,
+  path: '/recipes',
+  validateSearch: readRecipesSearch,
+  component: lazyRouteComponent(() => import('./recipes/recipes-page.tsx'), 'RecipesPage'),
+})
+
+const recipe = createRoute({
+  getParentRoute: () => team,
+  path: '/recipes/$name',
+  component: lazyRouteComponent(() => import('./recipes/recipe-page.tsx'), 'RecipePage'),
+})
+
+const agents = createRoute({
+  getParentRoute: () => team,
+  path: '/agents',
+  component: lazyRouteComponent(() => import('./agents/agents-page.tsx'), 'AgentsPage'),
+})
+
+const newKey = createRoute({
+  getParentRoute: () => team,
+  path: '/agents/new',
+  component: lazyRouteComponent(() => import('./agents/new-key-page.tsx'), 'NewKeyPage'),
+})
+
+const agent = createRoute({
+  getParentRoute: () => team,
+  path: '/agents/$id',
+  component: lazyRouteComponent(() => import('./agents/agent-page.tsx'), 'AgentPage'),
+})
+
+const spend = createRoute({
+  getParentRoute: () => team,
+  path: '/spend',
+  validateSearch: readSpendSearch,
+  component: lazyRouteComponent(() => import('./spend/spend-page.tsx'), 'SpendPage'),
+})
+
+const audit = createRoute({
+  getParentRoute: () => team,
+  path: '/audit',
+  validateSearch: readAuditSearch,
+  component: lazyRouteComponent(() => import('./audit/audit-page.tsx'), 'AuditPage'),
+})
+
+const people = createRoute({
+  getParentRoute: () => team,
+  path: '/team',
+  component: lazyRouteComponent(() => import('./team/team-page.tsx'), 'TeamPage'),
+})
+
+const credits = createRoute({
+  getParentRoute: () => team,
+  path: '/credits',
+  component: lazyRouteComponent(() => import('./credits/credits-page.tsx'), 'CreditsPage'),
+})
+
+const account = createRoute({
+  getParentRoute: () => team,
+  path: '/account',
+  component: lazyRouteComponent(() => import('./account/account-page.tsx'), 'AccountPage'),
+})
+
+const help = createRoute({
+  getParentRoute: () => team,
+  path: '/help',
+  component: lazyRouteComponent(() => import('./help/help-page.tsx'), 'HelpPage'),
+})
+
+const routes = root.addChildren([
+  start,
+  team.addChildren([
+    teamStart,
+    unitsRoute,
+    stacks,
+    stack,
+    recipes,
+    recipe,
+    agents,
+    newKey,
+    agent,
+    spend,
+    audit,
+    people,
+    credits,
+    account,
+    help,
+  ]),
+])
 
 export const router = createRouter({
   routeTree: routes,

@@ -44,7 +44,10 @@ export function Sidebar() {
             'line',
             ...theme,
             'line',
-            { label: `Your account (${me.user.email})`, onSelect: () => location.assign('/account') },
+            {
+              label: `Your account (${me.user.email})`,
+              onSelect: () => void navigate({ to: '/t/$team/account', params: { team: team.slug } }),
+            },
           ]}
         >
           <Anchor aria-hidden="true" />

@@ -5,7 +5,7 @@ import { useSyncExternalStore } from 'react'
 /** `€0.84`; below a cent with as many digits as it takes. */
 export function money(cents: number): string {
   const digits = cents !== 0 && Math.abs(cents) < 1 ? 4 : 2
-  return `€${(cents / 100).toFixed(digits)}`
+  return `${cents < 0 ? '-' : ''}€${(Math.abs(cents) / 100).toFixed(digits)}`
 }
 
 /** `0.5 c/h`. */

@@ -1,0 +1,129 @@
+// One agent: what it may do, what it did, and its end.
+
+import type { Contract } from '@berth/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { type ReactNode, useState } from 'react'
+import { berthOf } from '../api/client.ts'
+import { explain } from '../api/explain.ts'
+import { cache, keys } from '../api/cache.ts'
+import { agentsQuery } from '../api/team-queries.ts'
+import { AuditRows } from '../audit/audit-rows.tsx'
+import { useTeam } from '../shell/team-context.ts'
+import { Button, buttonClass } from '../ui/button.tsx'
+import { Copied } from '../ui/copy.tsx'
+import { Confirm } from '../ui/dialog.tsx'
+import { money, Time } from '../ui/format.tsx'
+import { Card, Empty, Failure, KeyValue, PageHead, Skeleton } from '../ui/page-parts.tsx'
+import { tell, tellError } from '../ui/toast.tsx'
+import { usedBy } from './agent-use.ts'
+import { PolicyEditor } from './policy-editor.tsx'
+import { type Policy, sentence } from './policy-text.ts'
+import styles from './agents.module.css'
+
+export function AgentPage() {
+  const { id } = useParams({ strict: false })
+  const team = useTeam()
+  const { data, error, refetch } = useQuery(agentsQuery(team.id))
+  const agent = data?.agents.find((each) => each.id === id)
+  if (error !== null) return <Failure {...explain(error)} onRetry={() => void refetch()} />
+  if (data === undefined) return <Skeleton />
+  if (agent === undefined)
+    return (
+      <Empty title="There is no such agent in this team">
+        <Link to="/t/$team/agents" params={{ team: team.slug }} className={buttonClass()}>
+          All agents
+        </Link>
+      </Empty>
+    )
+  const policy = agent.policy as Policy
+  return (
+    <>
+      <PageHead title={<bdi>{agent.name}</bdi>} note={noteOf(agent)}>
+        {agent.revokedAt === null && <Revoke agent={agent} />}
+      </PageHead>
+      <div className={styles.page}>
+        <Card title="What it may do">
+          <p className={styles.sentence}>{sentence(policy)}</p>
+          {agent.revokedAt === null && (
+            <PolicyEditor key={agent.id} team={team.id} agent={agent} use={usedBy(agent)} />
+          )}
+        </Card>
+        <Card title="About it">
+          <KeyValue rows={aboutOf(agent)} />
+        </Card>
+        <Card title="What it did">
+          <AuditRows asked={{ agent: agent.id }} />
+        </Card>
+      </div>
+    </>
+  )
+}
+
+function noteOf(agent: Contract.Agent) {
+  if (agent.revokedAt !== null) return 'revoked'
+  const { dailySpendCapCents, maxConcurrentUnits } = agent.policy as Policy
+  const { spentTodayCents, liveUnits } = usedBy(agent)
+  if (spentTodayCents === null || liveUnits === null) return null
+  return (
+    <>
+      <span>
+        {money(spentTodayCents)} of {money(dailySpendCapCents)} today
+      </span>
+      <span>
+        {liveUnits} of {maxConcurrentUnits} units
+      </span>
+    </>
+  )
+}
+
+function aboutOf(agent: Contract.Agent): [string, ReactNode][] {
+  const rows: [string, ReactNode][] = [
+    ['Kind', agent.kind === 'key' ? 'key' : 'connected program'],
+    ['Id', <Copied key="id" text={agent.id} label="Copy the id" />],
+  ]
+  if (agent.prefix !== null) rows.push(['Begins with', <code key="prefix">{agent.prefix}</code>])
+  if (agent.client) rows.push(['Program', <bdi key="client">{agent.client.name ?? agent.client.id}</bdi>])
+  if (agent.agent) rows.push(['Used by', `${agent.agent.title} ${agent.agent.version ?? ''}`])
+  const maker = agent.createdBy?.name ?? agent.createdBy?.email
+  if (maker != null) rows.push(['Made by', <bdi key="maker">{maker}</bdi>])
+  rows.push(['Made', <Time key="made" at={agent.createdAt} />])
+  rows.push(['Last used', agent.lastUsedAt === null ? 'not yet' : <Time key="used" at={agent.lastUsedAt} />])
+  return rows
+}
+
+function Revoke({ agent }: { agent: Contract.Agent }) {
+  const team = useTeam()
+  const navigate = useNavigate()
+  const [isOpen, setOpen] = useState(false)
+  const revoke = async () => {
+    try {
+      await berthOf(team.id).request('DELETE', `/v1/agents/${encodeURIComponent(agent.id)}`)
+    } catch (error) {
+      tellError(explain(error))
+      return
+    }
+    tell(`Revoked ${agent.name}`)
+    void cache.invalidateQueries({ queryKey: keys.agents(team.id) })
+    await navigate({ to: '/t/$team/agents', params: { team: team.slug } })
+  }
+  return (
+    <>
+      <Button kind="danger" onClick={() => setOpen(true)}>
+        Revoke…
+      </Button>
+      <Confirm
+        title={`Revoke ${agent.name}?`}
+        action="Revoke"
+        isOpen={isOpen}
+        onClose={() => setOpen(false)}
+        onConfirm={revoke}
+      >
+        <p>
+          Its calls are refused from now on, and what it has open ends. Its units stay with the team. This
+          cannot be undone.
+        </p>
+      </Confirm>
+    </>
+  )
+}

@@ -1,0 +1,11 @@
+// What an agent uses of what it may.
+
+import type { Contract } from '@berth/sdk'
+
+/** Null where the service does not say. */
+export type Use = { spentTodayCents: number | null; liveUnits: number | null }
+
+export function usedBy(agent: Contract.Agent): Use {
+  const told = agent as Contract.Agent & { spentTodayCents?: number; liveUnits?: number }
+  return { spentTodayCents: told.spentTodayCents ?? null, liveUnits: told.liveUnits ?? null }
+}

@@ -1,0 +1,104 @@
+// The fields of a policy: the same for a new key and for one that is there.
+
+import { Field, inputClass } from '../ui/field.tsx'
+import { type Faults, policyLabels, type PolicyTexts, type Size, sizes } from './policy-text.ts'
+import styles from './agents.module.css'
+
+export function PolicyForm({
+  texts,
+  faults,
+  onChange,
+}: {
+  texts: PolicyTexts
+  faults: Faults
+  onChange: (texts: PolicyTexts) => void
+}) {
+  const set = <Name extends keyof PolicyTexts>(name: Name, value: PolicyTexts[Name]) =>
+    onChange({ ...texts, [name]: value })
+  const toggle = (size: Size, isOn: boolean) =>
+    set(
+      'allowedSizes',
+      sizes.filter((each) => (each === size ? isOn : texts.allowedSizes.includes(each))),
+    )
+  return (
+    <div className={styles.fields}>
+      <Field label={policyLabels.maxConcurrentUnits} error={faults.maxConcurrentUnits}>
+        {(props) => (
+          <input
+            {...props}
+            className={inputClass}
+            inputMode="numeric"
+            autoComplete="off"
+            value={texts.maxConcurrentUnits}
+            onChange={(event) => set('maxConcurrentUnits', event.target.value)}
+          />
+        )}
+      </Field>
+      <Field label={policyLabels.dailySpendCapCents} error={faults.dailySpendCapCents}>
+        {(props) => (
+          <input
+            {...props}
+            className={inputClass}
+            inputMode="decimal"
+            autoComplete="off"
+            value={texts.dailySpendCapCents}
+            onChange={(event) => set('dailySpendCapCents', event.target.value)}
+          />
+        )}
+      </Field>
+      <fieldset className={styles.choices}>
+        <legend>{policyLabels.allowedSizes}</legend>
+        {sizes.map((size) => (
+          <label key={size} className={styles.choice}>
+            <input
+              type="checkbox"
+              checked={texts.allowedSizes.includes(size)}
+              onChange={(event) => toggle(size, event.target.checked)}
+            />
+            {size}
+          </label>
+        ))}
+        {faults.allowedSizes !== undefined && <p className={styles.wrong}>{faults.allowedSizes}</p>}
+      </fieldset>
+      <Field label={policyLabels.maxSleep} note="30m, 2h, 1d; never sets no limit." error={faults.maxSleep}>
+        {(props) => (
+          <input
+            {...props}
+            className={inputClass}
+            autoComplete="off"
+            value={texts.maxSleep}
+            onChange={(event) => set('maxSleep', event.target.value)}
+          />
+        )}
+      </Field>
+      <Field
+        label={policyLabels.allowedRegistries}
+        note="One a line. Images that come with Berth are always allowed."
+        error={faults.allowedRegistries}
+      >
+        {(props) => (
+          <textarea
+            {...props}
+            className={inputClass}
+            rows={3}
+            spellCheck={false}
+            value={texts.allowedRegistries}
+            onChange={(event) => set('allowedRegistries', event.target.value)}
+          />
+        )}
+      </Field>
+      <Field label={policyLabels.expiresAt} note="Empty: not before it is revoked." error={faults.expiresAt}>
+        {(props) => (
+          <input
+            {...props}
+            className={inputClass}
+            type="datetime-local"
+            step={1}
+            value={texts.expiresAt}
+            onChange={(event) => set('expiresAt', event.target.value)}
+          />
+        )}
+      </Field>
+    </div>
+  )
+}

@@ -1,0 +1,107 @@
+// What the pages of a team read besides its units. Keys begin with the team, so all of it is read anew after a gap in
+// the stream of events.
+
+import type { Contract } from '@berth/sdk'
+import { queryOptions } from '@tanstack/react-query'
+import { berthOf } from './client.ts'
+import { liveOf } from './live.ts'
+import { keys } from './cache.ts'
+
+export type AuditAsked = {
+  agent?: string | undefined
+  action?: string | undefined
+  target?: string | undefined
+  since?: string | undefined
+  until?: string | undefined
+  failed?: boolean | undefined
+}
+
+export const agentsQuery = (team: string) =>
+  queryOptions({
+    queryKey: keys.agents(team),
+    queryFn: async ({ signal }) => {
+      await liveOf(team).begun()
+      return await berthOf(team).agents({ signal })
+    },
+  })
+
+export const usageQuery = (team: string, days: number) =>
+  queryOptions({
+    queryKey: [team, 'usage', days],
+    queryFn: async ({ signal }) => await berthOf(team).usage({ days, signal }),
+    // Money moves with every second that a unit runs.
+    staleTime: 30_000,
+  })
+
+export const auditPage = async (
+  team: string,
+  asked: AuditAsked,
+  cursor: string | null,
+  signal: AbortSignal,
+) =>
+  await berthOf(team).request<Contract.AuditList>('GET', '/v1/audit', {
+    query: { ...asked, cursor, limit: 100 },
+    signal,
+  })
+
+export const membersQuery = (team: string) =>
+  queryOptions({
+    queryKey: [team, 'members'],
+    queryFn: async ({ signal }) =>
+      await berthOf(team).request<Contract.MemberList>(
+        'GET',
+        `/v1/teams/${encodeURIComponent(team)}/members`,
+        {
+          signal,
+        },
+      ),
+    staleTime: 10_000,
+  })
+
+export const paymentsQuery = (team: string) =>
+  queryOptions({
+    queryKey: [team, 'payments'],
+    queryFn: async ({ signal }) =>
+      await berthOf(team).request<Contract.PaymentList>(
+        'GET',
+        `/v1/teams/${encodeURIComponent(team)}/payments`,
+        {
+          signal,
+        },
+      ),
+    staleTime: 5000,
+  })
+
+export const stacksQuery = (team: string) =>
+  queryOptions({
+    queryKey: keys.stacks(team),
+    queryFn: async ({ signal }) => {
+      await liveOf(team).begun()
+      const stacks: Contract.Stack[] = []
+      for (let cursor: string | null = null; ; ) {
+        const page: Contract.StackList = await berthOf(team).request('GET', '/v1/stacks', {
+          query: { limit: 100, cursor },
+          signal,
+        })
+        stacks.push(...page.stacks)
+        cursor = page.next
+        if (cursor === null) return stacks
+      }
+    },
+  })
+
+export const recipesQuery = (team: string) =>
+  queryOptions({
+    queryKey: [team, 'recipes'],
+    queryFn: async ({ signal }) =>
+      await berthOf(team).request<Contract.RecipeList>('GET', '/v1/recipes', { signal }),
+  })
+
+export const recipeQuery = (team: string, name: string) =>
+  queryOptions({
+    queryKey: [team, 'recipe', name],
+    queryFn: async ({ signal }) =>
+      await berthOf(team).request<Contract.Recipe>('GET', `/v1/recipes/${encodeURIComponent(name)}`, {
+        signal,
+      }),
+  })

@@ -1,0 +1,35 @@
+// What is chosen on the audit page, as the address has it.
+
+export type AuditSearch = {
+  agent?: string
+  action?: string
+  target?: string
+  since?: string
+  until?: string
+  failed?: boolean
+}
+
+export function readAuditSearch(search: Record<string, unknown>): AuditSearch {
+  const text = (name: string) => {
+    const value = search[name]
+    return typeof value === 'string' && value !== '' ? value : undefined
+  }
+  const moment = (name: string) => {
+    const value = text(name)
+    return value === undefined || Number.isNaN(Date.parse(value)) ? undefined : value
+  }
+  return cleanSearch({
+    agent: text('agent'),
+    action: text('action'),
+    target: text('target'),
+    since: moment('since'),
+    until: moment('until'),
+    failed: search['failed'] === true || search['failed'] === 'true' || undefined,
+  })
+}
+
+export function cleanSearch(
+  search: { [Name in keyof AuditSearch]: AuditSearch[Name] | undefined },
+): AuditSearch {
+  return Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined))
+}

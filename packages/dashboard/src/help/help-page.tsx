@@ -1,0 +1,113 @@
+// A message to whoever operates this Berth, and where the API is described.
+
+import { useState } from 'react'
+import { limits } from '../../../../src/contract/limits.ts'
+import { berthOf } from '../api/client.ts'
+import { explain } from '../api/explain.ts'
+import { useHere } from '../shell/team-context.ts'
+import { Button } from '../ui/button.tsx'
+import { Copied } from '../ui/copy.tsx'
+import { Field, inputClass, Select } from '../ui/field.tsx'
+import { Card, KeyValue, PageHead } from '../ui/page-parts.tsx'
+import { tellError } from '../ui/toast.tsx'
+import styles from './help.module.css'
+
+const topics = [
+  { value: 'question', label: 'A question' },
+  { value: 'bug', label: 'Something is broken' },
+  { value: 'idea', label: 'An idea' },
+] as const
+
+export function HelpPage() {
+  const { me } = useHere()
+  return (
+    <>
+      <PageHead title="Help" />
+      <div className={styles.page}>
+        <Card title="Write to whoever runs this Berth">
+          <Message />
+        </Card>
+        <Card title="The API">
+          <KeyValue
+            rows={[
+              ['Address', <Copied key="api" text={`${me.apiUrl}`} label="Copy the address of the API" />],
+              [
+                'MCP',
+                <Copied key="mcp" text={`${location.origin}/mcp`} label="Copy the address for MCP clients" />,
+              ],
+              [
+                'Described in',
+                <a key="doc" href="/v1/openapi.json">
+                  /v1/openapi.json
+                </a>,
+              ],
+            ]}
+          />
+        </Card>
+      </div>
+    </>
+  )
+}
+
+function Message() {
+  const { team } = useHere()
+  const [topic, setTopic] = useState<(typeof topics)[number]['value']>('question')
+  const [message, setMessage] = useState('')
+  const [ticket, setTicket] = useState<string | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  const send = async () => {
+    setBusy(true)
+    try {
+      const sent = await berthOf(team.id).support({ topic, message })
+      setTicket(sent.ticket)
+      setMessage('')
+    } catch (error) {
+      tellError(explain(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <form
+      className={styles.form}
+      aria-label="Write to whoever runs this Berth"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void send()
+      }}
+    >
+      <Field label="It is">
+        {(props) => <Select id={props.id} value={topic} options={topics} onChange={setTopic} />}
+      </Field>
+      <Field label="Message" note="The answer comes by mail. Never send keys or passwords.">
+        {(props) => (
+          <textarea
+            {...props}
+            className={inputClass}
+            rows={6}
+            maxLength={limits.supportMessageLength}
+            value={message}
+            onChange={(event) => setMessage(event.target.value)}
+          />
+        )}
+      </Field>
+      <div>
+        <Button
+          type="submit"
+          kind="main"
+          busy={isBusy}
+          why={message.trim() === '' ? 'Write something first.' : null}
+        >
+          Send
+        </Button>
+      </div>
+      <p role="status">
+        {ticket !== null && (
+          <>
+            It is sent. The answer will name <code>{ticket}</code>.
+          </>
+        )}
+      </p>
+    </form>
+  )
+}

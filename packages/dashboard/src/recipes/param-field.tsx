@@ -1,0 +1,68 @@
+// The field of one parameter, by its type.
+
+import type { Contract } from '@berth/sdk'
+import { Field, inputClass, Select } from '../ui/field.tsx'
+import { PairsEditor } from './pairs-editor.tsx'
+import { type FieldValue, recordKind } from './params.ts'
+
+export function ParamField({
+  parameter,
+  value,
+  error,
+  onChange,
+}: {
+  parameter: Contract.RecipeParameter
+  value: FieldValue
+  error: string | undefined
+  onChange: (value: FieldValue) => void
+}) {
+  const { name, type, options, required, description, format } = parameter
+  const label = required ? `${name} (required)` : name
+  const note =
+    [description, type === 'record' || format === null ? null : `(${format})`].filter(Boolean).join(' ') ||
+    undefined
+  if (typeof value !== 'string')
+    return (
+      <PairsEditor
+        label={label}
+        note={description ?? undefined}
+        kind={recordKind(parameter) === 'files' ? 'files' : 'env'}
+        pairs={value}
+        error={error}
+        onChange={onChange}
+      />
+    )
+  return (
+    <Field label={label} note={note} error={error}>
+      {(props) =>
+        type === 'enum' && options !== null ? (
+          <Select
+            id={props.id}
+            value={value}
+            options={options.map((option) => ({ value: option, label: option }))}
+            onChange={onChange}
+          />
+        ) : type === 'record' ? (
+          <textarea
+            {...props}
+            className={inputClass}
+            rows={4}
+            spellCheck={false}
+            value={value}
+            onChange={(event) => onChange(event.target.value)}
+          />
+        ) : (
+          <input
+            {...props}
+            className={inputClass}
+            inputMode={type === 'integer' ? 'numeric' : undefined}
+            autoComplete="off"
+            spellCheck={false}
+            value={value}
+            onChange={(event) => onChange(event.target.value)}
+          />
+        )
+      }
+    </Field>
+  )
+}

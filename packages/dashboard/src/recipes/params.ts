@@ -1,0 +1,111 @@
+// The parameters of a recipe as fields of a form, and what the fields come to.
+
+import type { Contract } from '@berth/sdk'
+
+type Parameter = Contract.RecipeParameter
+
+export type Pair = { name: string; value: string; isSecret: boolean }
+/** What is in a field: text, or the rows of a record. */
+export type FieldValue = string | Pair[]
+export type Values = Record<string, FieldValue>
+
+/** How a record is edited: as files, as an environment, or, where this page does not know its form, as JSON. */
+export function recordKind({ format }: Pick<Parameter, 'format'>): 'files' | 'env' | 'json' {
+  if (format?.startsWith('an object: a path')) return 'files'
+  return format?.startsWith('an object: a name') ? 'env' : 'json'
+}
+
+export function startOf(parameter: Parameter): FieldValue {
+  const value: unknown = parameter.defaultValue === null ? undefined : JSON.parse(parameter.defaultValue)
+  if (parameter.type !== 'record') return value === undefined || value === null ? '' : String(value)
+  if (recordKind(parameter) === 'json') return value === undefined ? '' : JSON.stringify(value, null, 2)
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  return entries.map(([name, text]) => ({
+    name,
+    value: typeof text === 'string' ? text : JSON.stringify(text),
+    isSecret: false,
+  }))
+}
+
+export const newPair: Pair = { name: '', value: '', isSecret: false }
+
+/** Returns the value for the API; undefined where the default is meant. Throws for JSON that is none. */
+export function valueOf(parameter: Parameter, field: FieldValue): unknown {
+  if (typeof field !== 'string') return recordOf(parameter, field)
+  const text = field.trim()
+  if (text === '') return undefined
+  if (parameter.type === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text
+  if (parameter.type === 'record') return JSON.parse(text)
+  return field
+}
+
+function recordOf(parameter: Parameter, pairs: readonly Pair[]): unknown {
+  const named = pairs.filter(({ name }) => name.trim() !== '')
+  if (named.length === 0) return undefined
+  return Object.fromEntries(
+    named.map(({ name, value, isSecret }) => {
+      const text = isSecret ? { secret: name.trim(), ...(value === '' ? {} : { value }) } : value
+      return [name.trim(), recordKind(parameter) === 'env' ? text : value]
+    }),
+  )
+}
+
+export type Params = { params: Record<string, unknown>; faults: Record<string, string> }
+
+/** Only what differs from the defaults, so that the call says what was chosen. */
+export function paramsOf(parameters: readonly Parameter[], values: Values): Params {
+  const params: Record<string, unknown> = {}
+  const faults: Record<string, string> = {}
+  for (const parameter of parameters) {
+    const { name, required, defaultValue, type } = parameter
+    try {
+      const value = valueOf(parameter, values[name] ?? '')
+      if (value === undefined) {
+        if (required) faults[name] = 'It has to be given.'
+      } else if (type === 'integer' && typeof value !== 'number') faults[name] = 'A whole number.'
+      else if (JSON.stringify(value) !== compact(defaultValue)) params[name] = value
+    } catch {
+      faults[name] = 'This is not JSON.'
+    }
+  }
+  return { params, faults }
+}
+
+const compact = (json: string | null) => (json === null ? null : JSON.stringify(JSON.parse(json)))
+
+export const languages = ['curl', 'CLI', 'TypeScript'] as const
+export type Language = (typeof languages)[number]
+
+/** The same call by other means. Nothing in it needs quoting but by JSON and single quotes. */
+export function codeOf(language: Language, url: string, body: Contract.CreateFromRecipe): string {
+  const { recipe, ...rest } = body
+  const json = JSON.stringify(body, null, 2)
+  const options = Object.keys(rest).length === 0 ? '' : `, ${JSON.stringify(rest, null, 2)}`
+  switch (language) {
+    case 'curl':
+      return `curl ${url}/v1/units \\\n  -H "authorization: Bearer $BERTH_API_KEY" \\\n  -H "content-type: application/json" \\\n  -d ${shellQuote(json)}`
+    case 'CLI':
+      return [`berth recipe run ${shellQuote(recipe)}`, ...flagsOf(rest)].join(' \\\n  ')
+    case 'TypeScript':
+      return `import { Berth } from '@berth/sdk'\n\nconst berth = new Berth()\nconst { units, outputs } = await berth.recipes.run(${JSON.stringify(recipe)}${options})`
+  }
+}
+
+function flagsOf({
+  params = {},
+  name,
+  stack,
+  expose,
+  sleep,
+}: Omit<Contract.CreateFromRecipe, 'recipe'>): string[] {
+  const sets = Object.entries(params).map(([key, value]) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    return `--set ${shellQuote(`${key}=${text}`)}`
+  })
+  const given = Object.entries({ name, stack, sleep }).flatMap(([flag, value]) =>
+    value === undefined ? [] : [`--${flag} ${shellQuote(value)}`],
+  )
+  return [...sets, ...given, ...(expose === undefined ? [] : [`--expose ${expose}`])]
+}
+
+const shellQuote = (text: string) => (/^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)

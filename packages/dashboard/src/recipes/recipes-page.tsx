@@ -1,0 +1,73 @@
+// What can be started ready-made.
+
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { explain } from '../api/explain.ts'
+import { recipesQuery } from '../api/team-queries.ts'
+import { useTeam } from '../shell/team-context.ts'
+import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
+import { readRecipesSearch } from './search.ts'
+import styles from './recipes.module.css'
+
+export function RecipesPage() {
+  const team = useTeam()
+  const { tag } = readRecipesSearch(useSearch({ strict: false }))
+  const go = useNavigate()
+  const { data, error, refetch } = useQuery(recipesQuery(team.id))
+  const all = data?.recipes ?? []
+  const tags = [...new Set(all.flatMap((recipe) => recipe.tags))].toSorted()
+  const shown = all.filter((recipe) => tag === undefined || recipe.tags.includes(tag))
+  const choose = (next: string) =>
+    void go({
+      to: '/t/$team/recipes',
+      params: { team: team.slug },
+      search: next === tag ? {} : { tag: next },
+      replace: true,
+    })
+  return (
+    <>
+      <PageHead title="Recipes" note="Databases and runtimes, ready to run." />
+      {error !== null ? (
+        <Failure {...explain(error)} onRetry={() => void refetch()} />
+      ) : data === undefined ? (
+        <Skeleton rows={6} />
+      ) : (
+        <>
+          <div className={styles.tags} role="group" aria-label="Tags">
+            {tags.map((each) => (
+              <button
+                key={each}
+                type="button"
+                className={styles.tag}
+                aria-pressed={each === tag}
+                onClick={() => choose(each)}
+              >
+                {each}
+              </button>
+            ))}
+          </div>
+          {shown.length === 0 ? (
+            <Empty title="No recipe has this tag" />
+          ) : (
+            <ul className={styles.cards}>
+              {shown.map((recipe) => (
+                <li key={recipe.name} className={styles.card}>
+                  <h2>
+                    <Link
+                      to="/t/$team/recipes/$name"
+                      params={{ team: team.slug, name: recipe.name }}
+                      className={styles.cardLink}
+                    >
+                      {recipe.title}
+                    </Link>
+                  </h2>
+                  <p className={styles.note}>{recipe.description}</p>
+                </li>
+              ))}
+            </ul>
+          )}
+        </>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,34 @@
+// What is done to a team. Each call says what came of it, in a message that stays if it failed.
+
+import { berthOf } from '../api/client.ts'
+import { cache } from '../api/cache.ts'
+import { explain } from '../api/explain.ts'
+import { meQuery } from '../api/queries.ts'
+import { tell, tellError } from '../ui/toast.tsx'
+
+export type TeamCall = {
+  method: 'POST' | 'PATCH' | 'DELETE'
+  /** Below the team. */
+  path: string
+  body?: unknown
+}
+
+/** Returns the answer; null if the call failed, which is told by then. */
+export async function callTeam<T>(
+  team: string,
+  { method, path, body }: TeamCall,
+  done: string,
+): Promise<T | null> {
+  try {
+    const answer = await berthOf(team).request<T>(method, `/v1/teams/${encodeURIComponent(team)}${path}`, {
+      ...(body === undefined ? {} : { body }),
+    })
+    tell(done)
+    void cache.invalidateQueries({ queryKey: [team, 'members'] })
+    void cache.invalidateQueries({ queryKey: meQuery.queryKey })
+    return answer
+  } catch (error) {
+    tellError(explain(error))
+    return null
+  }
+}

@@ -1,0 +1,73 @@
+// Invites somebody by mail. The link is in the mail alone, so nobody here can pass it on.
+
+import type { Contract } from '@berth/sdk'
+import { useState } from 'react'
+import { useHere } from '../shell/team-context.ts'
+import { Button } from '../ui/button.tsx'
+import { Field, inputClass, Select } from '../ui/field.tsx'
+import { callTeam } from './calls.ts'
+import styles from './team.module.css'
+
+export function Invite() {
+  const { team } = useHere()
+  const [email, setEmail] = useState('')
+  const [role, setRole] = useState<'member' | 'admin'>('member')
+  const [isBusy, setBusy] = useState(false)
+  const invite = async () => {
+    setBusy(true)
+    const call = { method: 'POST', path: '/invites', body: { email: email.trim(), role } } as const
+    const made = await callTeam<Contract.InviteCreated>(
+      team.id,
+      call,
+      `A mail is on its way to ${email.trim()}`,
+    )
+    setBusy(false)
+    if (made) setEmail('')
+  }
+  return (
+    <form
+      className={styles.invite}
+      aria-label="Invite somebody"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void invite()
+      }}
+    >
+      <Field label="Email address">
+        {(props) => (
+          <input
+            {...props}
+            className={inputClass}
+            type="email"
+            required
+            maxLength={254}
+            autoComplete="off"
+            value={email}
+            onChange={(event) => setEmail(event.target.value)}
+          />
+        )}
+      </Field>
+      <Field label="As">
+        {(props) => (
+          <Select
+            id={props.id}
+            value={role}
+            options={[
+              { value: 'member', label: 'member' },
+              { value: 'admin', label: 'admin' },
+            ]}
+            onChange={setRole}
+          />
+        )}
+      </Field>
+      <Button
+        type="submit"
+        kind="main"
+        busy={isBusy}
+        why={email.trim() === '' ? 'Give an address first.' : null}
+      >
+        Send the invitation
+      </Button>
+    </form>
+  )
+}

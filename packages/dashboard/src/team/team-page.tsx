@@ -1,0 +1,73 @@
+// The people of the team, and what the team is: members and invitations, its name, region and currency, leaving and
+// deleting it.
+
+import type { Contract } from '@berth/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { explain } from '../api/explain.ts'
+import { agentsQuery, membersQuery } from '../api/team-queries.ts'
+import { useHere } from '../shell/team-context.ts'
+import { Card, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
+import { EndTeam } from './end-team.tsx'
+import { Invite } from './invite.tsx'
+import { Invites } from './invites.tsx'
+import { Members } from './members.tsx'
+import { TeamForm } from './team-form.tsx'
+import styles from './team.module.css'
+
+export function TeamPage() {
+  const { team, me } = useHere()
+  const { data, error, refetch } = useQuery(membersQuery(team.id))
+  const seats = useQuery(agentsQuery(team.id)).data?.seats
+  return (
+    <>
+      <PageHead
+        title={<bdi>{team.name}</bdi>}
+        note={
+          <>
+            <span>{team.plan} plan</span>
+            {seats && (
+              <span>
+                {seats.used} of {seats.max} seats for agents
+              </span>
+            )}
+          </>
+        }
+      />
+      <div className={styles.page}>
+        {error !== null ? (
+          <Failure {...explain(error)} onRetry={() => void refetch()} />
+        ) : data === undefined ? (
+          <Skeleton rows={4} />
+        ) : (
+          <>
+            <Card title="Members">
+              <Members members={data.members} />
+              {data.members.length === 1 && data.invites.length === 0 && (
+                <p className={styles.lead}>
+                  Only you, so far.{' '}
+                  {team.personal && 'A personal team stays yours alone: make another one to share it.'}
+                </p>
+              )}
+            </Card>
+            {!team.personal && mayLead(team) && (
+              <Card title="Invite somebody">
+                <Invite />
+              </Card>
+            )}
+            {data.invites.length > 0 && (
+              <Card title="Invitations">
+                <Invites invites={data.invites} />
+              </Card>
+            )}
+          </>
+        )}
+        <Card title="The team itself">
+          <TeamForm regions={me.regions} />
+        </Card>
+        <EndTeam isLast={me.teams.length < 2} />
+      </div>
+    </>
+  )
+}
+
+export const mayLead = ({ role }: Pick<Contract.Team, 'role'>) => role === 'owner' || role === 'admin'
