@@ -49,6 +49,8 @@ async function buildAll(): Promise<void> {
     const faults = dashboardFaults(await readManifest(fresh))
     if (faults.length > 0) throw new Error(`The dashboard is too large:\n${faults.join('\n')}`)
     await writeFile(`${fresh}/stamp`, stamp)
+    // Another build of the same sources may have come first.
+    if ((await readFile(`${out}/stamp`, 'utf8').catch(() => '')) === stamp) return
     await rm(out, { recursive: true, force: true })
     await rename(fresh, out)
   } finally {

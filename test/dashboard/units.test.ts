@@ -20,7 +20,6 @@ it('the bare address leads a person to their units, which are live', async () =>
   const made = await dashboard.service.call('POST', '/v1/units', { key: team.key, body: { spec } })
   expect(made.status).toBe(201)
   await page.getByRole('row', { name: /first/ }).waitFor()
-  if (process.env.SHOT) await page.screenshot({ path: process.env.SHOT })
   expect(faults).toEqual([])
   await context.close()
 }, 120_000)

@@ -86,7 +86,8 @@ it('a person connects a program, reads what it publishes, and revokes it', { tim
   page.on('console', (message) => said.push(message.text()))
   await page.goto(signInUrl)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.waitForURL(`${baseUrl}/account`)
+  await page.waitForURL(/\/t\/[^/]+\/units$/)
+  await page.goto(`${baseUrl}/account`)
   expect(await page.textContent('body')).toContain(`claude mcp add --transport http berth ${baseUrl}/mcp`)
   await picture(page, 'account')
 

@@ -32,6 +32,12 @@ export const unitsRoute = createRoute({
   validateSearch: readUnitsSearch,
 })
 
+const unit = createRoute({
+  getParentRoute: () => team,
+  path: '/units/$id',
+  component: lazyRouteComponent(() => import('./units/unit-page.tsx'), 'UnitPage'),
+})
+
 const stacks = createRoute({
   getParentRoute: () => team,
   path: '/stacks',
@@ -118,6 +124,7 @@ const routes = root.addChildren([
   team.addChildren([
     teamStart,
     unitsRoute,
+    unit,
     stacks,
     stack,
     recipes,

@@ -113,8 +113,7 @@ function useChoices(text: string): Choice[] {
           label: unit.name,
           note: `Unit · ${unit.state}`,
           mark: <StateShape state={unit.state} />,
-          run: () =>
-            void navigate({ to: '/t/$team/units', params: { team: team.slug }, search: { q: unit.name } }),
+          run: () => void navigate({ to: '/t/$team/units/$id', params: { team: team.slug, id: unit.id } }),
         })
     }
   return [...units, ...[...actions, ...pages].filter(({ label }) => matches(label))].slice(0, SHOWN)

@@ -45,7 +45,7 @@ export function UnitTable({
   })
   const here = units[Math.min(at, units.length - 1)]
   const open = (unit: Unit) =>
-    void navigate({ to: '/t/$team/units', params: { team: team.slug }, search: { q: unit.name } })
+    void navigate({ to: '/t/$team/units/$id', params: { team: team.slug, id: unit.id } })
   const toggle = (unit: Unit) => {
     const next = new Set(chosen)
     if (!next.delete(unit.id)) next.add(unit.id)
