@@ -3,7 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { explain } from '../api/explain.ts'
 import { pricingQuery, unitsQuery } from '../api/queries.ts'
 import { useKeys } from '../shell/keys.ts'
@@ -14,11 +14,13 @@ import { rate } from '../ui/format.tsx'
 import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { StateShape } from '../ui/state.tsx'
 import { BulkBar } from './bulk-bar.tsx'
-import { DestroyUnits } from './destroy-units.tsx'
 import { centsAnHour, countStates, selectUnits } from './select.ts'
 import { sorts, type UnitsSearch } from './search.ts'
 import { UnitTable } from './unit-table.tsx'
 import styles from './units-page.module.css'
+
+// Dialogs are loaded with the first question.
+const DestroyUnits = lazy(async () => ({ default: (await import('./destroy-units.tsx')).DestroyUnits }))
 
 const route = getRouteApi('/t/$team/units')
 const none: Contract.Unit[] = []
@@ -98,7 +100,11 @@ export function UnitsPage() {
       {selected.length > 0 && (
         <BulkBar units={selected} onDone={() => choose(new Set())} onDestroy={() => setDoomed(selected)} />
       )}
-      <DestroyUnits units={doomed} onClose={() => setDoomed([])} onDone={() => choose(new Set())} />
+      {doomed.length > 0 && (
+        <Suspense>
+          <DestroyUnits units={doomed} onClose={() => setDoomed([])} onDone={() => choose(new Set())} />
+        </Suspense>
+      )}
     </>
   )
 }

@@ -1,0 +1,42 @@
+// The dialog that lists the keys of this page.
+
+import { useState } from 'react'
+import { Dialog } from '../ui/dialog.tsx'
+import { areKeysOff, setKeysOff, useKeyGroups } from './keys.ts'
+import { paletteKey } from './palette-state.ts'
+import styles from './key-help.module.css'
+
+export function KeyHelpBox({ onClose }: { onClose: () => void }) {
+  const [isOff, setOff] = useState(areKeysOff)
+  const groups = useKeyGroups()
+  return (
+    <Dialog title="Keys" isOpen onClose={onClose}>
+      <div className={styles.groups}>
+        <p className={styles.row}>
+          <span>Search, and what can be done here</span> <kbd>{paletteKey}</kbd>
+        </p>
+        {groups.map(({ title, bindings }) => (
+          <section key={title}>
+            <h2>{title}</h2>
+            {bindings.map(({ keys, label }) => (
+              <p key={keys} className={styles.row}>
+                <span>{label}</span> <kbd>{keys}</kbd>
+              </p>
+            ))}
+          </section>
+        ))}
+        <label>
+          <input
+            type="checkbox"
+            checked={isOff}
+            onChange={(event) => {
+              setKeysOff(event.target.checked)
+              setOff(event.target.checked)
+            }}
+          />{' '}
+          No single keys
+        </label>
+      </div>
+    </Dialog>
+  )
+}
