@@ -18,7 +18,7 @@ import { type AuditSearch, cleanSearch, readAuditSearch } from './search.ts'
 import styles from './audit.module.css'
 
 /** Of an export: beyond it the API is the better way. */
-const MOST_EXPORTED = 10_000
+const MAX_EXPORTED = 10_000
 
 export function AuditPage() {
   const team = useTeam()
@@ -122,7 +122,7 @@ export function AuditPage() {
 
 async function readAll(team: string, asked: AuditAsked): Promise<Contract.AuditEvent[]> {
   const events: Contract.AuditEvent[] = []
-  for (let cursor: string | null = null; events.length < MOST_EXPORTED; ) {
+  for (let cursor: string | null = null; events.length < MAX_EXPORTED; ) {
     const page: Contract.AuditList = await auditPage(team, asked, cursor, new AbortController().signal)
     events.push(...page.events)
     cursor = page.next

@@ -35,9 +35,7 @@ export function CreditsPage() {
           </Card>
         )}
         <Payments />
-        {!me.payments && (
-          <p className={styles.lead}>Credits of this service are given by whoever operates it.</p>
-        )}
+        {!me.payments && <p className={styles.lead}>Credits of this service are given by its operator.</p>}
       </div>
     </>
   )

@@ -1,4 +1,4 @@
-// A message to whoever operates this Berth, and where the API is described.
+// A message to the operator, and where the API is described.
 
 import { useState } from 'react'
 import { limits } from '../../../../src/contract/limits.ts'
@@ -24,7 +24,7 @@ export function HelpPage() {
     <>
       <PageHead title="Help" />
       <div className={styles.page}>
-        <Card title="Write to whoever runs this Berth">
+        <Card title="Write to the operator of this Berth">
           <Message />
         </Card>
         <Card title="The API">
@@ -70,7 +70,7 @@ function Message() {
   return (
     <form
       className={styles.form}
-      aria-label="Write to whoever runs this Berth"
+      aria-label="Write to the operator of this Berth"
       onSubmit={(event) => {
         event.preventDefault()
         void send()

@@ -8,8 +8,8 @@ type Unit = Pick<Contract.Unit, 'id' | 'name' | 'env'>
 export type Arrow = { from: string; to: string; label: string; kind: 'address' | 'secret' }
 
 /** A stack forks at most this many; more boxes nobody can read. */
-export const MOST_BOXES = 32
-const MOST_ARROWS = 200
+export const MAX_BOXES = 32
+const MAX_ARROWS = 200
 
 export function arrowsOf(units: readonly Unit[]): Arrow[] {
   const byName = new Map(units.map((unit) => [unit.name, unit]))
@@ -19,7 +19,7 @@ export function arrowsOf(units: readonly Unit[]): Arrow[] {
     const known = arrows.get(key)
     if (known)
       known.label = known.label.includes(arrow.label) ? known.label : `${known.label}, ${arrow.label}`
-    else if (arrows.size < MOST_ARROWS) arrows.set(key, arrow)
+    else if (arrows.size < MAX_ARROWS) arrows.set(key, arrow)
   }
   const owners = new Map<string, Unit>()
   for (const unit of units)

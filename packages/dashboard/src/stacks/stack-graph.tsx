@@ -2,7 +2,7 @@
 
 import type { Contract } from '@berth/sdk'
 import { useId } from 'react'
-import { type Arrow, box, type Box, layOut, MOST_BOXES } from './graph.ts'
+import { type Arrow, box, type Box, layOut, MAX_BOXES } from './graph.ts'
 import styles from './stacks.module.css'
 
 const MARGIN = 8
@@ -17,7 +17,7 @@ export function StackGraph({
   onOpen: (name: string) => void
 }) {
   const id = useId()
-  if (units.length < 2 || units.length > MOST_BOXES) return null
+  if (units.length < 2 || units.length > MAX_BOXES) return null
   const { boxes, width, height } = layOut(units, arrows)
   const byId = new Map(boxes.map((each) => [each.id, each]))
   const view = [-MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN]
