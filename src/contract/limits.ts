@@ -38,6 +38,10 @@ export const limits = {
   healthcheckProbeMs: 10_000,
   waitTimeoutMs: { max: 300_000, default: 120_000 },
   execTimeoutMs: { min: 1, max: 3_600_000, default: 120_000 },
+  /** A terminal ends after this, however it is used. */
+  terminalMs: 12 * 3_600_000,
+  /** Of its columns and its rows. */
+  terminalSide: 1000,
   /** A JSON exec answer keeps this much of each stream and sets `truncated` (design 3). */
   execOutputBytes: MB,
   /** An exec may carry a script as an argument; the kernel limits one argument to 128 KB. */

@@ -118,6 +118,24 @@ export type ExecRequest = {
 export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }
 export type ExecExit = { exitCode: number; timedOut: boolean }
 
+export type TerminalSize = { columns: number; rows: number }
+
+/** An interactive command: its input comes while it runs. */
+export type TerminalRequest = Pick<ExecRequest, 'argv' | 'env' | 'cwd' | 'timeoutMs'> & {
+  /** Null: no terminal, but pipes, with its two outputs apart. */
+  size: TerminalSize | null
+}
+
+export const terminalSignals = ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'KILL'] as const
+export type TerminalSignal = (typeof terminalSignals)[number]
+
+/** `eof`: standard input ends; in a terminal, as by Ctrl-D. */
+export type TerminalInput =
+  | { kind: 'bytes'; data: Buffer }
+  | { kind: 'resize'; size: TerminalSize }
+  | { kind: 'signal'; signal: TerminalSignal }
+  | { kind: 'eof' }
+
 /** A command that runs on after the call that started it. */
 export type ProcessRequest = {
   /** Chosen by the caller: a second request with the same id is the same process. */
@@ -281,6 +299,20 @@ export interface Engine {
     request: ExecRequest,
     onOutput: (output: ExecOutput) => void | Promise<void>,
     signal?: AbortSignal,
+  ): Promise<ExecExit>
+
+  /**
+   * Runs a command as `exec` does, in a terminal of its own or on pipes, while its input comes. Bytes are taken no
+   * faster than the command reads them, but for some that wait for it; what is no bytes does not wait behind them. In a
+   * terminal everything is printed on `stdout`, INT and QUIT reach what runs in its foreground, and the command and its
+   * descendants are hung up on when it ends. The end of `input` is like `eof`. Aborting kills the command.
+   */
+  terminal(
+    ref: MachineRef,
+    request: TerminalRequest,
+    input: AsyncIterable<TerminalInput>,
+    onOutput: (output: ExecOutput) => void | Promise<void>,
+    signal: AbortSignal,
   ): Promise<ExecExit>
 
   /**

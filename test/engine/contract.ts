@@ -26,6 +26,7 @@ import { recoverClaims } from './claims/recover.ts'
 import { restartClaims } from './claims/restart.ts'
 import { trafficClaims } from './claims/traffic.ts'
 import { storageClaims } from './claims/storage.ts'
+import { terminalClaims } from './claims/terminals.ts'
 import { createSuite, type OpenEngine, type Suite, type SuiteOptions } from './suite.ts'
 
 /** Every group of claims. An engine meets all of them, but for those its options name in `without`. */
@@ -33,6 +34,8 @@ const claims = {
   lifecycle: lifecycleClaims,
   environment: environmentClaims,
   exec: execClaims,
+  /** Commands that are typed to. */
+  terminals: terminalClaims,
   /** Process trees, descriptors and signals. */
   processes: processClaims,
   /** Commands that outlive their calls, and of these what takes real processes and another engine. */

@@ -127,6 +127,10 @@ export function createSimulatedEngine(
             return fake.exec(ref, request, onOutput, gone)
           }),
         ),
+      terminal: async (ref, request, input, onOutput, signal) =>
+        await ask(life, 'terminal', ref.id, () =>
+          fake.terminal(ref, request, input, onOutput, AbortSignal.any([signal, life.end.signal])),
+        ),
       startProcess: async (ref, request) =>
         await onRun('startProcess', ref, () => fake.startProcess(ref, request)),
       processes: async (id) => await ask(life, 'processes', id, () => fake.processes(id)),

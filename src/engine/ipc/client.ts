@@ -5,7 +5,7 @@
 import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import type { Engine } from '../engine.ts'
+import type { Engine, TerminalInput } from '../engine.ts'
 import { EngineError, isEngineError } from '../errors.ts'
 import {
   EPOCH_DEADLINE_MS,
@@ -159,6 +159,15 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
       throw new EngineError('engine_away', 'The engine ended before the command did.')
     },
 
+    terminal: async (ref, request, input, onOutput, signal) => {
+      const frames = exchange('terminal', { ref, request }, terminalFrames(input), signal)
+      for await (const { type, data } of frames) {
+        if (type === 'stdout' || type === 'stderr') await onOutput({ stream: type, data })
+        else return twoWayOperations.terminal.item.parse(JSON.parse(data.toString('utf8')))
+      }
+      throw new EngineError('engine_away', 'The engine ended before the command did.')
+    },
+
     followLogs: (id, after, signal) => items('followLogs', { id, after }, signal),
     followProcess: (id, process, after, signal) => items('followProcess', { id, process, after }, signal),
 
@@ -190,6 +199,13 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
 
 async function* inputFrames(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const piece of pieces) yield encodeFrame('input', piece)
+}
+
+async function* terminalFrames(input: AsyncIterable<TerminalInput>): AsyncGenerator<Buffer> {
+  for await (const each of input)
+    yield each.kind === 'bytes'
+      ? encodeFrame('input', each.data)
+      : encodeFrame('message', JSON.stringify(each))
 }
 
 function isQuick(operation: UnaryOperation): operation is RpcOperation {

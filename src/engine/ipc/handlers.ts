@@ -2,7 +2,7 @@
 // (protocol.ts).
 
 import { z } from 'zod'
-import type { Engine } from '../engine.ts'
+import type { Engine, TerminalInput } from '../engine.ts'
 import { machineDirectory, machinePath } from '../machine-path.ts'
 import type { Frame } from './frames.ts'
 import { streamedOperations } from './protocol.ts'
@@ -15,6 +15,7 @@ import type {
   UnaryOperation,
   UnaryRequest,
 } from './protocol.ts'
+import { terminalMessage } from './shapes.ts'
 import type { FrameStream } from './stream.ts'
 
 type UnaryHandlers = {
@@ -110,6 +111,24 @@ export const twoWayHandlers: TwoWayHandlers = {
     await engine.writeArchive(ref, machineDirectory(path), bytesOf(input), stream.gone)
     await stream.write('message', 'null')
   },
+  terminal: async (engine, { ref, request }, input, stream) => {
+    const exit = await engine.terminal(
+      ref,
+      request,
+      terminalInputOf(input),
+      async ({ stream: name, data }) => await stream.write(name, data),
+      stream.gone,
+    )
+    await stream.write('message', JSON.stringify(exit))
+  },
+}
+
+/** Message frames are what `terminalMessage` says, and nothing else. */
+async function* terminalInputOf(input: AsyncIterable<Frame>): AsyncGenerator<TerminalInput> {
+  for await (const { type, data } of input) {
+    if (type === 'input') yield { kind: 'bytes', data }
+    else if (type === 'message') yield terminalMessage.parse(JSON.parse(data.toString('utf8')))
+  }
 }
 
 async function* bytesOf(input: AsyncIterable<Frame>): AsyncGenerator<Buffer> {

@@ -15,6 +15,7 @@ import { isolationClasses, processSignals } from '../engine.ts'
 import { engineErrorKinds } from '../errors.ts'
 import { bytes, date, env, id, noNul } from './fields.ts'
 import { cwd, directory, machineProcess, processEnv, processOutput, processRequest } from './shapes.ts'
+import { terminalRequest } from './shapes.ts'
 
 export const EPOCH_HEADER = 'berth-epoch'
 export const EPOCH_QUESTION = 'epoch'
@@ -311,6 +312,10 @@ export const streamedOperations = {
 /** Operations whose request goes on after it has begun: a message frame, then frames of input to the end of the body. */
 export const twoWayOperations = {
   writeArchive: { request: z.strictObject({ ref, path }), item: nothing },
+  terminal: {
+    request: z.strictObject({ ref, request: terminalRequest }),
+    item: z.object({ exitCode: z.number(), timedOut: z.boolean() }),
+  },
 } satisfies Partial<Record<keyof Engine, TwoWay>>
 
 type Unary = { request: z.ZodType; answer: z.ZodType; maxBodyBytes: number; deadlineMs: number }

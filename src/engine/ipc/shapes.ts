@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
+import { terminalSignals } from '../engine.ts'
 import { bytes, date, env, id, noNul } from './fields.ts'
 
 export const processEnv = env.refine((given) => Object.keys(given).length <= limits.envEntries)
@@ -38,6 +39,26 @@ export const processOutput = z.object({
   data: bytes(limits.processOutputBytes),
   end: z.number(),
 })
+
+const size = z.strictObject({
+  columns: z.int().min(1).max(limits.terminalSide),
+  rows: z.int().min(1).max(limits.terminalSide),
+})
+
+export const terminalRequest = z.strictObject({
+  argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
+  env: processEnv.optional(),
+  cwd: cwd.optional(),
+  timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.terminalMs),
+  size: size.nullable(),
+})
+
+/** What comes beside bytes, as a message frame. */
+export const terminalMessage = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('resize'), size }),
+  z.strictObject({ kind: z.literal('signal'), signal: z.enum(terminalSignals) }),
+  z.strictObject({ kind: z.literal('eof') }),
+])
 
 export const directory = z.object({
   entries: z

@@ -21,6 +21,7 @@ import { clearStaleQgroups } from './storage/disks.ts'
 import { readArchiveInMachine, writeArchiveInMachine } from './exec/archives.ts'
 import { listDirectoryInMachine, removeFileInMachine } from './exec/directories.ts'
 import { execInMachine } from './exec/exec.ts'
+import { terminalInMachine } from './exec/terminal.ts'
 import { watchRuns } from './lifecycle/exits.ts'
 import { readFileInMachine, writeFileInMachine } from './exec/files.ts'
 import { forkMachines } from './snapshot/fork.ts'
@@ -180,6 +181,8 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     putAside: (id) => putAside(host, id, 'unknown'),
     list: async () => [...host.machines.values()].map(statusOf),
     exec: (ref, request, onOutput, signal) => execInMachine(host, ref, request, onOutput, signal),
+    terminal: (ref, request, input, onOutput, signal) =>
+      terminalInMachine(host, ref, request, input, onOutput, signal),
     startProcess: (ref, request) => startProcess(host, ref, request),
     processes: async (id) => listProcesses(host, id),
     processOutput: (id, process, after, maxBytes) => readProcess(host, id, process, after, maxBytes),

@@ -38,6 +38,7 @@ import {
   setFrozen,
   startRun,
 } from './machine.ts'
+import { terminalInRun } from './terminal.ts'
 import {
   endBackground,
   findBackground,
@@ -251,6 +252,13 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
           if (scripted) return await play(scripted, onOutput, gone)
           return await execInRun(machine, request, clock, onOutput, gone)
         },
+        signal,
+      ),
+
+    terminal: async (ref, request, input, onOutput, signal) =>
+      await faults.run(
+        call('terminal', ref),
+        async (gone) => await terminalInRun(findRunning(ref), request, input, clock, onOutput, gone),
         signal,
       ),
 

@@ -16,7 +16,7 @@ export const FORK_GENERATION = '/run/berth/fork-generation'
 /** 128 + SIGKILL: what a process that was killed ends with. */
 export const KILLED_CODE = 137
 /** As `timeout` of coreutils answers. */
-const TIMED_OUT_CODE = 124
+export const TIMED_OUT_CODE = 124
 
 export type FakeMachine = {
   spec: MachineSpec

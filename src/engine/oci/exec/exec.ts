@@ -7,14 +7,16 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ExecExit, ExecRequest, MachineRef, MachineStatus } from '../../engine.ts'
+import type { ExecExit, ExecRequest, MachineRef, MachineStatus, TerminalSignal } from '../../engine.ts'
+import type { TerminalSize } from '../../engine.ts'
 import { EngineError, isEngineError } from '../../errors.ts'
 import { commandIn } from './find-command.ts'
 import { execProcess, type OciConfig, type Process, withEnv } from '../runtime/bundle.ts'
 import { createChild, killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
-import { killInsideGvisor } from './kill.ts'
+import { signalInsideGvisor } from './kill.ts'
 import { type Attempt, type ExecFiles, launchExec } from './launch.ts'
+import { launchTerminal } from './launch-terminal.ts'
 import type { OnOutput, Stdin } from './pipes.ts'
 import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
 import type { RunPaths } from '../paths.ts'
@@ -32,13 +34,24 @@ const LET_GO_AFTER_MS = 3000
 /** As the engine's callers ask for it, and with an input that comes piece by piece. */
 type Command = Omit<ExecRequest, 'stdin'> & { stdin: Stdin }
 
+type Options = {
+  asRoot?: boolean
+  /** Runs it in a terminal of this size. */
+  size?: TerminalSize | null
+  /** Called with each attempt to start it, of which the last one counts. */
+  onLaunched?: (attempt: Attempt) => void
+}
+
+/** What a terminal says it is, where the caller says nothing else: what all of today's are able to do. */
+const TERM = 'xterm-256color'
+
 export function execInMachine(
   host: EngineContext,
   ref: MachineRef,
   request: Command,
   onOutput: OnOutput,
   signal?: AbortSignal,
-  options: { asRoot?: boolean } = {},
+  options: Options = {},
 ): Promise<ExecExit> {
   return whenNotHeld(host, ref, () => execNow(host, ref, request, onOutput, signal, options))
 }
@@ -68,7 +81,7 @@ async function execNow(
   request: Command,
   onOutput: OnOutput,
   signal: AbortSignal | undefined,
-  options: { asRoot?: boolean },
+  { asRoot = false, size = null, onLaunched }: Options,
 ): Promise<ExecExit> {
   const machine = getRunning(host, ref)
   const runtime = getRuntime(host, machine.record.spec.isolation)
@@ -78,17 +91,19 @@ async function execNow(
   const mainProcess = await loadProcess(machine, paths)
   const { cwd = null, env = {} } = request
   const described = execProcess(
-    { ...mainProcess, env: withEnv(mainProcess.env, env) },
-    cwd === null ? request.argv : commandIn(cwd, request.argv),
-    { ...(runtime.class === 'gvisor' ? { env: [markerOf(name)] } : {}), ...options },
+    { ...mainProcess, env: withEnv(mainProcess.env, size === null ? env : { TERM, ...env }) },
+    // Of a command in a terminal, the machine itself says that it is not there: the runtime's words would be lost.
+    cwd === null && size === null ? request.argv : commandIn(cwd ?? '', request.argv),
+    { ...(runtime.class === 'gvisor' ? { env: [markerOf(name)] } : {}), asRoot },
   )
-  await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
+  const inTerminal = size && { terminal: true, consoleSize: { width: size.columns, height: size.rows } }
+  await writeFile(files.processFile, JSON.stringify({ ...described, ...inTerminal }), { mode: 0o600 })
 
   const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, name) : null
   const kill = () => killExec(host, machine, paths, name)
   const charge = atExpenseOf(host.cgroups, machine.record.spec.networkGroup)
   try {
-    const attempt = launchExec({
+    const launch = {
       runtime,
       charge,
       paths,
@@ -97,7 +112,10 @@ async function execNow(
       stdin: request.stdin,
       onOutput,
       kill,
-    })
+      signalInside: (asked: TerminalSignal) => signalInside(host, machine, paths, name, asked),
+    }
+    const attempt = size === null ? launchExec(launch) : launchTerminal({ ...launch, size })
+    onLaunched?.(attempt)
     return await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
   } finally {
     await removeFiles(files)
@@ -155,7 +173,23 @@ async function tryToKill(
   // A frozen sandbox runs no helper.
   if (machine.frozen) return false
   const main = await loadProcess(machine, paths)
-  return await killInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs)
+  return await signalInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs)
+}
+
+/** A sandbox that does not answer is not waited for. */
+async function signalInside(
+  host: EngineContext,
+  machine: Machine,
+  paths: RunPaths,
+  name: string,
+  signal: TerminalSignal,
+): Promise<void> {
+  if (machine.frozen) return
+  const runtime = getRuntime(host, machine.record.spec.isolation)
+  const main = await loadProcess(machine, paths)
+  await signalInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs, signal).catch(
+    (error: unknown) => host.log.warn({ err: error }, 'a command was not signalled'),
+  )
 }
 
 /** In the environment of a command in gVisor, where the host sees no process: it is found by this. */

@@ -1,33 +1,41 @@
-// Kills all processes of one exec in gVisor, where the host cannot see them: the helper looks for the marker that the
+// Signals all processes of one exec in gVisor, where the host cannot see them: the helper looks for the marker that the
 // exec put into their environment. A process that removes it only harms its own machine.
 
+import { randomBytes } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run } from '../../../lib/process.ts'
+import type { TerminalSignal } from '../../engine.ts'
 import { execProcess, HELPER, type Process } from '../runtime/bundle.ts'
 import { execArgs, type Runtime } from '../runtime/runtime.ts'
 
 const KILL_TIMEOUT_MS = 10_000
 
-// Twice: a process may fork between the listing and the signal.
 const SCRIPT = `
-for round in 1 2; do
+signal=$2
+for round in $3; do
   for file in $(${HELPER} grep -l -s -a "$1" /proc/[0-9]*/environ); do
-    pid=\${file#/proc/}; kill -9 "\${pid%/environ}"
+    pid=\${file#/proc/}; kill "-$signal" "\${pid%/environ}"
   done
 done`
+/** A process may fork between the listing and the signal. */
+const TWICE = '1 2'
 
 /** Returns false if the sandbox did not answer. */
-export async function killInsideGvisor(
+export async function signalInsideGvisor(
   runtime: Runtime,
   container: string,
   marker: string,
   main: Process,
   execsDir: string,
+  signal: TerminalSignal = 'KILL',
 ): Promise<boolean> {
-  const name = `kill-${marker.split('=')[1]}`
+  const name = `${signal.toLowerCase()}-${marker.split('=')[1]}-${randomBytes(3).toString('hex')}`
   const files = { processFile: join(execsDir, `${name}.json`), pidFile: join(execsDir, `${name}.pid`) }
-  const described = execProcess(main, [HELPER, 'sh', '-c', SCRIPT, 'kill', marker], { asRoot: true })
+  const rounds = signal === 'KILL' ? TWICE : '1'
+  const described = execProcess(main, [HELPER, 'sh', '-c', SCRIPT, 'kill', marker, signal, rounds], {
+    asRoot: true,
+  })
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
   try {
     const asked = execArgs(runtime, container, files)

@@ -8,6 +8,7 @@ import type { Socket } from 'node:net'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import { waitForChild } from './children.ts'
 import { drain, feed, type OnOutput, openReader, type Pump, pump, type Stdin } from './pipes.ts'
+import type { TerminalSignal, TerminalSize } from '../../engine.ts'
 import type { RunPaths } from '../paths.ts'
 import { execArgs, type Runtime } from '../runtime/runtime.ts'
 import type { Charge } from '../kernel/team-groups.ts'
@@ -26,6 +27,8 @@ export type Launch = {
   stdin: Stdin
   onOutput: OnOutput
   kill: () => Promise<void>
+  /** Signals the command where it runs, if the host has no process of its own for it. */
+  signalInside: (signal: TerminalSignal) => Promise<void>
 }
 
 /** `exitCode` null: it ended with its machine, or its exit code is unknown. */
@@ -43,6 +46,9 @@ export type Attempt = {
   cancel: () => void
   /** Abandons the command: kills the runtime's own process and closes the pipes. */
   letGo: () => void
+  /** These two wait until the command has begun; after its end they do nothing. */
+  signal: (signal: TerminalSignal) => void
+  resize: (size: TerminalSize) => void
 }
 
 const NOT_EXECUTABLE = 126
@@ -59,6 +65,7 @@ type Following = Launch & {
   /** The runtime's messages; also the command's stderr, if the runtime exits before it runs. */
   complaints: Socket
   isCancelled: () => boolean
+  onBegun: (pid: number) => void
   onReaderFailed: (error: unknown) => void
 }
 
@@ -79,7 +86,7 @@ export function launchExec(launch: Launch): Attempt {
     detached: true,
   })
   for (const fd of [...outputs, ...(stdin ? [stdin.readEnd] : [])]) closeFd(fd)
-  if (stdin && launch.stdin) feed(stdin.writeEnd, launch.stdin)
+  const input = stdin && launch.stdin ? openInput(stdin.writeEnd, launch.stdin, runtime.execDetaches) : null
   const launched = new Promise<number>((resolve, reject) => {
     launcher.once('error', reject)
     launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
@@ -95,15 +102,25 @@ export function launchExec(launch: Launch): Attempt {
     stderr: commandStderr,
     complaints: complaints ? openReader(complaints.readEnd) : commandStderr,
   }
+  const begun = Promise.withResolvers<number>()
+  let pid: number | null = null
   const follow = runtime.execDetaches ? followDetached : followAttached
   const followed = follow({
     ...launch,
     ...readers,
     launched,
     isCancelled: () => cancelled,
+    onBegun: (begunPid) => {
+      pid = begunPid
+      input?.begin()
+      begun.resolve(begunPid)
+    },
     onReaderFailed: readerFailed.reject,
-  })
-  const close = () => Object.values(readers).forEach((reader) => reader.destroy())
+  }).finally(() => (pid = null))
+  const close = () => {
+    input?.giveUp()
+    for (const reader of Object.values(readers)) reader.destroy()
+  }
   return {
     outcome: Promise.race([followed, letGo.promise]).finally(close),
     readerFailed: readerFailed.promise,
@@ -116,7 +133,42 @@ export function launchExec(launch: Launch): Attempt {
         letGo.reject,
       )
     },
+    signal: (signal) => {
+      if (signal === 'KILL') void launch.kill()
+      else if (!runtime.execDetaches) void launch.signalInside(signal)
+      // Until it is reaped, which is when `pid` is forgotten, nothing else has its number.
+      else void begun.promise.then(() => pid !== null && signalGroup(pid, signal))
+    },
+    resize: () => {},
   }
+}
+
+/** Signals a process group, which may be gone. */
+export function signalGroup(pid: number, signal: TerminalSignal): void {
+  try {
+    process.kill(-pid, `SIG${signal}`)
+  } catch {}
+}
+
+type Input = { begin: () => void; giveUp: () => void }
+
+/**
+ * Bytes that come while the command runs are written once it does: before that, its start may have to be tried again. A
+ * runtime that stays is not tried again.
+ */
+function openInput(fd: number, content: NonNullable<Stdin>, detaches: boolean): Input {
+  let waiting = true
+  const begin = () => {
+    if (!waiting) return
+    waiting = false
+    feed(fd, content)
+  }
+  const giveUp = () => {
+    if (waiting) closeFd(fd)
+    waiting = false
+  }
+  if (Buffer.isBuffer(content) || !detaches) begin()
+  return { begin, giveUp }
 }
 
 async function followDetached(exec: Following): Promise<Outcome> {
@@ -126,6 +178,7 @@ async function followDetached(exec: Following): Promise<Outcome> {
   if (launchCode !== 0 || pid === null) {
     return { kind: 'not-started', complaint: await readComplaint(exec.complaints) }
   }
+  exec.onBegun(pid)
   if (exec.isCancelled()) await exec.kill()
   const pumps = [pump('stdout', exec.stdout, exec.onOutput), pump('stderr', exec.stderr, exec.onOutput)]
   for (const one of pumps) one.ended.catch(exec.onReaderFailed)
@@ -160,7 +213,7 @@ function complaintsIn(stderr: Socket): { pump: Pump; soFar: () => string } {
   return { pump: pump('stderr', stderr, collect), soFar: () => complaint }
 }
 
-function readPid(path: string): number | null {
+export function readPid(path: string): number | null {
   try {
     return Number(readFileSync(path, 'utf8'))
   } catch {

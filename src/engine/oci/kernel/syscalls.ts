@@ -148,7 +148,7 @@ function check(call: string, result: unknown): void {
   if (result !== 0) throw syscallError(call, koffi.errno())
 }
 
-function syscallError(call: string, errno: number): Error {
+export function syscallError(call: string, errno: number): Error {
   const name = Object.entries(constants.errno).find(([, value]) => value === errno)?.[0] ?? `errno ${errno}`
   return Object.assign(new Error(`${call}: ${name}`), { code: name })
 }

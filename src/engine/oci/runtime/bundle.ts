@@ -59,7 +59,8 @@ const GVISOR_PIDS = 512
 const GVISOR_MEMORY_MB = 96
 
 export type Process = {
-  terminal: false
+  terminal: boolean
+  consoleSize?: { width: number; height: number }
   user: { uid: number; gid: number; additionalGids: number[] }
   args: string[]
   env: string[]

@@ -211,6 +211,23 @@ export async function listContainers(rootOf: (name: string) => string): Promise<
 }
 
 /**
+ * Returns the arguments of an exec in a terminal, whose master comes over a unix socket. With either runtime, the process of
+ * the pid file is then an orphan, and ends as the command does.
+ */
+export function terminalArgs(
+  runtime: Runtime,
+  container: string,
+  files: { processFile: string; pidFile: string; consoleSocket: string },
+  cgroupChild: string | null,
+): string[] {
+  const { processFile, pidFile, consoleSocket } = files
+  const quiet = runtime.class === 'gvisor' ? [] : ['--log', '/dev/null']
+  const cgroup = cgroupChild === null ? [] : ['--cgroup', cgroupChild]
+  const asked = ['exec', '--detach', '--console-socket', consoleSocket, '--process', processFile]
+  return [...runtime.globalArgs, ...quiet, ...asked, '--pid-file', pidFile, ...cgroup, container]
+}
+
+/**
  * Returns the arguments of an exec whose process is described in a file; `pidFile` appears once it runs. `stderrFd`:
  * the runtime's descriptor that gVisor gives the command as its stderr, so that its own stderr has only its own
  * messages. runc prints nothing once the command could start; warnings before that would look like the command's.

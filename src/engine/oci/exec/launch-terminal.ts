@@ -1,0 +1,175 @@
+// Starts one exec in a terminal and waits for its outcome. Either runtime makes the terminal, hands over its master, and
+// exits; the process of its pid file (the command with runc, its watcher with runsc) then becomes our child and ends as
+// the command does.
+
+import { spawn } from 'node:child_process'
+import { rmSync, writeSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ReadStream } from 'node:tty'
+import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
+import type { TerminalSignal, TerminalSize } from '../../engine.ts'
+import { closeFd } from '../kernel/syscalls.ts'
+import {
+  acceptConnection,
+  listenForTerminal,
+  receiveTerminal,
+  resizeTerminal,
+  signalForeground,
+} from '../kernel/terminals.ts'
+import { terminalArgs } from '../runtime/runtime.ts'
+import { waitForChild } from './children.ts'
+import { type Attempt, type Launch, type Outcome, readPid, signalGroup } from './launch.ts'
+import { drain, pump } from './pipes.ts'
+
+const NOT_EXECUTABLE = 126
+const MAX_COMPLAINT = 4096
+/** How often is looked for what the runtime sends, and for room in a terminal that takes no more. */
+const LOOK_EVERY_MS = 5
+const ROOM_EVERY_MS = { min: 2, max: 50 }
+
+type Running = { master: ReadStream; fd: number; pid: number }
+
+export function launchTerminal(launch: Launch & { size: TerminalSize }): Attempt {
+  const { runtime, paths, files, cgroupChild, size } = launch
+  const consoleSocket = files.processFile.replace(/\.json$/, '.tty')
+  const listener = listenForTerminal(consoleSocket)
+  const args = terminalArgs(runtime, paths.container, { ...files, consoleSocket }, cgroupChild)
+  const [command, commandArgs] = launch.charge(runtime.binary, args)
+  const launcher = spawn(command, commandArgs, {
+    env: { PATH: SAFE_PATH },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  })
+  let complaint = ''
+  launcher.stderr.on('data', (data: Buffer) => {
+    complaint = (complaint + data.toString('utf8')).slice(0, MAX_COMPLAINT)
+  })
+  const launched = new Promise<number>((resolve, reject) => {
+    launcher.once('error', reject)
+    launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
+  })
+
+  let cancelled = false
+  let running: Running | null = null
+  const begun = Promise.withResolvers<void>()
+  const over = new AbortController()
+  const letGo = Promise.withResolvers<Outcome>()
+  const readerFailed = Promise.withResolvers<never>()
+  readerFailed.promise.catch(() => {})
+
+  const follow = async (): Promise<Outcome> => {
+    const fd = await receive(listener, launched, over.signal)
+    if (fd === null) return { kind: 'not-started', complaint }
+    resizeTerminal(fd, size)
+    const master = new ReadStream(fd)
+    master.on('error', () => {})
+    over.signal.addEventListener('abort', () => master.destroy(), { once: true })
+    const code = await launched
+    const pid = readPid(files.pidFile)
+    if (code !== 0 || pid === null) return { kind: 'not-started', complaint }
+    running = { master, fd, pid }
+    begun.resolve()
+    if (cancelled) await launch.kill()
+    const output = pump('stdout', master, launch.onOutput)
+    output.ended.catch(readerFailed.reject)
+    if (launch.stdin !== null) void type(running, launch.stdin)
+    const exitCode = await waitForChild(pid)
+    // From here on the number may be another's.
+    running = null
+    await drain([output])
+    return { kind: 'ended', exitCode }
+  }
+
+  const act = (work: (now: Running) => void) =>
+    void begun.promise.then(() => {
+      if (running && !running.master.destroyed) work(running)
+    })
+  return {
+    outcome: Promise.race([follow(), letGo.promise]).finally(() => {
+      over.abort()
+      rmSync(consoleSocket, { force: true })
+    }),
+    readerFailed: readerFailed.promise,
+    cancel: () => void (cancelled = true),
+    letGo: () => {
+      if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
+      // The watcher of a sandbox that does not answer.
+      if (running && !runtime.execDetaches) killProcessGroup(running.pid)
+      void Promise.race([readerFailed.promise, Promise.resolve()]).then(
+        () => letGo.resolve({ kind: 'let-go' }),
+        letGo.reject,
+      )
+    },
+    signal: (signal) => {
+      if (signal === 'KILL') void launch.kill()
+      else act((now) => send(now, signal))
+    },
+    resize: (to) => act(({ fd }) => resizeTerminal(fd, to)),
+  }
+}
+
+/** The watcher of a sandbox passes signals on to what runs in the foreground there. */
+function send({ fd, pid }: Running, signal: Exclude<TerminalSignal, 'KILL'>): void {
+  if (signal === 'INT' || signal === 'QUIT') signalForeground(fd, signal)
+  else signalGroup(pid, signal)
+}
+
+/** Returns the master of the terminal; null if the runtime ended without one. Closes the listener. */
+async function receive(
+  listener: number,
+  launched: Promise<number>,
+  over: AbortSignal,
+): Promise<number | null> {
+  let hasEnded = false
+  launched.then(
+    () => (hasEnded = true),
+    () => (hasEnded = true),
+  )
+  let connection: number | null = null
+  try {
+    while (!over.aborted) {
+      // What it sent before it ended is there after that.
+      const isLast = hasEnded
+      connection ??= acceptConnection(listener)
+      const master = connection === null ? null : receiveTerminal(connection)
+      if (master !== null) return master
+      if (isLast) return null
+      await Promise.race([delay(LOOK_EVERY_MS), launched])
+    }
+    return null
+  } finally {
+    closeFd(listener)
+    if (connection !== null) closeFd(connection)
+    await launched.catch(() => {})
+  }
+}
+
+/**
+ * Writes what is typed, no faster than the terminal takes it, and never waiting in the kernel: nothing may hold the engine up
+ * because a program does not read. Ends with the terminal.
+ */
+async function type({ master, fd }: Running, pieces: Buffer | AsyncIterable<Buffer>): Promise<void> {
+  try {
+    for await (const piece of Buffer.isBuffer(pieces) ? [pieces] : pieces) {
+      let waitMs: number = ROOM_EVERY_MS.min
+      for (let at = 0; at < piece.length && !master.destroyed; ) {
+        const written = tryWrite(fd, piece.subarray(at))
+        at += written
+        waitMs = written > 0 ? ROOM_EVERY_MS.min : Math.min(2 * waitMs, ROOM_EVERY_MS.max)
+        if (at < piece.length) await delay(waitMs)
+      }
+      if (master.destroyed) return
+    }
+  } catch {
+    // Nobody has the other side of it open any more.
+  }
+}
+
+function tryWrite(fd: number, data: Buffer): number {
+  try {
+    return writeSync(fd, data)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return 0
+    throw error
+  }
+}

@@ -1,0 +1,60 @@
+// An interactive command in a running machine: exec with an input that comes while it runs. Bytes wait for the command, but
+// only so many; a signal or a new size does not wait behind them.
+
+import type { ExecExit, MachineRef, TerminalInput, TerminalRequest } from '../../engine.ts'
+import type { EngineContext } from '../context.ts'
+import { execInMachine } from './exec.ts'
+import type { Attempt } from './launch.ts'
+import type { OnOutput } from './pipes.ts'
+import { createPieces, type Pieces } from './pieces.ts'
+
+/** How much may wait for a command that does not read. */
+const WAITING_BYTES = 256 * 1024
+/** Ctrl-D. */
+const END_OF_TRANSMISSION = Buffer.from([4])
+
+export async function terminalInMachine(
+  host: EngineContext,
+  ref: MachineRef,
+  { size, ...request }: TerminalRequest,
+  input: AsyncIterable<TerminalInput>,
+  onOutput: OnOutput,
+  signal: AbortSignal,
+): Promise<ExecExit> {
+  const pieces = createPieces(WAITING_BYTES)
+  const launched = Promise.withResolvers<void>()
+  let attempt: Attempt | null = null
+  const onLaunched = (begun: Attempt) => {
+    attempt = begun
+    launched.resolve()
+  }
+  const ended = new AbortController()
+  const took = launched.promise.then(async () => {
+    await take(input, { pieces, isTerminal: size !== null, attempt: () => attempt })
+  })
+  took.catch((error: unknown) => ended.abort(error))
+  try {
+    const command = { ...request, stdin: pieces }
+    const whenOver = AbortSignal.any([signal, ended.signal])
+    return await execInMachine(host, ref, command, onOutput, whenOver, { size, onLaunched })
+  } finally {
+    pieces.end()
+  }
+}
+
+type Taking = { pieces: Pieces; isTerminal: boolean; attempt: () => Attempt | null }
+
+/** Until the input ends; it is the caller who ends it once the command has ended. */
+async function take(
+  input: AsyncIterable<TerminalInput>,
+  { pieces, isTerminal, attempt }: Taking,
+): Promise<void> {
+  const endInput = () => (isTerminal ? pieces.push(END_OF_TRANSMISSION) : pieces.end())
+  for await (const each of input) {
+    if (each.kind === 'bytes') await pieces.push(each.data)
+    else if (each.kind === 'resize') attempt()?.resize(each.size)
+    else if (each.kind === 'signal') attempt()?.signal(each.signal)
+    else await endInput()
+  }
+  await endInput()
+}

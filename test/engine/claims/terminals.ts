@@ -1,0 +1,200 @@
+// A command that is typed to while it runs, in a terminal or on pipes: it is as bounded as any other, and ends with whoever
+// asked for it.
+
+import { expect, onTestFinished, test } from 'vitest'
+import { createPieces } from '../../../src/engine/oci/exec/pieces.ts'
+import type { ExecExit, MachineRef, TerminalInput, TerminalRequest } from '../../../src/engine/engine.ts'
+import { eventually, kindOf, type Suite } from '../suite.ts'
+
+const MB = 1024 * 1024
+const KEPT_CHARACTERS = 100_000
+const WITHIN_MS = 60_000
+
+/** What is typed, one after the other, until it ends. */
+function createTyping() {
+  const waiting: TerminalInput[] = []
+  let changed = Promise.withResolvers<void>()
+  let isOver = false
+  const tell = () => {
+    changed.resolve()
+    changed = Promise.withResolvers<void>()
+  }
+  async function* input(): AsyncGenerator<TerminalInput> {
+    for (;;) {
+      const next = waiting.shift()
+      if (next) yield next
+      else if (isOver) return
+      else await changed.promise
+    }
+  }
+  return {
+    input: input(),
+    send: (each: TerminalInput) => {
+      waiting.push(each)
+      tell()
+    },
+    end: () => {
+      isOver = true
+      tell()
+    },
+  }
+}
+
+export function terminalClaims(suite: Suite): void {
+  const machine = suite.shared()
+
+  function open(
+    argv: string[],
+    given: Partial<TerminalRequest> & { on?: MachineRef; onOutput?: () => Promise<void> } = {},
+  ) {
+    const { on = machine(), onOutput, ...request } = given
+    const typing = createTyping()
+    const abort = new AbortController()
+    const said = { stdout: '', stderr: '' }
+    const exit: Promise<ExecExit> = suite.engine().terminal(
+      on,
+      { argv, size: { columns: 80, rows: 24 }, timeoutMs: 600_000, env: { PS1: '$ ' }, ...request },
+      typing.input,
+      async ({ stream, data }) => {
+        said[stream] = (said[stream] + data.toString('latin1')).slice(-KEPT_CHARACTERS)
+        await onOutput?.()
+      },
+      abort.signal,
+    )
+    exit.catch(() => {})
+    onTestFinished(async () => {
+      abort.abort(new Error('the test is over'))
+      typing.end()
+      await exit.catch(() => {})
+    })
+    return {
+      exit,
+      said,
+      abort,
+      type: (text: string) => typing.send({ kind: 'bytes', data: Buffer.from(text) }),
+      send: typing.send,
+      sees: async (text: string) =>
+        await eventually(async () => said.stdout.includes(text) || null, WITHIN_MS),
+    }
+  }
+
+  test('a terminal has the size that the caller says, and then the one that it says later', async () => {
+    const terminal = open(['sh'])
+    await terminal.sees('$ ')
+    terminal.type('stty size\r')
+    await terminal.sees('24 80\r\n')
+    terminal.send({ kind: 'resize', size: { columns: 132, rows: 50 } })
+    terminal.type('stty size\r')
+    await terminal.sees('50 132\r\n')
+  })
+
+  test('Ctrl-C ends the command that runs in a terminal, and not its shell', async () => {
+    const terminal = open(['sh'])
+    terminal.type("echo be''gun; sleep 1000\r")
+    await terminal.sees('begun\r\n')
+    terminal.type('\x03')
+    terminal.type("echo co''de $?\r")
+    await terminal.sees('code 130\r\n')
+    terminal.send({ kind: 'eof' })
+    expect((await terminal.exit).timedOut).toBe(false)
+  })
+
+  test('the exit code of a shell in a terminal arrives, after all that it printed', async () => {
+    const terminal = open(['sh'])
+    terminal.type("echo la''st; exit 7\r".replace('; ', '\r'))
+    expect(await terminal.exit).toEqual({ exitCode: 7, timedOut: false })
+    expect(terminal.said.stdout).toContain('last\r\n')
+  })
+
+  test('without a terminal, the two outputs are apart, and a signal ends the command', async () => {
+    const terminal = open(['sh', '-c', 'echo out; echo err >&2; echo begun; sleep 1000'], { size: null })
+    await terminal.sees('begun')
+    terminal.send({ kind: 'signal', signal: 'TERM' })
+    expect((await terminal.exit).exitCode).toBe(143)
+    expect(terminal.said).toEqual({ stdout: 'out\nbegun\n', stderr: 'err\n' })
+  })
+
+  test('without a terminal, bytes that come while the command runs arrive whole, and then their end', async () => {
+    const terminal = open(['cat'], { size: null })
+    terminal.type('first\n')
+    await terminal.sees('first\n')
+    terminal.type('second\n')
+    terminal.send({ kind: 'eof' })
+    expect(await terminal.exit).toEqual({ exitCode: 0, timedOut: false })
+    expect(terminal.said.stdout).toBe('first\nsecond\n')
+  })
+
+  test('a command nobody knows ends its terminal with 127, and says so there', async () => {
+    const terminal = open(['no-such-command'])
+    expect((await terminal.exit).exitCode).toBe(127)
+    expect(terminal.said.stdout).toContain('not found')
+  })
+
+  test('a terminal ends at its deadline', async () => {
+    const terminal = open(['sleep', '1000'], { timeoutMs: 1500 })
+    expect((await terminal.exit).timedOut).toBe(true)
+  })
+
+  test('what is printed into a terminal that nobody reads waits in the machine, and ends with it', async () => {
+    const held = () => process.memoryUsage().arrayBuffers
+    const before = held()
+    const first = Promise.withResolvers<void>()
+    const terminal = open(['yes', 'a-line-of-a-flood'], {
+      onOutput: async () => {
+        first.resolve()
+        await new Promise<never>(() => {})
+      },
+    })
+    await first.promise
+    // Another command takes its time meanwhile: the flood had as much.
+    await suite.sh(machine(), 'sleep 1')
+    expect(held() - before).toBeLessThan(20 * MB)
+    terminal.abort.abort(new Error('the caller left'))
+    await terminal.exit.catch(() => {})
+    const left = await suite.sh(machine(), 'cat /proc/[0-9]*/cmdline')
+    expect(left.stdout).not.toContain('a-line-of-a-flood\0')
+  })
+
+  test('what is typed to a program that does not read holds nobody up, and a signal goes past it', async () => {
+    const terminal = open(['sh', '-c', 'echo begun; sleep 1000'])
+    await terminal.sees('begun')
+    terminal.type('unread '.repeat(20_000))
+    expect((await suite.sh(machine(), 'echo meanwhile')).stdout).toBe('meanwhile\n')
+    // As a person does who sees nothing happen.
+    const again = setInterval(() => terminal.send({ kind: 'signal', signal: 'INT' }), 500)
+    onTestFinished(() => clearInterval(again))
+    expect((await terminal.exit).exitCode).toBe(130)
+  })
+
+  test('a terminal whose caller goes away is dead with what ran in it', async () => {
+    const terminal = open(['sh', '-c', 'echo begun; sleep 1234; echo never'])
+    await terminal.sees('begun')
+    terminal.abort.abort(new Error('the caller left'))
+    await terminal.exit.catch(() => {})
+    const left = await suite.sh(machine(), 'cat /proc/[0-9]*/cmdline')
+    expect(left.stdout).not.toContain('sleep\x001234\0')
+  })
+
+  test('a terminal that its machine is stopped under is told as such', async () => {
+    const ref = await suite.running()
+    const terminal = open(['sh', '-c', 'echo begun; sleep 1000'], { on: ref })
+    await terminal.sees('begun')
+    const kind = kindOf(terminal.exit)
+    await suite.engine().stop(ref, 1000)
+    expect(await kind).toBe('run_ended')
+  })
+
+  test('bytes between two sides wait only so many, and the end lets everybody go', async () => {
+    const pieces = createPieces(10)
+    await pieces.push(Buffer.alloc(10))
+    let isIn = false
+    const more = pieces.push(Buffer.alloc(1)).then(() => (isIn = true))
+    await new Promise(setImmediate)
+    expect(isIn).toBe(false)
+    pieces.end()
+    await more
+    const taken: number[] = []
+    for await (const piece of pieces) taken.push(piece.length)
+    expect(taken).toEqual([10, 1])
+  })
+}
