@@ -139,10 +139,11 @@ export function terminalClaims(suite: Suite): void {
     const held = () => process.memoryUsage().arrayBuffers
     const before = held()
     const first = Promise.withResolvers<void>()
+    const left = Promise.withResolvers<void>()
     const terminal = open(['yes', 'a-line-of-a-flood'], {
       onOutput: async () => {
         first.resolve()
-        await new Promise<never>(() => {})
+        await left.promise
       },
     })
     await first.promise
@@ -150,9 +151,10 @@ export function terminalClaims(suite: Suite): void {
     await suite.sh(machine(), 'sleep 1')
     expect(held() - before).toBeLessThan(20 * MB)
     terminal.abort.abort(new Error('the caller left'))
+    left.resolve()
     await terminal.exit.catch(() => {})
-    const left = await suite.sh(machine(), 'cat /proc/[0-9]*/cmdline')
-    expect(left.stdout).not.toContain('a-line-of-a-flood\0')
+    const rest = await suite.sh(machine(), 'cat /proc/[0-9]*/cmdline')
+    expect(rest.stdout).not.toContain('a-line-of-a-flood\0')
   })
 
   test('what is typed to a program that does not read holds nobody up, and a signal goes past it', async () => {
