@@ -11,7 +11,7 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(async () => await dashboard.close())
 
-it('the bare address leads a person to their units, which are live', async () => {
+it('the bare address leads a person to their units, which are live, and from there into one of them', async () => {
   const team = await makeTeam(dashboard.service)
   const { page, context, faults } = await dashboard.open(team)
   await page.waitForURL(/\/t\/[^/]+\/units$/)
@@ -20,6 +20,12 @@ it('the bare address leads a person to their units, which are live', async () =>
   const made = await dashboard.service.call('POST', '/v1/units', { key: team.key, body: { spec } })
   expect(made.status).toBe(201)
   await page.getByRole('row', { name: /first/ }).waitFor()
+  await page.getByRole('row', { name: /first/ }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'first' }).waitFor()
+  await page.getByRole('textbox', { name: 'Command' }).fill('echo "<b>hello</b>"')
+  await page.keyboard.press('Enter')
+  await page.getByRole('region', { name: 'What it printed' }).getByText('<b>hello</b>').waitFor()
   expect(faults).toEqual([])
   await context.close()
 }, 120_000)
