@@ -76,6 +76,17 @@ export async function startDashboard(options: ServiceOptions = {}): Promise<Dash
 /** The largest jump of a layout that nobody minds. */
 const JUMP = 0.02
 
+/** Runs in the page, before its own scripts. */
+const watching = `
+  addEventListener('securitypolicyviolation', (event) =>
+    berthFault('policy: ' + event.effectiveDirective + ' refuses ' + event.blockedURI + ' at ' + event.sourceFile))
+  let jumped = 0
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) jumped += entry.value
+    if (jumped > ${JUMP}) berthFault('the layout jumped by ' + jumped.toFixed(3))
+  }).observe({ type: 'layout-shift', buffered: true })
+`
+
 async function watch(page: Page, origin: string): Promise<string[]> {
   const faults: string[] = []
   page.on('console', (message) => {
@@ -92,20 +103,6 @@ async function watch(page: Page, origin: string): Promise<string[]> {
     if (response.status() >= 500) faults.push(`${response.status()}: ${response.url()}`)
   })
   await page.exposeFunction('berthFault', (fault: string) => void faults.push(fault))
-  await page.addInitScript((most) => {
-    const tell = (globalThis as unknown as { berthFault: (fault: string) => void }).berthFault
-    addEventListener('securitypolicyviolation', (event) =>
-      tell(`policy: ${event.effectiveDirective} refuses ${event.blockedURI} at ${event.sourceFile}`),
-    )
-    let sum = 0
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries() as (PerformanceEntry & {
-        value: number
-        hadRecentInput: boolean
-      })[])
-        if (!entry.hadRecentInput) sum += entry.value
-      if (sum > most) tell(`the layout jumped by ${sum.toFixed(3)}`)
-    }).observe({ type: 'layout-shift', buffered: true })
-  }, JUMP)
+  await page.addInitScript({ content: watching })
   return faults
 }
