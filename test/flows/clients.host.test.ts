@@ -1,13 +1,12 @@
-// The SDKs and the CLI on real containers, as the operator of a fresh installation uses them: with nothing but its file of
+// The SDK and the CLI on real containers, as the operator of a fresh installation uses them: with nothing but its file of
 // credentials.
 
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Berth } from '../../packages/sdk/src/index.ts'
-import { buildCli, type Ended, project, runCli, startCli } from '../support/clients.ts'
-import { runPython } from '../support/python.ts'
+import { buildCli, type Ended, runCli, startCli } from '../support/clients.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const service = useBerth()
@@ -34,15 +33,6 @@ it('a program makes a unit, runs code in it, writes a file and forks it', async 
   await unit.files.write('/app/a.txt', 'kept')
   await using copy = await unit.fork()
   expect(await copy.files.readText('/app/a.txt')).toBe('kept')
-})
-
-it('a Python program does so in under ten lines, and publishes a page', async () => {
-  const page = await readFile(join(project, 'docs/python.md'), 'utf8')
-  const [, quickStart = ''] = /^```python\n([^]*?)^```$/m.exec(page) ?? []
-  expect(quickStart.trimEnd().split('\n').length).toBeLessThan(10)
-  await writeFile(join(directory, 'quick.py'), quickStart)
-  const env = { BERTH_DATA_DIR: service.dataDir }
-  expect(await runPython(['quick.py'], { cwd: directory, env })).toMatch(/^42\nhttp.*\n<h1>Hello<\/h1>\n$/)
 })
 
 it('a terminal runs a file in a unit, and Ctrl-C ends the command there', async () => {
