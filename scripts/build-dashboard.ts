@@ -13,7 +13,7 @@ const project = fileURLToPath(new URL('..', import.meta.url))
 const root = `${project}packages/dashboard`
 const out = `${root}/dist`
 
-// Whoever starts this may be a test, and React would be built with all its warnings.
+// A test may start this, and React would be built with all its warnings.
 process.env.NODE_ENV = 'production'
 
 const stamp = await stampOfSources()

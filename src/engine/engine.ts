@@ -6,6 +6,8 @@
 // generation does nothing, so a late caller can never harm a newer run. All operations are idempotent. Failures throw
 // EngineError (errors.ts).
 
+import type { TerminalInput, TerminalSize } from './terminal.ts'
+
 export const isolationClasses = ['gvisor', 'runc'] as const
 export type IsolationClass = (typeof isolationClasses)[number]
 
@@ -118,23 +120,11 @@ export type ExecRequest = {
 export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }
 export type ExecExit = { exitCode: number; timedOut: boolean }
 
-export type TerminalSize = { columns: number; rows: number }
-
 /** An interactive command: its input comes while it runs. */
 export type TerminalRequest = Pick<ExecRequest, 'argv' | 'env' | 'cwd' | 'timeoutMs'> & {
   /** Null: no terminal, but pipes, with its two outputs apart. */
   size: TerminalSize | null
 }
-
-export const terminalSignals = ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'KILL'] as const
-export type TerminalSignal = (typeof terminalSignals)[number]
-
-/** `eof`: standard input ends; in a terminal, as by Ctrl-D. */
-export type TerminalInput =
-  | { kind: 'bytes'; data: Buffer }
-  | { kind: 'resize'; size: TerminalSize }
-  | { kind: 'signal'; signal: TerminalSignal }
-  | { kind: 'eof' }
 
 /** A command that runs on after the call that started it. */
 export type ProcessRequest = {

@@ -5,7 +5,8 @@
 import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import type { Engine, TerminalInput } from '../engine.ts'
+import type { Engine } from '../engine.ts'
+import type { TerminalInput } from '../terminal.ts'
 import { EngineError, isEngineError } from '../errors.ts'
 import {
   EPOCH_DEADLINE_MS,

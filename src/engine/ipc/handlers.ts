@@ -2,7 +2,8 @@
 // (protocol.ts).
 
 import { z } from 'zod'
-import type { Engine, TerminalInput } from '../engine.ts'
+import type { Engine } from '../engine.ts'
+import type { TerminalInput } from '../terminal.ts'
 import { machineDirectory, machinePath } from '../machine-path.ts'
 import type { Frame } from './frames.ts'
 import { streamedOperations } from './protocol.ts'

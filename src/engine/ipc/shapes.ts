@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
-import { terminalSignals } from '../engine.ts'
+import { terminalSignals } from '../terminal.ts'
 import { bytes, date, env, id, noNul } from './fields.ts'
 
 export const processEnv = env.refine((given) => Object.keys(given).length <= limits.envEntries)

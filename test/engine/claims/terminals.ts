@@ -1,9 +1,10 @@
-// A command that is typed to while it runs, in a terminal or on pipes: it is as bounded as any other, and ends with whoever
-// asked for it.
+// A command that is typed to while it runs, in a terminal or on pipes: it is as bounded as any other, and ends with its
+// caller.
 
 import { expect, onTestFinished, test } from 'vitest'
 import { createPieces } from '../../../src/engine/oci/exec/pieces.ts'
-import type { ExecExit, MachineRef, TerminalInput, TerminalRequest } from '../../../src/engine/engine.ts'
+import type { ExecExit, MachineRef, TerminalRequest } from '../../../src/engine/engine.ts'
+import type { TerminalInput } from '../../../src/engine/terminal.ts'
 import { eventually, kindOf, type Suite } from '../suite.ts'
 
 const MB = 1024 * 1024

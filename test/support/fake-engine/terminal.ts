@@ -3,14 +3,9 @@
 
 import { constants } from 'node:os'
 import type { Clock } from '../../../src/lib/clock.ts'
-import type {
-  ExecExit,
-  ExecOutput,
-  TerminalInput,
-  TerminalRequest,
-  TerminalSignal,
-} from '../../../src/engine/engine.ts'
+import type { ExecExit, ExecOutput, TerminalRequest } from '../../../src/engine/engine.ts'
 import { isEngineError } from '../../../src/engine/errors.ts'
+import type { TerminalInput, TerminalSignal } from '../../../src/engine/terminal.ts'
 import { untilAborted } from './faults.ts'
 import { type FakeMachine, KILLED_CODE, notRunning, processIn, TIMED_OUT_CODE } from './machine.ts'
 import { type FakeProcess, runProgram } from './programs.ts'

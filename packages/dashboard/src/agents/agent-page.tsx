@@ -86,7 +86,7 @@ function aboutOf(agent: Contract.Agent): [string, ReactNode][] {
   if (agent.client) rows.push(['Program', <bdi key="client">{agent.client.name ?? agent.client.id}</bdi>])
   if (agent.agent) rows.push(['Used by', `${agent.agent.title} ${agent.agent.version ?? ''}`])
   const maker = agent.createdBy?.name ?? agent.createdBy?.email
-  if (maker != null) rows.push(['Made by', <bdi key="maker">{maker}</bdi>])
+  if (maker !== null && maker !== undefined) rows.push(['Made by', <bdi key="maker">{maker}</bdi>])
   rows.push(['Made', <Time key="made" at={agent.createdAt} />])
   rows.push(['Last used', agent.lastUsedAt === null ? 'not yet' : <Time key="used" at={agent.lastUsedAt} />])
   return rows

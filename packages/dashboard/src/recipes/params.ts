@@ -17,7 +17,12 @@ export function recordKind({ format }: Pick<Parameter, 'format'>): 'files' | 'en
 
 export function startOf(parameter: Parameter): FieldValue {
   const value: unknown = parameter.defaultValue === null ? undefined : JSON.parse(parameter.defaultValue)
-  if (parameter.type !== 'record') return value === undefined || value === null ? '' : String(value)
+  if (parameter.type !== 'record')
+    return typeof value === 'string'
+      ? value
+      : value === undefined || value === null
+        ? ''
+        : JSON.stringify(value)
   if (recordKind(parameter) === 'json') return value === undefined ? '' : JSON.stringify(value, null, 2)
   const entries = typeof value === 'object' && value !== null ? Object.entries(value) : []
   return entries.map(([name, text]) => ({

@@ -20,9 +20,8 @@ export async function callTeam<T>(
   done: string,
 ): Promise<T | null> {
   try {
-    const answer = await berthOf(team).request<T>(method, `/v1/teams/${encodeURIComponent(team)}${path}`, {
-      ...(body === undefined ? {} : { body }),
-    })
+    const target = `/v1/teams/${encodeURIComponent(team)}${path}`
+    const answer = await berthOf(team).request<T>(method, target, body === undefined ? {} : { body })
     tell(done)
     void cache.invalidateQueries({ queryKey: [team, 'members'] })
     void cache.invalidateQueries({ queryKey: meQuery.queryKey })

@@ -53,6 +53,10 @@ class Agent(TypedDict):
     connectedAt: str | None
     #: Updated once a minute.
     lastUsedAt: str | None
+    #: What it has spent since midnight in UTC, against `dailySpendCapCents`.
+    spentTodayCents: float
+    #: How many units it runs, against `maxConcurrentUnits`.
+    liveUnits: int
     revokedAt: str | None
 
 
@@ -810,6 +814,17 @@ class UnitEnv1(TypedDict):
     secret: str
 
 
+class UnitVolume(TypedDict):
+    mount: str
+    gb: int
+
+
+class UnitHealthcheck(TypedDict):
+    cmd: List[str]
+    intervalMs: int
+    timeoutMs: int
+
+
 class UnitLastExit(TypedDict):
     #: The exit code; 128 + n for signal n.
     code: int
@@ -820,6 +835,16 @@ class UnitLastExit(TypedDict):
 class UnitFile(TypedDict):
     path: str
     bytes: int
+
+
+class UnitCreatedBy(TypedDict):
+    """Who made it; null for a unit from before this was kept."""
+
+    #: Of the key or connected agent; for a session, of the person.
+    id: str
+    kind: Literal["key", "oauth", "session"]
+    #: At that time; for a session, the address of the person.
+    name: str
 
 
 class UnitMemory(TypedDict):
@@ -835,6 +860,10 @@ class Unit(TypedDict):
     stackId: str
     name: str
     image: str
+    #: The arguments as declared; null for those of the image.
+    cmd: List[str] | None
+    #: As declared; null for that of the image.
+    entrypoint: List[str] | None
     size: Literal["nano", "small", "medium", "large"]
     state: Literal["creating", "running", "stopping", "stopped", "sleeping", "starting", "destroying", "destroyed", "error"]
     #: The unit's host name on the team's private network.
@@ -845,6 +874,8 @@ class Unit(TypedDict):
     expose: int | None
     #: The environment as declared; secrets by name only.
     env: Dict[str, str | UnitEnv1]
+    volume: UnitVolume | None
+    healthcheck: UnitHealthcheck | None
     createdAt: str
     #: When the current run started, or the last one if the unit does not run.
     startedAt: str | None
@@ -859,7 +890,12 @@ class Unit(TypedDict):
     stoppedReason: Literal["idle", "cap", "credits", "user", "provider", "exited", None]
     lastExit: UnitLastExit | None
     files: List[UnitFile]
+    #: The unit that it is a copy of, which may be destroyed by now.
     forkedFrom: str | None
+    #: What was copied of it; null for a unit that is no copy.
+    copied: Literal["memory", "disk", "config", None]
+    #: Who made it; null for a unit from before this was kept.
+    createdBy: UnitCreatedBy | None
     memory: UnitMemory
 
 
@@ -929,6 +965,25 @@ class UnitSpec(_UnitSpecRequired, total=False):
     expose: int
 
 
+class UnitSummaryByState(TypedDict, total=False):
+    creating: int
+    running: int
+    stopping: int
+    stopped: int
+    sleeping: int
+    starting: int
+    destroying: int
+    destroyed: int
+    error: int
+
+
+class UnitSummary(TypedDict):
+    byState: UnitSummaryByState
+    #: What these units cost an hour at this moment, with their volumes.
+    centsPerHour: float
+    total: int
+
+
 class UsageDayUnitSeconds(TypedDict):
     #: Seconds that units of this size ran.
     nano: float
@@ -940,11 +995,24 @@ class UsageDayUnitSeconds(TypedDict):
     large: float
 
 
-class UsageDay(TypedDict):
+class UsageDayPart(TypedDict):
+    id: str
+    name: str
+    costCents: float
+
+
+class _UsageDayRequired(TypedDict):
     date: str
     #: The cost of machines and volumes.
     costCents: float
     unitSeconds: UsageDayUnitSeconds
+
+
+class UsageDay(_UsageDayRequired, total=False):
+    #: With `by`: what the ten with the greatest cost of all these days cost on this one, greatest of all first; those without cost are left out. An agent is a key, a connected agent, or a person.
+    parts: List[UsageDayPart]
+    #: With `by`: what all others cost on this day.
+    restCents: float
 
 
 class Usage(TypedDict):

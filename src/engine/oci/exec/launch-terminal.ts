@@ -7,7 +7,7 @@ import { rmSync, writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ReadStream } from 'node:tty'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
-import type { TerminalSignal, TerminalSize } from '../../engine.ts'
+import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
 import { closeFd } from '../kernel/syscalls.ts'
 import {
   acceptConnection,
