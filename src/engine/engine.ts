@@ -61,9 +61,7 @@ export type RunSpec = {
   /** Null: the image's own. An entrypoint of the caller discards the image's cmd, as in Docker. */
   entrypoint: string[] | null
   cmd: string[] | null
-  /**
-   * Overrides the image's environment. Values can be secrets: they reach the machine only through its configuration.
-   */
+  /** Overrides the image's environment. Values can be secrets: they reach the machine only through its configuration. */
   env: Record<string, string>
   /** Boot files, written before the process starts. Paths are absolute in the machine. */
   files: { path: string; content: Buffer }[]

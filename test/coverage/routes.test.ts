@@ -39,6 +39,12 @@ const openPages = [
   'POST /sign-out',
 ]
 
+/** The documentation: files and what is made of them. */
+const documentation = ['/docs', '/docs*', '/llms.txt', '/llms-full.txt'].flatMap((path) => [
+  `GET ${path}`,
+  `HEAD ${path}`,
+])
+
 /** What programs ask that are being connected, as the standards of OAuth say. */
 const oauth = [
   'GET /.well-known/oauth-authorization-server',
@@ -96,7 +102,14 @@ test('what anyone may call is a list somebody agreed to', () => {
 test('the server answers at the routes, at /mcp, at a few pages, and nowhere else (S34)', () => {
   const heads = routes.filter(({ method }) => method === 'GET').map(({ path }) => `HEAD ${path}`)
   const ofMcp = mcpMethods.flatMap((method) => mcpPaths.map((path) => `${method} ${path}`))
-  const answered = [...named.map(([name]) => name), ...heads, ...ofMcp, ...openPages, ...oauth]
+  const answered = [
+    ...named.map(([name]) => name),
+    ...heads,
+    ...ofMcp,
+    ...openPages,
+    ...documentation,
+    ...oauth,
+  ]
   expect(served(createServer(service.app)).toSorted()).toEqual(answered.toSorted())
 })
 
@@ -118,8 +131,13 @@ function served(server: ReturnType<typeof createServer>): string[] {
 describe('reliability Z3: a path has the methods that are documented, and no other', () => {
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
   test.each([...new Set(routes.map(({ path }) => path))])('%s', async (path) => {
-    const known = routes.filter((route) => route.path === path)
-    const allowed = known.flatMap(({ method }): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    // `/v1/units/summary` is also a `/v1/units/{id}`.
+    const known = routes.filter((route) =>
+      new RegExp(`^${route.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
+    )
+    const allowed = [
+      ...new Set(known.flatMap(({ method }): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]))),
+    ]
     for (const method of methods.filter((each) => !allowed.includes(each))) {
       for (const key of [team.key, undefined]) {
         const response = await service.fetch(method, pathOf({ path }), key === undefined ? {} : { key })
