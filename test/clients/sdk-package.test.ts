@@ -112,7 +112,7 @@ it('has a method for every operation that a key may use', async () => {
   await Promise.all([berth.units.list().page(), berth.stacks.list().page(), berth.stacks.get('x')])
   await Promise.all([stack.fork(), stack.destroy(), berth.recipes.list(), berth.recipes.get('x')])
   await Promise.all([berth.agents(), berth.keys(), berth.audit().page(), berth.pricing(), berth.quota()])
-  await Promise.all([berth.usage(), berth.support({ topic: 'idea', message: 'x' })])
+  await Promise.all([berth.usage(), berth.support({ topic: 'idea', message: 'x' }), berth.units.summary()])
   const { paths } = openApiDocument(routes) as {
     paths: Record<string, Record<string, { operationId?: string }>>
   }
