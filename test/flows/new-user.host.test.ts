@@ -129,8 +129,11 @@ it('a person connects a program, reads what it publishes, and revokes it', { tim
   const [url = ''] = units[0]?.urls ?? []
   // Its certificate is of the installation's own authority, which this browser has not been told of.
   const reader = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage()
-  await reader.goto(url)
-  expect(await reader.textContent('h1')).toBe('Made by a program')
+  // The unit runs before its server listens.
+  await eventually(async () => {
+    await reader.goto(url)
+    expect(await reader.textContent('h1')).toBe('Made by a program')
+  })
 
   // A second unit is more than it was given, and it is told what to do about that.
   const second = await session.call('create_unit', { name: 'more', image: 'berth.local/debian:12' })

@@ -61,6 +61,8 @@ export async function newEra({ baseUrl, key, path = '/mcp' }: Where): Promise<Mc
     call: async (name, args = {}, { onProgress, signal, meta } = {}) => {
       const params = { name, arguments: args, ...(meta ? { _meta: meta } : {}) }
       const answered = await client.callTool(params, {
+        // A first unit waits for its image to be built.
+        timeout: 300_000,
         ...(signal ? { signal } : {}),
         ...(onProgress
           ? { onprogress: ({ message }: { message?: string | undefined }) => onProgress(message ?? '') }
