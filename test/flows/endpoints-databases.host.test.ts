@@ -49,7 +49,7 @@ const units = {
       size: 'medium',
       env: { RABBITMQ_DEFAULT_USER: 'agent', RABBITMQ_DEFAULT_PASS: PASSWORD },
       // It takes longer to start than a visit waits for a unit that runs already.
-      healthcheck: { cmd: ['bash', '-c', ': </dev/tcp/127.0.0.1/5672'] },
+      healthcheck: { cmd: ['bash', '-c', ': </dev/tcp/127.0.0.1/5672'], timeoutMs: 240_000 },
     },
   },
   etcd: { protocol: 'grpc', port: 2379, spec: { image: 'berth.local/etcd:3.4' } },
@@ -200,7 +200,10 @@ describe('a unit that is stopped', () => {
   it.each(clients.filter(({ client }) => client !== 'ioredis' && client !== 'etcd3'))(
     'is woken by $client',
     async ({ of, ask }) => {
-      expect(await waking(berth, published[of].unit, 'cold', () => ask(published[of]))).toBe('done')
+      // A visitor waits 45 seconds for a unit; on a slow machine a server needs more, and the client comes again.
+      const untilDone = () => eventually(async () => expect(await ask(published[of])).toBe('done'), 240_000)
+      await waking(berth, published[of].unit, 'cold', untilDone)
     },
+    300_000,
   )
 })

@@ -19,7 +19,7 @@ import { arm, disarm, stillArmed } from '../support/failpoints.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
 import { partOf } from '../support/part-of.ts'
 
-type Verb = 'create' | 'start' | 'wake' | 'sleep' | 'hibernate' | 'stop' | 'destroy' | 'fork'
+type Verb = 'create' | 'start' | 'wake' | 'sleep' | 'hibernate' | 'stop' | 'destroy' | 'fork' | 'process'
 type Life = {
   role: 'server' | 'engine'
   isolation: 'runc' | 'gvisor'
@@ -167,7 +167,8 @@ async function expectUnharmed(drill: Drill, life: Life, place: string, units: Un
     // What a source wrote may have reached the pool before there was anything to flush.
     for (let time = 0; time < 5 && (time === 0 || (await stillArmed(berth)).length > 0); time += 1)
       await Promise.all(units.map((unit) => expectForks(drill, unit)))
-  } else await expectArrives(drill, verb, units)
+  } else if (verb === 'process') await expectProcesses(drill, units)
+  else await expectArrives(drill, verb, units)
   await eventually(async () => expect(await stillArmed(berth)).toEqual([]), WITHIN_MS)
   await eventually(async () => expect(await berth.pidOf(life.role)).not.toBe(before))
   await expectInvariants(berth, WITHIN_MS)
@@ -186,6 +187,7 @@ const verbsOfEffects: Record<string, Verb> = {
 function verbOf(place: string): Verb {
   const effect = place.replace(/\.(?:before|after)$/, '')
   if (effect.startsWith('engine.cleanup.')) return 'stop'
+  if (effect.startsWith('engine.process.')) return 'process'
   if (effect.startsWith('engine.checkpoint.')) return 'fork'
   return verbsOfEffects[effect] ?? (effect.replace('engine.', '').split('.')[0] as Verb)
 }
@@ -196,7 +198,7 @@ async function prepare(drill: Drill, verb: Verb, { from }: Life, unit: Unit): Pr
   else if (verb === 'start') await drill.act(unit, 'stop')
 }
 
-const arrivals: Record<Exclude<Verb, 'create' | 'destroy' | 'fork'>, Partial<Unit>> = {
+const arrivals: Record<Exclude<Verb, 'create' | 'destroy' | 'fork' | 'process'>, Partial<Unit>> = {
   start: { state: 'running', stoppedReason: null },
   wake: { state: 'running', stoppedReason: null },
   sleep: { state: 'sleeping', stoppedReason: 'idle' },
@@ -212,6 +214,22 @@ async function expectArrives(drill: Drill, verb: keyof typeof arrivals, units: U
   for (const { status } of await Promise.all(units.map(send))) expect(status).toBe(200)
   await eventually(async () => {
     for (const unit of units) expect(await drill.get(unit)).toMatchObject(arrivals[verb])
+  }, WITHIN_MS)
+}
+
+/** Each is told of, and none runs on for ever. */
+async function expectProcesses(drill: Drill, units: Unit[]): Promise<void> {
+  for (const unit of units) {
+    const { status, body } = await drill.act(unit, 'processes', { cmd: ['true'] })
+    expect([status, body]).toEqual([201, expect.objectContaining({ unitId: unit.id })])
+  }
+  await eventually(async () => {
+    for (const { id } of units) {
+      const path = `/v1/units/${id}/processes`
+      const { body } = await drill.call<{ processes: { state: string }[] }>({ method: 'GET', path })
+      expect(body.processes.map(({ state }) => state)).not.toContain('running')
+      expect(body.processes).not.toEqual([])
+    }
   }, WITHIN_MS)
 }
 

@@ -15,7 +15,7 @@ export const etcd = defineRecipe({
       ports: [2379],
       databasePorts: [{ port: 2379, protocol: 'grpc' }],
       volume: { mount: '/var/lib/etcd', gb: params.volumeGb },
-      healthcheck: { cmd: ['etcdctl', 'endpoint', 'health'] },
+      healthcheck: { cmd: ['etcdctl', 'endpoint', 'health'], timeoutMs: 120_000 },
     }),
   },
   frontDoor: null,

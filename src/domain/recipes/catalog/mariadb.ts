@@ -27,7 +27,7 @@ export const mariadb = defineRecipe({
       ports: [3306],
       databasePorts: [{ port: 3306, protocol: 'mysql' }],
       volume: { mount: '/var/lib/mysql', gb: params.volumeGb },
-      healthcheck: { cmd: ['mariadb-admin', '--silent', 'ping'] },
+      healthcheck: { cmd: ['mariadb-admin', '--silent', 'ping'], timeoutMs: 120_000 },
     }),
   },
   frontDoor: null,

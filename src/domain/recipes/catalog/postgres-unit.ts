@@ -20,6 +20,6 @@ export function postgresUnit(of: {
     ports: [5432],
     databasePorts: [{ port: 5432, protocol: 'postgres' }],
     volume: { mount: '/var/lib/postgresql/data', gb: of.volumeGb },
-    healthcheck: { cmd: ['pg_isready', '--quiet', '--host=127.0.0.1'] },
+    healthcheck: { cmd: ['pg_isready', '--quiet', '--host=127.0.0.1'], timeoutMs: 120_000 },
   }
 }

@@ -25,7 +25,7 @@ export const rabbitmq = defineRecipe({
       ports: [5672],
       databasePorts: [{ port: 5672, protocol: 'amqp' }],
       volume: { mount: '/var/lib/rabbitmq', gb: params.volumeGb },
-      healthcheck: { cmd: listensAt(5672), timeoutMs: 120_000 },
+      healthcheck: { cmd: listensAt(5672), timeoutMs: 240_000 },
     }),
   },
   frontDoor: null,

@@ -21,7 +21,7 @@ export const redis = defineRecipe({
       databasePorts: [{ port: 6379, protocol: 'redis' }],
       volume: { mount: '/data', gb: params.volumeGb },
       // While it loads its data it answers with an error.
-      healthcheck: { cmd: ['sh', '-c', 'redis-cli ping | grep -qx PONG'] },
+      healthcheck: { cmd: ['sh', '-c', 'redis-cli ping | grep -qx PONG'], timeoutMs: 120_000 },
     }),
   },
   frontDoor: null,

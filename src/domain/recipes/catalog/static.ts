@@ -22,7 +22,7 @@ export const staticFiles = defineRecipe({
       cmd: ['nginx'],
       files: params.files,
       ports: [80],
-      healthcheck: { cmd: listensAt(80) },
+      healthcheck: { cmd: listensAt(80), timeoutMs: 120_000 },
     }),
   },
   frontDoor: { unit: 'main', port: 80 },
