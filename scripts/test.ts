@@ -7,6 +7,7 @@
 import { performance } from 'node:perf_hooks'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 import { startVitest } from 'vitest/node'
+import { TURNS_VARIABLE } from '../test/support/turns.ts'
 
 const SLOWEST_SHOWN = 25
 const DAY_MS = 86_400_000
@@ -46,6 +47,9 @@ const count = { passed: 0, skipped: 0 }
 const failures: Failures = new Map()
 const flaky: Failures = new Map()
 const runAgain: { tier: string; files: string[]; first: Outcome }[] = []
+
+// What is asked for by name runs; of a whole tier the long files take turns.
+process.env[TURNS_VARIABLE] = filters.length === 0 ? 'yes' : 'no'
 
 for (const name of tier === undefined ? usualTiers : [tier]) {
   const first = await runTier(name, filters)

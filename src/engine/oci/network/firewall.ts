@@ -5,9 +5,9 @@
 import { batched } from '../../../lib/concurrency/batch.ts'
 import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../../lib/log.ts'
-import { runOrThrow } from '../../../lib/process.ts'
 import { interfacesHere } from './host-state.ts'
 import { loadRuleset } from './expected-ruleset.ts'
+import { applyRules } from './nft.ts'
 import {
   addMachine,
   addMember,
@@ -21,8 +21,6 @@ import {
   type TableOptions,
 } from './tables.ts'
 import { readTables, sameElements } from './table-listing.ts'
-
-const NFT_TIMEOUT_MS = 10_000
 
 export type Firewall = {
   /** Loads both tables completely, in one transaction. */
@@ -63,7 +61,7 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
   const load = async () => {
     const tables = renderTables(options, await present())
     const list = async () => (await readTables(names.table))?.rules ?? null
-    loadedRules = (await loadRuleset(rulesGeneration, () => nft(tables), list))?.rules ?? null
+    loadedRules = (await loadRuleset(rulesGeneration, () => applyRules([tables]), list))?.rules ?? null
   }
 
   // Everything that uses the kernel holds this lock, including loads and comparisons: a comparison in the middle of a
@@ -83,7 +81,7 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
   const applyOrLoad = async (commands: string[]) => {
     if (commands.length === 0) return
     try {
-      await nft(commands.join('\n'))
+      await applyRules(commands)
     } catch (error) {
       log.warn({ err: error }, 'firewall change refused; loading all of it')
       await load()
@@ -162,18 +160,12 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
 
     remove: () =>
       inTurn(async () => {
-        await nft(
-          ['inet', 'netdev']
-            .flatMap((family) => [
-              `add table ${family} ${names.table}`,
-              `delete table ${family} ${names.table}`,
-            ])
-            .join('\n'),
+        await applyRules(
+          ['inet', 'netdev'].flatMap((family) => [
+            `add table ${family} ${names.table}`,
+            `delete table ${family} ${names.table}`,
+          ]),
         )
       }),
   }
-}
-
-async function nft(commands: string): Promise<void> {
-  await runOrThrow('nft', ['-f', '-'], { stdin: `${commands}\n`, timeoutMs: NFT_TIMEOUT_MS })
 }

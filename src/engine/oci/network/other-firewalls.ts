@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises'
 import type { Log } from '../../../lib/log.ts'
 import { run, runOrThrow } from '../../../lib/process.ts'
 import type { Names } from './names.ts'
+import { applyRules, listAsJson } from './nft.ts'
 
 export type OtherFirewalls = {
   /** Adds what is missing. */
@@ -66,9 +67,9 @@ export function createOtherFirewalls(
 // nftables
 
 async function listChains(): Promise<Chain[]> {
-  const listing = await runOrThrow('nft', ['-j', 'list', 'chains'], { timeoutMs: TIMEOUT_MS })
-  const { nftables } = JSON.parse(listing) as { nftables: { chain?: Chain }[] }
-  return nftables
+  const listed = await listAsJson<{ chain?: Chain }>('chains')
+  if (listed === null) throw new Error('nft did not list the chains of this host')
+  return listed
     .flatMap((entry) => entry.chain ?? [])
     .filter((chain) => chain.hook === 'forward' || chain.hook === 'input')
     .filter((chain) => chain.family === 'ip' || chain.family === 'inet')
@@ -85,7 +86,7 @@ async function ensureChain(names: Names, dnsPort: number, chain: Chain): Promise
   const rules = nftAccepts(names, dnsPort)[chain.hook].map(
     (rule) => `insert rule ${chain.family} ${chain.table} ${chain.name} ${rule} comment "${names.table}"`,
   )
-  await runOrThrow('nft', ['-f', '-'], { stdin: `${rules.join('\n')}\n`, timeoutMs: TIMEOUT_MS })
+  await applyRules(rules)
 }
 
 async function removeFromChain(names: Names, chain: Chain): Promise<void> {
@@ -93,16 +94,14 @@ async function removeFromChain(names: Names, chain: Chain): Promise<void> {
     (handle) => `delete rule ${chain.family} ${chain.table} ${chain.name} handle ${handle}`,
   )
   if (rules.length === 0) return
-  await runOrThrow('nft', ['-f', '-'], { stdin: `${rules.join('\n')}\n`, timeoutMs: TIMEOUT_MS })
+  await applyRules(rules)
 }
 
 async function ownHandles(names: Names, { family, table, name }: Chain): Promise<number[]> {
-  const listing = await runOrThrow('nft', ['-j', 'list', 'chain', family, table, name], {
-    timeoutMs: TIMEOUT_MS,
-    maxOutputBytes: 16 * 1024 * 1024,
-  })
-  const { nftables } = JSON.parse(listing) as { nftables: { rule?: { comment?: string; handle: number } }[] }
-  return nftables.flatMap(({ rule }) => (rule?.comment === names.table ? [rule.handle] : []))
+  type Entry = { rule?: { comment?: string; handle: number } }
+  const listed = await listAsJson<Entry>('chain', family, table, name)
+  if (listed === null) throw new Error(`nft did not list the chain ${name} of ${table}`)
+  return listed.flatMap(({ rule }) => (rule?.comment === names.table ? [rule.handle] : []))
 }
 
 function nftAccepts(names: Names, dnsPort: number): Record<Hook, string[]> {

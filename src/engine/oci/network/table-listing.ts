@@ -1,6 +1,6 @@
 // Reads back the rules in the kernel, to compare them with the wanted ones.
 
-import { run } from '../../../lib/process.ts'
+import { listAsJson } from './nft.ts'
 import { type FirewallState, portChain } from './tables.ts'
 
 export type TableListing = {
@@ -19,7 +19,10 @@ type Listed = Record<string, { family: string; name?: string; chain?: string; el
 /** Returns null if either table is missing. */
 export async function readTables(table: string): Promise<TableListing | null> {
   // One process per family: given both, nft only reads the last one.
-  const families = await Promise.all([listTable('inet', table), listTable('netdev', table)])
+  const families = await Promise.all([
+    listAsJson<Listed>('table', 'inet', table),
+    listAsJson<Listed>('table', 'netdev', table),
+  ])
   if (families.includes(null)) return null
   const nftables = families.flatMap((entries) => entries ?? [])
   const ofKind = (kind: string) => nftables.flatMap((entry) => entry[kind] ?? [])
@@ -73,13 +76,4 @@ function flatten(element: unknown): string {
   if (typeof element !== 'object' || element === null) return String(element)
   const { elem, val, concat } = element as { elem?: unknown; val?: unknown; concat?: unknown }
   return flatten(elem ?? val ?? concat ?? '')
-}
-
-async function listTable(family: 'inet' | 'netdev', table: string): Promise<Listed[] | null> {
-  const result = await run('nft', ['-j', 'list', 'table', family, table], {
-    timeoutMs: 10_000,
-    maxOutputBytes: 64 * 1024 * 1024,
-  })
-  if (result.exitCode !== 0) return null
-  return (JSON.parse(result.stdout) as { nftables: Listed[] }).nftables
 }

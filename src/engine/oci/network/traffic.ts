@@ -15,11 +15,11 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../../../lib/log.ts'
-import { run, runOrThrow } from '../../../lib/process.ts'
 import type { Names } from './names.ts'
 import { type Netfilter, openNetfilter } from './netfilter.ts'
 import type { Counted } from './netlink.ts'
 import { loadRuleset } from './expected-ruleset.ts'
+import { applyRules, listRules } from './nft.ts'
 
 /** The addresses of two machines. */
 export type Pair = { from: string; to: string }
@@ -46,7 +46,6 @@ const READ_EVERY_MS = 200
 const PAUSE_FACTOR = 20
 /** … machines that make readings long must not delay the reports of others by more than this. */
 const LONGEST_PAUSE_MS = 1000
-const NFT_TIMEOUT_MS = 10_000
 
 const TCP_HEADER_WORDS = [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
 
@@ -65,10 +64,10 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
 
   const load = async () => {
     const commands = tableOf(names)
-    const replace = async () => await nft([...removalOf(names), ...commands])
+    const replace = async () => await applyRules([...removalOf(names), ...commands])
     // A set of another definition cannot be changed into ours, only replaced.
-    const change = async () => await nft(commands).catch(replace)
-    lastSeen = await loadRuleset(rulesGeneration, change, () => listRules(names))
+    const change = async () => await applyRules(commands).catch(replace)
+    lastSeen = await loadRuleset(rulesGeneration, change, () => listTable(names))
   }
 
   const readWhileWatched = async () => {
@@ -98,7 +97,7 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
     async keep() {
       const generation = rulesGeneration()
       if (generation === lastSeen?.generation) return false
-      const rules = await listRules(names)
+      const rules = await listTable(names)
       if (lastSeen && rules === lastSeen.rules) {
         lastSeen = { generation, rules }
         return false
@@ -128,7 +127,7 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
     },
 
     async remove() {
-      await nft(removalOf(names))
+      await applyRules(removalOf(names))
     },
   }
 }
@@ -187,13 +186,7 @@ function removalOf({ table }: Names): string[] {
 }
 
 /** Returns chain and rule without the set's elements, which can be many; null if they do not exist. */
-async function listRules({ table }: Names): Promise<string | null> {
-  const { exitCode, stdout } = await run('nft', ['--terse', 'list', 'table', 'ip', table], {
-    timeoutMs: NFT_TIMEOUT_MS,
-  })
+async function listTable({ table }: Names): Promise<string | null> {
+  const { exitCode, stdout } = await listRules(['--terse', 'list', 'table', 'ip', table])
   return exitCode === 0 ? stdout : null
-}
-
-async function nft(commands: string[]): Promise<void> {
-  await runOrThrow('nft', ['-f', '-'], { stdin: `${commands.join('\n')}\n`, timeoutMs: NFT_TIMEOUT_MS })
 }

@@ -1,0 +1,12 @@
+import { existsSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { filesNotOf } from './support/turns.ts'
+
+const DAYS = [0, 1, 2, 3]
+
+it('every file that takes turns is there, and runs on one day of four', () => {
+  const left = DAYS.flatMap(filesNotOf)
+  const files = [...new Set(left)]
+  expect(files.filter((file) => !existsSync(new URL(`../${file}`, import.meta.url)))).toEqual([])
+  for (const file of files) expect(left.filter((each) => each === file)).toHaveLength(DAYS.length - 1)
+})
