@@ -15,6 +15,7 @@ import { answerOnce, type Once } from '../domain/idempotency/once.ts'
 import type { Body } from './http/body.ts'
 import type { ErrorStatus } from './http/errors.ts'
 import { type ByteStream, isByteStream } from './http/byte-stream.ts'
+import { type Conversation, isConversation } from './http/conversation.ts'
 import { type EventStream, isEventStream } from './http/sse.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -34,6 +35,8 @@ export type OpenContext = {
   signal: AbortSignal
   /** The body of a route that takes it piece by piece. */
   bodyPieces?: () => AsyncIterable<Buffer>
+  /** Whether the caller asks for a WebSocket, on a route that has one. */
+  isUpgrade?: boolean
   /** Sets the response header that marks the answer as one of an earlier call. */
   markReplayed: () => void
 }
@@ -69,6 +72,8 @@ type Definition<P, Q, B, R, C> = {
   events: Record<string, z.ZodType>
   /** Where it answers bytes and no JSON: of what type. */
   media?: string
+  /** Its answer is a WebSocket. */
+  conversation?: true
   /** The errors besides those of every route. */
   errors: readonly ErrorStatus[]
   /** The team of the call, if the path has one: the caller then acts in it (credentials/acting-team.ts). */
@@ -78,8 +83,11 @@ type Definition<P, Q, B, R, C> = {
   /** The part of the input that the audit row stores: never contents or secrets (spec 2.12). */
   record: (input: Input<P, Q, B>) => Record<string, unknown> | null
   outcome?: (result: R) => Outcome
-  handle: (app: App, input: Input<P, Q, B>, context: C) => Promise<R | EventStream | ByteStream>
+  handle: (app: App, input: Input<P, Q, B>, context: C) => Promise<R | Streamed>
 }
+
+/** An answer that goes on for as long as it takes. */
+export type Streamed = EventStream | ByteStream | Conversation
 
 /**
  * For a route that makes something and takes an `Idempotency-Key`. Its transaction claims `once` and stores in it
@@ -94,7 +102,7 @@ type Idempotent<P, Q, B, R> =
 
 export type Answered =
   | { kind: 'json'; body: unknown; outcome: Outcome }
-  | { kind: 'stream'; stream: EventStream | ByteStream }
+  | { kind: 'stream'; stream: Streamed }
 
 /** A call whose input is valid. */
 export type Prepared = {
@@ -125,6 +133,7 @@ export type Route = Pick<
   | 'status'
   | 'events'
   | 'media'
+  | 'conversation'
   | 'errors'
 > & {
   auth: 'caller' | 'none'
@@ -189,7 +198,7 @@ type Handle<P, Q, B, R> = (
   context: OpenContext,
   caller: Caller | null,
   keyed: { key: string; request: Fingerprint } | null,
-) => Promise<R | EventStream | ByteStream>
+) => Promise<R | Streamed>
 
 function erase<P, Q, B, R, C>(
   definition: Definition<P, Q, B, R, C>,
@@ -217,7 +226,7 @@ function erase<P, Q, B, R, C>(
         record: key === null ? record(input) : { ...record(input), idempotencyKey: maskText(key) },
         run: async (app, context, caller) => {
           const result = await handle(app, input, context, caller, keyed)
-          if (isEventStream(result) || isByteStream(result)) return { kind: 'stream', stream: result }
+          if (isStreamed(result)) return { kind: 'stream', stream: result }
           return { kind: 'json', body: result, outcome: outcome?.(result) ?? {} }
         },
       }
@@ -225,13 +234,17 @@ function erase<P, Q, B, R, C>(
   }
 }
 
+function isStreamed(value: unknown): value is Streamed {
+  return isEventStream(value) || isByteStream(value) || isConversation(value)
+}
+
 function readKey({ idempotencyKey }: RawInput): string | null {
   return parse(idempotencyKeySchema.nullable(), idempotencyKey, 'Idempotency-Key')
 }
 
 /** Only a complete answer can be returned again. */
-function whole<R>(result: R | EventStream | ByteStream): R {
-  if (isEventStream(result) || isByteStream(result))
+function whole<R>(result: R | Streamed): R {
+  if (isStreamed(result))
     throw new TypeError('a route that takes Idempotency-Key cannot stream')
   return result
 }

@@ -20,6 +20,7 @@ import { stackRoutes } from './routes/stacks.ts'
 import { supportRoutes } from './routes/support.ts'
 import { teamRoutes } from './routes/teams.ts'
 import { unitDirectoryRoutes } from './routes/unit-directories.ts'
+import { unitTerminalRoutes } from './routes/unit-terminal.ts'
 import { unitRoutes } from './routes/units.ts'
 
 const describeService = defineOpenRoute({
@@ -45,6 +46,7 @@ const describeService = defineOpenRoute({
 export const routes: readonly Route[] = [
   ...unitRoutes,
   ...unitDirectoryRoutes,
+  ...unitTerminalRoutes,
   ...processRoutes,
   ...stackRoutes,
   ...forkRoutes,

@@ -88,6 +88,11 @@ export function boundConnections(
     count += 1
     socket.once('close', () => leave(connection))
   })
+  // Whoever has a WebSocket waits for what comes on it.
+  server.on('upgrade', ({ socket }) => {
+    const connection = known.get(socket)
+    if (connection) connection.requests += 1
+  })
   server.on('request', ({ socket }, response) => {
     const connection = known.get(socket)
     if (!connection) return

@@ -1,6 +1,7 @@
 // Reads the headers of an HTTP request that operations need. No header is trusted unchecked.
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
 import type { Presented } from '../../domain/credentials/authenticate.ts'
 import { newId } from '../../lib/ids.ts'
 import { readCookie } from '../web/cookies.ts'
@@ -23,6 +24,21 @@ export function senderOf(request: IncomingMessage, publicUrl: string) {
     stripeSignature: oneOf(headers['stripe-signature']),
     idempotencyKey: idempotencyKeyOf(request),
   }
+}
+
+/**
+ * The address of the client of a request that the framework has not taken: behind trusted proxies, the last forwarded one
+ * that is no proxy.
+ */
+export function peerBehind(request: IncomingMessage, isProxy: (address: string) => boolean): string {
+  const forwarded = [request.headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
+  let peer = request.socket.remoteAddress ?? ''
+  for (const each of forwarded.toReversed()) {
+    const address = each.trim()
+    if (!isProxy(peer) || isIP(address) === 0) break
+    peer = address
+  }
+  return peer
 }
 
 export function presentedBy(headers: IncomingHttpHeaders, publicUrl: string): Presented {

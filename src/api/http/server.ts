@@ -14,6 +14,8 @@ import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import { bodyPieces, readBody } from './body.ts'
 import { boundArrival, longestArrivalMs } from './arrival.ts'
 import { isByteStream, openByteStream, sendByteStream } from './byte-stream.ts'
+import { createUpgrades } from './upgrade.ts'
+import { isConversation } from './conversation.ts'
 import { createHostCheck, misdirected } from './hosts.ts'
 import { boundConnections, connectionLimits } from './connections.ts'
 import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
@@ -73,7 +75,12 @@ export function createServer(
     return503OnClosing: false,
     requestTimeout: longestArrivalMs,
     keepAliveTimeout: 75 * SECOND,
-    http: { headersTimeout: limits.headersMs, connectionsCheckingInterval: limits.lookEveryMs },
+    http: {
+      headersTimeout: limits.headersMs,
+      connectionsCheckingInterval: limits.lookEveryMs,
+      // Whoever asks for another protocol than a WebSocket of ours is answered as if he had not.
+      shouldUpgradeCallback: (request) => upgrades.isWanted(request),
+    },
     routerOptions: { maxParamLength: 200 },
     frameworkErrors: (_error, request, reply) => sendUnknownPath(begin(request, reply)),
     clientErrorHandler: refuseMalformed,
@@ -89,6 +96,15 @@ export function createServer(
   const operations = createOperations(app)
   const stopping = new AbortController()
   const isOurs = createHostCheck(app.config)
+  const upgrades = createUpgrades({
+    app,
+    operations,
+    routes,
+    isOurs,
+    peerOf: (request) => http.peerBehind(request, isProxy),
+    stopping: stopping.signal,
+  })
+  server.server.on('upgrade', upgrades.accept)
   server.addHook('onRequest', (request, _reply, next) => {
     if (!longRoutes.has(`${request.method} ${request.routeOptions.url}`)) boundArrival(request.raw)
     next()
@@ -257,7 +273,8 @@ async function serveRoute(
           if (isByteStream(stream)) {
             if (request.method === 'HEAD') openByteStream(response, stream).end()
             else await sendByteStream(response, stream, signal)
-          } else if (request.method === 'HEAD') openStream(response).end()
+          } else if (isConversation(stream)) throw new TypeError('a conversation needs a WebSocket')
+          else if (request.method === 'HEAD') openStream(response).end()
           else await sendEvents(response, stream, { clock: app.clock, signal, requestId: id })
         },
       },

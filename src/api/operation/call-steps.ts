@@ -159,6 +159,8 @@ export async function streamOpenAnswer({
 }
 
 function kindOf({ route, wantsStream }: OperationRequest): CallKind {
+  // It holds no output, and may be open all day.
+  if (route.conversation) return 'stream'
   if (route.rate === 'execs') return 'command'
   return wantsStream || route.media === EVENT_STREAM ? 'stream' : 'call'
 }

@@ -7,9 +7,7 @@ import type { Authenticate, Presented } from '../../domain/credentials/authentic
 import type { Caller } from '../../domain/credentials/caller.ts'
 import type { FailedAttempts } from '../../domain/credentials/failed-attempts.ts'
 import type { RateLimits } from '../../domain/credentials/rate-limit.ts'
-import type { ByteStream } from '../http/byte-stream.ts'
-import type { EventStream } from '../http/sse.ts'
-import type { RawInput, Route } from '../route.ts'
+import type { RawInput, Route, Streamed } from '../route.ts'
 import type { CallsAtOnce } from './calls-at-once.ts'
 
 /** One request, free of the framework that brought it. */
@@ -27,6 +25,8 @@ export type OperationRequest = {
   /** Whether a session may ask for this: a key need not say where it is used. */
   fromOwnPages: boolean
   wantsStream: boolean
+  /** It asks for a WebSocket. */
+  isUpgrade?: boolean
   lastEventId: string | null
   stripeSignature: string | null
   /** The header's value or values, null without one; routes that do not take it ignore it. */
@@ -46,7 +46,7 @@ export type OperationRequest = {
 /** How the answer leaves. `stream` resolves or throws when the stream has ended. */
 export type Reply = {
   json: (status: number, body: unknown) => void
-  stream: (stream: EventStream | ByteStream) => Promise<void>
+  stream: (stream: Streamed) => Promise<void>
 }
 
 /** What the checks of all calls are kept in. */

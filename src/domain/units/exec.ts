@@ -60,7 +60,7 @@ export async function execInUnit(
 }
 
 /** A streaming caller already has the output. */
-function endedMeanwhile(unit: UnitRecord, output: Output | null): AppError {
+export function endedMeanwhile(unit: UnitRecord, output: Output | null): AppError {
   const message = `The unit ${whatHappened(unit)} while the command ran, so the command was killed.`
   return notPossible(unit, message, output === null ? {} : { output })
 }

@@ -1,0 +1,240 @@
+// WebSockets of the API: a request for one goes through the same operation as any other, and is only answered with a
+// WebSocket once that has begun. Until then it is refused as every call is, in JSON.
+
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocket, WebSocketServer } from 'ws'
+import type { App } from '../../app.ts'
+import type { AppError } from '../../contract/errors.ts'
+import { SECOND } from '../../lib/clock.ts'
+import type { Operations } from '../operation.ts'
+import type { Route } from '../route.ts'
+import { isConversation, type Conversation } from './conversation.ts'
+import { callerGone, errorEnvelope, logError, toAppError } from './errors.ts'
+import { misdirected, type HostCheck } from './hosts.ts'
+import { openLine } from './line.ts'
+import * as http from './request.ts'
+
+const PING_EVERY_MS = 30 * SECOND
+/** Of a client that does not take our goodbye. */
+const CLOSE_WITHIN_MS = 2 * SECOND
+const FRAME_BYTES = 1024 * 1024
+/** Spoken where the client offers it, as a client has to that offers its bearer beside it. */
+const PROTOCOL = 'berth.v1'
+const BEARER_PROTOCOL = 'base64url.bearer.authorization.berth.'
+
+export type Upgrades = {
+  isWanted: (request: IncomingMessage) => boolean
+  accept: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+}
+
+type Given = {
+  app: App
+  operations: Operations
+  routes: readonly Route[]
+  isOurs: HostCheck
+  peerOf: (request: IncomingMessage) => string
+  stopping: AbortSignal
+}
+
+export function createUpgrades(given: Given): Upgrades {
+  const found = (request: IncomingMessage) => {
+    const [path = ''] = (request.url ?? '').split('?')
+    for (const route of given.routes) {
+      if (!route.conversation) continue
+      const id = new RegExp(`^${route.path.replace('{id}', '([^/]+)')}$`).exec(path)?.[1]
+      if (id !== undefined) return { route, params: { id } }
+    }
+    return null
+  }
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: FRAME_BYTES,
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
+  })
+  return {
+    isWanted: (request) =>
+      request.method === 'GET' &&
+      (request.headers.upgrade ?? '').toLowerCase() === 'websocket' &&
+      found(request) !== null,
+    accept: (request, socket, head) => {
+      // Without a listener, an error of the connection would end the process.
+      socket.on('error', () => {})
+      const match = found(request)
+      if (match === null) return void socket.destroy()
+      void serve(given, sockets, { request, socket, head, ...match })
+    },
+  }
+}
+
+type Asked = { request: IncomingMessage; socket: Duplex; head: Buffer; route: Route; params: { id: string } }
+
+/** Never rejects. */
+async function serve(
+  { app, operations, isOurs, peerOf, stopping }: Given,
+  sockets: WebSocketServer,
+  { request, socket, head, route, params }: Asked,
+): Promise<void> {
+  const requestId = http.requestIdOf(request)
+  const beganMs = app.clock.monotonicMs()
+  const gone = new AbortController()
+  const over = new AbortController()
+  const signal = AbortSignal.any([gone.signal, stopping])
+  let status = 101
+  let client: WebSocket | null = null
+  socket.once('close', () => gone.abort(callerGone()))
+  try {
+    if (!isOurs(request)) throw misdirected(app.config.publicUrl)
+    const query = http.queryOf(request.url ?? '')
+    await operations.run(
+      {
+        ...senderOf(request, app.config.publicUrl, query),
+        peer: peerOf(request),
+        requestId,
+        route,
+        params,
+        query,
+        readBody: async () => Buffer.alloc(0),
+        isUpgrade: true,
+        signal,
+        abort: (reason) => gone.abort(reason),
+        onceAnswered: (callback) => {
+          if (over.signal.aborted) callback()
+          else over.signal.addEventListener('abort', callback, { once: true })
+        },
+        markReplayed: () => {},
+      },
+      {
+        json: () => {
+          throw new TypeError('a conversation has no other answer')
+        },
+        stream: async (stream) => {
+          if (!isConversation(stream)) throw new TypeError('a conversation has no other answer')
+          signal.throwIfAborted()
+          client = await shakeHands(sockets, { request, socket, head, requestId })
+          await converse(app, client, stream, signal)
+        },
+      },
+    )
+    say(client, 1000)
+  } catch (error) {
+    const known = toAppError(error)
+    status = client ? status : known.status
+    logError(app.log, error, requestId)
+    if (client) await tell(client, known, requestId)
+    else refuse(socket, known, requestId)
+  } finally {
+    over.abort()
+    const ms = app.clock.monotonicMs() - beganMs
+    app.observer.callAnswered({ method: 'GET', route: route.path, status, ms })
+  }
+}
+
+/**
+ * A browser sends no header of its own, so a bearer may come as a protocol, and the team as a parameter. A session must say
+ * which page uses it.
+ */
+function senderOf(request: IncomingMessage, publicUrl: string, query: Record<string, string | string[]>) {
+  const sender = http.senderOf(request, publicUrl)
+  const { presented } = sender
+  const team = presented.team ?? (typeof query['team'] === 'string' ? query['team'] : null)
+  return {
+    ...sender,
+    presented: { ...presented, authorization: presented.authorization ?? offeredBearer(request), team },
+    fromOwnPages: request.headers.origin !== undefined && sender.fromOwnPages,
+  }
+}
+
+function offeredBearer({ headers }: IncomingMessage): string | null {
+  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((each) => each.trim())
+  const bearer = offered.find((each) => each.startsWith(BEARER_PROTOCOL))
+  if (bearer === undefined) return null
+  return `Bearer ${Buffer.from(bearer.slice(BEARER_PROTOCOL.length), 'base64url').toString('latin1')}`
+}
+
+type Handshake = { request: IncomingMessage; socket: Duplex; head: Buffer; requestId: string }
+
+/** A handshake that is none is answered by the library, and its connection closed. */
+async function shakeHands(
+  sockets: WebSocketServer,
+  { request, socket, head, requestId }: Handshake,
+): Promise<WebSocket> {
+  const shaken = Promise.withResolvers<WebSocket>()
+  const addHeaders = (headers: string[], of: IncomingMessage) => {
+    if (of === request) headers.push(`x-request-id: ${requestId}`)
+  }
+  const onClose = () => shaken.reject(callerGone())
+  sockets.on('headers', addHeaders)
+  socket.once('close', onClose)
+  try {
+    sockets.handleUpgrade(request, socket, head, shaken.resolve)
+    return await shaken.promise
+  } finally {
+    sockets.off('headers', addHeaders)
+    socket.off('close', onClose)
+  }
+}
+
+/** Throws what the route throws, or why it was ended. */
+async function converse(
+  app: App,
+  client: WebSocket,
+  { converse: talk }: Conversation,
+  signal: AbortSignal,
+): Promise<void> {
+  const line = openLine(client)
+  const done = new AbortController()
+  const pings = ping(app, client, done.signal)
+  try {
+    await talk(line)
+    signal.throwIfAborted()
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error
+  } finally {
+    line.end()
+    done.abort()
+    await pings
+  }
+}
+
+/** Keeps proxies from closing what is silent, and lets the kernel find out that a client is gone. */
+async function ping(app: App, client: WebSocket, done: AbortSignal): Promise<void> {
+  while (!done.aborted) {
+    await app.clock.sleep(PING_EVERY_MS, done).catch(() => {})
+    if (!done.aborted && client.readyState === WebSocket.OPEN) client.ping()
+  }
+}
+
+async function tell(client: WebSocket, error: AppError, requestId: string): Promise<void> {
+  if (client.readyState === WebSocket.OPEN) client.send(JSON.stringify(errorEnvelope(error, requestId)))
+  say(client, error.status < 500 ? 1008 : 1011)
+}
+
+function say(client: WebSocket | null, code: number): void {
+  if (client === null) return
+  client.resume()
+  client.close(code)
+  const late = setTimeout(() => client.terminate(), CLOSE_WITHIN_MS)
+  client.once('close', () => clearTimeout(late))
+}
+
+/** In the shape of every other refusal. The connection ends with it. */
+function refuse(socket: Duplex, error: AppError, requestId: string): void {
+  if (!socket.writable) return void socket.destroy()
+  const body = JSON.stringify(errorEnvelope(error, requestId))
+  const head = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}`,
+    'content-type: application/json; charset=utf-8',
+    'cache-control: no-store',
+    'x-content-type-options: nosniff',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    ...(error.retryAfterS === null ? [] : [`retry-after: ${error.retryAfterS}`]),
+    ...(error.status === 401 ? ['www-authenticate: Bearer'] : []),
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  const late = setTimeout(() => socket.destroy(), CLOSE_WITHIN_MS)
+  socket.once('close', () => clearTimeout(late))
+}

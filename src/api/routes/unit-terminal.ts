@@ -1,0 +1,107 @@
+// GET /v1/units/{id}/exec: a command that somebody types to, over a WebSocket (docs/terminal.md).
+
+import { z } from 'zod'
+import { AppError, validation } from '../../contract/errors.ts'
+import { terminalFrameSchema, type TerminalQuery, terminalQuerySchema } from '../../contract/terminal.ts'
+import { terminalStreams } from '../../contract/terminal.ts'
+import { maskCommand, namesOf } from '../../domain/audit/mask.ts'
+import { getUnit } from '../../domain/units/get.ts'
+import { prepareTerminal, runTerminal, type TerminalOptions } from '../../domain/units/terminal.ts'
+import type { TerminalInput } from '../../engine/engine.ts'
+import { noBody } from '../http/body.ts'
+import { conversation, type ConversationFrame } from '../http/conversation.ts'
+import { defineRoute, idParams, type Route } from '../route.ts'
+
+const open = defineRoute({
+  method: 'GET',
+  path: '/v1/units/{id}/exec',
+  noun: 'unit',
+  summary: 'Open a terminal in a unit',
+  description:
+    'A WebSocket. Frames of bytes begin with the number of their stream: 0 is standard input, 1 standard output, 2 ' +
+    'standard error (without a terminal). The client sends as text `{"resize":[columns,rows]}`, `{"signal":"INT"}` and ' +
+    '`{"eof":true}`; the last frame is `{"exit":{"exitCode":0,"timedOut":false}}` or an error as of any call. What is ' +
+    'refused before it opens is answered in JSON. Bytes are a use of the unit, and being open is none: the unit falls ' +
+    'asleep under a silent terminal, and the next key wakes it, or is told that its run has ended. A session needs the ' +
+    '`Origin` of this service. A client that can send no header offers the protocols `berth.v1` and ' +
+    '`base64url.bearer.authorization.berth.<API key in base64url>`.',
+  action: 'unit.terminal',
+  kind: 'change',
+  rate: 'execs',
+  conversation: true,
+  params: idParams,
+  query: terminalQuerySchema,
+  body: noBody,
+  status: 200,
+  media: 'application/octet-stream',
+  response: z.string().meta({ format: 'binary' }),
+  events: {},
+  errors: [402, 404, 409, 502],
+  target: ({ params }) => params.id,
+  record: ({ query: { cmd, cwd, env, tty } }) => ({
+    tty: tty === '1',
+    cmd: cmd ? maskCommand(cmd) : null,
+    cwd: cwd ?? null,
+    env: namesOf(env ?? {}),
+  }),
+  handle: async (app, { params, query }, { caller, signal, isUpgrade }) => {
+    if (!isUpgrade) {
+      await getUnit(app, caller, params.id)
+      throw validation([{ path: 'upgrade', message: 'this path takes a WebSocket: send `Upgrade: websocket`' }])
+    }
+    const unit = await prepareTerminal(app, caller, params.id)
+    return conversation(async (line) => {
+      const exit = await runTerminal(app, caller, unit, optionsOf(query), {
+        input: inputOf(line.frames),
+        onOutput: async ({ stream, data }) =>
+          await line.sendBytes(Buffer.concat([Buffer.from([terminalStreams[stream]]), data])),
+        signal,
+      })
+      await line.sendText({ exit })
+    })
+  },
+})
+
+function optionsOf({ tty, cols, rows, cmd, cwd, env }: TerminalQuery): TerminalOptions {
+  const size = tty === '1' ? { columns: cols, rows } : null
+  return { argv: cmd ?? null, cwd: cwd ?? null, env: env ?? {}, size }
+}
+
+async function* inputOf(frames: AsyncIterable<ConversationFrame>): AsyncGenerator<TerminalInput> {
+  for await (const { isText, data } of frames) {
+    if (isText) yield messageOf(data)
+    else if (data[0] === terminalStreams.stdin) yield { kind: 'bytes', data: data.subarray(1) }
+    else throw malformed()
+  }
+}
+
+function messageOf(data: Buffer): TerminalInput {
+  const parsed = terminalFrameSchema.safeParse(jsonOf(data))
+  if (!parsed.success) throw malformed()
+  const said = parsed.data
+  if ('resize' in said) {
+    const [columns, rows] = said.resize
+    return { kind: 'resize', size: { columns, rows } }
+  }
+  return 'signal' in said ? { kind: 'signal', signal: said.signal } : { kind: 'eof' }
+}
+
+function jsonOf(data: Buffer): unknown {
+  try {
+    return JSON.parse(data.toString('utf8'))
+  } catch {
+    return null
+  }
+}
+
+function malformed(): AppError {
+  return validation([
+    {
+      path: 'frame',
+      message:
+        'a frame must be bytes that begin with 0, or one of {"resize":[columns,rows]}, {"signal":"INT"}, {"eof":true}',
+    },
+  ])
+}
+
+export const unitTerminalRoutes: readonly Route[] = [open]

@@ -1,0 +1,125 @@
+// A command of a unit that somebody types to. The unit is woken for it; from then on bytes are a use of the unit, and a
+// terminal that is merely open is none: the unit falls asleep under it, and what is typed next wakes it. If its run ends,
+// asleep or not, so does the terminal.
+
+import type { App } from '../../app.ts'
+import { limits } from '../../contract/limits.ts'
+import type { ExecExit, ExecOutput, TerminalInput, TerminalRequest } from '../../engine/engine.ts'
+import { isEngineError } from '../../engine/errors.ts'
+import { SECOND } from '../../lib/clock.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { recordUse } from './activity/record-use.ts'
+import { useUnit } from './activity/use-unit.ts'
+import { endedMeanwhile } from './exec.ts'
+import { getRecord } from './get.ts'
+import { engineFailure } from './lifecycle/failures.ts'
+import { machineRef } from './model/machine.ts'
+
+const REFUSED = 'no command can run in it'
+/** The shortest idle window is a minute. A unit whose use was recorded this recently is not put to sleep for idling. */
+const RECORD_EVERY_MS = 10 * SECOND
+/** Of a command that asks for nothing else. */
+const SHELL = ['sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec sh']
+
+export type TerminalOptions = Pick<TerminalRequest, 'env' | 'cwd' | 'size'> & { argv: string[] | null }
+
+export type TerminalLine = {
+  input: AsyncIterable<TerminalInput>
+  /** It is awaited, so a slow reader slows the command down. */
+  onOutput: (output: ExecOutput) => Promise<void>
+  /** Aborting it kills the command. */
+  signal: AbortSignal
+}
+
+/** Wakes the unit, and refuses what no terminal can be opened in. */
+export async function prepareTerminal(app: App, caller: Caller, id: string): Promise<UnitRecord> {
+  await getRecord(app, caller, id)
+  return await useUnit(app, caller, id, REFUSED, async (unit) => unit)
+}
+
+/** Resolves when the command has ended. */
+export async function runTerminal(
+  app: App,
+  caller: Caller,
+  unit: UnitRecord,
+  { argv, ...options }: TerminalOptions,
+  { input, onOutput, signal }: TerminalLine,
+): Promise<ExecExit> {
+  const use = createUse(app, caller, unit)
+  const request = { ...options, argv: argv ?? SHELL, timeoutMs: limits.terminalMs }
+  const failed = new AbortController()
+  const heard = async (output: ExecOutput) => {
+    use.printed()
+    await onOutput(output)
+  }
+  try {
+    return await app.engine.terminal(
+      machineRef(unit),
+      request,
+      awake(input, use, failed),
+      heard,
+      AbortSignal.any([signal, failed.signal]),
+    )
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    if (failed.signal.aborted) throw failed.signal.reason
+    const isOver = isEngineError(error, 'run_ended') || isEngineError(error, 'not_running')
+    throw isOver ? endedMeanwhile(await getRecord(app, caller, unit.id), null) : engineFailure(error, unit)
+  } finally {
+    use.end()
+  }
+}
+
+/** What is typed, each once the unit is awake. A unit that cannot be woken ends the terminal with the reason. */
+async function* awake(
+  input: AsyncIterable<TerminalInput>,
+  use: Use,
+  failed: AbortController,
+): AsyncGenerator<TerminalInput> {
+  for await (const each of input) {
+    try {
+      if (each.kind !== 'resize') await use.typed()
+    } catch (error) {
+      failed.abort(error)
+      return
+    }
+    yield each
+  }
+}
+
+type Use = {
+  /** Resolves once the unit is awake. Throws if it cannot be. */
+  typed: () => Promise<void>
+  printed: () => void
+  end: () => void
+}
+
+function createUse(app: App, caller: Caller, unit: UnitRecord): Use {
+  // It was used just now: it has been woken for this.
+  let recordedMs = app.clock.monotonicMs()
+  let isFreezing = false
+  const onFreezing = (id: string) => {
+    if (id === unit.id) isFreezing = true
+  }
+  app.activity.events.on('freezing', onFreezing)
+  const isRecent = () => app.clock.monotonicMs() - recordedMs < RECORD_EVERY_MS
+  return {
+    typed: async () => {
+      if (!isFreezing && isRecent()) return
+      recordedMs = app.clock.monotonicMs()
+      const wasFreezing = isFreezing
+      isFreezing = false
+      if (!wasFreezing && (await recordUse(app, unit))) return
+      await useUnit(app, caller, unit.id, REFUSED, async () => {})
+    },
+    printed: () => {
+      if (isFreezing || isRecent()) return
+      recordedMs = app.clock.monotonicMs()
+      recordUse(app, unit).catch((error: unknown) =>
+        app.log.warn({ err: error }, 'use could not be recorded'),
+      )
+    },
+    end: () => void app.activity.events.off('freezing', onFreezing),
+  }
+}
