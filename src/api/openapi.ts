@@ -112,7 +112,7 @@ function operation(route: Route): RouteConfig {
       [route.status]: {
         description: doc.answer,
         headers: headersOf(route),
-        content: answerOf(route, doc),
+        ...(route.status === 101 ? {} : { content: answerOf(route, doc) }),
       },
       ...Object.fromEntries(
         errorStatusesOf(route).map((status) => [status, errorResponse(route, doc, status)]),

@@ -15,7 +15,7 @@ import { answerOnce, type Once } from '../domain/idempotency/once.ts'
 import type { Body } from './http/body.ts'
 import type { ErrorStatus } from './http/errors.ts'
 import { type ByteStream, isByteStream } from './http/byte-stream.ts'
-import { type Conversation, isConversation } from './http/conversation.ts'
+import { type WebSocketAnswer, isWebSocketAnswer } from './http/web-socket-answer.ts'
 import { type EventStream, isEventStream } from './http/sse.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -66,14 +66,13 @@ type Definition<P, Q, B, R, C> = {
   params: z.ZodType<P>
   query: z.ZodType<Q>
   body: Body<B>
-  status: 200 | 201
+  /** 101: the answer is a WebSocket. */
+  status: 101 | 200 | 201
   response: z.ZodType<R>
   /** The events of its stream by name; empty if the route does not stream. */
   events: Record<string, z.ZodType>
   /** Where it answers bytes and no JSON: of what type. */
   media?: string
-  /** Its answer is a WebSocket. */
-  conversation?: true
   /** The errors besides those of every route. */
   errors: readonly ErrorStatus[]
   /** The team of the call, if the path has one: the caller then acts in it (credentials/acting-team.ts). */
@@ -87,7 +86,7 @@ type Definition<P, Q, B, R, C> = {
 }
 
 /** An answer that goes on for as long as it takes. */
-export type Streamed = EventStream | ByteStream | Conversation
+export type Streamed = EventStream | ByteStream | WebSocketAnswer
 
 /**
  * For a route that makes something and takes an `Idempotency-Key`. Its transaction claims `once` and stores in it
@@ -133,7 +132,6 @@ export type Route = Pick<
   | 'status'
   | 'events'
   | 'media'
-  | 'conversation'
   | 'errors'
 > & {
   auth: 'caller' | 'none'
@@ -235,7 +233,7 @@ function erase<P, Q, B, R, C>(
 }
 
 function isStreamed(value: unknown): value is Streamed {
-  return isEventStream(value) || isByteStream(value) || isConversation(value)
+  return isEventStream(value) || isByteStream(value) || isWebSocketAnswer(value)
 }
 
 function readKey({ idempotencyKey }: RawInput): string | null {
@@ -244,8 +242,7 @@ function readKey({ idempotencyKey }: RawInput): string | null {
 
 /** Only a complete answer can be returned again. */
 function whole<R>(result: R | Streamed): R {
-  if (isStreamed(result))
-    throw new TypeError('a route that takes Idempotency-Key cannot stream')
+  if (isStreamed(result)) throw new TypeError('a route that takes Idempotency-Key cannot stream')
   return result
 }
 

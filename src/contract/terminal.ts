@@ -30,7 +30,9 @@ export const terminalQuerySchema = strict({
     .describe("Default: the working directory of the unit's own process."),
   env: list(text(limits.envValueLength).regex(/^[^=]+=/s, 'must be NAME=value'))
     .transform((entries) =>
-      Object.fromEntries(entries.map((entry) => [entry.split('=')[0] ?? '', entry.slice(entry.indexOf('=') + 1)])),
+      Object.fromEntries(
+        entries.map((entry) => [entry.split('=')[0] ?? '', entry.slice(entry.indexOf('=') + 1)]),
+      ),
     )
     .pipe(processEnvSchema)
     .optional()

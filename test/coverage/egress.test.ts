@@ -9,6 +9,7 @@ const project = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Source → where it connects to. Only `dial.ts` goes where a caller's words lead, and looks at each address. */
 const doors: Record<string, string> = {
+  'src/api/http/upgrades.ts': 'nobody: it accepts WebSockets',
   'src/lib/dial.ts': 'public registries, by addresses that were looked at; mirrors of the operator',
   'src/lib/public-fetch.ts': 'what strangers name, over dial.ts, which looks at each address',
   'src/engine/oci/images/proxy.ts': 'the same, over what dial.ts has opened',

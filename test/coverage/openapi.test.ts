@@ -31,7 +31,8 @@ test('the service serves that document', async () => {
 test('a linter finds no error and nothing to warn of', async () => {
   const redocly = fileURLToPath(new URL('../../node_modules/@redocly/cli/bin/cli.js', import.meta.url))
   const env = { PATH: '', REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', CI: 'true' }
-  const args = [redocly, 'lint', path, '--format=json', '--max-problems=100']
+  // What a WebSocket is answered with is 101.
+  const args = [redocly, 'lint', path, '--format=json', '--skip-rule=operation-2xx-response']
   const result = await run(process.execPath, args, { timeoutMs: 60_000, env })
   expect(result.exitCode, result.stderr).toBe(0)
   const { totals } = JSON.parse(result.stdout) as { totals: { errors: number; warnings: number } }

@@ -36,6 +36,7 @@ GET    /v1/units/summary                                    200    200    200   
 GET    /v1/units/{id}                                       200    200    200    200   200    401
 DELETE /v1/units/{id}                                       200    200    200    200   200    401
 POST   /v1/units/{id}/exec                                  200    200    200    200   200    401
+GET    /v1/units/{id}/exec                                  400    400    400    400   400    401
 POST   /v1/units/{id}/processes                             201    201    201    201   201    401
 GET    /v1/units/{id}/processes                             200    200    200    200   200    401
 GET    /v1/units/{id}/processes/{processId}                 200    200    200    200   200    401

@@ -261,8 +261,8 @@ describe('every route', () => {
   )
 })
 
-test.each(named)('%s: only a GET is a read, and every GET is one', (_name, route) => {
-  expect(route.kind).toBe(route.method === 'GET' ? 'read' : 'change')
+test.each(named)('%s: only a GET is a read, and every GET but a WebSocket is one', (_name, route) => {
+  expect(route.kind).toBe(route.method === 'GET' && route.status !== 101 ? 'read' : 'change')
 })
 
 // 201 is the answer of what makes something, which a retry must not make twice (reliability F20).

@@ -16,6 +16,7 @@ export const groups: Record<string, string[]> = {
     'ls',
     'ps',
     'exec',
+    'shell',
     'logs',
     'cp',
     'url',

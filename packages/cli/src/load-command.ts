@@ -10,6 +10,7 @@ const loads: Record<string, () => Promise<Handler>> = {
   ls: async () => (await import('./commands/list.ts')).ls,
   ps: async () => (await import('./commands/list.ts')).ps,
   exec: async () => (await import('./commands/exec.ts')).exec,
+  shell: async () => (await import('./commands/shell.ts')).shell,
   logs: async () => (await import('./commands/logs.ts')).logs,
   cp: async () => (await import('./commands/cp.ts')).cp,
   url: async () => (await import('./commands/url.ts')).url,

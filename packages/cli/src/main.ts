@@ -64,6 +64,6 @@ async function told(
     note(
       `${paint('error:', 'red', process.stderr)} ${message}${hint === null ? '' : `\n${paint('try:', 'dim', process.stderr)} ${hint}`}`,
     )
-  const ownsCodes = ['exec', 'run', 'db'].includes(command)
+  const ownsCodes = ['exec', 'shell', 'run', 'db'].includes(command)
   return ownsCodes && exitCode === exitCodes.failed ? exitCodes.ownFailure : exitCode
 }

@@ -20,6 +20,7 @@ export type { RecipeName, RecipeOutputs, RecipeResult, Recipes, RunOptions } fro
 export { type BerthOptions, type Fetch, version } from './settings.ts'
 export { quote } from './shell.ts'
 export { type ForkedStack, Stack, type Stacks } from './stacks.ts'
+export { Terminal, type TerminalOptions, type TerminalOutput, type TerminalSignal } from './terminal.ts'
 export type { CallOptions, MakeOptions } from './transport.ts'
 export { type ExposeOptions, type ForkOptions, type Making, Unit } from './unit.ts'
 export { type CreateOptions, nameFor, type UnitFilter, type UnitListOptions, type Units } from './units.ts'

@@ -21,6 +21,8 @@ export type BerthOptions = {
   userAgent?: string | undefined
   /** In place of the runtime's own. */
   fetch?: Fetch | undefined
+  /** In place of the runtime's own, which Node has since 22. For terminals. */
+  WebSocket?: typeof globalThis.WebSocket | undefined
 }
 
 export type Settings = {
@@ -31,6 +33,7 @@ export type Settings = {
   maxRetryAfterMs: number
   userAgent: string
   fetch: Fetch
+  WebSocket: typeof globalThis.WebSocket | undefined
 }
 
 export const version = '0.1.0'
@@ -49,6 +52,7 @@ export function settingsOf(options: BerthOptions): Settings {
     userAgent: `${options.userAgent === undefined ? '' : `${options.userAgent} `}berth-sdk/${version}`,
     // Called as a function of its own: browsers refuse it as a method of another object.
     fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+    WebSocket: options.WebSocket ?? globalThis.WebSocket,
   }
 }
 

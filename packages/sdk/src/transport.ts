@@ -18,7 +18,9 @@ export type MakeOptions = CallOptions & {
   idempotencyKey?: string | undefined
 }
 
-type Query = Record<string, string | number | boolean | null | undefined>
+type Value = string | number | boolean | null | undefined
+/** Each item of an array is sent as a parameter of that name. */
+type Query = Record<string, Value | readonly string[]>
 
 export type Call = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -38,6 +40,8 @@ export type Transport = {
   bytes: (call: Call) => Promise<ReadableStream<Uint8Array>>
   /** Throws what its last event says went wrong. */
   events: (call: Call) => AsyncGenerator<StreamEvent>
+  /** Resolves when it is open; messages of bytes come as ArrayBuffers. */
+  webSocket: (call: Call) => Promise<WebSocket>
 }
 
 /** One attempt: its answer, and what holds its deadline. */
@@ -76,7 +80,56 @@ export function createTransport(settings: Settings): Transport {
         end()
       }
     },
+    webSocket: async (call) => await openWebSocket(settings, call),
   }
+}
+
+/** A WebSocket can send no header where browsers make it, so the key is offered as a protocol. */
+async function openWebSocket(settings: Settings, call: Call): Promise<WebSocket> {
+  const Made = settings.WebSocket
+  if (!Made)
+    throw new BerthError(
+      'not_configured',
+      'There is no WebSocket here: use Node 22 or newer, or give new Berth({ WebSocket }).',
+    )
+  const bearer = btoa(await settings.apiKey())
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/, '')
+  call.signal?.throwIfAborted()
+  const url = settings.url.replace(/^http/, 'ws') + call.path + queryText(call.query)
+  const socket = new Made(url, ['berth.v1', `base64url.bearer.authorization.berth.${bearer}`])
+  socket.binaryType = 'arraybuffer'
+  const opened = withResolvers<boolean>()
+  socket.addEventListener('open', () => opened.resolve(true))
+  socket.addEventListener('close', () => opened.resolve(false))
+  socket.addEventListener('error', () => opened.resolve(false))
+  const stop = () => opened.reject(call.signal?.reason)
+  call.signal?.addEventListener('abort', stop, { once: true })
+  const late = () =>
+    opened.reject(new BerthError('timed_out', `No answer from ${settings.url} in ${settings.timeoutMs} ms.`))
+  const timer = setTimeout(late, call.timeoutMs ?? settings.timeoutMs)
+  try {
+    if (await opened.promise) return socket
+  } catch (error) {
+    socket.close()
+    throw error
+  } finally {
+    clearTimeout(timer)
+    call.signal?.removeEventListener('abort', stop)
+  }
+  // Why it was refused is hidden from programs; the same call without a WebSocket is refused in words.
+  const { end } = await send(settings, call, 'application/json').catch((error: unknown) => {
+    throw isAboutUpgrade(error) ? connectionError(settings, 'the WebSocket did not open') : error
+  })
+  end()
+  throw connectionError(settings, 'the WebSocket did not open')
+}
+
+/** Whether nothing was wrong but that the call asked for no WebSocket. */
+function isAboutUpgrade(error: unknown): boolean {
+  const details = error instanceof BerthError && error.code === 'validation' ? error.details : null
+  return Array.isArray(details) && details.every(({ path }: { path?: string }) => path === 'upgrade')
 }
 
 /** A random name for a call. Without randomUUID, which browsers have over HTTPS alone. */
@@ -168,7 +221,8 @@ function bodyOf(body: unknown): NonNullable<RequestInit['body']> {
 function queryText(query: Query = {}): string {
   const said = new URLSearchParams()
   for (const [name, value] of Object.entries(query))
-    if (value !== undefined && value !== null) said.append(name, String(value))
+    for (const each of Array.isArray(value) ? value : [value])
+      if (each !== undefined && each !== null) said.append(name, String(each))
   return said.size === 0 ? '' : `?${said.toString()}`
 }
 

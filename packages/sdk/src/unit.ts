@@ -19,6 +19,7 @@ import { type Files, filesOf } from './files.ts'
 import { type FollowOptions, logLines, type LogOptions, logPage } from './logs.ts'
 import { type Processes, processesOf } from './processes.ts'
 import { shellLine, type Word } from './shell.ts'
+import { openTerminal, type Terminal, type TerminalOptions } from './terminal.ts'
 import { type CallOptions, type MakeOptions, newKey, sleep, type Transport } from './transport.ts'
 
 /** What is told when a unit is made, and at no other time. */
@@ -105,6 +106,11 @@ export class Unit implements AsyncDisposable {
   /** Begins a command whose output is read as it comes. It ends with its reader; see `processes` for what is to go on. */
   spawn(command: string | readonly string[], options: SpawnOptions = {}): Command {
     return startCommand(this.#transport, this.id, command, options)
+  }
+
+  /** Opens a shell, or another interactive command. It ends with its connection. */
+  async terminal(options: TerminalOptions = {}): Promise<Terminal> {
+    return await openTerminal(this.#transport, this.id, options)
   }
 
   /** Its newest lines, or those after `since`; with `follow` also every line that comes, until its run ends. */

@@ -88,7 +88,7 @@ export function boundConnections(
     count += 1
     socket.once('close', () => leave(connection))
   })
-  // Whoever has a WebSocket waits for what comes on it.
+  // An open WebSocket is in use, even while it is silent.
   server.on('upgrade', ({ socket }) => {
     const connection = known.get(socket)
     if (connection) connection.requests += 1

@@ -14,8 +14,8 @@ import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import { bodyPieces, readBody } from './body.ts'
 import { boundArrival, longestArrivalMs } from './arrival.ts'
 import { isByteStream, openByteStream, sendByteStream } from './byte-stream.ts'
-import { createUpgrades } from './upgrade.ts'
-import { isConversation } from './conversation.ts'
+import { createUpgrades } from './upgrades.ts'
+import { isWebSocketAnswer } from './web-socket-answer.ts'
 import { createHostCheck, misdirected } from './hosts.ts'
 import { boundConnections, connectionLimits } from './connections.ts'
 import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
@@ -78,7 +78,7 @@ export function createServer(
     http: {
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: limits.lookEveryMs,
-      // Whoever asks for another protocol than a WebSocket of ours is answered as if he had not.
+      // A request for any other protocol, or on any other path, is answered as if it asked for none.
       shouldUpgradeCallback: (request) => upgrades.isWanted(request),
     },
     routerOptions: { maxParamLength: 200 },
@@ -273,7 +273,7 @@ async function serveRoute(
           if (isByteStream(stream)) {
             if (request.method === 'HEAD') openByteStream(response, stream).end()
             else await sendByteStream(response, stream, signal)
-          } else if (isConversation(stream)) throw new TypeError('a conversation needs a WebSocket')
+          } else if (isWebSocketAnswer(stream)) throw new TypeError('this answer needs a WebSocket')
           else if (request.method === 'HEAD') openStream(response).end()
           else await sendEvents(response, stream, { clock: app.clock, signal, requestId: id })
         },

@@ -5,6 +5,7 @@ import type { App } from '../../app.ts'
 import type { AppError } from '../../contract/errors.ts'
 import type { Caller } from '../../domain/credentials/caller.ts'
 import { isByteStream } from '../http/byte-stream.ts'
+import { isWebSocketAnswer } from '../http/web-socket-answer.ts'
 import { logError, toAppError } from '../http/errors.ts'
 import type { OperationRequest, Operations } from '../operation.ts'
 import { errorResult } from './errors.ts'
@@ -70,7 +71,8 @@ export async function runTool(
           answer = body
         },
         stream: async (stream) => {
-          if (isByteStream(stream)) throw new TypeError('a tool answers no bytes')
+          if (isByteStream(stream) || isWebSocketAnswer(stream))
+            throw new TypeError('a tool answers with JSON or with events only')
           answer = await prepared?.gather?.(stream, (told) => {
             soFar = told
           })

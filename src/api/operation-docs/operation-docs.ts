@@ -3,6 +3,12 @@
 import { accountDocs } from './accounts.ts'
 import type { OperationDoc } from './doc.ts'
 import { processDocs } from './processes.ts'
+import { terminalDocs } from './terminal.ts'
 import { unitDocs } from './units.ts'
 
-export const operationDocs: Record<string, OperationDoc> = { ...unitDocs, ...processDocs, ...accountDocs }
+export const operationDocs: Record<string, OperationDoc> = {
+  ...unitDocs,
+  ...processDocs,
+  ...terminalDocs,
+  ...accountDocs,
+}

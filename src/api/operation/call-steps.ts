@@ -160,13 +160,14 @@ export async function streamOpenAnswer({
 
 function kindOf({ route, wantsStream }: OperationRequest): CallKind {
   // It holds no output, and may be open all day.
-  if (route.conversation) return 'stream'
+  if (route.status === 101) return 'stream'
   if (route.rate === 'execs') return 'command'
   return wantsStream || route.media === EVENT_STREAM ? 'stream' : 'call'
 }
 
-function commandIn(request: OperationRequest, { target }: Prepared): string | null {
-  return kindOf(request) === 'command' ? target : null
+/** Returns the id of the unit in which the call runs a command. */
+function commandIn({ route }: OperationRequest, { target }: Prepared): string | null {
+  return route.rate === 'execs' ? target : null
 }
 
 /** The operator is told of a caller who goes on beyond the rate. */

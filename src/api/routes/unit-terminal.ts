@@ -1,15 +1,14 @@
-// GET /v1/units/{id}/exec: a command that somebody types to, over a WebSocket (docs/terminal.md).
+// GET /v1/units/{id}/exec: an interactive command over a WebSocket (docs/terminal.md).
 
 import { z } from 'zod'
-import { AppError, validation } from '../../contract/errors.ts'
+import { type AppError, validation } from '../../contract/errors.ts'
 import { terminalFrameSchema, type TerminalQuery, terminalQuerySchema } from '../../contract/terminal.ts'
 import { terminalStreams } from '../../contract/terminal.ts'
 import { maskCommand, namesOf } from '../../domain/audit/mask.ts'
 import { getUnit } from '../../domain/units/get.ts'
-import { prepareTerminal, runTerminal, type TerminalOptions } from '../../domain/units/terminal.ts'
-import type { TerminalInput } from '../../engine/engine.ts'
+import { runTerminal, type TerminalInput, type TerminalOptions } from '../../domain/units/terminal.ts'
 import { noBody } from '../http/body.ts'
-import { conversation, type ConversationFrame } from '../http/conversation.ts'
+import { webSocket, type WebSocketMessage } from '../http/web-socket-answer.ts'
 import { defineRoute, idParams, type Route } from '../route.ts'
 
 const open = defineRoute({
@@ -21,20 +20,18 @@ const open = defineRoute({
     'A WebSocket. Frames of bytes begin with the number of their stream: 0 is standard input, 1 standard output, 2 ' +
     'standard error (without a terminal). The client sends as text `{"resize":[columns,rows]}`, `{"signal":"INT"}` and ' +
     '`{"eof":true}`; the last frame is `{"exit":{"exitCode":0,"timedOut":false}}` or an error as of any call. What is ' +
-    'refused before it opens is answered in JSON. Bytes are a use of the unit, and being open is none: the unit falls ' +
+    'refused before it opens (400, 401, 403, 404, 429) is answered in JSON, and what keeps the unit from running as the last message. Bytes are a use of the unit, and being open is none: the unit falls ' +
     'asleep under a silent terminal, and the next key wakes it, or is told that its run has ended. A session needs the ' +
     '`Origin` of this service. A client that can send no header offers the protocols `berth.v1` and ' +
     '`base64url.bearer.authorization.berth.<API key in base64url>`.',
   action: 'unit.terminal',
   kind: 'change',
   rate: 'execs',
-  conversation: true,
   params: idParams,
   query: terminalQuerySchema,
   body: noBody,
-  status: 200,
-  media: 'application/octet-stream',
-  response: z.string().meta({ format: 'binary' }),
+  status: 101,
+  response: z.null(),
   events: {},
   errors: [402, 404, 409, 502],
   target: ({ params }) => params.id,
@@ -45,19 +42,20 @@ const open = defineRoute({
     env: namesOf(env ?? {}),
   }),
   handle: async (app, { params, query }, { caller, signal, isUpgrade }) => {
-    if (!isUpgrade) {
-      await getUnit(app, caller, params.id)
-      throw validation([{ path: 'upgrade', message: 'this path takes a WebSocket: send `Upgrade: websocket`' }])
-    }
-    const unit = await prepareTerminal(app, caller, params.id)
-    return conversation(async (line) => {
-      const exit = await runTerminal(app, caller, unit, optionsOf(query), {
-        input: inputOf(line.frames),
+    await getUnit(app, caller, params.id)
+    if (!isUpgrade)
+      throw validation([
+        { path: 'upgrade', message: 'this path takes a WebSocket: send `Upgrade: websocket`' },
+      ])
+    // The unit is woken behind the handshake: a browser is shown no other answer to one than its success.
+    return webSocket(async (peer) => {
+      const exit = await runTerminal(app, caller, params.id, optionsOf(query), {
+        input: inputOf(peer.messages),
         onOutput: async ({ stream, data }) =>
-          await line.sendBytes(Buffer.concat([Buffer.from([terminalStreams[stream]]), data])),
+          await peer.sendBinary(Buffer.concat([Buffer.from([terminalStreams[stream]]), data])),
         signal,
       })
-      await line.sendText({ exit })
+      await peer.sendJson({ exit })
     })
   },
 })
@@ -67,8 +65,8 @@ function optionsOf({ tty, cols, rows, cmd, cwd, env }: TerminalQuery): TerminalO
   return { argv: cmd ?? null, cwd: cwd ?? null, env: env ?? {}, size }
 }
 
-async function* inputOf(frames: AsyncIterable<ConversationFrame>): AsyncGenerator<TerminalInput> {
-  for await (const { isText, data } of frames) {
+async function* inputOf(messages: AsyncIterable<WebSocketMessage>): AsyncGenerator<TerminalInput> {
+  for await (const { isText, data } of messages) {
     if (isText) yield messageOf(data)
     else if (data[0] === terminalStreams.stdin) yield { kind: 'bytes', data: data.subarray(1) }
     else throw malformed()

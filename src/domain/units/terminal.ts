@@ -1,11 +1,12 @@
-// A command of a unit that somebody types to. The unit is woken for it; from then on bytes are a use of the unit, and a
-// terminal that is merely open is none: the unit falls asleep under it, and what is typed next wakes it. If its run ends,
-// asleep or not, so does the terminal.
+// An interactive command of a unit. The unit is woken for it. From then on bytes in either direction are a use of the unit.
+// An open terminal alone is none: the unit falls asleep under it, and the next input wakes it. When the unit's run ends, the
+// terminal ends too.
 
 import type { App } from '../../app.ts'
 import { limits } from '../../contract/limits.ts'
-import type { ExecExit, ExecOutput, TerminalInput, TerminalRequest } from '../../engine/engine.ts'
+import type { ExecExit, ExecOutput, TerminalRequest } from '../../engine/engine.ts'
 import { isEngineError } from '../../engine/errors.ts'
+import type { TerminalInput } from '../../engine/terminal.ts'
 import { SECOND } from '../../lib/clock.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -19,9 +20,10 @@ import { machineRef } from './model/machine.ts'
 const REFUSED = 'no command can run in it'
 /** The shortest idle window is a minute. A unit whose use was recorded this recently is not put to sleep for idling. */
 const RECORD_EVERY_MS = 10 * SECOND
-/** Of a command that asks for nothing else. */
+/** The command where the caller names none. */
 const SHELL = ['sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec sh']
 
+export type { TerminalInput }
 export type TerminalOptions = Pick<TerminalRequest, 'env' | 'cwd' | 'size'> & { argv: string[] | null }
 
 export type TerminalLine = {
@@ -32,20 +34,15 @@ export type TerminalLine = {
   signal: AbortSignal
 }
 
-/** Wakes the unit, and refuses what no terminal can be opened in. */
-export async function prepareTerminal(app: App, caller: Caller, id: string): Promise<UnitRecord> {
-  await getRecord(app, caller, id)
-  return await useUnit(app, caller, id, REFUSED, async (unit) => unit)
-}
-
-/** Resolves when the command has ended. */
+/** Wakes the unit, and resolves when the command has ended. Throws where none can run in it. */
 export async function runTerminal(
   app: App,
   caller: Caller,
-  unit: UnitRecord,
+  id: string,
   { argv, ...options }: TerminalOptions,
   { input, onOutput, signal }: TerminalLine,
 ): Promise<ExecExit> {
+  const unit = await useUnit(app, caller, id, REFUSED, async (record) => record)
   const use = createUse(app, caller, unit)
   const request = { ...options, argv: argv ?? SHELL, timeoutMs: limits.terminalMs }
   const failed = new AbortController()
@@ -71,7 +68,7 @@ export async function runTerminal(
   }
 }
 
-/** What is typed, each once the unit is awake. A unit that cannot be woken ends the terminal with the reason. */
+/** Passes each input on once the unit is awake. A unit that cannot be woken ends the terminal with the reason. */
 async function* awake(
   input: AsyncIterable<TerminalInput>,
   use: Use,
@@ -96,7 +93,7 @@ type Use = {
 }
 
 function createUse(app: App, caller: Caller, unit: UnitRecord): Use {
-  // It was used just now: it has been woken for this.
+  // It has just been woken, which is a use.
   let recordedMs = app.clock.monotonicMs()
   let isFreezing = false
   const onFreezing = (id: string) => {

@@ -78,7 +78,9 @@ async function runInteractive(
   input: AsyncIterable<TerminalInput>,
   killed: AbortSignal,
 ): Promise<number> {
-  const isShell = ['sh', 'bash', '/bin/sh'].includes(argv[0] ?? '') && argv.length === 1
+  const isShell =
+    ['sh', 'bash', '/bin/sh'].includes(argv[0] ?? '') &&
+    (argv.length === 1 || argv.at(-1)?.endsWith('; exec sh'))
   const isCat = argv[0] === 'cat' && argv.length === 1
   const prompt = size && isShell ? '$ ' : ''
   let now = size ?? { columns: 0, rows: 0 }

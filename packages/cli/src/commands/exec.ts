@@ -5,6 +5,7 @@ import { milliseconds, pairs, UsageError } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'
 import { exitCodes, Failure } from '../failure.ts'
 import { note, printJson, write } from '../output.ts'
+import { runInTerminal } from './shell.ts'
 
 const MAX_INPUT = 1_048_576
 
@@ -12,6 +13,7 @@ export async function exec(context: Context): Promise<number> {
   const { args } = context
   if (args.rest.length === 0) throw new UsageError('There is no command: berth exec UNIT -- CMD…')
   const unit = await unitOf(context, args.args[0] ?? '')
+  if (args.flag('tty')) return await runInTerminal(context, unit, { command: args.rest })
   const workdir = args.text('workdir')
   return await runIn(context, unit, args.rest, {
     ...(workdir === undefined ? {} : { cwd: workdir }),

@@ -68,6 +68,7 @@ export const unitCommands: Command[] = [
     usage: 'UNIT [--] CMD…',
     options: {
       interactive: flag('Sends standard input, up to 1 MB', { short: 'i' }),
+      tty: flag('In a terminal, which is this one: for editors, top and the like', { short: 't' }),
       workdir: text('DIR', 'Where it begins', { short: 'w' }),
       env: environment,
       timeout,
@@ -78,6 +79,23 @@ export const unitCommands: Command[] = [
     examples: [
       ['exec web -- ls -la /app', 'Everything behind the name is the command'],
       ['exec -i db -- psql -U app < dump.sql', 'Reads a file of this computer'],
+      ['exec -it web -- top', 'Until q'],
+    ],
+  },
+  {
+    name: 'shell',
+    about: 'Open a shell in a unit',
+    usage: 'UNIT [--] [CMD…]',
+    options: {
+      workdir: text('DIR', 'Where it begins', { short: 'w' }),
+      env: environment,
+    },
+    args: [1, 1],
+    restAfter: 1,
+    completes: 'units',
+    examples: [
+      ['shell web', 'bash where the unit has it, else sh; until exit or Ctrl-D'],
+      ['shell web -- python3', 'Another command in a terminal'],
     ],
   },
   {

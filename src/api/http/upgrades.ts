@@ -9,16 +9,16 @@ import type { AppError } from '../../contract/errors.ts'
 import { SECOND } from '../../lib/clock.ts'
 import type { Operations } from '../operation.ts'
 import type { Route } from '../route.ts'
-import { isConversation, type Conversation } from './conversation.ts'
+import { isWebSocketAnswer, type WebSocketAnswer } from './web-socket-answer.ts'
 import { callerGone, errorEnvelope, logError, toAppError } from './errors.ts'
 import { misdirected, type HostCheck } from './hosts.ts'
-import { openLine } from './line.ts'
+import { openPeer } from './web-socket-peer.ts'
 import * as http from './request.ts'
 
 const PING_EVERY_MS = 30 * SECOND
-/** Of a client that does not take our goodbye. */
+/** How long a client has to close the connection after us. */
 const CLOSE_WITHIN_MS = 2 * SECOND
-const FRAME_BYTES = 1024 * 1024
+const MESSAGE_BYTES = 1024 * 1024
 /** Spoken where the client offers it, as a client has to that offers its bearer beside it. */
 const PROTOCOL = 'berth.v1'
 const BEARER_PROTOCOL = 'base64url.bearer.authorization.berth.'
@@ -38,10 +38,10 @@ type Given = {
 }
 
 export function createUpgrades(given: Given): Upgrades {
-  const found = (request: IncomingMessage) => {
+  const find = (request: IncomingMessage) => {
     const [path = ''] = (request.url ?? '').split('?')
     for (const route of given.routes) {
-      if (!route.conversation) continue
+      if (route.status !== 101) continue
       const id = new RegExp(`^${route.path.replace('{id}', '([^/]+)')}$`).exec(path)?.[1]
       if (id !== undefined) return { route, params: { id } }
     }
@@ -49,7 +49,7 @@ export function createUpgrades(given: Given): Upgrades {
   }
   const sockets = new WebSocketServer({
     noServer: true,
-    maxPayload: FRAME_BYTES,
+    maxPayload: MESSAGE_BYTES,
     perMessageDeflate: false,
     handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
   })
@@ -57,24 +57,30 @@ export function createUpgrades(given: Given): Upgrades {
     isWanted: (request) =>
       request.method === 'GET' &&
       (request.headers.upgrade ?? '').toLowerCase() === 'websocket' &&
-      found(request) !== null,
+      find(request) !== null,
     accept: (request, socket, head) => {
       // Without a listener, an error of the connection would end the process.
       socket.on('error', () => {})
-      const match = found(request)
+      const match = find(request)
       if (match === null) return void socket.destroy()
       void serve(given, sockets, { request, socket, head, ...match })
     },
   }
 }
 
-type Asked = { request: IncomingMessage; socket: Duplex; head: Buffer; route: Route; params: { id: string } }
+type UpgradeRequest = {
+  request: IncomingMessage
+  socket: Duplex
+  head: Buffer
+  route: Route
+  params: { id: string }
+}
 
 /** Never rejects. */
 async function serve(
   { app, operations, isOurs, peerOf, stopping }: Given,
   sockets: WebSocketServer,
-  { request, socket, head, route, params }: Asked,
+  { request, socket, head, route, params }: UpgradeRequest,
 ): Promise<void> {
   const requestId = http.requestIdOf(request)
   const beganMs = app.clock.monotonicMs()
@@ -107,22 +113,22 @@ async function serve(
       },
       {
         json: () => {
-          throw new TypeError('a conversation has no other answer')
+          throw new TypeError('this route answers with a WebSocket only')
         },
         stream: async (stream) => {
-          if (!isConversation(stream)) throw new TypeError('a conversation has no other answer')
+          if (!isWebSocketAnswer(stream)) throw new TypeError('this route answers with a WebSocket only')
           signal.throwIfAborted()
           client = await shakeHands(sockets, { request, socket, head, requestId })
-          await converse(app, client, stream, signal)
+          await serveClient(app, client, stream, signal)
         },
       },
     )
-    say(client, 1000)
+    close(client, 1000)
   } catch (error) {
     const known = toAppError(error)
     status = client ? status : known.status
     logError(app.log, error, requestId)
-    if (client) await tell(client, known, requestId)
+    if (client) sendError(client, known, requestId)
     else refuse(socket, known, requestId)
   } finally {
     over.abort()
@@ -177,22 +183,22 @@ async function shakeHands(
 }
 
 /** Throws what the route throws, or why it was ended. */
-async function converse(
+async function serveClient(
   app: App,
   client: WebSocket,
-  { converse: talk }: Conversation,
+  { serveWebSocket }: WebSocketAnswer,
   signal: AbortSignal,
 ): Promise<void> {
-  const line = openLine(client)
+  const peer = openPeer(client)
   const done = new AbortController()
   const pings = ping(app, client, done.signal)
   try {
-    await talk(line)
+    await serveWebSocket(peer)
     signal.throwIfAborted()
   } catch (error) {
     throw signal.aborted ? signal.reason : error
   } finally {
-    line.end()
+    peer.end()
     done.abort()
     await pings
   }
@@ -206,12 +212,12 @@ async function ping(app: App, client: WebSocket, done: AbortSignal): Promise<voi
   }
 }
 
-async function tell(client: WebSocket, error: AppError, requestId: string): Promise<void> {
+function sendError(client: WebSocket, error: AppError, requestId: string): void {
   if (client.readyState === WebSocket.OPEN) client.send(JSON.stringify(errorEnvelope(error, requestId)))
-  say(client, error.status < 500 ? 1008 : 1011)
+  close(client, error.status < 500 ? 1008 : 1011)
 }
 
-function say(client: WebSocket | null, code: number): void {
+function close(client: WebSocket | null, code: number): void {
   if (client === null) return
   client.resume()
   client.close(code)

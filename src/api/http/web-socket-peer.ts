@@ -1,58 +1,58 @@
-// A WebSocket as a line that neither side can flood: it is read no further while frames wait to be taken, and each sending
-// waits for the one before.
+// The client of a WebSocket, which cannot flood this process: it is read no further while its messages wait to be taken,
+// and each message to it waits until the one before is with the kernel.
 
 import type { RawData, WebSocket } from 'ws'
 import { callerGone } from './errors.ts'
-import type { ConversationFrame, Line } from './conversation.ts'
+import type { WebSocketMessage, WebSocketPeer } from './web-socket-answer.ts'
 
-/** How much may wait to be taken before reading stops; one frame may be longer. */
+/** How much may wait to be taken before reading stops. One message may be longer. */
 const WAITING_BYTES = 256 * 1024
 
-export function openLine(client: WebSocket): Line & { end: () => void } {
-  const waiting: ConversationFrame[] = []
+export function openPeer(client: WebSocket): WebSocketPeer & { end: () => void } {
+  const waiting: WebSocketMessage[] = []
   let bytes = 0
   let isOver = false
   let changed = Promise.withResolvers<void>()
-  const tell = () => {
+  const wake = () => {
     changed.resolve()
     changed = Promise.withResolvers<void>()
   }
   const end = () => {
     isOver = true
-    tell()
+    wake()
   }
   client.on('message', (raw: RawData, isBinary: boolean) => {
     const data = Array.isArray(raw) ? Buffer.concat(raw) : Buffer.from(raw as Buffer)
     waiting.push({ isText: !isBinary, data })
     bytes += data.length
     if (bytes > WAITING_BYTES) client.pause()
-    tell()
+    wake()
   })
   client.once('close', end)
-  // What breaks a connection also closes it.
+  // A connection that breaks is closed as well.
   client.on('error', () => {})
 
-  async function* frames(): AsyncGenerator<ConversationFrame> {
+  async function* messages(): AsyncGenerator<WebSocketMessage> {
     for (;;) {
-      const frame = waiting.shift()
-      if (frame) {
-        bytes -= frame.data.length
+      const message = waiting.shift()
+      if (message) {
+        bytes -= message.data.length
         if (bytes <= WAITING_BYTES && client.isPaused) client.resume()
-        yield frame
+        yield message
       } else if (isOver) return
       else await changed.promise
     }
   }
   const send = async (data: Buffer | string) =>
-    await new Promise<void>((resolve, reject) =>
+    await new Promise<void>((resolve, reject) => {
       client.send(data, { binary: typeof data !== 'string' }, (error) =>
         error ? reject(callerGone()) : resolve(),
-      ),
-    )
+      )
+    })
   return {
-    frames: frames(),
-    sendBytes: send,
-    sendText: async (value) => await send(JSON.stringify(value)),
+    messages: messages(),
+    sendBinary: send,
+    sendJson: async (value) => await send(JSON.stringify(value)),
     end,
   }
 }

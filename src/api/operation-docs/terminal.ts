@@ -1,0 +1,16 @@
+// What the OpenAPI document tells of terminals.
+
+import type { OperationDoc } from './doc.ts'
+
+export const terminalDocs: Record<string, OperationDoc> = {
+  unitTerminal: {
+    answer: 'The WebSocket is open, and the command runs.',
+    cost: 'Wakes a sleeping unit, which then costs the price of its size until it sleeps again. What is typed or printed is a use of the unit.',
+    errors: {
+      402: 'The unit sleeps and may not wake: the policy, the daily cap or the credits do not allow it. GET /v1/quota shows the numbers.',
+      409: 'The state of the unit does not allow it.',
+      502: 'The unit could not be woken. GET /v1/units/{id} tells its state.',
+    },
+    response: null,
+  },
+}

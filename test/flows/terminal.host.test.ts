@@ -1,0 +1,69 @@
+// A terminal in real units of both classes, by the CLI in a real terminal and by the SDK.
+
+import { beforeAll, describe, expect, it } from 'vitest'
+import { Berth as Client, type Terminal, type Unit } from '../../packages/sdk/src/index.ts'
+import { createUnit } from '../support/berth-units.ts'
+import { useBerth } from '../support/use-berth.ts'
+
+const berth = useBerth(null)
+
+/** Reads to the end of the text, and keeps what came behind it. */
+function reader(terminal: Terminal) {
+  const output = terminal.output[Symbol.asyncIterator]()
+  let shown = ''
+  return {
+    until: async (text: string): Promise<void> => {
+      while (!shown.includes(text)) {
+        const { done, value } = await output.next()
+        if (done) throw new Error(`it ended before "${text}" was printed: ${shown}`)
+        shown += new TextDecoder().decode((value as { bytes: Uint8Array }).bytes)
+      }
+      shown = shown.slice(shown.indexOf(text) + text.length)
+    },
+  }
+}
+
+describe.each(['runc', 'gvisor'])('in the class %s, a terminal', (isolation) => {
+  let unit: Unit
+  beforeAll(async () => {
+    await berth.start({ BERTH_ISOLATION: isolation })
+    const { id } = await createUnit(berth, {
+      name: `${isolation}-shell`,
+      image: 'berth.local/debian:12',
+      cmd: ['sleep', 'infinity'],
+    })
+    const { baseUrl: url, apiKey } = berth.credentials
+    unit = await new Client({ url, apiKey }).units.get(id)
+  })
+
+  it('is a shell that has a size, hears of another, and ends with its own code', async () => {
+    const terminal = await unit.terminal({ columns: 90, rows: 20 })
+    const output = reader(terminal)
+    terminal.write('stty size; echo fir""st\r')
+    await output.until('20 90')
+    await output.until('first')
+    terminal.resize(91, 21)
+    terminal.write('stty size; echo seco""nd\r')
+    await output.until('21 91')
+    await output.until('second')
+    terminal.write('exit 7\r')
+    expect(await terminal.wait()).toEqual({ exitCode: 7, timedOut: false })
+  })
+
+  it('without a tty passes bytes through, as they are, to the end of its input', async () => {
+    const terminal = await unit.terminal({ tty: false, command: ['wc', '-c'] })
+    for (let part = 0; part < 64; part += 1) terminal.write(new Uint8Array(65_536).fill(part))
+    terminal.end()
+    await reader(terminal).until(String(64 * 65_536))
+    expect(await terminal.wait()).toEqual({ exitCode: 0, timedOut: false })
+  })
+
+  it('takes its command along when its client goes away', async () => {
+    const terminal = await unit.terminal({ command: ['sh', '-c', 'echo at $$; exec sleep 4242'] })
+    await reader(terminal).until('at ')
+    terminal.close()
+    const running = async () =>
+      (await unit.exec(['sh', '-c', 'ps -o args | grep -c "[s]leep 4242"'])).stdout.trim()
+    await expect.poll(running, { timeout: 30_000 }).toBe('0')
+  })
+})
