@@ -11,7 +11,8 @@ const expect = { poll: { timeout: 10_000 } }
 const setupFiles = ['test/support/draw-large.ts']
 
 const onHost = {
-  expect,
+  // Units start, wake and sleep within seconds, and within a minute where everything is ten times as slow.
+  expect: { poll: { timeout: 60_000 } },
   setupFiles,
   globalSetup: ['test/support/postgres.ts', 'test/support/clear-host.ts', 'test/support/prepared-data.ts'],
   pool: 'forks' as const,
@@ -64,7 +65,7 @@ export default defineConfig({
           exclude: [...filesOfOtherDays(), 'node_modules/**'],
           // Every file has an instance of its own, and waits half of its time. A fourth one only made all of them wait.
           maxWorkers: 3,
-          testTimeout: 120_000,
+          testTimeout: 300_000,
         },
       },
       {

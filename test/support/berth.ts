@@ -222,7 +222,7 @@ async function read(path: string): Promise<string> {
 }
 
 /** Repeats until the check holds; its last error otherwise. */
-export async function eventually<T>(check: () => Promise<T>, timeoutMs = 30_000): Promise<T> {
+export async function eventually<T>(check: () => Promise<T>, timeoutMs = 120_000): Promise<T> {
   const deadline = Date.now() + timeoutMs
   for (;;) {
     try {
