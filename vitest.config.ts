@@ -63,8 +63,8 @@ export default defineConfig({
           name: 'host',
           include: ['src/**/*.host.test.ts', 'test/{engine,flows}/**/*.host.test.ts'],
           exclude: [...filesOfOtherDays(), 'node_modules/**'],
-          // Every file has an instance of its own, and waits half of its time. A fourth one only made all of them wait.
-          maxWorkers: 3,
+          // Every file has an instance of its own, and waits a part of its time. More of them only make all of them wait.
+          maxWorkers: 2,
           testTimeout: 300_000,
         },
       },

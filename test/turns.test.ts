@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { filesNotOf } from './support/turns.ts'
+import { days, filesNotOf } from './support/turns.ts'
 
-const DAYS = [0, 1, 2, 3]
+const DAYS = Array.from({ length: days }, (_, day) => day)
 
-it('every file that takes turns is there, and runs on one day of four', () => {
+it('every file that takes turns is there, and runs on one day of a round', () => {
   const left = DAYS.flatMap(filesNotOf)
   const files = [...new Set(left)]
   expect(files.filter((file) => !existsSync(new URL(`../${file}`, import.meta.url)))).toEqual([])

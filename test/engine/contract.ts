@@ -69,6 +69,7 @@ const claims = {
 } satisfies Record<string, (suite: Suite) => void>
 
 export type ClaimGroup = keyof typeof claims
+export const claimGroups = Object.keys(claims) as ClaimGroup[]
 export type ContractOptions = SuiteOptions & { without?: Partial<Record<ClaimGroup, string>> }
 
 export function describeEngineContract(name: string, open: OpenEngine, options: ContractOptions): void {
@@ -76,7 +77,7 @@ export function describeEngineContract(name: string, open: OpenEngine, options: 
     const suite = createSuite(open, options)
     beforeAll(async () => await suite.open())
     afterAll(async () => await suite.close())
-    for (const group of Object.keys(claims) as ClaimGroup[]) {
+    for (const group of claimGroups) {
       const reason = options.without?.[group]
       if (reason === undefined) describe(group, () => claims[group](suite))
       else describe.skip(`${group}: NOT CLAIMED, ${reason}`, () => claims[group](suite))

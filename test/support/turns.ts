@@ -13,39 +13,61 @@ const groups: readonly string[][] = [
     'test/flows/pinging-clients.host.test.ts',
     'test/flows/one-database.host.test.ts',
     'test/flows/sudden-death.host.test.ts',
-    'test/flows/adoption.host.test.ts',
-    'test/flows/many-units.host.test.ts',
+    'test/flows/wake-herd.host.test.ts',
     'src/engine/oci/network/repair.host.test.ts',
   ],
   [
+    'test/flows/every-step.host.test.ts',
     'test/engine/images-upkeep.host.test.ts',
-    'test/engine/memory.host.test.ts',
-    'test/flows/endpoints-postgres.host.test.ts',
-    'test/flows/watchdog.host.test.ts',
-    'test/flows/address-reuse.host.test.ts',
-    'test/flows/own-database.host.test.ts',
+    'test/engine/deaths.host.test.ts',
     'test/flows/soak.host.test.ts',
   ],
   [
     'test/flows/recipes.host.test.ts',
-    'test/flows/endpoints-databases.host.test.ts',
-    'test/flows/mysql.host.test.ts',
-    'test/engine/images-hostile.host.test.ts',
-    'test/flows/coherence.host.test.ts',
     'test/flows/recipe-names.host.test.ts',
+    'test/engine/images-hostile.host.test.ts',
+    'test/engine/recover.host.test.ts',
+    'test/flows/siblings.host.test.ts',
+  ],
+  [
+    'test/flows/endpoints-databases.host.test.ts',
+    'test/flows/endpoints-postgres.host.test.ts',
+    'test/flows/mysql.host.test.ts',
+    'test/flows/forks-database.host.test.ts',
+    'test/flows/restart-under-load.host.test.ts',
+    'test/flows/watchdog.host.test.ts',
+    'src/engine/oci/network/reach.host.test.ts',
   ],
   [
     'test/flows/every-byte.host.test.ts',
-    'test/flows/every-step.host.test.ts',
+    'test/flows/power-cut.host.test.ts',
+    'test/flows/coherence.host.test.ts',
+    'test/flows/address-reuse.host.test.ts',
+    'src/engine/oci/network/traffic.host.test.ts',
+  ],
+  [
+    'test/engine/memory.host.test.ts',
+    'test/flows/adoption.host.test.ts',
+    'test/flows/own-database.host.test.ts',
+    'test/flows/many-units.host.test.ts',
+    'test/engine/failpoints.host.test.ts',
+    'test/flows/upgrade.host.test.ts',
+  ],
+  [
     'test/engine/hung-runtime.host.test.ts',
     'test/engine/crashes.host.test.ts',
-    'test/engine/deaths.host.test.ts',
-    'test/flows/power-cut.host.test.ts',
+    'test/flows/crashes.host.test.ts',
+    'test/flows/visit-herd.host.test.ts',
+    'test/flows/public-names.host.test.ts',
+    'test/engine/hostile-trees.host.test.ts',
+    'test/engine/team-weights.host.test.ts',
   ],
 ]
 
 /** Set by scripts/test.ts where a tier runs as a whole. */
 export const TURNS_VARIABLE = 'BERTH_TEST_TURNS'
+
+export const days = groups.length
 
 /** Returns the files that do not run today, by their paths in the repository. */
 export function filesOfOtherDays(): string[] {
@@ -54,5 +76,5 @@ export function filesOfOtherDays(): string[] {
 }
 
 export function filesNotOf(seed: number): string[] {
-  return groups.filter((_, index) => index !== seed % groups.length).flat()
+  return groups.filter((_, index) => index !== seed % days).flat()
 }
