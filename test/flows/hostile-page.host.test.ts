@@ -63,7 +63,7 @@ async function meet(): Promise<{ team: TestTeam; session: string; context: Brows
   const page = await context.newPage()
   await page.goto(signInUrl('http://berth.test', token))
   await page.click('button')
-  await page.waitForURL('http://berth.test/account')
+  await page.waitForURL('http://berth.test/')
   const [cookie] = await context.cookies('http://berth.test')
   const session = cookie?.value ?? ''
   expect(session).not.toBe('')

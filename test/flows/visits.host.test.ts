@@ -84,6 +84,8 @@ async function publishServer(mode: 'public' | 'private', name: string): Promise<
   const [unit] = answer.body.units
   const url = answer.body.outputs['URL']
   if (!unit || url === undefined) throw new Error('a create answered no unit, or no URL')
+  // Visits wait some seconds for a server that does not listen yet, and Python takes longer on a slow machine.
+  await eventually(async () => expect((await visit(url, '/hello')).status).toBe(200))
   return { unit, url }
 }
 
@@ -99,7 +101,7 @@ const expose = async ({ id }: Unit, body: Record<string, unknown>) => {
 }
 
 describe('a unit published as it is created', () => {
-  it('answers visits as soon as the create has answered', async () => {
+  it('answers visits, without another call, once its server listens', async () => {
     const { url } = await publishServer('public', 'open')
     expect(await visit(url, '/hello')).toMatchObject({ status: 200, body: 'open' })
     expect((await visit(url, '/nothing')).status).toBe(404)

@@ -59,7 +59,8 @@ export const sessionLimits: SessionLimits = {
   headerBytes: 32 * 1024,
   headersMs: 10 * SECOND,
   keepAliveMs: 75 * SECOND,
-  refusingMs: { running: SECOND, woken: 10 * SECOND },
+  // A unit that was just made runs before its server listens.
+  refusingMs: { running: 5 * SECOND, woken: 10 * SECOND },
   // RabbitMQ takes half a minute to start.
   refusingSessionMs: { running: 10 * SECOND, woken: MINUTE },
   patienceMs: {
