@@ -67,7 +67,7 @@ describe('methods and paths', () => {
     ['DELETE', '/v1/units', 'POST, GET, HEAD'],
     ['OPTIONS', '/v1/units', 'POST, GET, HEAD'],
     ['PATCH', '/v1/units/unit_1', 'GET, HEAD, DELETE'],
-    ['GET', '/v1/units/unit_1/exec', 'POST'],
+    ['GET', '/v1/units/unit_1/stop', 'POST'],
     ['POST', '/v1/units/unit_1/logs', 'GET, HEAD'],
     ['PATCH', '/v1/units/unit_1/files', 'POST, PUT, GET, HEAD, DELETE'],
     ['POST', '/v1/openapi.json', 'GET, HEAD'],

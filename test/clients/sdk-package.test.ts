@@ -84,11 +84,24 @@ const notForKeys = (
 /** PUT does the same without base64. */
 const doneByAnother = ['unitFileWrite']
 
+/** A WebSocket that is open as soon as somebody listens, and connects to nothing. */
+function openingAtOnce(onMade: (url: string) => void): typeof WebSocket {
+  class Opening extends EventTarget {
+    constructor(url: string) {
+      super()
+      onMade(url)
+      setImmediate(() => this.dispatchEvent(new Event('open')))
+    }
+  }
+  return Opening as unknown as typeof WebSocket
+}
+
 it('has a method for every operation that a key may use', async () => {
   const called = new Set<string>()
   const berth = new Berth({
     url: 'http://berth.test',
     apiKey: 'k',
+    WebSocket: openingAtOnce((url) => called.add(`GET ${new URL(url).pathname}`)),
     fetch: async (url, init) => {
       called.add(`${init.method} ${new URL(url).pathname}`)
       return new Response(
@@ -107,6 +120,7 @@ it('has a method for every operation that a key may use', async () => {
     unit.files.archive('/'),
     unit.files.unpack('/', new Uint8Array()),
   ])
+  await unit.terminal()
   for await (const event of berth.events()) void event
   await Promise.all([process.refresh(), process.read(), process.signal(), process.delete()])
   await Promise.all([berth.units.list().page(), berth.stacks.list().page(), berth.stacks.get('x')])
