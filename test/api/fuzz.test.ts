@@ -187,9 +187,12 @@ describe('input the document allows never ends in a fault, and the answer is as 
   )
 })
 
-/** What a call that goes well answers; no file has the name that is read, and nobody else signs as the provider does. */
+/**
+ * What a call that goes well answers; no file has the name that is read, nobody else signs as the provider does, and nothing
+ * here asks for a WebSocket.
+ */
 function wanted({ name, operation }: Named): number {
-  if (name === 'POST /v1/webhooks/stripe') return 400
+  if (name === 'POST /v1/webhooks/stripe' || operation.responses['101']) return 400
   if (operation.responses['201']) return 201
   const needsFile = ['GET /v1/units/{id}/files', 'DELETE /v1/units/{id}/files', 'GET /v1/units/{id}/archive']
   return needsFile.includes(name) ? 404 : 200
