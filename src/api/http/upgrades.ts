@@ -38,11 +38,13 @@ type Given = {
 }
 
 export function createUpgrades(given: Given): Upgrades {
+  const patterns = given.routes
+    .filter(({ status }) => status === 101)
+    .map((route) => ({ route, pattern: new RegExp(`^${route.path.replace('{id}', '([^/]+)')}$`) }))
   const find = (request: IncomingMessage) => {
     const [path = ''] = (request.url ?? '').split('?')
-    for (const route of given.routes) {
-      if (route.status !== 101) continue
-      const id = new RegExp(`^${route.path.replace('{id}', '([^/]+)')}$`).exec(path)?.[1]
+    for (const { route, pattern } of patterns) {
+      const id = pattern.exec(path)?.[1]
       if (id !== undefined) return { route, params: { id } }
     }
     return null
