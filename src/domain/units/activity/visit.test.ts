@@ -34,6 +34,7 @@ beforeEach(async () => {
 afterEach(async () => {
   domain.engine.heal('start')
   domain.engine.heal('thaw')
+  domain.engine.setCapacity({ availableMemoryMb: 100_000 })
 })
 afterAll(async () => await domain.close())
 
@@ -161,8 +162,7 @@ describe('a visit', () => {
     domain.engine.setCapacity({ availableMemoryMb: 0 })
     expect(await inTime(visit())).toMatchObject({ kind: 'waiting', retryAfterS: expect.any(Number) })
     // Before there is room: the wake that the visit began goes on without it.
-    expect((await get()).state).toBe('sleeping')
-    domain.engine.setCapacity({ availableMemoryMb: 100_000 })
+    await expect.poll(async () => (await get()).state).toBe('sleeping')
   })
 
   it('does not wake more units than the one that last ran it may run', async () => {

@@ -101,7 +101,7 @@ export async function openInventory(options: InventoryOptions): Promise<Inventor
     lastAsked: () => lastAsked(imagesDir),
     unknownMachines: async () => (await usesNow()).unknown,
     check: async () => {
-      const lock = await takeLock(join(imagesDir, 'locks', 'refresh'), clock, signal)
+      const lock = await takeLock(join(imagesDir, 'locks', 'refresh'), signal)
       try {
         await askDebian(refresher)
       } finally {

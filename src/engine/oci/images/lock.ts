@@ -4,7 +4,7 @@
 import { constants } from 'node:os'
 import { open } from 'node:fs/promises'
 import koffi from 'koffi'
-import type { Clock } from '../../../lib/clock.ts'
+import { systemClock } from '../../../lib/clock.ts'
 
 const flock = koffi.load('libc.so.6').func('int flock(int, int)')
 const LOCK_SH = 1
@@ -36,16 +36,14 @@ export async function tryLock(path: string, kind: LockKind = 'alone'): Promise<L
   throw new Error(`flock failed with errno ${errno}`)
 }
 
-/** Waits for the lock; rejects with the signal's reason when aborted. */
-export async function takeLock(
-  path: string,
-  clock: Clock,
-  signal?: AbortSignal,
-  kind: LockKind = 'alone',
-): Promise<Lock> {
+/**
+ * Waits for the lock; rejects with the signal's reason when aborted. The wait is in real time, also where a test sets
+ * the clock: the holder may be another process.
+ */
+export async function takeLock(path: string, signal?: AbortSignal, kind: LockKind = 'alone'): Promise<Lock> {
   for (;;) {
     const lock = await tryLock(path, kind)
     if (lock) return lock
-    await clock.sleep(RETRY_EVERY_MS, signal)
+    await systemClock.sleep(RETRY_EVERY_MS, signal)
   }
 }

@@ -93,7 +93,7 @@ export async function openStore(directory: string, clock: Clock): Promise<ImageS
   const homeOf = (digest: string) => join(directory, hexOf(digest))
   const find = async (digest: string) => await readImage(homeOf(digest))
   const lock = async (digest: string, signal?: AbortSignal, kind?: 'shared') =>
-    await takeLock(lockPath(directory, hexOf(digest)), clock, signal, kind)
+    await takeLock(lockPath(directory, hexOf(digest)), signal, kind)
 
   const locked = async <T>(digest: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> =>
     await releasing(await lock(digest, signal), work)
