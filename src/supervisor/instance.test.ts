@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findInstance, freeSubnets, loadInstance } from './instance.ts'
+import { findInstance, freeSubnets, loadInstance, nameserversIn } from './instance.ts'
 
 describe('freeSubnets', () => {
   it('leaves out what a route, a wider network or an address of the host covers', () => {
@@ -17,6 +17,15 @@ describe('freeSubnets', () => {
 
   it('is empty where all of 10.0.0.0/8 is routed', () => {
     expect(freeSubnets(['10.0.0.0/8'])).toEqual([])
+  })
+})
+
+describe('nameserversIn', () => {
+  it('returns the addresses by which the host resolves names, so that no machine gets theirs', () => {
+    const file =
+      '# nameserver 10.9.9.9\nsearch example\nnameserver 10.255.255.53\n nameserver\t10.3.0.2 \nnameserver ::1\n'
+    expect(nameserversIn(file)).toEqual(['10.255.255.53', '10.3.0.2'])
+    expect(freeSubnets(nameserversIn(file))).toHaveLength(254)
   })
 })
 

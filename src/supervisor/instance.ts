@@ -11,6 +11,9 @@ import { runOrThrow } from '../lib/process.ts'
 import { readIfThere } from '../lib/read-if-there.ts'
 import { writeDurably } from '../lib/write-durably.ts'
 
+/** Where systemd-resolved runs, the first names only itself, and the second whom it asks. */
+const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf']
+
 const instanceSchema = z.object({
   id: z.string().regex(/^[a-z0-9]{4}$/),
   subnet: z.string().regex(/^10\.\d{1,3}\.0\.0\/16$/),
@@ -103,8 +106,7 @@ async function pickSubnet(): Promise<string> {
   const options = { timeoutMs: 10 * SECOND }
   const routes = JSON.parse(await runOrThrow('ip', ['-json', '-4', 'route', 'show', 'table', 'all'], options))
   const links = JSON.parse(await runOrThrow('ip', ['-json', '-4', 'address'], options))
-  const inUse = [...destinations(routes), ...addresses(links)]
-  const free = freeSubnets(inUse)
+  const free = freeSubnets([...destinations(routes), ...addresses(links), ...(await nameservers())])
   const picked = free[randomInt(Math.max(free.length, 1))]
   if (picked === undefined) {
     throw new Error('Every subnet 10.x.0.0/16 is routed on this host; Berth needs one that is not.')
@@ -121,6 +123,19 @@ function destinations(routes: unknown): string[] {
 
 function addresses(links: unknown): string[] {
   return linksSchema.parse(links).flatMap((link) => link.addr_info.flatMap(({ local }) => local ?? []))
+}
+
+/** The host's own resolvers, which may be reached by the default route alone. */
+async function nameservers(): Promise<string[]> {
+  const files = await Promise.all(RESOLVER_FILES.map((path) => readFile(path, 'utf8').catch(() => '')))
+  return files.flatMap(nameserversIn)
+}
+
+/** Returns the IPv4 addresses that a resolv.conf names. */
+export function nameserversIn(file: string): string[] {
+  return [...file.matchAll(/^[ \t]*nameserver[ \t]+(\d{1,3}(?:\.\d{1,3}){3})\s*$/gm)].map(
+    ([, address = '']) => address,
+  )
 }
 
 /**

@@ -50,6 +50,10 @@ async function removeFromKernel(instance: Instance, dataDir: string): Promise<vo
   const mountPoints = state.mounts.map((line) => line.split(' ')[4] ?? '')
   for (const mountPoint of mountPoints.toReversed()) await attempt('umount', '--lazy', mountPoint)
   for (const line of state.namespaces) await attempt('ip', 'netns', 'delete', line.split(' ')[0] ?? '')
+  // One that stays discards what the host itself sends there.
+  for (const line of state.addresses) await attempt('ip', 'address', 'delete', ...addressOf(line))
+  for (const line of state.routes.filter((each) => each.startsWith('blackhole ')))
+    await attempt('ip', 'route', 'delete', 'blackhole', line.split(' ')[1] ?? '')
   for (const link of state.links) await attempt('ip', 'link', 'delete', link)
   for (const table of state.tables) await attempt('nft', 'delete', ...table.split(' '))
   for (const file of state.loopDevices) {
@@ -58,6 +62,12 @@ async function removeFromKernel(instance: Instance, dataDir: string): Promise<vo
     for (const device of devices.split('\n').filter(Boolean)) await attempt('losetup', '--detach', device)
   }
   for (const group of state.cgroups) await removeGroup(group)
+}
+
+/** What `ip -o address` wrote: `1: lo    inet 10.1.0.1/32 scope global lo …`. */
+function addressOf(line: string): string[] {
+  const [, device = '', , address = ''] = line.split(/\s+/)
+  return [address, 'dev', device]
 }
 
 /** A frozen process does not end. */
