@@ -79,5 +79,20 @@ export type AgentChange = z.infer<typeof agentChangeSchema>
 export const agentChangedSchema = strict({ agent: agentSchema }).meta({ id: 'AgentChanged' })
 export type AgentChanged = z.infer<typeof agentChangedSchema>
 
+/** POST /v1/agents/{id}/dry-run. */
+export const agentDryRunAskedSchema = strict({
+  policy: policyChangeSchema.describe('The change, as PATCH takes it. Omitted fields stay unchanged.'),
+}).meta({ id: 'AgentDryRunAsked' })
+export type AgentDryRunAsked = z.infer<typeof agentDryRunAskedSchema>
+
+export const agentDryRunSchema = strict({
+  stops: z
+    .array(strict({ id: z.string(), name: z.string() }))
+    .describe(
+      'The running units that the change would stop at once, oldest first. They could run again once the policy allows it.',
+    ),
+}).meta({ id: 'AgentDryRun' })
+export type AgentDryRun = z.infer<typeof agentDryRunSchema>
+
 export const agentRevokedSchema = strict({ ok: z.literal(true) }).meta({ id: 'AgentRevoked' })
 export type AgentRevoked = z.infer<typeof agentRevokedSchema>

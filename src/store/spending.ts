@@ -70,18 +70,19 @@ export type LimitReason = Extract<StoppedReason, 'cap' | 'credits'>
 type Limited = { unit: UnitRecord; reason: LimitReason }
 
 /**
- * Of any team: running units that must be stopped because of a limit. Credits must last for `reservedMs`; above
- * `maxConcurrentUnits` the newest units are stopped.
+ * Running units that must be stopped because of a limit, of one team or of any. Credits must last for `reservedMs`;
+ * above `maxConcurrentUnits` the newest units are stopped.
  */
 export async function listUnitsBeyondLimits(
   db: Kysely<Database>,
-  { reservedMs, ...moment }: Moment & { reservedMs: number },
+  { reservedMs, teamId, ...moment }: Moment & { reservedMs: number; teamId?: string },
 ): Promise<Limited[]> {
   const given = givenOf(moment)
+  const which = teamId === undefined ? sql`true` : sql`team_id = ${teamId}`
   const rows = await selectUnits(db, moment.now)
     .innerJoin(
       sql<{ id: string; reason: LimitReason }>`(
-        with spending as materialized (${spending(given, sql`true`)})
+        with spending as materialized (${spending(given, which)})
         select units.id, case when broke.team_id is null then 'cap' else 'credits' end as reason
         from units
         left join (${teamsWithout(reservedMs)}) as broke on broke.team_id = units.team_id

@@ -1,8 +1,9 @@
 // Keys and agents over HTTP (spec 2.8, 2.9, 4.5, 5.3): made, changed and revoked by people, listed for everybody.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Agent, AgentList, KeyCreated, KeyList } from '../../src/contract/agent.ts'
+import type { Agent, AgentDryRun, AgentList, KeyCreated, KeyList } from '../../src/contract/agent.ts'
 import type { AuditList } from '../../src/contract/audit.ts'
+import type { Unit } from '../../src/contract/unit.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import type { Role } from '../../src/store/teams.ts'
 import {
@@ -224,6 +225,52 @@ describe('a revocation', () => {
     expect(first).toEqual(expect.any(String))
     expect(await revoke(body.key.id)).toMatchObject({ status: 200, body: { ok: true } })
     expect(await at()).toBe(first)
+  })
+})
+
+describe('a dry run of a change', () => {
+  const dryRun = async (id: string, policy: object, by: By = { cookie }) =>
+    await service.call<AgentDryRun>('POST', `/v1/agents/${id}/dry-run`, { ...named(by), body: { policy } })
+  const states = async (ids: string[]) =>
+    await Promise.all(
+      ids.map(async (id) => {
+        const { body } = await service.call<Unit>('GET', `/v1/units/${id}`, { key: team.key })
+        return body.state
+      }),
+    )
+
+  it('names the units that the change then stops, and changes nothing itself', async () => {
+    const { body } = await post({ name: 'builder', policy: { maxConcurrentUnits: 3 } })
+    const units: string[] = []
+    for (let made = 0; made < 3; made += 1) units.push((await makeUnit(service, { key: body.secret })).id)
+    // Of another key, which the change does not concern.
+    await makeUnit(service, team)
+    const [, ...newest] = units
+
+    const { status, body: told } = await dryRun(body.key.id, { maxConcurrentUnits: 1 })
+    expect(status).toBe(200)
+    expect(told.stops.map(({ id }) => id)).toEqual(newest)
+    expect((await dryRun(body.key.id, { dailySpendCapCents: 0 })).body.stops.map(({ id }) => id)).toEqual(
+      units,
+    )
+    expect((await dryRun(body.key.id, { allowedSizes: ['nano'] })).body.stops).toEqual([])
+    expect(await states(units)).toEqual(['running', 'running', 'running'])
+    expect((await keys()).find(({ id }) => id === body.key.id)?.policy.maxConcurrentUnits).toBe(3)
+
+    await patch(body.key.id, { policy: { maxConcurrentUnits: 1 } })
+    await expect.poll(() => states(units)).toEqual(['running', 'stopped', 'stopped'])
+    const { events } = (await service.call<AuditList>('GET', '/v1/audit?action=agent.dryRun', { cookie }))
+      .body
+    expect(events).toHaveLength(3)
+    expect(events.at(-1)).toMatchObject({ target: body.key.id, input: { policy: { maxConcurrentUnits: 1 } } })
+  })
+
+  it('of what was revoked, of another team or of no policy is refused', async () => {
+    await revoke(team.keyId)
+    expect(await dryRun(team.keyId, { maxConcurrentUnits: 1 })).toMatchObject({ status: 409 })
+    const other = await makeTeam(service)
+    expect(await dryRun(other.keyId, { maxConcurrentUnits: 1 })).toMatchObject({ status: 403 })
+    expect(await dryRun(other.keyId, { maxConcurrentUnits: -1 })).toMatchObject({ status: 400 })
   })
 })
 

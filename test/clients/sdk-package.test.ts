@@ -77,7 +77,7 @@ it('is under 15 kB as one file, minified and compressed, and asks for no module 
 
 /** What people do on the pages of the service, with their session; and what no program of theirs asks for. */
 const notForKeys = (
-  'keyCreate keyChange keyRevoke agentChange agentRevoke meRead meChange teamCreate teamChange teamDelete ' +
+  'keyCreate keyChange keyRevoke agentChange agentDryRun agentRevoke meRead meChange teamCreate teamChange teamDelete ' +
   'memberList memberChangeRole memberRemove inviteCreate inviteRevoke inviteRead inviteAccept ' +
   'paymentCreate paymentList paymentHear providerList openapiRead'
 ).split(' ')

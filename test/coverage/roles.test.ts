@@ -71,6 +71,7 @@ GET    /v1/audit                                            200    200    200   
 GET    /v1/agents                                           200    200    200    200   200    401
 PATCH  /v1/agents/{id}                                      200    200    403    403   403    401
 DELETE /v1/agents/{id}                                      200    200    403    403   403    401
+POST   /v1/agents/{id}/dry-run                              200    200    403    403   403    401
 GET    /v1/keys                                             200    200    200    200   200    401
 POST   /v1/keys                                             201    201    201    403   403    401
 PATCH  /v1/keys/{id}                                        200    200    403    403   403    401
@@ -108,6 +109,7 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/stacks': () => ({ name: unique() }),
   'POST /v1/stacks/{id}/fork': () => ({ into: unique() }),
   'PATCH /v1/agents/{id}': () => ({ name: 'renamed' }),
+  'POST /v1/agents/{id}/dry-run': () => ({ policy: { maxConcurrentUnits: 1 } }),
   'POST /v1/keys': () => ({ name: 'another' }),
   'PATCH /v1/keys/{id}': () => ({ name: 'renamed' }),
   'PATCH /v1/me': () => ({ name: 'Renamed' }),

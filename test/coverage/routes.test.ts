@@ -1,12 +1,13 @@
 // What must hold for every route there is: a new one that forgets something fails here, by name.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openApiDocument } from '../../src/api/openapi.ts'
 import type { Route } from '../../src/api/route.ts'
 import { mcpMethods, mcpPaths } from '../../src/api/mcp/endpoint.ts'
 import { routes } from '../../src/api/routes.ts'
 import { createServer } from '../../src/api/http/server.ts'
+import { SECOND } from '../../src/lib/clock.ts'
 import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -202,6 +203,9 @@ describe('reliability Z6: every list', () => {
 })
 
 describe('every route', () => {
+  // Slowly enough for an address that fails as often as these tests do.
+  beforeEach(() => void service.clock.advance(3 * SECOND))
+
   test.each(named)('%s says its security, errors and rate limit', (_name, route) => {
     const operation = document.paths[route.path]?.[route.method.toLowerCase()]
     const open = route.auth === 'none'

@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { AgentList } from '../../src/contract/agent.ts'
+import type { Unit } from '../../src/contract/unit.ts'
 import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
-import { makeTeam } from '../support/make.ts'
+import { makeTeam, makeUnit } from '../support/make.ts'
 
 let dashboard: DashboardFixture
 
@@ -48,6 +49,16 @@ it('a key is made with a cap, shown once, changed by two people, and revoked', a
     dailySpendCapCents: 500,
     maxConcurrentUnits: 4,
   })
+
+  const running = await makeUnit(dashboard.service, team, { name: 'busy' })
+  await page.goto(`${page.url().replace(/\/agents\/.*/, '')}/agents/${team.keyId}`)
+  await page.getByLabel('Units at once').fill('0')
+  await page.getByText('It stops at once, with its commands: busy.').waitFor()
+  const { body } = await dashboard.service.call<Unit>('GET', `/v1/units/${running.id}`, {
+    key: team.key,
+  })
+  expect(body.state).toBe('running')
+  await page.goBack()
 
   await page.getByRole('button', { name: 'Revoke…' }).click()
   await page.getByRole('button', { name: 'Revoke', exact: true }).click()

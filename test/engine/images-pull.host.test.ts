@@ -377,7 +377,9 @@ describe('at the same time', () => {
     expect(downloads).toHaveLength(1)
   })
 
-  test('collecting takes no image that a pull is about to hand over, and a pull brings back one that went (F22)', async ({ signal }) => {
+  test('collecting takes no image that a pull is about to hand over, and a pull brings back one that went (F22)', async ({
+    signal,
+  }) => {
     const image = testImage([greeting])
     registry.add('library/app', '1', image)
     const { imagesDir, clock } = lab
@@ -389,7 +391,8 @@ describe('at the same time', () => {
     for (let times = 0; times < 2; times++) {
       let pulling = true
       const collecting = (async () => {
-        while (pulling && !signal.aborted) await Promise.all([collectImages(collector, everything), delay(20)])
+        while (pulling && !signal.aborted)
+          await Promise.all([collectImages(collector, everything), delay(20)])
       })()
       const { digest } = await lab.images.pull('docker.io/library/app:1')
       expect(await readGreeting(digest)).toBe('hello')

@@ -76,6 +76,26 @@ export type AgentChanged = {
   agent: Agent
 }
 
+export type AgentDryRun = {
+  /** The running units that the change would stop at once, oldest first. They could run again once the policy allows it. */
+  stops: {
+    id: string
+    name: string
+  }[]
+}
+
+export type AgentDryRunAsked = {
+  /** The change, as PATCH takes it. Omitted fields stay unchanged. */
+  policy: {
+    maxConcurrentUnits?: number | undefined
+    dailySpendCapCents?: number | undefined
+    allowedSizes?: ('nano' | 'small' | 'medium' | 'large')[] | undefined
+    allowedRegistries?: string[] | undefined
+    maxSleep?: string | undefined
+    expiresAt?: string | null | undefined
+  }
+}
+
 export type AgentList = {
   agents: Agent[]
   /** Seats in use, and the seats of the plan. */

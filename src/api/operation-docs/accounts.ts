@@ -49,6 +49,12 @@ export const accountDocs: Record<string, OperationDoc> = {
     request: { name: 'Claude on the build machine' },
     response: { agent: { ...agent, name: 'Claude on the build machine' } },
   },
+  agentDryRun: {
+    answer: 'What the change would stop, had it been made now. What runs by then may be other units.',
+    errors: { 403: notAllowed, 409: 'The agent is revoked: there is nothing to change.' },
+    request: { policy: { maxConcurrentUnits: 1 } },
+    response: { stops: [{ id: ids.unit, name: 'web' }] },
+  },
   agentRevoke: {
     answer: 'The agent is revoked. Its units live on and cost on.',
     errors: { 403: notAllowed },

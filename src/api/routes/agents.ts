@@ -4,6 +4,8 @@
 import {
   agentChangedSchema,
   agentChangeSchema,
+  agentDryRunAskedSchema,
+  agentDryRunSchema,
   agentListSchema,
   agentRevokedSchema,
   keyCreatedSchema,
@@ -12,6 +14,7 @@ import {
 } from '../../contract/agent.ts'
 import { changeAgent } from '../../domain/agents/change.ts'
 import { createKeyOfTeam } from '../../domain/agents/create-key.ts'
+import { dryRunAgentChange } from '../../domain/agents/dry-run.ts'
 import type { AgentNoun } from '../../domain/agents/find.ts'
 import { listAgentsOfTeam, listKeys } from '../../domain/agents/list.ts'
 import { revokeAgent } from '../../domain/agents/revoke.ts'
@@ -108,6 +111,22 @@ const change = (noun: AgentNoun) =>
     },
   })
 
+const dryRun = defineRoute({
+  ...aboutOne('agent'),
+  method: 'POST',
+  path: '/v1/agents/{id}/dry-run',
+  summary: 'Say what a change of a policy would stop',
+  description:
+    'Changes nothing: it returns the running units that the same PATCH would stop. Needs a session.',
+  action: 'agent.dryRun',
+  kind: 'change',
+  body: jsonBody(agentDryRunAskedSchema),
+  response: agentDryRunSchema,
+  errors: [404, 409, 413, 415],
+  record: ({ body }) => body,
+  handle: (app, { params, body }, { caller }) => dryRunAgentChange(app, caller, { id: params.id, ...body }),
+})
+
 const revoke = (noun: AgentNoun) =>
   defineRoute({
     ...aboutOne(noun),
@@ -133,5 +152,6 @@ export const agentRoutes: readonly Route[] = [
   change('key'),
   revoke('key'),
   change('agent'),
+  dryRun,
   revokeAgentRoute,
 ]

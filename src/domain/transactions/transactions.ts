@@ -38,6 +38,21 @@ export async function inTransaction<T>(
   return result
 }
 
+/** Runs the work in one transaction, returns what it returns, and undoes all that it wrote. */
+export async function inDiscardedTransaction<T>(
+  { db, clock }: Pick<App, 'db' | 'clock'>,
+  work: Work<T>,
+): Promise<T> {
+  return await clock.withStableTime(async () => {
+    const transaction = await db.startTransaction().execute()
+    try {
+      return await work(transaction)
+    } finally {
+      await transaction.rollback().execute()
+    }
+  })
+}
+
 /** Runs the work in one transaction in which the team is locked, be it deleted or not. */
 export async function inTeamTransaction<T>(app: App, teamId: string, work: Work<T>): Promise<T> {
   return await app.teamLocks(teamId, () => inTransactionOfLockedTeam(app, teamId, work))

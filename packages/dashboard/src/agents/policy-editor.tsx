@@ -9,9 +9,10 @@ import { agentsQuery } from '../api/team-queries.ts'
 import { Button } from '../ui/button.tsx'
 import { tell, tellError } from '../ui/toast.tsx'
 import type { Use } from './agent-use.ts'
-import { effectsOf } from './policy-effects.ts'
+import { effectsOf, stopsText } from './policy-effects.ts'
 import { PolicyForm } from './policy-form.tsx'
 import { differences, type Faults, partOf, type Policy, type PolicyField, sentence } from './policy-text.ts'
+import { useDryRun } from './use-dry-run.ts'
 import { usePolicyEdit } from './use-policy-edit.ts'
 import styles from './agents.module.css'
 
@@ -31,7 +32,11 @@ export function PolicyEditor({ team, agent, use }: { team: string; agent: Contra
     },
   })
   const faults = { ...faultsOf(save.error), ...edit.faults }
-  const effects = effectsOf(edit.base, edit.policy, edit.changed, use)
+  const stops = useDryRun(team, agent.id, edit)
+  const effects = [
+    ...effectsOf(edit.base, edit.policy, edit.changed, use),
+    ...(stops === null ? [] : [stopsText(stops)]),
+  ]
   return (
     <form
       className={styles.editor}

@@ -1,5 +1,6 @@
-// What a change of a policy does to what runs now, before it is saved.
+// What a change of a policy does, in words, before it is saved. What it stops is asked of the service (use-dry-run.ts).
 
+import type { Contract } from '@berth/sdk'
 import { money } from '../ui/format.tsx'
 import type { Use } from './agent-use.ts'
 import type { Policy, PolicyField } from './policy-text.ts'
@@ -14,9 +15,7 @@ export function effectsOf(
   const { spentTodayCents: spent, liveUnits: live } = use
   if (changed.includes('dailySpendCapCents') && spent !== null) {
     if (after.dailySpendCapCents <= spent)
-      effects.push(
-        `It has spent ${money(spent)} today. ${live === 0 ? 'It runs nothing more' : 'What it runs is stopped at once, and it runs nothing more'} until 00:00 UTC.`,
-      )
+      effects.push(`It has spent ${money(spent)} today, and runs nothing more until 00:00 UTC.`)
     else if (before.dailySpendCapCents <= spent)
       effects.push(
         `Its units that the cap stopped go on: ${money(after.dailySpendCapCents - spent)} are left for today.`,
@@ -24,7 +23,7 @@ export function effectsOf(
   }
   if (changed.includes('maxConcurrentUnits') && live !== null && after.maxConcurrentUnits < live)
     effects.push(
-      `It runs ${live} units now. None of them is stopped, and it makes and wakes no other one before fewer than ${after.maxConcurrentUnits} run.`,
+      `It runs ${live} units now, and makes and wakes no other one before fewer than ${after.maxConcurrentUnits} run.`,
     )
   const sizes = before.allowedSizes.filter((size) => !after.allowedSizes.includes(size))
   if (sizes.length > 0)
@@ -37,4 +36,15 @@ export function effectsOf(
   if (changed.includes('expiresAt') && after.expiresAt !== null)
     effects.push('From that time on each of its calls is refused.')
   return effects
+}
+
+const NAMED = 4
+
+/** Which units the change stops. */
+export function stopsText(stops: Contract.AgentDryRun['stops']): string {
+  const names = stops.slice(0, NAMED).map(({ name }) => name)
+  const others = stops.length - names.length
+  if (stops.length === 0) return 'It stops nothing that runs now.'
+  const which = others > 0 ? `${names.join(', ')} and ${others} more` : names.join(', ')
+  return `It stops at once, with ${stops.length === 1 ? 'its' : 'their'} commands: ${which}. ${stops.length === 1 ? 'Its disk is' : 'Their disks are'} kept.`
 }

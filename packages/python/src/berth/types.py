@@ -81,6 +81,32 @@ class AgentChanged(TypedDict):
     agent: Agent
 
 
+class AgentDryRunStop(TypedDict):
+    id: str
+    name: str
+
+
+class AgentDryRun(TypedDict):
+    #: The running units that the change would stop at once, oldest first. They could run again once the policy allows it.
+    stops: List[AgentDryRunStop]
+
+
+class AgentDryRunAskedPolicy(TypedDict, total=False):
+    """The change, as PATCH takes it. Omitted fields stay unchanged."""
+
+    maxConcurrentUnits: int
+    dailySpendCapCents: int
+    allowedSizes: List[Literal["nano", "small", "medium", "large"]]
+    allowedRegistries: List[str]
+    maxSleep: str
+    expiresAt: str | None
+
+
+class AgentDryRunAsked(TypedDict):
+    #: The change, as PATCH takes it. Omitted fields stay unchanged.
+    policy: AgentDryRunAskedPolicy
+
+
 class AgentListSeats(TypedDict):
     """Seats in use, and the seats of the plan."""
 

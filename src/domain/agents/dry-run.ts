@@ -1,0 +1,32 @@
+// What a change of a policy would stop: the change is made, the units beyond its limits are read, and both are undone.
+
+import type { App } from '../../app.ts'
+import type { AgentDryRun, AgentDryRunAsked } from '../../contract/agent.ts'
+import { invalidState } from '../../contract/errors.ts'
+import { changeCredential } from '../../store/credentials.ts'
+import { listUnitsBeyondLimits } from '../../store/spending.ts'
+import { authorize } from '../authorization/authorize.ts'
+import { sizeNanoCentsPerHour } from '../billing/prices.ts'
+import { RESERVED_MS } from '../billing/spending-limits.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { inDiscardedTransaction } from '../transactions/transactions.ts'
+import { getAgent } from './find.ts'
+
+/** Returns the running units of the agent that the change would stop at once, oldest first. */
+export async function dryRunAgentChange(
+  app: App,
+  caller: Caller,
+  { id, policy }: { id: string } & AgentDryRunAsked,
+): Promise<AgentDryRun> {
+  const { teamId } = caller
+  const agent = await getAgent(app, caller, 'agent', id)
+  authorize(caller, 'agent.change', { createdBy: agent.created_by })
+  if (agent.revoked_at) throw invalidState('It was revoked, and cannot be changed any more.', null)
+  const beyond = await inDiscardedTransaction(app, async (db) => {
+    await changeCredential(db, { teamId, id, policy })
+    const moment = { now: app.clock.now(), sizePrices: sizeNanoCentsPerHour, reservedMs: RESERVED_MS }
+    return await listUnitsBeyondLimits(db, { ...moment, teamId })
+  })
+  const stops = beyond.filter(({ unit, reason }) => unit.heldBy === id && reason === 'cap')
+  return { stops: stops.map(({ unit }) => ({ id: unit.id, name: unit.name })) }
+}
