@@ -95,6 +95,8 @@ export type Config = {
   /** Other host names of the API, besides the public URL's. */
   apiHosts: string[]
   isolation: 'auto' | 'gvisor' | 'runc'
+  /** How commands get into units of class gvisor. */
+  gvisorCommands: 'auto' | 'direct' | 'runsc'
   /** The CRIU program to use instead of those that are tried. */
   criu: string | null
   databaseUrl: string | null
@@ -180,6 +182,7 @@ export function loadConfig(env: Env = process.env): Config {
     clientHosts: hostNames(env, 'BERTH_CLIENT_HOSTS'),
     apiHosts: hostNames(env, 'BERTH_API_HOSTS'),
     isolation: oneOf(env, 'BERTH_ISOLATION', ['auto', 'gvisor', 'runc']),
+    gvisorCommands: oneOf(env, 'BERTH_GVISOR_COMMANDS', ['auto', 'direct', 'runsc']),
     criu: env['BERTH_CRIU'] === undefined ? null : resolve(env['BERTH_CRIU']),
     databaseUrl: env['DATABASE_URL'] ?? null,
     sleepDefault: sleepWindow(env, 'BERTH_SLEEP_DEFAULT', '30m'),

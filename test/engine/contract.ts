@@ -84,3 +84,18 @@ export function describeEngineContract(name: string, open: OpenEngine, options: 
     }
   })
 }
+
+/** Some groups of the contract alone, for an engine that differs from another in what these claim. */
+export function describeClaims(
+  name: string,
+  open: OpenEngine,
+  options: SuiteOptions,
+  groups: ClaimGroup[],
+): void {
+  describe(`${name} keeps its part of the engine contract`, () => {
+    const suite = createSuite(open, options)
+    beforeAll(async () => await suite.open())
+    afterAll(async () => await suite.close())
+    for (const group of groups) describe(group, () => claims[group](suite))
+  })
+}

@@ -5,7 +5,8 @@
 import type { IsolationClass } from '../../src/engine/engine.ts'
 import { deriveImage } from '../support/derived-images.ts'
 import { isDeep, testSeed } from '../support/part-of.ts'
-import { type ClaimGroup, claimGroups, describeEngineContract } from './contract.ts'
+import { runtimeDefaults, type GvisorCommands } from '../../src/engine/oci/runtime/runtime.ts'
+import { type ClaimGroup, claimGroups, describeClaims, describeEngineContract } from './contract.ts'
 import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
 import { configuredImage, type OpenedEngine } from './suite.ts'
 
@@ -18,8 +19,8 @@ function inTheOtherClass(isolation: IsolationClass): Partial<Record<ClaimGroup, 
   return Object.fromEntries(others.map((group) => [group, 'tried in the other class this time']))
 }
 
-async function openOnHost(isolation: IsolationClass): Promise<OpenedEngine> {
-  const host = await openHostEngine({ isolation })
+async function openOnHost(isolation: IsolationClass, commands: GvisorCommands): Promise<OpenedEngine> {
+  const host = await openHostEngine({ isolation, runtimes: { ...runtimeDefaults, gvisorCommands: commands } })
   return {
     engine: host.engine(),
     configuredImage: await deriveImage(host.engine(), [IMAGES_DIR, IMAGE], configured),
@@ -32,12 +33,19 @@ async function openOnHost(isolation: IsolationClass): Promise<OpenedEngine> {
 export function describeHostContract(isolation: IsolationClass): void {
   describeEngineContract(
     `the engine of this host with ${isolation}`,
-    async () => await openOnHost(isolation),
-    {
-      isolation,
-      image: IMAGE,
-      imageEnv: { name: 'LANG', value: 'C.UTF-8' },
-      without: inTheOtherClass(isolation),
-    },
+    // So that it is known which way is tried: a fault would make `auto` take the other one.
+    async () => await openOnHost(isolation, isolation === 'gvisor' ? 'direct' : 'auto'),
+    { ...optionsOf(isolation), without: inTheOtherClass(isolation) },
   )
+  if (isolation !== 'gvisor') return
+  describeClaims(
+    'the engine of this host with gvisor and the exec of runsc',
+    async () => await openOnHost(isolation, 'runsc'),
+    optionsOf(isolation),
+    ['exec'],
+  )
+}
+
+function optionsOf(isolation: IsolationClass) {
+  return { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } }
 }

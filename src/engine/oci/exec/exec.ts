@@ -14,12 +14,15 @@ import { commandIn } from './find-command.ts'
 import { execProcess, type OciConfig, type Process, withEnv } from '../runtime/bundle.ts'
 import { createChild, killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
+import { type Control, connectControl } from './control.ts'
+import { launchDirectly } from './direct.ts'
 import { signalInsideGvisor } from './kill.ts'
-import { type Attempt, type ExecFiles, launchExec } from './launch.ts'
+import { type Attempt, type ExecFiles, type Launch, launchExec } from './launch.ts'
 import { launchTerminal } from './launch-terminal.ts'
 import type { OnOutput, Stdin } from './pipes.ts'
 import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
 import type { RunPaths } from '../paths.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 
 const TIMED_OUT_CODE = 124
 /** 128 + SIGKILL: the exit code of a command that ended with its machine. */
@@ -96,12 +99,16 @@ async function execNow(
     cwd === null && size === null ? request.argv : commandIn(cwd ?? '', request.argv),
     { ...(runtime.class === 'gvisor' ? { env: [markerOf(name)] } : {}), asRoot },
   )
+  const control = size === null ? await controlOf(runtime, paths) : null
   const inTerminal = size && { terminal: true, consoleSize: { width: size.columns, height: size.rows } }
-  await writeFile(files.processFile, JSON.stringify({ ...described, ...inTerminal }), { mode: 0o600 })
+  // The file says to the next engine that this command was begun; only the runtime reads what is in it.
+  const description = control ? '' : JSON.stringify({ ...described, ...inTerminal })
+  await writeFile(files.processFile, description, { mode: 0o600 })
 
   const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, name) : null
   const kill = () => killExec(host, machine, paths, name)
   const charge = atExpenseOf(host.cgroups, machine.record.spec.networkGroup)
+  const { stdin } = request
   try {
     const launch = {
       runtime,
@@ -109,18 +116,41 @@ async function execNow(
       paths,
       files,
       cgroupChild,
-      stdin: request.stdin,
+      stdin,
       onOutput,
       kill,
       signalInside: (asked: TerminalSignal) => signalInside(host, machine, paths, name, asked),
     }
-    const attempt = size === null ? launchExec(launch) : launchTerminal({ ...launch, size })
+    const attempt = attemptOf(launch, described, { size, control })
     onLaunched?.(attempt)
     return await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
   } finally {
     await removeFiles(files)
     if (cgroupChild) removeChild(host.cgroups, paths.container, name)
   }
+}
+
+/** Begins a command in a terminal, by the sandbox's own socket, or with the runtime. */
+function attemptOf(
+  launch: Launch,
+  process: Process,
+  { size, control }: { size: TerminalSize | null; control: Control | null },
+): Attempt {
+  if (size !== null) return launchTerminal({ ...launch, size })
+  if (control === null) return launchExec(launch)
+  return launchDirectly({ ...launch, control, container: launch.paths.container, process })
+}
+
+/** Returns null if the command is for the runtime's own exec. */
+async function controlOf({ commands, ...runtime }: Runtime, paths: RunPaths): Promise<Control | null> {
+  const { program, otherwise } = commands
+  if (program === null) return null
+  const control = await connectControl(runtime.root, paths.container)
+  // A sandbox that an earlier engine started may run an older program.
+  if (control && control.program.dev === program.dev && control.program.ino === program.ino) return control
+  control?.close()
+  if (otherwise) return null
+  throw new EngineError('not_running', 'The machine takes no commands.')
 }
 
 /**

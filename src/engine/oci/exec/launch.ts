@@ -58,16 +58,15 @@ const MAX_COMPLAINT = 4096
 /** The descriptor at which runsc finds the pipe for the command's stderr. */
 const COMMAND_STDERR_FD = 3
 
-type Following = Launch & {
-  launched: Promise<number>
-  stdout: Socket
-  stderr: Socket
-  /** The runtime's messages; also the command's stderr, if the runtime exits before it runs. */
-  complaints: Socket
-  isCancelled: () => boolean
-  onBegun: (pid: number) => void
-  onReaderFailed: (error: unknown) => void
-}
+type Following = Launch &
+  Watch & {
+    launched: Promise<number>
+    stdout: Socket
+    stderr: Socket
+    /** The runtime's messages; also the command's stderr, if the runtime exits before it runs. */
+    complaints: Socket
+    onBegun: (pid: number) => void
+  }
 
 export function launchExec(launch: Launch): Attempt {
   const { runtime, paths, files, cgroupChild } = launch
@@ -92,10 +91,6 @@ export function launchExec(launch: Launch): Attempt {
     launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
   })
 
-  let cancelled = false
-  const letGo = Promise.withResolvers<Outcome>()
-  const readerFailed = Promise.withResolvers<never>()
-  readerFailed.promise.catch(() => {})
   const commandStderr = openReader(stderr.readEnd)
   const readers = {
     stdout: openReader(stdout.readEnd),
@@ -104,34 +99,20 @@ export function launchExec(launch: Launch): Attempt {
   }
   const begun = Promise.withResolvers<number>()
   let pid: number | null = null
-  const follow = runtime.execDetaches ? followDetached : followAttached
-  const followed = follow({
-    ...launch,
-    ...readers,
-    launched,
-    isCancelled: () => cancelled,
-    onBegun: (begunPid) => {
-      pid = begunPid
-      input?.begin()
-      begun.resolve(begunPid)
-    },
-    onReaderFailed: readerFailed.reject,
-  }).finally(() => (pid = null))
-  const close = () => {
-    input?.giveUp()
-    for (const reader of Object.values(readers)) reader.destroy()
+  const onBegun = (begunPid: number) => {
+    pid = begunPid
+    input?.begin()
+    begun.resolve(begunPid)
   }
-  return {
-    outcome: Promise.race([followed, letGo.promise]).finally(close),
-    readerFailed: readerFailed.promise,
-    cancel: () => void (cancelled = true),
-    letGo: () => {
+  const follow = runtime.execDetaches ? followDetached : followAttached
+  return attempt({
+    follow: (watch) => follow({ ...launch, ...readers, ...watch, launched, onBegun }).finally(() => (pid = null)),
+    abandon: () => {
       if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
-      // The reader's own error is more useful than that its command hung.
-      void Promise.race([readerFailed.promise, Promise.resolve()]).then(
-        () => letGo.resolve({ kind: 'let-go' }),
-        letGo.reject,
-      )
+    },
+    close: () => {
+      input?.giveUp()
+      for (const reader of Object.values(readers)) reader.destroy()
     },
     signal: (signal) => {
       if (signal === 'KILL') void launch.kill()
@@ -139,6 +120,37 @@ export function launchExec(launch: Launch): Attempt {
       // Until it is reaped, which is when `pid` is forgotten, nothing else has its number.
       else void begun.promise.then(() => pid !== null && signalGroup(pid, signal))
     },
+  })
+}
+
+/** What the code that follows a command must heed. */
+export type Watch = { isCancelled: () => boolean; onReaderFailed: (error: unknown) => void }
+
+/** `abandon` ends what waits for the command, `close` its pipes. */
+export function attempt(command: {
+  follow: (watch: Watch) => Promise<Outcome>
+  abandon: () => void
+  close: () => void
+  signal: Attempt['signal']
+}): Attempt {
+  let cancelled = false
+  const letGo = Promise.withResolvers<Outcome>()
+  const readerFailed = Promise.withResolvers<never>()
+  readerFailed.promise.catch(() => {})
+  const followed = command.follow({ isCancelled: () => cancelled, onReaderFailed: readerFailed.reject })
+  return {
+    outcome: Promise.race([followed, letGo.promise]).finally(command.close),
+    readerFailed: readerFailed.promise,
+    cancel: () => void (cancelled = true),
+    letGo: () => {
+      command.abandon()
+      // The reader's own error is more useful than that its command hung.
+      void Promise.race([readerFailed.promise, Promise.resolve()]).then(
+        () => letGo.resolve({ kind: 'let-go' }),
+        letGo.reject,
+      )
+    },
+    signal: command.signal,
     resize: () => {},
   }
 }
@@ -180,16 +192,14 @@ async function followDetached(exec: Following): Promise<Outcome> {
   }
   exec.onBegun(pid)
   if (exec.isCancelled()) await exec.kill()
-  const pumps = [pump('stdout', exec.stdout, exec.onOutput), pump('stderr', exec.stderr, exec.onOutput)]
-  for (const one of pumps) one.ended.catch(exec.onReaderFailed)
+  const pumps = pumpsOf(exec)
   const exitCode = await waitForChild(pid)
   await drain(pumps)
   return { kind: 'ended', exitCode }
 }
 
 async function followAttached(exec: Following): Promise<Outcome> {
-  const pumps = [pump('stdout', exec.stdout, exec.onOutput), pump('stderr', exec.stderr, exec.onOutput)]
-  for (const one of pumps) one.ended.catch(exec.onReaderFailed)
+  const pumps = pumpsOf(exec)
   const complaints = complaintsIn(exec.complaints)
   const exitCode = await exec.launched
   await drain([...pumps, complaints.pump])
@@ -197,6 +207,12 @@ async function followAttached(exec: Following): Promise<Outcome> {
   if (!existsSync(exec.files.pidFile)) return { kind: 'not-started', complaint }
   const isLost = exitCode === RUNSC_FAILED && complaint !== ''
   return { kind: 'ended', exitCode: isLost ? null : exitCode }
+}
+
+export function pumpsOf(exec: Pick<Following, 'stdout' | 'stderr' | 'onOutput' | 'onReaderFailed'>): Pump[] {
+  const pumps = [pump('stdout', exec.stdout, exec.onOutput), pump('stderr', exec.stderr, exec.onOutput)]
+  for (const one of pumps) one.ended.catch(exec.onReaderFailed)
+  return pumps
 }
 
 async function readComplaint(stderr: Socket): Promise<string> {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { CAPABILITIES } from '../runtime/bundle.ts'
+import { CAPABILITIES } from '../runtime/capabilities.ts'
 import { loadSeccomp, SECCOMP_PROFILE } from './seccomp.ts'
 
 describe('the seccomp profile', () => {

@@ -7,6 +7,7 @@ import { HELPER_DIR, type MountPoints } from '../storage/mount-points.ts'
 import type { Seccomp } from '../kernel/seccomp.ts'
 import { UNIT_PTYS } from '../kernel/shared-counters.ts'
 import type { User } from '../storage/user.ts'
+import { type CapabilitySets, capabilitySets } from './capabilities.ts'
 
 export type BundleInput = {
   spec: MachineSpec
@@ -25,22 +26,6 @@ export type BundleInput = {
   seccomp: Seccomp
   openFiles: number
 }
-
-/** Docker's default set without NET_RAW (spoofing) and MKNOD (devices). */
-export const CAPABILITIES = [
-  'CAP_AUDIT_WRITE',
-  'CAP_CHOWN',
-  'CAP_DAC_OVERRIDE',
-  'CAP_FOWNER',
-  'CAP_FSETID',
-  'CAP_KILL',
-  'CAP_NET_BIND_SERVICE',
-  'CAP_SETFCAP',
-  'CAP_SETGID',
-  'CAP_SETPCAP',
-  'CAP_SETUID',
-  'CAP_SYS_CHROOT',
-] as const
 
 export const HELPER = `${HELPER_DIR}/busybox`
 /** The file next to the helper with the number of forks between a machine and its first ancestor. */
@@ -65,7 +50,7 @@ export type Process = {
   args: string[]
   env: string[]
   cwd: string
-  capabilities: Record<'bounding' | 'effective' | 'permitted' | 'inheritable' | 'ambient', string[]>
+  capabilities: CapabilitySets
   rlimits: { type: string; hard: number; soft: number }[]
   noNewPrivileges: true
   oomScoreAdj: number
@@ -166,11 +151,6 @@ function environment(run: RunSpec, image: ImageConfig, user: User): string[] {
   }
   for (const [name, value] of Object.entries(run.env)) values.set(name, value)
   return [...values].map(([name, value]) => `${name}=${value}`)
-}
-
-function capabilitySets(uid: number): Process['capabilities'] {
-  const held = uid === 0 ? [...CAPABILITIES] : []
-  return { bounding: [...CAPABILITIES], effective: held, permitted: held, inheritable: [], ambient: [] }
 }
 
 function buildMounts(input: BundleInput, native: boolean): object[] {

@@ -1,7 +1,7 @@
 // Finds out what this host can run: each class runs a trivial container once at start-up, and if memory can be kept,
 // one is checkpointed and restored (checkpoint/probe.ts).
 
-import { access, constants, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run } from '../../../lib/process.ts'
 import type { Capabilities, ClassCapability, IsolationClass } from '../../engine.ts'
@@ -10,6 +10,8 @@ import { type Criu, criuPrograms, openCriu } from '../checkpoint/criu.ts'
 import type { Paths } from '../paths.ts'
 import { probeConfig, probeNamespace } from './probe-bundle.ts'
 import { probeCheckpoint } from '../checkpoint/probe.ts'
+import type { Program } from '../exec/control.ts'
+import { probeControl, type ProbedControl } from '../exec/control-probe.ts'
 import { type Runtime, runtimeDefaults, type RuntimeOptions } from './runtime.ts'
 import { runcRuntime, runscRuntime, writeMaskedRunsc } from './runtime.ts'
 import { SECCOMP_PROFILE } from '../kernel/seccomp.ts'
@@ -114,20 +116,54 @@ async function probeGvisor(
   if (!version) {
     return unavailable('gvisor', 'install runsc (Debian: bookworm-backports, or trixie and later)')
   }
+  const tried = await tryGvisor(paths, instanceId, version, options)
+  if (tried.kind === 'failed')
+    return unavailable('gvisor', `runsc ${version} could not run a container: ${tried.said}`)
+  const asked = options.gvisorCommands ?? 'auto'
+  const { runtime } = tried
+  const probed = asked === 'runsc' ? null : await tryControl(paths, runtime, instanceId)
+  if (asked === 'direct' && probed?.kind === 'fails')
+    return unavailable('gvisor', `runsc ${version} does not take commands directly: ${probed.why}`)
+  const program = probed?.kind === 'works' ? probed.program : null
+  const ways = probed?.kind === 'fails' ? `, commands by its exec only (${probed.why})` : ''
+  const detail = `runsc ${version}${tried.note}${ways}`
+  return {
+    capability: { class: 'gvisor', available: true, detail, memory: noGvisorMemory },
+    runtime: { ...runtime, commands: { program, otherwise: asked !== 'direct' } },
+  }
+}
+
+async function tryGvisor(
+  paths: Paths,
+  instanceId: string,
+  version: string,
+  options: RuntimeOptions,
+): Promise<{ kind: 'works'; runtime: Runtime; note: string } | { kind: 'failed'; said: string }> {
   const root = paths.runtimeRoot('runsc')
   const plain = runscRuntime(root, version, options)
-  const said = await tryContainer(paths, plain, instanceId)
-  if (said === null)
-    return {
-      capability: { class: 'gvisor', available: true, detail: `runsc ${version}`, memory: noGvisorMemory },
-      runtime: plain,
-    }
+  if ((await tryContainer(paths, plain, instanceId)) === null) {
+    return { kind: 'works', runtime: plain, note: '' }
+  }
   const masked = runscRuntime(root, version, options, await writeMaskedRunsc(paths.helper, options.runsc))
-  const saidMasked = await tryContainer(paths, masked, instanceId)
-  if (saidMasked !== null)
-    return unavailable('gvisor', `runsc ${version} could not run a container: ${saidMasked}`)
-  const detail = `runsc ${version}, with /proc/sys/net hidden from it`
-  return { capability: { class: 'gvisor', available: true, detail, memory: noGvisorMemory }, runtime: masked }
+  const said = await tryContainer(paths, masked, instanceId)
+  if (said !== null) return { kind: 'failed', said }
+  return { kind: 'works', runtime: masked, note: ', with /proc/sys/net hidden from it' }
+}
+
+/** Of the files that were tried: who opens an engine again in the same process need not try again. */
+const proven = new Map<string, Program>()
+
+async function tryControl(paths: Paths, runtime: Runtime, instanceId: string): Promise<ProbedControl> {
+  const { dev, ino, mtimeMs, size } = await stat(runtime.binary)
+  const file = [runtime.binary, dev, ino, mtimeMs, size].join(' ')
+  const known = proven.get(file)
+  if (known) return { kind: 'works', program: known }
+  const container = `probe-commands-${instanceId}`
+  const probed = await inNamespace(runtime, instanceId, (namespace) =>
+    probeControl(paths, runtime, container, namespace),
+  )
+  if (probed.kind === 'works') proven.set(file, probed.program)
+  return probed
 }
 
 /** Without that capability the kernel hides what limits another user's processes. */
@@ -151,13 +187,8 @@ async function tryContainer(paths: Paths, runtime: Runtime, instanceId: string):
   const container = `probe-${runtime.class}-${instanceId}`
   const bundle = join(paths.runs, container)
   const rootfs = join(bundle, 'rootfs')
-  const namespace = probeNamespace(runtime, instanceId)
   await mkdir(rootfs, { recursive: true, mode: 0o700 })
-  const ip = (args: string[]) => run('ip', args, { timeoutMs: PROBE_TIMEOUT_MS })
-  try {
-    // A network namespace by path, as machines have: otherwise the fault that masking fixes does not show.
-    await ip(['netns', 'delete', namespace])
-    await ip(['netns', 'add', namespace])
+  return await inNamespace(runtime, instanceId, async (namespace) => {
     const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'true'])
     await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
     const outcome = await run(
@@ -167,11 +198,27 @@ async function tryContainer(paths: Paths, runtime: Runtime, instanceId: string):
     )
     if (outcome.exitCode === 0) return null
     return outcome.timedOut ? 'it hung' : outcome.stderr.trim().slice(-300) || `exit code ${outcome.exitCode}`
-  } finally {
+  }).finally(async () => {
     await run(runtime.binary, [...runtime.globalArgs, 'delete', '-force', container], {
       timeoutMs: PROBE_TIMEOUT_MS,
     })
-    await ip(['netns', 'delete', namespace])
     await rm(bundle, { recursive: true, force: true })
+  })
+}
+
+/** A network namespace by path, as machines have: otherwise the fault that masking fixes does not show. */
+async function inNamespace<T>(
+  runtime: Runtime,
+  instanceId: string,
+  work: (namespace: string) => Promise<T>,
+): Promise<T> {
+  const namespace = probeNamespace(runtime, instanceId)
+  const ip = (args: string[]) => run('ip', args, { timeoutMs: PROBE_TIMEOUT_MS })
+  try {
+    await ip(['netns', 'delete', namespace])
+    await ip(['netns', 'add', namespace])
+    return await work(namespace)
+  } finally {
+    await ip(['netns', 'delete', namespace])
   }
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { run, type RunResult } from '../../../lib/process.ts'
 import type { IsolationClass } from '../../engine.ts'
 import type { Criu } from '../checkpoint/criu.ts'
+import type { Program } from '../exec/control.ts'
 import { removeTree } from '../kernel/mounts.ts'
 
 export type Runtime = {
@@ -27,7 +28,15 @@ export type Runtime = {
   logFileBytes: number
   /** Set if a probe has shown that it can keep the memory of its machines. */
   criu: Criu | null
+  /** gVisor: how its sandboxes are asked for commands. */
+  commands: CommandWays
 }
+
+/**
+ * `program`: what a sandbox must run to be asked directly, as a probe has shown (exec/control-probe.ts); null: none is.
+ * `otherwise`: whether the runtime's own exec is used where that is not so.
+ */
+export type CommandWays = { program: Program | null; otherwise: boolean }
 
 export type RuntimeOptions = {
   runc: string
@@ -36,7 +45,14 @@ export type RuntimeOptions = {
   logFileBytes: number
   /** Programs to try; the first that works is used. Default: those of criu.ts. */
   criu?: string[]
+  /** How commands get into gVisor: `direct` and `runsc` leave no choice. Default: `auto`, as the probe decides. */
+  gvisorCommands?: GvisorCommands
 }
+
+export const gvisorCommands = ['auto', 'direct', 'runsc'] as const
+export type GvisorCommands = (typeof gvisorCommands)[number]
+
+const byRuntime: CommandWays = { program: null, otherwise: true }
 
 const ANSWER_TIMEOUT_MS = 10_000
 
@@ -48,8 +64,12 @@ export const runtimeDefaults: RuntimeOptions = {
   logFileBytes: 128 * 1024 * 1024,
 }
 
-export function runtimeOptions({ criu }: { criu: string | null }): RuntimeOptions {
-  return criu === null ? runtimeDefaults : { ...runtimeDefaults, criu: [criu] }
+export function runtimeOptions(config: {
+  criu: string | null
+  gvisorCommands: GvisorCommands
+}): RuntimeOptions {
+  const { criu, gvisorCommands } = config
+  return { ...runtimeDefaults, gvisorCommands, ...(criu === null ? {} : { criu: [criu] }) }
 }
 
 /**
@@ -85,6 +105,7 @@ export function runcRuntime(
     deadlineMs,
     logFileBytes,
     criu: null,
+    commands: byRuntime,
   }
 }
 
@@ -106,6 +127,7 @@ export function runscRuntime(
     deadlineMs: options.deadlineMs,
     logFileBytes: options.logFileBytes,
     criu: null,
+    commands: byRuntime,
   }
 }
 

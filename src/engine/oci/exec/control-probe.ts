@@ -1,0 +1,144 @@
+// Finds out whether this host's runsc understands the control socket as control.ts speaks it, by commands in a sandbox
+// made for that: as whom they run, where, with what, and what they say must be what was asked for.
+
+import { randomInt } from 'node:crypto'
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { run } from '../../../lib/process.ts'
+import type { Paths } from '../paths.ts'
+import type { Process } from '../runtime/bundle.ts'
+import { CAPABILITIES, capabilityMask, capabilitySets } from '../runtime/capabilities.ts'
+import { probeConfig } from '../runtime/probe-bundle.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import { connectControl, type Program } from './control.ts'
+import { launchDirectly } from './direct.ts'
+import type { OnOutput } from './pipes.ts'
+
+const PROBE_TIMEOUT_MS = 20_000
+/** A sandbox whose engine dies over the probe ends by itself. */
+const SANDBOX_SECONDS = '40'
+const LOOK_EVERY_MS = 20
+
+const SCRIPT = `
+read -r line
+echo "$(id -u) $(id -g) $(id -G)|$(pwd)|$PROBE|$(umask)|$line|$1"
+grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status
+echo apart >&2
+exit 7`
+
+export type ProbedControl = { kind: 'works'; program: Program } | { kind: 'fails'; why: string }
+
+/** The sandbox has the network namespace of a path. */
+export async function probeControl(
+  paths: Paths,
+  runtime: Runtime,
+  container: string,
+  namespace: string,
+): Promise<ProbedControl> {
+  const bundle = join(paths.runs, container)
+  const rootfs = join(bundle, 'rootfs')
+  const runsc = (binary: string, args: string[], signal?: AbortSignal) =>
+    run(binary, [...runtime.globalArgs, ...args], {
+      timeoutMs: PROBE_TIMEOUT_MS,
+      ...(signal ? { signal } : {}),
+    })
+  const over = new AbortController()
+  try {
+    await mkdir(rootfs, { recursive: true })
+    // One of the commands is not root's.
+    await chmod(rootfs, 0o755)
+    const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'sleep', SANDBOX_SECONDS])
+    await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
+    const ended = runsc(runtime.launcher, ['run', '--bundle', bundle, container], over.signal).then(
+      (): ProbedControl => ({ kind: 'fails', why: 'it did not answer' }),
+    )
+    return await Promise.race([tryCommands(runtime, container, over.signal), ended])
+  } catch (error) {
+    return { kind: 'fails', why: String(error instanceof Error ? error.message : error).slice(-300) }
+  } finally {
+    over.abort()
+    await runsc(runtime.binary, ['delete', '-force', container])
+    await rm(bundle, { recursive: true, force: true })
+  }
+}
+
+async function tryCommands(runtime: Runtime, container: string, signal: AbortSignal): Promise<ProbedControl> {
+  await whenStarted(runtime, container, signal)
+  let program: Program | null = null
+  for (const user of users) {
+    const input = `given ${randomInt(2 ** 32)}`
+    const tried = await tryCommand(runtime, container, commandAs(user), Buffer.from(`${input}\n`))
+    if (tried === null) return { kind: 'fails', why: 'nobody listens at its control socket' }
+    program = tried.program
+    const wanted = JSON.stringify([{ kind: 'ended', exitCode: 7 }, expected(user, input)])
+    if (tried.ended !== wanted)
+      return { kind: 'fails', why: `a command went otherwise than asked: ${tried.ended.slice(0, 600)}` }
+  }
+  return program ? { kind: 'works', program } : { kind: 'fails', why: 'nothing was tried' }
+}
+
+/** A sandbox listens before its first process has started. */
+async function whenStarted(runtime: Runtime, container: string, signal: AbortSignal): Promise<void> {
+  const command = { ...commandAs(firstUser), args: ['/helper/busybox', 'true'] }
+  while (!signal.aborted) {
+    const tried = await tryCommand(runtime, container, command, null)
+    if (tried && !/not started|does not exist|not found/.test(tried.ended)) return
+    await delay(LOOK_EVERY_MS)
+  }
+}
+
+/** How it ended and what it said, as one text. Null: nobody listens. */
+async function tryCommand(
+  runtime: Runtime,
+  container: string,
+  process: Process,
+  stdin: Buffer | null,
+): Promise<{ program: Program; ended: string } | null> {
+  const control = await connectControl(runtime.root, container)
+  if (!control) return null
+  const said = { stdout: '', stderr: '' }
+  const onOutput: OnOutput = ({ stream, data }) => void (said[stream] += data.toString('latin1'))
+  // It ends with its sandbox.
+  const [kill, signalInside] = [async () => {}, async () => {}]
+  const { outcome } = launchDirectly({ control, container, process, stdin, onOutput, kill, signalInside })
+  return { program: control.program, ended: JSON.stringify([await outcome, said]) }
+}
+
+type User = Process['user']
+
+const firstUser: User = { uid: 0, gid: 0, additionalGids: [] }
+const users = [firstUser, { uid: 1234, gid: 2345, additionalGids: [3456, 4567] }]
+
+function commandAs(user: User): Process {
+  return {
+    terminal: false,
+    user,
+    args: ['/helper/busybox', 'sh', '-c', SCRIPT, 'probe', 'two\nlines'],
+    env: ['PROBE=set', 'PATH=/helper', 'HOME=/'],
+    cwd: '/helper',
+    capabilities: capabilitySets(user.uid),
+    rlimits: [],
+    noNewPrivileges: true,
+    oomScoreAdj: 0,
+  }
+}
+
+function expected({ uid, gid, additionalGids }: User, input: string): { stdout: string; stderr: string } {
+  const groups = [gid, ...additionalGids].join(' ')
+  const all = mask(capabilityMask(CAPABILITIES))
+  const held = uid === 0 ? all : mask(0)
+  const stdout = [
+    `${uid} ${gid} ${groups}|/helper|set|0022|${input}|two`,
+    'lines',
+    `CapPrm:\t${held}`,
+    `CapEff:\t${held}`,
+    `CapBnd:\t${all}`,
+    '',
+  ]
+  return { stdout: stdout.join('\n'), stderr: 'apart\n' }
+}
+
+function mask(bits: number): string {
+  return bits.toString(16).padStart(16, '0')
+}

@@ -1,0 +1,100 @@
+// Unix sockets over which descriptors are passed, for which Node has no function.
+
+import koffi from 'koffi'
+import { closeSync, constants as files, openSync } from 'node:fs'
+import { constants } from 'node:os'
+import { basename, dirname } from 'node:path'
+import { closeFd, O_PATH } from './syscalls.ts'
+
+const libc = koffi.load('libc.so.6')
+koffi.struct('berth_iovec', { base: 'void *', length: 'size_t' })
+koffi.struct('berth_msghdr', {
+  name: 'void *',
+  nameLength: 'uint32_t',
+  pieces: 'berth_iovec *',
+  pieceCount: 'size_t',
+  control: 'void *',
+  controlLength: 'size_t',
+  flags: 'int',
+})
+const socketFn = libc.func('int socket(int, int, int)')
+const connectFn = libc.func('int connect(int, const void *, unsigned int)')
+const sendmsgFn = libc.func('long sendmsg(int, const berth_msghdr *, int)')
+const getsockoptFn = libc.func('int getsockopt(int, int, int, _Out_ uint8_t *, _Inout_ uint32_t *)')
+
+const AF_UNIX = 1
+const SOCK_STREAM = 1
+const SOCK_NONBLOCK = 0o4000
+const SOCK_CLOEXEC = 0o2000000
+const SOL_SOCKET = 1
+const SO_PEERCRED = 17
+const SCM_RIGHTS = 1
+const MSG_NOSIGNAL = 0x4000
+/** `struct ucred`: pid, uid, gid. */
+const UCRED_BYTES = 12
+/** What a `sockaddr_un` has for a path and its NUL. */
+const PATH_BYTES = 108
+const FAMILY_BYTES = 2
+/** `struct cmsghdr`: length, level, type. */
+const CMSG_HEADER_BYTES = 16
+const FD_BYTES = 4
+
+export type Connected = { kind: 'connected'; fd: number } | { kind: 'busy' } | { kind: 'nobody' }
+
+/**
+ * Connects without waiting to the socket at an absolute path, whose directory must be our own. `busy`: it has as many
+ * callers as may wait; `nobody`: no one listens there.
+ */
+export function connectUnix(path: string): Connected {
+  const fd = socketFn(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) as number
+  if (fd < 0) return { kind: 'nobody' }
+  const isLong = Buffer.byteLength(path) >= PATH_BYTES
+  let directory: number | null = null
+  try {
+    if (isLong) directory = openSync(dirname(path), O_PATH | files.O_DIRECTORY)
+    const short = directory === null ? path : `/proc/self/fd/${directory}/${basename(path)}`
+    const address = Buffer.alloc(FAMILY_BYTES + PATH_BYTES)
+    address.writeUInt16LE(AF_UNIX, 0)
+    // The last byte stays NUL.
+    address.write(short, FAMILY_BYTES, PATH_BYTES - 1, 'utf8')
+    if (connectFn(fd, address, address.length) === 0) return { kind: 'connected', fd }
+    const kind = koffi.errno() === constants.errno.EAGAIN ? 'busy' : 'nobody'
+    closeFd(fd)
+    return { kind }
+  } catch {
+    closeFd(fd)
+    return { kind: 'nobody' }
+  } finally {
+    if (directory !== null) closeSync(directory)
+  }
+}
+
+/** Sends as much of the bytes as is taken at once, with descriptors beside the first of them. Null: nothing was sent. */
+export function sendWithFds(fd: number, bytes: Buffer, passed: number[]): number | null {
+  const control = Buffer.alloc(CMSG_HEADER_BYTES + Math.ceil((passed.length * FD_BYTES) / 8) * 8)
+  control.writeBigUInt64LE(BigInt(CMSG_HEADER_BYTES + passed.length * FD_BYTES), 0)
+  control.writeInt32LE(SOL_SOCKET, 8)
+  control.writeInt32LE(SCM_RIGHTS, 12)
+  for (const [index, one] of passed.entries()) control.writeInt32LE(one, CMSG_HEADER_BYTES + index * FD_BYTES)
+  const message = {
+    name: null,
+    nameLength: 0,
+    pieces: { base: bytes, length: bytes.length },
+    pieceCount: 1,
+    control,
+    controlLength: control.length,
+    flags: 0,
+  }
+  const sent = Number(sendmsgFn(fd, message, MSG_NOSIGNAL))
+  return sent > 0 ? sent : null
+}
+
+export type Listener = { pid: number; uid: number; gid: number }
+
+/** Returns who listens at the other end; null if the kernel does not tell. */
+export function listenerOf(fd: number): Listener | null {
+  const credentials = Buffer.alloc(UCRED_BYTES)
+  if (getsockoptFn(fd, SOL_SOCKET, SO_PEERCRED, credentials, [UCRED_BYTES]) !== 0) return null
+  const [pid, uid, gid] = [0, 4, 8].map((at) => credentials.readInt32LE(at)) as [number, number, number]
+  return pid > 0 ? { pid, uid, gid } : null
+}
