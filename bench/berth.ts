@@ -1,19 +1,23 @@
 // The figures of design 9, asked for as a caller would.
 
-import { type Figures, measure } from './figures.ts'
+import { type Actions, type Figures, measure } from './figures.ts'
 import type { Berth } from './service.ts'
 
 const IMAGE = 'berth.local/debian:12'
 
-export function measureBerth(call: Call, rounds: number): Promise<Figures> {
-  const create = () =>
-    call('POST', '/v1/units', { spec: { name: 'bench', image: IMAGE, cmd: ['sleep', 'infinity'] } }).then(
-      (result) => (result as { units: { id: string }[] }).units[0]?.id ?? '',
-    )
-  const exec = (id: string) => call('POST', `/v1/units/${id}/exec`, { cmd: ['echo', 'hello'] })
-  const destroy = (id: string) => call('DELETE', `/v1/units/${id}`)
+export async function measureBerth(call: Call, rounds: number): Promise<Figures> {
+  return await measure(rounds, actionsOf(call))
+}
 
-  return measure(rounds, { create, exec, destroy })
+export function actionsOf(call: Call): Actions {
+  return {
+    create: () =>
+      call('POST', '/v1/units', { spec: { name: 'bench', image: IMAGE, cmd: ['sleep', 'infinity'] } }).then(
+        (result) => (result as { units: { id: string }[] }).units[0]?.id ?? '',
+      ),
+    exec: (id) => call('POST', `/v1/units/${id}/exec`, { cmd: ['echo', 'hello'] }),
+    destroy: (id) => call('DELETE', `/v1/units/${id}`),
+  }
 }
 
 /** A call of the API; throws unless it succeeded. */

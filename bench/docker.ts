@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { criuPrograms } from '../src/engine/oci/checkpoint/criu.ts'
 import { run, runOrThrow } from '../src/lib/process.ts'
-import { type Figures, measure, timed } from './figures.ts'
+import { type Actions, type Figures, measure, timed } from './figures.ts'
+import { measureFirstCommands } from './first-command.ts'
 
 const COMMAND_TIMEOUT_MS = 300_000
 
@@ -19,13 +20,20 @@ const FLAGS = ['--detach', '--network', 'none']
 
 /** Null where Docker is not installed. */
 export async function measureDocker(rootfs: string, rounds: number): Promise<Figures | null> {
-  return await withDocker(rootfs, async (docker) =>
-    measure(rounds, {
-      create: async () => (await docker('run', ...FLAGS, 'bench', 'sleep', 'infinity')).trim(),
-      exec: (id) => docker('exec', id, 'echo', 'hello'),
-      destroy: (id) => docker('rm', '--force', id),
-    }),
-  )
+  return await withDocker(rootfs, async (docker) => await measure(rounds, actionsOf(docker)))
+}
+
+/** Null where it is not installed. */
+export async function measureFirstCommandsInDocker(rootfs: string): Promise<string | null> {
+  return await withDocker(rootfs, async (docker) => await measureFirstCommands('docker', actionsOf(docker)))
+}
+
+function actionsOf(docker: Docker): Actions {
+  return {
+    create: async () => (await docker('run', ...FLAGS, 'bench', 'sleep', 'infinity')).trim(),
+    exec: (id) => docker('exec', id, 'echo', 'hello'),
+    destroy: (id) => docker('rm', '--force', id),
+  }
 }
 
 /** The nearest that Docker has to a fork: `commit` and `run`, of a disk only. Null where it is not installed. */

@@ -5,9 +5,15 @@
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { type Call, clientOf, destroyAll, measureBerth } from './berth.ts'
-import { measureDocker, measureDockerCheckpoint, measureDockerForks } from './docker.ts'
+import { actionsOf, type Call, clientOf, destroyAll, measureBerth } from './berth.ts'
+import {
+  measureDocker,
+  measureDockerCheckpoint,
+  measureDockerForks,
+  measureFirstCommandsInDocker,
+} from './docker.ts'
 import { type Figures, formatTable, type Results } from './figures.ts'
+import { measureFirstCommands } from './first-command.ts'
 import { disks, measureDiskForks, measureForks } from './forks.ts'
 import { measureFirstByte, measureGateway, measureWebSockets, missingTools } from './gateway.ts'
 import { measureRecipes } from './recipes.ts'
@@ -24,16 +30,17 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '30' },
     classes: { type: 'string', default: 'runc,gvisor' },
-    only: { type: 'string', default: 'life,wakes,idle,due,forks,recipes,visits,gateway' },
+    only: { type: 'string', default: 'life,first,wakes,idle,due,forks,recipes,visits,gateway' },
     json: { type: 'string', default: 'bench-results.json' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (options.help) {
-  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,wakes,idle,due,forks,recipes,visits,gateway] [--json bench-results.json]
+  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,first,wakes,idle,due,forks,recipes,visits,gateway] [--json bench-results.json]
 
 life     create to running, first and later execs, destroy and ten creates at once, beside Docker
+first    from create to the first command's answer, a hundred in a row and a hundred begun within a second, beside Docker
 wakes    a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
 idle     processor time with 100 units asleep
 due      how soon 500 units that are due are asleep (runc only)
@@ -55,6 +62,10 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
         notes.push(`Idle memory, ${isolation}: ${memoryOf(berth.pid)}`)
         results.push({ column: `berth ${isolation}`, figures: await measureBerth(call, rounds) })
         if (isolation === classes[0]) results.push(...(await measurePeer(berth, rounds)))
+      }
+      if (only.has('first')) {
+        notes.push(await measureFirstCommands(isolation, actionsOf(call)))
+        if (isolation === classes[0]) notes.push((await measureFirstCommandsInDocker(berth.rootfs())) ?? '')
       }
       if (only.has('wakes')) {
         results.push({ column: `${isolation}, frozen`, figures: await measureWakes(call, 'frozen', rounds) })

@@ -58,9 +58,15 @@ export async function probeControl(
     return { kind: 'fails', why: String(error instanceof Error ? error.message : error).slice(-300) }
   } finally {
     over.abort()
-    await runsc(runtime.binary, ['delete', '-force', container])
-    await rm(bundle, { recursive: true, force: true })
+    await removeProbe(paths, runtime, container)
   }
+}
+
+/** Also of an engine that died over its probe. */
+export async function removeProbe(paths: Paths, runtime: Runtime, container: string): Promise<void> {
+  const args = [...runtime.globalArgs, 'delete', '-force', container]
+  await run(runtime.binary, args, { timeoutMs: PROBE_TIMEOUT_MS })
+  await rm(join(paths.runs, container), { recursive: true, force: true })
 }
 
 async function tryCommands(runtime: Runtime, container: string, signal: AbortSignal): Promise<ProbedControl> {

@@ -11,7 +11,7 @@ import type { Paths } from '../paths.ts'
 import { probeConfig, probeNamespace } from './probe-bundle.ts'
 import { probeCheckpoint } from '../checkpoint/probe.ts'
 import type { Program } from '../exec/control.ts'
-import { probeControl, type ProbedControl } from '../exec/control-probe.ts'
+import { probeControl, type ProbedControl, removeProbe } from '../exec/control-probe.ts'
 import { type Runtime, runtimeDefaults, type RuntimeOptions } from './runtime.ts'
 import { runcRuntime, runscRuntime, writeMaskedRunsc } from './runtime.ts'
 import { SECCOMP_PROFILE } from '../kernel/seccomp.ts'
@@ -156,9 +156,12 @@ const proven = new Map<string, Program>()
 async function tryControl(paths: Paths, runtime: Runtime, instanceId: string): Promise<ProbedControl> {
   const { dev, ino, mtimeMs, size } = await stat(runtime.binary)
   const file = [runtime.binary, dev, ino, mtimeMs, size].join(' ')
-  const known = proven.get(file)
-  if (known) return { kind: 'works', program: known }
   const container = `probe-commands-${instanceId}`
+  const known = proven.get(file)
+  if (known) {
+    await removeProbe(paths, runtime, container)
+    return { kind: 'works', program: known }
+  }
   const probed = await inNamespace(runtime, instanceId, (namespace) =>
     probeControl(paths, runtime, container, namespace),
   )
