@@ -44,13 +44,14 @@ export async function probeControl(
       ...(signal ? { signal } : {}),
     })
   const over = new AbortController()
+  let ended: Promise<ProbedControl> | null = null
   try {
     await mkdir(rootfs, { recursive: true })
     // One of the commands is not root's.
     await chmod(rootfs, 0o755)
     const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'sleep', SANDBOX_SECONDS])
     await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
-    const ended = runsc(runtime.launcher, ['run', '--bundle', bundle, container], over.signal).then(
+    ended = runsc(runtime.launcher, ['run', '--bundle', bundle, container], over.signal).then(
       (): ProbedControl => ({ kind: 'fails', why: 'it did not answer' }),
     )
     return await Promise.race([tryCommands(runtime, container, over.signal), ended])
@@ -58,6 +59,8 @@ export async function probeControl(
     return { kind: 'fails', why: String(error instanceof Error ? error.message : error).slice(-300) }
   } finally {
     over.abort()
+    // A `runsc run` that is still writing down that its sandbox has started would write it after its removal.
+    await ended?.catch(() => {})
     await removeProbe(paths, runtime, container)
   }
 }

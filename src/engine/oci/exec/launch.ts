@@ -106,7 +106,8 @@ export function launchExec(launch: Launch): Attempt {
   }
   const follow = runtime.execDetaches ? followDetached : followAttached
   return attempt({
-    follow: (watch) => follow({ ...launch, ...readers, ...watch, launched, onBegun }).finally(() => (pid = null)),
+    follow: (watch) =>
+      follow({ ...launch, ...readers, ...watch, launched, onBegun }).finally(() => (pid = null)),
     abandon: () => {
       if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
     },

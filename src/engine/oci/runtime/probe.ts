@@ -191,22 +191,23 @@ async function tryContainer(paths: Paths, runtime: Runtime, instanceId: string):
   const bundle = join(paths.runs, container)
   const rootfs = join(bundle, 'rootfs')
   await mkdir(rootfs, { recursive: true, mode: 0o700 })
-  return await inNamespace(runtime, instanceId, async (namespace) => {
-    const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'true'])
-    await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
-    const outcome = await run(
-      runtime.launcher,
-      [...runtime.globalArgs, 'run', '--bundle', bundle, container],
-      { timeoutMs: PROBE_TIMEOUT_MS },
-    )
-    if (outcome.exitCode === 0) return null
-    return outcome.timedOut ? 'it hung' : outcome.stderr.trim().slice(-300) || `exit code ${outcome.exitCode}`
-  }).finally(async () => {
-    await run(runtime.binary, [...runtime.globalArgs, 'delete', '-force', container], {
-      timeoutMs: PROBE_TIMEOUT_MS,
+  try {
+    return await inNamespace(runtime, instanceId, async (namespace) => {
+      const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'true'])
+      await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
+      const outcome = await run(
+        runtime.launcher,
+        [...runtime.globalArgs, 'run', '--bundle', bundle, container],
+        { timeoutMs: PROBE_TIMEOUT_MS },
+      )
+      if (outcome.exitCode === 0) return null
+      return outcome.timedOut
+        ? 'it hung'
+        : outcome.stderr.trim().slice(-300) || `exit code ${outcome.exitCode}`
     })
-    await rm(bundle, { recursive: true, force: true })
-  })
+  } finally {
+    await removeProbe(paths, runtime, container)
+  }
 }
 
 /** A network namespace by path, as machines have: otherwise the fault that masking fixes does not show. */
