@@ -1,7 +1,7 @@
 // Finds out what this host can run: each class runs a trivial container once at start-up, and if memory can be kept,
 // one is checkpointed and restored (checkpoint/probe.ts).
 
-import { access, constants, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run } from '../../../lib/process.ts'
 import type { Capabilities, ClassCapability, IsolationClass } from '../../engine.ts'
