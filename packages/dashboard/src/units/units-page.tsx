@@ -2,13 +2,14 @@
 
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { explain } from '../api/explain.ts'
 import { pricingQuery, unitsQuery } from '../api/queries.ts'
 import { useKeys } from '../shell/keys.ts'
 import { LiveMark } from '../shell/live-bar.tsx'
 import { useTeam } from '../shell/team-context.ts'
+import { buttonClass } from '../ui/button.tsx'
 import { inputClass, Select } from '../ui/field.tsx'
 import { rate } from '../ui/format.tsx'
 import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
@@ -52,6 +53,9 @@ export function UnitsPage() {
         note={data && `${all.length}${data.isComplete ? '' : '…'} · ${rate(centsAnHour(all, pricing))}`}
       >
         <LiveMark />
+        <Link to="/t/$team/units/new" params={{ team: team.slug }} className={buttonClass('main')}>
+          New unit
+        </Link>
       </PageHead>
       <div className={styles.bar}>
         <input
