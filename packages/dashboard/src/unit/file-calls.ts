@@ -9,8 +9,7 @@ import { tarOf } from './tar.ts'
 /** Above it a file is read and written as an archive. */
 export const FILE_BYTES = 1_000_000
 
-/** The directory above, and a name below one. */
-export const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/')) || '/'
+/** A name below a directory. */
 export const pathIn = (directory: string, name: string) =>
   directory === '/' ? `/${name}` : `${directory}/${name}`
 export const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
