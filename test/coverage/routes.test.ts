@@ -204,7 +204,9 @@ describe('reliability Z6: every list', () => {
 
 describe('every route', () => {
   // Slowly enough for an address that fails as often as these tests do.
-  beforeEach(() => void service.clock.advance(3 * SECOND))
+  beforeEach(() => {
+    service.clock.advance(3 * SECOND)
+  })
 
   test.each(named)('%s says its security, errors and rate limit', (_name, route) => {
     const operation = document.paths[route.path]?.[route.method.toLowerCase()]
