@@ -64,7 +64,7 @@ it('the log is followed, searched and paused', async () => {
 }, 120_000)
 
 it('files are walked through, read as text, brought, taken home and deleted', async () => {
-  const { page, context, faults, write } = await openUnit('overview-comes-first')
+  const { page, context, faults, write } = await openUnit('settings')
   await write('/srv/page.html', '<img src=x onerror=alert(1)>')
   await page.goto(page.url().replace(/\/[^/]+$/, '/files'))
   await page.getByRole('link', { name: 'srv' }).click()

@@ -57,7 +57,11 @@ function withSheets(open: () => void): void {
 function standIn(element: HTMLElement): HTMLElement {
   const sheet = new CSSStyleSheet()
   document.adoptedStyleSheets.push(sheet)
-  Object.defineProperty(element, 'textContent', { set: (rules: string) => sheet.replaceSync(rules) })
+  Object.defineProperty(element, 'textContent', {
+    set: (rules: string) => {
+      sheet.replaceSync(rules)
+    },
+  })
   element.remove = () => {
     document.adoptedStyleSheets = document.adoptedStyleSheets.filter((each) => each !== sheet)
     HTMLElement.prototype.remove.call(element)
