@@ -1,6 +1,7 @@
 // Four tiers: `fast` needs no root and runs in parallel; `simulation` draws schedules at random; `host` drives
 // real runtimes as root, a few files at a time; `deep` runs every matrix whole that the others run in part
 // (test/support/part-of.ts), and what takes an hour. It is not part of `npm test`.
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.ts'
 import { filesOfOtherDays } from './test/support/turns.ts'
@@ -27,6 +28,10 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       {
+        // The examples import it as their users do.
+        resolve: {
+          alias: { '@berth/sdk': fileURLToPath(new URL('packages/sdk/src/index.ts', import.meta.url)) },
+        },
         test: {
           name: 'fast',
           include: [

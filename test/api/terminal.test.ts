@@ -56,6 +56,22 @@ describe('a terminal', () => {
     await terminal.closed
   })
 
+  it('is sent no output while it asks for a pause, and all of it afterwards', async () => {
+    const terminal = await open()
+    await shows(terminal, '$ ')
+    terminal.sendJson({ pause: true })
+    terminal.type('echo kept\r')
+    const answered = new Promise((resolve) => terminal.socket.once('pong', resolve))
+    terminal.socket.ping()
+    await answered
+    expect(terminal.printed()).toBe('$ ')
+    terminal.sendJson({ pause: false })
+    await shows(terminal, 'kept')
+    terminal.type('exit 3\r')
+    await terminal.closed
+    expect(terminal.told()).toEqual([{ exit: { exitCode: 3, timedOut: false } }])
+  })
+
   it('ends what runs in it by a signal', async () => {
     const terminal = await open('?cmd=sleep&cmd=1000')
     terminal.sendJson({ signal: 'INT' })

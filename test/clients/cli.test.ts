@@ -1,5 +1,6 @@
 // The CLI as a person starts it, against the real service.
 
+import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -104,10 +105,29 @@ describe('units', () => {
       code: 1,
       stderr: expect.stringContaining('nowhere is not there.'),
     })
-    expect(await berth(['cp', '-', `${unit.name}:/x`], { input: 'x'.repeat(1_048_577) })).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('longer than 1 MB'),
+    await berth(['rm', unit.name])
+  })
+
+  it('take and give files beyond 1 MB, and leave nothing of one that breaks off', async () => {
+    const unit = await makeUnit(setup.service, setup.team)
+    const [local, copy] = [join(setup.directory, 'large file'), join(setup.directory, 'large copy')]
+    const content = randomBytes(5_000_001)
+    await writeFile(local, content)
+    expect(await berth(['cp', local, `${unit.name}:/app/`])).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await berth(['cp', `${unit.name}:/app/large file`, copy, '--json'])).toEqual({
+      code: 0,
+      stdout: `${JSON.stringify({ path: copy, bytes: content.length })}\n`,
+      stderr: '',
     })
+    expect(content.equals(await readFile(copy))).toBe(true)
+    expect((await berth(['cp', '-', `${unit.name}:/app/in`], { input: 'y'.repeat(2_000_000) })).code).toBe(0)
+    expect((await berth(['cp', `${unit.name}:/app/in`, '-'])).stdout).toBe('y'.repeat(2_000_000))
+    expect(await berth(['cp', `${unit.name}:/app`, copy])).toMatchObject({ code: 1 })
+    setup.service.engine.fail('writeArchive', new Error('the disk is gone'))
+    expect(await berth(['cp', local, `${unit.name}:/app/in`])).toMatchObject({ code: 1, stdout: '' })
+    const left = await berth(['exec', unit.name, '--', 'sh', '-c', 'test -f /app/in'])
+    expect(left.code).toBe(0)
+    expect((await berth(['cp', `${unit.name}:/app/in`, '-'])).stdout).toBe('y'.repeat(2_000_000))
     await berth(['rm', unit.name])
   })
 

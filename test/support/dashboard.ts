@@ -81,9 +81,15 @@ const watching = `
   addEventListener('securitypolicyviolation', (event) =>
     berthFault('policy: ' + event.effectiveDirective + ' refuses ' + event.blockedURI + ' at ' + event.sourceFile))
   let jumped = 0
+  const what = []
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) if (!entry.hadRecentInput) jumped += entry.value
-    if (jumped > ${JUMP}) berthFault('the layout jumped by ' + jumped.toFixed(3))
+    for (const entry of list.getEntries()) {
+      if (entry.hadRecentInput) continue
+      jumped += entry.value
+      for (const { node, previousRect, currentRect } of entry.sources)
+        what.push((node?.className ?? 'text') + ' from ' + previousRect.y + ' to ' + currentRect.y)
+    }
+    if (jumped > ${JUMP}) berthFault('the layout jumped by ' + jumped.toFixed(3) + ': ' + what.join(', '))
   }).observe({ type: 'layout-shift', buffered: true })
 `
 

@@ -118,6 +118,26 @@ export function relative(time: string | null): string {
   return seconds >= 0 ? `in ${text}` : `${text} ago`
 }
 
+export type Progress = { add: (bytes: number) => void; end: () => void }
+
+/** How much of a copy is done, for a person who waits; nothing where nobody looks. */
+export function progress(what: string, total: number): Progress {
+  const stream: WriteStream = process.stderr
+  if (!stream.isTTY || process.env.TERM === 'dumb') return { add: () => {}, end: () => {} }
+  let done = 0
+  const show = () => stream.write(`\r${megabytes(done)} of ${megabytes(total)} ${what}\u001b[K`)
+  const timer = setInterval(show, 120)
+  return {
+    add: (bytes) => void (done += bytes),
+    end: () => {
+      clearInterval(timer)
+      stream.write('\r\u001b[K')
+    },
+  }
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1_048_576).toFixed(1)} MB`
+
 /** Something that turns while a person waits; nothing where nobody looks. */
 export async function waiting<T>(what: string, work: Promise<T>): Promise<T> {
   const stream: WriteStream = process.stderr

@@ -14,6 +14,7 @@ import { PageError } from './shell/page-error.tsx'
 import { NotHere } from './shell/not-here.tsx'
 import { Shell } from './shell/shell.tsx'
 import { ToTeam } from './start/to-team.tsx'
+import { readFilesSearch } from './unit/search.ts'
 import { readUnitsSearch } from './units/search.ts'
 import { UnitsPage } from './units/units-page.tsx'
 
@@ -32,10 +33,59 @@ export const unitsRoute = createRoute({
   validateSearch: readUnitsSearch,
 })
 
+const newUnit = createRoute({
+  getParentRoute: () => team,
+  path: '/units/new',
+  component: lazyRouteComponent(() => import('./new-unit/new-unit-page.tsx'), 'NewUnitPage'),
+})
+
 const unit = createRoute({
   getParentRoute: () => team,
   path: '/units/$id',
-  component: lazyRouteComponent(() => import('./units/unit-page.tsx'), 'UnitPage'),
+  component: lazyRouteComponent(() => import('./unit/unit-page.tsx'), 'UnitPage'),
+})
+
+const overview = createRoute({
+  getParentRoute: () => unit,
+  path: '/',
+  component: lazyRouteComponent(() => import('./unit/overview.tsx'), 'Overview'),
+})
+
+const terminal = createRoute({
+  getParentRoute: () => unit,
+  path: '/terminal',
+  component: lazyRouteComponent(() => import('./unit/terminal-tab.tsx'), 'TerminalTab'),
+})
+
+const logs = createRoute({
+  getParentRoute: () => unit,
+  path: '/logs',
+  component: lazyRouteComponent(() => import('./unit/logs-tab.tsx'), 'LogsTab'),
+})
+
+const files = createRoute({
+  getParentRoute: () => unit,
+  path: '/files',
+  validateSearch: readFilesSearch,
+  component: lazyRouteComponent(() => import('./unit/files-tab.tsx'), 'FilesTab'),
+})
+
+const forks = createRoute({
+  getParentRoute: () => unit,
+  path: '/forks',
+  component: lazyRouteComponent(() => import('./unit/forks-tab.tsx'), 'ForksTab'),
+})
+
+const activity = createRoute({
+  getParentRoute: () => unit,
+  path: '/activity',
+  component: lazyRouteComponent(() => import('./unit/activity-tab.tsx'), 'ActivityTab'),
+})
+
+const settings = createRoute({
+  getParentRoute: () => unit,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./unit/settings-tab.tsx'), 'SettingsTab'),
 })
 
 const stacks = createRoute({
@@ -124,7 +174,8 @@ const routes = root.addChildren([
   team.addChildren([
     teamStart,
     unitsRoute,
-    unit,
+    newUnit,
+    unit.addChildren([overview, terminal, logs, files, forks, activity, settings]),
     stacks,
     stack,
     recipes,

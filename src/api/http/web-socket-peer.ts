@@ -1,5 +1,6 @@
 // The client of a WebSocket, which cannot flood this process: it is read no further while its messages wait to be taken,
-// and each message to it waits until the one before is with the kernel.
+// and each message to it waits until the one before is with the kernel. Browsers read whatever comes, so a client may ask for
+// a pause: `{"pause":true}`, and `{"pause":false}` to go on.
 
 import type { RawData, WebSocket } from 'ws'
 import { callerGone } from './errors.ts'
@@ -13,19 +14,32 @@ export function openPeer(client: WebSocket): WebSocketPeer & { end: () => void }
   let bytes = 0
   let isOver = false
   let changed = Promise.withResolvers<void>()
+  let flowing = Promise.resolve()
+  let flow = () => {}
   const wake = () => {
     changed.resolve()
     changed = Promise.withResolvers<void>()
   }
   const end = () => {
     isOver = true
+    flow()
     wake()
   }
   client.on('message', (raw: RawData, isBinary: boolean) => {
     const data = Array.isArray(raw) ? Buffer.concat(raw) : Buffer.from(raw as Buffer)
+    const pause = isBinary ? null : pauseOf(data)
+    if (pause !== null) {
+      flow()
+      if (pause && !isOver) ({ promise: flowing, resolve: flow } = Promise.withResolvers<void>())
+      return
+    }
     waiting.push({ isText: !isBinary, data })
     bytes += data.length
-    if (bytes > WAITING_BYTES) client.pause()
+    if (bytes > WAITING_BYTES) {
+      client.pause()
+      // Its wish to go on could not be read any more.
+      flow()
+    }
     wake()
   })
   client.once('close', end)
@@ -51,8 +65,17 @@ export function openPeer(client: WebSocket): WebSocketPeer & { end: () => void }
     })
   return {
     messages: messages(),
-    sendBinary: send,
+    sendBinary: async (data) => {
+      await flowing
+      await send(data)
+    },
     sendJson: async (value) => await send(JSON.stringify(value)),
     end,
   }
+}
+
+/** Returns null for a message about something else. */
+function pauseOf(data: Buffer): boolean | null {
+  const text = data.length > 20 ? '' : data.toString('latin1').replaceAll(/\s/g, '')
+  return text === '{"pause":true}' ? true : text === '{"pause":false}' ? false : null
 }

@@ -19,7 +19,7 @@ const open = defineRoute({
   description:
     'A WebSocket. Frames of bytes begin with the number of their stream: 0 is standard input, 1 standard output, 2 ' +
     'standard error (without a terminal). The client sends as text `{"resize":[columns,rows]}`, `{"signal":"INT"}` and ' +
-    '`{"eof":true}`; the last frame is `{"exit":{"exitCode":0,"timedOut":false}}` or an error as of any call. What is ' +
+    '`{"eof":true}`, and `{"pause":true}` until `{"pause":false}` to be sent no output; the last frame is `{"exit":{"exitCode":0,"timedOut":false}}` or an error as of any call. What is ' +
     'refused before it opens (400, 401, 403, 404, 429) is answered in JSON, and what keeps the unit from running as the last message. Bytes are a use of the unit, and being open is none: the unit falls ' +
     'asleep under a silent terminal, and the next key wakes it, or is told that its run has ended. A session needs the ' +
     '`Origin` of this service. A client that can send no header offers the protocols `berth.v1` and ' +

@@ -68,6 +68,14 @@ const programs: Record<string, Program> = {
     for (const path of args) self.files.delete(path)
     return 0
   },
+  mv: async (self, args) => {
+    const [from = '', to = ''] = args.slice(args.indexOf('--') + 1)
+    const content = self.files.get(from)
+    if (!content) return await complain(self, `mv: ${from}: No such file or directory`, 1)
+    self.files.set(to, content)
+    self.files.delete(from)
+    return 0
+  },
   printenv: async (self, [name = '']) => {
     const value = self.env[name]
     if (value === undefined) return 1

@@ -117,7 +117,7 @@ export const unitCommands: Command[] = [
   },
   {
     name: 'cp',
-    about: 'Copy a file into a unit or out of it, up to 1 MB',
+    about: 'Copy a file into a unit or out of it, up to 2 GB',
     usage: 'FROM TO',
     options: {},
     args: [2, 2],

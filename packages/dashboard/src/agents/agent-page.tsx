@@ -24,10 +24,11 @@ import styles from './agents.module.css'
 export function AgentPage() {
   const { id } = useParams({ strict: false })
   const team = useTeam()
-  const { data, error, refetch } = useQuery(agentsQuery(team.id))
+  const { data, error, refetch, isFetching } = useQuery(agentsQuery(team.id))
   const agent = data?.agents.find((each) => each.id === id)
   if (error !== null) return <Failure {...explain(error)} onRetry={() => void refetch()} />
-  if (data === undefined) return <Skeleton />
+  // One that was made a moment ago is in the list that is being read.
+  if (data === undefined || (agent === undefined && isFetching)) return <Skeleton />
   if (agent === undefined)
     return (
       <Empty title="There is no such agent in this team">

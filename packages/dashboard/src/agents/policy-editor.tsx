@@ -62,6 +62,9 @@ export function PolicyEditor({ team, agent, use }: { team: string; agent: Contra
             <Button onClick={() => edit.choose(field, 'mine')}>Keep mine</Button>
           </div>
         ))}
+        {edit.changed.length === 0 && edit.told.length === 0 && edit.conflicts.length === 0 && (
+          <p className={styles.may}>Nothing is changed. What a change would do is said here first.</p>
+        )}
         {edit.changed.length > 0 && <p>→ {sentence(edit.policy)}</p>}
         {effects.map((effect) => (
           <p key={effect} className={styles.effect}>

@@ -113,4 +113,5 @@ function flagsOf({
   return [...sets, ...given, ...(expose === undefined ? [] : [`--expose ${expose}`])]
 }
 
-const shellQuote = (text: string) => (/^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+export const shellQuote = (text: string) =>
+  /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

@@ -25,6 +25,12 @@ export function SpendPage() {
   const team = useTeam()
   const { days = 30 } = readSpendSearch(useSearch({ strict: false }))
   const usage = useQuery(usageQuery(team.id, days))
+  // What stands above the rest comes with it: nothing moves once it can be read.
+  const above = [
+    useQuery(usageQuery(team.id, 31)),
+    useQuery(moneyQuery(team.id)),
+    useQuery(agentsQuery(team.id)),
+  ]
   const go = useNavigate()
   const setDays = (value: string) =>
     void go({
@@ -51,28 +57,32 @@ export function SpendPage() {
           CSV
         </Button>
       </PageHead>
-      <div className={styles.page}>
-        <Outlook />
-        <Near />
-        {usage.error !== null ? (
-          <Failure {...explain(usage.error)} onRetry={() => void usage.refetch()} />
-        ) : usage.data === undefined ? (
-          <Skeleton />
-        ) : usage.data.totalCents === 0 ? (
-          <Empty title="Nothing has cost anything yet">
-            <p>A small unit costs half a cent an hour while it runs. Sleeping costs nothing.</p>
-          </Empty>
-        ) : (
-          <>
-            <Card title="Each day">
-              <Bars days={usage.data.days} />
-            </Card>
-            <Card title={`Last ${days} days`}>
-              <Hours days={usage.data.days} />
-            </Card>
-          </>
-        )}
-      </div>
+      {above.some(({ isPending }) => isPending) ? (
+        <Skeleton />
+      ) : (
+        <div className={styles.page}>
+          <Outlook />
+          <Near />
+          {usage.error !== null ? (
+            <Failure {...explain(usage.error)} onRetry={() => void usage.refetch()} />
+          ) : usage.data === undefined ? (
+            <Skeleton />
+          ) : usage.data.totalCents === 0 ? (
+            <Empty title="Nothing has cost anything yet">
+              <p>A small unit costs half a cent an hour while it runs. Sleeping costs nothing.</p>
+            </Empty>
+          ) : (
+            <>
+              <Card title="Each day">
+                <Bars days={usage.data.days} />
+              </Card>
+              <Card title={`Last ${days} days`}>
+                <Hours days={usage.data.days} />
+              </Card>
+            </>
+          )}
+        </div>
+      )}
     </>
   )
 }

@@ -1,7 +1,11 @@
-// Text that a person takes home as a file.
+// What a person takes home as a file.
 
 export function download(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }))
+  save(name, new Blob([text], { type }))
+}
+
+export function save(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content)
   const link = document.createElement('a')
   link.href = url
   link.download = name

@@ -1,14 +1,12 @@
-// What came of an action, at the bottom right. Errors stay until they are closed.
+// What came of an action. What shows it is loaded with the first message.
 
-import { Toast } from '@base-ui/react/toast'
-import X from 'lucide-react/icons/x'
-import { popupRoot } from './popup-root.ts'
-import styles from './toast.module.css'
+import { lazy, Suspense, useSyncExternalStore } from 'react'
+import { addToast, areToastsWanted, onToastsWanted } from './toast-queue.ts'
 
-const manager = Toast.createToastManager()
+const Box = lazy(async () => ({ default: (await import('./toast-box.tsx')).ToastBox }))
 
 export function tell(title: string): void {
-  manager.add({ title, timeout: 5000 })
+  addToast({ title, timeout: 5000 })
 }
 
 export function tellError({
@@ -21,37 +19,14 @@ export function tellError({
   requestId: string | null
 }): void {
   const description = requestId === null ? text : `${text} (request ${requestId})`
-  manager.add({ title, description, type: 'error', timeout: 0, priority: 'high' })
+  addToast({ title, description, type: 'error', timeout: 0, priority: 'high' })
 }
 
 export function Toasts() {
-  return (
-    <Toast.Provider toastManager={manager}>
-      <Toast.Portal container={popupRoot()}>
-        <Toast.Viewport className={styles.viewport ?? ''}>
-          <List />
-        </Toast.Viewport>
-      </Toast.Portal>
-    </Toast.Provider>
-  )
-}
-
-function List() {
-  const { toasts } = Toast.useToastManager()
-  return toasts.map((toast) => (
-    <Toast.Root
-      key={toast.id}
-      toast={toast}
-      swipeDirection={[]}
-      className={`${styles.toast} ${toast.type === 'error' ? styles.error : ''}`}
-    >
-      <div className={styles.words}>
-        <Toast.Title className={styles.title ?? ''} render={<div />} />
-        <Toast.Description render={<div />} />
-      </div>
-      <Toast.Close className={styles.close ?? ''} aria-label="Close this message">
-        <X aria-hidden="true" />
-      </Toast.Close>
-    </Toast.Root>
-  ))
+  const isShown = useSyncExternalStore(onToastsWanted, areToastsWanted)
+  return isShown ? (
+    <Suspense>
+      <Box />
+    </Suspense>
+  ) : null
 }

@@ -10,7 +10,7 @@ import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { inputClass } from '../ui/field.tsx'
 import { Card } from '../ui/page-parts.tsx'
-import styles from './unit-page.module.css'
+import styles from './unit.module.css'
 
 export function UnitCommand({ unit }: { unit: Contract.Unit }) {
   const team = useTeam()

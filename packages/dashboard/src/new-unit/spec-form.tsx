@@ -1,0 +1,133 @@
+// The fields of a new unit. What the service refuses is said at its field, and a limit with the page that changes it.
+
+import { type ReactNode, useState } from 'react'
+import { explain } from '../api/explain.ts'
+import { PairsEditor } from '../recipes/pairs-editor.tsx'
+import { useHere } from '../shell/team-context.ts'
+import { Button } from '../ui/button.tsx'
+import { Field, inputClass, Select } from '../ui/field.tsx'
+import { Refused } from '../unit/refused.tsx'
+import { type Asked, type Fields, sizes } from './spec.ts'
+import styles from './new-unit.module.css'
+
+type TextField = { [Name in keyof Fields]: Fields[Name] extends string ? Name : never }[keyof Fields]
+
+/** Where the service says that a field is wrong. */
+const paths: Partial<Record<keyof Fields, string>> = {
+  name: 'spec.name',
+  image: 'spec.image',
+  stack: 'stack',
+  ports: 'spec.ports',
+  sleep: 'spec.sleep',
+  size: 'spec.size',
+  command: 'spec.cmd',
+  volumeGb: 'spec.volume',
+  env: 'spec.env',
+  expose: 'expose',
+}
+
+export function SpecForm({
+  fields,
+  faults,
+  error,
+  isBusy,
+  onChange,
+  onMake,
+}: {
+  fields: Fields
+  faults: Asked['faults']
+  error: unknown
+  isBusy: boolean
+  onChange: (fields: Fields) => void
+  onMake: () => void
+}) {
+  const { me } = useHere()
+  const [isTried, setTried] = useState(false)
+  const refused = error === null ? [] : explain(error).fields
+  const faultOf = (name: keyof Fields) => {
+    const path = paths[name]
+    const said = refused.find((each) => each.path === path || each.path.startsWith(`${path}.`))?.message
+    return (isTried ? faults[name] : undefined) ?? said
+  }
+  const set = (change: Partial<Fields>) => onChange({ ...fields, ...change })
+  const text = (name: TextField, label: string, note?: ReactNode, placeholder?: string) => (
+    <Field label={label} note={note} error={faultOf(name)}>
+      {(props) => (
+        <input
+          {...props}
+          className={inputClass}
+          placeholder={placeholder}
+          autoComplete="off"
+          spellCheck={false}
+          value={fields[name]}
+          onChange={(event) => set({ [name]: event.target.value })}
+        />
+      )}
+    </Field>
+  )
+  return (
+    <form
+      className={styles.form}
+      aria-label="New unit"
+      onSubmit={(event) => {
+        event.preventDefault()
+        setTried(true)
+        if (Object.keys(faults).length === 0 && !isBusy) onMake()
+      }}
+    >
+      {refused.length === 0 && <Refused error={error} />}
+      {text('image', 'Image', 'From any registry, such as docker.io/library/nginx:1, or one of berth.local.')}
+      {text('name', 'Name', 'Empty: that of the image.')}
+      <Field label="Size" error={faultOf('size')}>
+        {(props) => (
+          <Select
+            id={props.id}
+            value={fields.size}
+            options={sizes.map((each) => ({ value: each, label: each }))}
+            onChange={(size) => set({ size })}
+          />
+        )}
+      </Field>
+      {text('command', 'Command', 'Run by a shell. Empty: that of the image.')}
+      {text('ports', 'Ports', 'On which it listens, such as 80, 8080.')}
+      <Field label="Publish it" note="The first of its ports." error={faultOf('expose')}>
+        {(props) => (
+          <Select
+            id={props.id}
+            value={fields.expose}
+            options={[
+              { value: 'no', label: 'not now' },
+              { value: 'private', label: 'with a link that has a key' },
+              { value: 'public', label: 'for everybody' },
+            ]}
+            onChange={(expose) => set({ expose })}
+          />
+        )}
+      </Field>
+      {text(
+        'sleep',
+        'Sleeps after',
+        me.maxSleep === 'never'
+          ? 'Idle time, such as 30m, 2h, or never.'
+          : `Idle time, at most ${me.maxSleep}.`,
+        '30m',
+      )}
+      <PairsEditor
+        label="Environment"
+        note="A secret without a value is made, and told once."
+        kind="env"
+        pairs={fields.env}
+        error={faultOf('env')}
+        onChange={(env) => set({ env })}
+      />
+      {text('volumeGb', 'Volume in GB', 'Empty: none. A volume outlives restarts.')}
+      {fields.volumeGb.trim() !== '' && text('volumeAt', 'Volume at')}
+      {text('stack', 'Stack', 'Empty: that of the team. Units of one stack know each other by name.')}
+      <div>
+        <Button type="submit" kind="main" busy={isBusy}>
+          Create
+        </Button>
+      </div>
+    </form>
+  )
+}

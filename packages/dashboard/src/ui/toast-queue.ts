@@ -1,0 +1,38 @@
+// Messages on their way to what shows them, which is loaded with the first.
+
+export type Toast = {
+  title: string
+  description?: string
+  type?: 'error'
+  timeout: number
+  priority?: 'high'
+}
+
+const waiting: Toast[] = []
+let show: ((toast: Toast) => void) | null = null
+let isWanted = false
+const watchers = new Set<() => void>()
+
+export function addToast(toast: Toast): void {
+  if (show) return show(toast)
+  waiting.push(toast)
+  isWanted = true
+  for (const watcher of watchers) watcher()
+}
+
+/** For what shows them. Returns what ends that. */
+export function showToastsWith(shower: (toast: Toast) => void): () => void {
+  show = shower
+  for (const toast of waiting.splice(0)) shower(toast)
+  return () => {
+    show = null
+  }
+}
+
+/** Whether there has been a message. */
+export const areToastsWanted = () => isWanted
+
+export function onToastsWanted(watcher: () => void): () => void {
+  watchers.add(watcher)
+  return () => watchers.delete(watcher)
+}

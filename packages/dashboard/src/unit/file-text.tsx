@@ -1,0 +1,55 @@
+// One file as text, and never as anything else.
+
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { explain } from '../api/explain.ts'
+import { useTeam } from '../shell/team-context.ts'
+import { buttonClass } from '../ui/button.tsx'
+import { Code } from '../ui/copy.tsx'
+import { bytes } from '../ui/format.tsx'
+import { Failure, Skeleton } from '../ui/page-parts.tsx'
+import { fileQuery, nameOf, type Place, textOf } from './file-calls.ts'
+import { useUnit } from './unit-context.ts'
+import styles from './files.module.css'
+
+/** Above it a page of text is too much for a browser to lay out at once. */
+const SHOWN_CHARS = 200_000
+
+export function FileText({ place, path, directory }: { place: Place; path: string; directory: string }) {
+  const { slug } = useTeam()
+  const { id } = useUnit()
+  const { data, error, refetch } = useQuery(fileQuery(place, path))
+  const text = data && textOf(data)
+  return (
+    <section aria-label={path} className={styles.file}>
+      <div className={styles.bar}>
+        <h2 className={styles.title}>
+          <bdi>{nameOf(path)}</bdi>
+        </h2>
+        <span className={styles.quiet}>{data && bytes(data.length)}</span>
+        <Link
+          to="/t/$team/units/$id/files"
+          params={{ team: slug, id }}
+          search={directory === '/' ? {} : { path: directory }}
+          className={buttonClass()}
+        >
+          Close
+        </Link>
+      </div>
+      {error !== null ? (
+        <Failure {...explain(error)} onRetry={() => void refetch()} />
+      ) : text === undefined ? (
+        <Skeleton />
+      ) : text === null ? (
+        <p className={styles.quiet}>This is no text. Download it to look at it.</p>
+      ) : (
+        <>
+          <Code text={text.slice(0, SHOWN_CHARS)} label={nameOf(path)} />
+          {text.length > SHOWN_CHARS && (
+            <p className={styles.quiet}>This is its beginning. Download it for the rest.</p>
+          )}
+        </>
+      )}
+    </section>
+  )
+}

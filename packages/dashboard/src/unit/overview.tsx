@@ -1,0 +1,86 @@
+// What a unit is, where it is reached, and a command in it.
+
+import type { Contract } from '@berth/sdk'
+import { Link } from '@tanstack/react-router'
+import { useTeam } from '../shell/team-context.ts'
+import { Copied } from '../ui/copy.tsx'
+import { Time } from '../ui/format.tsx'
+import { Card, KeyValue } from '../ui/page-parts.tsx'
+import { stackOf } from '../units/select.ts'
+import { UnitCommand } from './unit-command.tsx'
+import { useUnit } from './unit-context.ts'
+import styles from './unit.module.css'
+
+type Unit = Contract.Unit
+
+export function Overview() {
+  const unit = useUnit()
+  const team = useTeam()
+  return (
+    <div className={styles.page}>
+      <div className={styles.column}>
+        <Endpoints unit={unit} />
+        <UnitCommand unit={unit} />
+      </div>
+      <Card title="About it">
+        <Facts unit={unit} slug={team.slug} />
+      </Card>
+    </div>
+  )
+}
+
+function Endpoints({ unit }: { unit: Unit }) {
+  return (
+    <Card title="Endpoints">
+      {unit.endpoints.length === 0 ? (
+        <p className={styles.quiet}>No port of it is published.</p>
+      ) : (
+        unit.endpoints.map(({ id, protocol, mode, url }) => (
+          <p key={id} className={styles.endpoint}>
+            <span>
+              {protocol}, {mode}
+            </span>
+            <Copied text={url} label={`Copy the address of ${protocol}`} />
+            {/^https?:\/\//.test(url) && (
+              <a href={url} target="_blank" rel="noopener noreferrer">
+                Open
+              </a>
+            )}
+          </p>
+        ))
+      )}
+    </Card>
+  )
+}
+
+function Facts({ unit, slug }: { unit: Unit; slug: string }) {
+  const names = Object.entries(unit.env).map(([name, value]) =>
+    typeof value === 'string' ? name : `${name} (secret)`,
+  )
+  return (
+    <KeyValue
+      rows={[
+        ['Image', <Copied key="image" text={unit.image} label="Copy the image" />],
+        ['Id', <Copied key="id" text={unit.id} label="Copy the id" />],
+        ['Host', <Copied key="host" text={unit.internalHost} label="Copy the host name" />],
+        ['Stack', stackOf(unit)],
+        ['Ports', unit.ports.join(', ') || 'none'],
+        ['Sleeps after', unit.sleep],
+        ['Environment', names.join(', ') || 'none'],
+        ['Made', <Time key="made" at={unit.createdAt} />],
+        ['Last used', unit.lastUsedAt === null ? 'never' : <Time key="used" at={unit.lastUsedAt} />],
+        [
+          'Copy of',
+          unit.forkedFrom === null ? (
+            'none'
+          ) : (
+            <Link key="from" to="/t/$team/units/$id" params={{ team: slug, id: unit.forkedFrom }}>
+              {unit.forkedFrom}
+            </Link>
+          ),
+        ],
+        ['Last exit', unit.lastExit === null ? 'none' : String(unit.lastExit.code)],
+      ]}
+    />
+  )
+}

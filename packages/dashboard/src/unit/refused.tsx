@@ -1,0 +1,26 @@
+// Why a form was refused, and the page where the way out is.
+
+import { Link } from '@tanstack/react-router'
+import { explain } from '../api/explain.ts'
+import { useTeam } from '../shell/team-context.ts'
+import { Failure } from '../ui/page-parts.tsx'
+
+export function Refused({ error }: { error: unknown }) {
+  const team = useTeam()
+  if (error === null || error === undefined) return null
+  const { link, fields, ...said } = explain(error)
+  return (
+    <Failure {...said}>
+      {fields.map(({ path, message }) => (
+        <p key={path}>
+          <code>{path}</code>: {message}
+        </p>
+      ))}
+      {link && (
+        <Link to={`/t/$team${link.to}`} params={{ team: team.slug }}>
+          {link.text}
+        </Link>
+      )}
+    </Failure>
+  )
+}

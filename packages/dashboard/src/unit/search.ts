@@ -1,0 +1,9 @@
+// What the files page of a unit shows, as the address has it.
+
+export type FilesSearch = { path?: string; file?: string }
+
+/** Paths are absolute; anything else is left out. */
+export function readFilesSearch({ path, file }: Record<string, unknown>): FilesSearch {
+  const isPath = (value: unknown): value is string => typeof value === 'string' && value.startsWith('/')
+  return { ...(isPath(path) ? { path } : {}), ...(isPath(file) ? { file } : {}) }
+}

@@ -1,0 +1,61 @@
+// What can be changed of a unit: how long it idles, where it is published, and its end. The rest is as it was made.
+
+import type { Contract } from '@berth/sdk'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { whyNot } from '../api/unit-can.ts'
+import { useTeam } from '../shell/team-context.ts'
+import { Button } from '../ui/button.tsx'
+import { Card, KeyValue } from '../ui/page-parts.tsx'
+import { DestroyUnits } from '../units/destroy-units.tsx'
+import { PublishForm } from './publish-form.tsx'
+import { SleepForm } from './sleep-form.tsx'
+import { useUnit } from './unit-context.ts'
+import styles from './unit.module.css'
+
+export function SettingsTab() {
+  const unit = useUnit()
+  const team = useTeam()
+  const navigate = useNavigate()
+  const [doomed, setDoomed] = useState<Contract.Unit[]>([])
+  return (
+    <div className={styles.settings}>
+      <Card title="Sleep">
+        <SleepForm key={unit.sleep} unit={unit} />
+      </Card>
+      <Card title="Publish a port">
+        <PublishForm unit={unit} />
+      </Card>
+      <Card title="As it was made">
+        <KeyValue rows={madeOf(unit)} />
+        <p className={styles.after}>
+          Name, image, size, environment and ports stay as they are. A unit of other settings is a new one.
+        </p>
+      </Card>
+      <Card title="Destroy it">
+        <p className={styles.quiet}>Its disk and volume are lost, and its addresses end.</p>
+        <div className={styles.after}>
+          <Button kind="danger" why={whyNot(unit, 'destroy')} onClick={() => setDoomed([unit])}>
+            Destroy…
+          </Button>
+        </div>
+      </Card>
+      <DestroyUnits
+        units={doomed}
+        onClose={() => setDoomed([])}
+        onDone={() => void navigate({ to: '/t/$team/units', params: { team: team.slug } })}
+      />
+    </div>
+  )
+}
+
+function madeOf({ size, cmd, entrypoint, volume, healthcheck, files }: Contract.Unit): [string, string][] {
+  return [
+    ['Size', size],
+    ['Command', cmd === null ? 'that of the image' : JSON.stringify(cmd)],
+    ['Entrypoint', entrypoint === null ? 'that of the image' : JSON.stringify(entrypoint)],
+    ['Volume', volume === null ? 'none' : `${volume.gb} GB at ${volume.mount}`],
+    ['Health check', healthcheck === null ? 'none' : JSON.stringify(healthcheck.cmd)],
+    ['Boot files', files.map(({ path }) => path).join(', ') || 'none'],
+  ]
+}

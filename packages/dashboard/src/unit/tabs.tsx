@@ -1,0 +1,46 @@
+// The tabs of a unit are links: each has an address, opens in a new window, and is where back and forward lead.
+
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useKeys } from '../shell/keys.ts'
+import { useTeam } from '../shell/team-context.ts'
+import styles from './unit.module.css'
+
+const tabs = [
+  { label: 'Overview', to: '/t/$team/units/$id' },
+  { label: 'Terminal', to: '/t/$team/units/$id/terminal' },
+  { label: 'Logs', to: '/t/$team/units/$id/logs' },
+  { label: 'Files', to: '/t/$team/units/$id/files' },
+  { label: 'Forks', to: '/t/$team/units/$id/forks' },
+  { label: 'Activity', to: '/t/$team/units/$id/activity' },
+  { label: 'Settings', to: '/t/$team/units/$id/settings' },
+] as const
+
+export function Tabs({ id }: { id: string }) {
+  const { slug } = useTeam()
+  const navigate = useNavigate()
+  const params = { team: slug, id }
+  useKeys(
+    'Tabs',
+    tabs.map(({ label, to }, at) => ({
+      keys: `${at + 1}`,
+      label,
+      run: () => void navigate({ to, params }),
+    })),
+  )
+  return (
+    <nav aria-label="This unit" className={styles.tabs}>
+      {tabs.map(({ label, to }) => (
+        <Link
+          key={to}
+          to={to}
+          params={params}
+          className={styles.tab}
+          activeOptions={{ exact: true, includeSearch: false }}
+          activeProps={{ 'aria-current': 'page' }}
+        >
+          {label}
+        </Link>
+      ))}
+    </nav>
+  )
+}

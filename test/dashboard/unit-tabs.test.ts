@@ -1,0 +1,105 @@
+// The tabs of a unit: a person works in it as an agent does, and what it prints stays text.
+
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
+import { makeTeam, makeUnit } from '../support/make.ts'
+
+let dashboard: DashboardFixture
+
+beforeAll(async () => {
+  dashboard = await startDashboard()
+}, 240_000)
+afterAll(async () => await dashboard.close())
+
+async function openUnit(tab: string) {
+  const team = await makeTeam(dashboard.service)
+  const unit = await makeUnit(dashboard.service, team, { cmd: ['sh', '-c', 'echo begun; sleep infinity'] })
+  const { page, context, faults } = await dashboard.open(team, '/t')
+  await page.waitForURL(/\/units$/)
+  await page.goto(`${page.url()}/${unit.id}/${tab}`)
+  const read = async () =>
+    (await dashboard.service.call<Unit>('GET', `/v1/units/${unit.id}`, { key: team.key })).body
+  const path = `/v1/units/${unit.id}/files`
+  const write = async (file: string, text: string) =>
+    await dashboard.service.call('POST', path, {
+      key: team.key,
+      body: { path: file, contentBase64: Buffer.from(text).toString('base64') },
+    })
+  return { page, context, faults, read, write }
+}
+
+it('a terminal runs what is typed, is not frozen by endless output, says how it ended, and opens again', async () => {
+  const { page, context, faults } = await openUnit('terminal')
+  const screen = page.locator('.xterm-rows')
+  const shows = async (text: string) => await screen.getByText(text).last().waitFor()
+  await page.getByText('Connected.').waitFor()
+  await shows('$')
+  await page.keyboard.type('echo first; echo second\n')
+  await screen.getByText('second', { exact: true }).waitFor()
+  await page.keyboard.type('yes flood\n')
+  await screen.getByText('flood', { exact: true }).first().waitFor()
+  // The page still answers while the unit prints as fast as it can.
+  await page.keyboard.press('Control+c')
+  await page.keyboard.type('exit 7\n')
+  await page.getByText('It ended with 7.').waitFor()
+  await page.keyboard.press('Control+F6')
+  await page.getByRole('button', { name: 'Connect again' }).click()
+  await page.getByText('Connected.').waitFor()
+  expect(faults).toEqual([])
+  await context.close()
+}, 180_000)
+
+it('the log is followed, searched and paused', async () => {
+  const { page, context, faults } = await openUnit('logs')
+  await page.getByRole('log').getByText('begun').waitFor()
+  await page.getByRole('searchbox').fill('nothing like it')
+  await page.getByText('No line is like this.').waitFor()
+  await page.getByRole('searchbox').fill('BEGUN')
+  await page.getByText(/^1 lines?$/).waitFor()
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByText(/^Paused/).waitFor()
+  expect(faults).toEqual([])
+  await context.close()
+}, 120_000)
+
+it('files are walked through, read as text, brought, taken home and deleted', async () => {
+  const { page, context, faults, write } = await openUnit('settings')
+  await write('/srv/page.html', '<img src=x onerror=alert(1)>')
+  await page.goto(page.url().replace(/\/[^/]+$/, '/files'))
+  await page.getByRole('link', { name: 'srv' }).click()
+  await page.getByRole('link', { name: 'page.html' }).click()
+  await page.getByRole('region', { name: 'page.html', exact: true }).getByText('<img src=x').waitFor()
+  await page.getByRole('link', { name: 'Close' }).click()
+  await page.locator('input[type=file]').setInputFiles({
+    name: 'brought.txt',
+    mimeType: 'text/plain',
+    buffer: Buffer.from('from my machine'),
+  })
+  await page.getByRole('link', { name: 'brought.txt' }).waitFor()
+  const [archive] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download as tar' }).click(),
+  ])
+  expect(archive.suggestedFilename()).toBe('srv.tar')
+  await page.getByRole('button', { name: 'Actions of brought.txt' }).click()
+  await page.getByRole('menuitem', { name: 'Delete…' }).click()
+  await page.getByRole('button', { name: 'Delete it' }).click()
+  await page.getByRole('link', { name: 'brought.txt' }).waitFor({ state: 'detached' })
+  expect(faults).toEqual([])
+  await context.close()
+}, 120_000)
+
+it('its sleep is changed, its fork is in the tree, and what was done is in its activity', async () => {
+  const { page, context, faults, read } = await openUnit('settings')
+  await page.getByLabel('Sleeps after').fill('45m')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await expect.poll(async () => (await read()).sleep).toBe('45m')
+  await page.getByRole('button', { name: 'Fork' }).click()
+  await page.getByRole('link', { name: 'Forks' }).click()
+  await page.getByRole('list', { name: 'Forks' }).getByText('with its memory').waitFor()
+  await page.getByRole('link', { name: 'Activity' }).click()
+  await page.getByText('unit.sleep').waitFor()
+  expect(faults).toEqual([])
+  await context.close()
+}, 120_000)
