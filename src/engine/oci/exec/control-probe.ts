@@ -38,11 +38,6 @@ export async function probeControl(
 ): Promise<ProbedControl> {
   const bundle = join(paths.runs, container)
   const rootfs = join(bundle, 'rootfs')
-  const runsc = (binary: string, args: string[], signal?: AbortSignal) =>
-    run(binary, [...runtime.globalArgs, ...args], {
-      timeoutMs: PROBE_TIMEOUT_MS,
-      ...(signal ? { signal } : {}),
-    })
   const over = new AbortController()
   let ended: Promise<ProbedControl> | null = null
   try {
@@ -51,7 +46,8 @@ export async function probeControl(
     await chmod(rootfs, 0o755)
     const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'sleep', SANDBOX_SECONDS])
     await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
-    ended = runsc(runtime.launcher, ['run', '--bundle', bundle, container], over.signal).then(
+    const args = [...runtime.globalArgs, 'run', '--bundle', bundle, container]
+    ended = run(runtime.launcher, args, { timeoutMs: PROBE_TIMEOUT_MS }).then(
       (): ProbedControl => ({ kind: 'fails', why: 'it did not answer' }),
     )
     return await Promise.race([tryCommands(runtime, container, over.signal), ended])
@@ -59,8 +55,10 @@ export async function probeControl(
     return { kind: 'fails', why: String(error instanceof Error ? error.message : error).slice(-300) }
   } finally {
     over.abort()
-    // A `runsc run` that is still writing down that its sandbox has started would write it after its removal.
+    // The removal waits for the sandbox to be reaped, which `runsc run` does.
+    await removeProbe(paths, runtime, container)
     await ended?.catch(() => {})
+    // It may have been about to write down that the sandbox had started.
     await removeProbe(paths, runtime, container)
   }
 }
