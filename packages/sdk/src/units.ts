@@ -45,6 +45,8 @@ export type Units = {
   list: (options?: UnitListOptions) => List<Unit>
   /** How many match, also by state, and what they cost an hour. */
   summary: (filter?: Omit<UnitFilter, 'limit'>) => Promise<UnitSummary>
+  /** A handle of a unit that an answer or an event told of. Asks nothing. */
+  of: (info: UnitInfo) => Unit
   /** By id. Throws `not_found`. */
   get: (id: string, options?: CallOptions) => Promise<Unit>
   /** By name; null where there is none. Throws `validation` where several stacks have one. */
@@ -75,6 +77,7 @@ export function unitsOf(transport: Transport): Units {
         query: { stack, all, state: statesOf(state), q },
         ...options,
       }),
+    of: (info) => new Unit(transport, info),
     get: async (id, options = {}) => {
       const info = await transport.json<UnitInfo>({
         method: 'GET',

@@ -22,7 +22,7 @@ export function AgentsPage() {
   const team = useTeam()
   const { data, error, refetch } = useQuery(agentsQuery(team.id))
   const agents = data?.agents.filter(({ revokedAt }) => revokedAt === null) ?? []
-  const seats = data && `${data.seats.used} of ${data.seats.max} seats`
+  const seats = data ? `${data.seats.used} of ${data.seats.max} seats` : '… of … seats'
   return (
     <>
       <PageHead title="Agents" note={seats}>

@@ -1,6 +1,6 @@
 // Files of a unit, by the API. What they hold is bytes of a stranger: it is shown as text and kept as a download.
 
-import type { Contract, Unit } from '@berth/sdk'
+import type { Contract, Files } from '@berth/sdk'
 import { berthOf } from '../api/client.ts'
 import { queryOptions } from '@tanstack/react-query'
 import { save } from '../ui/download.ts'
@@ -14,12 +14,11 @@ export const pathIn = (directory: string, name: string) =>
   directory === '/' ? `/${name}` : `${directory}/${name}`
 export const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
-type Place = { team: string; id: string }
+export type Place = { team: string; unit: Contract.Unit }
 
-const handleOf = async ({ team, id }: Place, signal?: AbortSignal): Promise<Unit> =>
-  await berthOf(team).units.get(id, { signal })
+const filesOf = ({ team, unit }: Place): Files => berthOf(team).units.of(unit).files
 
-export const directoryQuery = ({ team, id }: Place, path: string) =>
+export const directoryQuery = ({ team, unit: { id } }: Place, path: string) =>
   queryOptions({
     queryKey: [team, 'directory', id, path],
     queryFn: async ({ signal }) => {
@@ -41,8 +40,8 @@ export const directoryQuery = ({ team, id }: Place, path: string) =>
 
 export const fileQuery = (place: Place, path: string) =>
   queryOptions({
-    queryKey: [place.team, 'file', place.id, path],
-    queryFn: async ({ signal }) => await (await handleOf(place, signal)).files.read(path, { signal }),
+    queryKey: [place.team, 'file', place.unit.id, path],
+    queryFn: async ({ signal }) => await filesOf(place).read(path, { signal }),
     staleTime: 0,
     gcTime: 0,
   })
@@ -58,12 +57,12 @@ export function textOf(bytes: Uint8Array): string | null {
 }
 
 export async function removeEntry(place: Place, path: string, recursive: boolean): Promise<void> {
-  await (await handleOf(place)).files.delete(path, { recursive })
+  await filesOf(place).delete(path, { recursive })
 }
 
 /** Throws with the reason where a file cannot be written. */
 export async function upload(place: Place, directory: string, file: File): Promise<void> {
-  const { files } = await handleOf(place)
+  const files = filesOf(place)
   if (file.size <= FILE_BYTES) {
     await files.write(pathIn(directory, file.name), file, { timeoutMs: 120_000 })
     return
@@ -79,7 +78,7 @@ export async function takeHome(
   { path, isWhole }: { path: string; isWhole: boolean },
   { signal, onBytes }: { signal: AbortSignal; onBytes: (count: number) => void },
 ): Promise<void> {
-  const { files } = await handleOf(place, signal)
+  const files = filesOf(place)
   const name = nameOf(path) || 'root'
   if (isWhole) {
     save(name, new Blob([(await files.read(path, { signal })) as Uint8Array<ArrayBuffer>]))

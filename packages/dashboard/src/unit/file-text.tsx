@@ -8,22 +8,14 @@ import { buttonClass } from '../ui/button.tsx'
 import { Code } from '../ui/copy.tsx'
 import { bytes } from '../ui/format.tsx'
 import { Failure, Skeleton } from '../ui/page-parts.tsx'
-import { fileQuery, nameOf, textOf } from './file-calls.ts'
+import { fileQuery, nameOf, type Place, textOf } from './file-calls.ts'
 import { useUnit } from './unit-context.ts'
 import styles from './files.module.css'
 
 /** Above it a page of text is too much for a browser to lay out at once. */
 const SHOWN_CHARS = 200_000
 
-export function FileText({
-  place,
-  path,
-  directory,
-}: {
-  place: { team: string; id: string }
-  path: string
-  directory: string
-}) {
+export function FileText({ place, path, directory }: { place: Place; path: string; directory: string }) {
   const { slug } = useTeam()
   const { id } = useUnit()
   const { data, error, refetch } = useQuery(fileQuery(place, path))

@@ -23,7 +23,7 @@ export function FilesTab() {
   const unit = useUnit()
   const team = useTeam()
   const { path = '/', file } = readFilesSearch(useSearch({ strict: false }))
-  const place = { team: team.id, id: unit.id }
+  const place = { team: team.id, unit }
   const why = whyNot(unit, 'exec')
   // Reading wakes the unit, which costs: of one that sleeps a person asks for it.
   const [isAsked, ask] = useState(unit.state !== 'sleeping')

@@ -27,7 +27,7 @@ export function LogsTab() {
   const [stream, setStream] = useState<Shown>('all')
   const search = useRef<HTMLInputElement>(null)
   const run = unit.startedAt ?? ''
-  const { lines, status, held, again } = useLog({ team: team.id, id: unit.id, run, isPaused })
+  const { lines, status, held, again } = useLog({ team: team.id, unit, isPaused })
   const shown = useMemo(() => selectLines(lines, { text, stream }), [lines, text, stream])
   useKeys('Logs', [
     { keys: '/', label: 'Search in what is loaded', run: () => search.current?.focus() },

@@ -1,6 +1,6 @@
 // The log of a unit as it grows: the newest lines in a ring, taken to the page a few times a second however many come.
 
-import type { LogLine } from '@berth/sdk'
+import type { Contract, LogLine } from '@berth/sdk'
 import { useEffect, useRef, useState } from 'react'
 import { berthOf } from '../api/client.ts'
 
@@ -26,22 +26,15 @@ const WAITING_LINES = 2000
  * Follows the log while the page is visible, and begins anew with each run. What comes while it is paused is kept, and shown
  * when it goes on.
  */
-export function useLog({
-  team,
-  id,
-  run,
-  isPaused,
-}: {
-  team: string
-  id: string
-  run: string
-  isPaused: boolean
-}) {
+export function useLog({ team, unit, isPaused }: { team: string; unit: Contract.Unit; isPaused: boolean }) {
+  const { id, startedAt } = unit
   const [lines, setLines] = useState<readonly NumberedLine[]>([])
   const [status, setStatus] = useState<LogStatus>({ is: 'reading' })
   const [attempt, setAttempt] = useState(0)
   const [held, setHeld] = useState(0)
   const isVisible = useVisible()
+  const latest = useRef(unit)
+  latest.current = unit
   const paused = useRef(isPaused)
   paused.current = isPaused
 
@@ -68,9 +61,9 @@ export function useLog({
     const read = async () => {
       setStatus({ is: 'reading' })
       try {
-        const unit = await berthOf(team).units.get(id, { signal: over.signal })
         setStatus({ is: 'following' })
-        for await (const line of unit.logs({ follow: true, limit: FIRST_LINES, signal: over.signal })) {
+        const handle = berthOf(team).units.of(latest.current)
+        for await (const line of handle.logs({ follow: true, limit: FIRST_LINES, signal: over.signal })) {
           waiting.push({ ...line, number: count++ })
           if (paused.current) waiting.splice(0, waiting.length - RING_LINES)
           else if (waiting.length > WAITING_LINES)
@@ -86,7 +79,7 @@ export function useLog({
       over.abort()
       clearInterval(timer)
     }
-  }, [team, id, run, attempt, isVisible])
+  }, [team, id, startedAt, attempt, isVisible])
 
   return { lines, status, held, again: () => setAttempt(attempt + 1) }
 }

@@ -4,11 +4,11 @@ import { useEffect, useRef, useState } from 'react'
 import { explain } from '../api/explain.ts'
 import { bytes } from '../ui/format.tsx'
 import { tellError } from '../ui/toast.tsx'
-import { takeHome } from './file-calls.ts'
+import { type Place, takeHome } from './file-calls.ts'
 
 export type Taken = { path: string; isWhole: boolean }
 
-export function useTakeHome(place: { team: string; id: string }) {
+export function useTakeHome(place: Place) {
   const [told, setTold] = useState<string | null>(null)
   const running = useRef<AbortController | null>(null)
   useEffect(() => () => running.current?.abort(), [])

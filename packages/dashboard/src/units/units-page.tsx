@@ -20,7 +20,8 @@ import { sorts, type UnitsSearch } from './search.ts'
 import { UnitTable } from './unit-table.tsx'
 import styles from './units-page.module.css'
 
-// Dialogs are loaded with the first question.
+// Dialogs are loaded with the first question, and the first steps for those who take them.
+const FirstRun = lazy(async () => ({ default: (await import('../start/first-run.tsx')).FirstRun }))
 const DestroyUnits = lazy(async () => ({ default: (await import('./destroy-units.tsx')).DestroyUnits }))
 
 const route = getRouteApi('/t/$team/units')
@@ -36,6 +37,8 @@ export function UnitsPage() {
   const shown = useMemo(() => selectUnits(all, search), [all, search])
   const [chosen, choose] = useState<ReadonlySet<string>>(new Set())
   const [doomed, setDoomed] = useState<Contract.Unit[]>([])
+  // Of the key that was made among the first steps: they stay until it is kept.
+  const [secret, setSecret] = useState<string | null>(null)
   const filter = useRef<HTMLInputElement>(null)
   const change = (next: Partial<{ [K in keyof UnitsSearch]: UnitsSearch[K] | undefined }>) =>
     void navigate({ search: (old) => clean({ ...old, ...next }), replace: true })
@@ -46,6 +49,7 @@ export function UnitsPage() {
     return <Failure title={title} text={text} requestId={requestId} onRetry={() => void refetch()} />
   }
   const selected = all.filter(({ id }) => chosen.has(id))
+  const isFirstRun = data?.isComplete === true && (all.length === 0 || secret !== null)
   return (
     <>
       <PageHead
@@ -57,48 +61,50 @@ export function UnitsPage() {
           New unit
         </Link>
       </PageHead>
-      <div className={styles.bar}>
-        <input
-          ref={filter}
-          type="search"
-          className={inputClass}
-          aria-label="Filter by name, image or stack"
-          placeholder="Filter by name, image or stack"
-          value={search.q ?? ''}
-          onChange={(event) => change({ q: event.target.value || undefined })}
-        />
-        <div className={styles.states} role="group" aria-label="States">
-          {countStates(all).map(([state, count]) => (
-            <button
-              key={state}
-              type="button"
-              className={styles.state}
-              aria-pressed={search.state === state}
-              onClick={() => change({ state: search.state === state ? undefined : state })}
-            >
-              <StateShape state={state} />
-              {state} {count}
-            </button>
-          ))}
+      {!isFirstRun && (
+        <div className={styles.bar}>
+          <input
+            ref={filter}
+            type="search"
+            className={inputClass}
+            aria-label="Filter by name, image or stack"
+            placeholder="Filter by name, image or stack"
+            value={search.q ?? ''}
+            onChange={(event) => change({ q: event.target.value || undefined })}
+          />
+          <div className={styles.states} role="group" aria-label="States">
+            {countStates(all).map(([state, count]) => (
+              <button
+                key={state}
+                type="button"
+                className={styles.state}
+                aria-pressed={search.state === state}
+                onClick={() => change({ state: search.state === state ? undefined : state })}
+              >
+                <StateShape state={state} />
+                {state} {count}
+              </button>
+            ))}
+          </div>
+          <Select
+            aria-label="Sort"
+            value={search.sort ?? 'created'}
+            options={sorts.map((value) => ({ value, label: sortLabels[value] }))}
+            onChange={(sort) => change({ sort: sort === 'created' ? undefined : sort })}
+          />
         </div>
-        <Select
-          aria-label="Sort"
-          value={search.sort ?? 'created'}
-          options={sorts.map((value) => ({ value, label: sortLabels[value] }))}
-          onChange={(sort) => change({ sort: sort === 'created' ? undefined : sort })}
-        />
-      </div>
+      )}
       {data === undefined ? (
         <Skeleton rows={12} />
+      ) : isFirstRun ? (
+        <Suspense fallback={<Skeleton />}>
+          <FirstRun units={all} secret={secret} onSecret={setSecret} />
+        </Suspense>
       ) : shown.length > 0 ? (
         <UnitTable units={shown} chosen={chosen} onChoose={choose} onDestroy={setDoomed} />
-      ) : all.length > 0 ? (
+      ) : (
         <Empty title="No unit is like this">
           <p>Change the filter, or take it away.</p>
-        </Empty>
-      ) : (
-        <Empty title="No units yet">
-          <p>What your agents start is here, as it runs.</p>
         </Empty>
       )}
       {selected.length > 0 && (
