@@ -24,8 +24,8 @@ export type ArchivedFile = { bytes: number; content: AsyncGenerator<Uint8Array> 
 const BESIDE = new Set(['x', 'g', 'L', 'K'])
 
 /**
- * The file of that name that an archive begins with; null where it begins with a directory, a link or the like. `content` throws where
- * the archive ends before the file does.
+ * The file of that name that an archive begins with; null where it begins with a directory, a link or the like.
+ * `content` throws where the archive ends before the file does.
  */
 export async function fileIn(archive: AsyncIterable<Uint8Array>, name: string): Promise<ArchivedFile | null> {
   const pieces = archive[Symbol.asyncIterator]()
@@ -44,7 +44,9 @@ export async function fileIn(archive: AsyncIterable<Uint8Array>, name: string): 
     }
   }
   for (;;) {
-    const header = Buffer.concat(await Array.fromAsync(take(BLOCK)))
+    const parts: Uint8Array[] = []
+    for await (const part of take(BLOCK)) parts.push(part)
+    const header = Buffer.concat(parts)
     const bytes = Number.parseInt(header.toString('latin1', 124, 135), 8)
     const type = header.toString('latin1', 156, 157)
     if (type === '0' || type === '\0') return isOf(header, name) ? { bytes, content: take(bytes) } : null
