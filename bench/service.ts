@@ -54,6 +54,8 @@ export async function startBerth(isolation: string, settings: Record<string, str
       BERTH_RATE_CREATIONS: '1000000',
       BERTH_RATE_EXECS: '1000000',
       BERTH_TEAM_COMMANDS: '10000',
+      // Which way commands take, to compare the two.
+      BERTH_GVISOR_COMMANDS: process.env['BERTH_GVISOR_COMMANDS'] ?? 'auto',
       ...settings,
     },
   })
