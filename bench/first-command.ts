@@ -2,8 +2,7 @@
 // hundred units one after the other, and for a hundred that are begun within one second.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Actions } from './figures.ts'
-import { percentile } from './figures.ts'
+import { type Actions, percentile } from './figures.ts'
 
 const UNITS = 100
 const BEGUN_WITHIN_MS = 1000

@@ -3,6 +3,15 @@
 
 import koffi from 'koffi'
 import { constants } from 'node:os'
+import {
+  AF_UNIX,
+  messageType,
+  SCM_RIGHTS,
+  SOCK_CLOEXEC,
+  SOCK_NONBLOCK,
+  SOCK_STREAM,
+  SOL_SOCKET,
+} from './socket-abi.ts'
 import { closeFd, syscallError } from './syscalls.ts'
 
 const libc = koffi.load('libc.so.6')
@@ -10,29 +19,13 @@ const socketFn = libc.func('int socket(int, int, int)')
 const bindFn = libc.func('int bind(int, const void *, unsigned int)')
 const listenFn = libc.func('int listen(int, int)')
 const acceptFn = libc.func('int accept4(int, void *, void *, int)')
-const iovec = koffi.struct('BerthIovec', { base: 'void *', length: 'size_t' })
-const message = koffi.struct('BerthMessage', {
-  name: 'void *',
-  nameLength: 'uint32_t',
-  pieces: koffi.pointer(iovec),
-  pieceCount: 'size_t',
-  control: 'void *',
-  controlLength: 'size_t',
-  flags: 'int',
-})
-const receiveFn = libc.func('recvmsg', 'long', ['int', koffi.inout(koffi.pointer(message)), 'int'])
+const receiveFn = libc.func('recvmsg', 'long', ['int', koffi.inout(koffi.pointer(messageType)), 'int'])
 const fcntlFn = libc.func('int fcntl(int, int, long)')
 const ioctlFn = libc.func('int ioctl(int, unsigned long, void *)')
 const ioctlNumberFn = libc.func('int ioctl(int, unsigned long, long)')
 
-const AF_UNIX = 1
-const SOCK_STREAM = 1
-const SOCK_NONBLOCK = 0o4000
-const SOCK_CLOEXEC = 0o2000000
 const MSG_CMSG_CLOEXEC = 0x40000000
 const MSG_DONTWAIT = 0x40
-const SOL_SOCKET = 1
-const SCM_RIGHTS = 1
 const F_GETFL = 3
 const F_SETFL = 4
 const O_NONBLOCK = 0o4000

@@ -4,31 +4,24 @@ import koffi from 'koffi'
 import { closeSync, constants as files, openSync } from 'node:fs'
 import { constants } from 'node:os'
 import { basename, dirname } from 'node:path'
+import {
+  AF_UNIX,
+  messageType,
+  SCM_RIGHTS,
+  SOCK_CLOEXEC,
+  SOCK_NONBLOCK,
+  SOCK_STREAM,
+  SOL_SOCKET,
+} from './socket-abi.ts'
 import { closeFd, O_PATH } from './syscalls.ts'
 
 const libc = koffi.load('libc.so.6')
-koffi.struct('berth_iovec', { base: 'void *', length: 'size_t' })
-koffi.struct('berth_msghdr', {
-  name: 'void *',
-  nameLength: 'uint32_t',
-  pieces: 'berth_iovec *',
-  pieceCount: 'size_t',
-  control: 'void *',
-  controlLength: 'size_t',
-  flags: 'int',
-})
 const socketFn = libc.func('int socket(int, int, int)')
 const connectFn = libc.func('int connect(int, const void *, unsigned int)')
-const sendmsgFn = libc.func('long sendmsg(int, const berth_msghdr *, int)')
+const sendmsgFn = libc.func('sendmsg', 'long', ['int', koffi.pointer(messageType), 'int'])
 const getsockoptFn = libc.func('int getsockopt(int, int, int, _Out_ uint8_t *, _Inout_ uint32_t *)')
 
-const AF_UNIX = 1
-const SOCK_STREAM = 1
-const SOCK_NONBLOCK = 0o4000
-const SOCK_CLOEXEC = 0o2000000
-const SOL_SOCKET = 1
 const SO_PEERCRED = 17
-const SCM_RIGHTS = 1
 const MSG_NOSIGNAL = 0x4000
 /** `struct ucred`: pid, uid, gid. */
 const UCRED_BYTES = 12
