@@ -6,12 +6,12 @@ import { useState } from 'react'
 import type { Explained } from '../api/explain.ts'
 import { pricingQuery } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
-import { Code } from '../ui/copy.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
 import { rate } from '../ui/format.tsx'
 import { Card, Failure, PageHead } from '../ui/page-parts.tsx'
+import { SameAsCode } from '../ui/same-as-code.tsx'
 import { ParamField } from './param-field.tsx'
-import { codeOf, type Language, languages, paramsOf, startOf, type Values } from './params.ts'
+import { codeOf, languages, paramsOf, startOf, type Values } from './params.ts'
 import styles from './recipes.module.css'
 
 export function RecipeForm({
@@ -32,7 +32,6 @@ export function RecipeForm({
   const [stack, setStack] = useState('')
   const [expose, setExpose] = useState<'no' | 'private' | 'public'>('no')
   const [isTried, setTried] = useState(false)
-  const [language, setLanguage] = useState<Language>('curl')
   const { params, faults } = paramsOf(recipe.params, values)
   const body: Contract.CreateFromRecipe = {
     recipe: recipe.name,
@@ -115,19 +114,7 @@ export function RecipeForm({
         </form>
         <aside className={styles.beside} aria-label="What it makes">
           <Makes recipe={recipe} />
-          <Card
-            title="The same as code"
-            action={
-              <Select
-                aria-label="Language"
-                value={language}
-                options={languages.map((each) => ({ value: each, label: each }))}
-                onChange={setLanguage}
-              />
-            }
-          >
-            <Code text={codeOf(language, location.origin, body)} label={`the call in ${language}`} />
-          </Card>
+          <SameAsCode languages={languages} codeIn={(language) => codeOf(language, location.origin, body)} />
         </aside>
       </div>
     </>
