@@ -12,6 +12,7 @@ import { createSuite } from './suite.ts'
 
 const WAIT = { timeout: 60_000, interval: 200 }
 const FULL = 1024
+const PRINTS = { entrypoint: ['yes', 'a line that is printed as fast as it can be printed'], cmd: [] }
 const BUSY = { entrypoint: ['sh', '-c', 'while :; do :; done'], cmd: [] }
 const SMALL = { cpus: 1, memoryMb: 256, pids: 64, diskGb: 1 }
 /** Far more than a team needs to take all the processors from another. */
@@ -53,7 +54,8 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation)
     await suite.running(BUSY, { networkGroup: 4, size: SMALL })
     await suite.running(BUSY, { networkGroup: 4, size: SMALL })
     await expect.poll(() => weightOfTeam(4), WAIT).toBeLessThan(FULL / 2)
-    expect(weightOfTeam(3)).toBe(FULL)
+    // Its own start is forgotten by then.
+    await expect.poll(() => weightOfTeam(3), WAIT).toBe(FULL)
     expect(weightOf(host.cgroups.parent)).toBe(FULL / 2)
     // What is done for a team outside its machines is the team's as well.
     expect(monitorOf(quiet)).toMatch(new RegExp(`/${host.cgroups.parent}/team-3/work$`, 'm'))
@@ -75,6 +77,25 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation)
     const fair = byCrowd / Math.max(1, availableParallelism() - 1)
     expect(byOne).toBeGreaterThan(fair / 2)
     await Promise.all(crowd.map(({ id }) => host.engine().destroy(id)))
+  })
+
+  it('what writes the logs of a team has a quota together once a machine prints megabytes', async () => {
+    const quiet = await suite.running({}, { networkGroup: 8, size: SMALL })
+    const printing = await suite.running(PRINTS, { networkGroup: 8, size: SMALL })
+    const inGroup = (group: string) => new RegExp(`/${host.cgroups.parent}/team-8/${group}$`, 'm')
+    await expect.poll(() => monitorOf(printing), WAIT).toMatch(inGroup('logs'))
+    expect(monitorOf(printing)).not.toMatch(inGroup('work'))
+    expect(monitorOf(quiet)).toMatch(inGroup('work'))
+    const { version, trees, main, parent } = host.cgroups
+    const read = (file: string) =>
+      readFileSync(`${version === 1 ? trees['cpu'] : main}/${parent}/team-8/logs/${file}`, 'utf8').trim()
+    if (version === 2) expect(read('cpu.max')).toBe('5000 20000')
+    else expect([read('cpu.cfs_quota_us'), read('cpu.cfs_period_us')]).toEqual(['5000', '20000'])
+    // It is held back by the kernel, and goes on.
+    const throttled = () => Number(/^nr_throttled (\d+)$/m.exec(read('cpu.stat'))?.[1])
+    await expect.poll(throttled, WAIT).toBeGreaterThan(0)
+    expect(await suite.status(printing.id)).toMatchObject({ state: 'running' })
+    await Promise.all([quiet, printing].map(({ id }) => host.engine().destroy(id)))
   })
 
   it('an engine that comes anew finds the groups, and one of a team that has gone does not stay', async () => {

@@ -6,6 +6,7 @@ import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { run } from '../../../lib/process.ts'
+import { removeRootGroup } from '../kernel/cgroups.ts'
 import type { Paths } from '../paths.ts'
 import type { Process } from '../runtime/bundle.ts'
 import { CAPABILITIES, capabilityMask, capabilitySets } from '../runtime/capabilities.ts'
@@ -68,6 +69,8 @@ export async function removeProbe(paths: Paths, runtime: Runtime, container: str
   const args = [...runtime.globalArgs, 'delete', '-force', container]
   await run(runtime.binary, args, { timeoutMs: PROBE_TIMEOUT_MS })
   await rm(join(paths.runs, container), { recursive: true, force: true })
+  // runsc leaves it if the sandbox had not been reaped by then.
+  removeRootGroup(container)
 }
 
 async function tryCommands(runtime: Runtime, container: string, signal: AbortSignal): Promise<ProbedControl> {

@@ -17,7 +17,7 @@ import {
   removeTeam,
   setCpuQuota,
 } from './cgroups.ts'
-import { prepareTeam } from './team-groups.ts'
+import { limitLogWriter, prepareTeam } from './team-groups.ts'
 
 // Trees as recorded from hosts of both kinds: the build machine has version 1 in its hybrid form only.
 let root: string
@@ -128,11 +128,21 @@ describe('a team’s group', () => {
       expect(readFileSync(join(root, `${group}cgroup.subtree_control`), 'utf8')).toBe('+pids')
   })
 
+  it('has a group with a quota for what writes much to logs, which is no run', async () => {
+    const cgroups = openCgroups('ab12', root)
+    record({ 'berth-ab12/team-7/logs/cpu.max': 'max 100000\n' })
+    await limitLogWriter(cgroups, 7, 90)
+    expect(readFileSync(join(root, 'berth-ab12/team-7/logs/cpu.max'), 'utf8')).toBe('5000 20000\n')
+    expect(readFileSync(join(root, 'berth-ab12/team-7/logs/cgroup.procs'), 'utf8')).toBe('90')
+    expect(listCgroups(cgroups).sort()).toEqual(['unit_1-3', 'unit_2-1'])
+  })
+
   it('is taken away once no run is in it', () => {
     const cgroups = openCgroups('ab12', root)
     prepareTeam(cgroups, 8)
     for (const file of ['cgroup.subtree_control', 'cpu.weight'])
       rmSync(join(root, 'berth-ab12/team-8', file), { force: true })
+    mkdirSync(join(root, 'berth-ab12/team-8/logs'))
     removeTeam(cgroups, 'team-7')
     removeTeam(cgroups, 'team-8')
     expect(listTeams(cgroups)).toEqual(['team-7'])

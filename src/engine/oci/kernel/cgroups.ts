@@ -18,10 +18,14 @@ export type Cgroups = {
   places: Map<string, string>
 }
 
+const ROOT = '/sys/fs/cgroup'
 /** Runs have other names: they are named after their unit. */
 const TEAM = /^team-\d+$/
-/** In a team's group: processes that work for the team outside its machines. */
+/** In a team's group, beside those of its runs: processes that work for the team outside its machines. */
 export const WORK = 'work'
+/** Beside it: those of them that write what machines print at full speed. */
+export const LOGS = 'logs'
+const OF_TEAMS: readonly string[] = [WORK, LOGS]
 
 /** Each pause is a millisecond longer: a second in total. */
 const FREEZE_ROUNDS = 45
@@ -32,7 +36,7 @@ const DISSOLVE_ROUNDS = 20
 const KILL_PAUSE_MS = 20
 const REMOVE_ROUNDS = 50
 
-export function openCgroups(instanceId: string, root = '/sys/fs/cgroup'): Cgroups {
+export function openCgroups(instanceId: string, root = ROOT): Cgroups {
   const parent = `berth-${instanceId}`
   if (existsSync(`${root}/cgroup.controllers`)) {
     return { version: 2, trees: { unified: root }, main: root, parent, places: new Map() }
@@ -210,13 +214,21 @@ export function removeCgroup(cgroups: Cgroups, container: string): void {
   cgroups.places.delete(container)
 }
 
+/** Removes a group at the root of every tree, where runtimes make those of containers for which none was named. */
+export function removeRootGroup(name: string, root = ROOT): void {
+  for (const tree of [root, ...subdirectories(root).map((controller) => `${root}/${controller}`)])
+    tryRemove(`${tree}/${name}`)
+}
+
 /** Returns the names of the groups of all runs of this instance, from every tree. */
 export function listCgroups(cgroups: Cgroups): string[] {
   const teams = listTeams(cgroups)
   const all = Object.values(cgroups.trees).flatMap((tree) => {
     const parent = `${tree}/${cgroups.parent}`
     const below = teams.flatMap((team) => subdirectories(`${parent}/${team}`))
-    return [...subdirectories(parent), ...below].filter((name) => !TEAM.test(name) && name !== WORK)
+    return [...subdirectories(parent), ...below].filter(
+      (name) => !TEAM.test(name) && !OF_TEAMS.includes(name),
+    )
   })
   return [...new Set(all)]
 }
@@ -231,8 +243,8 @@ export function listTeams(cgroups: Cgroups): string[] {
 export function removeTeam(cgroups: Cgroups, team: string): void {
   for (const tree of Object.values(cgroups.trees)) {
     const directory = `${tree}/${cgroups.parent}/${team}`
-    if (subdirectories(directory).some((name) => name !== WORK)) continue
-    tryRemove(`${directory}/${WORK}`)
+    if (subdirectories(directory).some((name) => !OF_TEAMS.includes(name))) continue
+    for (const name of OF_TEAMS) tryRemove(`${directory}/${name}`)
     tryRemove(directory)
   }
 }

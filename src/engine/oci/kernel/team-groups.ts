@@ -2,7 +2,8 @@
 // teams' as one, however many they are. All teams together yield to the service.
 
 import { mkdirSync } from 'node:fs'
-import { type Cgroups, teamGroup, tryRead, tryWrite, WORK } from './cgroups.ts'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { type Cgroups, LOGS, teamGroup, tryRead, tryWrite, WORK } from './cgroups.ts'
 
 /** In the unit of version 1: what a group has that nobody has set anything for. */
 export const FULL_WEIGHT = 1024
@@ -20,7 +21,7 @@ const WORK_CONTROLLERS = ['cpu', 'cpuacct']
 /** Before the runtime makes a group of a run in it. Repeating it changes nothing. */
 export function prepareTeam(cgroups: Cgroups, team: number): void {
   const name = teamGroup(team)
-  for (const directory of workDirectories(cgroups, name)) mkdirSync(directory, { recursive: true })
+  for (const directory of workDirectories(cgroups, name, WORK)) mkdirSync(directory, { recursive: true })
   // Version 2: a group has its own share of what its parent hands out alone.
   if (cgroups.version === 2) {
     const parent = `${cgroups.main}/${cgroups.parent}`
@@ -28,6 +29,34 @@ export function prepareTeam(cgroups: Cgroups, team: number): void {
       for (const controller of CONTROLLERS) tryWrite(`${directory}/cgroup.subtree_control`, `+${controller}`)
   }
   writeWeight(cgroups, cgroups.parent, MACHINES_WEIGHT)
+}
+
+/**
+ * Of each period, all conmons of a team in `logs` together may run so long: a quarter of one processor. The period is
+ * short, so that others wait no longer than that for a processor (decision 0142).
+ */
+const LOGS_QUOTA_US = 5000
+const LOGS_PERIOD_US = 20_000
+
+/**
+ * Moves a conmon into the team's `logs`, which has a quota. Within `work`, weights would do, but Linux 6.18 lets a
+ * group that wakes some ten thousand times a second run for seconds while heavier ones wait.
+ */
+export async function limitLogWriter(cgroups: Cgroups, team: number, pid: number): Promise<void> {
+  const quota: [string, string][] =
+    cgroups.version === 2
+      ? [['cpu.max', `${LOGS_QUOTA_US} ${LOGS_PERIOD_US}`]]
+      : [
+          ['cpu.cfs_period_us', String(LOGS_PERIOD_US)],
+          ['cpu.cfs_quota_us', String(LOGS_QUOTA_US)],
+        ]
+  for (const directory of workDirectories(cgroups, teamGroup(team), LOGS)) {
+    await mkdir(directory, { recursive: true })
+    // Only the tree of the controller has these files.
+    for (const [file, text] of quota)
+      await writeFile(`${directory}/${file}`, text, { flag: 'r+' }).catch(() => {})
+    await writeFile(`${directory}/cgroup.procs`, String(pid))
+  }
 }
 
 /** A weight of version 1's unit, from 2 to 262144. */
@@ -57,14 +86,16 @@ const ENTER = 'while [ "$1" != -- ]; do { echo 0 >"$1"; } 2>/dev/null; shift; do
 
 /** For programs of ours that work for a team outside its machines. */
 export function atExpenseOf(cgroups: Cgroups, team: number): Charge {
-  const files = workDirectories(cgroups, teamGroup(team)).map((directory) => `${directory}/cgroup.procs`)
+  const files = workDirectories(cgroups, teamGroup(team), WORK).map(
+    (directory) => `${directory}/cgroup.procs`,
+  )
   return (command, args) => ['/bin/sh', ['-c', ENTER, 'sh', ...files, '--', command, ...args]]
 }
 
-function workDirectories(cgroups: Cgroups, team: string): string[] {
+function workDirectories(cgroups: Cgroups, team: string, group: string): string[] {
   const trees =
     cgroups.version === 2 ? [cgroups.main] : WORK_CONTROLLERS.flatMap((name) => cgroups.trees[name] ?? [])
-  return trees.map((tree) => `${tree}/${cgroups.parent}/${team}/${WORK}`)
+  return trees.map((tree) => `${tree}/${cgroups.parent}/${team}/${group}`)
 }
 
 function writeWeight(cgroups: Cgroups, group: string, weight: number): void {

@@ -9,7 +9,7 @@ import { killAll, processesIn } from '../kernel/cgroups.ts'
 import { judgeDeath, letGoOfParts } from './deaths.ts'
 import { hasEnded } from '../exec/children.ts'
 import { statusOf, type EngineContext, type Machine } from '../context.ts'
-import { isLogLarge, rotateLog } from '../logs/logs.ts'
+import { createLogRotation, type LogRotation } from '../logs/rotation.ts'
 import { isMonitorAlive } from '../runtime/monitor.ts'
 import type { RunPaths } from '../paths.ts'
 import { endProcesses } from '../processes/processes.ts'
@@ -36,6 +36,7 @@ export function watchRuns(host: EngineContext): { close(): void } {
     const machine = host.machines.get(container?.replace(/-\d+$/, '') ?? '')
     if (machine) void bury(recordEndIfExited(host, machine))
   }
+  const rotation = createLogRotation(host)
   let watcher = watchExitFiles(host, settle)
   if (!watcher) host.log.warn('no inotify instance is left: ends of machines are seen half a second late')
   let looks = 0
@@ -45,7 +46,7 @@ export function watchRuns(host: EngineContext): { close(): void } {
     for (const container of readdirSync(host.paths.exits)) settle(container)
     for (const machine of host.machines.values()) {
       if (machine.record.state !== 'running') continue
-      const trouble = checkMachine(host, machine, looks % FULL_CHECK_EVERY === 0)
+      const trouble = checkMachine(host, machine, rotation, looks % FULL_CHECK_EVERY === 0)
       if (trouble) void bury(trouble)
     }
   }, CHECK_EVERY_MS)
@@ -71,14 +72,19 @@ function watchExitFiles(host: EngineContext, settle: (container: string | null) 
 }
 
 /** Returns what to do for a running machine; almost always nothing. */
-function checkMachine(host: EngineContext, machine: Machine, closely: boolean): Promise<void> | null {
+function checkMachine(
+  host: EngineContext,
+  machine: Machine,
+  rotation: LogRotation,
+  closely: boolean,
+): Promise<void> | null {
   const { spec, generation, monitor } = machine.record
   // A pid alone may belong to another process by now.
   const watched = monitor !== null && !hasEnded(monitor.pid) && (!closely || isMonitorAlive(monitor))
   if (!watched) return endUnwatched(host, machine)
   if (machine.frozen) return null
   if (closely && !hasProcesses(host, machine)) return endUnreported(host, machine)
-  return isLogLarge(host, spec.id, generation) ? rotateLog(host, spec.id, generation) : null
+  return rotation.rotateIfLarge(spec.id, generation)
 }
 
 /** Its monitor died: no one would write its log or learn its exit code, so the run is ended. */

@@ -2,30 +2,17 @@
 // 16 MB stay and little more (conmon's own limit would drop everything at once). A cursor is (generation, part, byte
 // offset after the line), and the beginning of an unfinished line of the other stream.
 
-import { statSync } from 'node:fs'
-import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { limits } from '../../../contract/limits.ts'
 import type { LogLine, LogQuery } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import type { EngineContext } from '../context.ts'
 import type { ParsedLine } from './line.ts'
-import {
-  comparePosition,
-  dropOldest,
-  listParts,
-  type Part,
-  type Position,
-  rowsOf,
-  type Work,
-} from './parts.ts'
+import { comparePosition, listParts, type Part, type Position, rowsOf, type Work } from './parts.ts'
 import { bytesBeforeEnd, findSince } from './seek.ts'
-import { reopenLog } from '../runtime/monitor.ts'
 
 /** `end`: the end of the last line returned; reading begins at `begin`, the start of an unfinished line. */
 type Cursor = { end: Position; begin: Position }
 
-const PART_BYTES = limits.logBytes / 4
 const FOLLOW_EVERY_MS = 200
 /** A longer line is returned in several pieces, which are marked as continued. */
 const MAX_LINE_CHARS = 256 * 1024
@@ -39,24 +26,6 @@ const NEWEST_BYTES = 64 * 1024
 /** The file that the run's conmon writes: its number is one above those of the finished parts. */
 export function currentLogFile(host: EngineContext, id: string, generation: number): string {
   return join(host.paths.machine(id).logs, `${generation}.log`)
-}
-
-/** Whether the current part must be rotated. Called several times a second for every running machine. */
-export function isLogLarge(host: EngineContext, id: string, generation: number): boolean {
-  const found = statSync(currentLogFile(host, id, generation), { throwIfNoEntry: false })
-  return found !== undefined && found.size >= PART_BYTES
-}
-
-/** Rotates the current part, and deletes the oldest parts over the limit. */
-export async function rotateLog(host: EngineContext, id: string, generation: number): Promise<void> {
-  const current = currentLogFile(host, id, generation)
-  const part = (await listParts(host.paths.machine(id).logs)).find((one) => one.path === current)
-  if (!part) return
-  await rename(current, join(host.paths.machine(id).logs, `${generation}.${part.part}.log`))
-  await reopenLog(host.paths.run(id, generation)).catch((error: unknown) => {
-    host.log.warn({ err: error, machine: id }, 'conmon did not reopen its log')
-  })
-  await dropOldest(await listParts(host.paths.machine(id).logs))
 }
 
 /** Its cost is proportional to the result, whatever the size of the log. `work` counts it. */
