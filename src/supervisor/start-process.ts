@@ -73,7 +73,7 @@ function spawnRole(name: ProcessName, input: ProcessInput, logFile: number): Chi
   const child = spawn(command, args, {
     detached: true,
     cwd: '/',
-    env: processEnvironment(input),
+    env: processEnvironment(name, input),
     stdio: ['pipe', 'pipe', logFile],
   })
   // It may end before it has read its settings; its exit reports that.
