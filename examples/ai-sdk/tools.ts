@@ -28,7 +28,7 @@ export const unitTools = (unit: Unit) => ({
     description: 'Answers what is in a directory.',
     inputSchema: z.object({ path }),
     execute: async ({ path: at }, { abortSignal }) =>
-      await Array.fromAsync(unit.files.list(at, { signal: abortSignal })),
+      await unit.files.list(at, { signal: abortSignal }).all(),
   }),
   publish: tool({
     description: 'Publishes a port of the sandbox and answers its URL, for those who have it.',

@@ -31,7 +31,7 @@ export function unitSession(unit: Unit, { root = '/workspace' }: { root?: string
     execCommand: async (args) => toldOf(await exec(args)),
     readFile: async ({ path }) => await unit.files.read(at(path)),
     listDir: async ({ path }) => {
-      const entries = await Array.fromAsync(unit.files.list(at(path)))
+      const entries = await unit.files.list(at(path)).all()
       return entries.map(({ name, type }) => ({
         name,
         path: `${at(path)}/${name}`,

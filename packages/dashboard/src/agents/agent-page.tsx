@@ -25,7 +25,9 @@ export function AgentPage() {
   const { id } = useParams({ strict: false })
   const team = useTeam()
   const { data, error, refetch, isFetching } = useQuery(agentsQuery(team.id))
-  const agent = data?.agents.find((each) => each.id === id)
+  // While it ends the page stays as it was: it is left for the list, and nothing on it jumps meanwhile.
+  const [ending, setEnding] = useState<Contract.Agent | null>(null)
+  const agent = ending !== null && ending.id === id ? ending : data?.agents.find((each) => each.id === id)
   if (error !== null) return <Failure {...explain(error)} onRetry={() => void refetch()} />
   // One that was made a moment ago is in the list that is being read.
   if (data === undefined || (agent === undefined && isFetching)) return <Skeleton />
@@ -41,7 +43,7 @@ export function AgentPage() {
   return (
     <>
       <PageHead title={<bdi>{agent.name}</bdi>} note={noteOf(agent)}>
-        {agent.revokedAt === null && <Revoke agent={agent} />}
+        {agent.revokedAt === null && <Revoke agent={agent} onEnding={setEnding} />}
       </PageHead>
       <div className={styles.page}>
         <Card title="What it may do">
@@ -93,14 +95,34 @@ function aboutOf(agent: Contract.Agent): [string, ReactNode][] {
   return rows
 }
 
-function Revoke({ agent }: { agent: Contract.Agent }) {
+function Revoke({
+  agent,
+  onEnding,
+}: {
+  agent: Contract.Agent
+  onEnding: (agent: Contract.Agent | null) => void
+}) {
   const team = useTeam()
   const navigate = useNavigate()
   const [isOpen, setOpen] = useState(false)
   const revoke = async () => {
+    onEnding(agent)
     try {
-      await berthOf(team.id).request('DELETE', `/v1/agents/${encodeURIComponent(agent.id)}`)
+      const path = `/v1/agents/${encodeURIComponent(agent.id)}`
+      await berthOf(team.id).request('DELETE', path)
+      const revokedAt = new Date().toISOString()
+      // The list is without it from its first moment on: a row that leaves later moves what is below.
+      await cache.cancelQueries({ queryKey: keys.agents(team.id) })
+      cache.setQueryData<Contract.AgentList>(
+        keys.agents(team.id),
+        (old) =>
+          old && {
+            ...old,
+            agents: old.agents.map((each) => (each.id === agent.id ? { ...each, revokedAt } : each)),
+          },
+      )
     } catch (error) {
+      onEnding(null)
       tellError(explain(error))
       return
     }
