@@ -4,7 +4,7 @@
 
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
+import { openCgroups, workGroups } from '../../src/engine/oci/kernel/cgroups.ts'
 import { routesHere } from '../../src/engine/oci/network/host-state.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { readTables } from '../../src/engine/oci/network/table-listing.ts'
@@ -55,7 +55,7 @@ function processFacts(instance: Instance, processes: Process[]): string[] {
 function runOf({ id }: Instance, { cgroup }: Process): string | null {
   const runs = [...cgroup.matchAll(new RegExp(`/berth-${id}/(?:team-\\d+/)?([^/\\s]+)`, 'g'))]
   // What works for a team outside its machines has its processor time counted, and is in no run.
-  return runs.map(([, run]) => run).find((run) => run !== undefined && run !== 'work') ?? null
+  return runs.map(([, run]) => run).find((run) => run !== undefined && !workGroups.includes(run)) ?? null
 }
 
 /** Groups, in every tree there is, and whether they stand still. */
@@ -90,7 +90,7 @@ async function placesIn(parent: string): Promise<string[]> {
     teams.map(async (team) => (await directoriesIn(join(parent, team))).map((run) => `${team}/${run}`)),
   )
   const places = [...names.filter((name) => !teams.includes(name)), ...inTeams.flat()]
-  return places.filter((place) => basename(place) !== 'work')
+  return places.filter((place) => !workGroups.includes(basename(place)))
 }
 
 // Files

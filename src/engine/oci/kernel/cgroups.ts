@@ -25,7 +25,8 @@ const TEAM = /^team-\d+$/
 export const WORK = 'work'
 /** Beside it: those of them that write what machines print at full speed. */
 export const LOGS = 'logs'
-const OF_TEAMS: readonly string[] = [WORK, LOGS]
+/** What a team's group holds that is no run. */
+export const workGroups: readonly string[] = [WORK, LOGS]
 
 /** Each pause is a millisecond longer: a second in total. */
 const FREEZE_ROUNDS = 45
@@ -227,7 +228,7 @@ export function listCgroups(cgroups: Cgroups): string[] {
     const parent = `${tree}/${cgroups.parent}`
     const below = teams.flatMap((team) => subdirectories(`${parent}/${team}`))
     return [...subdirectories(parent), ...below].filter(
-      (name) => !TEAM.test(name) && !OF_TEAMS.includes(name),
+      (name) => !TEAM.test(name) && !workGroups.includes(name),
     )
   })
   return [...new Set(all)]
@@ -243,8 +244,8 @@ export function listTeams(cgroups: Cgroups): string[] {
 export function removeTeam(cgroups: Cgroups, team: string): void {
   for (const tree of Object.values(cgroups.trees)) {
     const directory = `${tree}/${cgroups.parent}/${team}`
-    if (subdirectories(directory).some((name) => !OF_TEAMS.includes(name))) continue
-    for (const name of OF_TEAMS) tryRemove(`${directory}/${name}`)
+    if (subdirectories(directory).some((name) => !workGroups.includes(name))) continue
+    for (const name of workGroups) tryRemove(`${directory}/${name}`)
     tryRemove(directory)
   }
 }
