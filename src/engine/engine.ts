@@ -6,7 +6,9 @@
 // generation does nothing, so a late caller can never harm a newer run. All operations are idempotent. Failures throw
 // EngineError (errors.ts).
 
-import type { TerminalInput, TerminalSize } from './terminal.ts'
+import type { ExecExit, ExecOutput, ExecRequest, TerminalRequest } from './exec.ts'
+import type { MachineProcess, ProcessOutput, ProcessRequest, ProcessSignal } from './process.ts'
+import type { TerminalInput } from './terminal.ts'
 
 export const isolationClasses = ['gvisor', 'runc'] as const
 export type IsolationClass = (typeof isolationClasses)[number]
@@ -103,67 +105,6 @@ export type MachineStatus = {
   exit: Exit | null
   address: string
 }
-
-export type ExecRequest = {
-  argv: string[]
-  /** Overrides the environment of the machine's first process. */
-  env?: Record<string, string> | undefined
-  /** Absent or null: the working directory of the machine's first process. */
-  cwd?: string | null | undefined
-  /** Null closes standard input at once, so that programs that wait for it end instead of hanging. */
-  stdin: Buffer | null
-  timeoutMs: number
-}
-
-export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }
-export type ExecExit = { exitCode: number; timedOut: boolean }
-
-/** An interactive command: its input comes while it runs. */
-export type TerminalRequest = Pick<ExecRequest, 'argv' | 'env' | 'cwd' | 'timeoutMs'> & {
-  /** Null: no terminal, but pipes, with its two outputs apart. */
-  size: TerminalSize | null
-}
-
-/** A command that runs on after the call that started it. */
-export type ProcessRequest = {
-  /** Chosen by the caller: a second request with the same id is the same process. */
-  id: string
-  argv: string[]
-  /** The command without passwords, as it is shown to others. Only this is kept after its run. */
-  shown: string[]
-  /** Overrides the environment of the machine's first process. */
-  env: Record<string, string>
-  /** Null: the working directory of the machine's first process. */
-  cwd: string | null
-  /** The content of standard input, which then ends. Null: empty. */
-  stdin: Buffer | null
-  /** Stored for the caller, who decides what it means. */
-  keepsAwake: boolean
-}
-
-/**
- * `exited`: with `exitCode`, 128 + n for signal n; also 137 if its run was stopped. `lost`: its run is over
- * (suspended, started again, gone with the host), or its end was not observed.
- */
-export type MachineProcess = Pick<ProcessRequest, 'id' | 'shown' | 'cwd' | 'keepsAwake'> & {
-  state: 'running' | 'exited' | 'lost'
-  exitCode: number | null
-  /** The process id in the machine, also that of its process group. Null if it was never known. */
-  pid: number | null
-  startedAt: Date
-  endedAt: Date | null
-  /** Bytes of both streams, in the order they were printed: those from `from` to `to` are stored. */
-  output: { from: number; to: number }
-}
-
-export const processSignals = ['HUP', 'INT', 'QUIT', 'KILL', 'USR1', 'USR2', 'TERM', 'STOP', 'CONT'] as const
-export type ProcessSignal = (typeof processSignals)[number]
-
-/**
- * `end`: the offset after the last byte. Bytes between the end of one piece and the beginning of the next are no
- * longer stored.
- */
-export type ProcessOutput = ExecOutput & { end: number }
 
 /** `continues`: the line is too long, and continues in the next line of its stream. */
 export type LogLine = {

@@ -11,7 +11,8 @@ import type {
   LogLine,
   MachineRef,
 } from '../../src/engine/engine.ts'
-import type { ExecRequest, MachineSpec, MachineStatus, RunSpec } from '../../src/engine/engine.ts'
+import type { MachineSpec, MachineStatus, RunSpec } from '../../src/engine/engine.ts'
+import type { ExecRequest } from '../../src/engine/exec.ts'
 
 export type OpenedEngine = {
   engine: Engine

@@ -4,7 +4,7 @@
 
 import type { App } from '../../app.ts'
 import { limits } from '../../contract/limits.ts'
-import type { ExecExit, ExecOutput, TerminalRequest } from '../../engine/engine.ts'
+import type { ExecExit, ExecOutput, TerminalRequest } from '../../engine/exec.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { TerminalInput } from '../../engine/terminal.ts'
 import { SECOND } from '../../lib/clock.ts'

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { limits } from '../../../src/contract/limits.ts'
-import type { MachineProcess, MachineRef, ProcessRequest } from '../../../src/engine/engine.ts'
+import type { MachineRef } from '../../../src/engine/engine.ts'
+import type { MachineProcess, ProcessRequest } from '../../../src/engine/process.ts'
 import { eventually, kindOf, type Suite } from '../suite.ts'
 
 export function createBackground(suite: Suite) {

@@ -3,7 +3,8 @@
 
 import { expect, onTestFinished, test } from 'vitest'
 import { createPieces } from '../../../src/engine/oci/exec/pieces.ts'
-import type { ExecExit, MachineRef, TerminalRequest } from '../../../src/engine/engine.ts'
+import type { MachineRef } from '../../../src/engine/engine.ts'
+import type { ExecExit, TerminalRequest } from '../../../src/engine/exec.ts'
 import type { TerminalInput } from '../../../src/engine/terminal.ts'
 import { eventually, kindOf, type Suite } from '../suite.ts'
 

@@ -4,14 +4,8 @@
 
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../src/lib/clock.ts'
-import type {
-  Capacity,
-  Engine,
-  ExecOutput,
-  ExecRequest,
-  Image,
-  ImageConfig,
-} from '../../../src/engine/engine.ts'
+import type { Capacity, Engine, Image, ImageConfig } from '../../../src/engine/engine.ts'
+import type { ExecOutput, ExecRequest } from '../../../src/engine/exec.ts'
 import type { MachineRef, MachineSpec, MachineStatus } from '../../../src/engine/engine.ts'
 import { EngineError, type EngineErrorKind } from '../../../src/engine/errors.ts'
 import { copyMachine, forkedOf } from './fork.ts'

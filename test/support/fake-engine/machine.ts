@@ -2,7 +2,8 @@
 // clock that is handed in, so a test owns it.
 
 import type { Clock } from '../../../src/lib/clock.ts'
-import type { ExecExit, ExecOutput, ExecRequest, ImageConfig } from '../../../src/engine/engine.ts'
+import type { ImageConfig } from '../../../src/engine/engine.ts'
+import type { ExecExit, ExecOutput, ExecRequest } from '../../../src/engine/exec.ts'
 import type { LogLine, LogQuery, MachineSpec, MachineStatus, RunSpec } from '../../../src/engine/engine.ts'
 import { EngineError, isEngineError } from '../../../src/engine/errors.ts'
 import { untilAborted } from './faults.ts'

@@ -8,7 +8,7 @@ import type {
   ProcessOutput,
   ProcessRequest,
   ProcessSignal,
-} from '../../../src/engine/engine.ts'
+} from '../../../src/engine/process.ts'
 import { EngineError } from '../../../src/engine/errors.ts'
 import { untilAborted } from './faults.ts'
 import { type FakeMachine, KILLED_CODE, notRunning, processIn } from './machine.ts'

@@ -2,7 +2,7 @@
 // `sh -c` to string them together. Killing a process makes its pending write or sleep reject.
 
 import { constants } from 'node:os'
-import type { ExecOutput } from '../../../src/engine/engine.ts'
+import type { ExecOutput } from '../../../src/engine/exec.ts'
 import { parseScript } from './shell.ts'
 
 export type FakeProcess = {

@@ -3,7 +3,7 @@
 
 import { constants } from 'node:os'
 import type { Clock } from '../../../src/lib/clock.ts'
-import type { ExecExit, ExecOutput, TerminalRequest } from '../../../src/engine/engine.ts'
+import type { ExecExit, ExecOutput, TerminalRequest } from '../../../src/engine/exec.ts'
 import { isEngineError } from '../../../src/engine/errors.ts'
 import type { TerminalInput, TerminalSignal } from '../../../src/engine/terminal.ts'
 import { untilAborted } from './faults.ts'

@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import { Socket } from 'node:net'
-import type { ExecOutput } from '../../engine.ts'
+import type { ExecOutput } from '../../exec.ts'
 
 export type OnOutput = (output: ExecOutput) => void | Promise<void>
 

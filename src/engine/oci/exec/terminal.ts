@@ -1,7 +1,8 @@
 // An interactive command in a running machine: exec with an input that comes while it runs. Bytes wait for the command, but
 // only so many; a signal or a new size does not wait behind them.
 
-import type { ExecExit, MachineRef, TerminalRequest } from '../../engine.ts'
+import type { MachineRef } from '../../engine.ts'
+import type { ExecExit, TerminalRequest } from '../../exec.ts'
 import type { TerminalInput } from '../../terminal.ts'
 import type { EngineContext } from '../context.ts'
 import { execInMachine } from './exec.ts'

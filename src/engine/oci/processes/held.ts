@@ -2,7 +2,7 @@
 // once all of its output until then has been read.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import type { MachineProcess } from '../../engine.ts'
+import type { MachineProcess } from '../../process.ts'
 import { removeChild } from '../kernel/cgroups.ts'
 import { ioctl } from '../kernel/syscalls.ts'
 import type { EngineContext, Machine } from '../context.ts'

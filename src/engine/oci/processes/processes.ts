@@ -1,7 +1,8 @@
 // The operations on background processes: list, output, signals, end.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import type { MachineProcess, MachineRef, ProcessOutput, ProcessSignal } from '../../engine.ts'
+import type { MachineRef } from '../../engine.ts'
+import type { MachineProcess, ProcessOutput, ProcessSignal } from '../../process.ts'
 import { EngineError } from '../../errors.ts'
 import { HELPER } from '../runtime/bundle.ts'
 import { getMachine, getRunning, type EngineContext, type Machine } from '../context.ts'

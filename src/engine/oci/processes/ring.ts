@@ -18,7 +18,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { limits } from '../../../contract/limits.ts'
-import type { ExecOutput, ProcessOutput } from '../../engine.ts'
+import type { ExecOutput } from '../../exec.ts'
+import type { ProcessOutput } from '../../process.ts'
 
 export type Ring = {
   append(output: ExecOutput): void

@@ -1,0 +1,23 @@
+// What a command in a machine is given, what it prints and how it ends.
+
+import type { TerminalSize } from './terminal.ts'
+
+export type ExecRequest = {
+  argv: string[]
+  /** Overrides the environment of the machine's first process. */
+  env?: Record<string, string> | undefined
+  /** Absent or null: the working directory of the machine's first process. */
+  cwd?: string | null | undefined
+  /** Null closes standard input at once, so that programs that wait for it end instead of hanging. */
+  stdin: Buffer | null
+  timeoutMs: number
+}
+
+export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }
+export type ExecExit = { exitCode: number; timedOut: boolean }
+
+/** An interactive command: its input comes while it runs. */
+export type TerminalRequest = Pick<ExecRequest, 'argv' | 'env' | 'cwd' | 'timeoutMs'> & {
+  /** Null: no terminal, but pipes, with its two outputs apart. */
+  size: TerminalSize | null
+}
