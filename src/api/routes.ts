@@ -20,6 +20,7 @@ import { stackRoutes } from './routes/stacks.ts'
 import { supportRoutes } from './routes/support.ts'
 import { teamRoutes } from './routes/teams.ts'
 import { unitDirectoryRoutes } from './routes/unit-directories.ts'
+import { unitMetricsRoutes } from './routes/unit-metrics.ts'
 import { unitTerminalRoutes } from './routes/unit-terminal.ts'
 import { unitRoutes } from './routes/units.ts'
 
@@ -46,6 +47,7 @@ const describeService = defineOpenRoute({
 export const routes: readonly Route[] = [
   ...unitRoutes,
   ...unitDirectoryRoutes,
+  ...unitMetricsRoutes,
   ...unitTerminalRoutes,
   ...processRoutes,
   ...stackRoutes,

@@ -6,6 +6,7 @@
 // generation does nothing, so a late caller can never harm a newer run. All operations are idempotent. Failures throw
 // EngineError (errors.ts).
 
+import type { MachineMetrics } from './metrics.ts'
 import type { ExecExit, ExecOutput, ExecRequest, TerminalRequest } from './exec.ts'
 import type { MachineProcess, ProcessOutput, ProcessRequest, ProcessSignal } from './process.ts'
 import type { TerminalInput } from './terminal.ts'
@@ -212,6 +213,9 @@ export interface Engine {
    * it no longer counts as a machine. `recover` restores it if it is wanted after all. Unknown ids succeed.
    */
   putAside(id: string): Promise<void>
+
+  /** Returns what a machine uses, in any state, without a process in it. */
+  metrics(id: string): Promise<MachineMetrics>
 
   /** Returns every machine of this engine. */
   list(): Promise<MachineStatus[]>

@@ -58,6 +58,7 @@ const withoutTool: Record<string, string> = {
   'GET /v1/pricing': 'get_limits tells prices',
   'GET /v1/units/{id}/processes/{processId}': 'read_process tells its state with its output',
   'GET /v1/units/{id}/exec': 'run_command runs what needs no terminal',
+  'GET /v1/units/{id}/metrics': 'run_command has ps, free and df, and a screen follows',
   'GET /v1/units/summary': 'list_units says what each unit costs and how it stands',
   'DELETE /v1/units/{id}/processes/{processId}': 'signal_process ends it, and what is over goes by itself',
 }

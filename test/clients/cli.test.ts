@@ -138,6 +138,7 @@ describe('units', () => {
       '',
       'stack',
       'start',
+      'stats',
     ])
     expect((await berth(['__complete', '--', 'stack', ''])).stdout).toBe('ls\nfork\nrm\n')
     expect((await berth(['__complete', '--', 'logs', '--fo'])).stdout).toBe('--follow\n')
@@ -251,6 +252,13 @@ describe('records', () => {
     expect((await berth(['audit', '-n', '3'])).stdout).toContain('berth-cli')
     expect((await berth(['keys'])).stdout).toContain('test key')
     expect(await jsonOf(['ps', unit.name])).toEqual([])
+    expect(await jsonOf(['stats', unit.name])).toMatchObject([
+      { name: unit.name, state: 'running', cpus: expect.any(Number), run: { pids: { limit: 1024 } } },
+    ])
+    expect((await berth(['stats'])).stdout).toMatch(
+      /^NAME\tSTATE\tCPU.*\n.*\trunning\t\d+% of 50%\t24 MB of 512 MB\t/,
+    )
+    expect(await berth(['stats', '-f'])).toMatchObject({ code: 2 })
     await berth(['rm', unit.name])
   })
 })

@@ -114,6 +114,7 @@ it('has a method for every operation that a key may use', async () => {
   const process = await unit.processes.start(['x'])
   await Promise.all([unit.refresh(), unit.exec(['x']), unit.logPage(), unit.expose(1), unit.fork()])
   await Promise.all([unit.sleep('1m'), unit.stop(), unit.start(), unit.destroy(), unit.processes.list()])
+  await unit.metrics()
   await Promise.all([unit.files.read('/x'), unit.files.write('/x', ''), unit.files.delete('/x')])
   await Promise.all([
     unit.files.list('/').page(),

@@ -281,6 +281,15 @@ describe('a background process', () => {
     await long.signal('KILL')
     expect((await waited).exitCode).toBe(137)
     expect((await unit.processes.list()).map(({ id }) => id)).toEqual([short.id, long.id])
+    expect(await unit.metrics()).toMatchObject({
+      unitId: unit.id,
+      state: 'running',
+      run: { cpu: { limitCpus: 0.5 } },
+    })
+    for await (const { state } of unit.followMetrics()) {
+      expect(state).toBe('running')
+      break
+    }
     await short.delete()
     expect(await thrownBy(unit.processes.get(short.id))).toMatchObject({ code: 'not_found' })
   })

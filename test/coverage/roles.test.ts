@@ -44,6 +44,7 @@ DELETE /v1/units/{id}/processes/{processId}                 200    200    200   
 GET    /v1/units/{id}/processes/{processId}/output          200    200    200    200   200    401
 POST   /v1/units/{id}/processes/{processId}/signal          200    200    200    200   200    401
 GET    /v1/units/{id}/logs                                  200    200    200    200   200    401
+GET    /v1/units/{id}/metrics                               200    200    200    200   200    401
 POST   /v1/units/{id}/files                                 200    200    200    200   200    401
 PUT    /v1/units/{id}/files                                 200    200    200    200   200    401
 GET    /v1/units/{id}/files                                 200    200    200    200   200    401

@@ -19,6 +19,7 @@ import { hostileFileClaims } from './claims/hostile-files.ts'
 import { lifecycleClaims } from './claims/lifecycle.ts'
 import { limitClaims } from './claims/limits.ts'
 import { logClaims } from './claims/logs.ts'
+import { countedClaims, metricsClaims } from './claims/metrics.ts'
 import { networkClaims } from './claims/network.ts'
 import { postureClaims } from './claims/posture.ts'
 import { processClaims } from './claims/processes.ts'
@@ -57,6 +58,9 @@ const claims = {
   /** What a fork has of its source's disk and kernel, and what not. */
   diskForks: diskForkClaims,
   limits: limitClaims,
+  /** What it uses, told without a process in it; and whether that is what it does. */
+  metrics: metricsClaims,
+  counted: countedClaims,
   /** What a machine takes beside its size, and others who are answered meanwhile. */
   bombs: bombClaims,
   network: networkClaims,

@@ -19,6 +19,7 @@ export const fakeOptions: ContractOptions = {
     storage: `${notReal} disk`,
     diskForks: `${notReal} disk`,
     limits: `${notReal} limits`,
+    counted: `${notReal} processes`,
     bombs: `${notReal} limits`,
     posture: `${notReal} kernel`,
     network: `${notReal} network`,

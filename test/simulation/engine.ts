@@ -107,6 +107,7 @@ export function createSimulatedEngine(
     return {
       capabilities: async () => await ask(life, 'capabilities', null, () => fake.capabilities()),
       capacity: async () => await ask(life, 'capacity', null, () => fake.capacity()),
+      metrics: async (id) => await ask(life, 'metrics', id, () => fake.metrics(id)),
       list: async () => await ask(life, 'list', null, () => fake.list()),
       recover: async (wanted) => await ask(life, 'recover', null, () => fake.recover(wanted)),
       pull: async (reference) => await ask(life, 'pull', null, () => fake.pull(reference)),

@@ -15,6 +15,7 @@ export const groups: Record<string, string[]> = {
     'run',
     'ls',
     'ps',
+    'stats',
     'exec',
     'shell',
     'logs',

@@ -54,25 +54,28 @@ export function note(line: string): void {
 
 export type Cell = string | { text: string; colour: Colour | null }
 
-/** Columns in a terminal, tabs in a pipe. */
-export async function printTable(heads: string[], rows: Cell[][]): Promise<void> {
+/** Columns in a terminal, tabs in a pipe. Rows that come later have no heads, and `least` widths as those before. */
+export async function printTable(
+  heads: string[] | null,
+  rows: Cell[][],
+  least: number[] = [],
+): Promise<void> {
   const textOf = (cell: Cell) => clean(typeof cell === 'string' ? cell : cell.text)
   if (!process.stdout.isTTY) {
-    for (const row of [heads, ...rows]) await print(row.map(textOf).join('\t'))
+    for (const row of heads ? [heads, ...rows] : rows) await print(row.map(textOf).join('\t'))
     return
   }
-  const widths = heads.map((head, column) =>
-    Math.max(head.length, ...rows.map((row) => textOf(row[column] ?? '').length)),
-  )
-  await print(
-    paint(
-      heads
-        .map((head, column) => head.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-      'dim',
+  const widths = (heads ?? rows[0] ?? []).map((_, column) =>
+    Math.max(
+      least[column] ?? 0,
+      heads?.[column]?.length ?? 0,
+      ...rows.map((row) => textOf(row[column] ?? '').length),
     ),
   )
+  if (heads) {
+    const line = heads.map((head, column) => head.padEnd(widths[column] ?? 0)).join('  ')
+    await print(paint(line.trimEnd(), 'dim'))
+  }
   for (const row of rows) {
     const cells = row.map((cell, column) => {
       const text = column === row.length - 1 ? textOf(cell) : textOf(cell).padEnd(widths[column] ?? 0)
@@ -134,6 +137,13 @@ export function progress(what: string, total: number): Progress {
       stream.write('\r\u001b[K')
     },
   }
+}
+
+/** "512 MB", in steps of 1024. */
+export function bytes(count: number): string {
+  const step = count < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(count) / 10))
+  const value = count / 1024 ** step
+  return `${value.toFixed(step > 0 && value < 9.95 ? 1 : 0)} ${['B', 'kB', 'MB', 'GB', 'TB'][step]}`
 }
 
 const megabytes = (bytes: number) => `${(bytes / 1_048_576).toFixed(1)} MB`

@@ -183,6 +183,8 @@ def test_a_process_outlives_the_call_that_begins_it(berth: Berth) -> None:
         long = unit.processes.start(["sleep", "infinity"], cwd="/tmp")
         assert long.signal("KILL").wait().exit_code == 137
         assert [each.id for each in unit.processes.list()] == [short.id, long.id]
+        assert unit.metrics()["run"]["cpu"]["limitCpus"] == 0.5
+        assert next(iter(unit.follow_metrics()))["state"] == "running"
         short.delete()
         with pytest.raises(NotFoundError):
             unit.processes.get(short.id)

@@ -830,6 +830,57 @@ export type UnitList = {
   next: string | null
 }
 
+export type UnitMetrics = {
+  unitId: string
+  state: 'creating' | 'running' | 'stopping' | 'stopped' | 'sleeping' | 'starting' | 'destroying' | 'destroyed' | 'error'
+  at: string
+  /** Counted since the machine was started. Null while there is none: the unit is stopped, failed, or in its second tier of sleep. In the first it stands still, and so do these. */
+  run: {
+    startedAt: string | null
+    cpu: {
+      /** Processor time of all its processes. */
+      usedMs: number
+      /** How long it was held back because it had used what its size has. */
+      limitedMs: number
+      limitCpus: number
+    }
+    memory: {
+      /** Without the cache. */
+      usedBytes: number
+      /** Files in memory, which the kernel takes back where memory is needed. */
+      cacheBytes: number
+      /** The most so far of both together. Null where the kernel does not count it. */
+      peakBytes: number | null
+      /** Of both together. More than its size has in class `gvisor`, whose kernel counts too. */
+      limitBytes: number
+    }
+    pids: {
+      /** Processes and threads; in class `gvisor` those of its kernel. */
+      count: number
+      limit: number
+    }
+    network: {
+      receivedBytes: number
+      sentBytes: number
+    } | null
+    /** What its disks read and wrote for it. Where the host has control groups of version 1, what it writes by way of the cache is not counted. Null where the host does not count it. */
+    io: {
+      readBytes: number
+      writtenBytes: number
+    } | null
+  } | null
+  disk: {
+    /** With what it shares with its copies, up to half a minute old. Null while there is no disk, or where the host does not count it. */
+    usedBytes: number | null
+    limitBytes: number
+  }
+  volume: {
+    /** With what it shares with its copies, up to half a minute old. Null while there is no disk, or where the host does not count it. */
+    usedBytes: number | null
+    limitBytes: number
+  } | null
+}
+
 export type UnitSpec = {
   name: string
   image: string

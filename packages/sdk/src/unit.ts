@@ -13,10 +13,12 @@ import type {
   Unit as UnitInfo,
   StackFork,
   UnitFork,
+  UnitMetrics,
 } from './contract.ts'
 import { BerthError, isBerthError } from './errors.ts'
 import { type Files, filesOf } from './files.ts'
 import { type FollowOptions, logLines, type LogOptions, logPage } from './logs.ts'
+import { followMetrics } from './metrics.ts'
 import { type Processes, processesOf } from './processes.ts'
 import { shellLine, type Word } from './shell.ts'
 import { openTerminal, type Terminal, type TerminalOptions } from './terminal.ts'
@@ -121,6 +123,16 @@ export class Unit implements AsyncDisposable {
   /** One answer of the log, with the cursor to go on from. */
   async logPage(options: LogOptions = {}): Promise<LogPage> {
     return await logPage(this.#transport, this.id, options)
+  }
+
+  /** What it uses now: processor, memory, processes, disk and network. Counts go on from the start of its machine. */
+  async metrics(options: CallOptions = {}): Promise<UnitMetrics> {
+    return await this.#transport.json({ method: 'GET', path: `${this.#path}/metrics`, ...options })
+  }
+
+  /** The same every two seconds, until it is destroyed. */
+  followMetrics(options: CallOptions = {}): AsyncGenerator<UnitMetrics> {
+    return followMetrics(this.#transport, `${this.#path}/metrics`, options)
   }
 
   /** Publishes a port. A unit has one URL: another port moves it, and restarts the unit. */

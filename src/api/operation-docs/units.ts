@@ -102,6 +102,32 @@ export const unitDocs: Record<string, OperationDoc> = {
       next: 'eyJzZXEiOjF9',
     },
   },
+  unitMetrics: {
+    answer:
+      'What the unit uses now. Counts begin with its machine: the difference of two answers is what it used between them.',
+    cost: free,
+    errors: { 409: 'The unit is destroyed.', 502: 'The host did not answer; send the call again.' },
+    response: {
+      unitId: unit.id,
+      state: 'running',
+      at: startedAt,
+      run: {
+        startedAt,
+        cpu: { usedMs: 5310, limitedMs: 120, limitCpus: 0.5 },
+        memory: {
+          usedBytes: 61_341_696,
+          cacheBytes: 8_912_896,
+          peakBytes: 94_371_840,
+          limitBytes: 536_870_912,
+        },
+        pids: { count: 11, limit: 1024 },
+        network: { receivedBytes: 20_480, sentBytes: 512_000 },
+        io: { readBytes: 4_096_000, writtenBytes: 1_048_576 },
+      },
+      disk: { usedBytes: 23_592_960, limitBytes: 5_368_709_120 },
+      volume: null,
+    },
+  },
   unitFileWrite: {
     answer: 'What the unit has on its disk now. `verified` says that the unit read the same bytes back.',
     cost: wakes,

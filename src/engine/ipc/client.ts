@@ -138,6 +138,7 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     destroy: async (id) => void (await ask('destroy', { id })),
     putAside: async (id) => void (await ask('putAside', { id })),
     list: async () => await ask('list', {}),
+    metrics: async (id) => await ask('metrics', { id }),
     startProcess: async (ref, request) => await ask('startProcess', { ref, request }),
     processes: async (id) => await ask('processes', { id }),
     processOutput: async (id, process, after, maxBytes) =>

@@ -37,6 +37,7 @@ export const unaryHandlers: UnaryHandlers = {
   destroy: async (engine, { id }) => nothing(await engine.destroy(id)),
   putAside: async (engine, { id }) => nothing(await engine.putAside(id)),
   list: async (engine) => await engine.list(),
+  metrics: async (engine, { id }) => await engine.metrics(id),
   startProcess: async (engine, { ref, request }) => await engine.startProcess(ref, request),
   processes: async (engine, { id }) => await engine.processes(id),
   processOutput: async (engine, { id, process, after, maxBytes }) =>

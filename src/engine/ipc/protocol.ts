@@ -15,7 +15,15 @@ import { isolationClasses } from '../engine.ts'
 import { processSignals } from '../process.ts'
 import { engineErrorKinds } from '../errors.ts'
 import { bytes, date, env, id, noNul } from './fields.ts'
-import { cwd, directory, machineProcess, processEnv, processOutput, processRequest } from './shapes.ts'
+import {
+  cwd,
+  directory,
+  machineMetrics,
+  machineProcess,
+  processEnv,
+  processOutput,
+  processRequest,
+} from './shapes.ts'
 import { terminalRequest } from './shapes.ts'
 
 export const EPOCH_HEADER = 'berth-epoch'
@@ -215,6 +223,12 @@ export const unaryOperations = {
   destroy: { request: z.strictObject({ id }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
   putAside: { request: z.strictObject({ id }), answer: nothing, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
   list: { request: nobody, answer: z.array(status), maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
+  metrics: {
+    request: z.strictObject({ id }),
+    answer: machineMetrics,
+    maxBodyBytes: SMALL,
+    deadlineMs: 30 * SECOND,
+  },
   startProcess: {
     request: z.strictObject({ ref, request: processRequest }),
     answer: machineProcess,

@@ -73,3 +73,26 @@ export const directory = z.object({
     .max(limits.directoryEntries),
   truncated: z.boolean(),
 })
+
+const diskMetrics = z.object({ usedBytes: z.number().nullable(), limitBytes: z.number() })
+
+export const machineMetrics = z.object({
+  at: date,
+  run: z
+    .object({
+      generation: z.number(),
+      cpu: z.object({ usedMs: z.number(), limitedMs: z.number() }),
+      memory: z.object({
+        usedBytes: z.number(),
+        cacheBytes: z.number(),
+        peakBytes: z.number().nullable(),
+        limitBytes: z.number(),
+      }),
+      pids: z.object({ count: z.number(), limit: z.number() }),
+      network: z.object({ receivedBytes: z.number(), sentBytes: z.number() }).nullable(),
+      io: z.object({ readBytes: z.number(), writtenBytes: z.number() }).nullable(),
+    })
+    .nullable(),
+  disk: diskMetrics,
+  volume: diskMetrics.nullable(),
+})

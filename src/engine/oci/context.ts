@@ -58,6 +58,8 @@ export type EngineContext = {
   runtimes: Map<IsolationClass, Runtime>
   seccomp: Seccomp
   ioDevice: { major: number; minor: number } | null
+  /** The directory of the kernel's accounts of the pool. Null if it is unknown. */
+  poolState: string | null
   gatewayAddress: string
   reserveGb: number
   /** How much of the pool the machines of one team may use together. */

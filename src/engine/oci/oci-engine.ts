@@ -45,8 +45,9 @@ import {
 } from './processes/processes.ts'
 import { startProcess } from './processes/start.ts'
 import { type PoolUsage, watchPool } from './storage/pool-watch.ts'
-import { closePool, openPool, poolBytes, poolDevice, refuseUnwritable } from './storage/pool.ts'
+import { closePool, openPool, poolBytes, poolDevice, poolState, refuseUnwritable } from './storage/pool.ts'
 import { probeRuntimes } from './runtime/probe.ts'
+import { readMetrics } from './lifecycle/metrics.ts'
 import { adoptMachines, recoverMachines } from './lifecycle/recover.ts'
 import type { RuntimeOptions } from './runtime/runtime.ts'
 import { loadSeccomp } from './kernel/seccomp.ts'
@@ -137,6 +138,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     runtimes,
     seccomp: loadSeccomp(CAPABILITIES),
     ioDevice: await poolDevice(paths),
+    poolState: await poolState(paths),
     gatewayAddress: namesOf(instance).gateway,
     reserveGb: options.reserveGb,
     shareBytes: Math.floor(((await poolBytes(paths)) * options.teamDiskPercent) / 100),
@@ -179,6 +181,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       await destroyMachine(host, id)
     },
     putAside: (id) => putAside(host, id, 'unknown'),
+    metrics: (id) => readMetrics(host, id),
     list: async () => [...host.machines.values()].map(statusOf),
     exec: (ref, request, onOutput, signal) => execInMachine(host, ref, request, onOutput, signal),
     terminal: (ref, request, input, onOutput, signal) =>

@@ -21,6 +21,7 @@ import {
 } from './faults.ts'
 import { archiveOf, listIn, readFrom, removeFrom, unpackInto, writeInto } from './files.ts'
 import { memoryOf } from './memory.ts'
+import { metricsOf } from './metrics.ts'
 import {
   endRun,
   execInRun,
@@ -214,9 +215,11 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         return forks.map(({ id }) => forkedOf(find(id)))
       }),
 
-    freeze: async (ref) => await faults.run(call('freeze', ref), async () => setFrozen(findRun(ref), true)),
+    freeze: async (ref) =>
+      await faults.run(call('freeze', ref), async () => setFrozen(findRun(ref), true, clock)),
 
-    thaw: async (ref) => await faults.run(call('thaw', ref), async () => setFrozen(findRun(ref), false)),
+    thaw: async (ref) =>
+      await faults.run(call('thaw', ref), async () => setFrozen(findRun(ref), false, clock)),
 
     destroy: async (id) =>
       await faults.run(call('destroy', { id }), async () => {
@@ -234,6 +237,8 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         machines.delete(id)
         aside.set(id, machine)
       }),
+
+    metrics: async (id) => await faults.run(call('metrics', { id }), async () => metricsOf(find(id), clock)),
 
     list: async () => await faults.run(call('list'), async () => snapshot()),
 

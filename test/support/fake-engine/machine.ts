@@ -8,6 +8,7 @@ import type { LogLine, LogQuery, MachineSpec, MachineStatus, RunSpec } from '../
 import { EngineError, isEngineError } from '../../../src/engine/errors.ts'
 import { untilAborted } from './faults.ts'
 import { type FakeMemory, useMemory } from './memory.ts'
+import { type Awake, awakeFrom, standStill } from './metrics.ts'
 import type { FakeBackground } from './processes.ts'
 import { type FakeProcess, knowsProgram, runProgram } from './programs.ts'
 
@@ -34,7 +35,7 @@ export type FakeMachine = {
   changed: PromiseWithResolvers<void>
 }
 
-type FakeRun = { spec: RunSpec; resumed: boolean; killed: AbortController }
+type FakeRun = { spec: RunSpec; resumed: boolean; killed: AbortController; awake: Awake }
 
 export function newMachine(spec: MachineSpec, image: ImageConfig, address: string): FakeMachine {
   return {
@@ -68,7 +69,7 @@ export function startRun(
     )
   }
   const resumed = useMemory(machine, spec)
-  const run: FakeRun = { spec, resumed, killed: new AbortController() }
+  const run: FakeRun = { spec, resumed, killed: new AbortController(), awake: awakeFrom(clock) }
   machine.run = run
   machine.status = { ...machine.status, generation, state: 'running', frozen: false, exit: null }
   if (!resumed) for (const file of spec.files) machine.files.set(file.path, file.content)
@@ -95,7 +96,8 @@ export function startRun(
 }
 
 /** Its processes stand still from their next step on, or go on. */
-export function setFrozen(machine: FakeMachine, frozen: boolean): void {
+export function setFrozen(machine: FakeMachine, frozen: boolean, clock: Clock): void {
+  if (machine.run) standStill(machine.run, frozen, clock)
   machine.status = { ...machine.status, frozen }
   wake(machine)
 }

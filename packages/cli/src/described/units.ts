@@ -63,6 +63,18 @@ export const unitCommands: Command[] = [
     examples: [['ps web', 'What was started in it to go on by itself, and how it ended']],
   },
   {
+    name: 'stats',
+    about: 'What units use: processor, memory, processes, network and disk',
+    usage: '[-f] [UNIT…]',
+    options: { follow: flag('A line every two seconds, of one unit', { short: 'f' }) },
+    args: [0, 1000],
+    completes: 'units',
+    examples: [
+      ['stats', 'Of all that run; it wakes nothing'],
+      ['stats -f web', 'Until Ctrl-C'],
+    ],
+  },
+  {
     name: 'exec',
     about: 'Run a command in a unit; ends with its exit code',
     usage: 'UNIT [--] CMD…',

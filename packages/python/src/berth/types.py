@@ -943,6 +943,77 @@ class UnitList(TypedDict):
     next: str | None
 
 
+class UnitMetricsRunCpu(TypedDict):
+    #: Processor time of all its processes.
+    usedMs: int
+    #: How long it was held back because it had used what its size has.
+    limitedMs: int
+    limitCpus: float
+
+
+class UnitMetricsRunMemory(TypedDict):
+    #: Without the cache.
+    usedBytes: int
+    #: Files in memory, which the kernel takes back where memory is needed.
+    cacheBytes: int
+    #: The most so far of both together. Null where the kernel does not count it.
+    peakBytes: int | None
+    #: Of both together. More than its size has in class `gvisor`, whose kernel counts too.
+    limitBytes: int
+
+
+class UnitMetricsRunPids(TypedDict):
+    #: Processes and threads; in class `gvisor` those of its kernel.
+    count: int
+    limit: int
+
+
+class UnitMetricsRunNetwork(TypedDict):
+    receivedBytes: int
+    sentBytes: int
+
+
+class UnitMetricsRunIo(TypedDict):
+    """What its disks read and wrote for it. Where the host has control groups of version 1, what it writes by way of the cache is not counted. Null where the host does not count it."""
+
+    readBytes: int
+    writtenBytes: int
+
+
+class UnitMetricsRun(TypedDict):
+    """Counted since the machine was started. Null while there is none: the unit is stopped, failed, or in its second tier of sleep. In the first it stands still, and so do these."""
+
+    startedAt: str | None
+    cpu: UnitMetricsRunCpu
+    memory: UnitMetricsRunMemory
+    pids: UnitMetricsRunPids
+    network: UnitMetricsRunNetwork | None
+    #: What its disks read and wrote for it. Where the host has control groups of version 1, what it writes by way of the cache is not counted. Null where the host does not count it.
+    io: UnitMetricsRunIo | None
+
+
+class UnitMetricsDisk(TypedDict):
+    #: With what it shares with its copies, up to half a minute old. Null while there is no disk, or where the host does not count it.
+    usedBytes: int | None
+    limitBytes: int
+
+
+class UnitMetricsVolume(TypedDict):
+    #: With what it shares with its copies, up to half a minute old. Null while there is no disk, or where the host does not count it.
+    usedBytes: int | None
+    limitBytes: int
+
+
+class UnitMetrics(TypedDict):
+    unitId: str
+    state: Literal["creating", "running", "stopping", "stopped", "sleeping", "starting", "destroying", "destroyed", "error"]
+    at: str
+    #: Counted since the machine was started. Null while there is none: the unit is stopped, failed, or in its second tier of sleep. In the first it stands still, and so do these.
+    run: UnitMetricsRun | None
+    disk: UnitMetricsDisk
+    volume: UnitMetricsVolume | None
+
+
 class _UnitSpecEnv1Required(TypedDict):
     secret: str
 

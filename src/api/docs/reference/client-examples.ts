@@ -22,6 +22,10 @@ export const clientExamples: Record<string, ClientExample> = {
     cli: 'berth logs -f web',
     ts: 'for await (const { text } of unit.logs({ follow: true })) lines.push(text)',
   },
+  unitMetrics: {
+    cli: 'berth stats web',
+    ts: 'const { run, disk } = await unit.metrics()',
+  },
   unitFileWrite: {
     cli: 'berth cp data.txt web:/app/data.txt',
     ts: "await unit.files.write('/app/data.txt', 'hello')",

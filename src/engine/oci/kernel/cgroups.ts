@@ -280,7 +280,7 @@ function processesBelow(directory: string): number[] {
   return [...own, ...subdirectories(directory).flatMap((child) => processesBelow(`${directory}/${child}`))]
 }
 
-function groupDirectory(cgroups: Cgroups, tree: string, container: string, child?: string): string {
+export function groupDirectory(cgroups: Cgroups, tree: string, container: string, child?: string): string {
   const directory = `${tree}/${cgroups.parent}/${placeOf(cgroups, container)}`
   return child === undefined ? directory : `${directory}/${child}`
 }

@@ -69,6 +69,9 @@ export type Network = {
   /** The machine is destroyed: frees its address and forgets its connections. Unknown ids succeed. */
   release(machineId: string): Promise<void>
 
+  /** Returns the host's end of the wire of a machine's run. Null while it has none. */
+  interfaceOf(machineId: string): string | null
+
   /**
    * Calls back a few times a second with the pairs of machines of a group that exchanged packets since the last time,
    * whether the receiver runs or not. A new watcher first gets those of the last while.
@@ -253,6 +256,8 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
         machines.delete(machineId)
         addresses.free(machine.address)
       }),
+
+    interfaceOf: (machineId) => machines.get(machineId)?.slot?.hostInterface ?? null,
 
     watchTraffic: (onSent, signal) => traffic.watch(onSent, signal),
 

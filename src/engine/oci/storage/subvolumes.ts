@@ -35,6 +35,16 @@ export async function nestedSubvolumes(path: string): Promise<bigint[]> {
   }
 }
 
+/** Returns the number of the subvolume at a path. */
+export function subvolumeNumber(path: string): bigint {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    return subvolumeOf(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
 function subvolumeOf(fd: number): bigint {
   const args = Buffer.alloc(BYTES)
   args.writeBigUInt64LE(TOP_INODE, 8)

@@ -133,6 +133,20 @@ class AsyncUnit:
         """One answer of the log, with the cursor to go on from."""
         return await log_page(self._transport, self.id, since, limit, timeout)
 
+    async def metrics(self, *, timeout: float | None = None) -> t.UnitMetrics:
+        """What it uses now: processor, memory, processes, disk and network. Counts go on from the start of its machine."""
+        metrics: t.UnitMetrics = await self._transport.json(Call("GET", f"{self._path}/metrics", timeout=timeout))
+        return metrics
+
+    async def follow_metrics(self, *, timeout: float | None = None) -> AsyncIterator[t.UnitMetrics]:
+        """The same every two seconds, until it is destroyed."""
+        call = Call("GET", f"{self._path}/metrics", query={"follow": True}, timeout=timeout)
+        async for event, data, _ in self._transport.events(call):
+            if event == "end":
+                return
+            sample: t.UnitMetrics = data
+            yield sample
+
     async def expose(
         self,
         port: int,

@@ -134,6 +134,20 @@ class Unit:
         """One answer of the log, with the cursor to go on from."""
         return log_page(self._transport, self.id, since, limit, timeout)
 
+    def metrics(self, *, timeout: float | None = None) -> t.UnitMetrics:
+        """What it uses now: processor, memory, processes, disk and network. Counts go on from the start of its machine."""
+        metrics: t.UnitMetrics = self._transport.json(Call("GET", f"{self._path}/metrics", timeout=timeout))
+        return metrics
+
+    def follow_metrics(self, *, timeout: float | None = None) -> Iterator[t.UnitMetrics]:
+        """The same every two seconds, until it is destroyed."""
+        call = Call("GET", f"{self._path}/metrics", query={"follow": True}, timeout=timeout)
+        for event, data, _ in self._transport.events(call):
+            if event == "end":
+                return
+            sample: t.UnitMetrics = data
+            yield sample
+
     def expose(
         self,
         port: int,

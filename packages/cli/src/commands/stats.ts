@@ -1,0 +1,84 @@
+// `berth stats`: what units use now, as `docker stats` shows it.
+
+import type { Contract, Unit } from '@berth/sdk'
+import { type Context, unitOf } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { bytes, type Cell, printJson, printTable, stateCell, write } from '../output.ts'
+
+type Metrics = Contract.UnitMetrics
+/** `cpus`: how many processors it used between two samples; null where it does not run. */
+type Sample = { unit: Unit; metrics: Metrics; cpus: number | null }
+
+/** Between the two samples that a share of processors takes. */
+const BETWEEN_MS = 1000
+const AT_ONCE = 8
+
+export async function stats(context: Context): Promise<void> {
+  const { args } = context
+  const units =
+    args.args.length === 0
+      ? await context
+          .berth()
+          .units.list({ state: ['running'], signal: context.signal })
+          .all()
+      : await inTurns(args.args, (word) => unitOf(context, word))
+  if (args.flag('follow')) return await follow(context, units)
+  const first = await inTurns(units, (unit) => unit.metrics({ signal: context.signal }))
+  await new Promise((resolve) => setTimeout(resolve, units.length === 0 ? 0 : BETWEEN_MS))
+  const second = await inTurns(units, (unit) => unit.metrics({ signal: context.signal }))
+  const samples = units.flatMap((unit, i) => sampleOf(unit, first[i] ?? null, second[i]))
+  if (context.isJson) return await printJson(samples.map(shown))
+  await printTable(heads, samples.map(rowOf))
+}
+
+/** Of one unit, a line for each sample. */
+async function follow({ isJson, signal }: Context, [unit, ...others]: Unit[]): Promise<void> {
+  if (!unit || others.length > 0)
+    throw new Failure('One unit can be followed at a time.', { hint: 'berth stats -f UNIT', exitCode: 2 })
+  let before: Metrics | null = null
+  for await (const metrics of unit.followMetrics({ signal })) {
+    const [sample] = sampleOf(unit, before, metrics)
+    if (sample && isJson) await write(`${JSON.stringify(shown(sample))}\n`)
+    else if (sample) await printTable(before === null ? heads : null, [rowOf(sample)], widths)
+    before = metrics
+  }
+}
+
+function sampleOf(unit: Unit, before: Metrics | null, metrics: Metrics | undefined): Sample[] {
+  return metrics ? [{ unit, metrics, cpus: cpusBetween(before, metrics) }] : []
+}
+
+/** Null where it does not run, has begun anew meanwhile, or was not seen before. */
+function cpusBetween(before: Metrics | null, after: Metrics): number | null {
+  if (!before?.run || !after.run || before.run.startedAt !== after.run.startedAt) return null
+  const passedMs = Date.parse(after.at) - Date.parse(before.at)
+  return passedMs > 0 ? Math.max(0, after.run.cpu.usedMs - before.run.cpu.usedMs) / passedMs : null
+}
+
+const heads = ['NAME', 'STATE', 'CPU', 'MEMORY', 'PIDS', 'NET IN / OUT', 'DISK READ / WRITTEN', 'DISK']
+/** Lines that come one by one stand below each other. */
+const widths = [16, 9, 14, 19, 9, 20, 20, 19]
+
+function rowOf({ unit, metrics, cpus }: Sample): Cell[] {
+  const { run, disk } = metrics
+  return [
+    unit.name,
+    stateCell(metrics.state),
+    run && cpus !== null ? `${(100 * cpus).toFixed(0)}% of ${run.cpu.limitCpus * 100}%` : '-',
+    run ? `${bytes(run.memory.usedBytes)} of ${bytes(run.memory.limitBytes)}` : '-',
+    run ? `${run.pids.count} of ${run.pids.limit}` : '-',
+    run?.network ? `${bytes(run.network.receivedBytes)} / ${bytes(run.network.sentBytes)}` : '-',
+    run?.io ? `${bytes(run.io.readBytes)} / ${bytes(run.io.writtenBytes)}` : '-',
+    `${disk.usedBytes === null ? '?' : bytes(disk.usedBytes)} of ${bytes(disk.limitBytes)}`,
+  ]
+}
+
+const shown = ({ unit, metrics, cpus }: Sample) => ({ name: unit.name, cpus, ...metrics })
+
+/** A few calls at a time, in their order. */
+async function inTurns<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const done: R[] = []
+  for (let at = 0; at < items.length; at += AT_ONCE)
+    done.push(...(await Promise.all(items.slice(at, at + AT_ONCE).map(work))))
+  return done
+}
