@@ -6,6 +6,7 @@
 // generation does nothing, so a late caller can never harm a newer run. All operations are idempotent. Failures throw
 // EngineError (errors.ts).
 
+import type { MachineEgress } from './egress.ts'
 import type { MachineMetrics } from './metrics.ts'
 import type { ExecExit, ExecOutput, ExecRequest, TerminalRequest } from './exec.ts'
 import type { MachineProcess, ProcessOutput, ProcessRequest, ProcessSignal } from './process.ts'
@@ -70,6 +71,8 @@ export type RunSpec = {
   files: { path: string; content: Buffer }[]
   /** Search domain of the resolver in the machine: siblings can be reached by their bare name. */
   searchDomain: string
+  /** In force before its first process executes or its memory is resumed. Null: no restriction. */
+  egress: MachineEgress | null
 }
 
 export type MachineRef = { id: string; generation: number }
@@ -247,6 +250,13 @@ export interface Engine {
     onOutput: (output: ExecOutput) => void | Promise<void>,
     signal: AbortSignal,
   ): Promise<ExecExit>
+
+  /**
+   * Sets what a machine may reach, in any state of it, from the next packet on. Resolves once that is in force and
+   * connections that are no longer allowed are cut. Null: no restriction. Kept over runs, freezes, and restarts of
+   * each process and of the engine. For an older generation it does nothing: a newer start has stated its own rules.
+   */
+  restrict(ref: MachineRef, egress: MachineEgress | null): Promise<void>
 
   /**
    * Starts a process in a running machine and resolves once it runs. It runs on without its caller and without this

@@ -9,6 +9,7 @@ const run: RunSpec = {
   env: { A: '1', B: '2' },
   files: [{ path: '/srv/config', content: Buffer.from('x') }],
   searchDomain: 'shop.internal',
+  egress: null,
 }
 
 test('runs with the same command, environment and files begin alike, whatever they are called', () => {

@@ -25,6 +25,7 @@ const run: RunSpec = {
   env: {},
   files: [{ path: '/srv/boot', content: Buffer.from('boot\n') }],
   searchDomain: 's.internal',
+  egress: null,
 }
 
 export function stepOf(name: EngineFailpoint): Step {

@@ -26,6 +26,7 @@ describe('scripted trouble', () => {
     env: { TOKEN: 'secret' },
     files: [],
     searchDomain: 'b',
+    egress: null,
   }
 
   async function withMachine() {

@@ -85,7 +85,7 @@ function withEngine(
     },
 
     next: async ({ id, generation }: MachineRef, env: Record<string, string> = {}) => {
-      const run = { hostname: 'unit', searchDomain: 'stack.internal', files: [] }
+      const run = { hostname: 'unit', searchDomain: 'stack.internal', files: [], egress: null }
       const ref = { id, generation: generation + 1 }
       const given = { ...run, ...counting, env: { ...counting.env, ...env } }
       const { resumed } = await suite.engine().start(ref, given)
@@ -285,7 +285,14 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
   it('in the middle of a fork leaves the source as it was, and the copy with its disk', async () => {
     const ref = await running(large)
     const { id } = suite.specOf({})
-    const run = { hostname: 'copy', searchDomain: 's.internal', files: [], ...counting, env: large }
+    const run = {
+      hostname: 'copy',
+      searchDomain: 's.internal',
+      files: [],
+      egress: null,
+      ...counting,
+      env: large,
+    }
     await mortal.kill('dump')
     const forked = await engine().fork([{ id, source: ref, networkGroup: 1, run }])
     expect([await mortal.met(), forked[0]?.copied]).toEqual([true, 'disk'])
@@ -377,6 +384,7 @@ describe.skipIf(!hasCriu)('real servers', () => {
       env: {},
       files: [],
       searchDomain: 's.internal',
+      egress: null,
     }
     const given = { ...run, ...server.run }
     const size = { cpus: 1, memoryMb: 512, pids: 256, diskGb: 2 }

@@ -59,7 +59,15 @@ async function withMachine() {
     networkGroup: 1,
   })
   const ref = { id: 'unit_1', generation: 1 }
-  const run = { hostname: 'a', entrypoint: null, cmd: null, env: {}, files: [], searchDomain: 'b.internal' }
+  const run = {
+    hostname: 'a',
+    entrypoint: null,
+    cmd: null,
+    env: {},
+    files: [],
+    searchDomain: 'b.internal',
+    egress: null,
+  }
   await served.engine.start(ref, run)
   return { ...served, ref, run }
 }
@@ -308,7 +316,16 @@ describe('what another side may send', () => {
 
   const ref = { id: 'unit_1', generation: 1 }
   const exec = { argv: ['true'], stdin: null, timeoutMs: 1000 }
-  const run = { hostname: 'a', entrypoint: null, cmd: null, env: {}, files: [], searchDomain: 'b' }
+  const run = {
+    hostname: 'a',
+    entrypoint: null,
+    cmd: null,
+    env: {},
+    files: [],
+    searchDomain: 'b',
+    egress: null,
+  }
+  const egress = { mode: 'listed', allow: [], siblings: 'none', stack: null }
   const fork = { id: 'unit_2', source: ref, networkGroup: 1, run: null }
   const refused: Record<string, [operation: string, body: unknown]> = {
     'an operation nobody knows': ['shutdown', {}],
@@ -333,6 +350,14 @@ describe('what another side may send', () => {
     'a search domain with a newline': [
       'start',
       { ref, run: { ...run, searchDomain: 'a\nnameserver 1.1.1.1' } },
+    ],
+    'a rule of egress that names an address': [
+      'restrict',
+      { ref, egress: { ...egress, allow: ['203.0.113.7'] } },
+    ],
+    'a rule of egress that is not canonical': [
+      'restrict',
+      { ref, egress: { ...egress, allow: ['Example.com'] } },
     ],
     'too many boot files': [
       'start',

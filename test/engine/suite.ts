@@ -103,6 +103,7 @@ export function createSuite(open: OpenEngine, options: SuiteOptions) {
       env: {},
       files: [],
       searchDomain: 'stack.internal',
+      egress: null,
       ...run,
     })
     return ref

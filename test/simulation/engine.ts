@@ -119,6 +119,7 @@ export function createSimulatedEngine(
       freeze: async (ref) => await onRun('freeze', ref, () => fake.freeze(ref)),
       thaw: async (ref) => await onRun('thaw', ref, () => fake.thaw(ref)),
       destroy: async (id) => await ask(life, 'destroy', id, () => fake.destroy(id)),
+      restrict: async (ref, egress) => await onRun('restrict', ref, () => fake.restrict(ref, egress)),
       putAside: async (id) => await ask(life, 'putAside', id, () => fake.putAside(id)),
       exec: async (ref, request, onOutput, signal) =>
         await ask(life, 'exec', ref.id, () =>

@@ -105,7 +105,14 @@ export async function openBuiltImages() {
       await writeFile(join(dataDir, 'instance.json'), '{}')
       await registerInstance(imagesDir, { id: 'test', dataDir }, clock)
       const spec = { id, imageDigest } as MachineSpec
-      const rest = { forkGeneration: 0, generation: 0, state: 'created', monitor: null, exit: null } as const
+      const rest = {
+        forkGeneration: 0,
+        generation: 0,
+        state: 'created',
+        monitor: null,
+        exit: null,
+        egress: null,
+      } as const
       await saveRecord(createPaths({ dataDir, runDir: '' }), { spec, address: '', ...rest })
     },
     removeMachine: (id: string) => rm(join(dataDir, 'machines', id), { recursive: true }),

@@ -52,7 +52,7 @@ const layers = {
 type Layer = keyof typeof layers
 
 /** What the domain sees of the engine (design 3). */
-const engineInterface = ['engine', 'errors', 'exec', 'metrics', 'process', 'terminal'].map(
+const engineInterface = ['egress', 'engine', 'errors', 'exec', 'metrics', 'process', 'terminal'].map(
   (name) => `src/engine/${name}.ts`,
 )
 

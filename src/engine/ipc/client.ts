@@ -151,6 +151,7 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     listDirectory: async (ref, path) => await ask('listDirectory', { ref, path }),
     removeFile: async (ref, path, recursive) => void (await ask('removeFile', { ref, path, recursive })),
     logs: async (id, query) => await ask('logs', { id, query }),
+    restrict: async (ref, egress) => void (await ask('restrict', { ref, egress })),
     recover: async (wanted) => await ask('recover', { wanted }),
 
     exec: async (ref, request, onOutput, signal) => {

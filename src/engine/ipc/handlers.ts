@@ -53,6 +53,7 @@ export const unaryHandlers: UnaryHandlers = {
   removeFile: async (engine, { ref, path, recursive }) =>
     nothing(await engine.removeFile(ref, machinePath(path), recursive)),
   logs: async (engine, { id, query }) => await engine.logs(id, query),
+  restrict: async (engine, { ref, egress }) => nothing(await engine.restrict(ref, egress)),
   recover: async (engine, { wanted }) => await engine.recover(wanted),
 }
 

@@ -18,6 +18,7 @@ import { bytes, date, env, id, noNul } from './fields.ts'
 import {
   cwd,
   directory,
+  machineEgress,
   machineMetrics,
   machineProcess,
   processEnv,
@@ -96,6 +97,7 @@ const runSpec = z.strictObject({
   env,
   files: bootFiles,
   searchDomain: domain,
+  egress: machineEgress.nullable(),
 })
 
 const forkSpec = z.strictObject({ id, source: ref, networkGroup, run: runSpec.nullable() })
@@ -291,6 +293,12 @@ export const unaryOperations = {
   logs: {
     request: z.strictObject({ id, query: logQuery }),
     answer: z.array(logLine),
+    maxBodyBytes: SMALL,
+    deadlineMs: 30 * SECOND,
+  },
+  restrict: {
+    request: z.strictObject({ ref, egress: machineEgress.nullable() }),
+    answer: nothing,
     maxBodyBytes: SMALL,
     deadlineMs: 30 * SECOND,
   },

@@ -38,7 +38,15 @@ beforeEach(async () => {
     volume: null,
     networkGroup: 1,
   })
-  const run = { hostname: 'a', entrypoint: null, cmd: null, env: {}, files: [], searchDomain: 'b.internal' }
+  const run = {
+    hostname: 'a',
+    entrypoint: null,
+    cmd: null,
+    env: {},
+    files: [],
+    searchDomain: 'b.internal',
+    egress: null,
+  }
   await engine.start(ref, run)
 })
 afterEach(async () => {

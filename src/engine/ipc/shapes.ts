@@ -2,6 +2,8 @@
 
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
+import { canonicalEgressEntry } from '../../lib/egress/entry.ts'
+import { egressModes, siblingScopes } from '../../lib/egress/rules.ts'
 import { terminalSignals } from '../terminal.ts'
 import { bytes, date, env, id, noNul } from './fields.ts'
 
@@ -38,6 +40,27 @@ export const processOutput = z.object({
   stream: z.enum(['stdout', 'stderr']),
   data: bytes(limits.processOutputBytes),
   end: z.number(),
+})
+
+/** Far more than the contract allows. */
+const EGRESS_ENTRIES = 1024
+
+const egressEntry = z
+  .string()
+  .max(512)
+  .refine((text) => {
+    try {
+      return canonicalEgressEntry(text) === text
+    } catch {
+      return false
+    }
+  })
+
+export const machineEgress = z.strictObject({
+  mode: z.enum(egressModes),
+  allow: z.array(egressEntry).max(EGRESS_ENTRIES),
+  siblings: z.enum(siblingScopes),
+  stack: z.string().min(1).max(64).nullable(),
 })
 
 const size = z.strictObject({

@@ -27,6 +27,7 @@ import { readFileInMachine, writeFileInMachine } from './exec/files.ts'
 import { forkMachines } from './snapshot/fork.ts'
 import { prepareSharedForkGeneration } from './snapshot/generation.ts'
 import { freezeMachine, thawMachine } from './lifecycle/freeze.ts'
+import { restrictMachine } from './egress.ts'
 import { getMachine, statusOf, type EngineContext } from './context.ts'
 import { openImages } from './images/images.ts'
 import type { MaintenanceSettings } from './images/maintenance.ts'
@@ -180,6 +181,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       images.giveUp(id)
       await destroyMachine(host, id)
     },
+    restrict: (ref, egress) => restrictMachine(host, ref, egress),
     putAside: (id) => putAside(host, id, 'unknown'),
     metrics: (id) => readMetrics(host, id),
     list: async () => [...host.machines.values()].map(statusOf),

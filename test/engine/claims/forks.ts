@@ -10,6 +10,7 @@ const run: RunSpec = {
   env: {},
   files: [],
   searchDomain: 'stack.internal',
+  egress: null,
 }
 
 /** What claims about forks are written with: forks in one line, destroyed at the end of their test. */

@@ -32,6 +32,7 @@ const run: RunSpec = {
   env: {},
   files: [],
   searchDomain: 'stack.internal',
+  egress: null,
 }
 
 type Answer = { count: number; random: string; seconds: number }

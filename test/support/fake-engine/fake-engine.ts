@@ -4,6 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../src/lib/clock.ts'
+import type { MachineEgress } from '../../../src/engine/egress.ts'
 import type { Capacity, Engine, Image, ImageConfig } from '../../../src/engine/engine.ts'
 import type { ExecOutput, ExecRequest } from '../../../src/engine/exec.ts'
 import type { MachineRef, MachineSpec, MachineStatus } from '../../../src/engine/engine.ts'
@@ -53,6 +54,8 @@ export type FakeControls = {
   /** Every call so far, oldest first. */
   calls: readonly Call[]
   machines(): MachineStatus[]
+  /** What a machine may reach, as its last start or `restrict` said. */
+  egressOf(id: string): MachineEgress | null
   /** The next calls of an operation fail. */
   fail(operation: Operation, failure: EngineErrorKind | Error, options?: FaultOptions): void
   /** The next calls of an operation wait until the function it returns is called, or the engine crashes. */
@@ -239,6 +242,12 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
       }),
 
     metrics: async (id) => await faults.run(call('metrics', { id }), async () => metricsOf(find(id), clock)),
+
+    restrict: async (ref, egress) =>
+      await faults.run(call('restrict', ref), async () => {
+        const machine = find(ref.id)
+        if (ref.generation >= machine.status.generation) machine.egress = egress
+      }),
 
     list: async () => await faults.run(call('list'), async () => snapshot()),
 
@@ -429,6 +438,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
   const controls: FakeControls = {
     calls: faults.calls,
     machines: snapshot,
+    egressOf: (id) => find(id).egress,
     fail: (operation, failure, options = {}) => faults.add(operation, options, failing(failure)),
     hang: (operation, options = {}) => {
       const released = Promise.withResolvers<void>()

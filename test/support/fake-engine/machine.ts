@@ -2,6 +2,7 @@
 // clock that is handed in, so a test owns it.
 
 import type { Clock } from '../../../src/lib/clock.ts'
+import type { MachineEgress } from '../../../src/engine/egress.ts'
 import type { ImageConfig } from '../../../src/engine/engine.ts'
 import type { ExecExit, ExecOutput, ExecRequest } from '../../../src/engine/exec.ts'
 import type { LogLine, LogQuery, MachineSpec, MachineStatus, RunSpec } from '../../../src/engine/engine.ts'
@@ -24,6 +25,8 @@ export type FakeMachine = {
   spec: MachineSpec
   image: ImageConfig
   status: MachineStatus
+  /** What it may reach, as it was told last. */
+  egress: MachineEgress | null
   files: Map<string, Buffer>
   log: LogLine[]
   run: FakeRun | null
@@ -42,6 +45,7 @@ export function newMachine(spec: MachineSpec, image: ImageConfig, address: strin
     spec,
     image,
     status: { id: spec.id, generation: 0, state: 'created', frozen: false, exit: null, address },
+    egress: null,
     files: new Map([[FORK_GENERATION, Buffer.from('0\n')]]),
     log: [],
     run: null,
@@ -71,6 +75,7 @@ export function startRun(
   const resumed = useMemory(machine, spec)
   const run: FakeRun = { spec, resumed, killed: new AbortController(), awake: awakeFrom(clock) }
   machine.run = run
+  machine.egress = spec.egress
   machine.status = { ...machine.status, generation, state: 'running', frozen: false, exit: null }
   if (!resumed) for (const file of spec.files) machine.files.set(file.path, file.content)
   wake(machine)

@@ -145,5 +145,6 @@ export async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {
     env,
     files,
     searchDomain: searchDomain(unit.stackName),
+    egress: null,
   }
 }

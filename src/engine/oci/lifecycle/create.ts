@@ -27,7 +27,16 @@ async function makeMachine(host: EngineContext, spec: MachineSpec): Promise<Mach
   const attachment = await makeLasting(host, spec)
   const { address } = attachment
   const machine = newMachine(
-    { spec, address, forkGeneration: 0, generation: 0, state: 'created', monitor: null, exit: null },
+    {
+      spec,
+      address,
+      forkGeneration: 0,
+      generation: 0,
+      state: 'created',
+      monitor: null,
+      exit: null,
+      egress: null,
+    },
     attachment,
   )
   try {

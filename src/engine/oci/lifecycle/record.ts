@@ -2,6 +2,7 @@
 
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { MachineEgress } from '../../egress.ts'
 import type { Exit, MachineSpec } from '../../engine.ts'
 import type { Paths } from '../paths.ts'
 
@@ -21,6 +22,8 @@ export type MachineRecord = {
   /** conmon, with its start time, so that a reused pid is not taken for it. */
   monitor: { pid: number; startTime: string } | null
   exit: Exit | null
+  /** What it may reach. */
+  egress: MachineEgress | null
 }
 
 const RECORD = 'machine.json'
@@ -72,7 +75,7 @@ async function readRecord(path: string): Promise<MachineRecord | 'absent' | 'dam
       byHost: record.exit.byHost ?? false,
       at: new Date(record.exit.at),
     }
-    return { ...record, forkGeneration: record.forkGeneration ?? 0, exit }
+    return { ...record, forkGeneration: record.forkGeneration ?? 0, egress: record.egress ?? null, exit }
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'absent' : 'damaged'
   }

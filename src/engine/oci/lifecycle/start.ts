@@ -123,7 +123,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   // Before the record shows a first run, so that no crash leaves a machine without them.
   if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, launched))
   Object.assign(record, { generation, state: 'starting', monitor: null, exit: null })
-  Object.assign(record, { beginning: startFingerprintOf(run), resumed: memory !== null })
+  Object.assign(record, { beginning: startFingerprintOf(run), resumed: memory !== null, egress: run.egress })
 
   const prepared = machine.attachment
   machine.attachment = null

@@ -19,6 +19,7 @@ const run: RunSpec = {
   env: { LANG: 'de', LINES: 'a\nb="c"' },
   files: [],
   searchDomain: 's.internal',
+  egress: null,
 }
 
 function input(

@@ -118,7 +118,16 @@ function describe(fork: ForkSpec, source?: Machine, attachment?: Attachment): Ma
   const { address } = attachment
   const forkGeneration = source.record.forkGeneration + 1
   return newMachine(
-    { spec, address, forkGeneration, generation: 0, state: 'created', monitor: null, exit: null },
+    {
+      spec,
+      address,
+      forkGeneration,
+      generation: 0,
+      state: 'created',
+      monitor: null,
+      exit: null,
+      egress: null,
+    },
     attachment,
   )
 }
