@@ -1,4 +1,4 @@
-// Every page of the dashboard, with the rules of axe-core, light and dark.
+// Every page of the dashboard, with the rules of axe-core, light and dark, on a desk and on a phone.
 
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -28,6 +28,7 @@ function pagesOf(team: TestTeam, unit: string): Record<string, (page: Page) => P
     [`units/${unit}`]: heading('About it'),
     [`units/${unit}/terminal`]: text('Connected.'),
     [`units/${unit}/logs`]: text(/Live|nothing more/),
+    [`units/${unit}/metrics`]: heading('Memory'),
     [`units/${unit}/files`]: async (page) => await page.getByRole('link', { name: 'etc' }).waitFor(),
     [`units/${unit}/forks`]: text('Nothing is copied'),
     [`units/${unit}/activity`]: text('unit.create'),
@@ -50,22 +51,30 @@ function pagesOf(team: TestTeam, unit: string): Record<string, (page: Page) => P
 
 async function faultsOf(page: Page): Promise<string[]> {
   const { violations } = (await page.evaluate('axe.run()')) as AxeResults
-  return violations.map(
+  const found = violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`,
   )
+  const isWide = (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) as boolean
+  return isWide ? [...found, 'the page is wider than its screen'] : found
 }
 
-it('no page breaks a rule of accessibility, light or dark', async () => {
+const widths = { wide: 1280, narrow: 390 } as const
+
+it('no page breaks a rule of accessibility, light or dark, wide or narrow', async () => {
   const team = await makeTeam(dashboard.service)
   const { page, context } = await dashboard.open(team, '/t')
   const found: Record<string, string[]> = {}
   const look = async (name: string) => {
     await page.evaluate(axe)
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-      const wrong = await faultsOf(page)
-      if (wrong.length > 0) found[`${name}, ${colorScheme}`] = wrong
+    for (const [screen, width] of Object.entries(widths)) {
+      await page.setViewportSize({ width, height: 800 })
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+        const wrong = await faultsOf(page)
+        if (wrong.length > 0) found[`${name}, ${screen}, ${colorScheme}`] = wrong
+      }
     }
+    await page.setViewportSize({ width: widths.wide, height: 800 })
   }
   await page.getByRole('heading', { name: 'Your first unit' }).waitFor()
   await look('first run')
@@ -80,4 +89,4 @@ it('no page breaks a rule of accessibility, light or dark', async () => {
   }
   expect(found).toEqual({})
   await context.close()
-}, 300_000)
+}, 600_000)

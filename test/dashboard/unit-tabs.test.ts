@@ -26,7 +26,9 @@ async function openUnit(tab: string) {
       key: team.key,
       body: { path: file, contentBase64: Buffer.from(text).toString('base64') },
     })
-  return { page, context, faults, read, write }
+  const call = async (method: string, below: string, body?: object) =>
+    await dashboard.service.call(method, `/v1/units/${unit.id}${below}`, { key: team.key, body })
+  return { page, context, faults, read, write, call }
 }
 
 it('a terminal runs what is typed, is not frozen by endless output, says how it ended, and opens again', async () => {
@@ -59,6 +61,26 @@ it('the log is followed, searched and paused', async () => {
   await page.getByText(/^1 lines?$/).waitFor()
   await page.getByRole('button', { name: 'Pause' }).click()
   await page.getByText(/^Paused/).waitFor()
+  expect(faults).toEqual([])
+  await context.close()
+}, 120_000)
+
+it('what it uses is sampled while somebody looks, read with the keys, and told of one that sleeps or is stopped', async () => {
+  const { page, context, faults, read, call } = await openUnit('metrics')
+  await page.getByText('Every two seconds').waitFor()
+  const memory = page.getByRole('slider', { name: 'Memory over five minutes' })
+  await memory.focus()
+  expect(await memory.getAttribute('aria-valuetext')).toBe('24 MB')
+  await expect.poll(async () => Number(await memory.getAttribute('aria-valuemax'))).toBeGreaterThan(2)
+  await page.keyboard.press('Home')
+  await expect.poll(async () => await memory.getAttribute('aria-valuetext')).toMatch(/^24 MB \d+ s before$/)
+  await call('POST', '/sleep', { sleep: '30m', now: true })
+  await page.getByText('stands still in memory').waitFor()
+  expect((await read()).state).toBe('sleeping')
+  await call('POST', '/stop')
+  await page.getByText('nothing runs in it').waitFor()
+  await page.keyboard.press('End')
+  await expect.poll(async () => await memory.getAttribute('aria-valuetext')).toBe('–')
   expect(faults).toEqual([])
   await context.close()
 }, 120_000)

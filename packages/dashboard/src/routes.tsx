@@ -63,6 +63,12 @@ const logs = createRoute({
   component: lazyRouteComponent(() => import('./unit/logs-tab.tsx'), 'LogsTab'),
 })
 
+const metrics = createRoute({
+  getParentRoute: () => unit,
+  path: '/metrics',
+  component: lazyRouteComponent(() => import('./unit/metrics-tab.tsx'), 'MetricsTab'),
+})
+
 const files = createRoute({
   getParentRoute: () => unit,
   path: '/files',
@@ -175,7 +181,7 @@ const routes = root.addChildren([
     teamStart,
     unitsRoute,
     newUnit,
-    unit.addChildren([overview, terminal, logs, files, forks, activity, settings]),
+    unit.addChildren([overview, terminal, logs, metrics, files, forks, activity, settings]),
     stacks,
     stack,
     recipes,

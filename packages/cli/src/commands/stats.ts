@@ -1,8 +1,8 @@
 // `berth stats`: what units use now, as `docker stats` shows it.
 
 import type { Contract, Unit } from '@berth/sdk'
+import { UsageError } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'
-import { Failure } from '../failure.ts'
 import { bytes, type Cell, printJson, printTable, stateCell, write } from '../output.ts'
 
 type Metrics = Contract.UnitMetrics
@@ -14,27 +14,29 @@ const BETWEEN_MS = 1000
 const AT_ONCE = 8
 
 export async function stats(context: Context): Promise<void> {
-  const { args } = context
+  const { args, signal } = context
+  if (args.flag('follow')) return await follow(context)
   const units =
     args.args.length === 0
       ? await context
           .berth()
-          .units.list({ state: ['running'], signal: context.signal })
+          .units.list({ state: ['running'], signal })
           .all()
       : await inTurns(args.args, (word) => unitOf(context, word))
-  if (args.flag('follow')) return await follow(context, units)
-  const first = await inTurns(units, (unit) => unit.metrics({ signal: context.signal }))
+  const first = await inTurns(units, (unit) => unit.metrics({ signal }))
   await new Promise((resolve) => setTimeout(resolve, units.length === 0 ? 0 : BETWEEN_MS))
-  const second = await inTurns(units, (unit) => unit.metrics({ signal: context.signal }))
+  const second = await inTurns(units, (unit) => unit.metrics({ signal }))
   const samples = units.flatMap((unit, i) => sampleOf(unit, first[i] ?? null, second[i]))
   if (context.isJson) return await printJson(samples.map(shown))
   await printTable(heads, samples.map(rowOf))
 }
 
 /** Of one unit, a line for each sample. */
-async function follow({ isJson, signal }: Context, [unit, ...others]: Unit[]): Promise<void> {
-  if (!unit || others.length > 0)
-    throw new Failure('One unit can be followed at a time.', { hint: 'berth stats -f UNIT', exitCode: 2 })
+async function follow(context: Context): Promise<void> {
+  const { args, isJson, signal } = context
+  const [word, ...others] = args.args
+  if (word === undefined || others.length > 0) throw new UsageError('One unit can be followed at a time.')
+  const unit = await unitOf(context, word)
   let before: Metrics | null = null
   for await (const metrics of unit.followMetrics({ signal })) {
     const [sample] = sampleOf(unit, before, metrics)

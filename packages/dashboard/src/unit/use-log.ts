@@ -3,6 +3,7 @@
 import type { Contract, LogLine } from '@berth/sdk'
 import { useEffect, useRef, useState } from 'react'
 import { berthOf } from '../api/client.ts'
+import { useVisible } from './use-visible.ts'
 
 export type LogStatus =
   | { is: 'reading' }
@@ -82,15 +83,4 @@ export function useLog({ team, unit, isPaused }: { team: string; unit: Contract.
   }, [team, id, startedAt, attempt, isVisible])
 
   return { lines, status, held, again: () => setAttempt(attempt + 1) }
-}
-
-/** A browser opens six connections to a host: a hidden tab keeps none of them. */
-function useVisible(): boolean {
-  const [isVisible, setVisible] = useState(document.visibilityState === 'visible')
-  useEffect(() => {
-    const look = () => setVisible(document.visibilityState === 'visible')
-    document.addEventListener('visibilitychange', look)
-    return () => document.removeEventListener('visibilitychange', look)
-  }, [])
-  return isVisible
 }
