@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { loadConfig } from './config.ts'
 
 describe('settings', () => {
-  it('are each described in docs/settings.md, which describes no other', async () => {
+  it('are all described in docs/settings.md, which describes no others', async () => {
     const source = await readFile(new URL('config.ts', import.meta.url), 'utf8')
     const page = await readFile(new URL('../docs/settings.md', import.meta.url), 'utf8')
     const read = new Set([...source.matchAll(/'((?:BERTH|DATABASE)_[A-Z_]+)'/g)].map(([, name]) => name))
@@ -11,12 +11,12 @@ describe('settings', () => {
     expect(described).toEqual(read)
   })
 
-  it('have the defaults that docs/settings.md says', async () => {
+  it('have the defaults that docs/settings.md states', async () => {
     const page = await readFile(new URL('../docs/settings.md', import.meta.url), 'utf8')
     const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| `([^`<]+)` \|/gm)]
     expect(rows.length).toBeGreaterThan(10)
     const said = Object.fromEntries(rows.map(([, name, value]) => [name, value]))
-    // What a page's default sets is what leaving it out sets.
+    // A setting with its documented default is the same as one that is left out.
     expect(loadConfig(said)).toEqual(loadConfig({}))
   })
 
@@ -65,11 +65,11 @@ describe('settings', () => {
     ['BERTH_STRIPE_SECRET_KEY', 'sk_test_1'],
     ['BERTH_STRIPE_WEBHOOK_SECRET', 'secret'],
     ['BERTH_STRIPE_WEBHOOK_SECRET', 'whsec_1'],
-  ])('%s cannot be "%s", and the refusal names it', (name, value) => {
+  ])('%s cannot be "%s", and the error names the setting', (name, value) => {
     expect(() => loadConfig({ [name]: value })).toThrow(name)
   })
 
-  it('reach a role as they are, which is told them in JSON', () => {
+  it('survive being passed to a process as JSON', () => {
     const config = loadConfig({
       BERTH_FROZEN_FOR: 'never',
       BERTH_IMAGE_KEEP: 'never',
@@ -78,7 +78,7 @@ describe('settings', () => {
     expect(JSON.parse(JSON.stringify(config))).toEqual(config)
   })
 
-  it('take certificates from one place only', () => {
+  it('take certificates from one source only', () => {
     const acme = { BERTH_ACME_DIRECTORY: 'https://acme.example.com/directory' }
     expect(loadConfig(acme).acme).toEqual({
       directory: acme.BERTH_ACME_DIRECTORY,
@@ -91,11 +91,11 @@ describe('settings', () => {
     expect(() => loadConfig({ ...acme, BERTH_ACME_EMAIL: 'ops' })).toThrow('BERTH_ACME_EMAIL')
   })
 
-  it('give the public URL the address of the API', () => {
+  it('default the public URL to the address of the API', () => {
     expect(loadConfig({ BERTH_API_ADDRESS: '127.0.0.1:8080' }).publicUrl).toBe('http://127.0.0.1:8080')
   })
 
-  it('take an IPv6 address in brackets', () => {
+  it('accept an IPv6 address in brackets', () => {
     const config = loadConfig({ BERTH_API_ADDRESS: '[::1]:7070' })
     expect(config.apiAddress).toEqual({ host: '::1', port: 7070 })
     expect(config.publicUrl).toBe('http://[::1]:7070')

@@ -71,7 +71,7 @@ async function call(app: App, caller: Caller, body: object, idempotencyKey: stri
   return { ...(await prepared.run(app, context, caller)), replayed, record: prepared.record }
 }
 
-test('a route that is done with its transaction only says that it takes the key', async () => {
+test('a route that runs its own transaction replays its answer for a repeated Idempotency-Key', async () => {
   const caller = await domain.makeCaller()
   const first = await call(domain.app, caller, { name: 'one' }, 'key')
   expect(first).toMatchObject({
@@ -89,7 +89,7 @@ test('a route that is done with its transaction only says that it takes the key'
   })
 })
 
-test('its answer is found again when it was lost before it could be written down', async () => {
+test('an answer that was lost before it could be stored is replayed after a restart', async () => {
   const caller = await domain.makeCaller()
   domain.troubles.set('idempotency.answer.before', 'error')
   await expect(call(domain.app, caller, { name: 'lost' }, 'key')).rejects.toThrow()

@@ -1,5 +1,5 @@
-// An authority that misbehaves: its answers are bounded, and lead nowhere else. What a good one is asked for is tried with
-// a real one (gateway/certificates/on-demand.test.ts, default.host.test.ts), which forgets three nonces in ten.
+// An authority that misbehaves: its answers are bounded, and cannot lead the client elsewhere. Tests with a real
+// authority are in gateway/certificates/on-demand.test.ts and default.host.test.ts; it refuses three nonces in ten.
 
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
@@ -35,7 +35,7 @@ afterEach(() => {
   server?.close()
 })
 
-/** What comes of an order at an authority that answers like this. */
+/** Orders a certificate from an authority with the given answers. */
 async function orderAt(answer: RequestListener): Promise<unknown> {
   server = createServer({ key, cert: certificate }, answer)
   server.listen(0, '127.0.0.1')
@@ -52,13 +52,13 @@ const directory = (host: string, path = '') =>
     newOrder: `https://${host}/order${path}`,
   })
 
-it('a directory that is none is told as such', async () => {
+it('the client reports a directory that is not valid ACME', async () => {
   await expect(orderAt((_request, response) => response.end('<html>'))).rejects.toThrow(
     'the answer of the authority is not valid ACME',
   )
 })
 
-it('an address that is not https is not asked', async () => {
+it('the client sends no request to a URL that is not https', async () => {
   const paths: string[] = []
   const ordered = orderAt((request, response) => {
     paths.push(request.url ?? '')
@@ -68,7 +68,7 @@ it('an address that is not https is not asked', async () => {
   expect(paths).toEqual(['/dir'])
 })
 
-it('a redirect is not followed', async () => {
+it('the client does not follow a redirect', async () => {
   const paths: string[] = []
   const ordered = orderAt((request, response) => {
     paths.push(request.url ?? '')
@@ -78,7 +78,7 @@ it('a redirect is not followed', async () => {
   expect(paths).toEqual(['/dir'])
 })
 
-it('an answer without end is cut off', async () => {
+it('the client cuts off an answer without end', async () => {
   const ordered = orderAt((_request, response) => {
     const more = () => {
       while (response.writable && response.write(Buffer.alloc(65_536, ' ')));
@@ -89,7 +89,7 @@ it('an answer without end is cut off', async () => {
   await expect(ordered).rejects.toThrow('the answer of the authority is too long')
 })
 
-it('an authority that knows no nonce at all is asked five times', async () => {
+it('the client tries five times at an authority that refuses every nonce', async () => {
   let accounts = 0
   const ordered = orderAt((request, response) => {
     if (request.url === '/dir') return response.end(directory(request.headers.host ?? ''))
@@ -103,7 +103,7 @@ it('an authority that knows no nonce at all is asked five times', async () => {
   expect(accounts).toBe(5)
 })
 
-it('an authority that refuses is quoted', async () => {
+it('the client quotes the refusal of an authority', async () => {
   const ordered = orderAt((request, response) => {
     if (request.url === '/dir') return response.end(directory(request.headers.host ?? ''))
     response.setHeader('replay-nonce', 'one')

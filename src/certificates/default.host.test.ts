@@ -1,5 +1,5 @@
-// What the gateway is given to show, from each of the three it may come from. As root: what is given is the
-// gateway's own.
+// The certificate that the gateway is given, from each of its three sources. Runs as root, because the file belongs
+// to the gateway’s user.
 
 import { X509Certificate } from 'node:crypto'
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -63,7 +63,7 @@ async function stop(): Promise<void> {
 const shown = async () => new X509Certificate(await readFile(file))
 const serial = async () => (await shown()).serialNumber
 
-/** Time passes by a little more than the pause between two looks, as often as it takes. */
+/** Advances the clock by a little more than the polling interval until the value matches. */
 async function looksUntil<T>(read: () => Promise<T>, matches: (value: T) => boolean): Promise<T> {
   for (let looks = 0; looks < 400; looks += 1) {
     const value = await read()
@@ -75,7 +75,7 @@ async function looksUntil<T>(read: () => Promise<T>, matches: (value: T) => bool
 }
 
 describe('the certificate of the local authority', () => {
-  it('is the gateway’s, for it alone', async () => {
+  it('is in a file that only the gateway can read', async () => {
     await keep(settings())
     const { uid } = await getAccount('berth-gateway')
     const { uid: owner, mode } = await stat(file)
@@ -84,7 +84,7 @@ describe('the certificate of the local authority', () => {
     expect((await shown()).checkHost(`x.${DOMAIN}`)).toBeDefined()
   })
 
-  it('stays when Berth starts again, and is renewed before its end', async () => {
+  it('is kept across a restart, and renewed before it expires', async () => {
     await keep(settings())
     const first = await serial()
     await stop()
@@ -96,14 +96,14 @@ describe('the certificate of the local authority', () => {
     await expect.poll(serial, POLLING).not.toBe(first)
   })
 
-  it('gives way to one for another domain', async () => {
+  it('is replaced when the domain changes', async () => {
     await keep(settings())
     await stop()
     await keep(settings({ domain: 'other.example.com' }))
     expect((await shown()).checkHost('x.other.example.com')).toBeDefined()
   })
 
-  it('is made again where what is there is none', async () => {
+  it('is made again where its file is damaged', async () => {
     await writeFile(file, '-----BEGIN CERTIFICATE-----')
     await keep(settings())
     expect((await shown()).checkHost(DOMAIN)).toBeDefined()
@@ -126,7 +126,7 @@ describe('the operator’s own certificate', () => {
     return files
   }
 
-  it('is shown, and replaced in the gateway that runs when its files are', async () => {
+  it('is shown, and replaced in the running gateway when its files change', async () => {
     const tlsFiles = await own()
     await keep(settings({ tlsFiles }))
     expect(caFileOf(settings({ tlsFiles }))).toBeNull()
@@ -143,7 +143,7 @@ describe('the operator’s own certificate', () => {
     await gateway.stop()
   })
 
-  it('stays while its files are no pair, as in the middle of being replaced', async () => {
+  it('is kept while the new files do not match each other', async () => {
     const tlsFiles = await own()
     await keep(settings({ tlsFiles }))
     const [first, oldKey] = [await serial(), await readFile(tlsFiles.key)]
@@ -159,7 +159,7 @@ describe('the operator’s own certificate', () => {
     await looksUntil(serial, (now) => now !== first)
   })
 
-  it('refuses to start on files that are no pair, with a sentence that names them', async () => {
+  it('refuses to start when key and certificate do not match, and names the settings', async () => {
     const tlsFiles = await own()
     const { key } = await own()
     await writeFile(key, 'no key')
@@ -167,14 +167,14 @@ describe('the operator’s own certificate', () => {
   })
 })
 
-describe('a wildcard by DNS', () => {
+describe('a wildcard certificate by a DNS challenge', () => {
   let pebble: Pebble
   let config: Settings
 
   beforeEach(async () => {
     pebble = await startPebble()
     const dnsHook = join(dataDir, 'hook')
-    // What an operator writes, for the DNS of their provider. `set-txt` adds to what stands there.
+    // The hook that an operator writes for their DNS provider. `set-txt` adds to the records that exist.
     const script = `#!/bin/sh
 set -eu
 echo "$1 $2" >>"${dataDir}/calls"
@@ -196,7 +196,7 @@ exec curl --silent --fail --data "{\\"host\\":\\"$2.\\",\\"value\\":\\"$3\\"}" "
   const calls = async () =>
     (await readFile(join(dataDir, 'calls'), 'utf8').catch(() => '')).trim().split('\n')
 
-  it('is ordered while the local one fills in, and is good for the domain and all names below', async () => {
+  it('is ordered while the local one fills in, and is valid for the domain and all names below', async () => {
     await prepareCertificate(config, file, clock)
     expect(isFromPebble(await shown())).toBe(false)
     await keep(config)
@@ -213,7 +213,7 @@ exec curl --silent --fail --data "{\\"host\\":\\"$2.\\",\\"value\\":\\"$3\\"}" "
     expect(caFileOf(config)).toBeNull()
   })
 
-  it('stays when Berth starts again, and is renewed before its end', async () => {
+  it('is kept across a restart, and renewed before it expires', async () => {
     await keep(config)
     await expect.poll(shown, POLLING).toSatisfy(isFromPebble)
     const first = await serial()
@@ -228,7 +228,7 @@ exec curl --silent --fail --data "{\\"host\\":\\"$2.\\",\\"value\\":\\"$3\\"}" "
     expect(pebble.issued()).toBe(2)
   })
 
-  it('is not ordered again and again where the hook fails, and is once it does not', async () => {
+  it('is ordered once more after a pause when the DNS hook fails', async () => {
     await writeFile(join(dataDir, 'broken'), '')
     await keep(config)
     await expect.poll(async () => (await calls()).length, POLLING).toBe(2)
@@ -243,7 +243,7 @@ exec curl --silent --fail --data "{\\"host\\":\\"$2.\\",\\"value\\":\\"$3\\"}" "
     await expect.poll(shown, POLLING).toSatisfy(isFromPebble)
   })
 
-  it('gives way to the local one once it has ended and cannot be renewed', async () => {
+  it('is replaced by the local one once it has expired and cannot be renewed', async () => {
     await keep(config)
     await expect.poll(shown, POLLING).toSatisfy(isFromPebble)
     await stop()
@@ -253,7 +253,7 @@ exec curl --silent --fail --data "{\\"host\\":\\"$2.\\",\\"value\\":\\"$3\\"}" "
     expect(isFromPebble(await shown())).toBe(false)
   })
 
-  it('is ordered anew for another domain', async () => {
+  it('is ordered again when the domain changes', async () => {
     await keep(config)
     await expect.poll(shown, POLLING).toSatisfy(isFromPebble)
     await stop()

@@ -1,4 +1,4 @@
-// The authority of an installation: made once, for one domain, and good for nothing else.
+// The certificate authority of an installation: made once, for one domain, and valid for nothing else.
 
 import { X509Certificate } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -25,7 +25,7 @@ const prepare = async (domain = DOMAIN, daysAhead = 0) =>
   await prepareLocalCa(dataDir, domain, new Date(Date.now() + daysAhead * DAY))
 const authority = async () => new X509Certificate(await readFile(localCaFile(dataDir)))
 
-/** What openssl says of a certificate that the authority's key has signed, for these names. */
+/** Signs a certificate for these names with the authority’s key, and returns what `openssl verify` prints. */
 async function verify(names: string): Promise<string> {
   const [request, cert, extensions] = ['req', 'crt', 'ext'].map((name) => join(dataDir, name)) as [
     string,
@@ -41,7 +41,7 @@ async function verify(names: string): Promise<string> {
   return stdout + stderr
 }
 
-it('is made once, its key for root alone', async () => {
+it('the authority is made once, and only root can read its key', async () => {
   await prepare()
   const { serialNumber } = await authority()
   await prepare()
@@ -50,7 +50,7 @@ it('is made once, its key for root alone', async () => {
   expect((await stat(localCaFile(dataDir))).mode & 0o777).toBe(0o644)
 })
 
-it('signs for its domain and every name right below it, with a key that goes along', async () => {
+it('the authority signs for its domain and every name directly below it', async () => {
   await prepare()
   const pem = await issueLocally(dataDir)
   const issued = new X509Certificate(pem)
@@ -61,7 +61,7 @@ it('signs for its domain and every name right below it, with a key that goes alo
   expect(pem).toContain('PRIVATE KEY')
 })
 
-it('is refused by who verifies a certificate of its for another domain, or for an address', async () => {
+it('a certificate that it signs for another domain or an address fails verification', async () => {
   await prepare()
   expect(await verify(`DNS:anything.${DOMAIN}`)).toContain(': OK')
   for (const names of ['DNS:example.com', 'DNS:bank.example', `DNS:x.${DOMAIN},DNS:bank.example`]) {
@@ -72,7 +72,7 @@ it('is refused by who verifies a certificate of its for another domain, or for a
   }
 })
 
-it('gives way to another for another domain', async () => {
+it('the authority is replaced when the domain changes', async () => {
   await prepare()
   const { publicKey } = await authority()
   await prepare('other.example.com')
@@ -82,7 +82,7 @@ it('gives way to another for another domain', async () => {
   expect(await verify('DNS:x.other.example.com')).toContain(': OK')
 })
 
-it('gives way to another before it ends, so that what it signs never outlives it', async () => {
+it('the authority is replaced before it expires, so that no certificate outlives it', async () => {
   await prepare()
   const { serialNumber } = await authority()
   await prepare(DOMAIN, 3650 - 100)
@@ -106,7 +106,7 @@ it.each([
       await runOrThrow('openssl', making, within)
     },
   ],
-])('is made again where %s', async (_what, cutShort) => {
+])('the authority is made again where %s', async (_what, cutShort) => {
   await prepare()
   await cutShort()
   await prepare()

@@ -1,4 +1,4 @@
-// What we sign is what others read: OpenSSL, and Node's own X.509.
+// OpenSSL and Node’s X.509 parser read what we sign.
 
 import { createHash, X509Certificate } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -21,7 +21,7 @@ async function openssl(der: Buffer, ...args: string[]): Promise<string> {
   return await runOrThrow('openssl', [...args, '-in', file], { timeoutMs: 20_000 })
 }
 
-it.each([1, 3, 100])('OpenSSL verifies a request for %d names and finds them all', async (count) => {
+it.each([1, 3, 100])('OpenSSL verifies a request for %d names and finds all of them', async (count) => {
   const names = Array.from({ length: count }, (_, index) => `name-${index}.example.com`)
   const text = await openssl(
     signingRequest(names, await makeKey()),
@@ -36,7 +36,7 @@ it.each([1, 3, 100])('OpenSSL verifies a request for %d names and finds them all
   expect([...text.matchAll(/DNS:([^,\s]+)/g)].map(([, name]) => name)).toEqual(names)
 })
 
-it('a proof is a certificate for its name alone, with the digest of what the authority wants to see', async () => {
+it('a proof is a certificate for one name with the digest of the key authorization', async () => {
   const key = await makeKey()
   const now = new Date('2027-03-01T12:00:00.123Z')
   const pem = proofCertificate({ name: 'a.example.com', keyAuthorization: 'token.thumbprint' }, { key, now })
@@ -61,6 +61,6 @@ it.each([
   ['127 bytes', octets(Buffer.alloc(127)).subarray(0, 2), '047f'],
   ['128 bytes', octets(Buffer.alloc(128)).subarray(0, 3), '048180'],
   ['256 bytes', octets(Buffer.alloc(256)).subarray(0, 4), '04820100'],
-])('DER writes %s as X.690 says', (_what, written, hex) => {
+])('the DER encoder writes %s as X.690 says', (_what, written, hex) => {
   expect(written.toString('hex')).toBe(hex)
 })

@@ -9,7 +9,7 @@ import {
   parseEndpointLabel,
 } from './endpoint-label.ts'
 
-/** Unit names, and whatever else somebody might pass for one. */
+/** Unit names, and other text that might be passed for one. */
 const unitName = fc.oneof(
   fc.string({ maxLength: 40 }),
   fc.stringMatching(/^[a-z][a-z0-9-]{0,31}$/),
@@ -17,8 +17,8 @@ const unitName = fc.oneof(
   fc.stringMatching(/^[a-z2-7]{1,12}-[a-z2-7]{10}(-[a-z2-7]{26})?$/),
 )
 
-describe('a label', () => {
-  it('is read as the name and secret it was made of', () => {
+describe('an endpoint label', () => {
+  it('is parsed into the name and secret it was made of', () => {
     fc.assert(
       fc.property(unitName, fc.boolean(), (unit, isPrivate) => {
         const made = { name: newEndpointName(unit), secret: isPrivate ? newEndpointSecret() : null }
@@ -28,7 +28,7 @@ describe('a label', () => {
     )
   })
 
-  it('is a label of DNS, whatever the unit is called', () => {
+  it('is a valid DNS label for any name of a unit', () => {
     fc.assert(
       fc.property(unitName, (unit) => {
         const label = formatEndpointLabel({ name: newEndpointName(unit), secret: newEndpointSecret() })
@@ -38,7 +38,7 @@ describe('a label', () => {
     )
   })
 
-  it('is read in one way only', () => {
+  it('can be parsed in one way only', () => {
     let labels = 0
     const nearly = fc.oneof(
       fc.stringMatching(/^[a-z0-9-]{1,22}-[a-z2-7]{9,11}(-[a-z2-7]{25,27})?$/),
@@ -56,7 +56,7 @@ describe('a label', () => {
     expect(labels).toBeGreaterThan(100)
   })
 
-  it('begins with the unit’s name, as far as there is room', () => {
+  it('begins with the name of the unit, cut to fit', () => {
     expect(newEndpointName('web')).toMatch(/^web-[a-z2-7]{10}$/)
     expect(newEndpointName('My_App.v2')).toMatch(/^my-app-v2-[a-z2-7]{10}$/)
     expect(newEndpointName('a-very-long-name-of-a-unit')).toMatch(/^a-very-long-name-of-[a-z2-7]{10}$/)
@@ -76,13 +76,13 @@ describe('a label', () => {
     ['capitals', 'Web-abcdefghij'],
     ['two hyphens', 'web--abcdefghij'],
     ['a line break at the end', 'web-abcdefghij\n'],
-  ])('is not %s', (_what, text) => {
+  ])('is refused when it is %s', (_what, text) => {
     expect(parseEndpointLabel(text)).toBeNull()
   })
 })
 
-describe('a secret', () => {
-  it('has at least 128 bits, and never comes twice', () => {
+describe('an endpoint secret', () => {
+  it('has at least 128 bits, and does not repeat', () => {
     expect(labelGrammar.secretLength * 5).toBeGreaterThanOrEqual(128)
     const secrets = Array.from({ length: 1000 }, newEndpointSecret)
     expect(new Set(secrets).size).toBe(1000)

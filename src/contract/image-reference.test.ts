@@ -4,7 +4,7 @@ import { imagePattern, InvalidImageReference, parseImageReference } from './imag
 
 const digest = `sha256:${'a'.repeat(64)}`
 
-describe('a reference has one canonical form', () => {
+describe('the canonical form of an image reference', () => {
   test.each([
     ['node', 'docker.io/library/node:latest'],
     ['node:20', 'docker.io/library/node:20'],
@@ -18,18 +18,18 @@ describe('a reference has one canonical form', () => {
     [`node:20@${digest}`, `docker.io/library/node@${digest}`],
     ['berth.local/debian:12', 'berth.local/debian:12'],
     ['berth.local/python', 'berth.local/python:latest'],
-  ])('%s is %s', (text, canonical) => {
+  ])('%s is written as %s', (text, canonical) => {
     expect(parseImageReference(text).canonical).toBe(canonical)
   })
 
-  test('the registry is what the image is pulled from, not what it looks like', () => {
+  test('takes the registry from the reference as it is written, not as it looks', () => {
     expect(parseImageReference('docker.io.evil.com/x').registry).toBe('docker.io.evil.com')
     expect(parseImageReference('ghcr-io/x').registry).toBe('docker.io')
     expect(parseImageReference('node.js').canonical).toBe('docker.io/library/node.js:latest')
   })
 })
 
-describe('reliability S14: what no image may be called', () => {
+describe('an image reference that is not allowed (reliability S14)', () => {
   test.each([
     'localhost/x',
     'x.localhost/x',
@@ -68,25 +68,25 @@ describe('reliability S14: what no image may be called', () => {
     'no\0de',
     'nöde',
     `${'a'.repeat(64)}.io/x`,
-  ])('%j is refused with a sentence', (text) => {
+  ])('%j is refused with a readable error', (text) => {
     expect(() => parseImageReference(text)).toThrow(InvalidImageReference)
     expect(() => parseImageReference(text)).toThrow(/^This image reference cannot be used: .+\.$/)
   })
 
-  test('255 characters are the limit, and written out in full they are understood again', () => {
+  test('is accepted up to 255 characters, and its canonical form can be parsed again', () => {
     const { canonical } = parseImageReference('a'.repeat(255))
     expect(parseImageReference(canonical).canonical).toBe(canonical)
     expect(() => parseImageReference('a'.repeat(300))).toThrow(InvalidImageReference)
   })
 })
 
-describe('reliability Z5: any text', () => {
+describe('any text as an image reference (reliability Z5)', () => {
   const part = fc.oneof(fc.stringMatching(/^[a-z0-9._-]{1,12}$/), fc.stringMatching(/^[a-z0-9]{1,12}$/))
   const likely = fc
     .tuple(fc.array(part, { minLength: 1, maxLength: 4 }), fc.option(part), fc.boolean())
     .map(([parts, tag, pinned]) => parts.join('/') + (tag ? `:${tag}` : '') + (pinned ? `@${digest}` : ''))
 
-  test('canonical is a fixed point and holds the pattern; anything else is our own error', () => {
+  test('is either parsed to a form that stays the same when parsed again, or refused', () => {
     let read = 0
     fc.assert(
       fc.property(fc.oneof(likely, fc.string({ unit: 'binary', maxLength: 300 })), (text) => {
@@ -105,7 +105,7 @@ describe('reliability Z5: any text', () => {
   })
 
   test.each(['a', 'a/', 'a.', '-', ':', '@sha256:', 'a_'])(
-    '1 MB of %j is refused before any pattern reads it',
+    '1 MB of %j is refused before a regular expression runs on it',
     (piece) => {
       const text = piece.repeat(Math.ceil(1_000_000 / piece.length))
       const read = vi.spyOn(RegExp.prototype, 'test')

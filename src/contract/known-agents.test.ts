@@ -11,7 +11,7 @@ test.each([
   ['codex_cli_rs/0.40.0 (Debian 12; x86_64)', { name: 'codex', title: 'Codex', version: '0.40.0' }],
   ['goose', { name: 'goose', title: 'Goose', version: null }],
   ['GOOSE/1', { name: 'goose', title: 'Goose', version: '1' }],
-])('%s is an agent', (userAgent, expected) => {
+])('%s is recognised as an agent', (userAgent, expected) => {
   expect(agentOf(userAgent)).toEqual(expected)
 })
 
@@ -25,6 +25,6 @@ test.each([
   'constructor/1 __proto__/2 toString',
   'claude-code/2.1/x claude-code/<script>',
   'not-claude-code/2.1',
-])('%s names nobody', (userAgent) => {
+])('%s is not recognised as an agent', (userAgent) => {
   expect(agentOf(userAgent)).toBeNull()
 })

@@ -1,4 +1,4 @@
-// Spec 3 and the open points of design 4, spelled out once more as a table of every state and trigger.
+// Spec 3 and the open points of design 4, written out as a table of every state and trigger.
 
 import { describe, expect, it } from 'vitest'
 import {
@@ -19,7 +19,7 @@ const at = (state: UnitState, stoppedReason: StoppedReason | null = null, frozen
   generation: 3,
 })
 
-/** `state reason: trigger → state reason`; what is not here is not allowed. */
+/** `state reason: trigger → state reason`; a transition that is not in the table is not allowed. */
 const allowed: [UnitState, StoppedReason | null, Trigger, UnitState, StoppedReason | null][] = [
   ['creating', null, 'ready', 'running', null],
   ['creating', null, 'createFailed', 'error', null],
@@ -120,7 +120,7 @@ describe('the state table', () => {
     }
   })
 
-  it('thaws what is frozen, and starts anew what is not', () => {
+  it('thaws a frozen unit, and wakes one that is not frozen', () => {
     expect(nextState(at('sleeping', 'idle', true), 'thaw')).toEqual(at('starting', 'idle', true))
     expect(nextState(at('sleeping', 'idle', true), 'wake')).toBeNull()
     expect(nextState(at('sleeping', 'idle'), 'thaw')).toBeNull()
@@ -130,7 +130,7 @@ describe('the state table', () => {
       expect(nextState(at('starting', 'idle', true), trigger)?.frozen, trigger).toBe(false)
   })
 
-  it('lets every state but destroyed be destroyed, and nothing leave destroyed', () => {
+  it('lets every state but destroyed be destroyed, and no unit leave destroyed', () => {
     for (const state of unitStates) {
       const end = state === 'destroyed' || state === 'destroying'
       expect(nextState(at(state), 'destroy') === null, state).toBe(end)

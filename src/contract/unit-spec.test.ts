@@ -1,4 +1,4 @@
-// Every limit of spec 8 at its bound and one beyond, and what a refusal says.
+// Every limit of spec 8 at its bound and one beyond it, and the text of a refusal.
 
 import { describe, expect, it } from 'vitest'
 import { createFormOf, createFromSpecSchema } from './create.ts'
@@ -29,7 +29,7 @@ const filled = (count: number, value: unknown) => Array.from({ length: count }, 
 const files = (count: number, bytes: number) =>
   Object.fromEntries(filled(count, '').map((_, index) => [`/f${index}`, 'x'.repeat(bytes)]))
 
-describe('limits', () => {
+describe('a limit', () => {
   const rows: [string, Record<string, unknown>, Record<string, unknown>, string][] = [
     ['name', { name: 'a'.repeat(32) }, { name: 'a'.repeat(33) }, 'spec.name'],
     ['name, shortest', { name: 'a' }, { name: '' }, 'spec.name'],
@@ -117,14 +117,14 @@ describe('limits', () => {
   ]
 
   it.each(rows)(
-    '%s: the bound is accepted, one beyond is refused by its path',
+    'of %s accepts its bound, and refuses one beyond with its path',
     (_name, within, beyond, path) => {
       expect(pathsOf(within)).toEqual([])
       expect(pathsOf(beyond)).toContain(path)
     },
   )
 
-  it('waitTimeoutMs, timeoutMs of an exec and limit of a list', () => {
+  it('of waitTimeoutMs, of timeoutMs and of a list accepts its bounds and nothing beyond', () => {
     const wait = (waitTimeoutMs: number) => refusal({ spec: valid, waitTimeoutMs }).length
     expect([wait(-1), wait(0), wait(300_000), wait(300_001)]).toEqual([1, 0, 0, 1])
     const time = (timeoutMs: number) => refusal({ cmd: ['a'], timeoutMs }, execSchema).length
@@ -182,19 +182,16 @@ describe('a refusal', () => {
     expect(refusal({ spec: { ...valid, sleep } })).toEqual([{ path: 'spec.sleep', message }])
   })
 
-  it.each([{}, undefined, { name: 'web', image: 'node:22' }])(
-    'of the body %j shows what can be sent',
-    (body) => {
-      expect(refusal(body, createFormOf(body))).toEqual([
-        {
-          path: 'spec',
-          message: expect.stringMatching(/\{"spec": \{"name".*\{"recipe": "postgres"\}.*\/v1\/recipes/),
-        },
-      ])
-    },
-  )
+  it.each([{}, undefined, { name: 'web', image: 'node:22' }])('of the body %j shows what to send', (body) => {
+    expect(refusal(body, createFormOf(body))).toEqual([
+      {
+        path: 'spec',
+        message: expect.stringMatching(/\{"spec": \{"name".*\{"recipe": "postgres"\}.*\/v1\/recipes/),
+      },
+    ])
+  })
 
-  it('of an unknown field names its path and the fields there are', () => {
+  it('of an unknown field names its path and the fields that exist', () => {
     expect(refusal({ spec: { ...valid, command: [] }, extra: 1 })).toEqual([
       { path: 'spec.command', message: expect.stringContaining('cmd, entrypoint') },
       { path: 'extra', message: expect.stringContaining('spec, stack') },
@@ -210,7 +207,7 @@ describe('a refusal', () => {
   })
 
   it.each(['env', 'files', 'volume', 'healthcheck', 'ports', 'cmd'])(
-    'meets every wrong type of %s',
+    'covers every wrong type of %s',
     (field) => {
       for (const value of [null, 5, 'text', true, [null], { a: null }, { '/a': null }, { A: 5 }]) {
         if (field === 'ports' && Array.isArray(value)) continue
@@ -221,7 +218,7 @@ describe('a refusal', () => {
   )
 })
 
-describe('what no machine can take', () => {
+describe('a spec that no machine could run', () => {
   it.each([
     [{ env: { 'A=B': 'x' } }, 'spec.env.A=B'],
     [{ env: { A: 'x\0y' } }, 'spec.env.A'],
@@ -250,7 +247,7 @@ describe('what no machine can take', () => {
   })
 })
 
-it('an answer names the first of many refused fields, and the beginning of a long one', () => {
+it('a refusal lists at most 50 fields, and cuts long names', () => {
   const many = Object.fromEntries(filled(4000, 1).map((value, index) => [`unknown-${index}`, value]))
   const named = [
     refusal({ spec: valid, ...many }),
@@ -261,7 +258,7 @@ it('an answer names the first of many refused fields, and the beginning of a lon
   expect(JSON.stringify(named).length).toBeLessThan(50_000)
 })
 
-it('a file among many that is the directory of another is refused', () => {
+it('a boot file whose path is the directory of another is refused', () => {
   const many = files(50, 1)
   expect(pathsOf({ files: { ...many, '/f1-': 'x', '/f1.d/a': 'x' } })).toEqual([])
   expect(pathsOf({ files: { ...many, '/f1-': 'x', '/f1/deep/a': 'x' } })).toEqual(['spec.files'])

@@ -1,4 +1,4 @@
-// The resolver that units ask, over real sockets, and against any packet (reliability Z5).
+// The resolver of units, over real sockets and with arbitrary packets (reliability Z5).
 
 import { createSocket } from 'node:dgram'
 import { connect, createServer } from 'node:net'
@@ -28,22 +28,22 @@ afterEach(async () => {
 const ofTeam: Lookup = async (asker, name) =>
   asker === '127.0.0.1' && name === 'db.shop.internal' ? '10.9.0.7' : null
 
-describe('names of machines', () => {
-  test('a unit is found by its name, in any case', async () => {
+describe('a name of a unit', () => {
+  test('resolves to the address of the unit, in any case', async () => {
     const resolver = await start({ lookup: ofTeam })
     const answer = await ask(resolver, 'DB.shop.INTERNAL')
     expect(rcodeOf(answer)).toBe('ok')
     expect(answer.answers).toMatchObject([{ type: 'A', name: 'DB.shop.INTERNAL', data: '10.9.0.7' }])
   })
 
-  test('a unit has no IPv6 address, but exists', async () => {
+  test('has no IPv6 address, but exists', async () => {
     const resolver = await start({ lookup: ofTeam })
     const answer = await ask(resolver, 'db.shop.internal', 'AAAA')
     expect(rcodeOf(answer)).toBe('ok')
     expect(answer.answers).toEqual([])
   })
 
-  test('an unknown name does not exist, and is not asked of anybody else', async () => {
+  test('that is unknown does not exist, and is not sent to the upstream', async () => {
     const upstream = await startUpstream([{ type: 'A', name: 'other.internal', data: '9.9.9.9' }])
     const resolver = await start({ lookup: ofTeam, upstreams: [upstream] })
     for (const name of ['other.shop.internal', 'internal', 'db', 'localhost', '7.0.9.10.in-addr.arpa']) {
@@ -52,7 +52,7 @@ describe('names of machines', () => {
     expect(upstream.asked()).toBe(0)
   })
 
-  test('the asker is known by its address', async () => {
+  test('is looked up with the address of the client', async () => {
     const askers: string[] = []
     const respond = createResponder({
       upstreams: [],
@@ -67,14 +67,14 @@ describe('names of machines', () => {
     expect(askers).toEqual(['10.9.0.3'])
   })
 
-  test('a lookup that fails is a server failure, not a crash', async () => {
+  test('is answered with a server failure when the lookup fails', async () => {
     const resolver = await start({ lookup: () => Promise.reject(new Error('no database')) })
     expect(rcodeOf(await ask(resolver, 'db.shop.internal'))).toBe('serverFailure')
   })
 })
 
-describe('names of the internet', () => {
-  test('are asked of the upstream, under an id of our own', async () => {
+describe('a public name', () => {
+  test('is sent to the upstream with a new id', async () => {
     const upstream = await startUpstream([{ type: 'A', name: 'example.com', data: '203.0.113.5' }])
     const resolver = await start({ upstreams: [upstream] })
     const answers = await Promise.all([1, 2, 3].map(() => ask(resolver, 'example.com')))
@@ -85,7 +85,7 @@ describe('names of the internet', () => {
     expect(new Set(upstream.ids()).size).toBeGreaterThan(1)
   })
 
-  test('over TCP too, several on one connection', async () => {
+  test('is resolved over TCP too, several on one connection', async () => {
     const upstream = await startUpstream([{ type: 'TXT', name: 'example.com', data: 'x'.repeat(200) }])
     const resolver = await start({ upstreams: [upstream], lookup: ofTeam })
     const answers = await askByTcp(resolver, ['example.com', 'db.shop.internal'])
@@ -93,7 +93,7 @@ describe('names of the internet', () => {
   })
 
   test.each(['10.0.0.1', '127.0.0.1', '169.254.169.254', '100.100.100.200', '192.168.1.1'])(
-    'a public name that leads to %s is refused',
+    'that resolves to %s is refused',
     async (data) => {
       const upstream = await startUpstream([
         { type: 'A', name: 'rebind.example.com', data: '203.0.113.5' },
@@ -106,7 +106,7 @@ describe('names of the internet', () => {
     },
   )
 
-  test('an IPv4 address within an IPv6 one is no way around that', async () => {
+  test('that resolves to a private IPv4 address within an IPv6 one is refused', async () => {
     const upstream = await startUpstream([
       { type: 'AAAA', name: 'rebind.example.com', data: '::ffff:a9fe:a9fe' },
     ])
@@ -114,27 +114,27 @@ describe('names of the internet', () => {
     expect(rcodeOf(await ask(resolver, 'rebind.example.com', 'AAAA'))).toBe('refused')
   })
 
-  test('a dead upstream is passed over', async () => {
+  test('is resolved by the next upstream when the first is down', async () => {
     const upstream = await startUpstream([{ type: 'A', name: 'example.com', data: '203.0.113.5' }])
     const dead = { host: '127.0.0.1', port: await freePort() }
     const resolver = await start({ upstreams: [dead, upstream] })
     expect(rcodeOf(await ask(resolver, 'example.com'))).toBe('ok')
   })
 
-  test('an answer to another question is not taken', async () => {
+  test('is not resolved by an answer to another question', async () => {
     const upstream = await startUpstream([], { question: 'evil.example.com' })
     const resolver = await start({ upstreams: [upstream] })
     expect(rcodeOf(await ask(resolver, 'example.com'))).toBe('serverFailure')
   })
 })
 
-describe('hostile queries', () => {
-  test.each(['ANY', 'AXFR', 'IXFR'] as const)('%s is refused', async (type) => {
+describe('a hostile query', () => {
+  test.each(['ANY', 'AXFR', 'IXFR'] as const)('of the type %s is refused', async (type) => {
     const resolver = await start({ lookup: ofTeam })
     expect(rcodeOf(await ask(resolver, 'shop.internal', type as RecordType))).toBe('refused')
   })
 
-  test('names that are no host names are refused', async () => {
+  test('for a name that is no host name is refused', async () => {
     const upstream = await startUpstream([])
     const resolver = await start({ upstreams: [upstream] })
     for (const name of ['a b.example.com', 'ü.example.com', '\u0000.example.com', '*.example.com']) {
@@ -143,7 +143,7 @@ describe('hostile queries', () => {
     expect(upstream.asked()).toBe(0)
   })
 
-  test('one asker is capped, another is still served', async () => {
+  test('is limited for each client, and leaves other clients served', async () => {
     const told: string[] = []
     const log = pino(lineSink(told))
     const lookup = async () => '10.9.0.7'
@@ -155,13 +155,13 @@ describe('hostile queries', () => {
     expect(boundsIn(told)).toEqual([['name look-ups a second', '10.9.0.3']])
   })
 
-  test('no packet makes it throw, and every answer can be read', async () => {
+  test('never makes the responder throw, and every response can be decoded', async () => {
     const lookup: Lookup = async (_asker, name) => (name.startsWith('a') ? '10.9.0.7' : null)
     let asker = 0
     let answered = 0
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.uint8Array({ maxLength: 600 }), damagedQuery()), async (bytes) => {
-        // A responder of its own, so that the cap on an asker does not end the run early.
+        // A new responder each time, so that the limit of a client does not end the run early.
         const respond = createResponder({ lookup, upstreams: [], log: silentLog, clock: systemClock })
         const answer = await respond(Buffer.from(bytes), `10.9.${asker++ & 0xff}.1`, 'udp')
         if (!answer) return
@@ -174,13 +174,13 @@ describe('hostile queries', () => {
     expect(answered).toBeLessThan(5000)
   })
 
-  test('an answer is never answered: two resolvers cannot be set on each other', () => {
+  test('that is itself a response gets no response, so that two resolvers cannot loop', () => {
     expect(parseQuery(encode({ type: 'response', id: 1, questions: [{ type: 'A', name: 'a.b' }] }))).toEqual({
       kind: 'garbage',
     })
   })
 
-  test('a TCP peer that sends garbage is hung up on', async () => {
+  test('of garbage over TCP closes the connection', async () => {
     const resolver = await start({})
     const ended = new Promise<void>((resolve) => {
       const socket = connect(resolver.port, '127.0.0.1', () => socket.write(Buffer.alloc(5000)))
@@ -198,7 +198,7 @@ function query(name: string, type: RecordType = 'A'): Buffer {
   return encode({ type: 'query', id: ID, flags: 0x100, questions: [{ type, name }] })
 }
 
-/** A sound query with some of its bytes replaced: gets deeper than noise does. */
+/** A valid query with some bytes replaced, which gets deeper than noise does. */
 function damagedQuery() {
   const sound = fc.constantFrom(
     query('a.internal'),

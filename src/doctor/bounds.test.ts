@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { DAY } from '../lib/clock.ts'
 import { boundsFinding } from './bounds.ts'
 
-it('the doctor names who met a bound within a day, and takes nothing else in the log for it', () => {
+it('the doctor names the callers that met a bound within a day, and ignores other log lines', () => {
   const now = new Date()
   const line = (by: string, ageMs: number, msg = 'a bound was met') =>
     JSON.stringify({ time: new Date(now.getTime() - ageMs), bound: 'disk', by, times: 2, msg })

@@ -3,8 +3,8 @@ import { coreFinding, mitigationsFinding, pathFinding, swapFinding } from './hos
 import { memoryFinding } from './isolation.ts'
 import { firewallFinding } from './network.ts'
 
-describe('the data directory', () => {
-  it('is refused where mount options or the kernel’s tables could not carry its name', () => {
+describe('a data directory', () => {
+  it('is refused where mount options or kernel tables cannot hold its name', () => {
     for (const path of ['/var/with space', '/var/a,b', '/var/a:b', '/var/a\nb', `/${'x'.repeat(100)}`]) {
       expect(pathFinding(path)).toMatchObject({
         state: 'fail',
@@ -30,14 +30,14 @@ describe('the data directory', () => {
   })
 })
 
-describe('between tenants, the doctor points out', () => {
+describe('the doctor warns of', () => {
   it('swap that is on', () => {
     const header = 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n'
     expect(swapFinding(header).state).toBe('ok')
     expect(swapFinding(`${header}/dev/sda2 partition 1000 0 -2\n`).state).toBe('warn')
   })
 
-  it('mitigations that are switched off', () => {
+  it('CPU mitigations that are switched off', () => {
     expect(mitigationsFinding('BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet').state).toBe('ok')
     expect(mitigationsFinding('root=/dev/sda1 mitigations=off quiet')).toMatchObject({
       state: 'warn',
@@ -45,7 +45,7 @@ describe('between tenants, the doctor points out', () => {
     })
   })
 
-  it('core dumps that start a program of the host', () => {
+  it('core dumps that are piped to a program of the host', () => {
     expect(coreFinding('core').state).toBe('ok')
     expect(coreFinding('|/usr/lib/systemd/systemd-coredump %P %u')).toMatchObject({
       state: 'warn',
@@ -54,12 +54,12 @@ describe('between tenants, the doctor points out', () => {
   })
 })
 
-describe('other firewalls', () => {
+describe('a firewall beside Berth’s', () => {
   const chain = (table: string, name: string, policy: string) => ({
     chain: { family: 'ip', table, name, hook: 'forward', policy },
   })
 
-  it('that drop forwarded traffic are named', () => {
+  it('is named when it drops forwarded traffic', () => {
     const listed = { nftables: [{ metainfo: {} }, chain('filter', 'FORWARD', 'drop')] }
     expect(firewallFinding(listed)).toMatchObject({
       state: 'warn',
@@ -67,7 +67,7 @@ describe('other firewalls', () => {
     })
   })
 
-  it('that accept it, and our own, are not', () => {
+  it('is not named when it accepts forwarded traffic', () => {
     const listed = {
       nftables: [chain('filter', 'FORWARD', 'accept'), chain('berth_ab12', 'forward', 'drop')],
     }
@@ -75,7 +75,7 @@ describe('other firewalls', () => {
   })
 })
 
-describe('the memory of units', () => {
+describe('the finding on the memory of units', () => {
   const finding = (runc: { available: boolean; detail: string }) =>
     memoryFinding({
       capabilities: {
@@ -85,7 +85,7 @@ describe('the memory of units', () => {
       },
     })
 
-  it('is lost for a reason that is said', () => {
+  it('gives the reason why memory is lost', () => {
     expect(finding({ available: false, detail: 'CRIU 3.17.1 could not save a container' })).toMatchObject({
       state: 'warn',
       detail: 'runc loses it (CRIU 3.17.1 could not save a container)',
@@ -93,7 +93,7 @@ describe('the memory of units', () => {
     })
   })
 
-  it('is kept where one class keeps it', () => {
+  it('is fine where a class keeps memory', () => {
     expect(finding({ available: true, detail: 'CRIU 4.2.1' })).toEqual({
       state: 'ok',
       detail: 'runc keeps it (CRIU 4.2.1)',

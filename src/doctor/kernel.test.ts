@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cgroupFinding, counterFinding, kernelFinding } from './kernel.ts'
 
 describe('the kernel', () => {
-  it('of Debian 12 and later is fine, and an older one is not known', () => {
+  it('of Debian 12 or later is fine, and an older one gets a warning', () => {
     expect(kernelFinding('6.1.0-37-amd64').state).toBe('ok')
     expect(kernelFinding('6.12.41+deb13-amd64').state).toBe('ok')
     expect(kernelFinding('5.10.0-28-amd64').state).toBe('warn')
@@ -35,17 +35,17 @@ describe('cgroups', () => {
     }
   }
 
-  it('are found in version 2, as a stock Debian has them', async () => {
+  it('are accepted in version 2, as Debian has them', async () => {
     const finding = await cgroupFinding(join(root, 'v2'))
     expect(finding).toEqual({ state: 'ok', detail: expect.stringContaining('version 2') })
   })
 
-  it('are found in version 1', async () => {
+  it('are accepted in version 1', async () => {
     const finding = await cgroupFinding(join(root, 'v1'))
     expect(finding).toEqual({ state: 'ok', detail: 'version 1, with cpu, memory, pids, freezer, blkio' })
   })
 
-  it('fail without a controller that limits need', async () => {
+  it('fail the check without a controller that limits need', async () => {
     expect(await cgroupFinding(join(root, 'v2-no-memory'))).toMatchObject({
       state: 'fail',
       detail: 'version 2, without memory',
@@ -57,10 +57,10 @@ describe('cgroups', () => {
   })
 })
 
-describe('counters that units share with the host', () => {
+describe('a kernel counter that units share with the host', () => {
   const counter = { name: 'fs.aio-max-nr', atLeast: 1024, isLow: true, canRaise: false }
 
-  it('are told by name, with what to set, where Berth cannot raise them', () => {
+  it('is named with the value to set where Berth cannot raise it', () => {
     expect(counterFinding([counter])).toEqual({
       state: 'warn',
       detail: expect.stringContaining('fs.aio-max-nr'),
@@ -68,7 +68,7 @@ describe('counters that units share with the host', () => {
     })
   })
 
-  it('are fine where they are high, or will be once Berth starts', () => {
+  it('is fine where it is high, or where Berth can raise it', () => {
     expect(counterFinding([{ ...counter, isLow: false }]).state).toBe('ok')
     expect(counterFinding([{ ...counter, canRaise: true }]).state).toBe('ok')
   })

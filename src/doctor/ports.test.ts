@@ -14,18 +14,18 @@ const anyPort = {
 }
 
 describe('claimPorts', () => {
-  it('gives port 0 a real port, and the public URL with it', async () => {
+  it('replaces port 0 by a free port, also in the public URL', async () => {
     const config = await claimPorts(loadConfig(anyPort))
     expect(config.apiAddress.port).toBeGreaterThan(0)
     expect(config.publicUrl).toBe(`http://127.0.0.1:${config.apiAddress.port}`)
   })
 
-  it('leaves a public URL of the operator alone', async () => {
+  it('keeps a public URL that the operator has set', async () => {
     const config = await claimPorts(loadConfig({ ...anyPort, BERTH_PUBLIC_URL: 'https://berth.example' }))
     expect(config.publicUrl).toBe('https://berth.example')
   })
 
-  it('names the variable to set when a port is taken', async () => {
+  it('names the setting of a port that is taken', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
@@ -34,7 +34,7 @@ describe('claimPorts', () => {
     other.close()
   })
 
-  it('names the variable to set when the address is not of this machine', async () => {
+  it('names the setting of an address that this machine does not have', async () => {
     const config = loadConfig({ ...anyPort, BERTH_API_ADDRESS: '203.0.113.9:7070' })
     await expect(claimPorts(config)).rejects.toThrow(/not an address of this machine.*BERTH_API_ADDRESS/)
   })

@@ -18,7 +18,7 @@ const printed = {
 
 describe('a program’s version', () => {
   it.each(programs.map(({ command, minimum }) => ({ command, minimum })))(
-    'is found in what Debian 12’s $command prints, and is recent enough',
+    'is found in the output of Debian 12’s $command, and is recent enough',
     ({ command, minimum }) => {
       const version = versionIn(printed[command])
       expect(version).not.toBeNull()
@@ -26,11 +26,11 @@ describe('a program’s version', () => {
     },
   )
 
-  it('is too old for the gVisor that Debian 12 has without its backports', () => {
+  it('is too old for the gVisor of Debian 12 without backports', () => {
     expect(isOlder(versionIn('runsc version 0.0~20221219.0\n') ?? '', '20240729')).toBe(true)
   })
 
-  it('is read off a gVisor release of its makers', () => {
+  it('is read from an official gVisor release', () => {
     expect(versionIn('runsc version release-20260105.0\n')).toBe('20260105.0')
   })
 
@@ -41,7 +41,7 @@ describe('a program’s version', () => {
     expect(isOlder('1.1', '1.1.5')).toBe(true)
   })
 
-  it('is unknown where nothing looks like one', () => {
+  it('is null where the output has none', () => {
     expect(versionIn('no such thing')).toBeNull()
   })
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { jsonText } from './json-text.ts'
 
-test('an amount of money has no exponent, however small it is, and keeps its value', () => {
+test('writes an amount of money without an exponent, however small, and keeps its value', () => {
   expect(jsonText({ cents: 7.63e-7, none: 0, whole: 12, text: '1e-9' })).toBe(
     '{"cents":0.000000763,"none":0,"whole":12,"text":"1e-9"}',
   )
@@ -15,7 +15,7 @@ test('an amount of money has no exponent, however small it is, and keeps its val
   )
 })
 
-test('whatever else an answer holds is written as ever', () => {
+test('writes every other value as JSON.stringify does', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       fc.pre(!/\de[+-]\d/.test(JSON.stringify(value)))

@@ -5,7 +5,7 @@ import { parseJson } from './json.ts'
 
 const read = (text: string) => parseJson(Buffer.from(text))
 
-test('whatever JSON can say plainly is read as JSON.parse does', () => {
+test('parses every well-formed document as JSON.parse does', () => {
   const key = fc.string({ unit: 'grapheme' }).filter((text) => text !== '__proto__')
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof(
@@ -48,7 +48,7 @@ const torture: Record<string, string | Buffer> = {
   nothing: '',
 }
 
-test.each(Object.entries(torture))('%s is refused', (_title, text) => {
+test.each(Object.entries(torture))('refuses %s', (_title, text) => {
   expect(() => parseJson(Buffer.from(text))).toThrow(AppError)
 })
 
@@ -56,7 +56,7 @@ test.each([
   ['thousands of values', '1,'],
   ['thousands of empty arrays', '[],'],
   ['a million values', '0,'],
-])('%s are refused before anything is made of them', (_title, piece) => {
+])('refuses %s before it parses anything', (_title, piece) => {
   const parse = vi.spyOn(JSON, 'parse')
   const characters = vi.spyOn(String.prototype, 'indexOf')
   try {
@@ -68,7 +68,7 @@ test.each([
   }
 })
 
-test('text that looks like members within strings is no member', () => {
+test('does not take text inside a string for a member of an object', () => {
   for (const value of [
     { 'a:b': ':' },
     { a: '{"a":1,"a":2}' },
@@ -79,18 +79,18 @@ test('text that looks like members within strings is no member', () => {
   }
 })
 
-test('a refused value is named by its path', () => {
+test('names the path of a refused value', () => {
   expect(() => read(String.raw`{"spec":{"env":{"A":"\ud800"}}}`)).toThrow(/^spec\.env\.A: /)
 })
 
-test('nothing that is read changes what objects inherit', () => {
+test('does not let a document change Object.prototype', () => {
   try {
     read('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}')
   } catch {}
   expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
 })
 
-test('of a string the quotes alone are looked for, each of them once', () => {
+test('searches a string for each of its quotes once', () => {
   const stepsFor = (quotes: number) => {
     const steps = vi.spyOn(String.prototype, 'indexOf')
     try {
@@ -103,12 +103,12 @@ test('of a string the quotes alone are looked for, each of them once', () => {
   expect(stepsFor(20_000)).toBe(2 * stepsFor(10_000) - 1)
 })
 
-// With steps that grow with the square of the text the test would not end in time.
+// If the number of steps grew with the square of the length, this test would time out.
 test.each([
   ['quotes', '\\"'],
   ['backslashes', '\\\\'],
   ['colons', ':'],
-])('4 MB of %s within one string are read', (_title, piece) => {
+])('parses 4 MB of %s within one string', (_title, piece) => {
   const text = `"${piece.repeat(4_000_000 / piece.length)}"`
   expect(read(text)).toBe(JSON.parse(text))
 })

@@ -10,13 +10,13 @@ function framed(chunks: Buffer[]): ExecOutputEvent[] {
   return [...chunks.flatMap((chunk) => frames.push(chunk)), ...frames.end()]
 }
 
-/** Cuts at any places. */
+/** Cuts the bytes at the given places. */
 function cut(bytes: Buffer, places: number[]): Buffer[] {
   const at = [0, ...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
   return at.slice(1).map((end, index) => bytes.subarray(at[index], end))
 }
 
-test('no byte is lost or added, whatever the bytes and wherever they are cut', () => {
+test('neither loses nor adds a byte, for any bytes cut at any places', () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array)),
     fc.string({ unit: 'grapheme', maxLength: 100 }).map((text) => Buffer.from(text)),
@@ -33,7 +33,7 @@ test('no byte is lost or added, whatever the bytes and wherever they are cut', (
   )
 })
 
-test('text stays text wherever it is cut', () => {
+test('sends text as text, wherever it is cut', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'binary', maxLength: 50 }).filter((text) => text.isWellFormed()),
@@ -47,13 +47,13 @@ test('text stays text wherever it is cut', () => {
   )
 })
 
-test('what is no UTF-8 is base64, and what follows is text again', () => {
+test('encodes invalid UTF-8 as base64, and the text behind it as text again', () => {
   const frames = outputFrames()
   expect(frames.push(Buffer.from([0xff, 0xfe]))).toEqual([{ data: '//4=', encoding: 'base64' }])
   expect(frames.push(Buffer.from('ä'))).toEqual([{ data: 'ä' }])
 })
 
-test('a character that never ends comes out at the end', () => {
+test('sends an unfinished character at the end of the stream', () => {
   const frames = outputFrames()
   expect(frames.push(Buffer.from([0xe2, 0x82]))).toEqual([])
   expect(frames.end()).toEqual([{ data: '4oI=', encoding: 'base64' }])

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../lib/clock.ts'
 import { eventStream, sendEvents, type StreamEvent } from './sse.ts'
 
-/** A server that streams, and what came of it. */
+/** Starts a server that streams, and keeps how the stream ended. */
 async function serve(produce: (send: (event: StreamEvent) => Promise<void>) => Promise<void>) {
   const ended = Promise.withResolvers<unknown>()
   const server = createServer((_request, response) => {
@@ -19,7 +19,7 @@ async function serve(produce: (send: (event: StreamEvent) => Promise<void>) => P
   return { port, ended: ended.promise, close: () => server.close() }
 }
 
-test('a caller that does not read holds the producer back, and gets everything once it reads', async () => {
+test('a client that does not read pauses the producer, and gets every event once it reads', async () => {
   const total = 400
   let sent = 0
   const { port, ended, close } = await serve(async (send) => {
@@ -42,7 +42,7 @@ test('a caller that does not read holds the producer back, and gets everything o
   close()
 })
 
-test('a caller that goes away frees a producer that waits for it', async () => {
+test('a client that disconnects releases a producer that waits for it', async () => {
   const { port, ended, close } = await serve(async (send) => {
     for (;;) await send({ event: 'line', data: 'x'.repeat(64 * 1024) })
   })
@@ -54,7 +54,7 @@ test('a caller that goes away frees a producer that waits for it', async () => {
   close()
 })
 
-test('an id cannot break a frame', async () => {
+test('an event id cannot break out of its frame', async () => {
   const { port, close } = await serve(async (send) => {
     await send({ event: 'line', data: 'a\n\nb', id: '1\r\ndata: forged\0' })
   })

@@ -17,14 +17,14 @@ function slowly() {
   return { time, answer: streamedIfSlow(clock, promise), resolve, reject }
 }
 
-it('an answer that is there soon keeps its status', async () => {
+it('a fast answer keeps its status', async () => {
   const { time, answer, resolve } = slowly()
   await time.pass(SILENCE_MS - 1)
   resolve(refusal)
   expect(await answer).toBe(refusal)
 })
 
-it('an answer that takes long is a stream with comments, and what it came to is its event', async () => {
+it('a slow answer becomes a stream of comments that ends with the answer as an event', async () => {
   const { time, answer, resolve } = slowly()
   await time.pass(SILENCE_MS)
   const { status, headers, body } = await answer
@@ -38,7 +38,7 @@ it('an answer that takes long is a stream with comments, and what it came to is 
   )
 })
 
-it('an answer that takes long and is events itself goes on as they are', async () => {
+it('a slow answer that is an event stream itself is passed on after the comments', async () => {
   const { time, answer, resolve } = slowly()
   await time.pass(SILENCE_MS)
   const headers = { 'content-type': 'text/event-stream' }
@@ -46,7 +46,7 @@ it('an answer that takes long and is events itself goes on as they are', async (
   expect((await readText(await answer)).text).toBe(': keepalive\n\ndata: {}\n\n')
 })
 
-it('an answer that fails fails, soon or late', async () => {
+it('a failure of the answer is passed on, whether it comes early or late', async () => {
   const soon = slowly()
   soon.reject(new Error('gone'))
   await expect(soon.answer).rejects.toThrow('gone')

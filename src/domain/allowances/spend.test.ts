@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(async () => await domain.close())
 
-/** Seconds to wait, or null where it was let through. */
+/** Returns the seconds to wait, or null when the allowance was granted. */
 async function spend(whose: string): Promise<number | null> {
   try {
     await spendAllowance(domain.app, domain.app.db, 'support', whose)
@@ -22,13 +22,13 @@ async function spend(whose: string): Promise<number | null> {
   }
 }
 
-it('however many come at once, as many are let through as may be, each on their own account', async () => {
+it('an allowance grants its exact number to concurrent callers, for each account alone', async () => {
   const outcomes = await Promise.all(Array.from({ length: 40 }, (_, index) => spend(`herd ${index % 2}`)))
   expect(outcomes.filter((wait) => wait === null)).toHaveLength(10)
   expect(await spend('somebody else')).toBeNull()
 })
 
-it('says truly when the next one is let through', async () => {
+it('a refusal says exactly when the next one is granted', async () => {
   for (let minute = 0; minute < 5; minute++) {
     expect(await spend('patient')).toBeNull()
     domain.clock.advance(MINUTE)
@@ -43,7 +43,7 @@ it('says truly when the next one is let through', async () => {
   expect(await spend('patient')).not.toBeNull()
 })
 
-it('is neither freed nor locked by a wall clock that jumps', async () => {
+it('an allowance neither resets nor locks when the wall clock jumps', async () => {
   for (let time = 0; time < 5; time++) await spend('jumping')
   for (const ms of [5 * HOUR, -10 * HOUR]) {
     domain.clock.jump(ms)
@@ -54,7 +54,7 @@ it('is neither freed nor locked by a wall clock that jumps', async () => {
   }
 })
 
-it('is not spent by what is rolled back', async () => {
+it('an allowance is not spent by a transaction that rolls back', async () => {
   for (let time = 0; time < 7; time++) {
     const failed = domain.app.db.transaction().execute(async (db) => {
       await spendAllowance(domain.app, db, 'support', 'unlucky')
@@ -65,7 +65,7 @@ it('is not spent by what is rolled back', async () => {
   expect(await spend('unlucky')).toBeNull()
 })
 
-it('names nobody in the database, and nothing of it stays', async () => {
+it('the table of allowances holds no names, and its rows are deleted in time', async () => {
   await spend('ann@example.test')
   const rows = async () => await domain.app.db.selectFrom('allowances').selectAll().execute()
   expect(JSON.stringify(await rows())).not.toContain('ann@')

@@ -1,4 +1,4 @@
-// How long the audit log goes back (BERTH_AUDIT_DAYS).
+// How long the audit log is kept (BERTH_AUDIT_DAYS).
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDomain, type TestDomain } from '../../../test/support/domain.ts'
@@ -42,7 +42,7 @@ async function plant(count: number, ageDays: number): Promise<void> {
   )
 }
 
-/** Ids are of the time they are made at. */
+/** An id of the given time. */
 function idOf(at: Date, index: number): string {
   return firstIdSince('audit', at).slice(0, -8) + index.toString(16).padStart(8, '0')
 }
@@ -54,7 +54,7 @@ async function left(): Promise<Record<string, number>> {
   return counts
 }
 
-test('calls are forgotten after their time and not before, also by two at once', async () => {
+test('deletes audit rows after their time and not before, also when two processes do it at once', async () => {
   await plant(5000, 31)
   await plant(10, 29)
   await Promise.all([forgetOldAuditRows(domain.app), forgetOldAuditRows(domain.app)])
@@ -64,7 +64,7 @@ test('calls are forgotten after their time and not before, also by two at once',
   expect(await left()).toEqual({})
 })
 
-test('calls are kept for ever where the setting says so', async () => {
+test('keeps audit rows for ever when BERTH_AUDIT_DAYS is 0', async () => {
   const app = { ...domain.app, config: { ...domain.app.config, auditDays: 0 } }
   await plant(10, 1000)
   await forgetOldAuditRows(app)

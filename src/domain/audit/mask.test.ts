@@ -50,7 +50,7 @@ const hidden: Record<string, string[]> = {
   'a password in MySQL': ['mysql', '-e', `CREATE USER a IDENTIFIED BY '${SECRET}'`],
 }
 
-describe('spec 2.12: passwords in a command are masked', () => {
+describe('maskCommand (spec 2.12) hides', () => {
   test.each(Object.entries(hidden))('%s', (_title, argv) => {
     const masked = maskCommand(argv)
     expect(JSON.stringify(masked)).not.toContain(SECRET)
@@ -58,16 +58,16 @@ describe('spec 2.12: passwords in a command are masked', () => {
     expect(masked[0]).toBe(argv[0])
   })
 
-  test('one of our own keys, wherever it stands', () => {
+  test('an API key of Berth anywhere in a text', () => {
     const key = `berth_live_0123456789ab_${'k'.repeat(43)}`
     expect(maskText(`curl -H "x: ${key}" http://x`)).not.toContain('kkk')
   })
 })
 
-test('what holds no password stays as it is', () => {
+test('maskCommand leaves a command without a password unchanged', () => {
   for (const argv of [
     ['python', 'main.py', '--verbose'],
-    // Names that every object has are commands like any other.
+    // Names that every JavaScript object has are commands like any other.
     ['toString', ''],
     ['__proto__', 'x'],
     ['sh', '-c', 'echo hello && ls -la /tmp'],
@@ -81,7 +81,7 @@ test('what holds no password stays as it is', () => {
   }
 })
 
-test('an alphanumeric secret in any of these places never survives', () => {
+test('maskCommand never lets an alphanumeric secret in a known place through', () => {
   const secret = fc.stringMatching(/^[A-Za-z0-9]{12,40}$/)
   const places: ((secret: string) => string[])[] = [
     (s) => ['x', `--password=${s}`],
@@ -98,7 +98,7 @@ test('an alphanumeric secret in any of these places never survives', () => {
   )
 })
 
-test('a command is kept up to a bound, cut only after masking', () => {
+test('maskCommand limits the length of a command, and cuts only after masking', () => {
   const masked = maskCommand(['sh', '-c', `${'a'.repeat(1990)} --password=${SECRET}`, 'more'])
   expect(masked.join('').length).toBeLessThan(2100)
   expect(masked.join('')).not.toContain('c4nary')
@@ -111,8 +111,8 @@ test.each([
   ['a token as the user of a URL', (secret: string) => ` https://${secret}@db/shop`],
   ['a user', (secret: string) => ` -u app:${secret}`],
   ['a header', (secret: string) => ` -H "Authorization: ApiKey ${secret}"`],
-])('wherever a command is cut, the password of %s that lies across the cut is masked', (_title, write) => {
-  // As long as no margin is, too.
+])('maskCommand hides the password of %s that lies across the cut', (_title, write) => {
+  // The second one is longer than any margin.
   for (const secret of [SECRET.repeat(3), 'c4nary'.repeat(1000)]) {
     for (let filled = 1800; filled < 2600; filled += 1) {
       const masked = maskCommand(['sh', '-c', `${'a'.repeat(filled)}${write(secret)}`])
@@ -121,7 +121,7 @@ test.each([
   }
 })
 
-test('a command that is cut within a character stays text', () => {
+test('maskCommand cuts a command to well-formed text', () => {
   for (const filled of [1995, 1996]) {
     const masked = maskCommand(['sh', '-c', 'a'.repeat(filled) + '🙂'.repeat(500)])
     expect(masked.every((argument) => argument.isWellFormed())).toBe(true)
@@ -135,22 +135,25 @@ test.each([
   ['quotes', 'password="'],
   ['words', 'pass'],
   ['what is hidden anyway', '-p x '],
-])('of a long command of %s the patterns read what may be kept, and no more', (_title, piece) => {
-  const longest = piece.repeat(32_768 / piece.length)
-  const replace = vi.spyOn(String.prototype, 'replace')
-  const find = vi.spyOn(RegExp.prototype, 'test')
-  for (const count of [1, 60, 1024]) maskCommand(Array<string>(count).fill(longest))
-  const read = [
-    ...replace.mock.contexts.map((text) => String(text).length),
-    ...find.mock.calls.map(([text]) => text.length),
-  ]
-  vi.restoreAllMocks()
-  expect(Math.max(...read)).toBeLessThanOrEqual(2500)
-  // Each of a score of patterns reads each of the three commands once.
-  expect(read.reduce((sum, length) => sum + length, 0)).toBeLessThan(3 * 20 * 2600)
-})
+])(
+  'maskCommand matches its patterns only against the part of a long command of %s that it keeps',
+  (_title, piece) => {
+    const longest = piece.repeat(32_768 / piece.length)
+    const replace = vi.spyOn(String.prototype, 'replace')
+    const find = vi.spyOn(RegExp.prototype, 'test')
+    for (const count of [1, 60, 1024]) maskCommand(Array<string>(count).fill(longest))
+    const read = [
+      ...replace.mock.contexts.map((text) => String(text).length),
+      ...find.mock.calls.map(([text]) => text.length),
+    ]
+    vi.restoreAllMocks()
+    expect(Math.max(...read)).toBeLessThanOrEqual(2500)
+    // About twenty patterns read each of the three commands once.
+    expect(read.reduce((sum, length) => sum + length, 0)).toBeLessThan(3 * 20 * 2600)
+  },
+)
 
-test('an environment is kept by name, files by size', () => {
+test('an environment is recorded by its names, and files by their sizes', () => {
   expect(namesOf({ B: 'secret', A: { secret: 'X', value: 'y' } })).toEqual(['A', 'B'])
   expect(sizesOf({ '/a': 'häß', '/b': { base64: 'AAEC' } })).toEqual([
     { path: '/a', bytes: 5 },

@@ -1,4 +1,4 @@
-// Who may do what within a team, row by row: a change here is a decision.
+// What each role may do within a team, row by row. A change here is a decision.
 
 import { expect, it } from 'vitest'
 import type { Role } from '../../store/teams.ts'
@@ -41,7 +41,7 @@ const table: [Action, { owner: boolean; admin: boolean; member: boolean; creator
     ['invite.accept', { owner: true, admin: true, member: true, creator: true, key: false }],
   ]
 
-it.each(table)('%s: %j', (action, expected) => {
+it.each(table)('the roles that may do %s are %j', (action, expected) => {
   const may = (who: Caller, createdBy: string | null = 'user_other') => {
     try {
       authorize(who, action, { createdBy })
@@ -58,6 +58,6 @@ it.each(table)('%s: %j', (action, expected) => {
     creator: may(caller('session', 'member'), 'user_me'),
     key: may(caller('key', 'owner'), 'user_me') || may(caller('oauth', 'owner'), 'user_me'),
   }).toEqual(expected)
-  // A person who left the team has no key of their own in it.
+  // A person who has left the team has no key of their own in it.
   expect(may({ ...caller('session', 'member'), userId: null }, null)).toBe(expected.member)
 })

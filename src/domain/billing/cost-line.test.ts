@@ -43,7 +43,7 @@ it.each([
     ],
     'Never sleeps: about 1.80 euros for 30 days. Sleeps after 2 days without use;',
   ],
-] as const)('%j reads well', (units, text) => {
+] as const)('the cost line of %j is correct', (units, text) => {
   const priced = units.map(({ size, sleep, ...rest }) => ({
     size,
     sleep,

@@ -1,4 +1,4 @@
-// The recount finds what does not add up (reliability B11).
+// The ledger check finds what does not add up (reliability B11).
 
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
@@ -31,7 +31,7 @@ async function recount(): Promise<unknown[]> {
   return alarms.map(({ what }) => what)
 }
 
-it('a ledger that adds up raises no alarm, and is left alone for a day', async () => {
+it('the ledger check raises no alarm for a sound ledger, and runs once a day', async () => {
   expect(await recount()).toEqual([])
   await sql`update balances set nano_cents = nano_cents + 1 where team_id = ${caller.teamId}`.execute(
     domain.app.db,
@@ -63,7 +63,7 @@ const tampers = {
   },
 }
 
-it.each(Object.entries(tampers))('%s is found', async (_what, { tamper, found }) => {
+it.each(Object.entries(tampers))('the ledger check finds %s', async (_what, { tamper, found }) => {
   await domain.app.db.deleteFrom('balances').where('team_id', '<>', caller.teamId).execute()
   await tamper.execute(domain.app.db)
   expect(new Set(await recount())).toEqual(new Set(found))

@@ -20,7 +20,7 @@ test.each([
   ['2001:db8:1:2::1', '2001:db8:1:3::1'],
   ['2001:db8::1', '2001:db8:0:1::1'],
   ['::1', '2001:db8::1'],
-])('failures from %s hold up nobody at %s', (address, other) => {
+])('failed attempts from %s do not block %s', (address, other) => {
   const attempts = createFailedAttempts({ clock: systemClock, log: silentLog })
   for (let tries = 0; tries < FAILURES_PER_MINUTE; tries++) {
     expect(refused(() => attempts.check(address, 'guess'))).toBeNull()
@@ -30,7 +30,7 @@ test.each([
   expect(refused(() => attempts.check(other, 'guess'))).toBeNull()
 })
 
-test('the addresses of one IPv6 network are one peer', () => {
+test('failed attempts from one IPv6 /64 network count as those of one peer', () => {
   const attempts = createFailedAttempts({ clock: systemClock, log: silentLog })
   for (let tries = 0; tries < FAILURES_PER_MINUTE; tries++)
     attempts.failed(`2001:db8:1:2::${tries.toString(16)}`)

@@ -5,7 +5,7 @@ import { type RateWindow, spentOf, waitMs, withCall, withoutCall } from './rate-
 
 const LIMIT = 20
 
-/** Lets pass what may, at these times; answers when calls passed, and what was left at the end. */
+/** Lets calls pass where the limit allows. Returns when calls passed, and the window at the end. */
 function play(times: number[]): { passed: number[]; window: RateWindow } {
   const passed: number[] = []
   let window: RateWindow = []
@@ -17,7 +17,7 @@ function play(times: number[]): { passed: number[]; window: RateWindow } {
   return { passed, window }
 }
 
-/** Until a minute after the end of its quarter of a second. */
+/** A call counts until a minute after the end of its quarter of a second. */
 const countsAt = (counted: number, time: number) => time < (Math.floor(counted / 250) + 1) * 250 + MINUTE
 
 const burst = { weight: 4, arbitrary: fc.integer({ min: 0, max: 400 }) }
@@ -27,7 +27,7 @@ const times = fc.array(fc.oneof(burst, rest), { maxLength: 400 }).map((pauses) =
   return pauses.map((pause) => (time += pause))
 })
 
-test('never do more pass in any minute than the limit', () => {
+test('the rate window never lets more calls pass in a minute than the limit', () => {
   let refused = 0
   fc.assert(
     fc.property(times, (asked) => {
@@ -42,7 +42,7 @@ test('never do more pass in any minute than the limit', () => {
   expect(refused).toBeGreaterThan(100)
 })
 
-test('who is refused has used the limit up within little more than a minute, and passes once the wait is over', () => {
+test('a call is refused only when the limit is used up, and passes after the wait it is told', () => {
   let refused = 0
   fc.assert(
     fc.property(times, (asked) => {
@@ -60,7 +60,7 @@ test('who is refused has used the limit up within little more than a minute, and
   expect(refused).toBeGreaterThan(10)
 })
 
-test('what is given back counts for nothing, and the rest as before', () => {
+test('a call that is given back counts no more, and all others count as before', () => {
   let given = 0
   let refused = 0
   fc.assert(
@@ -68,7 +68,7 @@ test('what is given back counts for nothing, and the rest as before', () => {
       let passed: number[] = []
       let window: RateWindow = []
       for (const time of asked) {
-        // Calls of the last second, the way that refusals come soon.
+        // Only calls of the last second, because a refusal comes soon after its call.
         const index = passed.findIndex((counted) => counted > time - SECOND)
         if (index !== -1 && dice.next().value === 0) {
           given += 1
@@ -88,13 +88,13 @@ test('what is given back counts for nothing, and the rest as before', () => {
   expect([given > 100, refused > 10]).toEqual([true, true])
 })
 
-test('what counts no longer cannot be given back, and nothing that counts goes for it', () => {
+test('giving back a call that counts no more changes nothing', () => {
   const window = withCall([], 100_000)
   expect(withoutCall(window, 10_000)).toBe(window)
   expect(withoutCall([], 10_000)).toEqual([])
 })
 
-test('what is remembered is bounded, whatever the limit', () => {
+test('the rate window stays small for any limit', () => {
   let window: RateWindow = []
   for (let now = 0; now < 3 * MINUTE; now += 10) window = withCall(window, now)
   expect(window.length).toBeLessThanOrEqual(242)
@@ -102,6 +102,6 @@ test('what is remembered is bounded, whatever the limit', () => {
   expect(spentOf(window, 5 * MINUTE)).toEqual({ calls: 0, untilMs: 5 * MINUTE })
 })
 
-test('a limit of none lets nobody pass', () => {
+test('a limit of zero lets no call pass', () => {
   expect(waitMs([], 0, 0)).toBe(MINUTE)
 })

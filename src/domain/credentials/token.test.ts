@@ -9,14 +9,14 @@ test('a token matches its own hash and no other', () => {
   expect(tokenMatches(one.token, null)).toBe(false)
 })
 
-test('a key shows its mark and carries 256 bits after its prefix', () => {
+test('a key is its prefix and 256 random bits', () => {
   const { token, prefix } = newToken('key')
   expect(token).toMatch(/^berth_live_[0-9a-f]{12}_[A-Za-z0-9_-]{43}$/)
   expect(token.startsWith(`${prefix}_`)).toBe(true)
   expect(Buffer.from(token.slice(prefix.length + 1), 'base64url')).toHaveLength(32)
 })
 
-test('the prefix is read off a whole token of the kind asked for only', () => {
+test('tokenPrefix returns the prefix of a complete token of the given kind only', () => {
   const { token, prefix } = newToken('session')
   expect(tokenPrefix('session', token)).toBe(prefix)
   expect(tokenPrefix('key', token)).toBeNull()
@@ -25,8 +25,8 @@ test('the prefix is read off a whole token of the kind asked for only', () => {
   }
 })
 
-// S4. A difference that is there shows each time; what a busy machine adds does not.
-test('a wrong secret takes as long where its prefix is known as where it is not', () => {
+// S4. A real difference shows in every run; noise of a busy machine does not.
+test('a wrong secret takes the same time to refuse for a known and an unknown prefix', () => {
   const { hash } = newToken('key')
   const wrong = newToken('key').token
   const distances = Array.from({ length: 5 }, () =>
@@ -40,7 +40,7 @@ test('a wrong secret takes as long where its prefix is known as where it is not'
   expect(Math.min(...distances)).toBeLessThan(4.5)
 })
 
-/** Welch's t of the times of two works, taken in turns, without the slowest tenth of each. */
+/** Returns Welch's t of the run times of two functions that take turns, without the slowest tenth of each. */
 function welch(one: () => unknown, other: () => unknown): number {
   const works = [one, other]
   const times: number[][] = [[], []]

@@ -1,5 +1,5 @@
-// Trouble at every step of a fork's way (reliability F1, F2, F3, F23), as units/fault-loops.test.ts has it for a unit:
-// whatever happens, all copies arrive or none does, and the sources stay as they were.
+// A fault at every step of a fork (reliability F1, F2, F3, F23), as units/fault-loops.test.ts does for a unit: all
+// copies arrive or none does, and the sources stay as they were.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
@@ -25,17 +25,17 @@ import { forkSaga, resumeForks } from './run.ts'
 
 const steps = forkSaga.steps.map(({ name }) => `fork.${name}`)
 const sides = steps.flatMap((place) => [`${place}.before`, `${place}.after`])
-/** A failure of the last step has every undo of the way run. */
+/** A failure of the last step runs every undo. */
 const lastFailure = 'fork.ready.after'
 const undos = forkSaga.steps.filter(({ undo }) => undo).map(({ name }) => `fork.${name}.undo`)
 const undoSides = undos.flatMap((place) => [`${place}.before`, `${place}.after`])
 const asked: { operation: Operation; when: 'before' | 'after' }[] = (
   ['fork', 'start', 'exec'] as const
 ).flatMap((operation) => (['before', 'after'] as const).map((when) => ({ operation, when })))
-/** What the copies of these are once they have arrived. */
+/** The states of the copies once they have arrived. */
 const arrived = { db: 'running', job: 'stopped', lazy: 'sleeping', web: 'running' }
 const sources = ['db', 'job', 'lazy', 'web']
-/** What makes good whatever went wrong. */
+/** The jobs that repair what a fault left. */
 const loops = [reconcileMachines, resumeOperations, resumeForks]
 
 let domain: TestDomain
@@ -71,14 +71,14 @@ const met = async (place: string) =>
 const act = async (app = domain.app) =>
   await forkStack(app, caller, 'shop', stackForkSchema.parse({ into: 'trial' }))
 
-/** Also of a stack that is gone, and of which no list can be asked for any more. */
+/** Also finds units of a stack that was deleted and has no list any more. */
 async function unitsOf(stack: string): Promise<Unit[]> {
   const { units } = await listUnits(domain.app, caller, { all: true, limit: 100 })
   return units.toReversed().filter(({ internalHost }) => internalHost.endsWith(`.${stack}.internal`))
 }
 const statesOf = (units: Unit[]) => Object.fromEntries(units.map(({ name, state }) => [name, state]))
 
-/** Each copy is as good as any unit: it runs, with what was on the disk of its source, and can be destroyed. */
+/** Each copy runs with the disk of its source, and can be destroyed like any unit. */
 async function endsWell(app: App): Promise<void> {
   await settle(domain, app, loops)
   const copies = await unitsOf('trial')
@@ -94,7 +94,7 @@ async function endsWell(app: App): Promise<void> {
   await settle(domain, app, loops)
 }
 
-/** Nothing is left of it but rows that tell why, and the sources never noticed. */
+/** Only rows that give the reason are left, and the sources are unchanged. */
 async function endsInNothing(app: App): Promise<void> {
   await settle(domain, app, loops)
   const copies = await unitsOf('trial')
@@ -121,22 +121,22 @@ async function sourcesAreWell(app: App): Promise<void> {
   }
 }
 
-/** The service dies where it stands and comes back. */
+/** The server dies and starts again. */
 async function restart(): Promise<App> {
   const app = domain.restarted()
   await recover(app)
   return app
 }
 
-describe('a crash', () => {
-  it.each(sides)('at %s is made good', async (place) => {
+describe('a fork whose server crashes', () => {
+  it.each(sides)('at %s completes after the restart', async (place) => {
     domain.troubles.set(place, 'crash')
     act().catch(() => {})
     await met(place)
     await endsWell(await restart())
   })
 
-  it.each(undoSides)('at %s leaves nothing', async (place) => {
+  it.each(undoSides)('at %s leaves nothing after the restart', async (place) => {
     domain.troubles.set(lastFailure, 'error').set(place, 'crash')
     act().catch(() => {})
     await met(place)
@@ -144,23 +144,23 @@ describe('a crash', () => {
   })
 })
 
-describe('an error', () => {
-  it.each(sides)('at %s leaves nothing, and is 502', async (place) => {
+describe('a fork that meets an error', () => {
+  it.each(sides)('at %s leaves nothing, and fails with 502', async (place) => {
     domain.troubles.set(place, 'error')
     await expect(act()).rejects.toMatchObject({ status: 502, details: { unitIds: expect.any(Array) } })
-    // An operation that gives up has taken everything back by then.
+    // By then an operation that fails has undone all its steps.
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
     await endsInNothing(domain.app)
   })
 
-  it.each(undoSides)('at %s is left to the reconciler', async (place) => {
+  it.each(undoSides)('at %s is cleaned up by the reconciler', async (place) => {
     domain.troubles.set(lastFailure, 'error').set(place, 'error')
     await expect(act()).rejects.toMatchObject({ status: 502 })
     await endsInNothing(domain.app)
   })
 
   it.each(asked)(
-    'of the engine, $when $operation, leaves nothing, and is 502',
+    'of the engine $when $operation leaves nothing, and fails with 502',
     async ({ operation, when }) => {
       domain.engine.fail(operation, 'internal', { when })
       await expect(act()).rejects.toMatchObject({ status: 502 })
@@ -169,7 +169,7 @@ describe('an error', () => {
   )
 
   it.each(asked)(
-    'of an engine that restarts $when $operation is not noticed',
+    'as the engine restarts $when $operation completes all the same',
     async ({ operation, when }) => {
       domain.engine.fail(operation, 'engine_away', { when })
       const waiting = setInterval(() => domain.clock.advance(SECOND / 4), 2)
@@ -179,23 +179,23 @@ describe('an error', () => {
   )
 })
 
-describe('done twice', () => {
-  it.each(steps)('%s comes to the same', async (place) => {
+describe('a fork with a step that is run twice', () => {
+  it.each(steps)('at %s has the same result', async (place) => {
     domain.troubles.set(place, 'twice')
     const { copied } = await act()
     expect(copied).toEqual({ db: 'memory', job: 'disk', lazy: 'disk', web: 'memory' })
     await endsWell(domain.app)
   })
 
-  it.each(undos)('%s comes to the same', async (place) => {
+  it.each(undos)('at %s leaves nothing', async (place) => {
     domain.troubles.set(lastFailure, 'error').set(place, 'twice')
     await expect(act()).rejects.toMatchObject({ status: 502 })
     await endsInNothing(domain.app)
   })
 })
 
-describe('a hang', () => {
-  it.each(sides)('at %s holds up nobody else', async (place) => {
+describe('a fork that hangs', () => {
+  it.each(sides)('at %s does not block other units', async (place) => {
     domain.troubles.set(place, 'hang')
     void act().catch(() => {})
     await met(place)
@@ -205,7 +205,7 @@ describe('a hang', () => {
     for (const { id: own } of await unitsOf('shop')) await destroyUnit(domain.app, caller, own)
   })
 
-  it.each(sides)('at %s does not keep the copies from being destroyed', async (place) => {
+  it.each(sides)('at %s does not keep its copies from being destroyed', async (place) => {
     domain.troubles.set(place, 'hang')
     void act().catch(() => {})
     await met(place)
@@ -216,7 +216,7 @@ describe('a hang', () => {
     await sourcesAreWell(domain.app)
   })
 
-  it.each(sides)('at %s ends with its bound', async (place) => {
+  it.each(sides)('at %s completes after its timeout', async (place) => {
     domain.troubles.set(place, 'hang')
     void act().catch(() => {})
     await met(place)
@@ -224,7 +224,7 @@ describe('a hang', () => {
     await endsWell(domain.app)
   })
 
-  it.each(undoSides)('at %s hurts nothing', async (place) => {
+  it.each(undoSides)('at %s leaves nothing', async (place) => {
     domain.troubles.set(lastFailure, 'error').set(place, 'hang')
     void act().catch(() => {})
     await met(place)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { asksTheSame, fingerprint } from './fingerprint.ts'
 
-/** A call with this body, as a version of the service reads it. */
+/** A call with this body, as a version of the server with this schema reads it. */
 function callWith(body: string, schema: z.ZodType, params: object = {}, query: object = {}) {
   const input = { params, query, body: schema.parse(JSON.parse(body)) }
   return fingerprint(input, { params, query, body: Buffer.from(body) })
@@ -15,7 +15,7 @@ const today = z.object({
 })
 const tomorrow = today.extend({ region: z.string().default('paris') })
 
-describe('two calls ask for the same', () => {
+describe('a repeated Idempotency-Key is the same request', () => {
   const first = callWith('{"name":"a","size":"small"}', today)
 
   test.each([
@@ -23,22 +23,22 @@ describe('two calls ask for the same', () => {
     '{ "name" : "a" }',
     '{"name":"a","tags":[]}',
     '{"n\\u0061me":"a"}',
-  ])('when they mean the same, as %s does', (body) => {
+  ])('when the body means the same, as %s does', (body) => {
     expect(asksTheSame(callWith(body, today), first)).toBe(true)
   })
 
-  test('when the same was sent, though a newer version reads more into it', () => {
+  test('when the same bytes were sent, though a newer server adds a default', () => {
     expect(asksTheSame(callWith('{"name":"a","size":"small"}', tomorrow), first)).toBe(true)
   })
 
   test.each(['{"name":"b","size":"small"}', '{"name":"a","size":"nano"}', '{"name":"a","tags":["x"]}'])(
-    'not when they mean something else, as %s does',
+    'only when the body means the same, which %s does not',
     (body) => {
       expect(asksTheSame(callWith(body, today), first)).toBe(false)
     },
   )
 
-  test('not when they are about another thing, or ask in another way', () => {
+  test('only when path and query are the same', () => {
     const body = '{"name":"a"}'
     const about = callWith(body, today, { id: 'one' }, { all: 'true' })
     expect(asksTheSame(callWith(body, today, { id: 'one' }, { all: 'true' }), about)).toBe(true)

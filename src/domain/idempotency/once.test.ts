@@ -1,4 +1,4 @@
-// The rules of a key, on the smallest thing there is to make: a row.
+// The rules of an Idempotency-Key, tried with a route that inserts one row.
 
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
@@ -42,7 +42,7 @@ async function insert(app: App, db: Kysely<Database>): Promise<Made> {
   return { id }
 }
 
-/** All its work is one transaction, so what it keeps is its answer. */
+/** All work is one transaction, so the kept value is the answer. */
 const makeStack = (app: App) => async (once: Once) =>
   await app.db.transaction().execute(async (db) => {
     await once.claim(db)
@@ -59,8 +59,8 @@ const answer = async (call: KeyedCall, app = domain.app) =>
 const countStacks = async (): Promise<number> =>
   (await domain.app.db.selectFrom('stacks').select('id').where('team_id', '=', teamId).execute()).length
 
-describe('what is made in one transaction', () => {
-  test('is made once, by whichever of many calls comes first', async () => {
+describe('a request whose work is one transaction', () => {
+  test('is carried out once by many concurrent calls with the same key', async () => {
     const before = await countStacks()
     const call = newCall()
     const answers = await Promise.all(Array.from({ length: 20 }, () => answer(call)))
@@ -69,7 +69,7 @@ describe('what is made in one transaction', () => {
     expect(await countStacks()).toBe(before + 1)
   })
 
-  test('is answered after a crash, by what was kept with it', async () => {
+  test('is answered from its stored result after a crash', async () => {
     const call = newCall()
     domain.troubles.set('idempotency.answer.before', 'crash')
     void answer(call)
@@ -84,7 +84,7 @@ describe('what is made in one transaction', () => {
     expect(await countStacks()).toBe(before)
   })
 
-  test('is not there when its transaction fails, and the key is free', async () => {
+  test('leaves neither a row nor a used key when its transaction fails', async () => {
     const before = await countStacks()
     const call = newCall()
     const refusals = [conflict('The name is taken.'), new Error('a fault')]
@@ -104,8 +104,8 @@ describe('what is made in one transaction', () => {
   })
 })
 
-describe('the ending of a call', () => {
-  test('is kept when it is a failure for good, not when it may end otherwise next time', async () => {
+describe('the stored answer of a request', () => {
+  test('is a failure only when the failure is final', async () => {
     const endings: { error: Error; isKept: boolean }[] = [
       { error: providerError('It broke.', { details: { unitId: 'u' } }), isKept: true },
       { error: unavailable('Away.', 1), isKept: false },
@@ -127,7 +127,7 @@ describe('the ending of a call', () => {
     }
   })
 
-  test('is the first that was written down, also when a repetition was faster', async () => {
+  test('is the first one written, also when a retry was faster than the original call', async () => {
     const call = newCall()
     const kept = Promise.withResolvers<void>()
     const finish = Promise.withResolvers<void>()
@@ -150,7 +150,7 @@ describe('the ending of a call', () => {
     expect(await slow).toEqual({ kind: 'done', value: { id: 'seen first' }, replayed: false })
   })
 
-  test('of a call that took a day is not written over that of the next one', async () => {
+  test('that took a day does not overwrite that of the next call', async () => {
     const call = newCall()
     const kept = Promise.withResolvers<void>()
     const finish = Promise.withResolvers<void>()
@@ -173,8 +173,8 @@ describe('the ending of a call', () => {
   })
 })
 
-describe('a key', () => {
-  test('is one of its team and route', async () => {
+describe('an Idempotency-Key', () => {
+  test('belongs to one team and one route', async () => {
     const call = newCall()
     const other = await domain.makeCaller()
     const first = await answer(call)
@@ -185,7 +185,7 @@ describe('a key', () => {
     }
   })
 
-  test('whose row was moved to another team opens nothing there', async () => {
+  test('cannot be opened by another team when its row is moved there', async () => {
     const call = newCall()
     const other = await domain.makeCaller()
     await answer(call)
@@ -197,7 +197,7 @@ describe('a key', () => {
     await expect(answer({ ...call, name: { ...call.name, teamId: other.teamId } })).rejects.toThrow()
   })
 
-  test('for which nothing was kept is a fault, and not one answered twice', async () => {
+  test('for which the route stored nothing makes the call fail instead of running twice', async () => {
     const make = async (once: Once) => {
       await domain.app.db.transaction().execute(async (db) => await once.claim(db))
       return { id: 'made' }
@@ -209,7 +209,7 @@ describe('a key', () => {
     }
   })
 
-  test('is forgotten after a day, the oldest first and a thousand a round', async () => {
+  test('is deleted after a day, the oldest first and at most a thousand a round', async () => {
     await domain.app.db.deleteFrom('idempotency_keys').execute()
     const now = domain.clock.now().getTime()
     const rows = Array.from({ length: 1500 }, (_, index) => ({

@@ -1,4 +1,4 @@
-// Mails from the transaction that posts them to a mail server that may refuse, hang, break off or be away.
+// Mails, from the transaction that posts them to a mail server that may refuse, hang, disconnect or be down.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, type TestDomain } from '../../../test/support/domain.ts'
@@ -37,7 +37,7 @@ const post = async (what: Partial<Mail> = {}) =>
 const left = async () => await app.db.selectFrom('mails').selectAll().execute()
 
 describe('a mail', () => {
-  it('is delivered once by however many deliver, and is gone then', async () => {
+  it('is delivered once by concurrent deliveries, and is deleted then', async () => {
     const ids = await Promise.all(Array.from({ length: 5 }, () => post()))
     await Promise.all(Array.from({ length: 8 }, () => deliverMails(app)))
     const received = server.received.map(({ mail: { messageId } }) => messageId)
@@ -46,7 +46,7 @@ describe('a mail', () => {
     expect(await left()).toEqual([])
   })
 
-  it('of a transaction that is rolled back is sent to nobody', async () => {
+  it('of a transaction that rolls back is never sent', async () => {
     const failed = app.db.transaction().execute(async (db) => {
       await postMail(app, db, mail)
       throw new Error('changed its mind')
@@ -56,14 +56,14 @@ describe('a mail', () => {
     expect(server.received).toEqual([])
   })
 
-  it('cannot be read in the database', async () => {
+  it('is stored encrypted', async () => {
     await post({ replyTo: 'bob@example.test' })
     const [row] = await left()
     expect(row?.sealed.toString('latin1')).not.toMatch(/token-in-the-mail|example\.test/)
     expect(JSON.stringify({ ...row, sealed: null })).not.toContain('example.test')
   })
 
-  it('that is put into the row of another is not sent', async () => {
+  it('whose content was swapped with that of another is not sent', async () => {
     await post({ text: 'for another' })
     const { id } = await post()
     const [other] = (await left()).filter((row) => row.id !== id)
@@ -76,7 +76,7 @@ describe('a mail', () => {
   })
 
   it.each(['refuse', 'hang', 'drop'] as const)(
-    'is sent again, as the same one, after a server that would %s it',
+    'is sent again with the same message id after a server that would %s it',
     async (how) => {
       const { id } = await post()
       server.treat(how)
@@ -94,7 +94,7 @@ describe('a mail', () => {
     },
   )
 
-  it('is tried less and less often, for a day', async () => {
+  it('is tried again less and less often, for one day', async () => {
     await post()
     server.treat('refuse')
     let tries = 0
@@ -108,7 +108,7 @@ describe('a mail', () => {
     expect(tries).toBeLessThan(40)
   })
 
-  it('that a process died over is taken up by another', async () => {
+  it('is delivered by another process when the first one dies', async () => {
     await post()
     const dying: App = { ...app, deliverMail: async () => await new Promise<never>(() => {}) }
     void deliverMails(dying)
@@ -130,13 +130,13 @@ describe('a mail', () => {
     'ann',
     'ann@exаmple.test',
     '',
-  ])('to %j is not posted', async (to) => {
+  ])('to the address %j is refused', async (to) => {
     await expect(post({ to })).rejects.toThrow(TypeError)
     await expect(post({ replyTo: to })).rejects.toThrow(TypeError)
     expect(await left()).toEqual([])
   })
 
-  it('has one subject, whatever is in it', async () => {
+  it('has a subject without line breaks or control characters', async () => {
     await post({ subject: 'Join "x\r\nBcc: eve@example.test\u2028\0"' })
     await deliverMails(app)
     expect(server.received.map(({ to, mail: { subject } }) => ({ to, subject }))).toEqual([

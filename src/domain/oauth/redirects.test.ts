@@ -1,9 +1,9 @@
-// Reliability S8 and S9: which redirects may be registered, and which fit one that was.
+// Reliability S8 and S9: which redirect URIs may be registered, and which match a registered one.
 
 import { describe, expect, it } from 'vitest'
 import { readRedirect, redirectMatches, withAnswer } from './redirects.ts'
 
-describe('an answer may be sent to', () => {
+describe('readRedirect accepts', () => {
   it.each([
     ['https://claude.ai/api/mcp/auth_callback', 'web', 'claude.ai'],
     ['https://[2001:db8::1]:8443/cb?x=1', 'web', '[2001:db8::1]'],
@@ -18,7 +18,7 @@ describe('an answer may be sent to', () => {
   })
 })
 
-describe('no answer may be sent to', () => {
+describe('readRedirect refuses', () => {
   it.each([
     '',
     'javascript:alert(1)',
@@ -59,7 +59,7 @@ describe('no answer may be sent to', () => {
   })
 })
 
-it('the port of a program on the own computer is its own matter, and nothing else of it', () => {
+it('a loopback redirect matches with any port, and with no other difference', () => {
   const registered = 'http://localhost:7777/oauth/callback?a=1'
   for (const port of ['', ':1', ':65535']) {
     expect(redirectMatches(registered, `http://localhost${port}/oauth/callback?a=1`)).toBe(true)
@@ -79,7 +79,7 @@ it('the port of a program on the own computer is its own matter, and nothing els
   }
 })
 
-it('a site or an app is meant to the letter', () => {
+it('a redirect to a site or an app matches only when it is identical', () => {
   const registered = 'https://app.example/cb'
   for (const other of [
     'https://app.example/cb/',
@@ -100,7 +100,7 @@ it('a site or an app is meant to the letter', () => {
   expect(redirectMatches('cursor://a/b', 'cursor://a/c')).toBe(false)
 })
 
-it('an answer stands behind what the redirect has already', () => {
+it('withAnswer adds the answer to the query that the redirect has', () => {
   expect(withAnswer('https://a.example/cb?x=1', { code: 'a b', state: null })).toBe(
     'https://a.example/cb?x=1&code=a+b',
   )

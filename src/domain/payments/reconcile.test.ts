@@ -1,5 +1,5 @@
-// Reliability B12: whatever dies on the way of a payment, and wherever, the provider makes one checkout for it and the
-// ledger has each thing once.
+// Reliability B12: for a crash or error at any step of a payment, the provider makes one checkout and the ledger has
+// each entry once.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, type TestDomain } from '../../../test/support/domain.ts'
@@ -39,7 +39,7 @@ afterAll(async () => {
   await stripe.close()
 })
 
-/** Rounds, with time between them; one that dies is the end of its process. */
+/** Runs the job several times with time between. A crash ends the process. */
 async function rounds(count: number): Promise<void> {
   for (let round = 0; round < count; round += 1) {
     domain.clock.advance(3 * MINUTE)
@@ -101,8 +101,8 @@ const places = steps.flatMap((step) => [
   { place: step, trouble: 'twice' as const },
 ])
 
-describe('a payment has one checkout, and each credit once', () => {
-  it('where all goes well', async () => {
+describe('a payment has one checkout and each credit once', () => {
+  it('when nothing fails', async () => {
     await liveThrough(null)
     expect(await ledger()).toEqual([2500, -500, -200])
   })
@@ -115,7 +115,7 @@ describe('a payment has one checkout, and each credit once', () => {
     expect(await ledger()).toEqual([2500, -500, -200])
   })
 
-  it('however many processes look at once', async () => {
+  it('when several processes reconcile at once', async () => {
     await buy()
     const [session] = stripe.sessions
     if (!session) throw new Error('no checkout was made')
@@ -129,7 +129,7 @@ describe('a payment has one checkout, and each credit once', () => {
     expect(await ledger()).toEqual([2500, -500])
   })
 
-  it('when the answer of the provider is lost on the way', async () => {
+  it('when the answer of the provider is lost', async () => {
     stripe.treat('drop')
     await buy()
     stripe.treat('well')

@@ -30,7 +30,7 @@ function outcome(check: () => void): string {
   }
 }
 
-describe('size', () => {
+describe('checkSize', () => {
   it.each([
     ['nano', 'allowed'],
     ['medium', 'allowed'],
@@ -40,7 +40,7 @@ describe('size', () => {
   })
 })
 
-describe('registry', () => {
+describe('checkRegistry', () => {
   it.each([
     ['docker.io', ['docker.io'], 'allowed'],
     ['ghcr.io', ['docker.io'], '402 policy_violation'],
@@ -53,7 +53,7 @@ describe('registry', () => {
   })
 })
 
-describe('sleep', () => {
+describe('the sleep window', () => {
   it.each([
     ['1h', '1h', 'never', 'pro', 'allowed'],
     ['60m', '1h', 'never', 'pro', 'allowed'],
@@ -78,7 +78,7 @@ describe('sleep', () => {
     ['never', 'never', 'never', 'pro', 'never'],
     ['never', 'never', 'never', 'hobby', '30m'],
   ] as const)(
-    'left out, with default %s, key %s, environment %s, plan %s, is %s and allowed',
+    'when left out with default %s, key %s, environment %s and plan %s is %s and allowed',
     (fallback, maxSleep, sleepMax, plan, expected) => {
       const all = bounds({ maxSleep }, { sleepMax, plan })
       expect(defaultSleep(all, fallback)).toBe(expected)
@@ -87,13 +87,13 @@ describe('sleep', () => {
   )
 })
 
-describe('concurrency', () => {
+describe('checkConcurrency', () => {
   it.each([
     [5, 4, 'allowed'],
     [5, 5, '402 quota_exceeded'],
     [5, 6, '402 quota_exceeded'],
     [0, 0, '402 quota_exceeded'],
-  ])('at most %d with %d live is %s', (maxConcurrentUnits, live, expected) => {
+  ])('for at most %d units with %d running is %s', (maxConcurrentUnits, live, expected) => {
     expect(outcome(() => checkConcurrency(policySchema.parse({ maxConcurrentUnits }), live))).toBe(expected)
   })
 })

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(async () => await domain.close())
 
-it('what can be used stays, and what expired a day ago goes', async () => {
+it('sign-in links and states are deleted a day after they expire', async () => {
   const { app, clock } = domain
   const left = async () => [
     (await app.db.selectFrom('sign_in_links').select('prefix').execute()).length,

@@ -1,5 +1,5 @@
-// Whatever a caller writes into a parameter of whatever recipe (reliability Z8): it is refused by the parameter's name, or
-// it arrives byte for byte, and only where it is a value and nothing else.
+// For any text in any parameter of any recipe (reliability Z8): it is refused by the name of the parameter, or it
+// arrives byte for byte as a value and nowhere else.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -18,7 +18,7 @@ const nasty = fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 }
 /** What identifiers may be. */
 const plain = fc.stringMatching(/^[a-z][a-z0-9_]{0,20}$/)
 
-/** That one no body has (api/http/json.ts). */
+/** A request body cannot have the key __proto__ (api/http/json.ts). */
 const key = fc.oneof(plain, nasty).filter((text) => text !== '__proto__')
 
 const secrets = (recipe: Recipe) =>
@@ -26,7 +26,7 @@ const secrets = (recipe: Recipe) =>
 
 type Made = ReturnType<Recipe['make']>
 
-/** What the recipe makes of that, or null where it refuses, as a caller may be refused. */
+/** Returns what the recipe makes of the parameters, or null when it refuses them with a validation error. */
 function makeOf(recipe: Recipe, given: Record<string, unknown>): Made | null {
   try {
     const params = recipe.parse(given)
@@ -46,7 +46,7 @@ function makeOf(recipe: Recipe, given: Record<string, unknown>): Made | null {
   }
 }
 
-/** Everything of a unit that a program reads as more than a value: commands, paths, images, names. */
+/** Everything in the spec of a unit that a program reads as more than a value: commands, paths, images, names. */
 const readAsMore = ({ env, files, ...spec }: UnitSpec) =>
   JSON.stringify({ ...spec, env: Object.keys(env), files: Object.keys(files) })
 
@@ -54,7 +54,7 @@ const textParams = (recipe: Recipe) =>
   Object.entries(recipe.params).filter(([, { shown }]) => shown.type === 'string')
 const asked = recipes.map((recipe) => [recipe.name, recipe] as const)
 
-describe.each(asked)('%s', (_name, recipe) => {
+describe.each(asked)('the recipe %s', (_name, recipe) => {
   const usual = exampleOf(recipe)
   const byDefault = recipe.make({
     name: 'name',
@@ -64,7 +64,7 @@ describe.each(asked)('%s', (_name, recipe) => {
     sleep: undefined,
   })
 
-  it('has every text as a value and nowhere else', () => {
+  it('uses every text parameter as a value and nowhere else', () => {
     const given = fc.record(
       Object.fromEntries(textParams(recipe).map(([name]) => [name, fc.oneof(nasty, plain)])),
     )
@@ -84,7 +84,7 @@ describe.each(asked)('%s', (_name, recipe) => {
     expect(accepted).toBeGreaterThan(0)
   })
 
-  it('tells addresses that mean the very values', () => {
+  it('returns URLs with exactly the values of its parameters', () => {
     const given = fc.record(
       Object.fromEntries(textParams(recipe).map(([name]) => [name, fc.oneof(plain, nasty)])),
     )
@@ -107,7 +107,7 @@ describe.each(asked)('%s', (_name, recipe) => {
     )
   })
 
-  it('has files and environment as they were sent', () => {
+  it('passes files and environment on as they were sent', () => {
     const some = { ...usual } as { files?: object; env?: object }
     const [at] = Object.keys(some.files ?? {})
     let sentOn = 0
@@ -133,7 +133,7 @@ describe.each(asked)('%s', (_name, recipe) => {
     if (Object.hasOwn(recipe.params, 'env')) expect(sentOn).toBeGreaterThan(0)
   })
 
-  it('refuses what is no value of its parameters at all', () => {
+  it('refuses values of a wrong type', () => {
     for (const name of Object.keys(recipe.params)) {
       for (const odd of [[], 1.5, true, 'a\0b', '\ud800', { a: {} }, -1, 1e9]) {
         if (makeOf(recipe, { ...usual, [name]: odd })) expect([name, odd]).toBe('refused')

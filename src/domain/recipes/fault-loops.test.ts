@@ -1,5 +1,5 @@
-// A create of several units of which one cannot be made (reliability F23): whichever it is, at whatever step and for
-// whatever reason, nothing is left but a row that says why, and the same can be asked for again at once.
+// A create of several units of which one fails (reliability F23): for any unit, step and reason, only a row with the
+// reason is left, and the same create succeeds when it is sent again.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, type TestDomain } from '../../../test/support/domain.ts'
@@ -34,20 +34,20 @@ const names = ['trio-first', 'trio-second', 'trio']
 
 const { name: operation, steps } = createOperation.saga
 const sides = steps.flatMap(({ name }) => [`${operation}.${name}.before`, `${operation}.${name}.after`])
-/** A failure of the last step has every undo of the way run. */
+/** A failure of the last step runs every undo. */
 const lastFailure = `${operation}.${steps.at(-1)?.name ?? ''}.after`
 const undoSides = steps
   .filter(({ undo }) => undo)
   .flatMap(({ name }) => [`${operation}.${name}.undo.before`, `${operation}.${name}.undo.after`])
-/** Units come to these one after the other; to all others side by side. */
+/** Units reach these steps one after the other, and all others side by side. */
 const isInTurn = (place: string) => /start|ready|undo/.test(place)
 const inTurn = (places: string[]) => names.flatMap((name) => places.map((place) => ({ name, place })))
-/** What makes good whatever went wrong. */
+/** The jobs that repair what a fault left. */
 const loops = [reconcileMachines, resumeOperations, cleanUpFailedCreates]
 
 let domain: TestDomain
 let caller: Caller
-/** Told of each probe of a unit; answers how it exits. */
+/** Called for each probe of a unit; returns the exit code of the probe. */
 let onProbe: (id: string) => number
 
 beforeAll(async () => {
@@ -90,7 +90,7 @@ const act = async (app = domain.app, stack?: string) =>
     null,
   )
 
-/** Makes the trouble when it is the turn of this unit, and not of one before it. Resolves once it is set. */
+/** Sets the fault when it is the turn of this unit, and not of one before it. Resolves once it is set. */
 function setFor(name: string, place: string, set: () => void): Promise<void> {
   const isSet = Promise.withResolvers<void>()
   const strike = () => {
@@ -120,7 +120,7 @@ async function restart(): Promise<App> {
   return app
 }
 
-/** Nothing runs, holds a name or costs any more; what ran has cost what it ran. */
+/** Nothing runs, holds a name or costs any more, and units that ran cost what they ran. */
 async function endsInNothing(app: App, culprit: string | null): Promise<void> {
   await settle(domain, app, loops)
   const units = await unitsOf(app)
@@ -163,7 +163,7 @@ async function failureOf(
   return failure as { message: string; details: { unitId: string } }
 }
 
-/** The one that the answer is about, which it names. */
+/** The name of the unit that the answer blames. */
 async function culpritOf({ message, details }: Awaited<ReturnType<typeof failureOf>>): Promise<string> {
   const unit = (await unitsOf()).find(({ id }) => id === details.unitId)
   expect(unit?.state).toBe('error')
@@ -171,25 +171,25 @@ async function culpritOf({ message, details }: Awaited<ReturnType<typeof failure
   return unit?.name ?? ''
 }
 
-describe('an error', () => {
-  it.each(inTurn(sides))('of $name at $place leaves nothing, and is 502', async ({ name, place }) => {
+describe('a create that meets an error', () => {
+  it.each(inTurn(sides))('of $name at $place leaves nothing, and fails with 502', async ({ name, place }) => {
     void setFor(name, place, () => domain.troubles.set(place, 'error'))
     const culprit = await culpritOf(await failureOf(act()))
     if (isInTurn(place)) expect(culprit).toBe(name)
-    // An operation that gives up has taken everything back by then.
+    // By then an operation that fails has undone all its steps.
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
     await endsInNothing(domain.app, culprit)
   })
 
-  it.each(undoSides)('at %s is left to the reconciler', async (place) => {
+  it.each(undoSides)('at %s is cleaned up by the reconciler', async (place) => {
     void setFor('trio', lastFailure, () => domain.troubles.set(lastFailure, 'error').set(place, 'error'))
     await culpritOf(await failureOf(act()))
     await endsInNothing(domain.app, 'trio')
   })
 })
 
-describe('a crash of the server', () => {
-  it.each(inTurn(sides))('as $name is at $place is made good', async ({ name, place }) => {
+describe('a create whose server crashes', () => {
+  it.each(inTurn(sides))('as $name is at $place completes after the restart', async ({ name, place }) => {
     const set = setFor(name, place, () => domain.troubles.set(place, 'crash'))
     act().catch(() => {})
     await set
@@ -197,7 +197,7 @@ describe('a crash of the server', () => {
     await endsWell(await restart())
   })
 
-  it.each(undoSides)('at %s leaves nothing', async (place) => {
+  it.each(undoSides)('at %s leaves nothing after the restart', async (place) => {
     const set = setFor('trio', lastFailure, () =>
       domain.troubles.set(lastFailure, 'error').set(place, 'crash'),
     )
@@ -208,15 +208,15 @@ describe('a crash of the server', () => {
   })
 })
 
-describe('a unit', () => {
-  it('whose image is missing says so', async () => {
+describe('a create of several units', () => {
+  it('names the image that is missing', async () => {
     domain.engine.fail('pull', 'image_not_found')
     const failure = await failureOf(act())
     expect(failure.message).toContain('Image "berth.local/debian:12"')
     await endsInNothing(domain.app, await culpritOf(failure))
   })
 
-  it.each(names)('%s whose healthcheck never passes says so', async (name) => {
+  it.each(names)('fails when the healthcheck of %s never passes, and names the unit', async (name) => {
     let passed = 0
     onProbe = () => (passed++ < names.indexOf(name) ? 0 : 1)
     const waiting = setInterval(() => domain.clock.advance(SECOND), 2)
@@ -226,7 +226,7 @@ describe('a unit', () => {
     await endsInNothing(domain.app, name)
   })
 
-  it('whose process ends at once takes those with it that need it, and says how it ended', async () => {
+  it('fails when a unit that others need exits at once, and gives its exit code', async () => {
     onProbe = (id) => {
       domain.engine.endProcess(id, { code: 7 })
       return 1
@@ -236,7 +236,7 @@ describe('a unit', () => {
     await endsInNothing(domain.app, null)
   })
 
-  it('that nobody needs ends as one alone would: stopped, with how, and those before it go on', async () => {
+  it('succeeds when a unit that no other needs exits, and shows that unit as stopped', async () => {
     let passed = 0
     onProbe = (id) => {
       passed += 1
@@ -254,7 +254,7 @@ describe('a unit', () => {
   })
 })
 
-describe('the stack', () => {
+describe('the stack of a create that fails', () => {
   const fail = async (stack: string) => {
     domain.engine.fail('pull', 'image_not_found')
     await failureOf(act(domain.app, stack))
@@ -262,14 +262,14 @@ describe('the stack', () => {
   }
   const find = async (name: string) => await findStackByName(domain.app.db, { teamId: caller.teamId, name })
 
-  it('that a create was to make by its name goes with it', async () => {
+  it('is deleted when the create made it', async () => {
     await fail('live')
     expect(await find('live')).toBeNull()
     const { units } = await act(domain.app, 'live')
     expect(units[0]?.internalHost).toBe('trio-first.live.internal')
   })
 
-  it('that was there before stays as it was, and the names in it are free again', async () => {
+  it('is kept when it existed before, and its names are free again', async () => {
     const plan = planOfSpec(createBody({ name: 'web' }, { stack: 'live' }))
     await createPlanned(domain.app, caller, { plan, wait: { wait: true, waitTimeoutMs: MINUTE } }, null)
     await fail('live')
@@ -278,7 +278,7 @@ describe('the stack', () => {
     expect(units.map(({ name }) => name)).toEqual(names)
   })
 
-  it('that somebody else has taken to meanwhile stays with them', async () => {
+  it('is kept when another create uses it by then', async () => {
     const release = domain.engine.hang('pull', { times: 3 })
     const acting = failureOf(act(domain.app, 'live'))
     await expect.poll(async () => (await unitsOf()).length).toBe(3)

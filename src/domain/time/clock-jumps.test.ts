@@ -1,4 +1,4 @@
-// The wall clock jumps, and nothing happens earlier, later or at another price for it (reliability F19).
+// The wall clock jumps, and no unit sleeps earlier or later or costs another price for it (reliability F19).
 
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -41,7 +41,7 @@ afterEach(async () => {
 })
 afterAll(async () => await domain.close())
 
-/** As of a heartbeat: no cost is known any later. */
+/** As of a new heartbeat, because no cost is known beyond the last one. */
 async function billedMinutes(id: string): Promise<number> {
   await reconcileMachines(app)
   return ((await getUnit(app, caller, id)).costCentsSoFar / 0.5) * 60
@@ -49,7 +49,7 @@ async function billedMinutes(id: string): Promise<number> {
 const minutesToSleep = async (id: string) =>
   (Date.parse((await getUnit(app, caller, id)).sleepsAt ?? '') - app.clock.now().getTime()) / MINUTE
 
-/** What the loops do, in an order that is worst: what acts on time comes before what looks at the clock. */
+/** Runs the jobs in the worst order: those that act on time before the one that notices a clock jump. */
 async function rounds(): Promise<void> {
   await sleepIdleUnits(app)
   await hibernateFrozenUnits(app)
@@ -67,8 +67,8 @@ const jumps = [
   ['ten seconds back', -10 * SECOND],
 ] as const
 
-describe.each(jumps)('a jump of %s', (_what, jump) => {
-  it('lets a unit sleep when it was idle for its window, not earlier and not later', async () => {
+describe.each(jumps)('a clock jump of %s', (_what, jump) => {
+  it('lets a unit sleep after exactly its window of idleness', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     domain.clock.advance(20 * MINUTE)
     domain.clock.jump(jump)
@@ -83,7 +83,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     await eventually(app, caller, unit.id, 'sleeping')
   })
 
-  it('bills what ran before and after it, and nothing twice', async () => {
+  it('bills the time before and after it once', async () => {
     const unit = await makeUnit(app, caller, { sleep: 'never' })
     domain.clock.advance(20 * MINUTE)
     domain.clock.jump(jump)
@@ -96,7 +96,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     expect(await billedMinutes(unit.id)).toBeCloseTo(30, 1)
   })
 
-  it('is no matter for uses and ends that come before anybody has looked at the clock', async () => {
+  it('does not change uses and ends that come before the jump is noticed', async () => {
     const used = await makeUnit(app, caller, { name: 'used', sleep: '1h' })
     const ended = await makeUnit(app, caller, { name: 'ended', sleep: '1h' })
     domain.clock.advance(20 * MINUTE)
@@ -109,7 +109,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     expect(await billedMinutes(ended.id)).toBeCloseTo(20, 1)
   })
 
-  it('while a unit is made is not billed, no more than its making', async () => {
+  it('does not bill the creation of a unit', async () => {
     const release = domain.engine.hang('exec')
     const healthcheck = { cmd: ['true'], timeoutMs: 5 * MINUTE, intervalMs: SECOND }
     const unit = await makeUnit(app, caller, { healthcheck, sleep: 'never' }, { wait: false })
@@ -122,7 +122,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     expect(await billedMinutes(unit.id)).toBeCloseTo(0, 1)
   })
 
-  it('keeps a unit in error for its hour', async () => {
+  it('keeps a unit in error for one hour', async () => {
     domain.engine.fail('start', 'start_failed')
     const failed: unknown = await makeUnit(app, caller).catch((error: unknown) => error)
     const { unitId } = (failed as { details: { unitId: string } }).details
@@ -136,7 +136,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     await eventually(app, caller, unitId, 'destroyed')
   })
 
-  it('leaves a frozen unit frozen for its time', async () => {
+  it('keeps a frozen unit frozen for its time', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1m' })
     domain.clock.advance(61 * SECOND)
     await rounds()
@@ -152,7 +152,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     await expect.poll(isFrozen).toBe(false)
   })
 
-  it('neither ends a session or a sign-in link, nor lets one live longer', async () => {
+  it('neither shortens nor extends a session or a sign-in link', async () => {
     const email = `${caller.userId}@example.com`
     const { token } = await signIn(app, (await createSignInLink(app, email)).token)
     const link = await createSignInLink(app, email)
@@ -168,7 +168,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     expect(await findLiveSession(app, token)).toBeNull()
   })
 
-  it('that happens while no process runs is seen by the next', async () => {
+  it('is noticed by the next process when none runs', async () => {
     const unit = await makeUnit(app, caller, { sleep: '2h' })
     domain.clock.advance(20 * MINUTE)
     await reconcileMachines(app)
@@ -181,7 +181,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     expect(await minutesToSleep(unit.id)).toBeCloseTo(100, 1)
   })
 
-  it('moves the times once, however many processes see it', async () => {
+  it('moves the times once, also when several processes notice it', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     const other = domain.restarted()
     domain.clock.advance(20 * MINUTE)
@@ -191,7 +191,7 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
     expect(await billedMinutes(unit.id)).toBeCloseTo(20, 1)
   })
 
-  it('is not taken back by a process that has not seen it yet', async () => {
+  it('is not undone by a process that has not noticed it yet', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     const late = domain.restarted()
     domain.clock.jump(jump)
@@ -205,8 +205,8 @@ describe.each(jumps)('a jump of %s', (_what, jump) => {
   })
 })
 
-describe('the time', () => {
-  it('stays what it was while the database is away', async () => {
+describe('the service time', () => {
+  it('does not jump while the database is down', async () => {
     const nowhere = openDatabase('postgresql://berth@/berth?host=/nonexistent', silentLog)
     const cut = createApp({ ...app, clock: domain.clock, db: nowhere })
     const before = cut.clock.now().getTime()
@@ -220,7 +220,7 @@ describe('the time', () => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     domain.clock.advance(20 * MINUTE)
     await reconcileMachines(app)
-    // The host comes up with a clock that was never set.
+    // The host boots with a clock that was never set.
     domain.clock.reboot()
     domain.clock.jump(-300 * DAY)
     app = domain.restarted()
@@ -229,7 +229,7 @@ describe('the time', () => {
     expect(await minutesToSleep(unit.id)).toBeCloseTo(40, 1)
   })
 
-  it('that drifts slowly is followed without a jump', async () => {
+  it('follows a slow drift of the wall clock without a jump', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     for (let minute = 0; minute < 30; minute++) {
       domain.clock.advance(MINUTE)
@@ -242,7 +242,7 @@ describe('the time', () => {
     expect(await minutesToSleep(unit.id)).toBeCloseTo(30, 0)
   })
 
-  it('of a window is the same over midnight and a change to summer time', async () => {
+  it('counts a day as 24 hours over a change to summer time', async () => {
     const ends = await app.db.connection().execute(async (db) => {
       await sql`set timezone = 'Europe/Berlin'`.execute(db)
       const since = sql<Date>`'2026-03-28T23:30:00+01:00'::timestamptz`

@@ -1,5 +1,5 @@
-// The service, its engine, its database or the whole host is away for a while (reliability F9, B4): nobody is
-// billed for time that no machine is known to have run, and nobody sleeps for want of a service to be used by.
+// The server, its engine, its database or the whole host is down for a while (reliability F9, B4). Time in which no
+// machine is known to have run is not billed, and no unit falls asleep because it could not be used.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
@@ -21,7 +21,7 @@ const HOUR = 60 * MINUTE
 
 let domain: TestDomain
 let caller: Caller
-/** The process that serves; a restart puts another in its place. */
+/** The process that serves. A restart replaces it. */
 let app: App
 beforeAll(async () => {
   domain = await createTestDomain()
@@ -50,14 +50,14 @@ async function restart(): Promise<void> {
   await recover(app)
 }
 
-/** The host goes down with all its machines and is up again after a while. */
+/** The host goes down with all its machines, and boots after a while. */
 function rebootHost(downMs: number): void {
   for (const { id, state } of domain.engine.machines()) if (state === 'running') domain.engine.loseMachine(id)
   domain.clock.advance(downMs)
   domain.clock.reboot()
 }
 
-describe('a run whose end nobody saw', () => {
+describe('a run whose end was not observed', () => {
   it('is billed up to the last heartbeat, however long the host was down', async () => {
     const unit = await makeUnit(app, caller, { sleep: 'never' })
     domain.clock.advance(10 * MINUTE)
@@ -76,7 +76,7 @@ describe('a run whose end nobody saw', () => {
     expect(await billedMinutes(unit.id)).toBeCloseTo(10, 1)
   })
 
-  it('is billed nothing when it began after the last heartbeat', async () => {
+  it('costs nothing when it began after the last heartbeat', async () => {
     await reconcileMachines(app)
     domain.clock.advance(2 * SECOND)
     const unit = await makeUnit(app, caller)
@@ -97,7 +97,7 @@ describe('a run whose end nobody saw', () => {
     expect(await billedMinutes(unit.id)).toBeCloseTo(10, 1)
   })
 
-  it('is billed up to the last heartbeat, also where it is ended by a call that comes while nobody can see it', async () => {
+  it('is billed up to the last heartbeat, also when a stop ends it', async () => {
     const [dead, alive] = [await makeUnit(app, caller, { sleep: 'never' }), await makeUnit(app, caller)]
     domain.clock.advance(10 * MINUTE)
     await reconcileMachines(app)
@@ -110,7 +110,7 @@ describe('a run whose end nobody saw', () => {
     expect(await billedMinutes(dead.id)).toBeCloseTo(10, 1)
   })
 
-  it('keeps the heartbeat back while it is too young to be called dead', async () => {
+  it('costs nothing when its machine is lost before the next heartbeat', async () => {
     await reconcileMachines(app)
     const unit = await makeUnit(app, caller)
     await domain.engine.destroy(unit.id)
@@ -123,8 +123,8 @@ describe('a run whose end nobody saw', () => {
   })
 })
 
-describe('a machine that ran on while the service was away', () => {
-  it('is billed for all of it and still runs', async () => {
+describe('a machine that ran while the server was down', () => {
+  it('is billed for the whole time and still runs', async () => {
     const unit = await makeUnit(app, caller, { sleep: 'never' })
     await reconcileMachines(app)
     domain.clock.advance(2 * HOUR)
@@ -133,7 +133,7 @@ describe('a machine that ran on while the service was away', () => {
     expect(await billedMinutes(unit.id)).toBeCloseTo(120, 1)
   })
 
-  it('and ended meanwhile is billed up to its end', async () => {
+  it('is billed up to its exit', async () => {
     const unit = await makeUnit(app, caller, { sleep: 'never' })
     await reconcileMachines(app)
     domain.clock.advance(HOUR)
@@ -149,8 +149,8 @@ describe('a machine that ran on while the service was away', () => {
   })
 })
 
-describe('idle time', () => {
-  it('does not pass while the service is away', async () => {
+describe('the idle time of a unit', () => {
+  it('does not count while the server is down', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     domain.clock.advance(20 * MINUTE)
     await reconcileMachines(app)
@@ -165,7 +165,7 @@ describe('idle time', () => {
     await eventually(app, caller, unit.id, 'sleeping')
   })
 
-  it('leaves a unit that was about to sleep a moment to be used', async () => {
+  it('leaves a unit that was about to sleep half a minute to be used after a restart', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     domain.clock.advance(HOUR - SECOND)
     await reconcileMachines(app)
@@ -174,7 +174,7 @@ describe('idle time', () => {
     expect((await sleepsInMs(unit.id)) / SECOND).toBeCloseTo(30, 0)
   })
 
-  it('left is never more than the window, and a unit that never sleeps has none', async () => {
+  it('is never extended beyond the window', async () => {
     const short = await makeUnit(app, caller, { sleep: '1m' })
     const always = await makeUnit(app, caller, { name: 'always', sleep: 'never' })
     await reconcileMachines(app)
@@ -186,7 +186,7 @@ describe('idle time', () => {
     expect((await getUnit(app, caller, always.id)).sleepsAt).toBeNull()
   })
 
-  it('is over for nobody until there is a heartbeat again', async () => {
+  it('does not expire before the first heartbeat after an outage', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     await reconcileMachines(app)
     noteOutage(app)
@@ -197,7 +197,7 @@ describe('idle time', () => {
     expect((await sleepsInMs(unit.id)) / MINUTE).toBeCloseTo(60, 1)
   })
 
-  it('is not given to those who sleep', async () => {
+  it('is not extended for a unit that sleeps', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1m' })
     await reconcileMachines(app)
     domain.clock.advance(2 * MINUTE)
@@ -208,7 +208,7 @@ describe('idle time', () => {
   })
 })
 
-describe('an outage that no process of ours dies of', () => {
+describe('an outage in which the server keeps running', () => {
   const outages = [
     {
       what: 'the database',
@@ -233,7 +233,7 @@ describe('an outage that no process of ours dies of', () => {
     },
   ]
 
-  it.each(outages)('of $what puts nobody to sleep', async ({ begin }) => {
+  it.each(outages)('of $what puts no unit to sleep', async ({ begin }) => {
     const { url, away, back, close } = await begin()
     app = createApp({ ...app, clock: domain.clock, db: openDatabase(url, silentLog) })
     const unit = await makeUnit(app, caller, { sleep: '1h' })

@@ -1,6 +1,6 @@
-// Whatever the wall clock does and whichever process dies, a unit sleeps and costs by the time that was really lived:
-// random histories beside a model that knows no wall clock. What a test does takes real time, so the model
-// reckons with the spans within which things happened.
+// For any jumps of the wall clock and any restarts, a unit sleeps and costs by the time that really passed: random
+// histories are compared with a model that knows no wall clock. A test itself takes real time, so the model works
+// with the spans in which events happened.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -21,9 +21,9 @@ const HOUR = 60 * MINUTE
 
 const WINDOW_MS = 2 * MINUTE
 const GRACE_MS = 30 * SECOND
-/** Between two rounds of the loops. */
+/** Between two rounds of the jobs. */
 const ROUND_MS = 10 * SECOND
-/** A jump that short is followed, and nothing moved for it (lib/service-clock.ts). */
+/** A jump this short is followed without moving any times (lib/service-clock.ts). */
 const FOLLOWED_MS = 2 * SECOND
 
 let domain: TestDomain
@@ -50,7 +50,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   }),
 )
 
-/** Something happened between the two, in service time. */
+/** An event happened between the two, in service time. */
 type Span = { from: number; to: number }
 const between = (earlier: Span, later: Span): Span => ({
   from: Math.max(0, later.from - earlier.to),
@@ -58,7 +58,7 @@ const between = (earlier: Span, later: Span): Span => ({
 })
 const later = (span: Span, ms: number): Span => ({ from: span.from + ms, to: span.to + ms })
 
-/** Everything that passed but for the jumps; it goes on over a reboot. */
+/** All time that passed, without the jumps; it goes on over a reboot. */
 let advancedMs = 0
 const livedMs = () => performance.now() + advancedMs
 const pass = (ms: number) => {
@@ -71,12 +71,12 @@ async function spanOf(work: () => Promise<unknown>): Promise<Span> {
   return { from, to: livedMs() }
 }
 
-/** One unit, and what is known of it by service time alone. */
+/** One unit, and what a model without a wall clock expects of it. */
 class History {
   #app: App
   #caller: Caller
   #id = ''
-  /** It runs since then, or sleeps. */
+  /** When it began to run, or null while it sleeps. */
   #since: Span | null = null
   #due: Span = { from: 0, to: 0 }
   /** The last heartbeat. */
@@ -143,7 +143,7 @@ class History {
     this.#due = later(used, WINDOW_MS)
   }
 
-  /** Those that act on time before the one that looks at the clock. */
+  /** Runs the jobs that act on time before the one that notices a clock jump. */
   async #rounds(): Promise<void> {
     const at = await spanOf(async () => {
       await sleepIdleUnits(this.#app)
@@ -208,7 +208,7 @@ class History {
   }
 }
 
-it('a unit sleeps and costs by the time it lived, over uses, jumps, restarts and reboots', async () => {
+it('a unit sleeps and costs by the time that passed, over random uses, clock jumps, restarts and reboots', async () => {
   let slept = 0
   await fc.assert(
     fc.asyncProperty(fc.array(event, { maxLength: 12 }), async (events) => {

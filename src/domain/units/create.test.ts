@@ -26,7 +26,7 @@ const exec = { timeoutMs: 5_000 }
 const machineOf = (id: string) => domain.engine.machines().find((machine) => machine.id === id)
 
 describe('a create', () => {
-  it('answers a running unit in a new stack of its name', async () => {
+  it('returns a running unit in a new stack of its name', async () => {
     const caller = await domain.makeCaller()
     const result = await createUnits(domain.app, caller, createBody({ size: 'nano', ports: [80] }))
     expect(runResultSchema.parse(result)).toEqual(result)
@@ -55,7 +55,7 @@ describe('a create', () => {
     expect(second.internalHost).toMatch(/^(.+)\.a{24}-[0-9a-f]{6}\.internal$/)
   })
 
-  it('puts a unit into the stack that is named, and refuses a name that is taken there', async () => {
+  it('puts a unit into the named stack, and refuses a name that is taken there', async () => {
     const caller = await domain.makeCaller()
     const first = await makeUnit(domain.app, caller, { name: 'a' }, { stack: 'shop' })
     const second = await makeUnit(domain.app, caller, { name: 'b' }, { stack: 'shop' })
@@ -68,7 +68,7 @@ describe('a create', () => {
     expect((await makeUnit(domain.app, caller, { name: 'a' }, { stack: 'shop' })).state).toBe('running')
   })
 
-  it('answers a unit still creating when the wait is over, and the unit turns up later', async () => {
+  it('returns a unit in creating when the wait times out, and the unit runs later', async () => {
     const caller = await domain.makeCaller()
     const release = domain.engine.hang('pull')
     const unit = await makeUnit(domain.app, caller, {}, { waitTimeoutMs: 20 })
@@ -77,7 +77,7 @@ describe('a create', () => {
     await eventually(domain.app, caller, unit.id, 'running')
   })
 
-  it('does not wait when told so', async () => {
+  it('returns at once without waiting when asked to', async () => {
     const caller = await domain.makeCaller()
     const release = domain.engine.hang('pull')
     const unit = await makeUnit(domain.app, caller, {}, { wait: false })
@@ -86,7 +86,7 @@ describe('a create', () => {
     await eventually(domain.app, caller, unit.id, 'running')
   })
 
-  it('refuses an image reference that names no image', async () => {
+  it('refuses an image reference that is not valid', async () => {
     const caller = await domain.makeCaller()
     await expect(makeUnit(domain.app, caller, { image: 'a/../b' })).rejects.toMatchObject({
       status: 400,
@@ -121,7 +121,7 @@ describe('a create that fails', () => {
     { operation: 'start', kind: 'internal', says: /host failed/ },
   ] as const
 
-  it.each(failures)('with $kind at $operation answers 502 and undoes everything', async (failure) => {
+  it.each(failures)('with $kind at $operation returns 502 and undoes everything', async (failure) => {
     const caller = await domain.makeCaller()
     domain.engine.fail(failure.operation, failure.kind)
     const error: unknown = await makeUnit(domain.app, caller).catch((thrown: unknown) => thrown)
@@ -150,7 +150,7 @@ describe('a create that fails', () => {
     expect(rows).toEqual([{ address: null }])
   })
 
-  it('whose answer from the engine got lost is undone too', async () => {
+  it('because the answer of the engine was lost is undone too', async () => {
     const caller = await domain.makeCaller()
     domain.engine.fail('create', 'timeout', { when: 'after' })
     await expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status: 502 })
@@ -159,7 +159,7 @@ describe('a create that fails', () => {
     expect(machineOf(unit?.id ?? '')).toBeUndefined()
   })
 
-  it('does not use up concurrency', async () => {
+  it('does not count towards the concurrency limit', async () => {
     const caller = await domain.makeCaller({ maxConcurrentUnits: 1 })
     domain.engine.fail('pull', 'image_not_found')
     await expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status: 502 })
@@ -167,8 +167,8 @@ describe('a create that fails', () => {
   })
 })
 
-describe('a unit whose process ends while it is created', () => {
-  it('is stopped, exited, with its exit code', async () => {
+describe('a unit whose process exits while it is created', () => {
+  it('is stopped with reason exited, and shows its exit code', async () => {
     const caller = await domain.makeCaller()
     domain.engine.onExec(({ id, argv }) => {
       if (argv[0] !== 'is-it-up') return null
@@ -186,7 +186,7 @@ describe('a unit whose process ends while it is created', () => {
 })
 
 describe('a healthcheck', () => {
-  it('holds the answer back until it passes', async () => {
+  it('delays the answer of a create until it passes', async () => {
     const caller = await domain.makeCaller()
     let probes = 0
     domain.engine.onExec(({ argv }) => {
@@ -209,7 +209,7 @@ describe('a healthcheck', () => {
     expect(probes).toBe(3)
   })
 
-  it('is tried soon at first, then ever later, up to its interval', async () => {
+  it('runs soon at first, then less often, up to its interval', async () => {
     const caller = await domain.makeCaller()
     const probedAtMs: number[] = []
     domain.engine.onExec(({ argv }) => {
@@ -219,7 +219,7 @@ describe('a healthcheck', () => {
     })
     const create = makeUnit(domain.app, caller, { healthcheck: { cmd: ['last-time'], intervalMs: 1000 } })
     const over = create.finally(() => clearInterval(time))
-    // Several turns of the loop a tick, so that a probe begins in the tick it is due in.
+    // Several turns of the event loop for each tick, so that a probe begins in the tick it is due in.
     const time = setInterval(() => domain.clock.advance(50), 5)
     expect((await over).state).toBe('running')
     const pauses = probedAtMs.slice(1).map((at, i) => at - (probedAtMs[i] ?? 0))
@@ -229,7 +229,7 @@ describe('a healthcheck', () => {
     expect(pauses[0]).toBeLessThan(2000)
   })
 
-  it('that does not pass in its time ends the create in error', async () => {
+  it('that does not pass in time ends the create in error', async () => {
     const caller = await domain.makeCaller()
     const said = 'no database\n\u202e'
     domain.engine.onExec(({ argv }) => (argv[0] === 'never-up' ? { exitCode: 1, stderr: said } : null))
@@ -244,14 +244,14 @@ describe('a healthcheck', () => {
   })
 })
 
-describe('policy and plan', () => {
+describe('a create under a policy and a plan', () => {
   const refusals: { spec: Record<string, unknown>; policy: Partial<Policy> }[] = [
     { spec: { size: 'large' }, policy: { allowedSizes: ['nano'] } },
     { spec: { image: 'ghcr.io/a/b:1' }, policy: { allowedRegistries: ['docker.io'] } },
     { spec: { image: 'node:22' }, policy: { allowedRegistries: ['ghcr.io'] } },
     { spec: { sleep: '2h' }, policy: { maxSleep: '1h' } },
   ]
-  it.each(refusals)('refuses $spec under $policy', async ({ spec, policy }) => {
+  it.each(refusals)('is refused for $spec under $policy', async ({ spec, policy }) => {
     const caller = await domain.makeCaller(policy)
     await expect(makeUnit(domain.app, caller, spec)).rejects.toMatchObject({
       status: 402,
@@ -259,12 +259,12 @@ describe('policy and plan', () => {
     })
   })
 
-  it('refuses never on a hobby plan with 403', async () => {
+  it('that never sleeps is refused with 403 on a hobby plan', async () => {
     const caller = await domain.makeCaller({}, 'hobby')
     await expect(makeUnit(domain.app, caller, { sleep: 'never' })).rejects.toMatchObject({ status: 403 })
   })
 
-  it('never lets fifty creates at once exceed a limit of five', async () => {
+  it('never exceeds a limit of five units, also with fifty concurrent creates', async () => {
     const caller = await domain.makeCaller({ maxConcurrentUnits: 5 })
     const results = await Promise.allSettled(
       Array.from({ length: 50 }, (_, index) => makeUnit(domain.app, caller, { name: `u${index}` })),
@@ -280,7 +280,7 @@ describe('policy and plan', () => {
 
 describe('the environment', () => {
   // Reliability S32.
-  it('fills in addresses, keeps secrets hidden and answers generated ones once', async () => {
+  it('resolves addresses, hides secrets and returns generated ones once', async () => {
     const caller = await domain.makeCaller()
     const { units, outputs } = await createUnits(
       domain.app,
@@ -319,7 +319,7 @@ describe('the environment', () => {
     expect(await printed(second.units[0]?.id ?? '', 'PW')).toBe(outputs['db-password'])
   })
 
-  it('and boot files are stored sealed, and gone after destroy', async () => {
+  it('and boot files are stored encrypted, and deleted with the unit', async () => {
     const caller = await domain.makeCaller()
     const canary = 'canary-5f1d'
     const unit = await makeUnit(domain.app, caller, {

@@ -1,4 +1,4 @@
-// Publishing: which address a unit gets, when it is another one, and when the unit is started anew for it.
+// Publishing: which URL a unit gets, when the URL changes, and when the unit restarts for it.
 
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -43,8 +43,8 @@ const isLive = async (url: string) => (await findEndpointRoutes(domain.app.db, [
 const starts = (id: string) =>
   domain.engine.calls.filter((call) => call.id === id && call.operation === 'start').length
 
-describe('a unit that is published', () => {
-  it('has one URL, private unless said otherwise, which the unit shows', async () => {
+describe('a published unit', () => {
+  it('has one URL, private by default, and shows it', async () => {
     const { id } = await makeUnit(domain.app, caller, { name: 'shop' })
     const { url, mode, port, warning } = await expose(id, { port: 3000 })
     expect({ mode, port, warning }).toEqual({ mode: 'private', port: 3000, warning: undefined })
@@ -55,7 +55,7 @@ describe('a unit that is published', () => {
     ])
   })
 
-  it('keeps its URL when the same is asked again, and runs on', async () => {
+  it('keeps its URL and its run when the same request is repeated', async () => {
     const { id } = await makeUnit(domain.app, caller)
     const first = await expose(id, { port: 3000, mode: 'public' })
     expect(await expose(id, { port: 3000 })).toEqual(first)
@@ -63,7 +63,7 @@ describe('a unit that is published', () => {
     expect(starts(id)).toBe(1)
   })
 
-  it('keeps its URL when it moves to another port, is restarted, and says so', async () => {
+  it('keeps its URL when it moves to another port, and is restarted with a warning', async () => {
     const { id, startedAt } = await makeUnit(domain.app, caller)
     const { url } = await expose(id, { port: 3000 })
     const moved = await expose(id, { port: 4000 })
@@ -73,12 +73,12 @@ describe('a unit that is published', () => {
     expect(unit).toMatchObject({ state: 'running', stoppedReason: null, endpoints: [{ port: 4000, url }] })
     expect(unit.startedAt).not.toBe(startedAt)
     expect(starts(id)).toBe(2)
-    // Its process was asked to end, not killed in the middle.
+    // Its process was asked to stop, not killed.
     expect(domain.engine.calls.some((call) => call.id === id && call.operation === 'stop')).toBe(true)
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
   })
 
-  it('gets another URL with another mode, or when it rotates; the old one is dead at once', async () => {
+  it('gets a new URL for a new mode or a rotation, and the old one stops working at once', async () => {
     const { id } = await makeUnit(domain.app, caller)
     const urls = [(await expose(id, { port: 3000, mode: 'public' })).url]
     for (const body of [{ mode: 'private' }, { rotate: true }, { mode: 'public' }, { rotate: true }]) {
@@ -92,13 +92,13 @@ describe('a unit that is published', () => {
     expect(starts(id)).toBe(1)
   })
 
-  it('has a TCP endpoint beside its URL, without a password, over TLS', async () => {
+  it('has a TCP endpoint over TLS beside its URL, without a password', async () => {
     const { id } = await makeUnit(domain.app, caller, { name: 'db' })
     await expose(id, { port: 8080, mode: 'public' })
     const { url } = await expose(id, { port: 5432, protocol: 'postgres', mode: 'public' })
     expect(url).toMatch(/^postgres:\/\/db-[a-z2-7]{10}\.berth\.localhost:7443$/)
     expect((await get(id)).endpoints).toMatchObject([{ protocol: 'http' }, { protocol: 'postgres', url }])
-    // Published once as what it is, it stays that.
+    // A port keeps the protocol it was published with.
     expect(await expose(id, { port: 5432 })).toMatchObject({ url })
     const mysql = await expose(id, { port: 3306, protocol: 'mysql' })
     expect(mysql.url).toBe(url.replace('postgres:', 'mysql:').replace('7443', '7306'))
@@ -107,7 +107,7 @@ describe('a unit that is published', () => {
     expect(starts(id)).toBe(1)
   })
 
-  it('shows the address that visitors use, where others stand in front of the gateway', async () => {
+  it('shows public addresses where a proxy stands in front of the gateway', async () => {
     const behind = await createTestDomain({
       BERTH_DOMAIN: 'Apps.Example.com',
       BERTH_GATEWAY_PUBLIC_URL: 'https://apps.example.com',
@@ -127,7 +127,7 @@ describe('a unit that is published', () => {
     }
   })
 
-  it('loses its addresses when it is destroyed, and nobody is given one again', async () => {
+  it('loses its URL when it is destroyed, and no unit gets that URL again', async () => {
     const { id, name } = await makeUnit(domain.app, caller)
     const { url } = await expose(id, { port: 3000 })
     await destroyUnit(domain.app, caller, id)
@@ -145,7 +145,7 @@ describe('a unit that is published', () => {
 })
 
 describe('publishing', () => {
-  it('is refused for a port that the unit does not declare, naming those it does', async () => {
+  it('is refused for a port that the unit does not declare, and lists the declared ones', async () => {
     const { id } = await makeUnit(domain.app, caller, { ports: [3000, 4000], expose: 4000 })
     await expect(expose(id, { port: 80 })).rejects.toMatchObject({
       status: 400,
@@ -154,7 +154,7 @@ describe('publishing', () => {
     for (const port of [3000, 4000]) expect(await expose(id, { port })).toMatchObject({ port })
   })
 
-  it('wakes a sleeping unit, and is a use', async () => {
+  it('wakes a sleeping unit, and counts as a use', async () => {
     const { id } = await makeUnit(domain.app, caller, { sleep: '1m' })
     await sleepUnit(domain.app, caller, id, { sleep: '1m', stack: false, now: true })
     domain.clock.advance(90_000)
@@ -167,14 +167,14 @@ describe('publishing', () => {
     expect(Date.parse((await get(id)).sleepsAt ?? '') - Date.parse(sleepsAt ?? '')).toBeGreaterThan(29_000)
   })
 
-  it('does not wake a sleeping unit for what is refused', async () => {
+  it('does not wake a sleeping unit when it is refused', async () => {
     const { id } = await makeUnit(domain.app, caller, { ports: [3000] })
     await sleepUnit(domain.app, caller, id, { sleep: '1m', stack: false, now: true })
     await expect(expose(id, { port: 80 })).rejects.toMatchObject({ status: 400 })
     expect((await get(id)).state).toBe('sleeping')
   })
 
-  it('leaves a stopped unit stopped, however it moves', async () => {
+  it('leaves a stopped unit stopped', async () => {
     const { id } = await makeUnit(domain.app, caller)
     await stopUnit(domain.app, caller, id)
     const first = await expose(id, { port: 3000 })
@@ -184,7 +184,7 @@ describe('publishing', () => {
     expect(await get(id)).toMatchObject({ state: 'stopped', endpoints: [{ port: 4000 }] })
   })
 
-  it('is refused for a unit that is gone, and changes nothing of one that is another team’s', async () => {
+  it('is refused for a destroyed unit and for the unit of another team', async () => {
     const { id } = await makeUnit(domain.app, caller)
     const other = await domain.makeCaller()
     await expect(exposeUnit(domain.app, other, id, exposeSchema.parse({ port: 3000 }))).rejects.toMatchObject(
@@ -195,7 +195,7 @@ describe('publishing', () => {
     await expect(expose(id, { port: 3000 })).rejects.toMatchObject({ status: 409, code: 'invalid_state' })
   })
 
-  it('leaves one URL, however many publish at once', async () => {
+  it('leaves one URL after concurrent requests', async () => {
     const { id } = await makeUnit(domain.app, caller)
     const answers = await Promise.all(
       [3000, 3000, 4000, 4000].map((port) => expose(id, { port, rotate: port === 4000 })),
@@ -208,7 +208,7 @@ describe('publishing', () => {
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
   })
 
-  it('that cannot start the unit anew leaves it asleep with its disk, to wake at the new port', async () => {
+  it('leaves the unit asleep with its disk when the restart fails, and the next try starts it', async () => {
     const { id } = await makeUnit(domain.app, caller)
     await expose(id, { port: 3000 })
     domain.engine.fail('start', 'start_failed', { times: 1 })
@@ -222,7 +222,7 @@ describe('publishing', () => {
     expect(await get(id)).toMatchObject({ state: 'running', error: null })
   })
 
-  it('leaves no run of before behind, though neither its end nor what takes that back succeeds', async () => {
+  it('leaves no earlier run behind when neither the stop nor its undo succeeds', async () => {
     const { id } = await makeUnit(domain.app, caller)
     await expose(id, { port: 3000 })
     domain.troubles.set('restart.end.before', 'error').set('restart.end.undo.before', 'error')
@@ -233,7 +233,7 @@ describe('publishing', () => {
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
   })
 
-  it('ends in the wanted state when the server dies while the unit is started anew', async () => {
+  it('completes after a crash of the server during the restart', async () => {
     const { id } = await makeUnit(domain.app, caller)
     await expose(id, { port: 3000 })
     domain.troubles.set('restart.end.after', 'crash')
@@ -249,7 +249,7 @@ describe('a create that publishes', () => {
   const create = async (spec: Record<string, unknown>, mode = 'public') =>
     await createUnits(domain.app, caller, createBody(spec, { expose: mode }))
 
-  it('answers the URL of the one port there is, or of the front door', async () => {
+  it('returns the URL of its only port or of the exposed one', async () => {
     for (const spec of [{ ports: [8080] }, { ports: [1, 8080], expose: 8080 }, { expose: 8080 }]) {
       const { units, outputs } = await create({ name: 'app', ...spec })
       expect(units[0]?.endpoints).toMatchObject([{ port: 8080, protocol: 'http', mode: 'public' }])
@@ -262,21 +262,21 @@ describe('a create that publishes', () => {
   it.each([
     [{}, 'no port is declared'],
     [{ ports: [1, 2] }, '2 ports are declared'],
-  ])('is refused when nobody says which port: %j', async (spec, message) => {
+  ])('is refused without a port to publish: %j', async (spec, message) => {
     await expect(create(spec)).rejects.toMatchObject({
       status: 400,
       details: [{ path: 'spec.expose', message: expect.stringContaining(message) }],
     })
   })
 
-  it('is refused for a generated secret that outputs cannot tell from the URL', async () => {
+  it('is refused when a generated secret is called URL', async () => {
     const spec = { ports: [8080], env: { TOKEN: { secret: 'URL' } } }
     await expect(create(spec)).rejects.toMatchObject({ status: 400, details: [{ path: 'expose' }] })
     const { outputs } = await create({ ...spec, env: { TOKEN: { secret: 'OTHER' } } })
     expect(Object.keys(outputs).toSorted()).toEqual(['OTHER', 'URL'])
   })
 
-  it('takes its URL back when it fails', async () => {
+  it('retires its URL when it fails', async () => {
     domain.engine.fail('start', 'start_failed', { times: 1 })
     await expect(create({ name: 'broken', ports: [8080] })).rejects.toMatchObject({ status: 502 })
     const rows = await domain.app.db
@@ -288,14 +288,14 @@ describe('a create that publishes', () => {
   })
 })
 
-describe('{{self:host}}', () => {
+describe('the placeholder {{self:host}}', () => {
   const env = { HOST: 'https://{{self:host}}/' }
   const hostIn = async (id: string) => {
     const cmd = ['printenv', 'HOST']
     return (await execInUnit(domain.app, caller, id, { cmd, timeoutMs: 5000 })).stdout.trim()
   }
 
-  it('is the host of the URL with which the unit was created, and localhost without one', async () => {
+  it('is the host of the URL of the create, or localhost without one', async () => {
     const body = createBody({ ports: [8080], env }, { expose: 'private' })
     const { units, outputs } = await createUnits(domain.app, caller, body)
     const { hostname } = new URL(outputs['URL'] ?? '')
@@ -304,7 +304,7 @@ describe('{{self:host}}', () => {
     expect(await hostIn(alone.id)).toBe('https://localhost/')
   })
 
-  it('is told anew with every new host: the unit is restarted for it', async () => {
+  it('restarts the unit for each new host', async () => {
     const { id } = await makeUnit(domain.app, caller, { env })
     for (const body of [{ port: 80 }, { port: 80, rotate: true }, { port: 80, mode: 'public' }]) {
       const before = starts(id)
@@ -319,7 +319,7 @@ describe('{{self:host}}', () => {
     expect(starts(id)).toBe(before)
   })
 
-  it('is told at the next start to a unit that was stopped meanwhile', async () => {
+  it('of a stopped unit is updated at its next start', async () => {
     const { id } = await makeUnit(domain.app, caller, { env })
     await stopUnit(domain.app, caller, id)
     const { url } = await expose(id, { port: 80 })

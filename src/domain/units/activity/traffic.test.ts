@@ -1,4 +1,5 @@
-// Packets between siblings, as the engine tells of them: use of who runs, and a wake of who sleeps.
+// Packets between units of a stack, as the engine reports them: a use of a running unit, and a wake of a sleeping
+// one.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../../test/support/domain.ts'
@@ -25,7 +26,7 @@ const asleep = async (unit: Unit) => {
   await sleepUnit(domain.app, caller, unit.id, { sleep: '1m', stack: false, now: true })
 }
 
-/** The round that comes every second. */
+/** The round that runs every second. */
 async function nextRound(): Promise<void> {
   domain.clock.advance(1001)
   await settle()
@@ -51,8 +52,8 @@ afterEach(async () => {
 })
 afterAll(async () => await domain.close())
 
-describe('packets to a unit that runs', () => {
-  it('move sleepsAt, of its whole stack where that sleeps together', async () => {
+describe('packets to a running unit', () => {
+  it('move sleepsAt, and that of the whole stack where it sleeps together', async () => {
     const units: Unit[] = []
     for (const name of ['db', 'web']) units.push(await makeUnit(domain.app, caller, { name }, { stack: 's' }))
     const [db, web] = units
@@ -66,7 +67,7 @@ describe('packets to a unit that runs', () => {
     expect((await sleepsAt(web)) - before).toBeGreaterThan(29_000)
   })
 
-  it('keep it awake for as long as they come, at a few statements a second for all', async () => {
+  it('keep it awake while they come, at a few statements a second for all units', async () => {
     const units: Unit[] = []
     for (let count = 0; count < 5; count++) {
       units.push(await makeUnit(domain.app, caller, { name: `unit-${count}`, sleep: '1m' }))
@@ -80,13 +81,13 @@ describe('packets to a unit that runs', () => {
     }
     await settle()
     for (const unit of units) expect(await state(unit)).toBe('running')
-    // The loop of sleep and this test's own reads included.
+    // Includes those of the sleep job and of this test.
     expect(statements()).toBeLessThan(150 * 3)
   })
 })
 
-describe('packets to a unit that sleeps', () => {
-  it('wake it at once, in either tier, and once', async () => {
+describe('packets to a sleeping unit', () => {
+  it('wake it at once and only once, frozen or stopped', async () => {
     const unit = await makeUnit(domain.app, caller)
     await asleep(unit)
     for (let told = 0; told < 5; told++) domain.engine.sendPackets([unit.id])
@@ -100,7 +101,7 @@ describe('packets to a unit that sleeps', () => {
     expect(callsOn(unit, 'start')).toBe(2)
   })
 
-  it('wake it at once though it was busy a moment before, and not for what was sent then', async () => {
+  it('wake it at once after earlier traffic, but packets sent before it slept do not wake it', async () => {
     const unit = await makeUnit(domain.app, caller)
     const looks = countStatements(/^select .*"units"/)
     domain.engine.sendPackets([unit.id])
@@ -117,7 +118,7 @@ describe('packets to a unit that sleeps', () => {
     await eventually(domain.app, caller, unit.id, 'running')
   })
 
-  it('wake it while it is falling asleep, once it has', async () => {
+  it('wake it once it is asleep when they come while it falls asleep', async () => {
     const unit = await makeUnit(domain.app, caller)
     const release = domain.engine.hang('freeze')
     const sleeping = asleep(unit)
@@ -130,7 +131,7 @@ describe('packets to a unit that sleeps', () => {
     await eventually(domain.app, caller, unit.id, 'running')
   })
 
-  it('wake the rest of a stack that sleeps together', async () => {
+  it('wake the other units of a stack that sleeps together', async () => {
     const units: Unit[] = []
     for (const name of ['db', 'web']) units.push(await makeUnit(domain.app, caller, { name }, { stack: 's' }))
     const [db, web] = units
@@ -141,7 +142,7 @@ describe('packets to a unit that sleeps', () => {
     await eventually(domain.app, caller, db.id, 'running')
   })
 
-  it('wake it after the engine has restarted', async () => {
+  it('wake it after a restart of the engine', async () => {
     const unit = await makeUnit(domain.app, caller)
     await asleep(unit)
     domain.engine.crash()
@@ -151,7 +152,7 @@ describe('packets to a unit that sleeps', () => {
     await eventually(domain.app, caller, unit.id, 'running')
   })
 
-  it('wake it on the account of a credential that was revoked', async () => {
+  it('wake it also when the credential that last ran it is revoked', async () => {
     const unit = await makeUnit(domain.app, caller)
     await asleep(unit)
     const at = domain.app.clock.now()
@@ -161,8 +162,8 @@ describe('packets to a unit that sleeps', () => {
   })
 })
 
-describe('packets that cannot wake their unit', () => {
-  it('for want of a place under its policy are tried every few seconds, and wake it when there is one', async () => {
+describe('packets that cannot wake a unit', () => {
+  it('because of the concurrency limit are retried every few seconds until there is room', async () => {
     caller = await domain.makeCaller({ maxConcurrentUnits: 1 })
     const unit = await makeUnit(domain.app, caller)
     await asleep(unit)
@@ -172,7 +173,7 @@ describe('packets that cannot wake their unit', () => {
       for (let told = 0; told < 5; told++) domain.engine.sendPackets([unit.id])
       await nextRound()
     }
-    // A look and a refusal are some eight statements, and every few seconds there is one.
+    // A check and a refusal take about eight statements, and there is one every few seconds.
     expect(statements()).toBeLessThan(5 * 10)
     expect(await state(unit)).toBe('sleeping')
     await stopUnit(domain.app, caller, other.id)
@@ -197,7 +198,7 @@ describe('packets that cannot wake their unit', () => {
     await eventually(domain.app, caller, unit.id, 'running')
   })
 
-  it.each(['stopped', 'destroyed', 'unknown'])('change nothing: it is %s', async (what) => {
+  it.each(['stopped', 'destroyed', 'unknown'])('have no effect on a unit that is %s', async (what) => {
     const unit = await makeUnit(domain.app, caller)
     if (what === 'stopped') await stopUnit(domain.app, caller, unit.id)
     if (what === 'destroyed') await domain.app.db.deleteFrom('units').where('id', '=', unit.id).execute()
@@ -207,7 +208,7 @@ describe('packets that cannot wake their unit', () => {
     expect(domain.engine.calls.slice(before).filter(({ operation }) => operation !== 'capacity')).toEqual([])
   })
 
-  it('do not keep another team’s unit from waking', async () => {
+  it('do not keep the unit of another team from waking', async () => {
     const stuck: Unit[] = []
     for (let count = 0; count < 20; count++) {
       const unit = await makeUnit(domain.app, caller, { name: `unit-${count}` })

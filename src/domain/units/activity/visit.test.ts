@@ -1,4 +1,4 @@
-// What a visit hears of its unit, in every state it can be in, and what it does to it.
+// What a visit is answered in every state of its unit, and what it does to the unit.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../../test/support/domain.ts'
@@ -48,7 +48,7 @@ const callsOf = (operation: string, id = unit.id) =>
 const machineOf = (id: string) => domain.engine.machines().find((machine) => machine.id === id)
 const settle = async (ms = 20) => await new Promise((resolve) => setTimeout(resolve, ms))
 
-/** From the first tier of sleep to the second. */
+/** From frozen to stopped. */
 async function hibernate(): Promise<void> {
   domain.clock.advance(11 * 60_000)
   await hibernateFrozenUnits(domain.app)
@@ -56,7 +56,7 @@ async function hibernate(): Promise<void> {
   await expect.poll(() => machine()?.state).not.toBe('running')
 }
 
-/** Lets time pass until the work has ended. */
+/** Advances the clock until the promise settles. */
 async function inTime<T>(work: Promise<T>): Promise<T> {
   let isOver = false
   const end = () => {
@@ -71,14 +71,14 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
 }
 
 describe('a visit', () => {
-  it('of a unit that runs is a use of it', async () => {
+  it('to a running unit counts as a use', async () => {
     const before = Date.parse(unit.sleepsAt ?? '')
     domain.clock.advance(30_000)
     expect(await visit()).toEqual({ kind: 'running', generation: 1, address: addressOf(unit) })
     expect(Date.parse((await get()).sleepsAt ?? '') - before).toBeGreaterThan(29_000)
   })
 
-  it('wakes a frozen unit in the run it was in, and a cold one in another', async () => {
+  it('thaws a frozen unit within its run, and starts a hibernated one in a new run', async () => {
     await asleep()
     expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
     expect(callsOf('thaw')).toBe(1)
@@ -90,7 +90,7 @@ describe('a visit', () => {
     expect(await get()).toMatchObject({ state: 'running', stoppedReason: null })
   })
 
-  it('wakes its whole stack where that sleeps together', async () => {
+  it('wakes the whole stack where it sleeps together', async () => {
     const other = await makeUnit(domain.app, caller, { name: 'db' }, { stack: unit.name })
     await asleep(unit.id, true)
     expect((await get(other.id)).state).toBe('sleeping')
@@ -98,14 +98,14 @@ describe('a visit', () => {
     await eventually(domain.app, caller, other.id, 'running')
   })
 
-  it('wakes its unit once, however many come', async () => {
+  it('wakes its unit once for a hundred concurrent visits', async () => {
     await asleep()
     const answers = await Promise.all(Array.from({ length: 100 }, () => visit()))
     for (const answer of answers) expect(answer).toMatchObject({ kind: 'running', generation: 1 })
     expect(callsOf('thaw')).toBe(1)
   })
 
-  it('waits for a unit that is being made, falls asleep or wakes', async () => {
+  it('waits for a unit that is being created, falls asleep or wakes', async () => {
     const release = domain.engine.hang('pull')
     const fresh = await makeUnit(domain.app, caller, { name: 'fresh' }, { wait: false })
     const early = visit(fresh.id)
@@ -123,7 +123,7 @@ describe('a visit', () => {
     expect(await late).toMatchObject({ kind: 'running' })
   })
 
-  it('is told of a unit that does not wake by it: stopped, ended by itself, over a limit', async () => {
+  it('is told why a unit does not wake: stopped, exited or over a limit', async () => {
     await stopUnit(domain.app, caller, unit.id)
     expect(await visit()).toEqual({ kind: 'refused', reason: 'stopped' })
     const ended = await makeUnit(domain.app, caller, { name: 'ended' })
@@ -141,13 +141,13 @@ describe('a visit', () => {
     }
   })
 
-  it('is told that its unit is gone', async () => {
+  it('is told that its unit is destroyed', async () => {
     await destroyUnit(domain.app, caller, unit.id)
     expect(await visit()).toEqual({ kind: 'refused', reason: 'gone' })
     expect(await visit(newId('unit'))).toEqual({ kind: 'refused', reason: 'gone' })
   })
 
-  it('is told that a wake failed, and the next one tries again', async () => {
+  it('is told that a wake failed, and the next visit tries again', async () => {
     await asleep()
     domain.engine.fail('thaw', 'internal')
     domain.engine.fail('start', 'start_failed')
@@ -156,7 +156,7 @@ describe('a visit', () => {
     expect(await visit()).toMatchObject({ kind: 'running' })
   })
 
-  it('is told to come again when the host has no room', async () => {
+  it('is told to retry when the host has no memory', async () => {
     await asleep()
     await hibernate()
     domain.engine.setCapacity({ availableMemoryMb: 0 })
@@ -165,21 +165,21 @@ describe('a visit', () => {
     await expect.poll(async () => (await get()).state).toBe('sleeping')
   })
 
-  it('does not wake more units than the one that last ran it may run', async () => {
+  it('does not wake a unit beyond the concurrency limit of the credential that last ran it', async () => {
     const mine = await domain.makeCaller({ maxConcurrentUnits: 1 })
     const first = await makeUnit(domain.app, mine, { name: 'first' })
     await sleepUnit(domain.app, mine, first.id, { sleep: '1m', stack: false, now: true })
     await makeUnit(domain.app, mine, { name: 'second' })
     for (const times of [1, 1]) {
       expect(await visit(first.id)).toEqual({ kind: 'refused', reason: 'no-room' })
-      // It went on ahead of the answer, and was told to stand still again; a visitor that asks again gets no more of it.
+      // It was thawed before the answer and frozen again. Further visits do not thaw it again.
       expect(callsOf('thaw', first.id)).toBe(times)
       expect(machineOf(first.id)).toMatchObject({ state: 'running', frozen: true })
     }
     expect((await getUnit(domain.app, mine, first.id)).state).toBe('sleeping')
   })
 
-  /** Nobody writes anything of the team until the function it answers is called. */
+  /** Holds the lock of the team. Returns a function that releases it. */
   async function holdTeam(): Promise<() => Promise<void>> {
     const locked = Promise.withResolvers<void>()
     const release = Promise.withResolvers<void>()
@@ -195,7 +195,7 @@ describe('a visit', () => {
     }
   }
 
-  it('is passed on to a frozen unit as soon as that goes on and may, while its row is still being written', async () => {
+  it('reaches a frozen unit once it is thawed and admitted, before its row is written', async () => {
     await asleep()
     const letGo = await holdTeam()
     expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
@@ -211,7 +211,7 @@ describe('a visit', () => {
       async () => (await listUnits(domain.app, caller, unitListQuerySchema.parse({}))).units[0],
     ],
     ['at its stack', async () => (await getStack(domain.app, caller, unit.stackId)).units[0]],
-  ])('that was passed on is followed by no look %s that finds it asleep or starting', async (_name, look) => {
+  ])('to a thawed unit makes reads %s wait for its new state', async (_name, look) => {
     await asleep()
     const letGo = await holdTeam()
     expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
@@ -220,7 +220,7 @@ describe('a visit', () => {
     expect(await looking).toMatchObject({ state: 'running', stoppedReason: null })
   })
 
-  it('that was passed on holds up a look at its unit for a second at most', async () => {
+  it('to a thawed unit delays reads of the unit by one second at most', async () => {
     await asleep()
     const letGo = await holdTeam()
     expect(await visit()).toMatchObject({ kind: 'running', generation: 1 })
@@ -229,7 +229,7 @@ describe('a visit', () => {
     await eventually(domain.app, caller, unit.id, 'running')
   })
 
-  it('that was passed on is told of when its unit cannot be woken after all', async () => {
+  it('to a unit that cannot be woken after all is told that the run has ended', async () => {
     await asleep()
     const told: string[] = []
     const listen = (id: string) => told.push(id)
@@ -238,7 +238,7 @@ describe('a visit', () => {
     const away = () => {
       throw new Error('the database went away just now')
     }
-    // The look succeeds, and the change after it does not.
+    // The read succeeds, and the write after it fails.
     const db = new Proxy(app.db, {
       get: (target, key) => (key === 'transaction' ? away : Reflect.get(target, key, target)),
     })
@@ -249,7 +249,7 @@ describe('a visit', () => {
     expect(await visit()).toMatchObject({ kind: 'running' })
   })
 
-  it('gives up in time on a unit that takes too long', async () => {
+  it('gives up after its timeout when a unit takes too long to wake', async () => {
     await asleep()
     const release = domain.engine.hang('thaw')
     expect(await inTime(visit())).toEqual({ kind: 'waiting', retryAfterS: 5 })
@@ -258,8 +258,8 @@ describe('a visit', () => {
   })
 })
 
-describe('a unit that stops running', () => {
-  it('is told of once, before its machine is touched', async () => {
+describe('the end of a run', () => {
+  it('is announced once, before the machine is changed', async () => {
     const told: string[] = []
     const listen = (id: string) => told.push(id)
     domain.app.activity.events.on('runEnded', listen)
@@ -277,14 +277,14 @@ describe('a unit that stops running', () => {
   })
 })
 
-describe('visits under way', () => {
+describe('open sessions of a unit', () => {
   let visits: Sessions
   beforeEach(() => {
     visits = domain.app.activity.sessions
   })
   afterEach(() => visits.end())
 
-  it('keep their unit from being put to sleep, until the last has ended', async () => {
+  it('keep it from being put to sleep until the last one has ended', async () => {
     const endpoints = [newId('endpoint')]
     visits.tell([unit.id], { [unit.id]: endpoints })
     const details = { busy: [unit.id], endpoints }
@@ -294,7 +294,7 @@ describe('visits under way', () => {
     expect((await get()).state).toBe('sleeping')
   })
 
-  it('keep it from falling asleep, also where their use was not recorded', async () => {
+  it('keep it from falling asleep, also when their use was not recorded', async () => {
     for (let count = 0; count < 5; count++) {
       visits.tell([unit.id])
       domain.clock.advance(15_000)
@@ -304,7 +304,7 @@ describe('visits under way', () => {
     expect((await get()).state).toBe('running')
   })
 
-  it('are none once their gateway has gone silent', async () => {
+  it('end when their gateway has gone silent', async () => {
     visits.tell([unit.id])
     domain.clock.advance(21_000)
     await settle(1)
@@ -313,8 +313,8 @@ describe('visits under way', () => {
   })
 })
 
-describe('uses that the gateway tells of', () => {
-  it('are recorded, and it hears which units run', async () => {
+describe('uses that the gateway reports', () => {
+  it('are recorded, and the gateway is told which units run', async () => {
     const stopped = await makeUnit(domain.app, caller, { name: 'stopped' })
     await stopUnit(domain.app, caller, stopped.id)
     const before = Date.parse((await get()).sleepsAt ?? '')

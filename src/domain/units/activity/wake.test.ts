@@ -1,4 +1,4 @@
-// Wakes that meet something else: another tier of sleep, other callers by the hundred, a host that hangs.
+// Wakes under load: during hibernation, with hundreds of callers, on a host that hangs.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../../test/support/domain.ts'
@@ -40,7 +40,7 @@ afterEach(async () => {
 })
 afterAll(async () => await domain.close())
 
-it('a machine that is being stopped for its memory is not thawed, but started once it is down', async () => {
+it('a unit that is being hibernated is started once its machine is down, and not thawed', async () => {
   const unit = await makeUnit(domain.app, caller)
   await asleep(unit)
   const frozen = await getRecord(domain.app, caller, unit.id)
@@ -58,7 +58,7 @@ it('a machine that is being stopped for its memory is not thawed, but started on
   expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({ state: 'running' })
 })
 
-it('a stack that sleeps together may be used from all sides at once', async () => {
+it('a stack that sleeps together accepts commands for all its units at once', async () => {
   const units: Unit[] = []
   for (const name of ['a', 'b', 'c']) units.push(await makeUnit(domain.app, caller, { name }, { stack: 's' }))
   await sleepUnit(domain.app, caller, units[0]?.id ?? '', { sleep: '5m', stack: true, now: false })
@@ -68,14 +68,14 @@ it('a stack that sleeps together may be used from all sides at once', async () =
   }
 })
 
-it('calls wait for one unit by the hundred, and beyond a bound come again', async () => {
+it('a thousand calls can wait for one unit, and further ones are told to retry', async () => {
   const unit = await makeUnit(domain.app, caller)
   await asleep(unit)
   const release = domain.engine.hang('thaw')
   const statements = countStatements()
   const calls = outcomes(Array.from({ length: 1100 }, () => run(unit)))
   await expect.poll(() => domain.app.activity.waiters.of(unit.id), { timeout: 4000 }).toBe(1000)
-  // They look two or three times together, and one of them wakes it.
+  // They read the unit two or three times for all, and one of them wakes it.
   expect(statements()).toBeLessThan(20)
   release()
   const result = await calls
@@ -87,7 +87,7 @@ it('calls wait for one unit by the hundred, and beyond a bound come again', asyn
   expect(domain.app.activity.uses.ids()).toEqual([])
 })
 
-it('a call waits three quarters of a minute for a unit that takes long to wake, and may come again', async () => {
+it('a call waits 45 seconds for a unit that is slow to wake, and is then told to retry', async () => {
   const unit = await makeUnit(domain.app, caller)
   await asleep(unit)
   const release = domain.engine.hang('thaw')
@@ -101,7 +101,7 @@ it('a call waits three quarters of a minute for a unit that takes long to wake, 
   expect((await run(unit)).exitCode).toBe(0)
 })
 
-it('a call waits ten seconds for a unit that is being made, and is told what to wait for', async () => {
+it('a call waits ten seconds for a unit that is being created, and is then told what to poll', async () => {
   const release = domain.engine.hang('pull')
   const unit = await makeUnit(domain.app, caller, {}, { wait: false })
   const refused = expect(run(unit)).rejects.toMatchObject({
@@ -118,7 +118,7 @@ it('a call waits ten seconds for a unit that is being made, and is told what to 
   expect((await run(unit)).exitCode).toBe(0)
 })
 
-it('a call to a unit that could not be made hears why', async () => {
+it('a call to a unit that could not be created gets the reason', async () => {
   domain.engine.fail('pull', 'image_not_found')
   const broken = await makeUnit(domain.app, caller, { image: 'nothing:1' }, { wait: false })
   await eventually(domain.app, caller, broken.id, 'error')
@@ -128,7 +128,7 @@ it('a call to a unit that could not be made hears why', async () => {
   })
 })
 
-it('calls that wait for what another process does to their unit ask for it as one', async () => {
+it('calls that wait for another process to wake their unit poll for it together', async () => {
   const unit = await makeUnit(domain.app, caller)
   await asleep(unit)
   const release = domain.engine.hang('thaw')
@@ -139,7 +139,7 @@ it('calls that wait for what another process does to their unit ask for it as on
   await expect.poll(() => domain.app.activity.waiters.of(unit.id), { timeout: 4000 }).toBe(200)
   const statements = countStatements()
   await settle(1000)
-  // One question every quarter of a second.
+  // One query every quarter of a second.
   expect(statements()).toBeLessThan(12)
   release()
   await waking

@@ -1,4 +1,5 @@
-// Cold starts by what the host has to spare: which starts, which waits, and what becomes of those that cannot.
+// Cold starts by the free memory of the host: which unit starts, which waits, and what happens to those that cannot
+// start.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../../test/support/domain.ts'
@@ -25,13 +26,13 @@ const asleep = async (unit: Unit, as = caller) => {
 const calls = (operation: string) => domain.engine.calls.filter((call) => call.operation === operation).length
 const starts = () => calls('start')
 
-/** What the host has, as the next reading says. */
+/** Sets the free memory of the host for the next reading. */
 function hostHas(availableMemoryMb: number): void {
   domain.engine.setCapacity({ availableMemoryMb })
   domain.clock.advance(1001)
 }
 
-/** Lets time pass until the work has come to its end. */
+/** Advances the clock until the promise settles. */
 async function during<T>(work: Promise<T>): Promise<T> {
   let isOver = false
   const over = () => {
@@ -76,7 +77,7 @@ function setUp(frozenFor: string): void {
 describe('while memory is short', () => {
   setUp('0s')
 
-  it('a unit waits to be woken until there is some', async () => {
+  it('a waking unit waits until there is memory', async () => {
     const [unit] = await makeSleeping(1)
     if (!unit) throw new Error('one was made')
     hostHas(500)
@@ -89,7 +90,7 @@ describe('while memory is short', () => {
     expect((await during(woken)).exitCode).toBe(0)
   })
 
-  it('a unit that has waited half a minute sleeps on, with its disk, and the call may come again', async () => {
+  it('a unit that waited half a minute stays asleep, and its call is told to retry', async () => {
     const [unit] = await makeSleeping(1)
     if (!unit) throw new Error('one was made')
     hostHas(500)
@@ -108,7 +109,7 @@ describe('while memory is short', () => {
     expect((await run(unit)).exitCode).toBe(0)
   })
 
-  it('a unit that was to be started is stopped as before', async () => {
+  it('a unit whose start is refused stays stopped', async () => {
     const unit = await makeUnit(domain.app, caller)
     await stopUnit(domain.app, caller, unit.id)
     hostHas(500)
@@ -120,7 +121,7 @@ describe('while memory is short', () => {
     })
   })
 
-  it('a create is refused before anything of it is there, and the operator is told', async () => {
+  it('a create is refused before it makes anything, and a warning is logged', async () => {
     const warn = vi.spyOn(domain.app.log, 'warn')
     hostHas(500)
     const refused = expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status: 503 })
@@ -132,7 +133,7 @@ describe('while memory is short', () => {
     warn.mockRestore()
   })
 
-  it('a create that was reserved just before ends in error, released and readable', async () => {
+  it('a create that was admitted before ends in error and leaves no machine', async () => {
     const release = domain.engine.hang('pull')
     const before = calls('pull')
     const making = makeUnit(domain.app, caller)
@@ -149,9 +150,9 @@ describe('while memory is short', () => {
     expect(domain.engine.machines()).toEqual([])
   })
 
-  it('what is promised to starts under way is not there for others', async () => {
+  it('memory that is reserved for starts in progress is not given to others', async () => {
     const units = await makeSleeping(3)
-    // 512 in reserve, and one of them (512 each) makes it short while it starts.
+    // 512 in reserve, and one of them (512 each) uses up the rest while it starts.
     hostHas(1000)
     const release = domain.engine.hang('start', { times: 2 })
     const before = starts()
@@ -163,7 +164,7 @@ describe('while memory is short', () => {
     expect((await during(woken)).map(({ exitCode }) => exitCode)).toEqual([0, 0, 0])
   })
 
-  it('and nobody can say how short, a few start all the same', async () => {
+  it('and its amount cannot be read, two units start at a time', async () => {
     const units = await makeSleeping(5)
     domain.clock.advance(1001)
     domain.engine.fail('capacity', 'internal', { times: 1000 })
@@ -177,7 +178,7 @@ describe('while memory is short', () => {
     await woken
   })
 
-  it('and asking how short hangs, a few start all the same', async () => {
+  it('and reading its amount hangs, a unit starts all the same', async () => {
     const [unit] = await makeSleeping(1)
     if (!unit) throw new Error('one was made')
     domain.clock.advance(1001)
@@ -190,14 +191,14 @@ describe('while memory is short', () => {
 describe('frozen units', () => {
   setUp('10m')
 
-  it('are woken however short memory is: theirs is there', async () => {
+  it('wake also when memory is short, because theirs is in use already', async () => {
     const [unit] = await makeSleeping(1)
     if (!unit) throw new Error('one was made')
     hostHas(100)
     expect((await run(unit)).exitCode).toBe(0)
   })
 
-  it('give theirs back for one that waits to start', async () => {
+  it('are stopped to give memory to a start that waits', async () => {
     const frozen = await makeSleeping(2)
     const unit = await makeUnit(domain.app, caller, { name: 'other' })
     await stopUnit(domain.app, caller, unit.id)
@@ -210,7 +211,7 @@ describe('frozen units', () => {
     expect((await during(started)).state).toBe('running')
   })
 
-  it('keep theirs while there is enough', async () => {
+  it('are not stopped while there is enough memory', async () => {
     const [frozen] = await makeSleeping(1)
     if (!frozen) throw new Error('one was made')
     hostHas(600)
@@ -219,10 +220,10 @@ describe('frozen units', () => {
   })
 })
 
-describe('many starts at once', () => {
+describe('many cold starts', () => {
   setUp('0s')
 
-  it('are a few at a time, and one that hangs holds nobody up', async () => {
+  it('run a few at a time, and one that hangs does not block the rest', async () => {
     const units = await makeSleeping(6)
     domain.clock.advance(1001)
     const release = domain.engine.hang('start', { times: 4 })
@@ -253,12 +254,12 @@ describe('many starts at once', () => {
     release()
     await Promise.all([...woken, ...herd])
     const order = domain.engine.calls.filter(({ operation }) => operation === 'start').slice(before)
-    // Four had their places already, and from then on at least every other one is the other team's.
+    // Four had their slots before, and from then on at least every other start is of the other team.
     const last = order.findLastIndex(({ id }) => few.some((unit) => unit.id === id))
     expect(last).toBeLessThan(4 + 2 * few.length)
   })
 
-  it('are refused at once where too many wait, and the unit stays as it was', async () => {
+  it('are refused at once when the queue is full, and leave their unit as it was', async () => {
     const [unit] = await makeSleeping(1)
     if (!unit) throw new Error('one was made')
     hostHas(500)

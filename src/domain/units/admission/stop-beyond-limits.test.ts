@@ -1,5 +1,5 @@
-// Daily caps, credits and a lowered concurrency (spec 2.8, 3; reliability B5, B6): what they refuse, what they stop, and
-// how it wakes when they have cleared.
+// Daily caps, credits and a lowered concurrency (spec 2.8, 3; reliability B5, B6): what they refuse, what they stop,
+// and how units wake once they allow it again.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
@@ -36,7 +36,7 @@ beforeAll(async () => {
   domain = await createTestDomain()
 })
 beforeEach(async () => {
-  // Noon, so that days end where a test ends them.
+  // Noon, so that a day ends only where a test wants it.
   const now = domain.clock.now().getTime()
   domain.clock.jump(Math.ceil(now / DAY) * DAY + DAY / 2 - now)
   app = domain.restarted()
@@ -49,7 +49,7 @@ afterEach(async () => {
 })
 afterAll(async () => await domain.close())
 
-/** What the loops do in a while, however long. */
+/** Runs the jobs while this time passes. */
 async function pass(ms: number, stepMs = ms): Promise<void> {
   for (let leftMs = ms; leftMs > 0; leftMs -= stepMs) {
     domain.clock.advance(Math.min(leftMs, stepMs))
@@ -78,7 +78,7 @@ const spentToday = async ({ teamId, credentialId }: Caller) => {
 const makeCaller = async (policy: Partial<Policy>) => await domain.makeCaller(policy)
 
 describe('a daily cap', () => {
-  it('of nothing refuses every create, with what is spent and when that ends', async () => {
+  it('of zero refuses every create, and tells what was spent and when the day ends', async () => {
     const caller = await makeCaller({ dailySpendCapCents: 0 })
     expect(await refusal(makeUnit(app, caller))).toEqual({
       code: 'quota_exceeded',
@@ -89,7 +89,7 @@ describe('a daily cap', () => {
     })
   })
 
-  it('of one cent stops a unit after two hours, says why, and lets it wake the next day', async () => {
+  it('of one cent stops a unit after two hours, and lets it wake the next day', async () => {
     const caller = await makeCaller({ dailySpendCapCents: 1 })
     const { id } = await makeUnit(app, caller, { sleep: '1d' })
     await pass(2 * HOUR - MINUTE, 10 * MINUTE)
@@ -118,7 +118,7 @@ describe('a daily cap', () => {
     expect(await spentToday(caller)).toBeLessThan(0.01)
   })
 
-  it('stops twenty units that spend beside each other before it is exceeded', async () => {
+  it('stops twenty concurrent units before it is exceeded', async () => {
     const caller = await makeCaller({ dailySpendCapCents: 2, allowedSizes: ['small'] })
     const units = await Promise.all(
       Array.from({ length: 20 }, (_, n) => makeUnit(app, caller, { name: `u${n}`, sleep: 'never' })),
@@ -133,7 +133,7 @@ describe('a daily cap', () => {
     expect(await spentToday(caller)).toBeGreaterThan(1.9)
   }, 60_000)
 
-  it('is the credential’s own: another key of the team, and a person who is signed in, go on', async () => {
+  it('applies to its credential only, and not to another key of the team', async () => {
     const caller = await makeCaller({ dailySpendCapCents: 0 })
     const other = await addKey(app, caller, { dailySpendCapCents: 1 })
     const { id } = await makeUnit(app, other, { sleep: 'never' })
@@ -145,7 +145,7 @@ describe('a daily cap', () => {
     })
   })
 
-  it('that is raised lets go at once', async () => {
+  it('that is raised lets its units wake at once', async () => {
     const caller = await makeCaller({ dailySpendCapCents: 1 })
     const { id } = await makeUnit(app, caller, { sleep: '1d' })
     await pass(3 * HOUR)
@@ -163,7 +163,7 @@ describe('a daily cap', () => {
 })
 
 describe('a lowered concurrency', () => {
-  it('stops the newest above it, which sleep once there is room', async () => {
+  it('stops the newest units above it, which may wake once there is room', async () => {
     const caller = await makeCaller({})
     const units = []
     for (let n = 0; n < 4; n++) units.push(await makeUnit(app, caller, { name: `u${n}`, sleep: 'never' }))
@@ -202,7 +202,7 @@ describe('credits', () => {
   const balance = async ({ teamId }: Caller) =>
     Number((await findBalances(app.db, [teamId])).get(teamId)) / 1e9
 
-  it('that a team has not got refuse every create with 402', async () => {
+  it('of zero refuse every create with 402', async () => {
     const caller = await poor(0)
     expect(await refusal(makeUnit(app, caller))).toEqual({
       code: 'payment_required',
@@ -211,7 +211,7 @@ describe('credits', () => {
     })
   })
 
-  it('that are a fraction below nothing are told as nothing', async () => {
+  it('below zero by a fraction are shown as zero', async () => {
     const caller = await poor(0)
     const { teamId, credentialId } = caller
     const account = { teamId, credentialId, now: app.clock.now(), sizePrices: sizeNanoCentsPerHour }
@@ -221,7 +221,7 @@ describe('credits', () => {
     )
   })
 
-  it('that run out stop all units before they are less than nothing; topped up, they wake on their next use', async () => {
+  it('that run out stop all units before the balance is negative, and let them wake once topped up', async () => {
     const caller = await poor(1)
     const other = await addKey(app, caller, {})
     const units = await Promise.all(
@@ -254,7 +254,7 @@ describe('credits', () => {
     expect((await standing(caller, units[1]?.id ?? '')).state).toBe('sleeping')
   }, 60_000)
 
-  it('that a team pays as it goes may be less than nothing', async () => {
+  it('may be negative for a team that pays as it goes', async () => {
     const caller = await makeCaller({})
     const { id } = await makeUnit(app, caller, { sleep: 'never' })
     await pass(2 * HOUR)
@@ -262,7 +262,7 @@ describe('credits', () => {
     expect(await balance(caller)).toBeCloseTo(-1, 2)
   })
 
-  it('are free once for each address, however it is written and however many ask at once', async () => {
+  it('are free once for each mail address, in any case and with concurrent requests', async () => {
     const callers = await Promise.all(Array.from({ length: 5 }, () => poor(0)))
     const given = await Promise.all(
       callers.map(({ teamId }, n) => {
