@@ -1,4 +1,5 @@
-// The page of a person who is signed in, as far as it is about programs: how one is connected, which are, and a button that ends one.
+// The account page of a signed-in person: how to connect a client, which clients are connected, and a button that
+// revokes one.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { makeSession, makeTeam, type TestTeam } from '../support/make.ts'
@@ -25,7 +26,7 @@ const accountPage = async () => await (await browser.get('/account')).text()
 const works = async (key: string) => (await service.call('GET', '/v1/units', { key })).status === 200
 const revokeForm = (html: string) => /action="(\/account\/agents\/[^"]+)"/.exec(html)?.[1]
 
-it('shows how clients are connected, with what is to be pasted', async () => {
+it('the account page shows how to connect a client, with text to paste', async () => {
   const page = await accountPage()
   for (const pasted of [
     '<pre tabindex="0">http://berth.test/mcp</pre>',
@@ -39,7 +40,7 @@ it('shows how clients are connected, with what is to be pasted', async () => {
   expect(page).not.toContain('<script')
 })
 
-it('lists what its person has connected, as text, with a button that revokes it', async () => {
+it('the account page lists connected clients as plain text, with a button that revokes each', async () => {
   const client = await registerClient(service, { name: '<img src=x>\u202e' })
   const { tokens } = await connect(service, cookie, { client })
   const page = await accountPage()
@@ -58,7 +59,7 @@ it('lists what its person has connected, as text, with a button that revokes it'
   expect(row).toEqual([{ via: 'dashboard', status: 200 }])
 })
 
-it('revokes nothing of another team, and nothing for a form of another site', async () => {
+it('the account page revokes nothing of another team, and nothing by a form of another site', async () => {
   const { tokens } = await connect(service, cookie)
   const path = revokeForm(await accountPage()) ?? ''
   const eve = signedInBrowser(service, await makeSession(service, await makeTeam(service)))

@@ -1,4 +1,5 @@
-// Keys and agents over HTTP (spec 2.8, 2.9, 4.5, 5.3): made, changed and revoked by people, listed for everybody.
+// Keys and agents over HTTP (spec 2.8, 2.9, 4.5, 5.3): people create, change and revoke them, and every caller can
+// list them.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Agent, AgentDryRun, AgentList, KeyCreated, KeyList } from '../../src/contract/agent.ts'
@@ -45,13 +46,13 @@ function named({ team: teamId, ...by }: By) {
   return { ...by, headers }
 }
 
-/** Somebody else, in the team too. */
+/** Another member of the team. */
 async function colleague(role: Role): Promise<{ cookie: string; team: string }> {
   return { cookie: (await makeMember(service, team.teamId, role)).cookie, team: team.teamId }
 }
 
-describe('a new key', () => {
-  it('works, is shown once, and is listed without its secret', async () => {
+describe('POST /v1/keys', () => {
+  it('creates a key that works, and shows its secret only once', async () => {
     const { status, body } = await post({ name: 'for the agent' })
     expect(status).toBe(201)
     expect(body.secret).toMatch(/^berth_live_[0-9a-f]{12}_[A-Za-z0-9_-]{43}$/)
@@ -79,7 +80,7 @@ describe('a new key', () => {
     expect(JSON.stringify([await keys(), log.body]) + service.logged.join('')).not.toContain(secret)
   })
 
-  it('has the policy it was given, and what that leaves out by default', async () => {
+  it('applies the given policy, and defaults for the rest', async () => {
     const { body } = await post({ name: 'small', policy: { allowedSizes: ['nano'], maxSleep: '1h' } })
     expect(body.key.policy).toMatchObject({ allowedSizes: ['nano'], maxSleep: '1h', maxConcurrentUnits: 5 })
     const spec = { name: 'big', image: 'node:22', size: 'large' }
@@ -87,7 +88,7 @@ describe('a new key', () => {
     expect([refused.status, refused.body]).toMatchObject([402, { error: { code: 'policy_violation' } }])
   })
 
-  it('asked for again with its Idempotency-Key is the same, for who asked and nobody else', async () => {
+  it('returns the same key for a repeated Idempotency-Key of the same caller only', async () => {
     const again = async (by: By) => {
       const { headers, ...rest } = named(by)
       const body = { name: 'once' }
@@ -115,15 +116,15 @@ describe('a new key', () => {
     { name: 'x', policy: { expiresAt: 'tomorrow' } },
     { name: 'x', policy: { expiresAt: '2020-01-01T00:00:00Z' } },
     { name: 'x', admin: true },
-  ])('of %j is refused', async (body) => {
+  ])('refuses the body %j', async (body) => {
     expect(await post(body)).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
   })
 
-  it('is one of as many as the plan has room for, however many are asked for at once', async () => {
+  it('creates as many keys as the plan has seats for, also with concurrent requests', async () => {
     const { db } = service.app
     await db.updateTable('teams').set({ plan: 'hobby' }).where('id', '=', team.teamId).execute()
     const made = await Promise.all(Array.from({ length: 20 }, (_, i) => post({ name: `key ${i}` })))
-    // The team's first key has a seat, too.
+    // The first key of the team takes a seat, too.
     expect(made.filter(({ status }) => status === 201)).toHaveLength(4)
     const refused = made.find(({ status }) => status !== 201)
     expect(refused).toMatchObject({
@@ -141,15 +142,15 @@ describe('a new key', () => {
   })
 })
 
-describe('when a key expires', () => {
-  it('is told in any offset, and shown in UTC', async () => {
+describe('the expiry of a key', () => {
+  it('is accepted with any offset, and shown in UTC', async () => {
     const { body } = await post({ name: 'x', policy: { expiresAt: '2099-07-01T14:00:00+02:00' } })
     expect(body.key.policy.expiresAt).toBe('2099-07-01T12:00:00.000Z')
     const changed = await patch(body.key.id, { policy: { expiresAt: '2099-08-01T00:00:00-01:00' } })
     expect(changed.body.agent.policy.expiresAt).toBe('2099-08-01T01:00:00.000Z')
   })
 
-  it('is never in the past, also not by a change', async () => {
+  it('cannot be in the past, neither at first nor by a change', async () => {
     const { body } = await post({ name: 'x' })
     const past = service.app.clock.now().toISOString()
     expect(await patch(body.key.id, { policy: { expiresAt: past } })).toMatchObject({
@@ -169,8 +170,8 @@ it('a number for maxSleep is refused with the string to send instead', async () 
   })
 })
 
-describe('a change', () => {
-  it('of the policy is of the fields it names, and holds from the next call on', async () => {
+describe('PATCH /v1/keys/{id}', () => {
+  it('changes only the named fields of the policy, which apply from the next call on', async () => {
     const { body } = await post({ name: 'before', policy: { allowedSizes: ['nano'], maxConcurrentUnits: 1 } })
     await makeUnit(service, { key: body.secret }, { size: 'nano' })
     const { id } = body.key
@@ -189,7 +190,7 @@ describe('a change', () => {
     expect(await patch(id, {})).toMatchObject({ status: 200, body: { agent: { name: 'after' } } })
   })
 
-  it('that lets it expire ends it, and its units live on', async () => {
+  it('with an expiry ends the key at that time, and its units live on', async () => {
     const { body } = await post({ name: 'short-lived' })
     const unit = await makeUnit(service, { key: body.secret })
     const expiresAt = new Date(service.app.clock.now().getTime() + MINUTE).toISOString()
@@ -204,7 +205,7 @@ describe('a change', () => {
     expect(still.body).toMatchObject({ state: 'running' })
   })
 
-  it('of what was revoked is refused', async () => {
+  it('refuses to change a revoked key', async () => {
     const { body } = await post({ name: 'gone' })
     await revoke(body.key.id)
     expect(await patch(body.key.id, { name: 'back' })).toMatchObject({
@@ -215,8 +216,8 @@ describe('a change', () => {
   })
 })
 
-describe('a revocation', () => {
-  it('ends the key at once, is told in lists, and may be asked for again', async () => {
+describe('DELETE /v1/keys/{id}', () => {
+  it('revokes the key at once, shows that in lists, and can be repeated', async () => {
     const { body } = await post({ name: 'lost' })
     expect(await revoke(body.key.id)).toMatchObject({ status: 200, body: { ok: true } })
     expect((await service.call('GET', '/v1/units', { key: body.secret })).status).toBe(401)
@@ -228,7 +229,7 @@ describe('a revocation', () => {
   })
 })
 
-describe('a dry run of a change', () => {
+describe('the dry run of a policy', () => {
   const dryRun = async (id: string, policy: object, by: By = { cookie }) =>
     await service.call<AgentDryRun>('POST', `/v1/agents/${id}/dry-run`, { ...named(by), body: { policy } })
   const states = async (ids: string[]) =>
@@ -239,11 +240,11 @@ describe('a dry run of a change', () => {
       }),
     )
 
-  it('names the units that the change then stops, and changes nothing itself', async () => {
+  it('lists the units that the change would stop, and changes nothing', async () => {
     const { body } = await post({ name: 'builder', policy: { maxConcurrentUnits: 3 } })
     const units: string[] = []
     for (let made = 0; made < 3; made += 1) units.push((await makeUnit(service, { key: body.secret })).id)
-    // Of another key, which the change does not concern.
+    // A unit of another key, which the change does not concern.
     await makeUnit(service, team)
     const [, ...newest] = units
 
@@ -265,7 +266,7 @@ describe('a dry run of a change', () => {
     expect(events.at(-1)).toMatchObject({ target: body.key.id, input: { policy: { maxConcurrentUnits: 1 } } })
   })
 
-  it('of what was revoked, of another team or of no policy is refused', async () => {
+  it('is refused for a revoked key, a key of another team or an invalid policy', async () => {
     await revoke(team.keyId)
     expect(await dryRun(team.keyId, { maxConcurrentUnits: 1 })).toMatchObject({ status: 409 })
     const other = await makeTeam(service)
@@ -274,8 +275,8 @@ describe('a dry run of a change', () => {
   })
 })
 
-describe('who may (spec 5.3, 5.6)', () => {
-  it('no key makes, changes or revokes a key, itself included', async () => {
+describe('keys and agents (spec 5.3, 5.6)', () => {
+  it('cannot be created, changed or revoked by a key, also not by itself', async () => {
     const by = { key: team.key }
     expect(await post({ name: 'more' }, by)).toMatchObject({
       status: 403,
@@ -290,13 +291,13 @@ describe('who may (spec 5.3, 5.6)', () => {
     ['owner', 200],
     ['admin', 200],
     ['member', 403],
-  ] as const)('an %s who changes or revokes another’s key is answered %d', async (role, status) => {
+  ] as const)('of others are changed or revoked by an %s with status %d', async (role, status) => {
     const by = await colleague(role)
     expect((await patch(team.keyId, { name: 'theirs' }, by)).status).toBe(status)
     expect((await revoke(team.keyId, by)).status).toBe(status)
   })
 
-  it('a member has keys of their own, to change and to revoke', async () => {
+  it('of their own can be changed and revoked by a member', async () => {
     const by = await colleague('member')
     const { status, body } = await post({ name: 'mine' }, by)
     expect(status).toBe(201)
@@ -304,7 +305,7 @@ describe('who may (spec 5.3, 5.6)', () => {
     expect((await revoke(body.key.id, by)).status).toBe(200)
   })
 
-  it('nobody of another team', async () => {
+  it('cannot be changed or revoked by a person of another team', async () => {
     const stranger = await makeSession(service, await makeTeam(service))
     for (const answer of [
       await patch(team.keyId, { name: 'x' }, { cookie: stranger }),
@@ -316,7 +317,7 @@ describe('who may (spec 5.3, 5.6)', () => {
   })
 })
 
-it('a key says what agent used it last, and the log what agent called', async () => {
+it('a key shows the agent that used it last, and the audit log can be filtered by agent', async () => {
   const { body } = await post({ name: 'of an agent' })
   const agentOfKey = async () => (await keys()).find(({ id }) => id === body.key.id)?.agent
   expect(await agentOfKey()).toBeNull()
@@ -334,7 +335,7 @@ it('a key says what agent used it last, and the log what agent called', async ()
   ])
 })
 
-it('a connected client is an agent and no key', async () => {
+it('a connected client is listed as an agent, and not as a key', async () => {
   await insertConnectedClient(service, team)
   const id = (await agents()).agents.find(({ kind }) => kind === 'oauth')?.id ?? ''
   expect((await agents()).agents.map(({ kind, prefix }) => [kind, prefix === null])).toEqual([

@@ -1,4 +1,4 @@
-// GET /v1/audit (spec 2.12, 4.5): the team's own calls, newest first, by key and by agent.
+// GET /v1/audit (spec 2.12, 4.5): the calls of the caller’s team, newest first, by key and by agent.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AuditList } from '../../src/contract/audit.ts'
@@ -50,7 +50,7 @@ function row(given: Partial<AuditRow>): AuditRow {
 }
 
 describe('the audit log', () => {
-  it('tells of each call what it was, by whom, and how it ended', async () => {
+  it('records each call with its caller and outcome', async () => {
     const unit = await makeUnit(service, team)
     const exec = { cmd: ['psql', '--password=hidden'], stdin: 'hidden' }
     await service.call('POST', `/v1/units/${unit.id}/exec`, { key: team.key, body: exec })
@@ -76,17 +76,17 @@ describe('the audit log', () => {
       target: unit.id,
       durationMs: expect.any(Number),
     })
-    // To the microsecond, and no noise behind it.
+    // To the microsecond, without noise of floating point.
     expect(String(ran?.durationMs)).toMatch(/^\d+(\.\d{1,3})?$/)
     expect(JSON.stringify(events)).not.toContain('hidden')
   })
 
-  it('is in itself, from the next reading on', async () => {
+  it('lists its own reads from the next read on', async () => {
     await read()
     expect((await read()).events.map(({ action }) => action)).toEqual(['audit.list'])
   })
 
-  it('has pages that neither repeat nor leave out, while calls go on', async () => {
+  it('paginates without duplicates or gaps while new calls arrive', async () => {
     for (let asked = 0; asked < 7; asked += 1) await service.call('GET', '/v1/units', { key: team.key })
     let page = await read('?limit=3')
     const events = page.events
@@ -104,7 +104,7 @@ describe('the audit log', () => {
     )
   })
 
-  it('can be read by key and by agent, and by both', async () => {
+  it('can be filtered by key, by agent and by both', async () => {
     const other = await makeKey(service, { teamId: team.teamId, userId: team.userId })
     await insertAuditRows(service.app.db, [
       row({ agentName: 'claude', target: 'one' }),
@@ -118,12 +118,12 @@ describe('the audit log', () => {
     expect(await targets('?key=nobody')).toEqual([])
   })
 
-  it('says of a call whose server died under it that nobody knows how it ended', async () => {
+  it('shows a call whose server died without status or duration', async () => {
     await insertAuditRows(service.app.db, [row({ action: 'unit.create' })])
     expect((await read()).events).toMatchObject([{ status: null, durationMs: null, errorCode: null }])
   })
 
-  it('is of one team, for its people as for its keys', async () => {
+  it('shows one team only, to people and keys alike', async () => {
     const stranger = await makeTeam(service)
     await service.call('GET', '/v1/units', { key: stranger.key })
     const cookie = await makeSession(service, team)
@@ -134,7 +134,7 @@ describe('the audit log', () => {
   })
 
   it.each(['?cursor=nonsense', '?limit=0', '?limit=501', '?agent=%00', '?since=yesterday'])(
-    'refuses %s',
+    'refuses the query %s',
     async (query) => {
       const { status, body } = await service.call('GET', `/v1/audit${query}`, { key: team.key })
       expect([status, body]).toMatchObject([400, { error: { code: 'validation' } }])

@@ -1,4 +1,4 @@
-// Spec 2.12 and F33: exactly one row for every authenticated call, however it ends.
+// Spec 2.12 and F33: exactly one row for every authenticated call, with any outcome.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AuditList } from '../../src/contract/audit.ts'
@@ -19,7 +19,7 @@ afterAll(async () => await service.close())
 
 let count = 0
 
-/** Makes a call and answers its status with the rows it left. */
+/** Makes a call, and returns its status with the rows it left. */
 async function traced(method: string, path: string, options: CallOptions = {}) {
   const requestId = `traced-${count++}`
   const headers = { 'x-request-id': requestId, ...options.headers }
@@ -34,7 +34,7 @@ async function rowsOf(requestId: string): Promise<Omit<AuditTable, 'cost_delta_n
 
 const json = { 'content-type': 'application/json' }
 
-describe('one row', () => {
+describe('exactly one audit row is written for', () => {
   const calls: [title: string, status: number, method: string, path: string, options?: CallOptions][] = [
     ['a list', 200, 'GET', '/v1/units'],
     ['a read', 200, 'GET', '/v1/units/{id}'],
@@ -84,7 +84,7 @@ describe('one row', () => {
     })
   })
 
-  test('what the policy refuses', async () => {
+  test('a call that the policy refuses', async () => {
     const own = await makeTeam(service, { allowedSizes: ['nano'] })
     const body = { spec: { name: 'big', image: 'node:22', size: 'large' } }
     const { status, rows } = await traced('POST', '/v1/units', { key: own.key, body })
@@ -92,14 +92,14 @@ describe('one row', () => {
     expect(rows).toMatchObject([{ status: 402, error_code: 'policy_violation', action: 'unit.create' }])
   })
 
-  test('a failure of the infrastructure', async () => {
+  test('a call that fails in the infrastructure', async () => {
     service.engine.fail('exec', 'internal')
     const { status, rows } = await traced('POST', `/v1/units/${unitId}/exec`, { body: { cmd: ['true'] } })
     expect(status).toBe(502)
     expect(rows).toMatchObject([{ status: 502, error_code: 'provider_error' }])
   })
 
-  test('a session that asks from another site', async () => {
+  test('a call of a session from another site', async () => {
     const cookie = await makeSession(service, team)
     const requestId = `traced-${count++}`
     const headers = { 'x-request-id': requestId, origin: 'https://evil.test' }
@@ -111,7 +111,7 @@ describe('one row', () => {
   })
 })
 
-describe('no row', () => {
+describe('no audit row is written for', () => {
   test.each([
     ['a call without credentials', 401, 'GET', '/v1/units', ''],
     ['a path that leads nowhere', 404, 'GET', '/v1/nothing', 'key'],
@@ -123,7 +123,7 @@ describe('no row', () => {
   })
 })
 
-test('a call that changes something has its row before it starts', async () => {
+test('a call that changes something has its audit row before it starts', async () => {
   const release = service.engine.hang('exec')
   const requestId = `traced-${count++}`
   const asking = service.call('POST', `/v1/units/${unitId}/exec`, {
@@ -138,13 +138,13 @@ test('a call that changes something has its row before it starts', async () => {
   expect(rows).toMatchObject([{ status: 200, duration_ms: expect.any(Number) }])
 })
 
-test('two calls with one request id are two rows', async () => {
+test('two calls with the same request id have two audit rows', async () => {
   const headers = { 'x-request-id': 'the-same' }
   await Promise.all([1, 2].map(() => service.call('GET', '/v1/units', { key: team.key, headers })))
   expect(await rowsOf('the-same')).toHaveLength(2)
 })
 
-test('many calls at once have a row each', async () => {
+test('two hundred concurrent calls have an audit row each', async () => {
   const ids = Array.from({ length: 200 }, (_, index) => `many-${index}`)
   await Promise.all(
     ids.map((id) => service.call('GET', '/v1/units', { key: team.key, headers: { 'x-request-id': id } })),
@@ -159,8 +159,8 @@ test('many calls at once have a row each', async () => {
   expect(new Set(rows)).toEqual(new Set(ids))
 })
 
-describe('a row says', () => {
-  test('who, what, with what client and at what cost', async () => {
+describe('an audit row contains', () => {
+  test('the caller, the action, the client and the cost', async () => {
     const { rows } = await traced('POST', `/v1/units/${unitId}/exec`, {
       body: { cmd: ['true'] },
       headers: { 'user-agent': 'tester/1.2 (höflich)' },
@@ -181,7 +181,7 @@ describe('a row says', () => {
     ])
   })
 
-  test('the id of what a create made', async () => {
+  test('the id of the unit that a create made', async () => {
     const body = { spec: { name: 'made-here', image: 'node:22' } }
     const requestId = `traced-${count++}`
     const answer = await service.call<{ units: { id: string }[] }>('POST', '/v1/units', {
@@ -192,7 +192,7 @@ describe('a row says', () => {
     expect(await rowsOf(requestId)).toMatchObject([{ target: answer.body.units[0]?.id }])
   })
 
-  test('contents by size, environment by name, commands without passwords', async () => {
+  test('sizes of contents, names of variables, and commands without passwords', async () => {
     const exec = await traced('POST', `/v1/units/${unitId}/exec`, {
       body: {
         cmd: ['psql', '--password=hunter2', 'postgres://a:hunter2@b/c'],
@@ -221,7 +221,7 @@ describe('a row says', () => {
   })
 })
 
-test('a command that is cut within a character is recorded all the same', async () => {
+test('a command that is cut within a character is recorded', async () => {
   for (const offset of [0, 1]) {
     const cmd = ['echo', 'x'.repeat(offset) + '😀'.repeat(2000)]
     const { status, rows } = await traced('POST', `/v1/units/${unitId}/exec`, { body: { cmd } })
@@ -230,7 +230,7 @@ test('a command that is cut within a character is recorded all the same', async 
   }
 })
 
-test('S22: secrets are nowhere but in encrypted columns and in the unit', async () => {
+test('S22: secrets are stored in encrypted columns only, and are neither logged nor returned', async () => {
   const canary = (name: string) => `canary-${name}-7f3a9c`
   const spec = {
     name: 'canaries',
@@ -288,8 +288,8 @@ function stringify(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? String(item) : item))
 }
 
-describe('GET /v1/audit by what, about what, when and how it ended', () => {
-  test('each filter alone, several together, and pages of them', async () => {
+describe('the filters of GET /v1/audit', () => {
+  test('work alone, together and with pagination', async () => {
     const own = await makeTeam(service)
     const as = async (method: string, path: string) => await service.call(method, path, { key: own.key })
     const unit = await makeUnit(service, own)

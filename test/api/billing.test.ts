@@ -1,4 +1,4 @@
-// Prices, usage, quota and what the audit log says of costs, over HTTP (spec 4.4, 4.5, 2.12; reliability B1).
+// Prices, usage, quota and costs in the audit log, over HTTP (spec 4.4, 4.5, 2.12; reliability B1).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AuditList } from '../../src/contract/audit.ts'
@@ -17,7 +17,7 @@ let service: Service
 let team: TestTeam
 beforeAll(async () => {
   service = await startService({ loops: false })
-  // Ten in the morning of UTC, so that days end where a test ends them.
+  // Ten in the morning in UTC, so that a day ends only where a test wants it.
   const now = service.clock.now().getTime()
   service.clock.advance(Math.ceil(now / DAY) * DAY + 10 * HOUR - now)
 })
@@ -33,14 +33,14 @@ async function read<T>(path: string, key = team.key): Promise<T> {
   return body
 }
 
-/** Time passes, with a heartbeat at its end. */
+/** Advances the clock, with a heartbeat at the end. */
 async function pass(ms: number): Promise<void> {
   service.clock.advance(ms)
   await reconcileMachines(service.app)
 }
 
 describe('GET /v1/pricing', () => {
-  it('lists every size with what it has and costs, and what a volume costs', async () => {
+  it('lists every size with its resources and price, and the price of a volume', async () => {
     expect(await read<Pricing>('/v1/pricing')).toEqual({
       currency: 'eur',
       sizes: [
@@ -57,7 +57,7 @@ describe('GET /v1/pricing', () => {
 })
 
 describe('GET /v1/usage', () => {
-  it('shows each of the last days with its cost and seconds by size, whether charged or not', async () => {
+  it('shows cost and seconds by size for each day, charged or not', async () => {
     const unit = await makeUnit(service, team, { size: 'medium', sleep: 'never' })
     await pass(15 * HOUR)
     const before = await read<Usage>('/v1/usage?days=3')
@@ -78,7 +78,7 @@ describe('GET /v1/usage', () => {
     service.clock.advance(9 * HOUR)
   })
 
-  it('has fourteen days where none are named, and is the own team’s', async () => {
+  it('returns fourteen days by default, of the caller’s team only', async () => {
     const other = await makeTeam(service)
     await makeUnit(service, other)
     await pass(HOUR)
@@ -93,7 +93,7 @@ describe('GET /v1/usage', () => {
 })
 
 describe('a volume', () => {
-  it('costs from when its unit is there until it is destroyed, awake or asleep', async () => {
+  it('costs from its creation until the unit is destroyed, awake or asleep', async () => {
     const spec = { volume: { mount: '/data', gb: 100 }, sleep: 'never' }
     const { id } = await makeUnit(service, team, spec)
     const { key } = team
@@ -112,7 +112,7 @@ describe('a volume', () => {
 })
 
 describe('GET /v1/quota', () => {
-  it('says what the key may still spend and run', async () => {
+  it('shows what the key may still spend and run', async () => {
     const policy = {
       maxConcurrentUnits: 3,
       dailySpendCapCents: 10,
@@ -144,7 +144,7 @@ describe('GET /v1/quota', () => {
     expect(Date.parse(quota.spendToday.resetsAt)).toBeGreaterThan(service.clock.now().getTime())
   })
 
-  it('counts rates down, and says when they are whole again', async () => {
+  it('counts calls down, and shows when the rate limits are full again', async () => {
     const first = (await read<Quota>('/v1/quota')).rates
     const second = (await read<Quota>('/v1/quota')).rates
     const left = (rates: Quota['rates']) => rates.find(({ name }) => name === 'requests')?.remaining ?? 0
@@ -156,7 +156,7 @@ describe('GET /v1/quota', () => {
     expect(resetsAt - service.clock.now().getTime()).toBeGreaterThan(MINUTE / 2)
   })
 
-  it('bounds a person who is signed in by the team alone', async () => {
+  it('limits a signed-in person by the team alone', async () => {
     const cookie = await makeSession(service, team)
     const { body } = await service.call<Quota>('GET', '/v1/quota', { cookie })
     expect(body.spendToday).toMatchObject({ cents: 0, capCents: null })
@@ -164,7 +164,7 @@ describe('GET /v1/quota', () => {
 })
 
 describe('the audit log', () => {
-  it('has of a call what its unit cost while the call lasted', async () => {
+  it('records what the unit cost during the call', async () => {
     const { key } = team
     const { id } = await makeUnit(service, { key }, { size: 'medium', sleep: 'never' })
     await pass(HOUR)
@@ -186,7 +186,7 @@ describe('the audit log', () => {
 })
 
 describe('a new account', () => {
-  it('has free credits, once for its address', async () => {
+  it('gets free credits once for its mail address', async () => {
     const email = 'newcomer@example.test'
     const balance = async () => {
       const cookie = await makeSession(service, { email })

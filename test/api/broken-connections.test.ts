@@ -1,6 +1,6 @@
-// A connection to Postgres that breaks at any statement of any call that writes (reliability F15): before the statement
-// reaches the server, or after it was executed and before its reply. The caller is told the truth or to come again, and
-// a caller that does finds the effect once; what was left half done is finished, and costs what it ran.
+// A connection to Postgres that breaks at any statement of any call that writes (reliability F15): before the
+// statement reaches the server, or after it ran and before its reply. The caller gets a true answer or is told to
+// retry, a retry has its effect once, and work that was left half done is completed and billed for what it ran.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Kysely } from 'kysely'
@@ -17,7 +17,7 @@ import type { Answer, Service } from '../support/service.ts'
 let broken: BreakableService
 let service: Service
 let db: Kysely<Database>
-/** Commands that were run, by unit. */
+/** The number of commands that ran, by unit. */
 const ran = new Map<string, number>()
 const sleeps = { sleep: '30m', now: true }
 
@@ -35,9 +35,9 @@ afterAll(async () => await broken.close())
 
 type Sent = { method: string; path: string; body?: unknown; cookie?: string }
 type Case = {
-  /** Answers what is sent; units it needs are made here. */
+  /** Returns the request; makes the units that it needs. */
   prepare: (team: TestTeam) => Promise<Sent>
-  /** What must be so after an answer that says it is, beside the status. */
+  /** Checks what must be true after a successful answer. */
   check: (team: TestTeam, sent: Sent, answer: Answer) => Promise<void>
   status?: number
 }
@@ -62,7 +62,7 @@ const asleep = async ({ key }: TestTeam, { id }: Unit) =>
 const stopped = async ({ key }: TestTeam, { id }: Unit) =>
   expect((await service.call('POST', `/v1/units/${id}/stop`, { key })).status).toBe(200)
 
-/** One unit, in that state, as the answer says. */
+/** The team has one unit, in the given state. */
 const isOne =
   (state: string) =>
   async (team: TestTeam): Promise<void> => {
@@ -163,38 +163,41 @@ async function send({ method, path, body, cookie }: Sent, { key }: TestTeam): Pr
 
 const seen = new Set<string>()
 
-describe.each(Object.entries(cases))('at any statement of %s', (_name, { prepare, check, status = 200 }) => {
-  test.each<Side>(['before', 'after'])(
-    'the connection breaks %s it',
-    async (side) => {
-      for (let statement = 0; ; statement++) {
-        const team = await makeTeam(service)
-        const sent = await prepare(team)
-        broken.proxy.breakAt(statement, side)
-        let answer = await send(sent, team)
-        const broke = broken.proxy.brokeAt()
-        const where = `${side} ${statement}: ${broke}`
-        for (let again = 0; answer.status === 503 && again < 3; again++) {
-          expect([where, Number(answer.headers.get('retry-after')) > 0]).toEqual([where, true])
-          await broken.goRound()
-          answer = await send(sent, team)
+describe.each(Object.entries(cases))(
+  'when the database connection breaks at any statement of %s',
+  (_name, { prepare, check, status = 200 }) => {
+    test.each<Side>(['before', 'after'])(
+      '%s it runs, the call takes effect once',
+      async (side) => {
+        for (let statement = 0; ; statement++) {
+          const team = await makeTeam(service)
+          const sent = await prepare(team)
+          broken.proxy.breakAt(statement, side)
+          let answer = await send(sent, team)
+          const broke = broken.proxy.brokeAt()
+          const where = `${side} ${statement}: ${broke}`
+          for (let again = 0; answer.status === 503 && again < 3; again++) {
+            expect([where, Number(answer.headers.get('retry-after')) > 0]).toEqual([where, true])
+            await broken.goRound()
+            answer = await send(sent, team)
+          }
+          expect([where, answer.status, answer.body]).toEqual([where, status, expect.anything()])
+          await check(team, sent, answer).catch((error: unknown) => {
+            throw new Error(where, { cause: error })
+          })
+          expect([where, await broken.settle()]).toEqual([where, []])
+          await check(team, sent, answer)
+          expect([where, await verifyLedgerOfTeam(db, team.teamId)]).toEqual([where, []])
+          if (broke === null) break
+          seen.add(`${side} ${broke.split(' ')[0]}`)
         }
-        expect([where, answer.status, answer.body]).toEqual([where, status, expect.anything()])
-        await check(team, sent, answer).catch((error: unknown) => {
-          throw new Error(where, { cause: error })
-        })
-        expect([where, await broken.settle()]).toEqual([where, []])
-        await check(team, sent, answer)
-        expect([where, await verifyLedgerOfTeam(db, team.teamId)]).toEqual([where, []])
-        if (broke === null) break
-        seen.add(`${side} ${broke.split(' ')[0]}`)
-      }
-    },
-    120_000,
-  )
-})
+      },
+      120_000,
+    )
+  },
+)
 
-test('and that is before a transaction begins, in its middle, and after it is committed', () => {
+test('the broken statements include begin, insert, update and commit', () => {
   for (const side of ['before', 'after']) {
     for (const word of ['begin', 'insert', 'update', 'commit']) expect(seen).toContain(`${side} ${word}`)
   }

@@ -1,5 +1,5 @@
-// A connection to Postgres that breaks at any statement of a loop's round, or of an operator's grant (reliability F15):
-// the round fails as one of an outage, and the next does what is left of it, once.
+// A connection to Postgres that breaks at any statement of a job, or of an operator’s grant (reliability F15): the
+// run fails as in an outage, and the next run does what is left, once.
 
 import type { Kysely } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -34,9 +34,9 @@ afterAll(async () => await broken.close())
 
 type Case = {
   round: (app: App) => Promise<void>
-  /** A unit that the round has something to do with. */
+  /** Makes a unit that the job has work with. */
   prepare: (team: TestTeam) => Promise<Unit>
-  /** What has become of it. */
+  /** The unit after the job. */
   becomes: Partial<Unit>
 }
 
@@ -121,10 +121,10 @@ const cases: Record<string, Case> = {
 }
 
 describe.each(Object.entries(cases))(
-  'at any statement of the round %s',
+  'when the database connection breaks at any statement of the job %s',
   (_name, { round, prepare, becomes }) => {
     test.each<Side>(['before', 'after'])(
-      'the connection breaks %s it',
+      '%s it runs, the next run completes the work once',
       async (side) => {
         for (let statement = 0; ; statement++) {
           const team = await makeTeam(service)
@@ -152,7 +152,7 @@ describe.each(Object.entries(cases))(
 )
 
 test.each<Side>(['before', 'after'])(
-  'at any statement of a grant of credits the connection breaks %s it, and they are given once',
+  'credits are granted at most once when the connection breaks %s a statement of the grant',
   async (side) => {
     for (let statement = 0; ; statement++) {
       const { teamId } = await makeTeam(service)

@@ -1,5 +1,5 @@
-// F21: the caller's connection breaks in the middle of a call. What changes a unit for good goes on and can be
-// read later; what only the caller wanted ends; and nothing is kept for somebody who is gone.
+// F21: the caller disconnects in the middle of a call. A lasting change completes and can be read later, work that
+// only the caller wanted ends, and nothing is kept for the caller.
 
 import { connect } from 'node:net'
 import { sql } from 'kysely'
@@ -21,7 +21,7 @@ afterAll(async () => await service.close())
 beforeEach(async () => {
   team = await makeTeam(service)
 })
-/** Calls under way, uses, waiting callers and connections: of all of them there is none left. */
+/** No calls in progress, uses, waiting callers or connections are left. */
 afterEach(async () => {
   const { app } = service
   await expect.poll(() => [...app.activity.uses.ids(), ...app.activity.waiters.ids()]).toEqual([])
@@ -38,7 +38,7 @@ const hasAsked = async (operation: Operation, id?: string) =>
     .toBe(true)
 const execsUnderWay = (id: string) => service.app.activity.uses.of(id)
 
-/** Sends a call and leaves before its answer, once `until` holds. */
+/** Sends a call, and disconnects before its answer, once `until` resolves. */
 async function leave(
   method: string,
   path: string,
@@ -64,23 +64,26 @@ async function statusOf(action: string): Promise<(number | null)[]> {
   return rows.map(({ status }) => status)
 }
 
-describe('a caller that leaves', () => {
-  test.each(['pull', 'create', 'start'] as const)('a create at %s finds its unit made', async (operation) => {
-    const release = service.engine.hang(operation)
-    const before = service.engine.calls.length
-    await leave('POST', '/v1/units', { spec: { name: 'kept', image: 'node:22' } }, async () => {
+describe('a caller that disconnects', () => {
+  test.each(['pull', 'create', 'start'] as const)(
+    'during the %s of a create finds its unit created',
+    async (operation) => {
+      const release = service.engine.hang(operation)
+      const before = service.engine.calls.length
+      await leave('POST', '/v1/units', { spec: { name: 'kept', image: 'node:22' } }, async () => {
+        await expect
+          .poll(() => service.engine.calls.slice(before).some((call) => call.operation === operation))
+          .toBe(true)
+      })
+      release()
+      await expect.poll(() => statusOf('unit.create')).toEqual([499])
       await expect
-        .poll(() => service.engine.calls.slice(before).some((call) => call.operation === operation))
-        .toBe(true)
-    })
-    release()
-    await expect.poll(() => statusOf('unit.create')).toEqual([499])
-    await expect
-      .poll(async () => (await service.call<{ units: Unit[] }>('GET', '/v1/units', { key: team.key })).body)
-      .toMatchObject({ units: [{ name: 'kept', state: 'running' }] })
-  })
+        .poll(async () => (await service.call<{ units: Unit[] }>('GET', '/v1/units', { key: team.key })).body)
+        .toMatchObject({ units: [{ name: 'kept', state: 'running' }] })
+    },
+  )
 
-  test('a stop or start finds it done', async () => {
+  test('during a stop or start finds it done', async () => {
     const { id } = await makeUnit(service, team)
     for (const [verb, operation, ends] of [
       ['stop', 'stop', 'stopped'],
@@ -101,7 +104,7 @@ describe('a caller that leaves', () => {
   test.each([
     ['', {}],
     [' that is streamed', { accept: 'text/event-stream' }],
-  ])('a command%s kills it', async (_how, headers) => {
+  ])('during a command%s ends the command', async (_how, headers) => {
     const { id } = await makeUnit(service, team)
     const gone = new AbortController()
     const body = { cmd: ['sleep', '3600'], timeoutMs: 3_600_000 }
@@ -117,7 +120,7 @@ describe('a caller that leaves', () => {
     expect((await unitOf(id)).state).toBe('running')
   })
 
-  test('a command before its unit is awake leaves the unit awake, and the command is not run', async () => {
+  test('before its unit is awake leaves the unit awake, and the command does not run', async () => {
     const { id } = await makeUnit(service, team, { sleep: '1m' })
     const body = { sleep: '1m', now: true }
     await service.call('POST', `/v1/units/${id}/sleep`, { key: team.key, body })
@@ -136,7 +139,7 @@ describe('a caller that leaves', () => {
     expect(commands).toEqual([])
   })
 
-  test('a followed log is followed no more', async () => {
+  test('from a followed log ends the following', async () => {
     const { id } = await makeUnit(service, team, { cmd: ['sh', '-c', 'echo one; sleep infinity'] })
     const gone = new AbortController()
     const answer = await service.fetch('GET', `/v1/units/${id}/logs?follow=true`, {
@@ -148,7 +151,7 @@ describe('a caller that leaves', () => {
     await expect.poll(() => statusOf('unit.logs')).toEqual([499])
   })
 
-  test('an upload when all of it is here finds it written', async () => {
+  test('after it sent a whole file finds it written', async () => {
     const { id } = await makeUnit(service, team)
     const release = service.engine.hang('writeFile')
     await leave('PUT', `/v1/units/${id}/files?path=/data`, 'all of it', async () => {
@@ -161,7 +164,7 @@ describe('a caller that leaves', () => {
       .toMatchObject({ contentBase64: Buffer.from('all of it').toString('base64') })
   })
 
-  test('an upload half way leaves the file as it was', async () => {
+  test('in the middle of an upload leaves the file as it was', async () => {
     const { id } = await makeUnit(service, team)
     const path = `/v1/units/${id}/files?path=/data`
     await service.call('PUT', path, { key: team.key, body: 'as it was' })
@@ -179,7 +182,7 @@ describe('a caller that leaves', () => {
   })
 })
 
-test('a server that stops has written the rows of calls whose callers have gone', async () => {
+test('a server that stops first writes the audit rows of callers that have disconnected', async () => {
   const { app } = service
   const server = createServer(createApp({ ...app, clock: service.clock }))
   const baseUrl = await server.listen({ host: '127.0.0.1', port: 0 })

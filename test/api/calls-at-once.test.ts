@@ -1,4 +1,4 @@
-// How many calls of a team may be under way at once (decision 84).
+// The limit on concurrent calls of a team (decision 84).
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -19,7 +19,7 @@ async function teamWithUnit(): Promise<TestTeam & { exec: string; logs: string }
   return { ...team, exec: `/v1/units/${id}/exec`, logs: `/v1/units/${id}/logs` }
 }
 
-/** Returns how to give it up. */
+/** Returns a function that ends it. */
 async function beginCommand({ exec, key }: { exec: string; key: string }): Promise<() => void> {
   const began = commandsBegun()
   const caller = new AbortController()
@@ -38,7 +38,7 @@ async function run({ exec, key }: { exec: string; key: string }) {
   })
 }
 
-test('a team has so many commands at once, others have theirs meanwhile, and one that ended makes room', async () => {
+test('a team may run two commands at once, and its limit does not affect other teams', async () => {
   service = await startService({ commandsAtOnce: 2 })
   const [crowded, other] = [await teamWithUnit(), await teamWithUnit()]
   const [giveUp] = [await beginCommand(crowded), await beginCommand(crowded)]
@@ -64,7 +64,7 @@ test('a team has so many commands at once, others have theirs meanwhile, and one
   await vi.waitFor(async () => expect((await run(crowded)).status).toBe(200), PATIENCE)
 })
 
-test('all teams together have so many, and the next caller is told to come back', async () => {
+test('all teams together have a limit on commands, beyond which a call gets 503', async () => {
   service = await startService({ commandsAtOnce: 1 })
   for (let team = 0; team < 4; team += 1) await beginCommand(await teamWithUnit())
   expect(await run(await teamWithUnit())).toMatchObject({
@@ -73,19 +73,19 @@ test('all teams together have so many, and the next caller is told to come back'
   })
 })
 
-test('a command counts until its answer has left, however slowly it is read', async () => {
+test('a command counts until its answer is delivered, also to a slow reader', async () => {
   service = await startService({ commandsAtOnce: 1 })
   const team = await teamWithUnit()
   const socket = await sendAndReadNothing(team)
   await vi.waitFor(() => expect(commandsBegun()).toBe(1), PATIENCE)
-  // Its head is here, so all of what it printed is held.
+  // Its head has arrived, so all of its output is held in memory.
   await once(socket, 'readable')
   expect((await run(team)).status).toBe(429)
   socket.destroy()
   await vi.waitFor(async () => expect((await run(team)).status).toBe(200), PATIENCE)
 })
 
-/** A command whose answer is 6 MB of JSON. */
+/** Sends a command whose answer is 6 MB of JSON. */
 async function sendAndReadNothing({ exec, key }: { exec: string; key: string }): Promise<Socket> {
   const { hostname, port } = new URL(service.baseUrl)
   const socket = connect(Number(port), hostname)
@@ -102,7 +102,7 @@ async function sendAndReadNothing({ exec, key }: { exec: string; key: string }):
   return socket
 }
 
-test('of a team many of whose calls wait to read logs the operator is told', async () => {
+test('a warning is logged for a team with many calls that wait to read logs', async () => {
   service = await startService()
   const [crowd, other] = [await teamWithUnit(), await teamWithUnit()]
   const release = service.engine.hang('logs', { times: 10 })

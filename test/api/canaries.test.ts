@@ -1,6 +1,6 @@
-// Reliability S22 and S23: a marked secret goes into every place that a caller may put one, through calls that go well,
-// are refused and fail, at the most talkative level of the log. Afterwards it is in no table but sealed, in no line of the
-// log, in no row of the audit and in no refusal.
+// Reliability S22 and S23: a marked secret goes into every place that a caller may put one, through calls that
+// succeed, are refused and fail, at the most verbose log level. Afterwards no table has it unencrypted, and no log
+// line, audit row or refusal has it at all.
 
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -17,7 +17,7 @@ let team: TestTeam
 let cookie: string
 /** Bodies of refusals and failures. */
 const refusals: string[] = []
-/** Tokens and secrets that the service gave out itself. */
+/** Tokens and secrets that the server issued. */
 const given: string[] = []
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(async () => await service.close())
 
 let count = 0
-/** Each in a place of its own, so that one that is found says where from. */
+/** Each place has its own text, so that a leak shows where it comes from. */
 const canary = (place: string) => `${MARK}-${place}`
 
 const commands = () => [
@@ -81,7 +81,7 @@ async function useEverything(): Promise<void> {
   given.push(labelSecret((await ask<Unit>('GET', path)).body))
   for (const cmd of commands()) await ask('POST', `${path}/exec`, { cmd, stdin: canary('stdin') })
 
-  // What is refused, and what fails.
+  // Calls that are refused, and calls that fail.
   await ask('POST', '/v1/units', { spec: { ...specWith(), size: canary('size') } })
   await ask('POST', '/v1/units', { spec: { ...specWith(), files: { '/x': { base64: canary('base64') } } } })
   await ask('POST', `${path}/exec`, { cmd: [], stdin: canary('refused-stdin') })
@@ -98,13 +98,13 @@ async function useEverything(): Promise<void> {
   given.push((await service.call<{ secret: string }>('POST', '/v1/keys', people)).body.secret)
 }
 
-/** What of the host of a private URL nobody may know. */
+/** The secret part in the host of a private URL. */
 function labelSecret({ endpoints: [endpoint] }: Unit): string {
   const label = new URL(endpoint?.url ?? '').hostname.split('.')[0] ?? ''
   return label.split('-').at(-1) ?? ''
 }
 
-/** Every row of every table, as text: bytes in hexadecimal. */
+/** Every row of every table as text, with bytes in hexadecimal. */
 async function wholeDatabase(): Promise<{ table: string; text: string }[]> {
   const { db } = service.app
   const tables = await sql<{ name: string }>`
@@ -122,8 +122,8 @@ async function wholeDatabase(): Promise<{ table: string; text: string }[]> {
 
 const hex = (text: string) => Buffer.from(text).toString('hex')
 
-describe('S22, and S20 of private URLs: nothing that is secret', () => {
-  it('was left out of the calls: they went well, were refused and failed', () => {
+describe('the secrets of a caller (S22, and S20 for private URLs)', () => {
+  it('take part in calls that succeed, are refused and fail', () => {
     expect(given.every((secret) => secret.length >= 16)).toBe(true)
     expect(refusals.length).toBeGreaterThan(15)
     for (const code of ['validation', 'provider_error']) {
@@ -131,7 +131,7 @@ describe('S22, and S20 of private URLs: nothing that is secret', () => {
     }
   })
 
-  it('is in a table, but for what is sealed', async () => {
+  it('are in no table, unless encrypted', async () => {
     const database = await wholeDatabase()
     expect(database.find(({ table }) => table === 'audit')?.text).toContain('unit.exec')
     for (const { table, text } of database) {
@@ -142,19 +142,19 @@ describe('S22, and S20 of private URLs: nothing that is secret', () => {
     }
   })
 
-  it('is in the log, however much that says', () => {
+  it('are in no log line at the most verbose level', () => {
     const log = service.logged.join('')
     expect(log.length).toBeGreaterThan(1000)
     for (const secret of [MARK, ...given]) expect(log).not.toContain(secret)
   })
 
-  it('is in a refusal', () => {
+  it('are in no refusal', () => {
     for (const body of refusals) for (const secret of [MARK, ...given]) expect(body).not.toContain(secret)
   })
 })
 
-describe('S23: whatever a client calls itself', () => {
-  // The fourth is, in bytes, the character that turns the direction of writing around.
+describe('any name that a client gives itself (S23)', () => {
+  // In bytes, the fourth is the character that reverses the direction of writing.
   const names = [
     '"}{"level":60',
     '</script><script>',
@@ -163,7 +163,7 @@ describe('S23: whatever a client calls itself', () => {
     'h\xf6flich \\u2028 %0a',
   ]
 
-  it('is one event of one line, of printable characters and bounded', async () => {
+  it('is recorded as one event and one log line of bounded printable text', async () => {
     for (const name of names) {
       const response = await service.fetch('GET', '/v1/units', {
         key: team.key,

@@ -1,5 +1,5 @@
-// Connections to the API that ask for nothing: callers without a credential can open them, and they take nothing from those
-// who have one. All of 127.0.0.0/8 is this host, so that one test can be many peers.
+// Idle connections to the API: callers without a credential can open them, and must not crowd out callers that have
+// one. All of 127.0.0.0/8 is this host, so one test can be many peers.
 
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
@@ -29,7 +29,7 @@ async function serve(limits: Partial<ConnectionLimits>) {
   const opened: Socket[] = []
   return {
     port,
-    /** Says nothing, and never ends its side. */
+    /** Opens connections that send nothing and never close their side. */
     openSilent: async (localAddress: string, count: number) => {
       for (let made = 0; made < count; made += 1) {
         const socket = connect({ host: '127.0.0.1', port, localAddress, allowHalfOpen: true })
@@ -38,7 +38,7 @@ async function serve(limits: Partial<ConnectionLimits>) {
         await once(socket, 'connect')
       }
     },
-    /** How many its own side still has. */
+    /** The number of connections that the server has. */
     held: async () =>
       await new Promise<number>((resolve) => server.server.getConnections((_, count) => resolve(count))),
     close: async () => {
@@ -48,7 +48,7 @@ async function serve(limits: Partial<ConnectionLimits>) {
   }
 }
 
-/** Commands that last until the clock is set forward; answers how many have begun. */
+/** Runs commands that last until the clock is advanced. Returns a function that counts how many have begun. */
 function countWaiting(): () => number {
   let begun = 0
   service.engine.onExec(({ argv }) => {
@@ -78,7 +78,7 @@ async function ask(port: number, path: string, agent: Agent, body?: unknown): Pr
   return answer.statusCode ?? 0
 }
 
-test('silent connections push out each other, and nobody who waits for an answer', async () => {
+test('silent connections replace each other, and not one that waits for an answer', async () => {
   const served = await serve({ inAll: 30, perPeer: 12 })
   const agent = new Agent({ keepAlive: true })
   const unit = await makeUnit(service, team)
@@ -100,7 +100,7 @@ test('silent connections push out each other, and nobody who waits for an answer
   }
 })
 
-test('silent connections push out each other before one of the same address that was served', async () => {
+test('silent connections replace each other before one of the same address that was served', async () => {
   const served = await serve({ inAll: 30, perPeer: 12 })
   const agent = new Agent({ keepAlive: true, maxSockets: 1, localAddress: '127.0.0.9' })
   let closed = 0
@@ -119,7 +119,7 @@ test('silent connections push out each other before one of the same address that
   }
 })
 
-test('a connection that was refused is as good as a silent one', async () => {
+test('a connection whose request was refused counts as a silent one', async () => {
   const served = await serve({ inAll: 30, perPeer: 12 })
   const agent = new Agent({ keepAlive: true, maxSockets: 1, localAddress: '127.0.0.9' })
   const closed = new Promise((resolve) => {
@@ -135,7 +135,7 @@ test('a connection that was refused is as good as a silent one', async () => {
   }
 })
 
-test('a peer whose connections all wait for answers gets no more of them, and others do', async () => {
+test('a peer whose connections all wait for answers gets no more, and other peers do', async () => {
   const served = await serve({ inAll: 30, perPeer: 3 })
   const [crowd, other] = [new Agent({ localAddress: '127.0.0.9' }), new Agent()]
   const unit = await makeUnit(service, team)
@@ -156,7 +156,7 @@ test('a peer whose connections all wait for answers gets no more of them, and ot
   }
 })
 
-test('a connection that is refused for its silence is closed, also where the other side leaves it open', async () => {
+test('a silent connection is closed after its timeout, also when the peer keeps its side open', async () => {
   const served = await serve({ headersMs: 200, lookEveryMs: 100 })
   try {
     await served.openSilent('127.0.0.9', 20)

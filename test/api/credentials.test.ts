@@ -1,4 +1,4 @@
-// Spec 5: who may call, and for which team.
+// Spec 5: which callers may call, and for which team.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureFirstAccount } from '../../src/domain/credentials/first-account.ts'
@@ -18,7 +18,7 @@ afterAll(async () => await service.close())
 
 const list = (headers: Record<string, string>) => service.call('GET', '/v1/units', { headers })
 
-describe('spec 5.5: 401 unauthorized', () => {
+describe('a call is refused with 401 (spec 5.5) for', () => {
   const unknownKey = newToken('key').token
   test.each([
     ['nothing', {}],
@@ -59,7 +59,7 @@ describe('spec 5.5: 401 unauthorized', () => {
     expect((await list({ authorization: `Bearer ${key}` })).status).toBe(401)
   })
 
-  test('a key that works is accepted whatever the case of the scheme', async () => {
+  test('any key but a valid one, in any case of the scheme', async () => {
     const { key } = await makeTeam(service)
     expect((await list({ authorization: `bearer ${key}` })).status).toBe(200)
   })
@@ -75,7 +75,7 @@ test('only the hash of a key is stored, and no key is logged', async () => {
   expect(service.logged.join('')).not.toContain(secret)
 })
 
-test('the first account is made once, however many ask at the same time, and its key works', async () => {
+test('the first account is created once by concurrent starts, and its key works', async () => {
   const fresh = await startService()
   try {
     const ask = () => ensureFirstAccount({ ...fresh.app, freeCreditsCents: 500 })
@@ -92,7 +92,7 @@ test('the first account is made once, however many ask at the same time, and its
   }
 })
 
-describe('spec 5.5, S1: units of another team', () => {
+describe('a unit of another team (spec 5.5, S1)', () => {
   const operations: [method: string, path: string, body?: unknown][] = [
     ['GET', ''],
     ['DELETE', ''],
@@ -107,7 +107,7 @@ describe('spec 5.5, S1: units of another team', () => {
   ]
 
   test.each(operations)(
-    '%s /v1/units/{id}%s is 403, and tells and changes nothing',
+    'is refused with 403 for %s /v1/units/{id}%s, and not changed',
     async (method, path, body) => {
       const victim = await makeTeam(service)
       const stranger = await makeTeam(service)
@@ -136,7 +136,7 @@ describe('spec 5.5, S1: units of another team', () => {
     },
   )
 
-  test('a list has only own units, also by the id of a foreign stack', async () => {
+  test('is not listed, also not by the id of its stack', async () => {
     const victim = await makeTeam(service)
     const stranger = await makeTeam(service)
     const unit = await makeUnit(service, victim)
@@ -146,7 +146,7 @@ describe('spec 5.5, S1: units of another team', () => {
     }
   })
 
-  test('a stack of the same name is a stack of its own', async () => {
+  test('does not share a stack with one of the same stack name', async () => {
     const victim = await makeTeam(service)
     const stranger = await makeTeam(service)
     const make = (key: string) =>
@@ -169,7 +169,7 @@ describe('x-berth-team', () => {
     expect((await ask(other.teamId)).status).toBe(403)
   })
 
-  test('a session acts in the team it names, and stays there', async () => {
+  test('a session acts in the team it names, and stays in it', async () => {
     const one = await makeTeam(service)
     const other = await makeTeam(service)
     await service.app.db
@@ -194,7 +194,7 @@ describe('x-berth-team', () => {
   })
 })
 
-test('a key says when it was last used', async () => {
+test('a key shows when it was last used, also after the clock was set back', async () => {
   const { userId, teamId } = await makeTeam(service)
   const key = await makeKey(service, { teamId, userId })
   const lastUsed = async () =>
@@ -210,7 +210,7 @@ test('a key says when it was last used', async () => {
   service.clock.advance(DAY)
   await list({ authorization: `Bearer ${key.secret}` })
   expect((await lastUsed()).last_used_at?.getTime()).toBeGreaterThan((first?.getTime() ?? 0) + HOUR)
-  // The host's clock is set back by more than that, and the service follows it.
+  // The clock of the host is set back by more than that, and the service time follows.
   service.clock.jump(-2 * DAY)
   await adoptClockJump(service.app)
   await list({ authorization: `Bearer ${key.secret}` })

@@ -57,15 +57,19 @@ const rows: Record<string, [file: string, claim: string][]> = {
   'spec 4.1 POST /v1/invites/{token}/accept': [
     ['test/api/invites.test.ts', 'by its address alone: another tag, look-alike or domain is somebody else'],
   ],
-  'spec 4.1 GET /v1/agents': [['test/api/agents.test.ts', 'a connected client is an agent and no key']],
+  'spec 4.1 GET /v1/agents': [
+    ['test/api/agents.test.ts', 'a connected client is listed as an agent, and not as a key'],
+  ],
 
   'spec 5.1 keys': [
-    ['src/domain/credentials/token.test.ts', 'a key shows its mark and carries 256 bits after its prefix'],
+    ['src/domain/credentials/token.test.ts', 'a key is its prefix and 256 random bits'],
     ['test/api/credentials.test.ts', 'only the hash of a key is stored, and no key is logged'],
   ],
-  'spec 5.2 tokens of clients': [['test/api/agents.test.ts', 'a connected client is an agent and no key']],
+  'spec 5.2 tokens of clients': [
+    ['test/api/agents.test.ts', 'a connected client is listed as an agent, and not as a key'],
+  ],
   'spec 5.3 sessions': [
-    ['test/api/agents.test.ts', 'no key makes, changes or revokes a key, itself included'],
+    ['test/api/agents.test.ts', 'cannot be created, changed or revoked by a key, also not by itself'],
   ],
   'spec 5.4 invitations': [
     ['test/api/invites.test.ts', 'by a person who is signed in, not by a key and not from another site'],
@@ -74,7 +78,7 @@ const rows: Record<string, [file: string, claim: string][]> = {
   'spec 5.5 401 and 403': [
     ['test/api/credentials.test.ts', 'a key whose policy has expired'],
     ['test/api/credentials.test.ts', 'a revoked key, from the next call on'],
-    ['test/api/credentials.test.ts', 'spec 5.5, S1: units of another team'],
+    ['test/api/credentials.test.ts', 'a unit of another team (spec 5.5, S1)'],
   ],
   'spec 5.6 roles': [['test/coverage/roles.test.ts', 'every caller is answered as the table says']],
   'spec 5.7 policies': [
@@ -110,11 +114,11 @@ const rows: Record<string, [file: string, claim: string][]> = {
   'spec 7 quota_exceeded, 402': [
     [
       'src/domain/units/admission/stop-beyond-limits.test.ts',
-      'of nothing refuses every create, with what is spent and when that ends',
+      'of zero refuses every create, and tells what was spent and when the day ends',
     ],
     [
       'src/domain/units/admission/stop-beyond-limits.test.ts',
-      'stops twenty units that spend beside each other before it is exceeded',
+      'stops twenty concurrent units before it is exceeded',
     ],
   ],
   'spec 7 quota_exceeded, 429': [
@@ -124,14 +128,11 @@ const rows: Record<string, [file: string, claim: string][]> = {
     ],
   ],
   'spec 7 payment_required': [
-    [
-      'src/domain/units/admission/stop-beyond-limits.test.ts',
-      'that a team has not got refuse every create with 402',
-    ],
+    ['src/domain/units/admission/stop-beyond-limits.test.ts', 'of zero refuse every create with 402'],
   ],
   'spec 7 not_found': [['test/api/recipes.test.ts', 'does not know what there is not']],
   'spec 7 invalid_state': [
-    ['src/domain/units/life.test.ts', 'a command in a stopped unit is refused with its last exit'],
+    ['src/domain/units/life.test.ts', 'a command in a stopped unit is refused with the last exit'],
   ],
   'spec 7 provider_error': [['test/api/http.test.ts', 'what the engine cannot do is 502 provider_error']],
   'spec 7.1 a number for sleep': [

@@ -1,6 +1,6 @@
-// Trouble at every step of every way a unit can take (reliability F1, F2, F3, F24): a crash, an error, a hang,
-// the step done twice; before it, after it, and while it is undone. The loops are made of the ways
-// themselves, so that a new step is in them by itself and a new way is missed.
+// A fault at every step of every operation of a unit (reliability F1, F2, F3, F24): a crash, an error, a hang, or a
+// step that runs twice; before the step, after it, and while it is undone. The cases are derived from the operations,
+// so a new step is covered at once and a new operation that is missing here fails a test.
 
 import { glob } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -44,7 +44,7 @@ const publishAt =
   (app, caller, id) =>
     exposeUnit(app, caller, id, { port, rotate: false })
 
-/** What brings a new unit where a way begins. */
+/** The calls that bring a new unit to where an operation begins. */
 const places = {
   running: [],
   published: [publishAt(80)],
@@ -59,9 +59,9 @@ type Scenario = {
   from: keyof typeof places | null
   act: Act
   ends: Unit['state']
-  /** Where an error on the way leaves it, once the loops have been by. Left out: it ends all the same. */
+  /** The state after an error, once the jobs have run. Left out: the operation completes all the same. */
   endsOnError?: Unit['state']
-  /** What its way asks of the engine. */
+  /** The engine calls of the operation. */
   asks: Operation[]
 }
 
@@ -154,7 +154,7 @@ const scenarios: Scenario[] = [
   },
 ]
 
-/** Every place beside a step, by the scenario that passes it. */
+/** Both sides of every step, with the scenario that reaches it. */
 const sides = scenarios.flatMap((scenario) =>
   scenario.operation.saga.steps.flatMap(({ name }) =>
     ['before', 'after'].map((side) => ({
@@ -169,7 +169,7 @@ const steps = scenarios.flatMap((scenario) =>
     place: `${scenario.operation.saga.name}.${name}`,
   })),
 )
-/** A failure of the last step has every undo of the way run. */
+/** A failure of the last step runs every undo. */
 const undos = scenarios.flatMap((scenario) => {
   const { name, steps } = scenario.operation.saga
   const failure = `${name}.${steps.at(-1)?.name ?? ''}.after`
@@ -185,9 +185,9 @@ const asked = scenarios.flatMap((scenario) =>
     (['before', 'after'] as const).map((when) => ({ scenario, operation, when })),
   ),
 )
-/** Beyond the longest that any way may take. */
+/** Longer than any operation may take. */
 const LONGER_THAN_ANY_WAY_MS = HOUR
-/** What makes good whatever went wrong. */
+/** The jobs that repair what a fault left. */
 const loops = [reconcileMachines, resumeOperations]
 
 let domain: TestDomain
@@ -218,7 +218,7 @@ async function onlyUnit(): Promise<Unit> {
   return unit
 }
 
-/** A unit where the scenario begins, with a file that must stay. A create begins with nothing. */
+/** Makes a unit in the state where the scenario begins, with a file that must be kept. A create begins without one. */
 async function prepare({ from }: Scenario): Promise<void> {
   id = ''
   if (from === null) return
@@ -228,7 +228,7 @@ async function prepare({ from }: Scenario): Promise<void> {
   for (const act of places[from]) await act(domain.app, caller, id)
 }
 
-/** Settled in that state, and as good as any other unit: it works again, with its file, and can be destroyed. */
+/** The unit is stable in that state, runs again with its file, and can be destroyed. */
 async function endsAs(app: App, { from }: Scenario, state: Unit['state']): Promise<void> {
   await settle(domain, app, loops)
   const unit = await onlyUnit()
@@ -262,15 +262,15 @@ async function endsForGood(app: App): Promise<void> {
   expect(domain.engine.machines()).toEqual([])
 }
 
-/** The service dies where it stands and comes back. */
+/** The server dies and starts again. */
 async function restart(): Promise<App> {
   const app = domain.restarted()
   await recover(app)
   return app
 }
 
-describe('the loops', () => {
-  it('know every way there is', async () => {
+describe('the fault scenarios', () => {
+  it('cover every unit operation', async () => {
     const known = new Set(scenarios.map(({ operation }) => operation))
     const found: UnitOperation[] = []
     for await (const path of glob('**/*.ts', { cwd: import.meta.dirname, exclude: ['**/*.test.ts'] })) {
@@ -286,38 +286,47 @@ function isWay(value: unknown): value is UnitOperation {
   return typeof value === 'object' && value !== null && 'saga' in value && 'onFailure' in value
 }
 
-describe('a crash', () => {
-  it.each(sides)('at $place of a $scenario.name is made good', async ({ scenario, place }) => {
-    await prepare(scenario)
-    domain.troubles.set(place, 'crash')
-    scenario.act(domain.app, caller, id).catch(() => {})
-    await met(place)
-    await endsAs(await restart(), scenario, scenario.ends)
-  })
+describe('a crash of the server', () => {
+  it.each(sides)(
+    'at $place of a $scenario.name is repaired after the restart',
+    async ({ scenario, place }) => {
+      await prepare(scenario)
+      domain.troubles.set(place, 'crash')
+      scenario.act(domain.app, caller, id).catch(() => {})
+      await met(place)
+      await endsAs(await restart(), scenario, scenario.ends)
+    },
+  )
 
-  it.each(undoSides)('at $place of a $scenario.name is made good', async ({ scenario, failure, place }) => {
-    await prepare(scenario)
-    domain.troubles.set(failure, 'error').set(place, 'crash')
-    scenario.act(domain.app, caller, id).catch(() => {})
-    await met(place)
-    await endsAs(await restart(), scenario, scenario.endsOnError ?? scenario.ends)
-  })
+  it.each(undoSides)(
+    'at $place of a $scenario.name is repaired after the restart',
+    async ({ scenario, failure, place }) => {
+      await prepare(scenario)
+      domain.troubles.set(failure, 'error').set(place, 'crash')
+      scenario.act(domain.app, caller, id).catch(() => {})
+      await met(place)
+      await endsAs(await restart(), scenario, scenario.endsOnError ?? scenario.ends)
+    },
+  )
 })
 
 describe('an error', () => {
-  it.each(sides)('at $place of a $scenario.name leaves it where it says', async ({ scenario, place }) => {
-    await prepare(scenario)
-    domain.troubles.set(place, 'error')
-    const outcome = scenario.act(domain.app, caller, id)
-    if (scenario.operation === thawOperation) await outcome
-    else await expect(outcome).rejects.toThrow()
-    // An operation that gives up has taken everything back by then.
-    if (scenario.endsOnError) expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
-    await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
-  })
+  it.each(sides)(
+    'at $place of a $scenario.name leaves the unit in its documented state',
+    async ({ scenario, place }) => {
+      await prepare(scenario)
+      domain.troubles.set(place, 'error')
+      const outcome = scenario.act(domain.app, caller, id)
+      if (scenario.operation === thawOperation) await outcome
+      else await expect(outcome).rejects.toThrow()
+      // By then an operation that fails has undone all its steps.
+      if (scenario.endsOnError) expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
+      await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
+    },
+  )
 
   it.each(undoSides)(
-    'at $place of a $scenario.name is left to the reconciler',
+    'at $place of a $scenario.name is cleaned up by the reconciler',
     async ({ scenario, failure, place }) => {
       await prepare(scenario)
       domain.troubles.set(failure, 'error').set(place, 'error')
@@ -326,7 +335,7 @@ describe('an error', () => {
     },
   )
 
-  it.each(asked)('of the engine, $when $operation of a $scenario.name, is 502', async (fault) => {
+  it.each(asked)('of the engine $when $operation of a $scenario.name fails with 502', async (fault) => {
     const { scenario, operation, when } = fault
     await prepare(scenario)
     domain.engine.fail(operation, 'internal', { when })
@@ -334,31 +343,35 @@ describe('an error', () => {
       () => null,
       (error: unknown) => error,
     )
-    // A machine that cannot be frozen is stopped, and one that cannot be thawed started anew: no failure.
+    // A machine that cannot be frozen is stopped, and one that cannot be thawed is started again: neither is a
+    // failure.
     if (operation === 'thaw' || operation === 'freeze') expect(failure).toBeNull()
     else expect(failure).toMatchObject({ status: 502, details: { unitId: (await onlyUnit()).id } })
     await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
   })
 })
 
-describe('done twice', () => {
-  it.each(steps)('$place of a $scenario.name comes to the same', async ({ scenario, place }) => {
+describe('a step that runs twice', () => {
+  it.each(steps)('at $place of a $scenario.name has the same result', async ({ scenario, place }) => {
     await prepare(scenario)
     domain.troubles.set(place, 'twice')
     await scenario.act(domain.app, caller, id)
     await endsAs(domain.app, scenario, scenario.ends)
   })
 
-  it.each(undos)('$place of a $scenario.name comes to the same', async ({ scenario, failure, place }) => {
-    await prepare(scenario)
-    domain.troubles.set(failure, 'error').set(place, 'twice')
-    await expect(scenario.act(domain.app, caller, id)).rejects.toThrow()
-    await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
-  })
+  it.each(undos)(
+    'at $place of a $scenario.name has the same result',
+    async ({ scenario, failure, place }) => {
+      await prepare(scenario)
+      domain.troubles.set(failure, 'error').set(place, 'twice')
+      await expect(scenario.act(domain.app, caller, id)).rejects.toThrow()
+      await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
+    },
+  )
 })
 
 describe('a hang', () => {
-  it.each(sides)('at $place of a $scenario.name holds up nobody else', async ({ scenario, place }) => {
+  it.each(sides)('at $place of a $scenario.name does not block other units', async ({ scenario, place }) => {
     await prepare(scenario)
     domain.troubles.set(place, 'hang')
     void scenario.act(domain.app, caller, id).catch(() => {})
@@ -371,7 +384,7 @@ describe('a hang', () => {
   })
 
   it.each(sides.filter(({ scenario }) => scenario.operation !== destroyOperation))(
-    'at $place of a $scenario.name does not keep it from being destroyed',
+    'at $place of a $scenario.name does not keep the unit from being destroyed',
     async ({ scenario, place }) => {
       await prepare(scenario)
       domain.troubles.set(place, 'hang')
@@ -382,7 +395,7 @@ describe('a hang', () => {
     },
   )
 
-  it.each(sides)('at $place of a $scenario.name ends with its bound', async ({ scenario, place }) => {
+  it.each(sides)('at $place of a $scenario.name ends after its timeout', async ({ scenario, place }) => {
     await prepare(scenario)
     domain.troubles.set(place, 'hang')
     void scenario.act(domain.app, caller, id).catch(() => {})
@@ -390,11 +403,14 @@ describe('a hang', () => {
     domain.clock.advance(LONGER_THAN_ANY_WAY_MS)
     await endsAs(domain.app, scenario, scenario.ends)
   })
-  it.each(undoSides)('at $place of a $scenario.name hurts nothing', async ({ scenario, failure, place }) => {
-    await prepare(scenario)
-    domain.troubles.set(failure, 'error').set(place, 'hang')
-    void scenario.act(domain.app, caller, id).catch(() => {})
-    await met(place)
-    await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
-  })
+  it.each(undoSides)(
+    'at $place of a $scenario.name leaves the unit in its documented state',
+    async ({ scenario, failure, place }) => {
+      await prepare(scenario)
+      domain.troubles.set(failure, 'error').set(place, 'hang')
+      void scenario.act(domain.app, caller, id).catch(() => {})
+      await met(place)
+      await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
+    },
+  )
 })

@@ -1,4 +1,4 @@
-// What happens to a unit after it was made: stop, start, exits, destroy (spec 3). Sleep has a file of its own.
+// What happens to a unit after it was created: stop, start, exits and destroy (spec 3). Sleep has a file of its own.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
@@ -24,8 +24,8 @@ const callsOn = (id: string, operation: string) =>
 const run = async (id: string, ...cmd: string[]) =>
   await execInUnit(domain.app, caller, id, { cmd, timeoutMs: 5_000 })
 
-describe('an operation that arrives while its unit is made', () => {
-  it('waits for it and then acts', async () => {
+describe('a call to a unit that is being created', () => {
+  it('waits for the unit and then acts', async () => {
     const release = domain.engine.hang('start')
     const unit = await makeUnit(domain.app, caller, {}, { wait: false })
     const result = run(unit.id, 'echo', 'ready')
@@ -34,7 +34,7 @@ describe('an operation that arrives while its unit is made', () => {
     expect((await result).stdout).toBe('ready\n')
   })
 
-  it('is refused when that takes too long, with how the machine is', async () => {
+  it('is refused after a timeout, and shows the state of the machine', async () => {
     const release = domain.engine.hang('start')
     const unit = await makeUnit(domain.app, caller, {}, { wait: false })
     const refused = expect(run(unit.id, 'true')).rejects.toMatchObject({
@@ -51,7 +51,7 @@ describe('an operation that arrives while its unit is made', () => {
 })
 
 describe('stop and start', () => {
-  it('every start writes the boot files and the environment anew', async () => {
+  it('every start writes the boot files and the environment again', async () => {
     const unit = await makeUnit(domain.app, caller, {
       files: { '/app/config': 'as declared' },
       env: { TOKEN: { secret: 'token', value: 'still known' } },
@@ -78,7 +78,7 @@ describe('stop and start', () => {
     expect(callsOn(unit.id, 'start')).toBe(2)
   })
 
-  it('a caller that starts or stops a unit at the same time as others is answered like them', async () => {
+  it('concurrent starts or stops of a unit all get the same answer', async () => {
     const unit = await makeUnit(domain.app, caller)
     const states = async (act: typeof startUnit) => {
       const answers = await Promise.all(Array.from({ length: 5 }, () => act(domain.app, caller, unit.id)))
@@ -89,7 +89,7 @@ describe('stop and start', () => {
     expect(callsOn(unit.id, 'start')).toBe(2)
   })
 
-  it('a run the host lost before it was ready is not billed', async () => {
+  it('a run whose machine is lost before it is ready is not billed', async () => {
     const unit = await makeUnit(domain.app, caller, { healthcheck: { cmd: ['true'] } })
     await stopUnit(domain.app, caller, unit.id)
     domain.engine.hang('exec')
@@ -102,7 +102,7 @@ describe('stop and start', () => {
     expect(domain.clock.now().getTime() - Date.parse(startedAt ?? '')).toBeLessThan(30_000)
   })
 
-  it('cost grows while running and stands still while stopped', async () => {
+  it('the cost of a unit grows while it runs and stays the same while it is stopped', async () => {
     const unit = await makeUnit(domain.app, caller, { size: 'medium', sleep: 'never' })
     domain.clock.advance(3_600_000)
     const stopped = await stopUnit(domain.app, caller, unit.id)
@@ -112,7 +112,7 @@ describe('stop and start', () => {
     expect((await getUnit(domain.app, caller, unit.id)).costCentsSoFar).toBe(stopped.costCentsSoFar)
   })
 
-  it('a command in a stopped unit is refused with its last exit', async () => {
+  it('a command in a stopped unit is refused with the last exit', async () => {
     const unit = await makeUnit(domain.app, caller)
     await stopUnit(domain.app, caller, unit.id)
     await expect(run(unit.id, 'true')).rejects.toMatchObject({
@@ -122,7 +122,7 @@ describe('stop and start', () => {
     })
   })
 
-  it('a start that fails leaves the unit stopped, with its error and the machine not running', async () => {
+  it('a start that fails leaves the unit stopped with its error, and its machine stopped', async () => {
     const unit = await makeUnit(domain.app, caller)
     await stopUnit(domain.app, caller, unit.id)
     domain.engine.fail('start', 'host_full', { when: 'after' })
@@ -137,7 +137,7 @@ describe('stop and start', () => {
     expect(await startUnit(domain.app, caller, unit.id)).toMatchObject({ state: 'running', error: null })
   })
 
-  it('a start over the concurrency limit is refused', async () => {
+  it('a start beyond the concurrency limit is refused', async () => {
     const one = await domain.makeCaller({ maxConcurrentUnits: 1 })
     const first = await makeUnit(domain.app, one)
     await stopUnit(domain.app, one, first.id)
@@ -150,8 +150,8 @@ describe('stop and start', () => {
   })
 })
 
-describe('exits', () => {
-  it('are told with code and cause', async () => {
+describe('the exit of a unit', () => {
+  it('is shown with its code and cause', async () => {
     const stop = new AbortController()
     const watching = watchExits(domain.app, stop.signal)
     const unit = await makeUnit(domain.app, caller)
@@ -167,7 +167,7 @@ describe('exits', () => {
     await watching
   })
 
-  it('go on being told after the engine was away', async () => {
+  it('is noticed after a restart of the engine', async () => {
     const stop = new AbortController()
     const watching = watchExits(domain.app, stop.signal)
     const unit = await makeUnit(domain.app, caller)
@@ -179,7 +179,7 @@ describe('exits', () => {
     await watching
   })
 
-  it('of an earlier run change nothing', async () => {
+  it('is ignored when it belongs to an earlier run', async () => {
     const unit = await makeUnit(domain.app, caller)
     await stopUnit(domain.app, caller, unit.id)
     await startUnit(domain.app, caller, unit.id)
@@ -195,14 +195,14 @@ describe('exits', () => {
     expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({ state: 'running', lastExit: null })
   })
 
-  it('by loss of the machine are met by waking it for the command that finds out', async () => {
+  it('by loss of its machine is noticed by the next command, which wakes the unit', async () => {
     const unit = await makeUnit(domain.app, caller)
     domain.engine.loseMachine(unit.id)
     expect((await run(unit.id, 'echo', 'again')).stdout).toBe('again\n')
     expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 2 })
   })
 
-  it('by the host are no exits: the unit sleeps, and wakes for its next use', async () => {
+  it('that the host caused puts the unit to sleep, and the next use wakes it', async () => {
     const stop = new AbortController()
     const watching = watchExits(domain.app, stop.signal)
     const unit = await makeUnit(domain.app, caller)
@@ -215,7 +215,7 @@ describe('exits', () => {
     await watching
   })
 
-  it('by the host of a unit that is being made fail its create', async () => {
+  it('that the host caused during a create makes the create fail', async () => {
     domain.engine.onExec(({ id, argv }) => {
       if (argv[0] !== 'dies-meanwhile') return null
       domain.engine.killMachine(id)
@@ -228,7 +228,7 @@ describe('exits', () => {
     clearInterval(time)
   })
 
-  it('are found by the command that meets them', async () => {
+  it('is noticed by the command that meets it', async () => {
     const unit = await makeUnit(domain.app, caller)
     domain.engine.endProcess(unit.id, { code: 9 })
     await expect(run(unit.id, 'true')).rejects.toMatchObject({
@@ -240,7 +240,7 @@ describe('exits', () => {
 })
 
 describe('destroy', () => {
-  it('is for good: readable by id, gone from the host, refused everything else', async () => {
+  it('is final: the unit can be read, its machine is removed, and other calls are refused', async () => {
     const unit = await makeUnit(domain.app, caller)
     expect(await destroyUnit(domain.app, caller, unit.id)).toMatchObject({
       state: 'destroyed',
@@ -260,7 +260,7 @@ describe('destroy', () => {
   })
 
   it.each(['pull', 'create', 'start'] as const)(
-    'works while a create hangs in %s, and nothing of it is left',
+    'works while a create hangs in %s, and leaves nothing of it',
     async (operation) => {
       const release = domain.engine.hang(operation, { when: 'after' })
       const creating = makeUnit(domain.app, caller).catch((error: unknown) => error)
@@ -284,7 +284,7 @@ describe('destroy', () => {
     },
   )
 
-  it('lets go of the address before the machine does, so that the next machine can have it', async () => {
+  it('frees the address before the machine is removed', async () => {
     const unit = await makeUnit(domain.app, caller)
     const addressOf = async () =>
       await domain.app.db
@@ -301,7 +301,7 @@ describe('destroy', () => {
     await destroying
   })
 
-  it('goes on where a process is slow to end, and answers once the unit is gone', async () => {
+  it('retries while a process is slow to end, and answers once the unit is destroyed', async () => {
     const unit = await makeUnit(domain.app, caller)
     domain.engine.fail('destroy', 'timeout', { times: 3 })
     expect((await destroyUnit(domain.app, caller, unit.id)).state).toBe('destroyed')
@@ -319,7 +319,7 @@ describe('destroy', () => {
     expect((await getUnit(domain.app, caller, unit.id)).state).toBe('destroyed')
   })
 
-  it('comes to a unit in error when its hour has passed, not before', async () => {
+  it('removes a unit in error after an hour, not before', async () => {
     domain.engine.fail('start', 'start_failed')
     const error: unknown = await makeUnit(domain.app, caller).catch((thrown: unknown) => thrown)
     const { details } = error as { details: { unitId: string } }
@@ -336,7 +336,7 @@ describe('destroy', () => {
 })
 
 describe('a unit of another team', () => {
-  it('is 403, an unknown one 404, and neither is touched', async () => {
+  it('is refused with 403, an unknown one with 404, and neither is changed', async () => {
     const unit = await makeUnit(domain.app, caller)
     const stranger = await domain.makeCaller()
     const attempts = [

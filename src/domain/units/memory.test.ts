@@ -1,5 +1,5 @@
-// The second tier of sleep keeps memory (design 3, reliability F10, F12): a unit that wakes goes on where it was, or
-// starts anew with nothing lost but that.
+// A hibernated unit keeps its memory (design 3, reliability F10, F12): it wakes where it was, or starts again and
+// loses nothing but its memory.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
@@ -16,8 +16,8 @@ import { sleepUnit } from './sleep.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'
 
-/** Whether there is a first tier to fall from. */
-describe.each(['1h', '0s'])('a unit that was frozen for %s and then ended', (frozenFor) => {
+/** With and without a frozen phase before. */
+describe.each(['1h', '0s'])('a unit that was frozen for %s and then hibernated', (frozenFor) => {
   let domain: TestDomain
   let caller: Caller
   let loops: ReturnType<typeof startJobs>
@@ -55,7 +55,7 @@ describe.each(['1h', '0s'])('a unit that was frozen for %s and then ended', (fro
     expect(machineOf(id)?.state).toBe('exited')
   }
 
-  it('sleeps on, and its end is no exit of its own', async () => {
+  it('stays asleep, and the end of its machine is not an exit', async () => {
     const id = await makeSleeper()
     await new Promise((resolve) => setTimeout(resolve, 50))
     expect(await getUnit(domain.app, caller, id)).toMatchObject({
@@ -67,7 +67,7 @@ describe.each(['1h', '0s'])('a unit that was frozen for %s and then ended', (fro
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
   })
 
-  it('wakes with what it had in memory', async () => {
+  it('wakes with its memory', async () => {
     const id = await makeSleeper()
     expect(await remembers(id)).toBe(true)
     expect(machineOf(id)?.generation).toBe(2)
@@ -75,7 +75,7 @@ describe.each(['1h', '0s'])('a unit that was frozen for %s and then ended', (fro
     expect(await remembers(id)).toBe(true)
   })
 
-  it('wakes with its disk where its memory was lost', async () => {
+  it('wakes with its disk when its memory is lost', async () => {
     const id = await makeSleeper()
     domain.engine.setMemory(false)
     expect(await remembers(id)).toBe(false)
@@ -83,7 +83,7 @@ describe.each(['1h', '0s'])('a unit that was frozen for %s and then ended', (fro
     expect(Buffer.from(contentBase64, 'base64').toString()).toBe('kept')
   })
 
-  it('has no memory of that any more once it has run again', async () => {
+  it('does not get the same memory back a second time', async () => {
     const id = await makeSleeper()
     await run(id, 'true')
     domain.engine.endProcess(id, { code: 1 })
@@ -92,14 +92,14 @@ describe.each(['1h', '0s'])('a unit that was frozen for %s and then ended', (fro
     expect(await remembers(id)).toBe(false)
   })
 
-  it('starts anew when it was stopped in its sleep: who stops it wants its process gone', async () => {
+  it('starts without its memory when it was stopped in its sleep', async () => {
     const id = await makeSleeper()
     await stopUnit(domain.app, caller, id)
     await startUnit(domain.app, caller, id)
     expect(await remembers(id)).toBe(false)
   })
 
-  it('is started anew when it goes on with its memory and is not ready soon', async () => {
+  it('is started again when it is not ready soon after it wakes with its memory', async () => {
     let isStuck = false
     domain.engine.onExec(({ id, argv: [program] }) => {
       if (program !== 'probe') return null
@@ -113,7 +113,7 @@ describe.each(['1h', '0s'])('a unit that was frozen for %s and then ended', (fro
     expect(await getUnit(domain.app, caller, id)).toMatchObject({ state: 'running', error: null })
   })
 
-  it('sleeps on when it cannot be ended with its memory, and is stopped by the reconciler', async () => {
+  it('is stopped by the reconciler when hibernation fails, and stays asleep', async () => {
     const { id } = await makeUnit(domain.app, caller)
     domain.engine.fail('suspend', 'internal')
     const asleep = sleepUnit(domain.app, caller, id, { sleep: '1h', stack: false, now: true })

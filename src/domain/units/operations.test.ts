@@ -28,7 +28,7 @@ const run = async (...cmd: string[]) =>
   await execInUnit(domain.app, caller, unit.id, { cmd, timeoutMs: 5_000 })
 
 describe('exec', () => {
-  it('answers exit code and streams apart', async () => {
+  it('returns the exit code and both streams apart', async () => {
     expect(await run('sh', '-c', 'echo out; echo err >&2; exit 3')).toEqual({
       exitCode: 3,
       stdout: 'out\n',
@@ -38,12 +38,12 @@ describe('exec', () => {
     })
   })
 
-  it('gives the command its stdin', async () => {
+  it('passes stdin to the command', async () => {
     const request = { cmd: ['cat'], stdin: 'héllo', timeoutMs: 5_000 }
     expect((await execInUnit(domain.app, caller, unit.id, request)).stdout).toBe('héllo')
   })
 
-  it('answers 127 for a command that does not exist', async () => {
+  it('returns 127 for a command that does not exist', async () => {
     const result = await run('no-such-program')
     expect(result.exitCode).toBe(127)
     expect(result.stderr).toContain('not found')
@@ -53,13 +53,13 @@ describe('exec', () => {
     [limits.execOutputBytes, false],
     [limits.execOutputBytes + 1, true],
     [20 * limits.execOutputBytes, true],
-  ])('of %d bytes of output keeps at most the bound: truncated is %s', async (bytes, truncated) => {
+  ])('cuts %d bytes of output at the limit: truncated is %s', async (bytes, truncated) => {
     const result = await run('head', '-c', String(bytes))
     expect(result).toMatchObject({ exitCode: 0, truncated })
     expect(result.stdout.length).toBe(limits.execOutputBytes)
   })
 
-  it('does not cut a character in two', async () => {
+  it('does not split a character when it cuts the output', async () => {
     domain.engine.onExec(({ argv }) =>
       argv[0] === 'euros' ? { stdout: `x${'€'.repeat(limits.execOutputBytes)}` } : null,
     )
@@ -68,7 +68,7 @@ describe('exec', () => {
     expect(stdout.endsWith('€')).toBe(true)
   })
 
-  it('says when time was up, with what was printed so far', async () => {
+  it('returns timedOut with the output so far when the time is up', async () => {
     const slow = execInUnit(domain.app, caller, unit.id, {
       cmd: ['sh', '-c', 'echo first; sleep 60'],
       timeoutMs: 50,
@@ -76,7 +76,7 @@ describe('exec', () => {
     expect(await slow).toMatchObject({ timedOut: true, stdout: 'first\n' })
   })
 
-  it('hands output over as it comes when asked to', async () => {
+  it('streams output as it comes when asked to', async () => {
     const chunks: string[] = []
     const result = await execInUnit(
       domain.app,
@@ -89,7 +89,7 @@ describe('exec', () => {
     expect(result).toMatchObject({ exitCode: 0, stdout: '', truncated: false })
   })
 
-  it('that meets a destroy is refused, and not taken for a failure of the host', async () => {
+  it('is refused with 409 when the unit is destroyed meanwhile', async () => {
     const other = await makeUnit(domain.app, caller, { name: 'other' })
     const release = domain.engine.hang('exec')
     const running = execInUnit(domain.app, caller, other.id, { cmd: ['true'], timeoutMs: 5_000 })
@@ -116,12 +116,12 @@ describe('files', () => {
     })
   })
 
-  it('warn when the path is a boot file', async () => {
+  it('that are boot files are written with a warning', async () => {
     const { warning } = await writeFile(domain.app, caller, unit.id, '/etc/app.conf', Buffer.from('a=2'))
     expect(warning).toContain('boot file')
   })
 
-  it('have 1 MB at most, both ways', async () => {
+  it('are limited to 1 MB in both directions', async () => {
     const most = Buffer.alloc(limits.fileBytes)
     expect((await writeFile(domain.app, caller, unit.id, '/tmp/most', most)).bytes).toBe(limits.fileBytes)
     await expect(
@@ -131,12 +131,12 @@ describe('files', () => {
     await expect(readFile(domain.app, caller, unit.id, '/tmp/big')).rejects.toMatchObject({ status: 400 })
   })
 
-  it('that are none are refused: 404 for nothing there, 400 for a directory', async () => {
+  it('that do not exist return 404, and directories 400', async () => {
     await expect(readFile(domain.app, caller, unit.id, '/tmp/nothing')).rejects.toMatchObject({ status: 404 })
     await expect(readFile(domain.app, caller, unit.id, '/tmp')).rejects.toMatchObject({ status: 400 })
   })
 
-  it('that the unit refuses are 400, and an engine that is away is 503', async () => {
+  it('that the unit refuses return 400, and 503 while the engine is down', async () => {
     domain.engine.fail('writeFile', 'file_refused')
     await expect(writeFile(domain.app, caller, unit.id, '/tmp/a', Buffer.from(''))).rejects.toMatchObject({
       status: 400,
@@ -148,21 +148,21 @@ describe('files', () => {
   })
 })
 
-describe('an engine that is away', () => {
-  it('before a create has begun is 503, and nothing was made', async () => {
+describe('an engine that is down', () => {
+  it('makes a create fail with 503 before anything is made', async () => {
     domain.engine.fail('capabilities', 'engine_away')
     await expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status: 503 })
   })
 
   it.each(['pull', 'create', 'start'] as const)(
-    'at %s is waited for while it restarts',
+    'at %s delays a create until it is back',
     async (operation) => {
       domain.engine.fail(operation, 'engine_away', { times: 3 })
       expect(await makeUnit(domain.app, caller)).toMatchObject({ state: 'running', error: null })
     },
   )
 
-  it('for longer than a restart fails a create', async () => {
+  it('for longer than a restart makes a create fail with 502', async () => {
     domain.engine.fail('start', 'engine_away', { times: 1_000 })
     const made = expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status: 502 })
     await new Promise((resolve) => setTimeout(resolve, 300))
@@ -171,7 +171,7 @@ describe('an engine that is away', () => {
     domain.engine.heal('start')
   })
 
-  it('at an exec is 503, with when to try again', async () => {
+  it('makes an exec fail with 503 and a time to retry', async () => {
     domain.engine.fail('exec', 'engine_away')
     await expect(run('true')).rejects.toMatchObject({ status: 503, code: 'unavailable', retryAfterS: 2 })
     domain.engine.fail('exec', 'not_running')
@@ -183,7 +183,7 @@ describe('an engine that is away', () => {
 describe('logs', () => {
   const query = { limit: 100, follow: false }
 
-  it('page by cursor without losing or repeating a line', async () => {
+  it('are paginated by cursor without lost or repeated lines', async () => {
     const talker = await makeUnit(domain.app, caller, {
       cmd: ['sh', '-c', 'echo 1; echo 2 >&2; echo 3; echo 4; echo 5; sleep infinity'],
     })
@@ -220,7 +220,7 @@ describe('logs', () => {
     ).toEqual(['4', '5'])
   })
 
-  it('followed go on until the unit stops, and say why they end', async () => {
+  it('can be followed until the unit stops, and end with a reason', async () => {
     const talker = await makeUnit(domain.app, caller, { cmd: ['sh', '-c', 'echo hello; sleep infinity'] })
     const events: LogEvent[] = []
     const following = (async () => {
@@ -235,7 +235,7 @@ describe('logs', () => {
     expect(events).toHaveLength(2)
   })
 
-  it('with a cursor of somebody else’s are refused, of a unit not made yet are empty', async () => {
+  it('of a unit that is being created are empty, and an invalid cursor is refused', async () => {
     await expect(
       readLogs(domain.app, caller, unit.id, { ...query, since: 'nonsense' }),
     ).rejects.toMatchObject({
@@ -250,8 +250,8 @@ describe('logs', () => {
   })
 })
 
-describe('a list', () => {
-  it('is newest first, pages by cursor, and leaves destroyed units out unless asked', async () => {
+describe('the list of units', () => {
+  it('is sorted newest first, paginated by cursor, and omits destroyed units unless asked', async () => {
     const owner = await domain.makeCaller()
     const made: string[] = []
     for (let index = 0; index < 5; index++) {
@@ -287,7 +287,7 @@ describe('a list', () => {
     expect((await listUnits(domain.app, owner, { all: true, limit: 10 })).units).toHaveLength(5)
   })
 
-  it('shows nothing of another team, whatever cursor or stack is sent', async () => {
+  it('shows nothing of another team for any cursor or stack', async () => {
     const stranger = await domain.makeCaller()
     const { next } = await listUnits(domain.app, caller, { all: true, limit: 1 })
     const list = async (query: object) =>
@@ -297,7 +297,7 @@ describe('a list', () => {
     await expect(list({ stack: 'web' })).rejects.toMatchObject({ status: 404 })
   })
 
-  it('refuses a cursor that was tampered with', async () => {
+  it('refuses an invalid cursor', async () => {
     for (const cursor of ['', 'x', Buffer.from("unit_' or 1=1").toString('base64url')]) {
       await expect(listUnits(domain.app, caller, { all: false, limit: 1, cursor })).rejects.toMatchObject({
         status: 400,

@@ -1,4 +1,4 @@
-// Falling asleep and waking, in both tiers: a machine that stands still, and one that was stopped.
+// Falling asleep and waking, for a frozen machine and for one that was stopped.
 
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -39,7 +39,7 @@ async function makeSleepingUnit(spec: Record<string, unknown> = {}): Promise<Uni
   return await eventually(domain.app, caller, unit.id, 'sleeping')
 }
 
-/** Until a statement of this test's database waits for a lock. */
+/** Waits until a statement of this test’s database waits for a lock. */
 async function untilSomebodyWaits(): Promise<void> {
   const waiting = async () =>
     (
@@ -80,7 +80,7 @@ describe.each([
 ] as const)('$name', ({ frozenFor, wakesBy }) => {
   setUp(frozenFor)
 
-  it('falls asleep once its window has passed, and is billed no more', async () => {
+  it('falls asleep once its window has passed, and costs nothing then', async () => {
     const unit = await makeSleepingUnit()
     expect(unit).toMatchObject({ state: 'sleeping', stoppedReason: 'idle', sleepsAt: null })
     expect(machineOf(unit.id)).toMatchObject(
@@ -90,7 +90,7 @@ describe.each([
     expect((await getUnit(domain.app, caller, unit.id)).costCentsSoFar).toBe(unit.costCentsSoFar)
   })
 
-  it('is woken by a command, and ten at once wake it once', async () => {
+  it('is woken once by ten concurrent commands', async () => {
     const unit = await makeSleepingUnit()
     const before = callsOn(unit.id, wakesBy)
     const results = await Promise.all(Array.from({ length: 10 }, () => run(unit.id, 'echo', 'awake')))
@@ -101,7 +101,7 @@ describe.each([
     expect(Date.parse(awake.sleepsAt ?? '')).toBeGreaterThan(domain.clock.now().getTime() + 55_000)
   })
 
-  it('is woken by reading a file and by start, and not by reading about it', async () => {
+  it('is woken by reading a file and by a start, and not by reading the unit', async () => {
     const unit = await makeSleepingUnit()
     await getUnit(domain.app, caller, unit.id)
     await sleepUnit(domain.app, caller, unit.id, body({ sleep: '5m' }))
@@ -119,12 +119,12 @@ describe.each([
     domain.clock.advance(61_000)
     await sleepIdleUnits(domain.app)
     const asleep = await eventually(domain.app, caller, unit.id, 'sleeping')
-    // A minute more or less each, at half a cent an hour.
+    // About a minute each, at half a cent an hour.
     expect(asleep.costCentsSoFar).toBeGreaterThan((0.5 / 3600) * 122)
     expect(asleep.costCentsSoFar).toBeLessThan((0.5 / 3600) * 130)
   })
 
-  it('is not changed by a caller that saw it run before it slept, though it runs again', async () => {
+  it('is not changed by a caller that read it before it slept', async () => {
     const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
     const before = await getRecord(domain.app, caller, unit.id)
     await sleepUnit(domain.app, caller, unit.id, { sleep: '1m', stack: false, now: true })
@@ -135,7 +135,7 @@ describe.each([
     expect(await transition(domain.app, after, 'stop')).toMatchObject({ state: 'stopping' })
   })
 
-  it('waits with a command that arrives while it falls asleep, and then wakes for it', async () => {
+  it('wakes for a command that arrives while it falls asleep', async () => {
     const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
     domain.clock.advance(61_000)
     const release = domain.engine.hang(tier === 'frozen' ? 'freeze' : 'suspend')
@@ -147,7 +147,7 @@ describe.each([
     expect((await result).stdout).toBe('back\n')
   })
 
-  it('stays asleep when its wake fails, says why, and the next wake works', async () => {
+  it('stays asleep with the reason when its wake fails, and the next wake works', async () => {
     const unit = await makeSleepingUnit()
     domain.engine.fail('thaw', 'internal')
     domain.engine.fail('start', 'internal')
@@ -162,7 +162,7 @@ describe.each([
     domain.engine.heal('thaw')
   })
 
-  it('that is stopped stays down: only start runs it again', async () => {
+  it('is stopped by a stop, and only a start runs it again', async () => {
     const unit = await makeSleepingUnit()
     expect(await stopUnit(domain.app, caller, unit.id)).toMatchObject({
       state: 'stopped',
@@ -173,13 +173,13 @@ describe.each([
     expect((await startUnit(domain.app, caller, unit.id)).state).toBe('running')
   })
 
-  it('is destroyed as from any state', async () => {
+  it('can be destroyed while it sleeps', async () => {
     const unit = await makeSleepingUnit()
     expect((await destroyUnit(domain.app, caller, unit.id)).state).toBe('destroyed')
     expect(machineOf(unit.id)).toBeUndefined()
   })
 
-  it('counts against nobody while it sleeps, and wakes only where there is room', async () => {
+  it('does not count towards the concurrency limit until it wakes', async () => {
     const one = await domain.makeCaller({ maxConcurrentUnits: 1 })
     const first = await makeUnit(domain.app, one, { sleep: '1m' })
     await sleepUnit(domain.app, one, first.id, body({ now: true }))
@@ -194,10 +194,10 @@ describe.each([
   })
 })
 
-describe('the first tier of sleep', () => {
+describe('the frozen state', () => {
   setUp('10m')
 
-  it('gives way to the second after its time, and nothing but the machine changes', async () => {
+  it('ends after its time, and the unit is unchanged but for its machine', async () => {
     const unit = await makeSleepingUnit()
     domain.clock.advance(9 * 60_000)
     await hibernateFrozenUnits(domain.app)
@@ -211,7 +211,7 @@ describe('the first tier of sleep', () => {
     expect(machineOf(unit.id)).toMatchObject({ generation: 2 })
   })
 
-  it('gives way when memory runs short, longest asleep first', async () => {
+  it('ends when memory runs short, for the units asleep longest first', async () => {
     const units: Unit[] = []
     for (let count = 0; count < 10; count++) units.push(await makeSleepingUnit({ name: `unit-${count}` }))
     domain.engine.setCapacity({ availableMemoryMb: 100 })
@@ -222,14 +222,14 @@ describe('the first tier of sleep', () => {
     domain.engine.setCapacity({ availableMemoryMb: 60_000 })
   })
 
-  it('that finds its machine gone starts the unit anew for the call that came', async () => {
+  it('is skipped for a lost machine: the next call starts the unit again', async () => {
     const unit = await makeSleepingUnit()
     domain.engine.loseMachine(unit.id)
     expect((await run(unit.id, 'echo', 'again')).stdout).toBe('again\n')
     expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 2 })
   })
 
-  it('that cannot freeze a machine stops it', async () => {
+  it('is skipped for a machine that cannot be frozen: it is stopped', async () => {
     const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
     domain.engine.fail('freeze', 'timeout')
     await sleepUnit(domain.app, caller, unit.id, body({ now: true }))
@@ -237,7 +237,7 @@ describe('the first tier of sleep', () => {
     expect(machineOf(unit.id)).toMatchObject({ state: 'exited' })
   })
 
-  it('thaws a machine that a freeze reached too late', async () => {
+  it('ends when a freeze came too late for a unit that runs', async () => {
     const unit = await makeUnit(domain.app, caller)
     await domain.engine.freeze({ id: unit.id, generation: 1 })
     expect((await run(unit.id, 'echo', 'warm')).stdout).toBe('warm\n')
@@ -247,7 +247,7 @@ describe('the first tier of sleep', () => {
     expect(machineOf(unit.id)).toMatchObject({ state: 'running', frozen: false })
   })
 
-  it('stops a machine that a crash kept from being hibernated', async () => {
+  it('ends with a stopped machine when the server crashed before it hibernated the unit', async () => {
     const unit = await makeSleepingUnit()
     domain.clock.advance(11 * 60_000)
     domain.troubles.set('hibernate.suspend.before', 'crash')
@@ -260,10 +260,10 @@ describe('the first tier of sleep', () => {
   })
 })
 
-describe('use', () => {
+describe('a use of a unit', () => {
   setUp('10m')
 
-  it('moves sleepsAt, and a unit used meanwhile stays awake', async () => {
+  it('moves sleepsAt, and keeps the unit awake', async () => {
     const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
     domain.clock.advance(50_000)
     await run(unit.id, 'true')
@@ -274,7 +274,7 @@ describe('use', () => {
     expect(await state(unit.id)).toBe('running')
   })
 
-  it('in the last moment keeps a unit awake that was found to be due', async () => {
+  it('in the last moment keeps a unit awake that was about to sleep', async () => {
     const { id } = await makeUnit(domain.app, caller, { name: 'last-moment', sleep: '1m' })
     domain.clock.advance(61_000)
     let round: Promise<void> = Promise.resolve()
@@ -289,7 +289,7 @@ describe('use', () => {
     expect(await state(id)).toBe('running')
   })
 
-  it('is not reading about a unit', async () => {
+  it('is not a read of the unit', async () => {
     const unit = await makeUnit(domain.app, caller, { sleep: '1m' })
     domain.clock.advance(10_000)
     expect((await getUnit(domain.app, caller, unit.id)).sleepsAt).toBe(unit.sleepsAt)
@@ -329,7 +329,7 @@ describe('the sleep call', () => {
     expect(never.units).toMatchObject([{ sleep: 'never', sleepsAt: null }])
   })
 
-  it('with a window that has passed lets the unit sleep at once', async () => {
+  it('with a window that has passed makes the unit sleep at once', async () => {
     const unit = await makeUnit(domain.app, caller, { sleep: '30m' })
     domain.clock.advance(120_000)
     await sleepUnit(domain.app, caller, unit.id, body())
@@ -337,7 +337,7 @@ describe('the sleep call', () => {
     await eventually(domain.app, caller, unit.id, 'sleeping')
   })
 
-  it('with `now` is refused for a unit that is used after every look at it', async () => {
+  it('with `now` is refused for a unit that is used after each read', async () => {
     const unit = await makeUnit(domain.app, caller)
     const readAndUse = async (_key: string, read: () => Promise<UnitRecord>) => {
       const found = await read()
@@ -351,7 +351,7 @@ describe('the sleep call', () => {
     expect(await state(unit.id)).toBe('running')
   })
 
-  it('with `now` answers when the unit sleeps, and is repeatable', async () => {
+  it('with `now` answers once the unit sleeps, and can be repeated', async () => {
     const unit = await makeUnit(domain.app, caller)
     for (let time = 0; time < 2; time++) {
       const { units } = await sleepUnit(domain.app, caller, unit.id, body({ now: true }))
@@ -359,7 +359,7 @@ describe('the sleep call', () => {
     }
   })
 
-  it('obeys policy and plan', async () => {
+  it('is bounded by policy and plan', async () => {
     const bound = await domain.makeCaller({ maxSleep: '1h' }, 'hobby')
     const unit = await makeUnit(domain.app, bound)
     const ask = (sleep: string) => sleepUnit(domain.app, bound, unit.id, body({ sleep }))
@@ -368,7 +368,7 @@ describe('the sleep call', () => {
     expect((await ask('1h')).units).toMatchObject([{ sleep: '1h' }])
   })
 
-  it('is refused where there is nothing that could sleep', async () => {
+  it('is refused for a stopped unit with `now`, and for a destroyed one', async () => {
     const unit = await makeUnit(domain.app, caller)
     await stopUnit(domain.app, caller, unit.id)
     await expect(sleepUnit(domain.app, caller, unit.id, body({ now: true }))).rejects.toMatchObject({
@@ -379,7 +379,7 @@ describe('the sleep call', () => {
     await expect(sleepUnit(domain.app, caller, unit.id, body())).rejects.toMatchObject({ status: 409 })
   })
 
-  it('holds for a unit that is starting', async () => {
+  it('applies to a unit that is starting', async () => {
     const unit = await makeSleepingUnit()
     domain.engine.heal('thaw')
     const release = domain.engine.hang('thaw')
@@ -426,7 +426,7 @@ describe('a stack that sleeps together', () => {
     for (const { id } of units) await eventually(domain.app, caller, id, 'running')
   })
 
-  it('starts cold units in the order they were made, each once those before it are ready', async () => {
+  it('starts cold units in the order of creation, each once the earlier ones are ready', async () => {
     const units = await makeStack(['one', 'two', 'three'])
     const [first, , last] = units
     if (!first || !last) throw new Error('no stack')
@@ -440,7 +440,7 @@ describe('a stack that sleeps together', () => {
     expect(started.map(({ id }) => id)).toEqual(units.map(({ id }) => id))
   })
 
-  it('is joined by a unit that comes without a window of its own, and left by one that is given one', async () => {
+  it('includes units without a window of their own, and excludes those with one', async () => {
     const [db] = await makeStack(['db'], '7m')
     if (!db) throw new Error('no stack')
     const stack = 'stack-db'
@@ -456,7 +456,7 @@ describe('a stack that sleeps together', () => {
     expect(await state(joined.id)).toBe('sleeping')
   })
 
-  it('wakes the unit that was called even where its neighbours find no room', async () => {
+  it('wakes the called unit also when the concurrency limit keeps its neighbours asleep', async () => {
     const few = await domain.makeCaller({ maxConcurrentUnits: 2 })
     const stack = 'narrow'
     const db = await makeUnit(domain.app, few, { name: 'db' }, { stack })

@@ -1,5 +1,5 @@
-// Units whose operation has no process any more, or one that hangs (reliability F24): the next process takes them
-// to where they were going, and what comes of the hanging call in the end does no harm.
+// Units whose operation lost its process, or whose process hangs (reliability F24): the next process completes the
+// operation, and a late end of the hanging call does no harm.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
@@ -49,13 +49,13 @@ async function fallAsleep({ id }: Unit): Promise<void> {
 
 type Case = {
   state: Unit['state']
-  /** Hangs in it. */
+  /** The engine call that hangs. */
   operation: Operation
-  /** Sets the unit on its way; does not wait for it. */
+  /** Begins the operation, and does not wait for it. */
   go: (unit: Unit) => Promise<unknown>
   before?: (unit: Unit) => Promise<unknown>
   ends: Unit['state']
-  /** No way of it takes longer than this. */
+  /** The operation takes no longer than this. */
   withinMinutes: number
 }
 
@@ -102,7 +102,7 @@ const cases: Case[] = [
   },
 ]
 
-/** A unit that hangs in its transitional state, and what lets the hanging call go on. */
+/** A unit that hangs in its transitional state, and a function that lets the hanging call go on. */
 async function hangIn({ state, operation, before, go }: Case): Promise<{ unit: Unit; release: () => void }> {
   const unit = await makeUnit(app, caller, { sleep: '1m' })
   await before?.(unit)
@@ -117,13 +117,13 @@ async function hangIn({ state, operation, before, go }: Case): Promise<{ unit: U
 describe.each(cases)('a unit left $state at $operation', (one) => {
   const { operation, ends, withinMinutes } = one
 
-  it('by a process that died is driven on by the next round of another', async () => {
+  it('by a process that died is resumed by the next process', async () => {
     const { unit } = await hangIn(one)
     await resumeOperations(domain.restarted())
     await eventually(app, caller, unit.id, ends)
   })
 
-  it('by a process that hangs is resumed beside it, and not before its time was up', async () => {
+  it('by a process that hangs is resumed after its timeout, and not before', async () => {
     const { unit } = await hangIn(one)
     await expect.poll(() => callsOf(operation)).toBeGreaterThan(0)
     const calls = callsOf(operation)
@@ -136,34 +136,31 @@ describe.each(cases)('a unit left $state at $operation', (one) => {
     await eventually(app, caller, unit.id, ends)
   })
 
-  it.each(['succeeds', 'fails'] as const)(
-    'is not harmed when the hanging call %s in the end',
-    async (how) => {
-      const { unit, release } = await hangIn(one)
-      await resumeOperations(domain.restarted())
-      await eventually(app, caller, unit.id, ends)
-      if (ends === 'stopped') await startUnit(domain.restarted(), caller, unit.id)
-      app = domain.restarted()
-      if (ends === 'sleeping') await use(unit.id)
-      const inMemory = machineOf(unit.id)
+  it.each(['succeeds', 'fails'] as const)('is not harmed when the hanging call %s later', async (how) => {
+    const { unit, release } = await hangIn(one)
+    await resumeOperations(domain.restarted())
+    await eventually(app, caller, unit.id, ends)
+    if (ends === 'stopped') await startUnit(domain.restarted(), caller, unit.id)
+    app = domain.restarted()
+    if (ends === 'sleeping') await use(unit.id)
+    const inMemory = machineOf(unit.id)
 
-      if (how === 'fails') domain.engine.fail(operation, 'timeout', { when: 'after' })
-      release()
-      await settle()
-      domain.clock.advance(11_000)
-      await reconcileMachines(app)
-      const after = await getUnit(app, caller, unit.id)
-      expect(isTransitional(after.state)).toBe(false)
-      expect(after.state).toBe(ends === 'destroyed' ? 'destroyed' : 'running')
-      expect(machineOf(unit.id)).toEqual(inMemory)
-      domain.engine.heal(operation)
-    },
-  )
+    if (how === 'fails') domain.engine.fail(operation, 'timeout', { when: 'after' })
+    release()
+    await settle()
+    domain.clock.advance(11_000)
+    await reconcileMachines(app)
+    const after = await getUnit(app, caller, unit.id)
+    expect(isTransitional(after.state)).toBe(false)
+    expect(after.state).toBe(ends === 'destroyed' ? 'destroyed' : 'running')
+    expect(machineOf(unit.id)).toEqual(inMemory)
+    domain.engine.heal(operation)
+  })
 })
 
 describe('a unit left creating', () => {
   it.each(['pull', 'create', 'start'] as const)(
-    'by a process that hangs in %s is resumed beside it, which then does no harm',
+    'by a process that hangs in %s is resumed after its timeout, and not harmed later',
     async (operation) => {
       const release = domain.engine.hang(operation)
       const unit = await makeUnit(app, caller, {}, { wait: false })
@@ -180,7 +177,7 @@ describe('a unit left creating', () => {
     },
   )
 
-  it('by a process that hangs, and destroyed meanwhile, leaves nothing when that process goes on', async () => {
+  it('by a process that hangs leaves nothing when it is destroyed and the process goes on', async () => {
     const release = domain.engine.hang('create')
     const unit = await makeUnit(app, caller, {}, { wait: false })
     await expect.poll(() => domain.engine.calls.at(-1)).toMatchObject({ operation: 'create' })
@@ -191,13 +188,13 @@ describe('a unit left creating', () => {
   })
 })
 
-it('a run of a job that hangs in the engine is followed by others', async () => {
+it('a job that hangs in the engine does not keep its next runs from happening', async () => {
   const unit = await makeUnit(app, caller)
   domain.engine.hang('list')
   const lists = callsOf('list')
   const loops = startJobs(app)
   await expect.poll(() => callsOf('list')).toBeGreaterThan(lists)
-  // Nobody tells of this one: it is found by a round or not at all.
+  // No event reports this one: a run of the job finds it, or nothing does.
   await domain.engine.destroy(unit.id)
   const found = async () => {
     domain.clock.advance(5_000)

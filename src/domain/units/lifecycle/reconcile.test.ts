@@ -1,4 +1,4 @@
-// The service dies at any step and comes back: every unit ends in a legal state, nothing is left on the host.
+// The server dies at any step and restarts: every unit ends in a stable state, and nothing is left on the host.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../../test/support/domain.ts'
@@ -36,35 +36,38 @@ async function onlyUnit(): Promise<Unit> {
   return unit
 }
 
-/** Until the engine has been asked, whatever then becomes of the answer. */
+/** Waits until the engine was called, with or without an answer. */
 async function called(operation: string): Promise<void> {
   while (domain.engine.calls.at(-1)?.operation !== operation) {
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
 }
 
-/** The old process's work hangs for ever, as that of a dead one does; a new one takes over. */
+/** The work of the old process hangs for ever, like that of a dead one, and a new process takes over. */
 async function restart(): Promise<void> {
   await recover(domain.restarted())
 }
 
-describe('a crash', () => {
+describe('a unit whose server crashes', () => {
   const moments = ['pull', 'create', 'start'].flatMap((operation) =>
     (['before', 'after'] as const).map((when) => ({ operation, when })),
   ) as { operation: 'pull' | 'create' | 'start'; when: 'before' | 'after' }[]
 
-  it.each(moments)('$when $operation of a create ends in a running unit', async ({ operation, when }) => {
-    domain.engine.hang(operation, { when })
-    void makeUnit(domain.app, caller).catch(() => {})
-    await called(operation)
-    await restart()
-    const unit = await eventually(domain.app, caller, (await onlyUnit()).id, 'running')
-    expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 1 })
-    expect(domain.engine.machines()).toHaveLength(1)
-  })
+  it.each(moments)(
+    '$when $operation of a create is running after the restart',
+    async ({ operation, when }) => {
+      domain.engine.hang(operation, { when })
+      void makeUnit(domain.app, caller).catch(() => {})
+      await called(operation)
+      await restart()
+      const unit = await eventually(domain.app, caller, (await onlyUnit()).id, 'running')
+      expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 1 })
+      expect(domain.engine.machines()).toHaveLength(1)
+    },
+  )
 
   it.each(moments)(
-    '$when $operation of a create that then fails leaves nothing',
+    '$when $operation of a create that then fails is in error, and leaves no machine',
     async ({ operation, when }) => {
       domain.engine.hang(operation, { when })
       void makeUnit(domain.app, caller).catch(() => {})
@@ -76,41 +79,50 @@ describe('a crash', () => {
     },
   )
 
-  it.each(['before', 'after'] as const)('%s the engine stops a machine ends stopped', async (when) => {
-    const unit = await makeUnit(domain.app, caller)
-    domain.engine.hang('stop', { when })
-    void stopUnit(domain.app, caller, unit.id).catch(() => {})
-    await called('stop')
-    await restart()
-    const stopped = await eventually(domain.app, caller, unit.id, 'stopped')
-    expect(stopped).toMatchObject({ stoppedReason: 'user', lastExit: null })
-    expect(machineOf(unit.id)?.state).toBe('exited')
-  })
+  it.each(['before', 'after'] as const)(
+    '%s the engine stops its machine is stopped after the restart',
+    async (when) => {
+      const unit = await makeUnit(domain.app, caller)
+      domain.engine.hang('stop', { when })
+      void stopUnit(domain.app, caller, unit.id).catch(() => {})
+      await called('stop')
+      await restart()
+      const stopped = await eventually(domain.app, caller, unit.id, 'stopped')
+      expect(stopped).toMatchObject({ stoppedReason: 'user', lastExit: null })
+      expect(machineOf(unit.id)?.state).toBe('exited')
+    },
+  )
 
-  it.each(['before', 'after'] as const)('%s the engine starts a machine ends running', async (when) => {
-    const unit = await makeUnit(domain.app, caller)
-    await stopUnit(domain.app, caller, unit.id)
-    domain.engine.hang('start', { when })
-    void startUnit(domain.app, caller, unit.id).catch(() => {})
-    await called('start')
-    await restart()
-    await eventually(domain.app, caller, unit.id, 'running')
-    expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 2 })
-  })
+  it.each(['before', 'after'] as const)(
+    '%s the engine starts its machine is running after the restart',
+    async (when) => {
+      const unit = await makeUnit(domain.app, caller)
+      await stopUnit(domain.app, caller, unit.id)
+      domain.engine.hang('start', { when })
+      void startUnit(domain.app, caller, unit.id).catch(() => {})
+      await called('start')
+      await restart()
+      await eventually(domain.app, caller, unit.id, 'running')
+      expect(machineOf(unit.id)).toMatchObject({ state: 'running', generation: 2 })
+    },
+  )
 
-  it.each(['before', 'after'] as const)('%s the engine destroys a machine ends destroyed', async (when) => {
-    const unit = await makeUnit(domain.app, caller)
-    domain.engine.hang('destroy', { when })
-    void destroyUnit(domain.app, caller, unit.id).catch(() => {})
-    await called('destroy')
-    await restart()
-    await eventually(domain.app, caller, unit.id, 'destroyed')
-    expect(domain.engine.machines()).toEqual([])
-  })
+  it.each(['before', 'after'] as const)(
+    '%s the engine destroys its machine is destroyed after the restart',
+    async (when) => {
+      const unit = await makeUnit(domain.app, caller)
+      domain.engine.hang('destroy', { when })
+      void destroyUnit(domain.app, caller, unit.id).catch(() => {})
+      await called('destroy')
+      await restart()
+      await eventually(domain.app, caller, unit.id, 'destroyed')
+      expect(domain.engine.machines()).toEqual([])
+    },
+  )
 })
 
 describe('recover', () => {
-  it('keeps every unit, and puts aside machines of units nobody knows', async () => {
+  it('keeps every unit, and puts aside machines of unknown units', async () => {
     const unit = await makeUnit(domain.app, caller)
     const image = await domain.engine.pull('berth.local/debian:12')
     await domain.engine.create({
@@ -126,7 +138,7 @@ describe('recover', () => {
     expect((await getUnit(domain.app, caller, unit.id)).state).toBe('running')
     await domain.engine.recover([unit.id, 'unit_orphan'])
     expect(machineOf('unit_orphan')).toBeDefined()
-    // What cannot be put aside at first is not removed: it is tried again.
+    // A machine that cannot be put aside is not removed, and the next recovery tries again.
     domain.engine.fail('putAside', 'internal')
     await restart()
     expect(domain.engine.machines().map((machine) => machine.id)).toEqual([unit.id])
@@ -134,7 +146,7 @@ describe('recover', () => {
     expect(machineOf('unit_orphan')).toBeDefined()
   })
 
-  it('finds the exit that happened while nobody listened', async () => {
+  it('finds an exit that happened while the server was down', async () => {
     const unit = await makeUnit(domain.app, caller)
     domain.engine.endProcess(unit.id, { code: 5 })
     await restart()
@@ -145,7 +157,7 @@ describe('recover', () => {
     })
   })
 
-  it('puts a unit whose machine the host lost to sleep, to be woken by its next use', async () => {
+  it('puts a unit whose machine the host lost to sleep, and its next use wakes it', async () => {
     const unit = await makeUnit(domain.app, caller)
     domain.engine.loseMachine(unit.id)
     await restart()
@@ -186,7 +198,7 @@ describe('reconcileMachines', () => {
     })
   })
 
-  it('stops the run before, when a wake could neither go on with it nor begin another', async () => {
+  it('stops the earlier run when a wake could neither thaw it nor start another', async () => {
     const unit = await makeUnit(domain.app, caller)
     await sleepUnit(domain.app, caller, unit.id, { sleep: '1h', stack: false, now: true })
     domain.engine.fail('thaw', 'timeout', { when: 'after' })
@@ -199,7 +211,7 @@ describe('reconcileMachines', () => {
     expect((await getUnit(domain.app, caller, unit.id)).state).toBe('sleeping')
   })
 
-  it('puts a unit whose machine vanished to sleep', async () => {
+  it('puts a unit whose machine is missing to sleep', async () => {
     const unit = await makeUnit(domain.app, caller)
     await domain.engine.destroy(unit.id)
     domain.clock.advance(11_000)
@@ -210,7 +222,7 @@ describe('reconcileMachines', () => {
     })
   })
 
-  it('leaves a unit alone that is being made', async () => {
+  it('leaves a unit alone that is being created', async () => {
     const release = domain.engine.hang('start')
     const creating = makeUnit(domain.app, caller)
     await called('start')

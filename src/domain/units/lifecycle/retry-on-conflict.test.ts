@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { retryOnConflict } from './retry-on-conflict.ts'
 
-/** Meets so many conflicts, and then succeeds. */
+/** Meets this many conflicts, and then succeeds. */
 function meeting(conflicts: number) {
   let attempts = 0
   const attempt = async () => {
@@ -11,17 +11,17 @@ function meeting(conflicts: number) {
   return { attempt, attempts: () => attempts }
 }
 
-it('a conflict is met by another attempt', async () => {
+it('retryOnConflict tries again after a conflict', async () => {
   expect(await retryOnConflict(meeting(4).attempt)).toBe('attempt 5')
 })
 
-it('five conflicts in a row are given up on', async () => {
+it('retryOnConflict gives up after five conflicts', async () => {
   const { attempt, attempts } = meeting(Infinity)
   expect(await retryOnConflict(attempt)).toBeNull()
   expect(attempts()).toBe(5)
 })
 
-it('a failure is no conflict', async () => {
+it('retryOnConflict does not retry after an error', async () => {
   const failing = retryOnConflict(async () => {
     throw new Error('refused')
   })
