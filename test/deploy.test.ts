@@ -1,5 +1,5 @@
-// The unit file of systemd that is shipped (deploy/berth.service). What its KillMode means for units is tested where Berth is
-// stopped and started beside them (flows/adoption.host.test.ts).
+// The systemd unit file that is shipped (deploy/berth.service). What its KillMode means for units is tested where
+// Berth is stopped and started beside them (flows/adoption.host.test.ts).
 
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -17,11 +17,11 @@ async function settings(): Promise<Map<string, string>> {
   return new Map(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
 }
 
-test('stopping or restarting the service leaves units and their monitors alone', async () => {
+test('systemd leaves units and their monitors alone when it stops the service', async () => {
   expect((await settings()).get('KillMode')).toBe('process')
 })
 
-test('the service starts what this project has, from where it is documented to lie', async () => {
+test('the systemd unit starts existing programs from the documented directory', async () => {
   const unit = await settings()
   const at = unit.get('WorkingDirectory') ?? ''
   expect(await readFile(join(project, 'docs/operating.md'), 'utf8')).toContain(`runs Berth from \`${at}\``)
@@ -32,7 +32,7 @@ test('the service starts what this project has, from where it is documented to l
   }
 })
 
-test('systemd understands every line, where it is there to ask', async ({ skip }) => {
+test('systemd-analyze accepts every line of the systemd unit', async ({ skip }) => {
   if (!existsSync('/usr/bin/systemd-analyze')) skip()
   const directory = await mkdtemp(join(tmpdir(), 'berth-deploy-'))
   try {

@@ -1,10 +1,11 @@
-// The hour's verdict (hour/verdict.ts) finds a second too much, and lets pass what nobody could have seen better.
+// The verdict of the hour (hour/verdict.ts) finds one second too much, and accepts what no observer could have seen
+// better.
 
 import { expect, it } from 'vitest'
 import type { Interval } from './hour/stopwatch.ts'
 import { compare } from './hour/verdict.ts'
 
-/** Seen to begin within 200 ms, and to end within so many. */
+/** An interval that was seen to begin within 200 ms, and to end within this time. */
 const seen = (ms: number, endsWithinMs = 200, reason: Interval['reason'] = 'user'): Interval => ({
   unitId: 'unit_1',
   kind: 'compute',
@@ -23,6 +24,6 @@ it.each([
   ['more than the whole outage', [seen(60_000, 20_000)], [80_500], 1],
   ['a machine found dead, up to a heartbeat before', [seen(60_000, 200, 'provider')], [52_000], 0],
   ['a machine found dead, and billed on', [seen(60_000, 200, 'provider')], [61_500], 1],
-] as const)('%s', (_what, intervals, billed, faults) => {
+] as const)('the verdict of the hour counts the faults of %s', (_what, intervals, billed, faults) => {
   expect(compare([...intervals], [...billed]).faults).toHaveLength(faults)
 })

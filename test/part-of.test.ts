@@ -3,7 +3,7 @@ import { partOf } from './support/part-of.ts'
 
 const cases = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
 
-it('a part has as many different cases as it is to have, in the order of the list', () => {
+it('a part has the requested number of different cases, in the order of the list', () => {
   for (let seed = 0; seed < 20; seed += 1) {
     const part = partOf(cases, 3, seed)
     expect(new Set(part).size).toBe(3)
@@ -20,7 +20,7 @@ it('the same seed draws the same part', () => {
   expect(partOf(cases, 3, 5)).toEqual(partOf(cases, 3, 5))
 })
 
-it('a list that is short enough is run whole', () => {
+it('a short list is run as a whole', () => {
   expect(partOf(cases, 7)).toEqual(cases)
   expect(partOf(cases, 9)).toEqual(cases)
 })

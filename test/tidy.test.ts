@@ -1,4 +1,4 @@
-// The house rules, on every source file; and that each rule finds the fault it is there for.
+// The house rules, for every source file; and that each rule finds the fault it is there for.
 
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -27,8 +27,8 @@ describe('the sources', () => {
   })
 })
 
-describe('the vocabulary', () => {
-  it('of the documentation is the field’s own', async () => {
+describe('the vocabulary check', () => {
+  it('accepts the words of the documentation', async () => {
     const faults: string[] = []
     for await (const path of glob('{docs/**/*.md,*.md}', { cwd: project })) {
       faults.push(...vocabularyFaults(path, await readFile(`${project}/${path}`, 'utf8')))
@@ -42,7 +42,7 @@ describe('the vocabulary', () => {
     ['a metric', "const name = 'berth_way_seconds'\n"],
     ['a log line', "log.warn({ err }, 'a unit could not be driven on')\n"],
     ['a constant', 'const MOST_BYTES = 1\n'],
-  ])('that was ours alone does not come back in %s', (_what, text) => {
+  ])('refuses a home-grown word in %s', (_what, text) => {
     expect(faultsOf({ 'src/lib/a.ts': text })).toEqual([expect.stringContaining('a word of our own')])
   })
 
@@ -50,25 +50,28 @@ describe('the vocabulary', () => {
     ['src/lib/a.ts', '// Returns what whoever asked may see.\n', 'says "whoever"'],
     ['src/lib/a.ts', '// The caller gets his answer.\n', 'says "his"'],
     ['test/api/a.test.ts', '// As the person who wrote it, whoever that is.\n', 'says "whoever"'],
-  ])('refuses a word in %s that hides who acts: %j', (path, text, fault) => {
+  ])('refuses a word in %s that hides the subject: %j', (path, text, fault) => {
     expect(faultsOf({ [path]: text })).toEqual([expect.stringContaining(fault)])
   })
 
-  it.each(['docs/decisions/0001-a.md', 'src/store/migrations/0001-a.ts'])('allows it in %s', (path) => {
-    expect(faultsOf({ [path]: '// As whoever wrote it said.\n' })).not.toContainEqual(
-      expect.stringContaining('says'),
-    )
-  })
+  it.each(['docs/decisions/0001-a.md', 'src/store/migrations/0001-a.ts'])(
+    'allows such a word in %s',
+    (path) => {
+      expect(faultsOf({ [path]: '// As whoever wrote it said.\n' })).not.toContainEqual(
+        expect.stringContaining('says'),
+      )
+    },
+  )
 
   it('has a replacement for every word it refuses', () => {
     expect(bannedWords.filter(({ instead }) => instead === '')).toEqual([])
   })
 })
 
-/** Faults of made-up files, without the files' own names. */
+/** The faults of made-up files. */
 const faultsOf = (files: Record<string, string>) => findFaults(new Map(Object.entries(files)))
 
-describe('the rules find', () => {
+describe('the house rules find', () => {
   it.each([
     ['a layer that imports a higher one', 'src/contract/a.ts', '../store/b.ts'],
     ['the API at the store', 'src/api/a.ts', '../store/b.ts'],
@@ -83,7 +86,7 @@ describe('the rules find', () => {
     expect(faultsOf({ [path]: `const b = await import('${target}')\n` })).toHaveLength(1)
   })
 
-  it('a cycle, however long', () => {
+  it('an import cycle of any length', () => {
     const files = {
       'src/store/a.ts': "import './b.ts'\n",
       'src/store/b.ts': "import {\n  type C,\n  c,\n} from './c.ts'\n",
@@ -92,7 +95,7 @@ describe('the rules find', () => {
     expect(faultsOf(files)).toEqual([expect.stringContaining('imports itself by way of')])
   })
 
-  it('a cycle that types close', () => {
+  it('an import cycle closed by types', () => {
     const files = {
       'src/store/db.ts': "import type { Units } from './units.ts'\n",
       'src/store/units.ts': "import type { Db } from './db.ts'\n",
@@ -122,17 +125,17 @@ describe('the rules find', () => {
     expect(faultsOf({ 'src/engine/oci/a.ts': text })).toHaveLength(1)
   })
 
-  it('a transaction that the domain begins by itself', () => {
+  it('a transaction that the domain begins itself', () => {
     const text = 'await app.db.transaction().execute(async (db) => {})\n'
     expect(faultsOf({ 'src/domain/units/a.ts': text })).toHaveLength(1)
   })
 
-  it('an operation that counts its attempts by itself', () => {
+  it('an operation that counts its attempts itself', () => {
     const text = 'for (let attempt = 0; attempt < 5; attempt++) await stop(unit)\n'
     expect(faultsOf({ 'src/domain/units/a.ts': text })).toHaveLength(1)
   })
 
-  it('none of these where they are to be', () => {
+  it('no fault in the one module that may do it', () => {
     const files = {
       'src/domain/transactions/transactions.ts': 'await db.transaction().execute(work)\n',
       'src/engine/oci/storage/unit-tree.ts': 'const fd = openInRoot(rootFd, `${rootfs}/etc`, flags)\n',
@@ -151,7 +154,7 @@ describe('the rules find', () => {
     expect(faultsOf({ 'src/lib/a.test.ts': text })).toHaveLength(1)
   })
 
-  it('nothing in a file that keeps them', () => {
+  it('no fault in files without one', () => {
     const files = {
       'src/config.ts': 'export const home = process.env.HOME\n',
       'src/domain/units/a.ts': "import { E } from '../../engine/errors.ts'\nimport '../audit/b.ts'\n",

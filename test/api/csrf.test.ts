@@ -1,5 +1,5 @@
-// S6: what pages of other sites make a browser send, with the cookie of the person before it, does nothing. Over every
-// route of the API and every page, so that a new one is in it without being named.
+// S6: requests that pages of other sites make a browser send, with the cookie of the person who uses it, have no
+// effect. Covers every route of the API and every page, so a new one is covered without being named.
 
 import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -24,7 +24,7 @@ beforeEach(async () => {
   cookie = await makeSession(service, team)
 })
 
-/** How a browser says where a request comes from, which no page can change. */
+/** How a browser states the origin of a request, which no page can change. */
 const foreign = {
   'a form of another site': {
     origin: 'https://evil.test',
@@ -48,7 +48,7 @@ const contents = [
   ['application/json', '{"name":"x","email":"eve@example.test"}'],
 ] as const
 
-/** All that a call could have changed. */
+/** All data that a call could have changed. */
 async function everything(): Promise<unknown> {
   const { db } = service.app
   return [
@@ -75,7 +75,7 @@ const unsafe = [
 ].map(({ method, path }) => [`${method} ${path}`, method, pathOf(path)] as const)
 
 describe.each(unsafe)('%s', (_name, method, path) => {
-  it('is refused from anywhere but our own pages, and nothing comes of it', async () => {
+  it('is refused from anywhere but our own pages, and changes nothing', async () => {
     const before = await everything()
     for (const [where, headers] of Object.entries(foreign)) {
       for (const [type, body] of contents) {
@@ -93,7 +93,7 @@ describe.each(unsafe)('%s', (_name, method, path) => {
   })
 })
 
-it('JSON that pretends to be text is refused to our own pages too', async () => {
+it('JSON with the media type of text is refused to our own pages too', async () => {
   const headers = { origin: service.baseUrl, 'content-type': 'text/plain' }
   const answer = await service.fetch('PATCH', '/v1/me', { cookie, body: '{"name":"x"}', headers })
   expect(answer.status).toBe(415)
@@ -118,7 +118,7 @@ describe.each(reads)('GET %s', (path) => {
   })
 })
 
-it('another site signs nobody in: neither with a link of its own nor by sending a browser to one', async () => {
+it('another site cannot sign a person in, neither with a link of its own nor by opening one', async () => {
   const link = await createSignInLink(service.app, 'eve@example.test')
   const looked = await service.fetch('GET', `/sign-in?token=${link.token}`, {
     headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
@@ -133,11 +133,11 @@ it('another site signs nobody in: neither with a link of its own nor by sending 
   }
 })
 
-it('another site opens no stream and no socket with the cookie of the person who sits there (reliability S21)', async () => {
+it('another site opens no stream and no socket with the cookie of the person (reliability S21)', async () => {
   const stream = { cookie, headers: { accept: 'text/event-stream' } }
   const path = `/v1/units/${unitId}/logs?follow=true`
   for (const [what, headers] of Object.entries(foreign)) {
-    // Browsers say where a page's request comes from; a program that does not has the cookie by itself.
+    // A browser states where a request of a page comes from; a program that does not has the cookie itself.
     if (Object.keys(headers).length === 0) continue
     const answer = await service.fetch('GET', path, { ...stream, headers: { ...stream.headers, ...headers } })
     expect([what, answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([

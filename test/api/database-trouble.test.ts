@@ -1,5 +1,5 @@
-// A database that is away, reads only, has no connection left, or has forgotten the last second (reliability F15): calls
-// are told when to come again, nothing happens twice, and what is owed stays exact.
+// A database that is down, read-only, out of connections or restored to an earlier second (reliability F15): callers
+// are told when to retry, nothing happens twice, and the ledger stays exact.
 
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -36,7 +36,7 @@ function expectAway({ status, headers, body }: Answer): void {
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
 }
 
-/** As a role that may do anything, in a database that is nobody's. */
+/** Runs the statements as a superuser in the maintenance database. */
 async function administer(...statements: string[]): Promise<void> {
   const [, query] = broken.databaseUrl.split('?')
   const host = new URLSearchParams(query).get('host') ?? ''
@@ -59,10 +59,10 @@ async function expectWhole(): Promise<void> {
   expect(await verifyLedgerOfTeam(broken.db, team.teamId)).toEqual([])
 }
 
-describe('a database that is away', () => {
+describe('a database that is down', () => {
   beforeEach(async () => await startWith({ loops: true }))
 
-  test('for five minutes is missed by callers, and by nobody a minute after it is back', async () => {
+  test('for five minutes refuses calls, and is caught up with within a minute after it is back', async () => {
     const { service, proxy } = broken
     const unit = await makeUnit(service, team, { sleep: 'never' })
     await reconcileMachines(service.app)
@@ -82,13 +82,13 @@ describe('a database that is away', () => {
     expect(await names()).toEqual(['meanwhile', unit.name])
     service.clock.advance(MINUTE)
     await expectWhole()
-    // Half a cent an hour, for the six minutes that it ran and some real ones.
+    // Half a cent an hour, for the six minutes that it ran and a few real ones.
     const { costCentsSoFar } = (await call<Unit>('GET', `/v1/units/${unit.id}`)).body
     expect((costCentsSoFar / 0.5) * 60).toBeGreaterThan(5.9)
     expect((costCentsSoFar / 0.5) * 60).toBeLessThan(10)
   })
 
-  test('ever again, as its connections are ended under work, has each thing done once', async () => {
+  test('again and again during work has each thing done once', async () => {
     let ended = 0
     const ending = (async () => {
       for (; ended < 20; ended++) {
@@ -116,7 +116,7 @@ describe('a database that is away', () => {
 describe('a database that', () => {
   beforeEach(async () => await startWith({ loops: false }))
 
-  test('only reads has calls come again, and is written to when it can be', async () => {
+  test('is read-only refuses writes with a time to retry, and accepts them later', async () => {
     const unit = await makeUnit(broken.service, team, { sleep: 'never' })
     await administer(`alter database ${name()} set default_transaction_read_only = on`, endConnections())
     expectAway(await create('late'))
@@ -129,7 +129,7 @@ describe('a database that', () => {
     await expectWhole()
   })
 
-  test('has one connection left answers who gets it, and has the others come again', async () => {
+  test('has one connection left serves the call that gets it, and refuses the others', async () => {
     const wanted = Array.from({ length: 20 }, (_, n) => `unit-${n + 10}`)
     await administer(`alter database ${name()} connection limit 1`, endConnections())
     const answers = await Promise.all(wanted.map(create))
@@ -144,7 +144,7 @@ describe('a database that', () => {
     await expectWhole()
   })
 
-  test('has forgotten the last second has nothing run twice or cost twice, and the operator is told what went', async () => {
+  test('was restored to an earlier second runs and bills nothing twice, and logs what was lost', async () => {
     const { service, proxy, db } = broken
     const [kept, started, gone] = [await create('kept'), await create('started'), await create('gone')].map(
       ({ body }) => body.units[0]?.id ?? '',
@@ -172,7 +172,7 @@ describe('a database that', () => {
     const asked = await create('unknown')
     expect(asked.status).toBe(201)
     expect(asked.body.units[0]?.id).not.toBe(unknown)
-    // Destroyed, and forgotten to be: its owner is told that it was lost, and may destroy it again.
+    // Destroyed, with the destruction forgotten: the owner is told that the unit was lost, and may destroy it again.
     expect(await broken.settle()).toEqual([`${gone} is sleeping: its machine and disk are gone`])
     expect(await verifyLedgerOfTeam(db, team.teamId)).toEqual([])
     const states = await db.selectFrom('units').select(['id', 'state', 'stopped_reason']).execute()

@@ -1,5 +1,6 @@
-// Reliability F18: a server that has no file descriptor left refuses what comes, answers who is connected, and goes on as before once
-// there are some again. It is started with few of them, since nobody may take them from a process that runs.
+// Reliability F18: a server without free file descriptors refuses new connections, answers connected clients, and
+// serves all again once descriptors are free. It is started with few of them, because they cannot be taken from a
+// running process.
 
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
@@ -16,7 +17,9 @@ import { createTestDatabase } from '../support/postgres.ts'
 
 const DESCRIPTORS = 160
 
-test('a server without a descriptor left sheds connections, and recovers', { timeout: 120_000 }, async () => {
+test('a server without free file descriptors refuses connections, and recovers', {
+  timeout: 120_000,
+}, async () => {
   const database = await createTestDatabase()
   const db = openDatabase(database.url, silentLog)
   const input = { databaseUrl: database.url, settings: {}, secretKey: randomBytes(32).toString('hex') }
@@ -41,7 +44,7 @@ test('a server without a descriptor left sheds connections, and recovers', { tim
   }
 
   const key = await makeKey()
-  /** Null for a connection that was refused. */
+  /** Returns null for a connection that was refused. */
   const ask = async (agent?: Agent) =>
     await new Promise<number | null>((resolve) => {
       const headers = { authorization: `Bearer ${key}` }
@@ -54,7 +57,7 @@ test('a server without a descriptor left sheds connections, and recovers', { tim
 
   try {
     expect(await ask(kept)).toBe(200)
-    // Each says enough not to be closed for its silence at once.
+    // Each sends enough not to be closed at once for its silence.
     for (let made = 0; made < 2 * DESCRIPTORS; made += 1) {
       const socket = connect(Number(port), hostname)
       socket.on('error', () => {}).once('close', () => crowd.delete(socket))

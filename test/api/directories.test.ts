@@ -1,4 +1,5 @@
-// Directories of a unit over HTTP: lists in pages, deleting, archives both ways beyond the size of a file.
+// Directories of a unit over HTTP: lists in pages, deletion, and archives in both directions that are larger than a
+// file may be.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
@@ -34,7 +35,7 @@ const put = async (path: string, content: string | Uint8Array) =>
 const rowsOf = async (action: string) =>
   await service.app.db.selectFrom('audit').selectAll().where('action', '=', action).orderBy('id').execute()
 
-test('a directory is listed in pages, by name', async () => {
+test('a directory is listed in pages, sorted by name', async () => {
   for (const name of ['c', 'a', 'b', 'deep/er']) await put(`/app/pages/${name}`, 'x')
   const first = await call<Listing>('GET', '/directory?path=/app/pages&limit=2')
   expect(first.body).toMatchObject({ next: 'b', truncated: false })
@@ -57,7 +58,7 @@ test.each([
   ['GET', '/archive?path=/app/none', 404],
   ['GET', '/archive?path=/app/%00', 400],
   ['PUT', '/archive?path=relative', 400],
-])('%s %s is %i', async (method, rest, status) => {
+])('%s %s returns %i', async (method, rest, status) => {
   const answer = await call<Refused>(method, rest)
   expect([answer.status, answer.body.error.code]).toEqual([
     status,
@@ -65,7 +66,7 @@ test.each([
   ])
 })
 
-test('a directory that holds something is deleted only with recursive', async () => {
+test('a directory that is not empty is deleted only with recursive=true', async () => {
   await put('/app/gone/a', 'x')
   const refused = await call<Refused>('DELETE', '/files?path=/app/gone')
   expect([refused.status, refused.body.error.code]).toEqual([409, 'invalid_state'])
@@ -77,7 +78,7 @@ test('a directory that holds something is deleted only with recursive', async ()
   )
 })
 
-test('an archive beyond the size of a file goes out and in again, with one row each', async () => {
+test('an archive larger than a file may be is read and written, with one audit row each', async () => {
   for (const name of ['a', 'b', 'c'])
     await put(`/app/large/${name}`, new Uint8Array(limits.fileBytes).fill(7))
   const read = await fetchRaw('GET', '/archive?path=/app/large')
@@ -101,7 +102,7 @@ test('an archive beyond the size of a file goes out and in again, with one row e
     )
 })
 
-test('what is no archive, or says that it is too long, is refused', async () => {
+test('an upload that is no archive or is compressed is refused', async () => {
   const none = await call<Refused>('PUT', '/archive?path=/app/none', 'hello')
   expect([none.status, none.body.error.code]).toEqual([400, 'validation'])
   const packed = await fetchRaw('PUT', '/archive?path=/a', {
@@ -111,7 +112,7 @@ test('what is no archive, or says that it is too long, is refused', async () => 
   expect(packed.status).toBe(415)
 })
 
-test('an archive wakes a sleeping unit, and a stopped one refuses it', async () => {
+test('an archive wakes a sleeping unit, and is refused by a stopped one', async () => {
   const asleep = await makeUnit(service, team)
   const path = `/v1/units/${asleep.id}`
   await service.call('POST', `${path}/sleep`, { key: team.key, body: { sleep: '5m', now: true } })
@@ -130,7 +131,7 @@ test('an archive wakes a sleeping unit, and a stopped one refuses it', async () 
     expect((await service.call(method, path + rest, { key: team.key })).status).toBe(409)
 })
 
-test('an archive under way ends within five seconds of its key being revoked', async () => {
+test('an archive in progress ends within five seconds after its key is revoked', async () => {
   const key = await makeKey(service, team)
   const sending = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(new Uint8Array(100)),

@@ -1,4 +1,4 @@
-// What units are promised of the disks, bounded by the plan of their team (decision 0069).
+// How much disk the units of a team may be promised by its plan (decision 0069).
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Quota } from '../../src/contract/quota.ts'
@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(async () => await service.close())
 
-/** A team on the narrowest plan: 600 GB. */
+/** A team on the smallest plan, with 600 GB. */
 async function makeHobbyTeam() {
   const team = await makeTeam(service)
   await service.app.db.updateTable('teams').set({ plan: 'hobby' }).where('id', '=', team.teamId).execute()
@@ -33,7 +33,7 @@ async function makeHobbyTeam() {
   }
 }
 
-test('a file for which there is no room is 409, with what is full', async () => {
+test('a file for which there is no room is refused with 409, and names the full disk', async () => {
   const team = await makeHobbyTeam()
   const { id } = (await team.create('db', 3)).body.units[0] as Unit
   const cases = [
@@ -48,7 +48,7 @@ test('a file for which there is no room is 409, with what is full', async () => 
   }
 })
 
-test('units of a team are promised no more of the disks than its plan allows, stopped ones counted', async () => {
+test('the units of a team may be promised as much disk as its plan allows, stopped ones included', async () => {
   const team = await makeHobbyTeam()
   const made = await team.create('large', 496)
   expect(made.status).toBe(201)
@@ -71,7 +71,7 @@ test('units of a team are promised no more of the disks than its plan allows, st
   expect((await team.create('more', 1)).status).toBe(201)
 })
 
-test('many creates at once are promised no more than one after another', async () => {
+test('concurrent creates are promised no more disk than sequential ones', async () => {
   const team = await makeHobbyTeam()
   const names = Array.from({ length: 8 }, (_, index) => `unit-${index}`)
   const answers = await Promise.all(names.map((name) => team.create(name, 198)))
@@ -79,7 +79,7 @@ test('many creates at once are promised no more than one after another', async (
   expect(answers.filter(({ status }) => status === 402)).toHaveLength(5)
 })
 
-test('a volume that would never fit into the share of a team on this host is refused', async () => {
+test('a volume larger than the share of a team on this host is refused', async () => {
   const team = await makeHobbyTeam()
   service.engine.setCapacity({ teamDiskGb: 8 })
   try {
@@ -89,7 +89,7 @@ test('a volume that would never fit into the share of a team on this host is ref
       { error: { code: 'quota_exceeded', details: { field: 'volume', maxGb: 8, askedGb: 9 } } },
     ])
     expect((await team.create('fits', 8)).status).toBe(201)
-    // A disk is promised to be larger than what most units use of it.
+    // The promised size of a disk is more than most units use of it.
     const unit = await makeUnit(service, team, { name: 'large', size: 'large' })
     expect(unit.state).toBe('running')
   } finally {

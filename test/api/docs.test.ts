@@ -1,4 +1,5 @@
-// The documentation as the service shows it: every page, every link, its policy, its search, and what programs read.
+// The documentation as the server shows it: every page, every link, its policy, its search, and the files for
+// programs.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorCodes } from '../../src/contract/errors.ts'
@@ -35,8 +36,8 @@ const page = (address: string): Page => {
   return found
 }
 
-describe('the pages', () => {
-  it('have a title and text each', () => {
+describe('the documentation pages', () => {
+  it('have a title and a text each', () => {
     expect(pages.size).toBeGreaterThan(60)
     for (const { address, html } of pages.values()) {
       expect(html, address).toMatch(/<h1 id="[^"]+">\S/)
@@ -44,7 +45,7 @@ describe('the pages', () => {
     }
   })
 
-  it('link to nothing that is not there', () => {
+  it('have no broken links', () => {
     const others = ['/v1/openapi.json', '/llms.txt', '/docs/search']
     const broken: string[] = []
     for (const { address, links } of pages.values()) {
@@ -58,7 +59,7 @@ describe('the pages', () => {
     expect(broken).toEqual([])
   })
 
-  it('can all be reached from the first one by links', () => {
+  it('can all be reached from the first page by links', () => {
     const seen = new Set(['/docs'])
     for (const address of seen)
       for (const link of page(address).links)
@@ -66,14 +67,14 @@ describe('the pages', () => {
     expect([...pages.keys()].filter((address) => !seen.has(address))).toEqual([])
   })
 
-  it('have no id twice', () => {
+  it('have no duplicate id', () => {
     for (const { address, html } of pages.values()) {
       const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
       expect(new Set(ids).size, address).toBe(ids.length)
     }
   })
 
-  it('have no script, no inline style and nothing of another host', () => {
+  it('have no script, no inline style and nothing from another host', () => {
     for (const { address, html } of pages.values()) {
       expect(html, address).not.toMatch(/<script|<style| style="| on\w+="|<iframe|<img/)
       expect(
@@ -82,13 +83,13 @@ describe('the pages', () => {
     }
   })
 
-  it('have the address of this installation in what is to be copied, and not in what is about loopback', () => {
+  it('show the address of this installation in commands to copy, and keep documented loopback addresses', () => {
     expect(page('/docs/quick-start').html).toContain('https://berth.example.org/mcp')
     expect(page('/docs/connect').html).not.toMatch(/\bBASE\b/)
     expect(page('/docs/settings').html).toContain('127.0.0.1:7070')
   })
 
-  it('explain every error code, and every operation of the API', async () => {
+  it('explain every error code and every operation of the API', async () => {
     for (const code of errorCodes)
       expect(page('/docs/errors').html).toContain(`<td><code>${code}</code></td>`)
     const document = await service.call<{ paths: Record<string, Record<string, { summary: string }>> }>(
@@ -103,8 +104,8 @@ describe('the pages', () => {
   })
 })
 
-describe('over HTTP', () => {
-  it('a page comes with a policy that allows nothing of another origin, and is not sent twice', async () => {
+describe('the documentation over HTTP', () => {
+  it('comes with a policy that allows no other origin, and is not sent again when unchanged', async () => {
     const answer = await service.fetch('GET', '/docs/quick-start')
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -124,7 +125,7 @@ describe('over HTTP', () => {
     ['/docs/api/unit.md', 'text/markdown', 'POST /v1/units'],
     ['/llms.txt', 'text/plain', 'https://berth.example.org/docs/concepts/sleep.md'],
     ['/llms-full.txt', 'text/plain', '# Quick start'],
-  ])('%s is %s', async (path, type, text) => {
+  ])('serves %s as %s', async (path, type, text) => {
     const answer = await service.fetch('GET', path)
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, `${type}; charset=utf-8`])
     expect(await answer.text()).toContain(text)
@@ -138,14 +139,14 @@ describe('over HTTP', () => {
     '/docs/%2e%2e/package.json',
     '/docs/constructor',
     '/docs/quick-start.md.md',
-  ])('%s is a page that says there is none', async (path) => {
+  ])('answers 404 for %s', async (path) => {
     const answer = await service.fetch('GET', path)
     expect(answer.status).toBe(404)
     expect(await answer.text()).not.toContain('devDependencies')
   })
 })
 
-describe('the search', () => {
+describe('the documentation search', () => {
   const search = async (query: string) => {
     const answer = await service.fetch('GET', `/docs/search?q=${encodeURIComponent(query)}`)
     expect(answer.status).toBe(200)
@@ -162,7 +163,7 @@ describe('the search', () => {
     expect(found).toContain(`href="${address}`)
   })
 
-  it('says so where nothing is found, and shows what was asked as text', async () => {
+  it('says when it finds nothing, and escapes the query', async () => {
     expect(await search('"><script>alert(1)</script>')).not.toContain('<script')
     expect(await search('xyzzy plugh')).toContain('Nothing has all of these words: xyzzy plugh')
     expect(await search('')).toContain('Write what you look for above.')

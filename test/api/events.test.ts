@@ -1,4 +1,4 @@
-// GET /v1/events: what changes in a team is told to all who follow it, and to nobody else.
+// GET /v1/events: changes in a team are sent to all who follow it, and to no one else.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -37,7 +37,7 @@ async function follow(lastId?: string, key = team.key) {
   const response = await service.fetch('GET', '/v1/events', { key, headers, signal: left.signal })
   const events = readEvents(response)
   const next = async () => (await events.next()).value as Event
-  /** What comes up to and with the first that is meant. */
+  /** Reads events up to and including the first that matches. */
   const until = async (isMeant: (event: Event) => boolean) => {
     const seen: Event[] = []
     for (;;) {
@@ -53,7 +53,7 @@ async function follow(lastId?: string, key = team.key) {
 const ofUnit = (id: string, state: string) => (event: Event) =>
   event.event === 'unit' && event.data['id'] === id && event.data['state'] === state
 
-test('a stream begins with reset, and tells of a unit from its making to its end', async () => {
+test('the event stream begins with reset, and reports a unit from its creation to its end', async () => {
   const stream = await follow()
   expect(await stream.next()).toMatchObject({ event: 'reset', id: expect.any(String), data: {} })
   const made = await call<{ units: Unit[] }>('POST', '/v1/units', {
@@ -76,7 +76,7 @@ test('a stream begins with reset, and tells of a unit from its making to its end
   expect(end.filter(ofUnit(id, 'destroyed'))).toEqual([])
 })
 
-test('a change of an agent, and its end, are told', async () => {
+test('the event stream reports changes of an agent, also by another process', async () => {
   const key = await makeKey(service, team)
   const stream = await follow()
   await stream.next()
@@ -92,7 +92,7 @@ test('a change of an agent, and its end, are told', async () => {
   })
 })
 
-test('a client that was cut off goes on where it was, and one that was away too long begins anew', async () => {
+test('the event stream resumes where a client was cut off, and resets one with an unknown position', async () => {
   const first = await follow()
   const { id: begun } = await first.next()
   const unit = await makeUnit(service, team)
@@ -103,7 +103,7 @@ test('a client that was cut off goes on where it was, and one that was away too 
     expect([unknown, (await (await follow(unknown)).next()).event]).toEqual([unknown, 'reset'])
 })
 
-test('nothing of another team is told', async () => {
+test('the event stream reports nothing of another team', async () => {
   const stream = await follow()
   await stream.next()
   const other = await makeTeam(service)
@@ -114,7 +114,7 @@ test('nothing of another team is told', async () => {
   for (const { event, data } of seen) if (event === 'unit') expect(data['id']).toBe(mine.id)
 })
 
-test('what nobody tells of is found within ten seconds, use and money too', async () => {
+test('the event stream reports unannounced changes, uses and costs after a while', async () => {
   const unit = await makeUnit(service, team)
   const stream = await follow()
   await stream.next()
@@ -128,7 +128,7 @@ test('what nobody tells of is found within ten seconds, use and money too', asyn
   expect(told?.data).toEqual({ spentTodayCents: expect.any(Number), creditBalanceCents: expect.any(Number) })
 })
 
-test('a change of very many things is told as a reset', async () => {
+test('the event stream reports very many changes as one reset', async () => {
   const stream = await follow()
   await stream.next()
   const stacks = Array.from({ length: 501 }, (_, i) => ({
@@ -145,7 +145,7 @@ test('a change of very many things is told as a reset', async () => {
   expect((await stream.next()).event).toBe('reset')
 })
 
-test('a stream has one row in the audit log, and ends with its key', async () => {
+test('the event stream has one audit row, and ends when its key is revoked', async () => {
   const key = await makeKey(service, team)
   const stream = await follow(undefined, key.secret)
   await stream.next()

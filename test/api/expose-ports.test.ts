@@ -1,4 +1,4 @@
-// The port a public TCP endpoint has to itself, for clients that send no name, over HTTP.
+// The port that a public TCP endpoint has to itself, for clients that send no SNI, over HTTP.
 
 import { type Kysely, sql } from 'kysely'
 import { afterEach, beforeEach, expect, inject, it } from 'vitest'
@@ -32,7 +32,7 @@ async function expose(id: string, body: Record<string, unknown>): Promise<void> 
   expect(status).toBe(200)
 }
 
-/** Of its TCP endpoint, as answers show it. */
+/** The port of the unit’s TCP endpoint, as answers show it. */
 async function portOf(id: string): Promise<number | undefined> {
   const { body } = await service.call<Unit>('GET', `/v1/units/${id}`, { key: team.key })
   return body.endpoints.find(({ protocol }) => protocol !== 'http')?.portWithoutSni
@@ -44,13 +44,13 @@ async function published(body: Record<string, unknown> = {}): Promise<string> {
   return id
 }
 
-it('is shown with the endpoint, and no other has it, however many are published at once', async () => {
+it('a port without SNI is shown with its endpoint, and is unique also with concurrent requests', async () => {
   const ids = await Promise.all(Array.from({ length: 4 }, async () => await published()))
   const ports = await Promise.all(ids.map(portOf))
   expect(new Set(ports)).toEqual(new Set([17_000, 17_001, 17_002, 17_003]))
 })
 
-it('is there for a MySQL endpoint as for any other, and for a URL never', async () => {
+it('a port without SNI is given to a MySQL endpoint too, and never to a URL', async () => {
   expect(await portOf(await published({ port: 3306, protocol: 'mysql' }))).toBe(17_000)
   const { id } = await makeUnit(service, team)
   await expose(id, { port: 8080, protocol: 'http' })
@@ -58,7 +58,7 @@ it('is there for a MySQL endpoint as for any other, and for a URL never', async 
   expect(body.endpoints[0]).not.toHaveProperty('portWithoutSni')
 })
 
-it('is kept for as long as the endpoint has its name, wherever that leads', async () => {
+it('a port without SNI is kept as long as the endpoint has its name, also when its port changes', async () => {
   const id = await published()
   await expose(id, { port: 6380 })
   await expose(id, { port: 27_017, protocol: 'mongodb' })
@@ -67,7 +67,7 @@ it('is kept for as long as the endpoint has its name, wherever that leads', asyn
   expect(await portOf(id)).toBe(17_001)
 })
 
-it('is never a private endpoint’s: it ends with the public one, and the database refuses it', async () => {
+it('a port without SNI ends when the endpoint becomes private, and the database enforces that', async () => {
   const id = await published()
   await expose(id, { mode: 'private' })
   expect(await portOf(id)).toBeUndefined()
@@ -79,18 +79,18 @@ it('is never a private endpoint’s: it ends with the public one, and the databa
   await expect(give.execute()).rejects.toThrow(/check constraint/)
 })
 
-it('goes to another endpoint once the unit is gone, after those that were unused for longer', async () => {
+it('a port without SNI is reused once its unit is destroyed, the one unused for longest first', async () => {
   const first = await published()
   await service.call('DELETE', `/v1/units/${first}`, { key: team.key })
   for (const port of [17_001, 17_002, 17_003, 17_000]) expect(await portOf(await published())).toBe(port)
 })
 
-it('is missing where all are taken, and its endpoint is published all the same', async () => {
+it('a port without SNI is missing when all are taken, and the endpoint is published without it', async () => {
   for (let made = 0; made < 4; made += 1) await published()
   expect(await portOf(await published())).toBeUndefined()
 })
 
-it('is there for nobody where the operator has set no range, and not shown once it is outside', async () => {
+it('a port without SNI is not given without a range, and not shown when outside the range', async () => {
   const id = await published()
   service.app.config.gatewayPorts = { first: 18_000, last: 18_999 }
   expect(await portOf(id)).toBeUndefined()
@@ -99,7 +99,7 @@ it('is there for nobody where the operator has set no range, and not shown once 
   expect(await portOf(await published())).toBeUndefined()
 })
 
-it('is told to the gateway, with its own role, for as long as it is live', async () => {
+it('a port without SNI is visible to the database role of the gateway while it is live', async () => {
   const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(service.app.db)
   const url = postgresUrl(inject('postgresSocketDir'), 'berth_gateway', rows[0]?.name)
   const db: Kysely<Database> = openDatabase(url, silentLog)

@@ -26,11 +26,11 @@ const auditOf = async (headers: Headers) =>
     .execute()
 const textOf = (rows: unknown) =>
   JSON.stringify(rows, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
-/** The part of a private URL that lets in everybody who has it. */
+/** The part of a private URL that grants access. */
 const secretIn = (url: string) => new URL(url).hostname.split('.')[0]?.slice(-26) ?? ''
 
-describe('the expose call', () => {
-  it('answers the URL, which every answer about the unit shows from then on', async () => {
+describe('POST /v1/units/{id}/expose', () => {
+  it('returns the URL, which every answer about the unit shows from then on', async () => {
     const unit = await makeUnit(service, team)
     const { status, body } = await expose(unit.id, { port: 8080, mode: 'public' })
     expect(status).toBe(200)
@@ -54,7 +54,7 @@ describe('the expose call', () => {
     [{ port: 8080, protocol: 'ftp' }, 'protocol'],
     [{ port: 8080, label: 'mine' }, 'the fields here are port, mode, rotate, protocol'],
     [{ port: 80 }, 'must be a port that the unit declares: 8080'],
-  ])('refuses %j and says what is wrong', async (body, message) => {
+  ])('refuses %j with a reason', async (body, message) => {
     const unit = await makeUnit(service, team, { ports: [8080] })
     const answer = await expose(unit.id, body)
     expect(answer.status).toBe(400)
@@ -62,14 +62,14 @@ describe('the expose call', () => {
     expect(answer.body.error.message).toContain(message)
   })
 
-  it('is refused for a unit of another team, and for none', async () => {
+  it('is refused for a unit of another team, and for an unknown one', async () => {
     const unit = await makeUnit(service, team)
     const other = await makeTeam(service)
     expect((await expose(unit.id, { port: 80 }, other.key)).status).toBe(403)
     expect((await expose('unit_nowhere', { port: 80 })).status).toBe(404)
   })
 
-  it('leaves one audit row with what was asked, and the secret nowhere', async () => {
+  it('leaves one audit row with the request, and neither logs nor stores the secret in plain', async () => {
     const unit = await makeUnit(service, team)
     const { body, headers } = await expose(unit.id, { port: 8080, rotate: true })
     expect(await auditOf(headers)).toMatchObject([
@@ -93,7 +93,7 @@ describe('a create with expose', () => {
       headers,
     })
 
-  it('answers the URL, and its audit row does not have it', async () => {
+  it('returns the URL, and its audit row does not contain it', async () => {
     const { status, body, headers } = await create()
     expect(status).toBe(201)
     expect(body.outputs).toEqual({ URL: body.units[0]?.endpoints[0]?.url })
@@ -102,7 +102,7 @@ describe('a create with expose', () => {
     expect(textOf(rows)).not.toContain(secretIn(body.outputs['URL'] ?? ''))
   })
 
-  it('happens once under a key, and answers the same URL again', async () => {
+  it('runs once for an Idempotency-Key, and returns the same URL again', async () => {
     const key = { 'idempotency-key': 'publish-once' }
     const first = await create(key)
     const again = await create(key)

@@ -1,4 +1,4 @@
-// F31: a unit that could not be made holds nothing and costs nothing, and is gone when it says it will be.
+// F31: a unit whose create failed holds nothing, costs nothing, and is destroyed when it says so.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createApp } from '../../src/app.ts'
@@ -37,8 +37,8 @@ async function failToMake(operation: 'pull' | 'create' | 'start'): Promise<strin
 
 const machines = (id: string) => service.engine.machines().filter((machine) => machine.id === id)
 
-describe('a unit that could not be made', () => {
-  test.each(['pull', 'create', 'start'] as const)('at %s holds no machine and costs nothing', async (at) => {
+describe('a unit whose create failed', () => {
+  test.each(['pull', 'create', 'start'] as const)('at %s has no machine and costs nothing', async (at) => {
     const id = await failToMake(at)
     expect(machines(id)).toEqual([])
     service.clock.advance(30 * MINUTE)
@@ -55,13 +55,13 @@ describe('a unit that could not be made', () => {
     expect(runs).toEqual([])
   })
 
-  test('counts against no limit', async () => {
+  test('does not count towards the concurrency limit', async () => {
     await failToMake('start')
     const body = { spec: { ...spec, name: 'another' } }
     expect((await call('POST', '/v1/units', body)).status).toBe(201)
   })
 
-  test('can be destroyed, and nothing else can be done with it', async () => {
+  test('can be destroyed, and refuses every other call', async () => {
     const id = await failToMake('start')
     for (const [path, body] of [
       ['exec', { cmd: ['true'] }],
@@ -77,7 +77,7 @@ describe('a unit that could not be made', () => {
     })
   })
 
-  test('names a stack that can be read and destroyed with it', async () => {
+  test('belongs to a stack that can be read and destroyed with it', async () => {
     const id = await failToMake('start')
     const { stackId } = (await call('GET', `/v1/units/${id}`)).body
     const path = `/v1/stacks/${stackId}`
@@ -87,7 +87,7 @@ describe('a unit that could not be made', () => {
     expect((await call('GET', path)).status).toBe(404)
   })
 
-  test('is gone at its time, though the service was away then', async () => {
+  test('is destroyed at its time, also when the server was down then', async () => {
     const id = await failToMake('start')
     service.clock.advance(HOUR + MINUTE)
     expect((await call('GET', `/v1/units/${id}`)).body.state).toBe('error')
@@ -98,7 +98,7 @@ describe('a unit that could not be made', () => {
     await loops.stop()
   })
 
-  test('is not gone before its time because of a restart', async () => {
+  test('is not destroyed before its time by a restart', async () => {
     const id = await failToMake('start')
     service.clock.advance(59 * MINUTE)
     const next = createApp({ ...service.app, clock: service.clock })
@@ -110,7 +110,7 @@ describe('a unit that could not be made', () => {
     expect((await call('GET', `/v1/units/${id}`)).body.state).toBe('error')
   })
 
-  test('and whose machine could not be removed at once loses it to the reconciler', async () => {
+  test('loses a machine that could not be removed at once to the reconciler', async () => {
     service.engine.fail('destroy', 'internal')
     const id = await failToMake('start')
     expect(machines(id)).toHaveLength(1)

@@ -1,4 +1,4 @@
-// Forks that fail, are asked for again, or lose a unit on their way: all of it or nothing (reliability F23).
+// Forks that fail, are repeated, or lose a unit during the fork: all of it or nothing (reliability F23).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
@@ -32,7 +32,7 @@ describe('a fork that fails', () => {
     ['cannot be copied', 'fork', 'host_full'],
     ['cannot be started', 'start', 'start_failed'],
   ] as const)(
-    'since one unit %s leaves none, and is 502 with what was made',
+    'because one unit %s leaves no copies, and returns 502 with their ids',
     async (_name, operation, kind) => {
       const sources = await makePair()
       service.engine.fail(operation, kind)
@@ -48,13 +48,13 @@ describe('a fork that fails', () => {
         expect(as.machineOf(id)).toBeUndefined()
       }
       for (const { id } of sources) expect(await as.exec(id, 'echo', 'well')).toBe('well\n')
-      // Its name is free again, at once.
+      // The name of the stack is free again at once.
       expect((await as.call('GET', '/v1/stacks/trial')).status).toBe(404)
       expect((await as.forkStack('shop', { into: 'trial' })).status).toBe(201)
     },
   )
 
-  it('takes back a copy whose process has ended by itself by then', async () => {
+  it('destroys a copy whose process has exited by then', async () => {
     service.engine.setMemory(false)
     const healthcheck = { cmd: ['probe'], intervalMs: 500, timeoutMs: 100_000 }
     await as.create('db', {}, { stack: 'shop' })
@@ -80,7 +80,7 @@ describe('a fork that fails', () => {
     expect((await as.get(await copyOf('web'))).error).toContain('healthcheck')
   })
 
-  it('leaves its new stack to the caller that has made something else in it', async () => {
+  it('keeps the new stack when the caller has created another unit in it', async () => {
     await makePair()
     const release = service.engine.hang('fork')
     const forking = as.forkStack('shop', { into: 'trial' })
@@ -98,7 +98,7 @@ describe('a fork that fails', () => {
     expect(body.id).toBe(other.stackId)
   })
 
-  it('takes the stack with it that it would have made', async () => {
+  it('deletes the stack that it would have made', async () => {
     const source = await as.create('web', {}, { stack: 'shop' })
     service.engine.fail('fork', 'internal')
     expect((await as.fork(source.id, { stack: 'trial' })).status).toBe(502)
@@ -106,7 +106,7 @@ describe('a fork that fails', () => {
     expect((await as.fork(source.id, { stack: 'trial' })).status).toBe(201)
   })
 
-  it('leaves the stack it was to go to as it was', async () => {
+  it('leaves an existing target stack unchanged', async () => {
     const source = await as.create('web', {}, { stack: 'shop' })
     service.engine.fail('fork', 'internal')
     expect((await as.fork(source.id, { name: 'copy' })).status).toBe(502)
@@ -118,8 +118,8 @@ describe('a fork that fails', () => {
   })
 })
 
-describe('on the way', () => {
-  it('copies are creating, and have their disks, for a caller who does not wait until they run', async () => {
+describe('during a fork', () => {
+  it('copies are in creating with their disks, for a caller that does not wait', async () => {
     const source = await as.create('web')
     const release = service.engine.hang('start')
     const { status, body } = await as.fork(source.id, { name: 'copy', wait: false })
@@ -127,13 +127,13 @@ describe('on the way', () => {
     expect(body).toMatchObject({ copied: { copy: 'disk' }, units: [{ state: 'creating' }] })
     const late = await as.fork(source.id, { name: 'late', waitTimeoutMs: 0 })
     expect(late.body.units).toMatchObject([{ name: 'late' }])
-    // It may have come to run meanwhile.
+    // The copy may be running by then.
     expect(['disk', 'memory']).toContain(late.body.copied['late'])
     release()
     await expect.poll(async () => (await as.get(only(body).id)).state).toBe('running')
   })
 
-  it('copies say config while their disks take long', async () => {
+  it('copies report config while the disks are still being copied', async () => {
     const source = await as.create('web')
     const release = service.engine.hang('fork')
     const { body } = await as.fork(source.id, { name: 'slow', wait: false })
@@ -142,7 +142,7 @@ describe('on the way', () => {
     await expect.poll(async () => (await as.get(only(body).id)).state).toBe('running')
   })
 
-  it('a copy can be destroyed, and the others arrive', async () => {
+  it('a copy can be destroyed, and the others complete', async () => {
     await as.create('db', {}, { stack: 'shop' })
     await as.create('web', {}, { stack: 'shop' })
     const release = service.engine.hang('fork')
@@ -160,7 +160,7 @@ describe('on the way', () => {
     expect(as.machineOf(gone?.id ?? '')).toBeUndefined()
   })
 
-  it('the stack it goes to can be deleted, and nothing of it is left', async () => {
+  it('the target stack can be deleted, and leaves no copies', async () => {
     await as.create('db', {}, { stack: 'shop' })
     const release = service.engine.hang('fork', { when: 'after' })
     const forking = as.forkStack('shop', { into: 'trial' })
@@ -180,7 +180,7 @@ describe('a fork whose source is destroyed meanwhile', () => {
       ({ forkedFrom }) => forkedFrom !== null,
     )
 
-  /** Nothing of the copies is to be seen, paid or found on the host. */
+  /** No copy is listed, billed or on the host. */
   async function expectNothingLeft(copies: number): Promise<void> {
     await expect.poll(as.units).toEqual([])
     const rows = await allUnits()
@@ -192,25 +192,28 @@ describe('a fork whose source is destroyed meanwhile', () => {
     }
   }
 
-  it.each([true, false])('is 409 with its name, and leaves nothing (wait: %s)', async (wait) => {
-    const source = await as.create('web', volume, { stack: 'shop' })
-    const release = service.engine.hang('fork')
-    const forking = as.fork(source.id, { name: 'copy', stack: 'trial', wait })
-    await expect.poll(async () => (await as.units()).length).toBe(2)
-    await as.call('DELETE', `/v1/units/${source.id}`)
-    release()
-    const { status, body } = await forking
-    expect(status).toBe(409)
-    expect(body.error).toMatchObject({
-      code: 'invalid_state',
-      message: '"web" was destroyed before it could be copied, so nothing came of its fork.',
-      details: { machineState: 'destroyed', unitId: source.id },
-    })
-    await expectNothingLeft(1)
-    await expect.poll(async () => (await as.call('GET', '/v1/stacks/trial')).status).toBe(404)
-  })
+  it.each([true, false])(
+    'is refused with 409 and the name of the source, and leaves nothing (wait: %s)',
+    async (wait) => {
+      const source = await as.create('web', volume, { stack: 'shop' })
+      const release = service.engine.hang('fork')
+      const forking = as.fork(source.id, { name: 'copy', stack: 'trial', wait })
+      await expect.poll(async () => (await as.units()).length).toBe(2)
+      await as.call('DELETE', `/v1/units/${source.id}`)
+      release()
+      const { status, body } = await forking
+      expect(status).toBe(409)
+      expect(body.error).toMatchObject({
+        code: 'invalid_state',
+        message: '"web" was destroyed before it could be copied, so nothing came of its fork.',
+        details: { machineState: 'destroyed', unitId: source.id },
+      })
+      await expectNothingLeft(1)
+      await expect.poll(async () => (await as.call('GET', '/v1/stacks/trial')).status).toBe(404)
+    },
+  )
 
-  it('is 409 while the destruction is still under way, whatever the engine says of it', async () => {
+  it('is refused with 409 also while the destruction is in progress', async () => {
     const source = await as.create('web')
     const release = service.engine.hang('fork')
     service.engine.fail('fork', 'timeout')
@@ -228,7 +231,7 @@ describe('a fork whose source is destroyed meanwhile', () => {
     await expectNothingLeft(1)
   })
 
-  it('has all of its copies once they have their disks', async () => {
+  it('completes when the disks have been copied by then', async () => {
     const source = await as.create('web')
     const release = service.engine.hang('start')
     const forking = as.fork(source.id, { name: 'copy' })
@@ -242,7 +245,7 @@ describe('a fork whose source is destroyed meanwhile', () => {
     expect(only(body)).toMatchObject({ state: 'running', error: null })
   })
 
-  it('takes back the copies of all units of a stack, of which one went', async () => {
+  it('removes all copies of a stack when one of its units was destroyed', async () => {
     const db = await as.create('db', volume, { stack: 'shop' })
     const web = await as.create('web', {}, { stack: 'shop' })
     const release = service.engine.hang('fork')
@@ -258,7 +261,7 @@ describe('a fork whose source is destroyed meanwhile', () => {
     expect((await as.call('GET', '/v1/stacks/trial')).status).toBe(404)
   })
 
-  it('is answered alike when it is repeated with its Idempotency-Key', async () => {
+  it('returns the same answer for a repeated Idempotency-Key', async () => {
     const source = await as.create('web')
     const release = service.engine.hang('fork')
     const options = { key: team.key, body: {}, headers: { 'idempotency-key': 'gone' } }
@@ -281,7 +284,7 @@ describe('a fork that is repeated with its Idempotency-Key', () => {
       headers: { 'idempotency-key': as },
     })
 
-  it('is answered alike and makes nothing, for a unit and for a stack', async () => {
+  it('returns the same answer and makes nothing, for a unit and for a stack', async () => {
     const source = await as.create('web', {}, { stack: 'shop' })
     for (const path of [`/v1/units/${source.id}/fork`, '/v1/stacks/shop/fork']) {
       const first = await keyed(path, {}, path)
@@ -296,7 +299,7 @@ describe('a fork that is repeated with its Idempotency-Key', () => {
     }
   })
 
-  it('waits for the first while that is under way', async () => {
+  it('waits for the first call while that is in progress', async () => {
     const source = await as.create('web')
     const path = `/v1/units/${source.id}/fork`
     const release = service.engine.hang('fork')
@@ -310,7 +313,7 @@ describe('a fork that is repeated with its Idempotency-Key', () => {
     expect(await as.units()).toHaveLength(2)
   })
 
-  it('is told again that it failed', async () => {
+  it('returns the same failure', async () => {
     const source = await as.create('web')
     const path = `/v1/units/${source.id}/fork`
     service.engine.fail('fork', 'internal')
@@ -320,7 +323,7 @@ describe('a fork that is repeated with its Idempotency-Key', () => {
     expect(await as.units()).toHaveLength(2)
   })
 
-  it('is free again after a refusal', async () => {
+  it('is carried out when the first call was refused', async () => {
     const source = await as.create('web')
     const path = `/v1/units/${source.id}/fork`
     expect((await keyed(path, { name: 'web' }, 'three')).status).toBe(409)

@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterAll(async () => await service.close())
 
 describe('a fork of a unit', () => {
-  it('runs beside its source, with its spec, disk and memory, and is one of its own', async () => {
+  it('runs beside its source with the same spec, disk and memory, as a unit of its own', async () => {
     const source = await as.create('web', { ports: [80], size: 'nano', env: { A: '1' }, sleep: '20m' })
     await as.put(source.id, '/data/state', 'kept')
     await as.exec(source.id, 'sh', '-c', 'echo remembered > /dev/shm/state')
@@ -53,14 +53,14 @@ describe('a fork of a unit', () => {
     expect(answer.body.costLine).toContain('0.25 euro cents an hour while running (nano). Sleeps after 20')
   })
 
-  it('needs no body, and nor does that of a stack', async () => {
+  it('needs no body, and neither does a fork of a stack', async () => {
     const { id, stackId } = await as.create('bare')
     for (const path of [`/v1/units/${id}/fork`, `/v1/stacks/${stackId}/fork`]) {
       expect((await service.call('POST', path, { key: team.key })).status).toBe(201)
     }
   })
 
-  it('goes into no stack where nobody has the name that its environment gives', async () => {
+  it('is refused in a stack that lacks a unit its environment refers to', async () => {
     const env = { DB: 'postgres://{{unit:db}}', SELF: '{{unit:web}}', NOBODY: '{{unit:nobody}}' }
     const { id } = await as.create('web', { env }, { stack: 'shop' })
     await as.create('db', {}, { stack: 'shop' })
@@ -74,7 +74,7 @@ describe('a fork of a unit', () => {
     expect(await as.fork(id, { name: 'again' })).toMatchObject({ status: 201 })
   })
 
-  it('goes its own way from there', async () => {
+  it('changes independently of its source', async () => {
     const source = await as.create('web')
     await as.put(source.id, '/data/state', 'before')
     const copy = only((await as.fork(source.id)).body)
@@ -86,13 +86,13 @@ describe('a fork of a unit', () => {
     expect(await as.read(copy.id, '/data/state')).toBe('of the copy')
   })
 
-  it('says disk where its memory could not be copied', async () => {
+  it('reports disk when its memory could not be copied', async () => {
     const source = await as.create('web')
     service.engine.setMemory(false)
     expect((await as.fork(source.id, { name: 'copy' })).body.copied).toEqual({ copy: 'disk' })
   })
 
-  it('says disk where the memory that was copied could not be used', async () => {
+  it('reports disk when the copied memory could not be restored', async () => {
     const source = await as.create('web')
     const release = service.engine.hang('fork', { when: 'after' })
     const forking = as.fork(source.id, { name: 'copy' })
@@ -103,7 +103,7 @@ describe('a fork of a unit', () => {
     expect((await forking).body).toMatchObject({ copied: { copy: 'disk' }, units: [{ state: 'running' }] })
   })
 
-  it('is begun anew when it went on with its memory and is not ready', async () => {
+  it('is started again when it resumes with its memory and is not ready', async () => {
     let sourceId = ''
     service.engine.onExec(({ id, argv: [program] }) => {
       if (program !== 'probe') return null
@@ -143,7 +143,7 @@ describe('a fork of a unit', () => {
     expect(await as.get(source.id)).toMatchObject({ state: before.state })
   })
 
-  it('of one whose process has ended has no end of its own', async () => {
+  it('of a unit whose process has exited does not inherit the exit', async () => {
     const source = await as.create('web')
     service.engine.endProcess(source.id, { code: 3 })
     await expect.poll(async () => (await as.get(source.id)).stoppedReason).toBe('exited')
@@ -159,7 +159,7 @@ describe('a fork of a unit', () => {
     expect(await as.read(second.id, '/run/berth/fork-generation')).toBe('2\n')
   })
 
-  it('ten times at once makes ten', async () => {
+  it('makes ten copies for ten concurrent requests', async () => {
     const source = await as.create('web')
     const answers = await Promise.all(Array.from({ length: 10 }, () => as.fork(source.id)))
     expect(answers.map(({ status }) => status)).toEqual(Array<number>(10).fill(201))
@@ -168,7 +168,7 @@ describe('a fork of a unit', () => {
     expect((await as.units()).filter(({ state }) => state === 'running')).toHaveLength(11)
   })
 
-  it('waits for a source that is on its way somewhere', async () => {
+  it('waits for a source in a transitional state', async () => {
     const source = await as.create('web')
     const release = service.engine.hang('freeze')
     const sleeping = as.putToSleep(source.id)
@@ -179,7 +179,7 @@ describe('a fork of a unit', () => {
     expect(only((await forking).body).state).toBe('sleeping')
   })
 
-  it('of a unit that is gone, or never was, is refused', async () => {
+  it('is refused for a destroyed, failed, foreign or unknown unit', async () => {
     const source = await as.create('web')
     await as.call('DELETE', `/v1/units/${source.id}`)
     expect(await as.fork(source.id)).toMatchObject({
@@ -202,7 +202,7 @@ describe('a fork of a unit', () => {
     [{ stack: '' }, 'stack: must be'],
     [{ into: 'copy' }, 'the fields here are name, stack, sleep, wait, waitTimeoutMs'],
     [{ waitTimeoutMs: 300_001 }, 'waitTimeoutMs'],
-  ])('is refused as %j, with what to send', async (body, message) => {
+  ])('with the body %j is refused, and the error says what to send', async (body, message) => {
     const source = await as.create('web')
     const answer = await as.fork(source.id, body)
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
@@ -211,15 +211,15 @@ describe('a fork of a unit', () => {
   })
 })
 
-/** To the second tier of sleep. */
+/** From frozen to stopped. */
 async function hibernate(id: string): Promise<void> {
   await as.putToSleep(id)
   service.clock.advance((service.app.config.frozenForMs ?? 0) + 10_000)
   await expect.poll(() => as.machineOf(id)?.state).toBe('exited')
 }
 
-describe('its name and stack', () => {
-  it('are made of those of its source where they are left out', async () => {
+describe('the name and stack of a fork', () => {
+  it('are derived from its source by default', async () => {
     const source = await as.create('web', {}, { stack: 'shop' })
     const first = only((await as.fork(source.id)).body)
     expect(first).toMatchObject({ name: expect.stringMatching(/^web-[0-9a-f]{6}$/), stackId: source.stackId })
@@ -229,7 +229,7 @@ describe('its name and stack', () => {
     expect(only((await as.fork(long.id)).body).name).toMatch(/^w{25}-[0-9a-f]{6}$/)
   })
 
-  it('may not be taken', async () => {
+  it('must not be taken', async () => {
     const source = await as.create('web', {}, { stack: 'shop' })
     await as.create('db', {}, { stack: 'shop' })
     expect(await as.fork(source.id, { name: 'db' })).toMatchObject({
@@ -240,22 +240,22 @@ describe('its name and stack', () => {
     expect(await as.units()).toHaveLength(3)
   })
 
-  it('of one asked for twice at once goes to one', async () => {
+  it('are given to only one of several concurrent requests', async () => {
     const source = await as.create('web')
     const answers = await Promise.all([1, 2, 3].map(() => as.fork(source.id, { name: 'copy' })))
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 409, 409])
   })
 })
 
-describe('the window of a fork', () => {
-  it('is the one asked for, else that of its source', async () => {
+describe('the sleep window of a fork', () => {
+  it('is the requested one, or that of its source', async () => {
     const source = await as.create('web', { sleep: '25m' })
     expect(only((await as.fork(source.id)).body).sleep).toBe('25m')
     expect(only((await as.fork(source.id, { sleep: '5m' })).body).sleep).toBe('5m')
     expect((await as.get(source.id)).sleep).toBe('25m')
   })
 
-  it('is that of a stack which sleeps together, unless another is asked for', async () => {
+  it('is that of a stack that sleeps together, unless another is requested', async () => {
     const source = await as.create('web', {}, { stack: 'shop' })
     await as.call('POST', `/v1/units/${source.id}/sleep`, { sleep: '15m', stack: true })
     const same = only((await as.fork(source.id)).body)
@@ -267,7 +267,7 @@ describe('the window of a fork', () => {
     expect(body.stacks[0]?.units.map(({ sleep }) => sleep)).toEqual(['15m', '15m', '5m'])
   })
 
-  it('moves that of a source that runs, and of no other: a fork is a use', async () => {
+  it('of a running source is extended, because a fork counts as a use', async () => {
     const source = await as.create('web')
     const before = await as.get(source.id)
     service.clock.advance(60_000)
@@ -280,14 +280,14 @@ describe('the window of a fork', () => {
   })
 })
 
-describe('reliability S13: what a key may not create, it may not fork', () => {
+describe('the policy of a key bounds its forks as it bounds its creates (reliability S13)', () => {
   it.each([
     ['size', { allowedSizes: ['nano'] }, {}],
     ['registry', { allowedRegistries: ['ghcr.io'] }, {}],
     ['sleep that is inherited', { maxSleep: '10m' }, {}],
     ['sleep that is asked for', { maxSleep: '1h' }, { sleep: '2h' }],
   ] satisfies [string, Partial<Policy>, object][])(
-    'a %s is 402, for a unit and for a stack',
+    'a %s is refused with 402, for a unit and for a stack',
     async (_name, policy, body) => {
       const source = await as.create('web', { sleep: '30m' }, { stack: 'shop' })
       const { secret } = await makeKeyWith(policy)
@@ -302,7 +302,7 @@ describe('reliability S13: what a key may not create, it may not fork', () => {
     },
   )
 
-  it('a unit that never sleeps is 403 on a plan without it', async () => {
+  it('a unit that never sleeps is refused with 403 on a plan without that', async () => {
     const source = await as.create('web', { sleep: 'never' }, { stack: 'shop' })
     await service.app.db.updateTable('teams').set({ plan: 'hobby' }).where('id', '=', team.teamId).execute()
     expect((await as.fork(source.id)).status).toBe(403)
@@ -310,7 +310,7 @@ describe('reliability S13: what a key may not create, it may not fork', () => {
     expect((await as.fork(source.id, { sleep: '30m' })).status).toBe(201)
   })
 
-  it('one unit more than it may run is 402, counted over all that will run', async () => {
+  it('a fork beyond the concurrency limit is refused with 402, counting all units that will run', async () => {
     await as.create('web', {}, { stack: 'shop' })
     const db = await as.create('db', {}, { stack: 'shop' })
     const { secret } = await makeKeyWith({ maxConcurrentUnits: 1 })
@@ -332,11 +332,11 @@ async function makeKeyWith(policy: Partial<Policy>) {
   return await makeKey(service, { teamId: team.teamId, userId: team.userId, policy })
 }
 
-describe('secrets of a fork', () => {
+describe('the secrets of a fork', () => {
   const env = { OWN: { secret: 'own', value: 'given' }, SHARED: { secret: 'shared' } }
   const shared = async (id: string) => await as.exec(id, 'printenv', 'SHARED')
 
-  it('are those of its source, wherever it is, and in no answer', async () => {
+  it('are those of its source in any stack, and in no answer', async () => {
     const source = await as.create('web', { env }, { stack: 'shop' })
     const beside = await as.fork(source.id)
     const elsewhere = await as.fork(source.id, { stack: 'other' })
@@ -352,7 +352,7 @@ describe('secrets of a fork', () => {
     }
   })
 
-  it('are its own in another stack, which has its own of the same name', async () => {
+  it('stay those of its source in a stack that has others of the same name', async () => {
     const source = await as.create('web', { env }, { stack: 'shop' })
     const other = await as.create('db', { env: { SHARED: { secret: 'shared' } } }, { stack: 'other' })
     const copy = only((await as.fork(source.id, { stack: 'other' })).body)

@@ -1,5 +1,5 @@
-// Z1: input generated from openapi.json. Nothing may answer with a fault, every answer is what the
-// document says, and what the document forbids is always refused with 400.
+// Z1: input generated from openapi.json. No call may end in a fault, every answer is as the document describes it,
+// and what the document forbids is always refused with 400.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ import {
 import { type Service, startService } from '../support/service.ts'
 import { type FakeStripe, startStripe } from '../support/stripe.ts'
 
-/** Of each operation. */
+/** For each operation. */
 const RUNS = { numRuns: 40 }
 const TIMEOUT_MS = 60_000
 
@@ -40,7 +40,7 @@ let stripe: FakeStripe
 let team: TestTeam
 let cookie: string
 let unit: Unit
-/** What the names in a path stand for, by the beginning of the path. */
+/** The values of path parameters, by the first part of the path. */
 let known: Record<string, Record<string, string>>
 
 beforeAll(async () => {
@@ -83,7 +83,7 @@ async function send({ method, path }: Named, { params, query, body }: Sent): Pro
   const search = new URLSearchParams(fields).toString()
   const url = `${fill(path, params)}${search === '' ? '' : `?${search}`}`
   const json = body !== undefined && !(body instanceof Uint8Array)
-  // What only people may do they do from the service's own pages.
+  // Calls that only people may make come from the server’s own pages.
   const isOfPeople =
     /^\/v1\/(?:me|teams|invites)/.test(path) || (method !== 'GET' && /^\/v1\/(?:keys|agents)/.test(path))
   return await service.fetch(method, url, {
@@ -97,7 +97,7 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** The status, once the whole answer is what the document says about it. */
+/** Checks the whole answer against the document, and returns its status. */
 async function checked(named: Named, response: Response): Promise<number> {
   const { status, headers } = response
   const described = named.operation.responses[String(status)]
@@ -117,7 +117,7 @@ async function checked(named: Named, response: Response): Promise<number> {
   return status
 }
 
-/** Now and then only what it must have: of several fields one is easily refused. */
+/** Sometimes only the required fields, because a call with several fields is easily refused. */
 function queryOf({ operation }: Named): fc.Arbitrary<Record<string, unknown>> {
   const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query')
   const fields = parameters.map(({ name, schema }) => [name, fieldOf(name, schema, components)])
@@ -130,14 +130,14 @@ function queryOf({ operation }: Named): fc.Arbitrary<Record<string, unknown>> {
   )
 }
 
-/** What its query must have. */
+/** The required fields of the query. */
 function leastQuery(named: Named): Record<string, unknown> {
   const { parameters = [] } = named.operation
   const required = parameters.filter((each) => each.in === 'query' && each.required)
   return Object.fromEntries(required.map(({ name }) => [name, pathFor(named)]))
 }
 
-/** Names of something that is there, and now and then of nothing. */
+/** Mostly ids that exist, and sometimes arbitrary ones. */
 const paramsFor = ({ path }: Named) =>
   fc.record(
     Object.fromEntries(
@@ -161,7 +161,7 @@ function knownFor(path: string): Record<string, string> {
   return params
 }
 
-describe('input the document allows never ends in a fault, and the answer is as described', () => {
+describe('input that the document allows gets a documented answer and causes no fault', () => {
   test.each(operations.map((named) => [named.name, named] as const))(
     '%s',
     async (_name, named) => {
@@ -178,7 +178,8 @@ describe('input the document allows never ends in a fault, and the answer is as 
         fc.asyncProperty(paramsFor(named), queryOf(named), body, async (params, query, sent) => {
           statuses.add(await checked(named, await send(named, { params, query, body: bounded(named, sent) })))
         }),
-        // The document's own example first: of what is drawn all may be refused for one field or another.
+        // The document’s own example comes first, because all generated input may be refused for one field or
+        // another.
         { ...RUNS, examples: [[knownFor(named.path), leastQuery(named), exampleBody(named)]] },
       )
       expect([...statuses]).toContain(wanted(named))
@@ -188,8 +189,8 @@ describe('input the document allows never ends in a fault, and the answer is as 
 })
 
 /**
- * What a call that goes well answers; no file has the name that is read, nobody else signs as the provider does, and nothing
- * here asks for a WebSocket.
+ * The status of a successful call. No file has the name that is read, only the provider can sign as the provider, and
+ * nothing here asks for a WebSocket.
  */
 function wanted({ name, operation }: Named): number {
   if (name === 'POST /v1/webhooks/stripe' || operation.responses['101']) return 400
@@ -198,14 +199,14 @@ function wanted({ name, operation }: Named): number {
   return needsFile.includes(name) ? 404 : 200
 }
 
-/** Commands of the engine in memory wait as long as asked; here nobody has an hour. */
+/** Commands of the in-memory engine wait as long as requested, and this test has no hour. */
 function bounded({ path }: Named, body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
   if (path.endsWith('/exec')) return { ...body, timeoutMs: 50 }
   return 'spec' in body || 'recipe' in body ? { ...body, wait: false } : body
 }
 
-describe('a body the document forbids is always 400', () => {
+describe('a body that the document forbids is always refused with 400', () => {
   test.each(operations.filter(bodySchema).map((named) => [named.name, named] as const))(
     '%s',
     async (_name, named) => {
@@ -223,7 +224,7 @@ describe('a body the document forbids is always 400', () => {
   )
 })
 
-describe('a query the document does not have is always 400', () => {
+describe('a query field that the document does not have is always refused with 400', () => {
   test.each(operations.map((named) => [named.name, named] as const))('%s', async (_name, named) => {
     await fc.assert(
       fc.asyncProperty(queryOf(named), fc.string({ minLength: 1 }), async (query, value) => {

@@ -1,5 +1,5 @@
-// L1 and L2: hundreds of calls that reach units which sleep, or are just falling asleep. Each unit wakes once,
-// everybody is answered, and the work behind it is that of a few calls.
+// L1 and L2: hundreds of calls to units that sleep or are falling asleep. Each unit wakes once, every call is
+// answered, and the work is that of a few calls.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -25,7 +25,7 @@ const sleepNow = async (id: string, { stack = false, key = team.key } = {}) => {
 const callsOn = (id: string, operation: string) =>
   service.engine.calls.filter((call) => call.id === id && call.operation === operation).length
 
-/** One of the calls that need a unit awake. */
+/** Makes one of the calls that need a running unit. */
 async function use(id: string, which: number, { key } = team): Promise<number> {
   const path = `/v1/units/${id}`
   const calls = [
@@ -42,7 +42,7 @@ async function use(id: string, which: number, { key } = team): Promise<number> {
 const herdOn = (ids: string[]) =>
   Promise.all(Array.from({ length: HERD }, (_, which) => use(ids[which % ids.length] ?? '', which)))
 
-/** How often each status was answered. */
+/** Counts the answers with each status. */
 function tally(statuses: number[]): Record<number, number> {
   const counts: Record<number, number> = {}
   for (const status of statuses) counts[status] = (counts[status] ?? 0) + 1
@@ -52,7 +52,7 @@ function tally(statuses: number[]): Record<number, number> {
 describe.each([
   { tier: 'frozen', frozenForMs: null, sleeps: 'freeze', wakes: 'thaw' },
   { tier: 'stopped', frozenForMs: 0, sleeps: 'suspend', wakes: 'start' },
-] as const)('five hundred calls at once wake a $tier', ({ frozenForMs, sleeps, wakes }) => {
+] as const)('five hundred concurrent calls wake a $tier', ({ frozenForMs, sleeps, wakes }) => {
   beforeAll(async () => {
     service = await startService({ frozenForMs, commandsAtOnce: HERD })
     team = await makeTeam(service)
@@ -90,13 +90,13 @@ describe.each([
     release()
     expect(tally(await herd)).toEqual({ 200: HERD })
     await asleep
-    // They look, are recorded as uses and audited together.
+    // They are read, recorded as uses and audited together.
     expect(statements()).toBeLessThan(HERD)
     expect(callsOn(unit.id, wakes)).toBe(before + 1)
   })
 
   it(
-    'stack of three that sleeps together, each of them once',
+    'stack of three units that sleeps together, each of them once',
     async () => {
       const ids: string[] = []
       for (const name of ['db', 'api', 'web']) {
@@ -113,7 +113,7 @@ describe.each([
       expect(tally(await herdOn(ids))).toEqual({ 200: HERD })
       expect(ids.map((id) => callsOn(id, wakes))).toEqual(before.map((count) => count + 1))
       expect(transactions()).toBeLessThan(15)
-      // A cold application finds its database there.
+      // A cold application finds its database running.
       const order = service.engine.calls.slice(from).filter(({ operation }) => operation === 'start')
       if (wakes === 'start') expect(order.map(({ id }) => id)).toEqual(ids)
     },

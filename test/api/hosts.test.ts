@@ -1,4 +1,4 @@
-// Which hosts the API answers to (reliability S19): a name that leads here by a stranger's DNS is none of them.
+// The hosts that the API answers to (reliability S19). A name that a foreign DNS points here is none of them.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeTeam, type TestTeam } from '../support/make.ts'
@@ -43,7 +43,7 @@ describe('a call is served', () => {
   })
 })
 
-describe('a call is refused before anything else of it is looked at', () => {
+describe('a call is refused with 421 before anything else of it is read', () => {
   it.each([
     'evil.example.net',
     'evil.example.net:7070',
@@ -74,7 +74,7 @@ describe('a call is refused before anything else of it is looked at', () => {
     )
   })
 
-  it('also on paths that are not there, on pages, and without a credential', async () => {
+  it('also for unknown paths, for pages and without a credential', async () => {
     for (const target of [
       '/',
       '/v1/nothing',

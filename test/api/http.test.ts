@@ -1,4 +1,4 @@
-// What holds for every request, whatever it asks for: ids, methods, paths, media types, malformed input.
+// What holds for every request: ids, methods, paths, media types and malformed input.
 
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -18,32 +18,38 @@ afterAll(async () => await service.close())
 const post = (body: unknown, headers: Record<string, string> = {}) =>
   service.call('POST', '/v1/units', { key: team.key, body, headers })
 
-describe('spec 7: x-request-id', () => {
+describe('x-request-id (spec 7)', () => {
   const get = (requestId: string) =>
     service.call('GET', '/v1/units', { key: team.key, headers: { 'x-request-id': requestId } })
 
-  test('every response has one of ours, and an error repeats it', async () => {
+  test('is generated for every response, and repeated in errors', async () => {
     const { headers, body } = await service.call('GET', '/v1/units')
     expect(headers.get('x-request-id')).toMatch(/^req_[0-9a-f]{32}$/)
     expect(body).toMatchObject({ error: { requestId: headers.get('x-request-id') } })
   })
 
-  test.each(['mine', '!', '~'.repeat(128), 'a=b;c,"d"'])("the caller's %j is kept", async (requestId) => {
-    expect((await get(requestId)).headers.get('x-request-id')).toBe(requestId)
-  })
+  test.each(['mine', '!', '~'.repeat(128), 'a=b;c,"d"'])(
+    'is the value %j when the caller sends it',
+    async (requestId) => {
+      expect((await get(requestId)).headers.get('x-request-id')).toBe(requestId)
+    },
+  )
 
-  test.each(['~'.repeat(129), 'two words', 'höflich', ''])('%j is replaced', async (requestId) => {
-    expect((await get(requestId)).headers.get('x-request-id')).toMatch(/^req_/)
-  })
+  test.each(['~'.repeat(129), 'two words', 'höflich', ''])(
+    'is generated when the caller sends %j',
+    async (requestId) => {
+      expect((await get(requestId)).headers.get('x-request-id')).toMatch(/^req_/)
+    },
+  )
 
-  test('what is no HTTP gets one too', async () => {
+  test('is generated for input that is not HTTP', async () => {
     const answer = await sendRaw(service.port, 'NONSENSE\r\n\r\n')
     expect(answer).toMatch(/^HTTP\/1\.1 400 /)
     expect(answer).toMatch(/x-request-id: req_/)
     expect(answer).toContain('"code":"validation"')
   })
 
-  test('headers beyond what a server reads are 431, with a code of its own', async () => {
+  test('belongs to an error with code headers_too_large (431) for oversized headers', async () => {
     const answer = await sendRaw(
       service.port,
       `GET /v1/units HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`,
@@ -52,7 +58,7 @@ describe('spec 7: x-request-id', () => {
     expect(answer).toContain('"code":"headers_too_large"')
   })
 
-  test('line breaks in headers never come back as headers', async () => {
+  test('cannot inject a header by a line break', async () => {
     const answer = await sendRaw(
       service.port,
       `GET /v1/units HTTP/1.1\r\nhost: 127.0.0.1\r\nx-request-id: a\r\n evil: 1\r\nconnection: close\r\n\r\n`,
@@ -72,7 +78,7 @@ describe('methods and paths', () => {
     ['PATCH', '/v1/units/unit_1/files', 'POST, PUT, GET, HEAD, DELETE'],
     ['POST', '/v1/openapi.json', 'GET, HEAD'],
     ['POST', '/account', 'GET'],
-  ])('%s %s is 405 and says what is allowed', async (method, path, allow) => {
+  ])('%s %s returns 405 with the allowed methods', async (method, path, allow) => {
     const { status, headers, body } = await service.call(method, path)
     expect(status).toBe(405)
     expect(headers.get('allow')).toBe(allow)
@@ -81,7 +87,7 @@ describe('methods and paths', () => {
     })
   })
 
-  test('HEAD is a GET without the body, also of a stream, and has its audit row', async () => {
+  test('HEAD answers like GET without the body, also for a stream, and has its audit row', async () => {
     const { id } = await makeUnit(service, team)
     for (const path of [
       '/v1/units',
@@ -108,7 +114,7 @@ describe('methods and paths', () => {
     ])
   })
 
-  test.each(['TRACE', 'PROPFIND', 'QUERY'])('%s is 405 too', async (method) => {
+  test.each(['TRACE', 'PROPFIND', 'QUERY'])('%s returns 405 too', async (method) => {
     const request = `${method} /v1/units HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n`
     const answer = await sendRaw(service.port, request)
     expect(answer).toMatch(/^HTTP\/1\.1 405 /)
@@ -131,14 +137,14 @@ describe('methods and paths', () => {
     '/%2e%2e/v1/units',
     '/%',
     '/%zz',
-  ])('%s is 404, and is not the list of units', async (path) => {
+  ])('%s returns 404, and not the list of units', async (path) => {
     const request = `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${team.key}\r\nconnection: close\r\n\r\n`
     const answer = await sendRaw(service.port, request)
     expect(answer).toMatch(/^HTTP\/1\.1 404 /)
     expect(answer).toContain('"code":"not_found"')
   })
 
-  test('a path of another spelling asks for credentials all the same', async () => {
+  test('a percent-encoded spelling of a path requires credentials all the same', async () => {
     const answer = await sendRaw(
       service.port,
       `GET /v1/%75nits HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n`,
@@ -147,7 +153,7 @@ describe('methods and paths', () => {
   })
 })
 
-describe('bodies', () => {
+describe('request bodies', () => {
   test.each([
     ['text/plain', 415],
     ['application/xml', 415],
@@ -156,13 +162,13 @@ describe('bodies', () => {
     ['application/jsonx', 415],
     ['application/json; charset=UTF-8', 400],
     ['APPLICATION/JSON', 400],
-  ])('a body of %s gets %i', async (type, status) => {
+  ])('of the media type %s get status %i', async (type, status) => {
     const answer = await post('{}', { 'content-type': type })
     const code = status === 415 ? 'unsupported_media_type' : 'validation'
     expect(answer).toMatchObject({ status, body: { error: { code } } })
   })
 
-  test('a body without a media type is refused', async () => {
+  test('without a media type are refused', async () => {
     const body = '{"spec":{}}'
     const request =
       `POST /v1/units HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${team.key}\r\n` +
@@ -170,20 +176,20 @@ describe('bodies', () => {
     expect(await sendRaw(service.port, request)).toMatch(/^HTTP\/1\.1 415 /)
   })
 
-  test('a compressed body is refused', async () => {
+  test('that are compressed are refused', async () => {
     const body = gzipSync('{}')
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
     expect((await post(body, headers)).status).toBe(415)
   })
 
-  test('a body of 16 MB is refused before it is read', async () => {
+  test('of 16 MB are refused before they are read', async () => {
     const answer = await post(`{"spec":"${'x'.repeat(16 * 1024 * 1024)}"}`, {
       'content-type': 'application/json',
     })
     expect(answer).toMatchObject({ status: 413, body: { error: { code: 'payload_too_large' } } })
   })
 
-  test('a body of 16 MB without a declared length is refused too', async () => {
+  test('of 16 MB without a declared length are refused too', async () => {
     const chunk = new TextEncoder().encode('x'.repeat(1024 * 1024))
     let left = 16
     const body = new ReadableStream({
@@ -199,7 +205,7 @@ describe('bodies', () => {
   })
 
   test.each(['', '{', '[]', '"text"', 'null', '1', '\uFEFF{}', '{"spec":1,"spec":2}', '{"__proto__":{}}'])(
-    'the body %j is 400 with details',
+    'like %j are refused with 400 and details',
     async (body) => {
       const answer = await post(body, { 'content-type': 'application/json' })
       expect(answer).toMatchObject({
@@ -221,25 +227,25 @@ describe('bodies', () => {
     [{ spec: { name: 'a', image: 'node', ports: {} } }, 'spec.ports'],
     [{ spec: [] }, 'spec'],
     [{ spec: { name: 'a', image: 'node', sleep: 30 } }, 'spec.sleep'],
-  ])('%j is refused, naming the field', async (body, path) => {
+  ])('like %j are refused with the path of the field', async (body, path) => {
     const answer = await post(body)
     expect(answer.status).toBe(400)
     expect(answer.body).toMatchObject({ error: { code: 'validation', details: [{ path }] } })
   })
 
-  test('a number for sleep is refused with the string to send instead', async () => {
+  test('with a number for sleep are refused with the string to send instead', async () => {
     const { body } = await post({ spec: { name: 'a', image: 'node', sleep: 30 } })
     expect(body).toMatchObject({ error: { message: expect.stringContaining('"30m"') } })
   })
 
-  test('a hundred thousand wrong fields do not make an answer of their size', async () => {
+  test('with a hundred thousand wrong fields get an answer of bounded size', async () => {
     const wrong = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 1]))
     const { status, body } = await post(wrong)
     expect(status).toBe(400)
     expect(JSON.stringify(body).length).toBeLessThan(50_000)
   })
 
-  test('an operation without a body takes none or an empty object, and nothing else', async () => {
+  test('of an operation without a body may be missing or an empty object, and nothing else', async () => {
     const { id } = await makeUnit(service, team)
     const stop = (body?: unknown) => service.call('POST', `/v1/units/${id}/stop`, { key: team.key, body })
     expect((await stop({ force: true })).body).toMatchObject({ error: { details: [{ path: 'force' }] } })
@@ -252,7 +258,7 @@ describe('bodies', () => {
     expect(start.status).toBe(200)
   })
 
-  test('an upload that breaks off leaves nothing written and nothing failing', async () => {
+  test('of an upload that breaks off write no file and cause no fault', async () => {
     const { id } = await makeUnit(service, team)
     const gone = new AbortController()
     const body = new ReadableStream({
@@ -277,8 +283,8 @@ describe('bodies', () => {
   })
 })
 
-describe('spec 7: the envelope', () => {
-  test('a fault of ours is 500 without detail, and is logged whole with the request id', async () => {
+describe('the error envelope (spec 7)', () => {
+  test('hides the details of a fault, which are logged with the request id', async () => {
     const { id } = await makeUnit(service, team)
     service.engine.fail('exec', new Error('boom at /srv/secret/path, select * from users'))
     const { status, headers, body } = await service.call('POST', `/v1/units/${id}/exec`, {
@@ -291,7 +297,7 @@ describe('spec 7: the envelope', () => {
     expect(line).toContain('boom')
   })
 
-  test('what the engine cannot do is 502 provider_error', async () => {
+  test('has status 502 and code provider_error for a failure of the engine', async () => {
     service.engine.fail('pull', 'image_unavailable')
     const { status, body } = await post({ spec: { name: 'unreachable', image: 'node:22' } })
     expect(status).toBe(502)

@@ -1,5 +1,5 @@
-// `Idempotency-Key` when things go wrong (reliability F20): the server dies at any point of a create, calls
-// come in any order and at once.
+// `Idempotency-Key` under failures (reliability F20): the server dies at any point of a create, and calls come in any
+// order and concurrently.
 
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
@@ -17,7 +17,7 @@ import { makeKey, makeTeam } from '../support/make.ts'
 import { isReplay, told } from '../support/replay.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
-describe('when the server dies', () => {
+describe('after a crash of the server', () => {
   let domain: TestDomain
   beforeAll(async () => {
     domain = await createTestDomain()
@@ -32,7 +32,7 @@ describe('when the server dies', () => {
     return { key: secret, teamId }
   }
 
-  /** One life of the server. It ends as a kill ends it: with nothing answered that was under way. */
+  /** Starts a server process. It ends as by a kill, without an answer to calls in progress. */
   async function serve(app: App) {
     const server = createServer(app)
     await server.listen({ host: '127.0.0.1', port: 0 })
@@ -103,35 +103,32 @@ describe('when the server dies', () => {
   const steps = ['image', 'machine', 'start', 'ready'].map((step) => `create.${step}`)
   const places = [...steps, 'idempotency.answer'].flatMap((place) => [`${place}.before`, `${place}.after`])
 
-  test.each(places)(
-    'at %s, a retry answers for the one unit that is made, with its secrets',
-    async (place) => {
-      const owner = await makeOwner()
-      await createAndDie(owner, place)
-      const [unit] = await unitsOf(owner)
-      const unitId = unit?.id ?? ''
+  test.each(places)('at %s, a retry returns the one unit that was made, with its secrets', async (place) => {
+    const owner = await makeOwner()
+    await createAndDie(owner, place)
+    const [unit] = await unitsOf(owner)
+    const unitId = unit?.id ?? ''
 
-      const second = await lifeAfterCrash()
-      const [answer, another] = await Promise.all([second.create(owner), second.create(owner)])
-      expect(answer).toMatchObject({ status: 201, body: { units: [{ id: unitId, state: 'running' }] } })
-      expect([answer, another].map(isReplay)).toEqual([true, true])
-      expect(told(another)).toEqual(told(answer))
-      const password = await second.printenv(owner, unitId, 'PASSWORD')
-      expect(answer.body.outputs).toEqual({ 'db-password': password.trim() })
-      expect(await unitsOf(owner)).toEqual([{ id: unitId, state: 'running' }])
-      expect(domain.engine.machines().filter(({ id }) => id === unitId)).toHaveLength(1)
-      await second.die()
+    const second = await lifeAfterCrash()
+    const [answer, another] = await Promise.all([second.create(owner), second.create(owner)])
+    expect(answer).toMatchObject({ status: 201, body: { units: [{ id: unitId, state: 'running' }] } })
+    expect([answer, another].map(isReplay)).toEqual([true, true])
+    expect(told(another)).toEqual(told(answer))
+    const password = await second.printenv(owner, unitId, 'PASSWORD')
+    expect(answer.body.outputs).toEqual({ 'db-password': password.trim() })
+    expect(await unitsOf(owner)).toEqual([{ id: unitId, state: 'running' }])
+    expect(domain.engine.machines().filter(({ id }) => id === unitId)).toHaveLength(1)
+    await second.die()
 
-      const third = await lifeAfterCrash()
-      expect(told(await third.create(owner))).toEqual(told(answer))
-      await third.die()
-    },
-  )
+    const third = await lifeAfterCrash()
+    expect(told(await third.create(owner))).toEqual(told(answer))
+    await third.die()
+  })
 
   const forkPlaces = [...['copy', 'start', 'ready'].map((step) => `fork.${step}`), 'idempotency.answer']
   const forked = forkPlaces.flatMap((place) => [`${place}.before`, `${place}.after`])
 
-  test.each(forked)('at %s of a fork, a retry answers for the copies that are made once', async (place) => {
+  test.each(forked)('at %s of a fork, a retry returns the copies, which are made once', async (place) => {
     const owner = await makeOwner()
     const first = await serve(domain.app)
     await first.create(owner, { spec, stack: 'shop' })
@@ -154,7 +151,7 @@ describe('when the server dies', () => {
   })
 
   test.each([0, 2 * HOUR])(
-    'over a create that failed, a retry %i ms later answers the failure',
+    'during a create that failed, a retry %i ms later returns the failure',
     async (laterMs) => {
       const owner = await makeOwner()
       domain.engine.fail('start', 'start_failed')
@@ -181,7 +178,7 @@ describe('when the server dies', () => {
     },
   )
 
-  test('over a create that waits for nothing, a retry answers the unit as it is by then', async () => {
+  test('during a create without waiting, a retry returns the unit in its present state', async () => {
     const owner = await makeOwner()
     const body = { spec, wait: false }
     await createAndDie(owner, 'idempotency.answer.before', body)
@@ -193,7 +190,7 @@ describe('when the server dies', () => {
     await life.die()
   })
 
-  test('when an answer cannot be written down, the call fails and a retry answers', async () => {
+  test('an answer that cannot be stored makes the call fail, and a retry returns it', async () => {
     const owner = await makeOwner()
     domain.troubles.set('idempotency.answer.before', 'error')
     const life = await serve(domain.app)
@@ -205,7 +202,7 @@ describe('when the server dies', () => {
   })
 })
 
-describe('in any order', () => {
+describe('calls with an Idempotency-Key', () => {
   let service: Service
   beforeAll(async () => {
     service = await startService({ loops: false })
@@ -231,7 +228,7 @@ describe('in any order', () => {
     maxLength: 24,
   })
 
-  test('and at once, each key makes one unit a day and has one answer, and other bodies are refused', async () => {
+  test('in any order make one unit a day for each key, with one answer, and refuse other bodies', async () => {
     const statuses = new Set<number>()
     await fc.assert(
       fc.asyncProperty(schedule, async (steps) => {
@@ -258,7 +255,7 @@ describe('in any order', () => {
 
   type Sent = Call & { day: number; answer: Answer }
 
-  /** Calls are sent without waiting for one another, until a step asks for quiet. */
+  /** Calls are sent without waiting for one another, until a step waits for all of them. */
   async function play(steps: Step[], owners: { key: string }[]): Promise<Sent[]> {
     const sent: Promise<Sent>[] = []
     let day = 1
@@ -293,7 +290,7 @@ describe('in any order', () => {
     return { ...step, day, answer }
   }
 
-  /** Whichever body came first: all its calls are told the same, one of them for the first time. */
+  /** For the body that came first: all its calls get the same answer, and one of them is not a replay. */
   function expectOneAnswer(sent: Sent[]): void {
     const accepted = sent.filter(({ answer }) => answer.status !== 409)
     expect(new Set(accepted.map(({ name }) => name)).size).toBe(1)

@@ -1,5 +1,5 @@
-// `Idempotency-Key` (design 4, reliability F20): however often a create is sent with one key, one unit is
-// made and one answer given.
+// `Idempotency-Key` (design 4, reliability F20): a create that is sent several times with one key makes one unit and
+// has one answer.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -48,15 +48,15 @@ async function setPolicy({ keyId }: TestTeam, policy: Partial<Policy>): Promise<
     .execute()
 }
 
-describe('the same key and body', () => {
-  test('answer the same again, with the secrets that were generated, and make nothing', async () => {
+describe('a repeated create with the same Idempotency-Key and body', () => {
+  test('returns the same answer with the generated secrets, and makes nothing', async () => {
     const own = await makeTeam(service)
     const key = newKey()
     const first = await create(key, own)
     expect(first).toMatchObject({ status: 201, body: { units: [{ state: 'running' }] } })
     expect(first.body.outputs['db-password']).toMatch(/^[\w-]{32}$/)
     expect(isReplay(first)).toBe(false)
-    // Cost and `sleepsAt` would be others by now.
+    // Cost and `sleepsAt` would be different by now.
     service.clock.advance(10 * MINUTE)
     for (let time = 0; time < 3; time++) {
       const again = await create(key, own)
@@ -67,7 +67,7 @@ describe('the same key and body', () => {
     expect(await unitsOf(own)).toHaveLength(1)
   })
 
-  test('are the same however the body is written, and whether a default is spelled out', async () => {
+  test('is recognised with another order of fields, and with a default spelled out', async () => {
     const own = await makeTeam(service)
     const key = newKey()
     const first = await create(key, own)
@@ -83,8 +83,8 @@ describe('the same key and body', () => {
     expect(await unitsOf(own)).toHaveLength(1)
   })
 
-  test('sent twenty times at once make one unit and get one answer, one of them not as a replay', async () => {
-    // Room for one: a second one that only tried would be refused.
+  test('makes one unit for twenty concurrent calls, which all get the same answer', async () => {
+    // There is room for one unit, so an attempt to make a second would be refused.
     const own = await makeTeam(service, { maxConcurrentUnits: 1 })
     const key = newKey()
     const answers = await Promise.all(Array.from({ length: 20 }, () => create(key, own)))
@@ -95,7 +95,7 @@ describe('the same key and body', () => {
     expect(await unitsOf(own)).toHaveLength(1)
   })
 
-  test('wait for a first call that is under way', async () => {
+  test('waits for a first call that is in progress', async () => {
     const own = await makeTeam(service)
     const key = newKey()
     const release = service.engine.hang('create')
@@ -113,7 +113,7 @@ describe('the same key and body', () => {
     expect(answers[0]?.body.units[0]?.state).toBe('running')
   })
 
-  test('answer the failure of a create that failed, with the id of the request that asks', async () => {
+  test('returns the failure of the first create, with the request id of the repeated call', async () => {
     const own = await makeTeam(service)
     const key = newKey()
     service.engine.fail('pull', 'image_not_found')
@@ -126,7 +126,7 @@ describe('the same key and body', () => {
     expect(await unitsOf(own)).toHaveLength(1)
   })
 
-  test('answer the same after the unit was destroyed', async () => {
+  test('returns the same answer after the unit was destroyed', async () => {
     const own = await makeTeam(service)
     const key = newKey()
     const first = await create(key, own)
@@ -136,7 +136,7 @@ describe('the same key and body', () => {
   })
 
   test.each([{ wait: false }, { waitTimeoutMs: 0 }])(
-    'answer what was answered first under %j: the unit still creating',
+    'returns the first answer under %j, with the unit still creating',
     async (impatience) => {
       const own = await makeTeam(service)
       const sent = { ...own, body: { spec, ...impatience } }
@@ -150,7 +150,7 @@ describe('the same key and body', () => {
     },
   )
 
-  test('are answered under a policy that no longer allows what was made, and to other credentials of the team', async () => {
+  test('is answered under a stricter policy, and to other credentials of the team', async () => {
     const own = await makeTeam(service)
     const key = newKey()
     const first = await create(key, own)
@@ -171,8 +171,8 @@ describe('the same key and body', () => {
   })
 })
 
-describe('a key is for another call', () => {
-  test('when the body is another one: 409, and nothing is made', async () => {
+describe('an Idempotency-Key stands for another call', () => {
+  test('with another body, which is refused with 409 and makes nothing', async () => {
     const own = await makeTeam(service)
     const key = newKey()
     const first = await create(key, own)
@@ -200,7 +200,7 @@ describe('a key is for another call', () => {
     expect(second.body.outputs).not.toEqual(first.body.outputs)
   })
 
-  test('after 24 hours, whether the old one has been cleared away or not', async () => {
+  test('after 24 hours, whether its row has been deleted or not', async () => {
     for (const loops of [true, false]) {
       const other = await startService({ loops })
       const own = await makeTeam(other)
@@ -228,8 +228,8 @@ describe('a key is for another call', () => {
   })
 })
 
-describe('a call that was refused before anything was made leaves its key free', () => {
-  test('by policy, quota and validation', async () => {
+describe('a refused create leaves its Idempotency-Key free', () => {
+  test('when policy, quota or validation refused it', async () => {
     const own = await makeTeam(service, { maxConcurrentUnits: 0 })
     const key = newKey()
     expect((await create(key, own)).status).toBe(402)
@@ -242,7 +242,7 @@ describe('a call that was refused before anything was made leaves its key free',
     expect(await unitsOf(own)).toHaveLength(1)
   })
 
-  test('by a name that is taken, or an engine that is away', async () => {
+  test('when its name was taken or the engine was down', async () => {
     const own = await makeTeam(service)
     const key = newKey()
     const sent = { ...own, body: { spec, stack: 'shop' } }
@@ -255,8 +255,8 @@ describe('a call that was refused before anything was made leaves its key free',
   })
 })
 
-describe('the header', () => {
-  test.each(['', ' ', 'ä', 'a\tb', 'x'.repeat(256)])('is refused as %j', async (key) => {
+describe('the Idempotency-Key header', () => {
+  test.each(['', ' ', 'ä', 'a\tb', 'x'.repeat(256)])('is refused with the value %j', async (key) => {
     const answer = await create(key)
     expect(answer).toMatchObject({
       status: 400,
@@ -282,7 +282,7 @@ describe('the header', () => {
   })
 
   test.each(['x', '"a uuid, in quotes"', '!'.repeat(255), 'with inner  spaces; ~'])(
-    'is taken as %j',
+    'is accepted with the value %j',
     async (key) => {
       const own = await makeTeam(service)
       const first = await create(key, own)
@@ -291,7 +291,7 @@ describe('the header', () => {
     },
   )
 
-  test('is ignored where nothing is made', async () => {
+  test('is ignored by a call that creates nothing', async () => {
     const own = await makeTeam(service)
     const { body } = await create(newKey(), own)
     const path = `/v1/units/${body.units[0]?.id}/exec`
@@ -308,8 +308,8 @@ describe('the header', () => {
   })
 })
 
-describe('a repetition', () => {
-  test('has its audit row, with its key, the unit and what that cost meanwhile', async () => {
+describe('a replayed create', () => {
+  test('has an audit row with its key, its unit and no cost of the time between', async () => {
     const own = await makeTeam(service)
     const key = 'deploy --password=hunter2'
     const first = await create(key, own)
@@ -333,7 +333,7 @@ describe('a repetition', () => {
     expect(rows[1]?.cost_delta_nanocents).toBeLessThan(10_000_000n)
   })
 
-  test('counts against the rate limit, and one that is refused for it can be sent again later', async () => {
+  test('counts towards the rate limit, and can be sent again after a refusal', async () => {
     const limited = await startService({ rates: { requests: 100, creations: 2, execs: 100 }, loops: false })
     const own = await makeTeam(limited)
     const headers = { 'idempotency-key': 'again' }
@@ -347,7 +347,7 @@ describe('a repetition', () => {
     await limited.close()
   })
 
-  test('finds what it needs sealed: no secret and nothing one could be guessed by is in the table', async () => {
+  test('is stored encrypted, without a secret or a guessable digest', async () => {
     const own = await makeTeam(service)
     const canary = 'canary-7f3a9c'
     const env = { TOKEN: { secret: 'TOKEN', value: canary }, PASSWORD: { secret: 'PASSWORD' } }
@@ -364,7 +364,7 @@ describe('a repetition', () => {
     for (const sealed of [kept, answer]) {
       for (const secret of [canary, generated, 'web']) expect(sealed?.includes(secret)).toBe(false)
     }
-    // A digest of a body with a short password in it would let a reader of the table try passwords.
+    // With a digest of a body that has a short password, a reader of the table could try passwords.
     const same = await create('sealed-too', { ...own, body: { spec: { ...spec, env } } })
     expect(same.status).toBe(201)
     const requests = await service.app.db

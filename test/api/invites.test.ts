@@ -1,5 +1,5 @@
-// Invitations over HTTP and by mail (spec 2.10, 4.1, 5.4; reliability S26): to whom, by whom, for how long, and what
-// becomes of links that are guessed, used, replaced or opened by somebody else.
+// Invitations over HTTP and by mail (spec 2.10, 4.1, 5.4; reliability S26): who may invite whom and for how long, and
+// what happens to links that are guessed, used, replaced or opened by another person.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Invitation, InviteCreated } from '../../src/contract/invite.ts'
@@ -43,7 +43,7 @@ const accept = async (token: string, by: By) =>
   await send<TeamAnswer>('POST', `/v1/invites/${token}/accept`, by)
 const list = async () => (await send<MemberList>('GET', `/v1/teams/${id}/members`, owner)).body
 
-/** How many answers have each status. */
+/** Counts the answers with each status. */
 function counted(answers: Answer[]): Record<string, number> {
   const byStatus = Map.groupBy(answers, ({ status }) => status)
   return Object.fromEntries([...byStatus].map(([status, some]) => [status, some.length]))
@@ -59,8 +59,8 @@ async function signInAs(email: string): Promise<{ cookie: string }> {
 let count = 0
 const newAddress = () => `guest-${count++}@example.test`
 
-describe('mails to people who have not asked for them', () => {
-  it('are bounded for each address and for each team, and not by what was refused', async () => {
+describe('invitation mails', () => {
+  it('are limited for each address and for each team, without counting refused ones', async () => {
     const one = newAddress()
     for (let sent = 0; sent < 10; sent++) expect((await invite({ email: one })).status).toBe(201)
     const refused = await invite({ email: one })
@@ -70,7 +70,7 @@ describe('mails to people who have not asked for them', () => {
     for (let sent = 10; sent < 30; sent++) {
       const { status, body } = await invite({ email: newAddress() })
       expect(status).toBe(201)
-      // A seat for the next.
+      // Frees a seat for the next.
       await revoke(body.invite.id)
     }
     expect((await invite({ email: newAddress() })).status).toBe(429)
@@ -82,7 +82,7 @@ describe('mails to people who have not asked for them', () => {
 })
 
 describe('an invitation', () => {
-  it('comes by mail, says what it is for, and makes a member once', async () => {
+  it('is sent by mail, says what it is for, and makes a member once', async () => {
     const email = newAddress()
     const { status, body } = await invite({ email, role: 'admin' })
     expect([status, body]).toEqual([
@@ -127,11 +127,11 @@ describe('an invitation', () => {
     expect(refusal(await lookUp(token))).toEqual([404, 'not_found'])
   })
 
-  it('is to be a member where no role is named', async () => {
+  it('has the role of a member by default', async () => {
     expect((await invite({ email: newAddress() })).body.invite.role).toBe('member')
   })
 
-  it('is stored, logged and written down without its token', async () => {
+  it('is stored and logged without its token', async () => {
     const email = newAddress()
     await invite({ email })
     const token = await tokenFor(email)
@@ -148,7 +148,7 @@ describe('an invitation', () => {
     expect(text + service.logged.join('')).not.toContain(token.slice(-43))
   })
 
-  it('asked for again with its Idempotency-Key is mailed once', async () => {
+  it('is mailed once for a repeated Idempotency-Key', async () => {
     const email = newAddress()
     const by = { ...owner, headers: { 'idempotency-key': 'once' } }
     const answers = [await invite({ email }, by), await invite({ email }, by)]
@@ -156,7 +156,7 @@ describe('an invitation', () => {
     expect(await service.mailTo(email)).toHaveLength(1)
   })
 
-  it('to the same address, in whatever case, takes the place of the one before', async () => {
+  it('to the same address in any case replaces the earlier one', async () => {
     const email = newAddress()
     const first = await invite({ email })
     const old = await tokenFor(email)
@@ -171,7 +171,7 @@ describe('an invitation', () => {
     expect((await list()).invites).toHaveLength(1)
   })
 
-  it('to somebody who belongs to the team is refused', async () => {
+  it('to a member of the team is refused', async () => {
     const member = await makeMember(service, id, 'member')
     for (const email of [member.email, member.email.toUpperCase(), owner.email]) {
       expect(refusal(await invite({ email }))).toEqual([409, 'conflict'])
@@ -191,24 +191,24 @@ describe('an invitation', () => {
     { email: 'k\u212aelvin@example.test' },
     { email: 'fine@example.test', role: 'owner' },
     { email: 'fine@example.test', role: 'admin', invitedBy: 'user_x' },
-  ])('of %j is refused', async (body) => {
+  ])('with the body %j is refused', async (body) => {
     expect(refusal(await invite(body))).toEqual([400, 'validation'])
   })
 })
 
-describe('who invites (spec 5.6, 8)', () => {
+describe('inviting a person (spec 5.6, 8)', () => {
   it.each([
     ['owner', 201],
     ['admin', 201],
     ['member', 403],
-  ] as const)('an %s is answered %d, and for a revocation alike', async (role, status) => {
+  ] as const)('as an %s returns %d, and so does revoking an invitation', async (role, status) => {
     const by = await makeMember(service, id, role)
     expect((await invite({ email: newAddress() }, by)).status).toBe(status)
     const { body } = await invite({ email: newAddress() })
     expect((await revoke(body.invite.id, by)).status).toBe(status === 201 ? 200 : 403)
   })
 
-  it('needs the Pro plan, and a seat for each who is a member or invited', async () => {
+  it('needs the Pro plan, and a seat for each member and each invitation', async () => {
     const setPlan = async (plan: 'hobby' | 'pro') =>
       await service.app.db.updateTable('teams').set({ plan }).where('id', '=', id).execute()
     await setPlan('hobby')
@@ -221,7 +221,7 @@ describe('who invites (spec 5.6, 8)', () => {
       status: 402,
       body: { error: { code: 'quota_exceeded', details: { field: 'members', used: 10, max: 10 } } },
     })
-    // One who is invited already needs no other seat, and one whose time is over has none.
+    // A repeated invitation needs no other seat, and an expired one has none.
     const invited = addresses.find((_email, i) => answers[i]?.status === 201) ?? ''
     expect((await invite({ email: invited })).status).toBe(201)
     const token = await tokenFor(invited)
@@ -231,8 +231,8 @@ describe('who invites (spec 5.6, 8)', () => {
   })
 })
 
-describe('an invitation is accepted', () => {
-  it('by its address alone: another tag, look-alike or domain is somebody else', async () => {
+describe('accepting an invitation', () => {
+  it('is possible for its exact address only, and not for another tag, look-alike or domain', async () => {
     const email = 'kim@example.test'
     await invite({ email })
     const token = await tokenFor(email)
@@ -245,7 +245,7 @@ describe('an invitation is accepted', () => {
     ]) {
       expect(refusal(await accept(token, await signInAs(other)))).toEqual([403, 'forbidden'])
     }
-    // An account whose address has letters that fold to those invited, however it got in.
+    // An account with a stored address of look-alike letters, however it got there.
     const lookAlike = await makeTeam(service)
     const { db } = service.app
     for (const address of ['\u212aim@example.test', 'k\u0131m@example.test', 'kіm@example.test']) {
@@ -263,7 +263,7 @@ describe('an invitation is accepted', () => {
     expect((await accept(token, await signInAs('KIM@Example.test'))).status).toBe(200)
   })
 
-  it('by nobody whose address is not proven', async () => {
+  it('is refused when the address of the account is not verified', async () => {
     const person = await makeTeam(service)
     const { db } = service.app
     await db.updateTable('users').set({ email_verified: false }).where('id', '=', person.userId).execute()
@@ -272,7 +272,7 @@ describe('an invitation is accepted', () => {
     expect(refusal(await accept(await tokenFor(person.email), { cookie }))).toEqual([403, 'forbidden'])
   })
 
-  it('by a person who is signed in, not by a key and not from another site', async () => {
+  it('is possible for a signed-in person, and not for a key or from another site', async () => {
     const person = await makeTeam(service)
     await invite({ email: person.email })
     const token = await tokenFor(person.email)
@@ -284,7 +284,7 @@ describe('an invitation is accepted', () => {
     expect((await accept(token, { cookie })).status).toBe(200)
   })
 
-  it('once, however often it is at the same time, and makes one membership', async () => {
+  it('works once for concurrent requests, and makes one membership', async () => {
     const email = newAddress()
     await invite({ email })
     const token = await tokenFor(email)
@@ -294,7 +294,7 @@ describe('an invitation is accepted', () => {
     expect((await list()).members.filter((member) => member.email === email)).toHaveLength(1)
   })
 
-  it('or revoked, when both happen at once', async () => {
+  it('and revoking it at the same time has exactly one effect', async () => {
     for (let round = 0; round < 4; round += 1) {
       const email = newAddress()
       const { body } = await invite({ email })
@@ -307,7 +307,7 @@ describe('an invitation is accepted', () => {
     }
   })
 
-  it('within seven days', async () => {
+  it('is possible within seven days', async () => {
     const email = newAddress()
     await invite({ email })
     const token = await tokenFor(email)
@@ -322,7 +322,7 @@ describe('an invitation is accepted', () => {
     expect((await accept(await tokenFor(email), await signInAs(email))).status).toBe(200)
   })
 
-  it('by no one of another team’s leave: it is not theirs to revoke', async () => {
+  it('or revoking it is refused to another team', async () => {
     const { body } = await invite({ email: newAddress() })
     const other = await makeSharedTeam(service)
     expect(refusal(await revoke(body.invite.id, other.owner, other.id))).toEqual([404, 'not_found'])
@@ -331,8 +331,8 @@ describe('an invitation is accepted', () => {
   })
 })
 
-describe('a token that was never given', () => {
-  it('is 404 whatever is wrong with it, and is not said again', async () => {
+describe('an invitation token that was never issued', () => {
+  it('returns 404 for any mistake in it, and is not repeated in the answer', async () => {
     const email = newAddress()
     await invite({ email })
     const token = await tokenFor(email)
@@ -356,7 +356,7 @@ describe('a token that was never given', () => {
     expect((await accept(token, guest)).status).toBe(200)
   })
 
-  it('can be tried only so often from one address', async () => {
+  it('can be tried only a limited number of times from one address', async () => {
     const limited = await startService()
     try {
       const path = `/v1/invites/${newToken('invite').token}`
@@ -375,7 +375,7 @@ describe('a token that was never given', () => {
   })
 })
 
-describe('the page an invitation leads to', () => {
+describe('the page of an invitation', () => {
   const page = async (token: string, by: By = {}) =>
     await service.fetch('GET', `/invites/${token}`, { ...by, headers: { accept: 'text/html' } })
   const post = async (token: string, by: By = {}) =>
@@ -389,7 +389,7 @@ describe('the page an invitation leads to', () => {
       },
     })
 
-  it('shows team, role and address, and accepts by a button', async () => {
+  it('shows team, role and address, and has a button to accept', async () => {
     const email = newAddress()
     await invite({ email, role: 'admin' })
     const token = await tokenFor(email)
@@ -416,7 +416,7 @@ describe('the page an invitation leads to', () => {
     expect((await post(token, guest)).status).toBe(404)
   })
 
-  it('accepts nothing for another account, or from a page of another site', async () => {
+  it('refuses another account and a form of another site', async () => {
     const email = newAddress()
     await invite({ email })
     const token = await tokenFor(email)
@@ -431,7 +431,7 @@ describe('the page an invitation leads to', () => {
     expect((await list()).members).toHaveLength(1)
   })
 
-  it('shows what strangers wrote as text', async () => {
+  it('escapes text that others wrote', async () => {
     const headers = { origin: service.baseUrl }
     const body = { name: '<script>alert(1)</script>' }
     await service.call('PATCH', `/v1/teams/${id}`, { cookie: owner.cookie, headers, body })
@@ -444,7 +444,7 @@ describe('the page an invitation leads to', () => {
   })
 })
 
-/** A session of somebody whose address no link could be made for. */
+/** A session of an account whose address could get no sign-in link. */
 async function sessionOf(userId: string): Promise<string> {
   const { db } = service.app
   const address = newAddress()

@@ -1,5 +1,5 @@
-// What a unit that could not be made has printed is read like any other log until the unit is destroyed: its machine is
-// gone by then, and its owner wants to know why.
+// The output of a unit whose create failed can be read like any other log until the unit is destroyed. Its machine is
+// removed by then, and its owner wants to know why it failed.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { LogPage } from '../../src/contract/logs.ts'
@@ -52,8 +52,8 @@ const logs = async (id: string, query = '', key = team.key) =>
   await service.call<LogPage>('GET', `/v1/units/${id}/logs${query}`, { key })
 const texts = ({ body }: { body: LogPage }) => body.lines.map(({ text }) => text)
 
-describe('the log of a unit that could not be made', () => {
-  it('is there once the answer is, though the machine is not', async () => {
+describe('the log of a unit whose create failed', () => {
+  it('can be read after the create has answered, though the machine is removed', async () => {
     const id = await failToMake('web')
     expect(as.machineOf(id)).toBeUndefined()
     const all = await logs(id)
@@ -78,14 +78,14 @@ describe('the log of a unit that could not be made', () => {
     expect(said).toMatch(/event: end\ndata: \{"reason":"error"\}/)
   })
 
-  it('is there while the engine is away', async () => {
+  it('can be read while the engine is down', async () => {
     const id = await failToMake('web')
     service.engine.fail('logs', 'engine_away')
     expect(texts(await logs(id))).toHaveLength(2)
     service.engine.heal('logs')
   })
 
-  it('is for its team alone, and in no table or log of ours in plain', async () => {
+  it('is readable by its team only, and stored encrypted', async () => {
     const id = await failToMake('web')
     const other = await makeTeam(service)
     expect((await logs(id, '', other.key)).status).toBe(403)
@@ -95,7 +95,7 @@ describe('the log of a unit that could not be made', () => {
     expect(service.logged.join('')).not.toContain(CANARY)
   })
 
-  it('goes with its unit', async () => {
+  it('is deleted with its unit', async () => {
     const id = await failToMake('web')
     expect((await as.call('DELETE', `/v1/units/${id}`)).status).toBe(200)
     expect((await logs(id)).status).toBe(409)
@@ -104,7 +104,7 @@ describe('the log of a unit that could not be made', () => {
     ).toEqual([])
   })
 
-  it('is kept of the newest such units of a team', async () => {
+  it('is kept for the newest such units of a team', async () => {
     const first = await failToMake('first')
     const later: string[] = []
     for (let made = 0; made < limits.keptLogsOfTeam; made += 10) {
@@ -116,7 +116,7 @@ describe('the log of a unit that could not be made', () => {
   })
 })
 
-it('so is that of a copy that could not be made', async () => {
+it('the log of a copy whose fork failed can be read too', async () => {
   await as.call('POST', '/v1/units', { spec: specOf('web'), stack: 'shop' })
   sick.add('web')
   const { status, body } = await as.forkStack('shop', { into: 'trial' })

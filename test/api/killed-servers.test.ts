@@ -1,5 +1,5 @@
-// Reliability F33: the server is killed under its calls, again and again. Every call that was authenticated has exactly
-// one row, with the status that its caller was told, if any.
+// Reliability F33: the server is killed repeatedly during calls. Every authenticated call has exactly one audit row,
+// with the status that its caller was told, if any.
 
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -23,7 +23,9 @@ const calls: [method: string, path: string, body?: object][] = [
   ['POST', '/v1/stacks', { name: 'taken' }],
 ]
 
-test('a call has one row, and no more, whenever its server dies', { timeout: 120_000 }, async () => {
+test('a call has at most one audit row, with the status its caller was told, when servers are killed', {
+  timeout: 120_000,
+}, async () => {
   const database = await createTestDatabase()
   const db = openDatabase(database.url, silentLog)
   const input = {
@@ -34,7 +36,7 @@ test('a call has one row, and no more, whenever its server dies', { timeout: 120
   const key = await makeKey()
   let server: ApiProcess = await startApiProcess(input)
   let over = false
-  /** What the caller of each request was told; null: nothing. */
+  /** The status that the caller of each request was told, or null. */
   const told = new Map<string, number | null>()
 
   async function makeKey(): Promise<string> {

@@ -1,5 +1,5 @@
-// Reliability L9: a list of a large team is read by indexes, so it takes no longer for what else the team has. Judged by the rows that
-// Postgres says it has read, since a clock would judge the machine.
+// Reliability L9: a list of a large team is read by indexes, so it takes no longer when the team has more. Judged by
+// the number of rows that Postgres says it has read, because a clock would measure the machine.
 
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -27,7 +27,7 @@ beforeAll(async () => {
 }, 1_200_000)
 afterAll(async () => await service.close())
 
-/** How many rows of a table were read since the database began, by whole scans and by indexes. */
+/** The number of rows of a table that were read since the database began, by sequential scans and by indexes. */
 async function readOf(table: string): Promise<{ scanned: number; found: number }> {
   await sql`select pg_stat_clear_snapshot()`.execute(service.app.db)
   const { rows } = await sql<{ scanned: string; found: string }>`
@@ -39,11 +39,11 @@ async function readOf(table: string): Promise<{ scanned: number; found: number }
 test.each([
   ['/v1/units', 'units'],
   ['/v1/audit', 'audit'],
-])('%s reads about as many rows as it answers', { timeout: 1_200_000 }, async (path, table) => {
+])('%s reads about as many rows as it returns', { timeout: 1_200_000 }, async (path, table) => {
   const before = await readOf(table)
   const answer = await service.call('GET', `${path}?limit=${PAGE}`, { key: team.key })
   expect(answer.status).toBe(200)
-  // What a session of Postgres has counted it tells a second later, with its next statement.
+  // A session of Postgres reports its counts a second later, with its next statement.
   await expect
     .poll(
       async () => {

@@ -1,4 +1,4 @@
-// Z1, stateful: any sequence of calls against a model of what a unit is.
+// Z1, stateful: random sequences of calls are compared with a model of a unit.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -19,13 +19,13 @@ afterAll(async () => await service.close())
 const call = ({ team }: Real, method: string, path: string, body?: unknown) =>
   service.call<Unit & { units: Unit[] }>(method, path, { key: team.key, body })
 
-/** Whether a call that needs the machine is answered; it wakes a unit that sleeps. */
+/** Returns whether a call that needs the machine is answered, and wakes a sleeping unit in the model. */
 function isUsable(unit: Model['units'][number]): boolean {
   if (unit.state === 'sleeping') unit.state = 'running'
   return unit.state === 'running'
 }
 
-/** A command on the n-th unit, where there is one. */
+/** A command on the n-th unit, if there is one. */
 function onUnit(
   title: string,
   act: (real: Real, id: string, unit: Model['units'][number], model: Model) => Promise<void>,
@@ -113,7 +113,7 @@ const commands = [
   }),
 ]
 
-test('a unit is what was done to it, whatever was done in what order', async () => {
+test('a unit is in the state of the model after any sequence of calls', async () => {
   await fc.assert(
     fc.asyncProperty(fc.commands(commands, { maxCommands: 25 }), async (sequence) => {
       const team = await makeTeam(service)

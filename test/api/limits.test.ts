@@ -30,10 +30,10 @@ const times = <T>(length: number, item: (index: number) => T) =>
 const record = <T>(length: number, entry: (index: number) => [string, T]) =>
   Object.fromEntries(times(length, entry))
 
-/** What is made of a number, and the numbers that pass and do not. */
+/** Makes a request for a number, with the numbers that pass and those that fail. */
 type Limit = { path: string; make: (n: number) => Sent; passes: number[]; fails: number[] }
 
-// Written out in full, since what is left out (registry, tag) counts in the length of a name too.
+// Written in full, because the default registry and tag count towards the length of a name too.
 const fullImage = (n: number) => `docker.io/library/${'a'.repeat(Math.max(1, n - 21))}:22`
 const image = (n: number) => ({ spec: { image: n < 22 ? 'a'.repeat(n) : fullImage(n) } })
 const argv = (field: 'cmd' | 'entrypoint') => ({
@@ -149,12 +149,12 @@ function base64(bytes: number): string {
   return Buffer.alloc(bytes, 'x').toString('base64')
 }
 
-describe('spec 8: a create', () => {
+describe('a create (spec 8)', () => {
   const rows = Object.entries(table).flatMap(([title, { path, make, passes, fails }]) => [
     ...passes.map((n) => ({ title, n, path, make, status: 201 })),
     ...fails.map((n) => ({ title, n, path, make, status: 400 })),
   ])
-  test.each(rows)('$title of $n is $status', async ({ n, path, make, status }) => {
+  test.each(rows)('with $title of $n returns $status', async ({ n, path, make, status }) => {
     const answer = await create(make(n))
     expect(answer.status, JSON.stringify(answer.body).slice(0, 500)).toBe(status)
     if (status === 400) {
@@ -168,17 +168,14 @@ describe('spec 8: a create', () => {
   })
 })
 
-describe('spec 2.1: patterns', () => {
-  test.each(['-a', 'a-', 'a--b', 'A', 'a_b', 'a.b', 'ä', 'a\n', ' a'])(
-    'the name %j is refused',
-    async (name) => {
-      expect((await create({ spec: { name } })).status).toBe(400)
-    },
-  )
-  test.each(['a1', '1a', 'a-b-c'])('the name %j passes', async (name) => {
+describe('the patterns of a spec (spec 2.1)', () => {
+  test.each(['-a', 'a-', 'a--b', 'A', 'a_b', 'a.b', 'ä', 'a\n', ' a'])('refuse the name %j', async (name) => {
+    expect((await create({ spec: { name } })).status).toBe(400)
+  })
+  test.each(['a1', '1a', 'a-b-c'])('accept the name %j', async (name) => {
     expect((await create({ spec: { name } })).status).toBe(201)
   })
-  test.each(['never', '1m', '99999d', '30m', '12h'])('sleep %j passes', async (sleep) => {
+  test.each(['never', '1m', '99999d', '30m', '12h'])('accept the sleep %j', async (sleep) => {
     expect((await create({ spec: { sleep } })).status).toBe(201)
   })
   test.each([
@@ -197,18 +194,18 @@ describe('spec 2.1: patterns', () => {
     30,
     null,
     { m: 1 },
-  ])('sleep %j is refused', async (sleep) => {
+  ])('refuse the sleep %j', async (sleep) => {
     const answer = await create({ spec: { sleep } })
     expect(answer).toMatchObject({ status: 400, body: { error: { details: [{ path: 'spec.sleep' }] } } })
   })
   test.each(['Node', '-a:b', 'node:', 'node@sha256:abc', 'a b', '../a', 'http://x/y', 'node:22\n'])(
-    'the image %j is refused',
+    'refuse the image %j',
     async (image) => {
       expect((await create({ spec: { image } })).status).toBe(400)
     },
   )
-  // A pattern whose steps grow with the square of a text needs half an hour for these: the test would not end in time.
-  test('a megabyte for any pattern is refused, and no pattern works itself to death on it', async () => {
+  // A pattern whose steps grow with the square of a text needs half an hour for these, so this test would time out.
+  test('refuse a megabyte of text in time', async () => {
     const long = 1_000_000
     for (const spec of [
       { name: 'a-'.repeat(long / 2) },
@@ -226,19 +223,19 @@ describe('exec', () => {
   const exec = (body: object) => service.call('POST', `/v1/units/${unitId}/exec`, { key: team.key, body })
 
   test.each([1, 2, limits.execTimeoutMs.max - 1, limits.execTimeoutMs.max])(
-    'timeoutMs %i passes',
+    'with timeoutMs %i is accepted',
     async (timeoutMs) => {
       expect((await exec({ cmd: ['true'], timeoutMs })).status).toBe(200)
     },
   )
   test.each([0, -1, limits.execTimeoutMs.max + 1, 1.5, -0, '1', null])(
-    'timeoutMs %j is refused',
+    'with timeoutMs %j is refused',
     async (timeoutMs) => {
       expect((await exec({ cmd: ['true'], timeoutMs })).status).toBe(400)
     },
   )
   test.each([[[]], ['ls -la'], [['']], [[1]], [null], [{ 0: 'true' }], [['nul\0']]])(
-    'cmd %j is refused',
+    'with cmd %j is refused',
     async (cmd) => {
       const answer = await exec({ cmd })
       expect(answer).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })

@@ -1,5 +1,5 @@
-// The official conformance suite of the Model Context Protocol, in both revisions, through our own endpoint: with the example server
-// that the suite asks for, and with the tools of units.
+// The official conformance suite of the Model Context Protocol, in both revisions, against our own endpoint: with the
+// example server that the suite expects, and with the tools of units.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -33,7 +33,7 @@ async function serve(options: ServiceOptions): Promise<string> {
   return proxy.url
 }
 
-/** The scenarios that passed, and those that the revision requires and that did not. */
+/** Returns the scenarios that passed, and those that the revision requires and that did not pass. */
 async function conformance(url: string, revision: string) {
   const asked = ['server', '--url', url, '--requirements', revision, '-o', dir]
   const { code, said } = await runSuite(asked)
@@ -42,7 +42,7 @@ async function conformance(url: string, revision: string) {
   return { code, passed, failed: required.filter((name) => !passed.includes(name)) }
 }
 
-test('every scenario that a revision requires of a server passes at our endpoint', {
+test('the MCP endpoint passes every scenario that a revision requires of a server', {
   timeout: 120_000,
 }, async () => {
   const url = await serve({ openMcp: openFixture })
@@ -54,7 +54,7 @@ test('every scenario that a revision requires of a server passes at our endpoint
   expect(before.passed).toContain('server-initialize')
 })
 
-/** What the suite asks of a server whatever its tools are. */
+/** Scenarios that apply to a server with any tools. */
 const ofAnyServer = ['tools-list', 'dns-rebinding-protection']
 const ofRevision: Record<string, string[]> = {
   '2026-07-28': ['http-header-validation', 'input-required-result-unsupported-methods'],
@@ -62,7 +62,7 @@ const ofRevision: Record<string, string[]> = {
 }
 
 test.each(revisions)(
-  'the tools of units pass what the revision %s asks of any server',
+  'the tools of units pass what revision %s requires of any server',
   { timeout: 120_000 },
   async (revision) => {
     const { passed } = await conformance(await serve({}), revision)

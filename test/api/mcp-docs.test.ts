@@ -1,4 +1,5 @@
-// The settings that docs/mcp.md tells people to copy: each can be parsed, names the endpoint, and holds the key where the program looks.
+// The settings that docs/mcp.md tells people to copy: each can be parsed, names the endpoint, and has the key where
+// the program reads it.
 
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -12,7 +13,7 @@ const snippets = [...page.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, languag
 }))
 const of = (language: string) => snippets.filter((snippet) => snippet.language === language)
 
-test('every snippet is of a language that a test here reads', () => {
+test('every snippet is in a language that a test here parses', () => {
   expect([...new Set(snippets.map(({ language }) => language))].sort()).toEqual([
     'json',
     'python',
@@ -22,7 +23,7 @@ test('every snippet is of a language that a test here reads', () => {
   ])
 })
 
-test.each(of('json'))('settings in JSON name the endpoint and the key: $text', ({ text }) => {
+test.each(of('json'))('JSON settings name the endpoint and the key: $text', ({ text }) => {
   const [servers] = Object.entries(JSON.parse(text) as Record<string, Record<string, object>>)
     .filter(([name]) => /servers/i.test(name))
     .map(([, value]) => value)
@@ -31,12 +32,12 @@ test.each(of('json'))('settings in JSON name the endpoint and the key: $text', (
   expect(told).toMatch(/Bearer (?:KEY|\$\{input:berth-key\})/)
 })
 
-test.each(of('sh'))('a command line is one that a shell reads: $text', async ({ text }) => {
+test.each(of('sh'))('a command line is valid shell: $text', async ({ text }) => {
   await promisify(execFile)('sh', ['-n', '-c', text])
   expect(text).toContain('BASE/mcp')
 })
 
-test('what is for TypeScript and Python and TOML can be parsed, and names the endpoint', async () => {
+test('snippets in TypeScript, Python and TOML name the endpoint, and Python and TOML can be parsed', async () => {
   for (const { text } of [...of('ts'), ...of('python'), ...of('toml')]) expect(text).toContain('BASE/mcp')
   for (const { text } of of('python')) {
     const parse = 'import ast, sys; ast.parse(sys.argv[1])'

@@ -1,4 +1,5 @@
-// What can be wrong with a request at /mcp: each is told clearly, none is a fault of ours, and each has its row.
+// Everything that can be wrong with a request at /mcp: each gets a clear error, none is a fault of the server, and
+// each has its audit row.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -22,7 +23,7 @@ type Sent = { body?: unknown; headers?: Record<string, string>; method?: string;
 const accepts = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 let count = 0
 
-/** Sends one request, and answers what came of it with the rows it left. */
+/** Sends one request, and returns its answer with the audit rows it left. */
 async function send({ body, headers = {}, method = 'POST', path = '/mcp', key = team.key }: Sent) {
   const requestId = `frame-${count++}`
   const response = await service.fetch(method, path, {
@@ -55,7 +56,7 @@ const call = (name: unknown, args: unknown = {}, id: unknown = 1) => ({
   params: { name, arguments: args },
 })
 
-/** The same in the newest revision, with the headers that have to agree. */
+/** The same in the newest revision, with the matching headers. */
 const modern = (method: string, params: Record<string, unknown> = {}, id: unknown = 1) => ({
   body: {
     jsonrpc: '2.0',
@@ -77,9 +78,9 @@ const modern = (method: string, params: Record<string, unknown> = {}, id: unknow
   },
 })
 
-describe('who is not known', () => {
+describe('an unauthenticated request to /mcp', () => {
   test.each(['GET', 'POST', 'DELETE'])(
-    'is told by %s where to sign in, and leaves no row',
+    'by %s is told where to sign in, and leaves no audit row',
     async (method) => {
       const sent = { method, ...(method === 'POST' ? { body: call('list_units') } : {}) }
       const none = await service.fetch(method, '/mcp', { headers: accepts, ...sent })
@@ -93,14 +94,14 @@ describe('who is not known', () => {
     },
   )
 
-  test('is nobody by a cookie alone', async () => {
+  test('with only a cookie is refused with 401', async () => {
     const cookie = await makeSession(service, team)
     const headers = { ...accepts, origin: service.baseUrl }
     const answer = await service.fetch('POST', '/mcp', { cookie, headers, body: call('list_units') })
     expect(answer.status).toBe(401)
   })
 
-  test('is refused on a page of another site, and by a host that is not ours', async () => {
+  test('from a page of another site or for a foreign host is refused', async () => {
     expect(
       await send({ body: call('list_units'), headers: { origin: 'https://evil.example' } }),
     ).toMatchObject({
@@ -117,7 +118,7 @@ describe('who is not known', () => {
   })
 })
 
-describe('a request that is no message', () => {
+describe('a request to /mcp that is no message', () => {
   const frames: [title: string, status: number, code: number, sent: Sent][] = [
     ['no body', 400, -32_700, { body: '' }],
     ['half of one', 400, -32_700, { body: '{"jsonrpc":' }],
@@ -134,7 +135,7 @@ describe('a request that is no message', () => {
     ['GET', 405, -32_000, { method: 'GET' }],
     ['DELETE', 405, -32_000, { method: 'DELETE' }],
   ]
-  test.each(frames)('%s is %i', async (_title, status, code, sent) => {
+  test.each(frames)('(%s) returns %i', async (_title, status, code, sent) => {
     const answered = await send(sent)
     expect(answered).toMatchObject({ status, answers: [{ id: null, error: { code } }] })
     expect(answered.rows).toMatchObject([{ action: 'mcp.protocol', status, via: 'mcp' }])
@@ -142,7 +143,7 @@ describe('a request that is no message', () => {
   })
 })
 
-describe('a message that asks for nothing there is', () => {
+describe('a message to /mcp with a wrong method, tool or header', () => {
   const noTool = modern('tools/call', { name: 'nonesuch' })
   const frames: [title: string, status: number, code: number, sent: Sent][] = [
     ['a number', 400, -32_600, { body: 7 }],
@@ -194,14 +195,14 @@ describe('a message that asks for nothing there is', () => {
       { body: call('list_units'), headers: { accept: 'text/html' } },
     ],
   ]
-  test.each(frames)('%s is %i with %i', async (_title, status, code, sent) => {
+  test.each(frames)('(%s) returns %i with %i', async (_title, status, code, sent) => {
     const answered = await send(sent)
     expect(answered).toMatchObject({ status, answers: [{ error: { code, message: expect.any(String) } }] })
     expect(answered.rows).toMatchObject([{ action: 'mcp.protocol', via: 'mcp' }])
     expect(answered.rows[0]?.status).toBe(status === 200 ? 400 : status)
   })
 
-  test('a revision nobody has is told those there are', async () => {
+  test('(an unknown revision) is told the supported ones', async () => {
     const { body, headers } = modern('tools/list')
     const unknown = {
       'io.modelcontextprotocol/protocolVersion': '2099-01-01',
@@ -216,7 +217,7 @@ describe('a message that asks for nothing there is', () => {
   })
 })
 
-describe('a create whose frame is refused', () => {
+describe('a create whose request to /mcp is refused', () => {
   const args = { name: 'never', image: 'node:22' }
   const made = modern('tools/call', { name: 'create_unit', arguments: args })
   const without = (name: string) =>
@@ -248,11 +249,11 @@ describe('a create whose frame is refused', () => {
     ],
     ['it is no message but a list in one', 400, { body: [[call('create_unit', args)]] }],
   ]
-  test.each(frames)('since %s makes nothing, and has one row', async (_title, status, sent) => {
+  test.each(frames)('because %s makes nothing, and has one audit row', async (_title, status, sent) => {
     const answered = await send(sent)
     expect(answered.rows).toMatchObject([{ action: 'mcp.protocol', via: 'mcp' }])
     expect(answered.answers).toMatchObject([{ error: { message: expect.any(String) } }])
-    // What stands within a batch is refused by itself, and the batch is answered.
+    // A message within a batch is refused by itself, and the batch is answered.
     expect(answered.status).toBe(Array.isArray(sent.body) && sent.body.length === 1 ? 200 : status)
     expect((await send({ body: call('list_units') })).answers).toMatchObject([
       { result: { structuredContent: { units: [] } } },
@@ -260,7 +261,7 @@ describe('a create whose frame is refused', () => {
   })
 })
 
-describe('arguments of the wrong shape', () => {
+describe('wrong arguments of a tool', () => {
   const wrong: [name: string, args: unknown, told: string][] = [
     ['create_unit', {}, 'name'],
     ['create_unit', { name: 'A B', image: 'node:22' }, 'name: must be 1 to 32 lower-case letters'],
@@ -281,7 +282,7 @@ describe('arguments of the wrong shape', () => {
     ['fork', {}, 'unit: say which unit to copy'],
     ['list_units', { cursor: 'tampered' }, 'cursor'],
   ]
-  test.each(wrong)('of %s %j are told by their names', async (name, args, told) => {
+  test.each(wrong)('are named in the error: %s with %j', async (name, args, told) => {
     const answered = await send({ body: call(name, args) })
     expect(answered.status).toBe(200)
     const [answer] = answered.answers
@@ -292,8 +293,8 @@ describe('arguments of the wrong shape', () => {
   })
 })
 
-describe('one row', () => {
-  test('has each message of a session, under the name that its client gave', async () => {
+describe('the audit log of /mcp', () => {
+  test('has one row for each message of a session, with the name of the client', async () => {
     const params = {
       protocolVersion: '2025-06-18',
       capabilities: {},
@@ -320,7 +321,7 @@ describe('one row', () => {
     expect(names).toEqual([{ agent_name: 'my-own-agent', agent_version: '3' }])
   })
 
-  test('has each message of a batch, and their answers come together', async () => {
+  test('has one row for each message of a batch, which is answered together', async () => {
     const answered = await send({
       body: [
         call('list_units', {}, 'a'),
@@ -343,14 +344,14 @@ describe('one row', () => {
     ])
   })
 
-  test('says nothing of a secret that stands where a method or a tool does', async () => {
+  test('does not contain a secret that was sent as the name of a method', async () => {
     const secret = (await makeKey(service, team)).secret
     const { rows } = await send({ body: { jsonrpc: '2.0', id: 1, method: secret } })
     expect(JSON.stringify(rows)).not.toContain(secret)
   })
 })
 
-test('lists of tools are the same for everybody, and say how long they hold', async () => {
+test('the list of tools is the same for every caller, and states how long it is valid', async () => {
   const other = await makeTeam(service)
   const [mine, theirs] = [
     await send(modern('tools/list')),
@@ -360,7 +361,7 @@ test('lists of tools are the same for everybody, and say how long they hold', as
   expect(mine.text).toBe(theirs.text)
 })
 
-test('messages count against the rates, tools and all others', async () => {
+test('messages count towards the rate limits, for tools and all others', async () => {
   const bounded = await startService({ rates: { requests: 3, creations: 1, execs: 1 } })
   try {
     const { key } = await makeTeam(bounded)
@@ -383,7 +384,7 @@ test('messages count against the rates, tools and all others', async () => {
   }
 })
 
-describe('whatever is sent', () => {
+describe('any JSON sent to /mcp', () => {
   const json = fc.jsonValue({ maxDepth: 4 })
   const method = fc.constantFrom(
     'initialize',
@@ -415,7 +416,7 @@ describe('whatever is sent', () => {
   )
   const header = fc.constantFrom('2025-06-18', '2026-07-28', '2099-01-01', 'x')
 
-  test('is answered without a fault, and has its row', async () => {
+  test('is answered without a fault, and has one audit row', async () => {
     const check = async (body: unknown, version: string | null) => {
       const headers = version === null ? {} : { 'mcp-protocol-version': version }
       const { status, rows, text } = await send({ body: JSON.stringify(body), headers })

@@ -1,4 +1,5 @@
-// Commands that outlive the call of the tool that began them, and what is told of a command whose unit ended under it.
+// Commands that outlive the tool call that began them, and the answer about a command whose unit was stopped during
+// it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CallSettings, type McpSession, newEra, oldEra } from '../support/mcp.ts'
@@ -15,7 +16,7 @@ afterAll(async () => await service.close())
 describe.each([
   ['of 2025', oldEra],
   ['of 2026', newEra],
-])('a client %s', (_era, connect) => {
+])('an MCP client %s', (_era, connect) => {
   let team: TestTeam
   let session: McpSession
 
@@ -67,7 +68,7 @@ describe.each([
     expect(rows[0]).toMatchObject({ via: 'mcp', input: { keepsAwake: true, cwd: '/tmp' } })
   })
 
-  test('hears while it waits what was printed last, and has what there is when the wait is over', async () => {
+  test('gets the latest output as progress, and the output so far when the wait is over', async () => {
     const process = await begin('echo linking; sleep infinity')
     const heard: string[] = []
     const onProgress = (message: string) => heard.push(message)
@@ -82,7 +83,7 @@ describe.each([
     expect(again).toMatchObject({ isError: true, text: expect.stringContaining('invalid_state') })
   })
 
-  test('reads on where much was left out', async () => {
+  test('continues reading where output was left out', async () => {
     const process = await begin('echo é; head -c 3000')
     const first = await call('read_process', { process, wait_seconds: 40, max_output: 200 })
     expect(first.text).toMatch(/^exit 0 · 3,002 characters · next: 3003 /)
@@ -93,14 +94,14 @@ describe.each([
     expect(rest.text).toMatch(/^exit 0 · 3,000 characters · next: 3003 /)
   })
 
-  test('is told of a process that is none', async () => {
+  test('is told that a process does not exist', async () => {
     const { text, isError } = await call('read_process', { process: 'proc_none' })
     expect(isError).toBe(true)
     expect(text).toContain('not_found: ')
     expect(text).toContain('read_process what runs in the background')
   })
 
-  test('is told what a command printed before its unit was ended under it', async () => {
+  test('gets the output that a command printed before its unit was stopped', async () => {
     const { id } = await makeUnit(service, team, { name: 'doomed' })
     const command = 'echo half way; echo careful >&2; sleep infinity'
     const running = session.call('run_command', { unit: 'doomed', command, timeout_seconds: 3600 })

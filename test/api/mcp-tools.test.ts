@@ -1,4 +1,4 @@
-// What a model is told of the tools: small enough to be read in every session, the same each time, and true of the API.
+// What a model reads about the tools: small enough for every session, the same each time, and true of the API.
 
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { expect, test } from 'vitest'
@@ -7,10 +7,10 @@ import { instructions } from '../../src/api/mcp/instructions.ts'
 import { tools } from '../../src/api/mcp/tools/tools.ts'
 import { routes } from '../../src/api/routes.ts'
 
-/** As clients write it: each with its name, its description and what it takes. */
+/** In the form that clients send it: name, description and input schema. */
 const tokensOf = (value: unknown) => encode(JSON.stringify(value)).length
 
-test('the whole answer to tools/list takes at most 4,000 tokens, and no tool more than its share', () => {
+test('the answer to tools/list has at most 4,000 tokens, and each tool a bounded share', () => {
   expect(tokensOf({ tools: toolList })).toBeLessThanOrEqual(4000)
   for (const { name, description, inputSchema } of toolList) {
     const most = name === 'create_unit' ? 750 : 330
@@ -25,7 +25,7 @@ test('the instructions fit into what clients show of them', () => {
   expect(Buffer.byteLength(instructions)).toBeLessThan(2048)
 })
 
-test('schemas are plain objects that every client reads', () => {
+test('input schemas are plain objects that every client can read', () => {
   for (const { name, inputSchema } of toolList) {
     expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false })
     expect(Object.keys(inputSchema)).not.toContain('anyOf')
@@ -34,7 +34,7 @@ test('schemas are plain objects that every client reads', () => {
   }
 })
 
-test('hints tell reads from changes as the routes do', () => {
+test('the readOnly hint of each tool agrees with its route', () => {
   for (const tool of tools) {
     const { kind } = tool.routeFor({})
     expect({ name: tool.name, isRead: tool.hints.readOnlyHint }).toEqual({
@@ -44,7 +44,7 @@ test('hints tell reads from changes as the routes do', () => {
   }
 })
 
-/** What an agent has no tool for, and why. */
+/** Operations without a tool, with the reason. */
 const withoutTool: Record<string, string> = {
   'PUT /v1/units/{id}/files': 'write_file sends base64',
   'GET /v1/units/{id}/directory': 'run_command lists with ls or find',
@@ -63,10 +63,10 @@ const withoutTool: Record<string, string> = {
   'DELETE /v1/units/{id}/processes/{processId}': 'signal_process ends it, and what is over goes by itself',
 }
 
-/** Made, seen and changed by people. */
+/** Operations for people. */
 const ofPeople = /^\w+ \/v1\/(?:agents|keys|me|teams|invites|auth|webhooks|openapi\.json)\b/
 
-test('every operation has a tool or a reason to have none', () => {
+test('every operation has a tool, or a reason to have none', () => {
   const variants = [
     {},
     { recipe: 'redis' },

@@ -1,4 +1,4 @@
-// /mcp by the published clients, of the newest revision and of those before it: what agents do all day.
+// /mcp with the published clients, of the newest revision and of earlier ones: what agents do all day.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AuditTable } from '../../src/store/audit.ts'
@@ -28,7 +28,7 @@ const rowsOf = async (
 describe.each([
   ['of 2025', oldEra],
   ['of 2026', newEra],
-])('the client %s', (_era, connect) => {
+])('the MCP client %s', (_era, connect) => {
   let session: McpSession
   let own: TestTeam
 
@@ -38,14 +38,14 @@ describe.each([
   })
   afterAll(async () => await session.close())
 
-  test('is told what this is and which tools there are', async () => {
+  test('gets instructions and the list of tools', async () => {
     expect(session.instructions).toContain('Berth runs Linux containers')
     const names = (await session.tools()).map(({ name }) => name)
     expect(names).toContain('create_unit')
     expect(names).toContain('run_command')
   })
 
-  test('makes a unit, works in it and destroys it, each with one row under its name', async () => {
+  test('creates a unit, works in it and destroys it, with one audit row for each call', async () => {
     const made = await session.call('create_unit', { name: 'web', image: 'node:22' })
     expect(made).toMatchObject({
       isError: false,

@@ -1,4 +1,4 @@
-// Who is signed in (spec 2.10, 4.1).
+// The signed-in person (spec 2.10, 4.1).
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Me } from '../../src/contract/me.ts'
@@ -31,7 +31,7 @@ async function joinTeamOf(other: TestTeam): Promise<void> {
 }
 
 describe('GET /v1/me', () => {
-  it('has the person, the teams, and what the service offers', async () => {
+  it('returns the person, the teams, and what the server offers', async () => {
     expect(await me()).toEqual({
       user: { id: team.userId, email: team.email, name: 'Person', emailVerified: true, admin: false },
       teams: [
@@ -61,7 +61,7 @@ describe('GET /v1/me', () => {
     })
   })
 
-  it('has every team the person belongs to, with the role there, and remembers the one last used', async () => {
+  it('returns every team of the person with their role, and remembers the current team', async () => {
     const other = await makeTeam(service)
     await joinTeamOf(other)
     const { teams, currentTeamId } = await me()
@@ -75,7 +75,7 @@ describe('GET /v1/me', () => {
     expect((await me({ 'x-berth-team': team.teamId })).currentTeamId).toBe(team.teamId)
   })
 
-  it('says what may be asked for as a sleep: on the hobby plan that is finite, and may be asked for', async () => {
+  it('returns the longest sleep that the plan allows, which is accepted', async () => {
     const newcomer = await makeTeam(service)
     const plan = async (name: 'hobby' | 'pro') => {
       await service.app.db
@@ -95,7 +95,7 @@ describe('GET /v1/me', () => {
   })
 
   // Spec 5.3.
-  it('is for sessions: a key gets 403, and nobody 401', async () => {
+  it('accepts a session only: a key gets 403, and no credential 401', async () => {
     expect((await service.call('GET', '/v1/me', { key: team.key })).status).toBe(403)
     expect((await service.call('GET', '/v1/me')).status).toBe(401)
     expect((await service.call('PATCH', '/v1/me', { key: team.key, body: { name: 'x' } })).status).toBe(403)
@@ -103,7 +103,7 @@ describe('GET /v1/me', () => {
 })
 
 describe('PATCH /v1/me', () => {
-  it('changes the name, and nothing but the name', async () => {
+  it('changes the name and nothing else', async () => {
     expect(await patch({ name: 'Ann Ånn' })).toMatchObject({
       status: 200,
       body: { id: team.userId, name: 'Ann Ånn' },
@@ -142,16 +142,16 @@ describe('PATCH /v1/me', () => {
     { name: ' ' },
     { name: ' x' },
     ...hidden.map((character) => ({ name: `a${character}b` })),
-  ])('refuses %j', async (body) => {
+  ])('refuses the body %j', async (body) => {
     expect(await patch(body)).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
   })
 
-  it('takes 1 and 80 characters', async () => {
+  it('accepts a name of 1 and of 80 characters', async () => {
     for (const name of ['x', 'x'.repeat(80)]) expect((await patch({ name })).status).toBe(200)
   })
 })
 
-it('GET /v1/auth/providers has the providers that are configured, and is open to anybody', async () => {
+it('GET /v1/auth/providers lists the configured providers without authentication', async () => {
   const none = await service.call('GET', '/v1/auth/providers')
   expect(none).toMatchObject({ status: 200, body: { providers: [] } })
   const client = { clientId: 'x', clientSecret: 'y', url: 'https://x.test', apiUrl: 'https://x.test' }

@@ -42,8 +42,8 @@ const remove = async (userId: string, by: By = owner) =>
   await send<MemberRemoved>('DELETE', `/v1/teams/${id}/members/${userId}`, by)
 const join = async (role: Role) => await makeMember(service, id, role)
 
-describe('the list', () => {
-  it('has everybody who belongs to the team, in the order in which they joined', async () => {
+describe('GET /v1/teams/{id}/members', () => {
+  it('lists every member in the order in which they joined', async () => {
     const [admin, member] = [await join('admin'), await join('member')]
     const { members, invites } = await list(member)
     expect(invites).toEqual([])
@@ -55,8 +55,8 @@ describe('the list', () => {
   })
 })
 
-describe('a role', () => {
-  it('is changed by owners alone', async () => {
+describe('the role of a member', () => {
+  it('can be changed by owners only', async () => {
     const [admin, member] = [await join('admin'), await join('member')]
     for (const by of [admin, member]) {
       expect(refusal(await setRole(member.userId, 'admin', by))).toEqual([403, 'forbidden'])
@@ -73,7 +73,7 @@ describe('a role', () => {
     expect(refusal(await setRole(admin.userId, 'member', owner))).toEqual([403, 'forbidden'])
   })
 
-  it('of the last owner stays, and so does the last owner', async () => {
+  it('cannot be changed for the last owner, who cannot leave either', async () => {
     await join('admin')
     for (const role of ['admin', 'member']) {
       expect(refusal(await setRole(owner.userId, role))).toEqual([409, 'invalid_state'])
@@ -83,7 +83,7 @@ describe('a role', () => {
     expect((await roles())[owner.userId]).toBe('owner')
   })
 
-  it('of owner is always somebody’s, also when all demote each other at once', async () => {
+  it('is owner for at least one member, also when all owners demote each other concurrently', async () => {
     const second = await join('owner')
     const third = await join('owner')
     const all = [owner, second, third]
@@ -100,7 +100,7 @@ describe('a role', () => {
     expect(owners).toHaveLength(1)
   })
 
-  it('of owner in a personal team is its person’s alone', async () => {
+  it('cannot be owner for a second member of a personal team', async () => {
     const person = await makeTeam(service)
     const by = { cookie: await makeSession(service, person) }
     const { userId } = await makeMember(service, person.teamId, 'member')
@@ -109,13 +109,16 @@ describe('a role', () => {
     expect((await send('PATCH', path, by, { role: 'admin' })).status).toBe(200)
   })
 
-  it.each([{}, { role: 'king' }, { role: 'admin', userId: 'user_x' }])('of %j is refused', async (body) => {
-    const { userId } = await join('member')
-    const answer = await send('PATCH', `/v1/teams/${id}/members/${userId}`, owner, body)
-    expect(refusal(answer)).toEqual([400, 'validation'])
-  })
+  it.each([{}, { role: 'king' }, { role: 'admin', userId: 'user_x' }])(
+    'cannot be set by the body %j',
+    async (body) => {
+      const { userId } = await join('member')
+      const answer = await send('PATCH', `/v1/teams/${id}/members/${userId}`, owner, body)
+      expect(refusal(answer)).toEqual([400, 'validation'])
+    },
+  )
 
-  it('of somebody who does not belong to the team is not there to change', async () => {
+  it('cannot be changed for a person outside the team, which returns 404', async () => {
     const stranger = await makeTeam(service)
     for (const userId of [stranger.userId, `user_${'0'.repeat(32)}`, 'nobody']) {
       expect(refusal(await setRole(userId, 'admin'))).toEqual([404, 'not_found'])
@@ -124,7 +127,7 @@ describe('a role', () => {
   })
 })
 
-describe('a removal', () => {
+describe('removing a member', () => {
   it.each([
     ['owner', 'owner', 200],
     ['owner', 'admin', 200],
@@ -135,19 +138,22 @@ describe('a removal', () => {
     ['member', 'owner', 403],
     ['member', 'admin', 403],
     ['member', 'member', 403],
-  ] as const)('by an %s of an %s is answered %d', async (by, whom, status) => {
+  ] as const)('by an %s of an %s returns %d', async (by, whom, status) => {
     const [remover, removed] = [await join(by), await join(whom)]
     expect((await remove(removed.userId, remover)).status).toBe(status)
     expect(removed.userId in (await roles())).toBe(status !== 200)
   })
 
-  it.each(['owner', 'admin', 'member'] as const)('of oneself is leaving, which an %s may', async (role) => {
-    const person = await join(role)
-    expect(await remove(person.userId, person)).toMatchObject({ status: 200, body: { keysToReview: [] } })
-    expect(await roles()).toEqual({ [owner.userId]: 'owner' })
-  })
+  it.each(['owner', 'admin', 'member'] as const)(
+    'is possible for an %s themselves, who leaves the team',
+    async (role) => {
+      const person = await join(role)
+      expect(await remove(person.userId, person)).toMatchObject({ status: 200, body: { keysToReview: [] } })
+      expect(await roles()).toEqual({ [owner.userId]: 'owner' })
+    },
+  )
 
-  it('tells the live keys the member made, which go on', async () => {
+  it('lists the live keys of the member, which keep working', async () => {
     const member = await join('member')
     const by = { ...member, headers: { 'x-berth-team': id } }
     const make = async (name: string, policy = {}) =>
@@ -163,7 +169,7 @@ describe('a removal', () => {
     expect((await send('GET', '/v1/units', { key: kept.secret })).status).toBe(200)
   })
 
-  it('ends the clients the member connected, and nobody else’s', async () => {
+  it('revokes the clients that the member connected, and no others', async () => {
     const member = await join('member')
     const theirs = await insertConnectedClient(service, { teamId: id, userId: member.userId })
     const others = await insertConnectedClient(service, { teamId: id, userId: owner.userId })
@@ -172,7 +178,7 @@ describe('a removal', () => {
     expect((await send('GET', '/v1/units', { key: others })).status).toBe(200)
   })
 
-  it('takes back the invitations the member sent, and so does a demotion to member', async () => {
+  it('revokes their invitations, and so does a demotion to member', async () => {
     const [removed, demoted] = [await join('admin'), await join('admin')]
     const invite = async (by: By, email: string) =>
       (await send('POST', `/v1/teams/${id}/invites`, by, { email })).status
@@ -185,7 +191,7 @@ describe('a removal', () => {
     expect(await invite(demoted, 'two@example.test')).toBe(403)
   })
 
-  it('holds from the next call on, for every session of the member', async () => {
+  it('takes effect from the next call on, for every session of the member', async () => {
     const member = await join('admin')
     const sessions = [member.cookie, await makeSession(service, member)]
     const units = async (cookie: string) =>
@@ -199,7 +205,7 @@ describe('a removal', () => {
     }
   })
 
-  it('ends the open streams of the member within five seconds, whichever team their session acts in', async () => {
+  it('ends their open streams within five seconds, also when their session acts in another team', async () => {
     const member = await join('member')
     const by = { cookie: member.cookie, headers: { 'x-berth-team': id } }
     const key = await makeKey(service, { teamId: id, userId: owner.userId })
@@ -209,7 +215,7 @@ describe('a removal', () => {
         ...who,
         headers: { accept: 'text/event-stream', ...who.headers },
       })
-    // The second names no team: it acts in the one the first has named.
+    // The second names no team: it acts in the one that the first has named.
     const streams = [await follow(by), await follow({ cookie: member.cookie })].map((each) =>
       readEvents(each),
     )
@@ -217,7 +223,7 @@ describe('a removal', () => {
     const own = (await send<Me>('GET', '/v1/me', by)).body.teams.find(({ personal }) => personal)
     await send('GET', '/v1/units', { ...by, headers: { 'x-berth-team': own?.id ?? '' } })
     await send('GET', '/v1/units', { ...owner, headers: { 'x-berth-team': own?.id ?? '' } })
-    // Looking again at who listens changes nothing about where their session acts.
+    // The repeated check of the listeners does not change the team their session acts in.
     service.clock.advance(5 * SECOND)
     expect((await send<Me>('GET', '/v1/me', { cookie: member.cookie })).body.currentTeamId).toBe(own?.id)
 

@@ -1,4 +1,4 @@
-// Whether a unit goes on with what it has in memory is told before its sleep or fork, and after it.
+// A unit says before its sleep or fork whether its memory will be kept, and after it whether it was.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -10,7 +10,7 @@ let service: Service
 let team: TestTeam
 let as: Forker
 
-/** `frozenForMs`: null for the usual time. */
+/** `frozenForMs`: null for the default. */
 function withService(frozenForMs: number | null): void {
   beforeAll(async () => {
     service = await startService(frozenForMs === null ? {} : { frozenForMs })
@@ -32,10 +32,10 @@ async function putToSleep(id: string): Promise<Unit['memory'] | undefined> {
   return body.units[0]?.memory
 }
 
-describe('in a sleep in which no machine stands', () => {
+describe('a unit that hibernates at once', () => {
   withService(0)
 
-  it('memory is kept where it can be, which the unit says before and after', async () => {
+  it('keeps its memory where possible, and says so before and after', async () => {
     const unit = await as.create('web')
     expect(unit.memory).toEqual({ kept: null, longSleep: 'tried' })
     expect(await putToSleep(unit.id)).toEqual({ kept: true, longSleep: 'tried' })
@@ -44,7 +44,7 @@ describe('in a sleep in which no machine stands', () => {
     expect((await as.get(unit.id)).memory).toEqual({ kept: null, longSleep: 'tried' })
   })
 
-  it('memory is lost where its class keeps none, which the unit says before and after', async () => {
+  it('loses its memory where its class keeps none, and says so before and after', async () => {
     service.engine.setMemory(false)
     const unit = await as.create('web')
     expect(unit.memory).toEqual({ kept: null, longSleep: 'lost' })
@@ -53,7 +53,7 @@ describe('in a sleep in which no machine stands', () => {
     expect(only(fork.body).memory).toEqual({ kept: false, longSleep: 'lost' })
   })
 
-  it('memory that could not be kept once is told as lost until it can be', async () => {
+  it('reports memory as lost after a failed checkpoint, until one succeeds', async () => {
     const unit = await as.create('web')
     service.engine.setMemory(false)
     expect(await putToSleep(unit.id)).toEqual({ kept: false, longSleep: 'lost' })
@@ -64,7 +64,7 @@ describe('in a sleep in which no machine stands', () => {
     expect(await putToSleep(unit.id)).toEqual({ kept: true, longSleep: 'tried' })
   })
 
-  it('memory of a unit that the host killed is gone', async () => {
+  it('has no memory after the host killed it', async () => {
     const unit = await as.create('web')
     service.engine.killMachine(unit.id)
     await expect.poll(async () => (await as.get(unit.id)).state).toBe('sleeping')
@@ -72,10 +72,10 @@ describe('in a sleep in which no machine stands', () => {
   })
 })
 
-describe('in a sleep in which the machine stands frozen', () => {
+describe('a unit that sleeps frozen', () => {
   withService(null)
 
-  it('memory is kept, in either class', async () => {
+  it('keeps its memory in either class', async () => {
     service.engine.setMemory(false)
     const unit = await as.create('web')
     expect(await putToSleep(unit.id)).toEqual({ kept: true, longSleep: 'lost' })
@@ -84,7 +84,7 @@ describe('in a sleep in which the machine stands frozen', () => {
   it.each([
     [true, { kept: true, longSleep: 'tried' }],
     [false, { kept: false, longSleep: 'lost' }],
-  ])('and the unit says what became of it once that is over (can be kept: %s)', async (can, expected) => {
+  ])('says what became of its memory once it is hibernated (can be kept: %s)', async (can, expected) => {
     service.engine.setMemory(can)
     const unit = await as.create('web')
     await as.call('POST', `/v1/units/${unit.id}/sleep`, { sleep: '10h', now: true })
@@ -97,7 +97,7 @@ describe('in a sleep in which the machine stands frozen', () => {
     await expect.poll(async () => (await as.get(unit.id)).memory).toEqual(expected)
   })
 
-  it('a running unit says whether a fork of it would be of its memory, too', async () => {
+  it('says while it runs whether a fork would copy its memory', async () => {
     for (const [can, copied] of [
       [true, 'memory'],
       [false, 'disk'],

@@ -1,5 +1,5 @@
-// Reliability S8 and S11: what is done to a sign-in of a program by somebody who stands between, beside or behind it. A clear
-// error, never a second effect, and nothing sent to where nobody registered.
+// Reliability S8 and S11: attacks on the authorization of a client by a party between, beside or behind it. Each ends
+// in a clear error without a second effect, and nothing is sent to an address that was not registered.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AgentList } from '../../src/contract/agent.ts'
@@ -53,7 +53,7 @@ const works = async (key: string) => (await service.call('GET', '/v1/units', { k
 const pathOf = (changes: Record<string, string | null>, of = client) =>
   authorizePath(of, newPkce().challenge, changes)
 
-describe('a request whose answer could reach somebody else', () => {
+describe('an authorization request whose answer could reach another party', () => {
   it.each([
     ['of an unknown client', { client_id: 'client_00000000000000000000000000000000' }],
     ['without a client', { client_id: null }],
@@ -67,7 +67,7 @@ describe('a request whose answer could reach somebody else', () => {
     ['with another case', { redirect_uri: 'https://app.example/CB' }],
     ['with a port', { redirect_uri: 'https://app.example:444/cb' }],
     ['with a script', { redirect_uri: 'javascript:alert(1)' }],
-  ])('%s is a page, and nothing is sent anywhere', async (_title, changes) => {
+  ])('%s shows an error page, and redirects nowhere', async (_title, changes) => {
     const before = await requests()
     const answer = await browser.get(pathOf(changes, site))
     expect([answer.status, answer.headers.get('location')]).toEqual([400, null])
@@ -77,7 +77,7 @@ describe('a request whose answer could reach somebody else', () => {
     expect(await requests()).toBe(before)
   })
 
-  it('names a field twice, and is not read as either', async () => {
+  it('is refused when it names a field twice', async () => {
     for (const field of ['redirect_uri', 'client_id', 'code_challenge', 'state']) {
       const answer = await browser.get(`${pathOf({}, site)}&${field}=x`)
       expect([field, answer.status]).toEqual([field, 400])
@@ -85,7 +85,7 @@ describe('a request whose answer could reach somebody else', () => {
   })
 })
 
-describe('a request that is not as it must be', () => {
+describe('an invalid authorization request', () => {
   const faults: [string, Record<string, string | null>, string][] = [
     ['without PKCE', { code_challenge: null, code_challenge_method: null }, 'invalid_request'],
     ['with plain PKCE', { code_challenge_method: 'plain' }, 'invalid_request'],
@@ -99,7 +99,7 @@ describe('a request that is not as it must be', () => {
     ['with a request object', { request: 'eyJ' }, 'request_not_supported'],
     ['with a request elsewhere', { request_uri: 'https://evil.example/r' }, 'request_uri_not_supported'],
   ]
-  it.each(faults)("%s is the program's to hear, with who says so", async (_title, changes, error) => {
+  it.each(faults)('%s is reported to the client, with state and issuer', async (_title, changes, error) => {
     const answer = await browser.get(pathOf(changes))
     expect(answer.status).toBe(303)
     const back = new URL(answer.headers.get('location') ?? '')
@@ -112,7 +112,7 @@ describe('a request that is not as it must be', () => {
     expect(back.searchParams.get('code')).toBeNull()
   })
 
-  it('leads nobody to a site by itself, but by a link that names it', async () => {
+  it('is reported to a site by a link that names it, and not by a redirect', async () => {
     const answer = await browser.get(pathOf({ response_type: 'token' }, site))
     expect([answer.status, answer.headers.get('location')]).toEqual([400, null])
     const html = await answer.text()
@@ -121,8 +121,8 @@ describe('a request that is not as it must be', () => {
   })
 })
 
-describe('a code', () => {
-  it('is worth nothing to who lacks the verifier, is another client, or says another redirect', async () => {
+describe('an authorization code', () => {
+  it('is refused with a wrong verifier, client, redirect or code', async () => {
     const agreed = await agree(browser, client)
     const other = await registerClient(service)
     for (const [by, changes] of [
@@ -137,11 +137,11 @@ describe('a code', () => {
     }
     const elsewhere = await redeem(service, client, agreed, { resource: 'https://evil.example' })
     expect(elsewhere).toMatchObject({ status: 400, body: { error: 'invalid_target' } })
-    // None of them has used it up.
+    // None of these attempts has used it up.
     expect((await redeem(service, client, agreed)).status).toBe(200)
   })
 
-  it('needs its verifier', async () => {
+  it('cannot be redeemed without its verifier', async () => {
     const { code } = await agree(browser, client)
     const fields = { grant_type: 'authorization_code', client_id: client.id, code }
     expect(await postForm(service, '/oauth/token', fields)).toMatchObject({
@@ -150,7 +150,7 @@ describe('a code', () => {
     })
   })
 
-  it('is good for a minute', async () => {
+  it('expires after a minute', async () => {
     const agreed = await agree(browser, client)
     service.clock.advance(MINUTE)
     expect(await redeem(service, client, agreed)).toMatchObject({
@@ -159,7 +159,7 @@ describe('a code', () => {
     })
   })
 
-  it('that comes again ends what it has given', async () => {
+  it('that is redeemed again revokes the tokens it gave', async () => {
     const agreed = await agree(browser, client)
     const { body: tokens } = await redeem(service, client, agreed)
     expect(await works(tokens.access_token)).toBe(true)
@@ -172,7 +172,7 @@ describe('a code', () => {
     expect(await connected()).toMatchObject([{ revokedAt: null }])
   })
 
-  it('redeemed by fifty at once has one winner, whose tokens end with it', async () => {
+  it('can be redeemed by one of fifty concurrent calls, whose tokens are revoked then', async () => {
     const agreed = await agree(browser, client)
     const answers = await Promise.all(Array.from({ length: 50 }, () => redeem(service, client, agreed)))
     const won = answers.filter(({ status }) => status === 200)
@@ -188,7 +188,7 @@ describe('a code', () => {
   })
 })
 
-describe('a consent form', () => {
+describe('the consent form', () => {
   const opened = async () => {
     const consent = await openConsent(browser, pathOf({}))
     const form = formOf(await (await browser.get(consent)).text())
@@ -196,7 +196,7 @@ describe('a consent form', () => {
     return { consent, form }
   }
 
-  it('is of the session that opened it alone', async () => {
+  it('works only in the session that opened it', async () => {
     const { consent, form } = await opened()
     const eve = signedInBrowser(service, await makeSession(service, await makeTeam(service)))
     expect((await eve.get(consent)).status).toBe(409)
@@ -207,7 +207,7 @@ describe('a consent form', () => {
     expect((await browser.post('/oauth/consent', form)).status).toBe(200)
   })
 
-  it('is taken once, however often it is sent', async () => {
+  it('is accepted once out of twenty concurrent submissions', async () => {
     const { form } = await opened()
     const answers = await Promise.all(Array.from({ length: 20 }, () => browser.post('/oauth/consent', form)))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
@@ -215,7 +215,7 @@ describe('a consent form', () => {
     expect(await connected()).toHaveLength(1)
   })
 
-  it('connects nothing to a team that is not theirs', async () => {
+  it('connects nothing to a team of other people', async () => {
     const foreign = await makeTeam(service)
     for (const [name, status] of [
       [foreign.teamId, 403],
@@ -229,7 +229,7 @@ describe('a consent form', () => {
     expect(await connected()).toEqual([])
   })
 
-  it('connects the client that asked, whatever else it says', async () => {
+  it('connects the client that requested it, with any other fields sent', async () => {
     const { form } = await opened()
     form.set('client', site.id)
     form.set('redirect_uri', 'https://evil.example/cb')
@@ -238,7 +238,7 @@ describe('a consent form', () => {
     expect(await connected()).toMatchObject([{ client: { id: client.id } }])
   })
 
-  it('with anything in its fields is refused or taken, and never breaks', async () => {
+  it('is refused or accepted with arbitrary fields, and causes no fault', async () => {
     const strange = [
       '\0',
       '\ud800',
@@ -272,7 +272,7 @@ describe('a consent form', () => {
     expect((await browser.post('/oauth/consent', form)).status).toBe(413)
   })
 
-  it('sent from another site, or by nobody who is signed in, does nothing', async () => {
+  it('has no effect from another site or without a session', async () => {
     const { form } = await opened()
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const post = async (more: Record<string, string>, as?: string) =>
@@ -284,7 +284,7 @@ describe('a consent form', () => {
     expect((await post({ origin: 'https://evil.example' }, cookie)).status).toBe(403)
     expect((await post({ origin: 'null' }, cookie)).status).toBe(403)
     expect((await post({ origin: service.baseUrl })).status).toBe(401)
-    // An agent connects no other: neither by a key nor by a token of its own.
+    // An agent cannot connect another one, neither by a key nor by a token of its own.
     expect((await post({ origin: service.baseUrl, authorization: `Bearer ${team.key}` })).status).toBe(401)
     expect(
       (await post({ origin: service.baseUrl, authorization: `Bearer ${team.key}` }, cookie)).status,
@@ -292,7 +292,7 @@ describe('a consent form', () => {
     expect(await connected()).toEqual([])
   })
 
-  it('has one row whatever was done to it, with the client and the policy that were agreed to', async () => {
+  it('has one audit row for each submission, with the client and the accepted policy', async () => {
     const rowsOf = async () =>
       await service.app.db
         .selectFrom('audit')
@@ -322,7 +322,7 @@ describe('a consent form', () => {
     expect(rows[0]?.input).toMatchObject({ client: client.id, policy: { maxConcurrentUnits: 5 } })
   })
 
-  it('ends with its quarter of an hour', async () => {
+  it('expires after a quarter of an hour', async () => {
     const { form, consent } = await opened()
     service.clock.advance(15 * MINUTE)
     expect((await browser.get(consent)).status).toBe(409)
@@ -330,14 +330,14 @@ describe('a consent form', () => {
   })
 })
 
-it('another client that has the name and the redirect of one that was connected is asked about all the same', async () => {
+it('a client with the name and redirect of a connected one needs its own consent', async () => {
   await agree(browser, client)
   const twin = await registerClient(service)
   const page = await browser.get(await openConsent(browser, authorizePath(twin, newPkce().challenge)))
   expect([page.status, formOf(await page.text()).get('ticket')]).toEqual([200, expect.any(String)])
 })
 
-it('a session is no bearer, and a token no session', async () => {
+it('a session is not a bearer token, and a token not a session', async () => {
   const agreed = await agree(browser, client)
   const { body } = await redeem(service, client, agreed)
   const session = cookie.split('=')[1] ?? ''
@@ -348,7 +348,7 @@ it('a session is no bearer, and a token no session', async () => {
 })
 
 describe('the token endpoint', () => {
-  it('says what is wrong with a call, in the shape of OAuth', async () => {
+  it('returns the errors of OAuth', async () => {
     const good = { grant_type: 'refresh_token', client_id: client.id, refresh_token: 'x' }
     const cases: [Record<string, string>, Record<string, string>, number, string][] = [
       [{}, {}, 400, 'invalid_request'],
@@ -374,7 +374,7 @@ describe('the token endpoint', () => {
     expect(twice.status).toBe(400)
   })
 
-  it('slows down who guesses', async () => {
+  it('limits the rate of wrong tokens', async () => {
     const guess = () => refresh(service, client, `berth_ort_${'0'.repeat(12)}_${'A'.repeat(43)}`)
     const answers = await Promise.all(Array.from({ length: 140 }, guess))
     const refused = answers.find(({ status }) => status === 429)

@@ -1,5 +1,5 @@
-// Who may ask to be connected, and what is believed of it: programs that register (reliability S9), and programs that are
-// described by a document which the server fetches (reliability S10).
+// Which clients may ask to be connected, and what of their description is trusted: clients that register (reliability
+// S9), and clients that are described by a document which the server fetches (reliability S10).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
@@ -25,7 +25,7 @@ import { type Service, startService } from '../support/service.ts'
 let service: Service
 let site: DocumentSite
 let browser: Browser
-/** What the server goes out by; a test may put another one in its place. */
+/** The server’s outgoing requests; a test may replace the function. */
 let goOut: PublicFetch
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ beforeEach(async () => {
   goOut = site.fetchPublic
   site.asked.length = 0
   browser = signedInBrowser(service, await makeSession(service, await makeTeam(service)))
-  // Bounds of one place, of which each test is another.
+  // The limits count by address, and each test stands for another address.
   await service.app.db.deleteFrom('allowances').execute()
 })
 
@@ -51,8 +51,8 @@ const consentOf = async (id: string, redirectUri: string) => {
   return await (await browser.get(await openConsent(browser, path))).text()
 }
 
-describe('a program registers', () => {
-  it('as what it can be here, whatever it asks for', async () => {
+describe('POST /oauth/register', () => {
+  it('registers a client with what Berth supports of the request', async () => {
     const answer = await register({
       client_name: 'Cursor',
       redirect_uris: [
@@ -100,11 +100,11 @@ describe('a program registers', () => {
     ['invalid_client_metadata', 'no JSON'],
     ['invalid_client_metadata', [1]],
     ['invalid_client_metadata', null],
-  ])('and is told %s for %j', async (error, metadata) => {
+  ])('refuses with %s: %j', async (error, metadata) => {
     expect(await register(metadata)).toMatchObject({ status: 400, body: { error } })
   })
 
-  it('under a name that is shown as text, on one line, and never as more', async () => {
+  it('stores a name as plain text of one line, with a bounded length', async () => {
     const name = `<img src=x onerror=alert(1)>\u202e\u200b\n${'long '.repeat(200)}\0\ud800`
     const answer = await register({
       client_name: name,
@@ -119,7 +119,7 @@ describe('a program registers', () => {
     expect(page).not.toContain('x.example')
   })
 
-  it('under the name of a known one, and the person is warned where the answer leaves their computer', async () => {
+  it('accepts the name of a known client, and the consent page warns when its redirect leaves the computer', async () => {
     const away = await registerClient(service, {
       name: 'Claude Code',
       redirectUri: 'https://evil.example/cb',
@@ -131,8 +131,8 @@ describe('a program registers', () => {
     expect(await consentOf(here.id, here.redirectUri)).not.toContain('Anyone can call')
   })
 
-  it('a hundred times an hour from one place, of five thousand that try', async () => {
-    // What the tests before have asked for counts no more.
+  it('accepts a hundred registrations an hour from one address', async () => {
+    // The registrations of earlier tests count no more.
     service.clock.advance(HOUR)
     let [made, refused] = [0, 0]
     for (let round = 0; round < 50; round++) {
@@ -146,7 +146,7 @@ describe('a program registers', () => {
     expect((await register({ redirect_uris: [LOOPBACK] })).status).toBe(201)
   })
 
-  it('and makes room for newer ones once there are too many, unless somebody has connected it', async () => {
+  it('deletes old clients beyond a limit, but none that is connected', async () => {
     const connected = await registerClient(service)
     await redeem(service, connected, await agree(browser, connected))
     service.clock.advance(MINUTE)
@@ -163,7 +163,7 @@ describe('a program registers', () => {
 })
 
 const REDIRECT = 'http://localhost:1234/callback'
-/** Puts a document up; answers the id of its client. */
+/** Publishes a client document, and returns the client id. */
 function publish(
   path: string,
   changes: Record<string, unknown> = {},
@@ -182,8 +182,8 @@ function publish(
 const open = async (id: string) =>
   await browser.get(authorizePath({ id, redirectUri: REDIRECT }, newPkce().challenge))
 
-describe('a program that is described by a document', () => {
-  it('is announced, connected on any port, and shown by the host of the document', async () => {
+describe('a client that is described by a document', () => {
+  it('is connected with any loopback port, and shown with the host of the document', async () => {
     const metadata = await service.fetch('GET', '/.well-known/oauth-authorization-server')
     expect(await metadata.json()).toMatchObject({ client_id_metadata_document_supported: true })
     const client = { id: publish('/agent.json'), redirectUri: REDIRECT }
@@ -194,7 +194,7 @@ describe('a program that is described by a document', () => {
     expect((await service.call('GET', '/v1/units', { key: body.access_token })).status).toBe(200)
   })
 
-  it('is taken as real ones describe themselves', async () => {
+  it('is accepted with the fields that real clients send', async () => {
     const plural = {
       token_endpoint_auth_method: 'private_key_jwt',
       token_endpoint_auth_methods_supported: ['none'],
@@ -209,11 +209,11 @@ describe('a program that is described by a document', () => {
       (await open(publish('/more.json', native, { 'content-type': 'application/json; charset=utf-8' })))
         .status,
     ).toBe(303)
-    // Nothing else of it is looked at, and no picture.
+    // Nothing else is fetched, and no picture.
     expect(site.asked).toEqual(['/plural.json', '/more.json'])
   })
 
-  it('is read once by all who ask together, again after five minutes, and kept a day when it is away', async () => {
+  it('is fetched once for concurrent requests, again after five minutes, and cached for a day when unavailable', async () => {
     const id = publish('/kept.json')
     await Promise.all(Array.from({ length: 10 }, () => open(id)))
     expect(site.asked).toEqual(['/kept.json'])
@@ -232,13 +232,13 @@ describe('a program that is described by a document', () => {
     ['without redirects', { redirect_uris: undefined }],
     ['with a redirect that cannot be', { redirect_uris: ['javascript:alert(1)'] }],
     ['that has a secret', { token_endpoint_auth_method: 'client_secret_basic' }],
-  ])('%s is refused', async (title, changes) => {
+  ])('(%s) is refused', async (title, changes) => {
     const id = publish(`/${title.length}.json`, changes)
     const answer = await open(id)
     expect([answer.status, answer.headers.get('location')]).toEqual([400, null])
   })
 
-  it('is refused where its host answers with anything else than a small document, at once', async () => {
+  it('is refused at once when its host answers with anything but a small document', async () => {
     const endless = async function* () {
       for (;;) yield 'x'.repeat(65_536)
     }
@@ -259,7 +259,7 @@ describe('a program that is described by a document', () => {
     expect(site.asked).toEqual(Object.keys(cases))
   })
 
-  it('is refused where its host dawdles', { timeout: 30_000 }, async () => {
+  it('is refused when its host is too slow', { timeout: 30_000 }, async () => {
     const slowly = async function* () {
       for (;;) {
         yield ' '
@@ -282,7 +282,7 @@ describe('a program that is described by a document', () => {
     ['64:ff9b::a9fe:a9fe'],
     ['2002:7f00:1::'],
     ['93.184.216.34', '192.168.0.1'],
-  ])('is not fetched from %s', async (...addresses) => {
+  ])('is not fetched from the address %s', async (...addresses) => {
     const looked: string[] = []
     goOut = createPublicFetch({
       dial: (target) =>
@@ -296,7 +296,7 @@ describe('a program that is described by a document', () => {
     )
     expect(answer.status).toBe(400)
     expect(await answer.text()).not.toContain(addresses[0])
-    // What it was connected to is what was looked up: nobody is asked twice.
+    // The connection goes to the address that was looked up; there is no second look-up.
     expect(looked).toEqual(['private.example.test'])
   })
 
@@ -312,13 +312,13 @@ describe('a program that is described by a document', () => {
     'https://AGENTS.example.test/agent.json',
     'https://127.1/agent.json',
     `https://agents.example.test/${'x'.repeat(512)}`,
-  ])('has no id such as %s, and nothing is fetched for it', async (id) => {
+  ])('cannot have the id %s, for which nothing is fetched', async (id) => {
     publish('/agent.json')
     expect((await open(id)).status).toBe(400)
     expect(site.asked).toEqual([])
   })
 
-  it('makes the server go out so often from one place, and no more', async () => {
+  it('is fetched at most thirty times in a while for one address', async () => {
     const statuses: number[] = []
     for (let index = 0; index < 32; index++)
       statuses.push((await open(`https://${site.host}/none-${index}`)).status)
@@ -327,7 +327,7 @@ describe('a program that is described by a document', () => {
     expect(site.asked).toHaveLength(30)
   })
 
-  it('is taken from the hosts alone that the operator names, also where it is known already', async () => {
+  it('is accepted from the operator’s list of hosts only, also when it is cached', async () => {
     const named = await startService({
       loops: false,
       clientMetadata: true,

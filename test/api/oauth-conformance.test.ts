@@ -1,5 +1,5 @@
-// The official conformance suite of the Model Context Protocol, for authorization servers: it reads the metadata, registers a
-// client, opens a browser and redeems what comes back.
+// The official conformance suite of the Model Context Protocol for authorization servers: it reads the metadata,
+// registers a client, opens a browser and redeems the code.
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../src/lib/free-port.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(async () => await service.close())
 
-/** What the person does whom the suite asks to open this URL. */
+/** Does what the person does when the suite asks them to open this URL. */
 async function agreeAt(url: string): Promise<void> {
   const browser = signedInBrowser(service, await makeSession(service, await makeTeam(service)))
   const form = formOf(await (await browser.get(await openConsent(browser, url))).text())
@@ -24,7 +24,7 @@ async function agreeAt(url: string): Promise<void> {
   await fetch(nextOf(await (await browser.post('/oauth/consent', form)).text()))
 }
 
-it('every scenario for authorization servers passes, with a person who agrees in a browser', {
+it('the authorization server passes every scenario of the MCP conformance suite', {
   timeout: 60_000,
 }, async () => {
   const [, listed = ''] = (await runSuite(['list'])).said.split('Authorization server scenarios')

@@ -1,5 +1,5 @@
-// The same requests to Berth and to oidc-provider, which is certified and configured to be as Berth is: where they differ, it is
-// written down why (support/oauth-differences.ts). Reliability S8.
+// The same requests to Berth and to oidc-provider, which is certified and configured like Berth. Each difference is
+// listed with its reason (support/oauth-differences.ts). Reliability S8.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -14,13 +14,13 @@ import type { Service } from '../support/service.ts'
 
 type Side = {
   base: string
-  /** A program's and another one's. */
+  /** A client and another one. */
   clients: [string, string]
-  /** Of another sign-in, for what expects something else. */
+  /** The tokens of another sign-in, where a request needs some. */
   spare: Pick<Own, 'access' | 'refresh'>
-  /** As a browser whose person agrees; answers where it ends up at the program's. */
+  /** Acts as a browser whose person agrees, and returns the URL at the client where it ends. */
   agree: (url: string) => Promise<URL>
-  /** So that no limit of so many requests in a while is met. */
+  /** Waits long enough that no rate limit is met. */
   rest: () => void
 }
 
@@ -90,7 +90,7 @@ async function registered(base: string): Promise<string> {
 const query = (fields: Fields) => new URLSearchParams(fields).toString()
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** A program's things, made anew: a code that is not used, or one with the tokens it gave. */
+/** Makes what a client has: an unused code, or a code and the tokens it gave. */
 async function ownOf(side: Side, endpoint: Endpoint): Promise<Own> {
   const { verifier, challenge } = newPkce()
   const [clientId, otherClientId] = side.clients
@@ -110,7 +110,7 @@ async function tokensFor({ base }: Pick<Side, 'base'>, own: Own): Promise<Pick<O
   return { access: tokens.access_token, refresh: tokens.refresh_token }
 }
 
-/** What came of a request: `2xx`, or why not. */
+/** Returns `2xx`, or why the request was refused. */
 async function outcome(side: Side, endpoint: Endpoint, wrong: Fault[]): Promise<string> {
   side.rest()
   const own = await ownOf(side, endpoint)
@@ -156,7 +156,7 @@ describe.each(endpoints)('%s', (endpoint) => {
   const singles = new Map<Fault, { ours: string; theirs: string }>()
 
   it.each([none, ...faults[endpoint]].map((fault) => [fault.name, fault] as const))(
-    '%s is answered alike, or otherwise for a reason',
+    '(%s) is answered as by oidc-provider, or has a listed difference',
     async (_name, fault) => {
       const answered = {
         ours: await outcome(ours, endpoint, [fault]),
@@ -172,7 +172,7 @@ describe.each(endpoints)('%s', (endpoint) => {
     },
   )
 
-  it('several faults at once are refused for one of them, and by both', async () => {
+  it('with several faults is refused for one of them, by both servers', async () => {
     const isFine = (said: string) => said.startsWith('2xx') || said === 'asks the person'
     const some = fc.uniqueArray(fc.constantFrom(...faults[endpoint]), {
       minLength: 2,
@@ -186,7 +186,7 @@ describe.each(endpoints)('%s', (endpoint) => {
         const said = await outcome(ours, endpoint, wrong)
         if (refusals.length === 0) expect(isFine(said)).toBe(true)
         else expect(refusals).toContain(said)
-        // What it takes of a registration depends on whether it is of a site or an app.
+        // What oidc-provider accepts of a registration depends on whether it is of a site or an app.
         if (endpoint !== 'register')
           expect(isFine(await outcome(theirs, endpoint, wrong))).toBe(
             alone.every((each) => isFine(each?.theirs ?? '')),
@@ -197,7 +197,7 @@ describe.each(endpoints)('%s', (endpoint) => {
   })
 })
 
-it('every difference that is written down is one of a request that is made', () => {
+it('every listed difference belongs to a request of this test', () => {
   const made = endpoints.flatMap((endpoint) => faults[endpoint].map((fault) => key(endpoint, fault)))
   expect(Object.keys(differences).filter((each) => !made.includes(each))).toEqual([])
 })

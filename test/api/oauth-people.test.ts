@@ -1,5 +1,5 @@
-// Tokens stop with the person who let the program in, and with the agent that they made: at once for the next call, within five
-// seconds for what is open (reliability S5 and S8).
+// Tokens end with the person who connected the client, and with the agent that the connection made: at once for the
+// next call, within five seconds for open streams (reliability S5 and S8).
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { AgentList } from '../../src/contract/agent.ts'
@@ -56,11 +56,11 @@ const changeRole = async ({ teamId, owner, person }: Place, role: string) =>
     body: { role },
   })
 
-/** Named in the form, as the page for that team has it. */
+/** Names the team in the form, as the page of that team does. */
 const inTeam = ({ teamId }: Place) => ({ changes: { team: teamId } })
 
-describe('tokens stop', () => {
-  it('when the person leaves the team, or is removed from it', async () => {
+describe('the tokens of a connected client end', () => {
+  it('when the person leaves the team or is removed from it', async () => {
     for (const go of [
       leave,
       async ({ teamId, owner, person }: Place) =>
@@ -76,7 +76,7 @@ describe('tokens stop', () => {
     }
   })
 
-  it('when the membership goes in any other way', async () => {
+  it('when the membership is deleted in any other way', async () => {
     const place = await makePlace()
     const { client, tokens } = await connect(service, place.person.cookie, inTeam(place))
     await service.app.db.deleteFrom('memberships').where('user_id', '=', place.person.userId).execute()
@@ -93,7 +93,7 @@ describe('tokens stop', () => {
     expect((await refresh(service, client, tokens.refresh_token)).status).toBe(400)
   })
 
-  it('when the person gets a lesser role, and go on with a higher one', async () => {
+  it('when the person gets a lesser role, and not when they get a higher one', async () => {
     const place = await makePlace('member')
     const { tokens } = await connect(service, place.person.cookie, inTeam(place))
     expect((await changeRole(place, 'admin')).status).toBe(200)
@@ -102,7 +102,7 @@ describe('tokens stop', () => {
     expect(await works(tokens.access_token)).toBe(false)
   })
 
-  it('when the policy expires, which a change of it undoes', async () => {
+  it('when the policy expires, which a change of the policy undoes', async () => {
     const team = await makeTeam(service)
     const cookie = await makeSession(service, team)
     const until = new Date(service.clock.now().getTime() + HOUR / 2).toISOString()
@@ -119,8 +119,8 @@ describe('tokens stop', () => {
   })
 })
 
-describe('a person who leaves in the middle', () => {
-  it('connects nothing by a page that was open', async () => {
+describe('a person who leaves the team during a connection', () => {
+  it('cannot connect a client by a page that was open', async () => {
     const place = await makePlace()
     const browser = signedInBrowser(service, place.person.cookie)
     const client = await registerClient(service)
@@ -133,7 +133,7 @@ describe('a person who leaves in the middle', () => {
     expect(await answer.text()).toContain('not a member')
   })
 
-  it('leaves a code that is worth nothing', async () => {
+  it('leaves an authorization code that cannot be redeemed', async () => {
     const place = await makePlace()
     const client = await registerClient(service)
     const agreed = await agree(signedInBrowser(service, place.person.cookie), client, inTeam(place))
@@ -144,7 +144,7 @@ describe('a person who leaves in the middle', () => {
     expect((await codes.executeTakeFirst())?.used_at).toBeNull()
   })
 
-  it('has left or has connected, never both, when it happens at the same time', async () => {
+  it('either connects or leaves when both happen at once, and no live credential remains', async () => {
     for (let times = 0; times < 5; times++) {
       const place = await makePlace()
       const browser = signedInBrowser(service, place.person.cookie)

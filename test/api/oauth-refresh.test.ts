@@ -1,4 +1,4 @@
-// Refresh tokens, as programs with several sessions, lost answers and sleeping laptops use them, and as thieves do
+// Refresh tokens as clients with several sessions, lost answers and sleeping laptops use them, and as thieves do
 // (reliability S8, decision 0095).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -44,7 +44,7 @@ const familyRows = async () =>
     .where('team_id', '=', team.teamId)
     .execute()
 
-it('each gives another pair, and an access token is good to its own end', async () => {
+it('a refresh token gives a new pair, and an access token is valid until it expires', async () => {
   const second = await next(first.refresh_token)
   expect(second.refresh_token).not.toBe(first.refresh_token)
   expect([await works(first), await works(second)]).toEqual([true, true])
@@ -53,7 +53,7 @@ it('each gives another pair, and an access token is good to its own end', async 
   expect(await works(await next(second.refresh_token))).toBe(true)
 })
 
-it('the same one from fifty sessions at once gives all of them one pair that works', async () => {
+it('a refresh token used by fifty sessions at once gives all of them the same pair', async () => {
   const answers = await Promise.all(
     Array.from({ length: 50 }, () => refresh(service, client, first.refresh_token)),
   )
@@ -64,7 +64,7 @@ it('the same one from fifty sessions at once gives all of them one pair that wor
   expect(await works(await next(body.refresh_token))).toBe(true)
 })
 
-it('one of several steps ago gives the current pair for ten minutes, and then ends them all', async () => {
+it('an earlier refresh token gives the current pair for ten minutes, and then revokes all', async () => {
   const second = await next(first.refresh_token)
   const third = await next(second.refresh_token)
   await works(third)
@@ -78,10 +78,10 @@ it('one of several steps ago gives the current pair for ten minutes, and then en
   expect(await refused(third.refresh_token)).toEqual([400, 'invalid_grant'])
 })
 
-it('the last one gives the current pair at any time where the answer got lost, and never once that was used', async () => {
+it('the previous refresh token gives a pair at any time until the new one was used', async () => {
   const lost = await next(first.refresh_token)
   service.clock.advance(3 * DAY)
-  // What the answer held has ended by now, so there is a newer pair.
+  // The access token in the lost answer has expired by now, so there is a newer pair.
   const again = await next(first.refresh_token)
   expect(again.refresh_token).not.toBe(lost.refresh_token)
   expect(await works(again)).toBe(true)
@@ -92,7 +92,7 @@ it('the last one gives the current pair at any time where the answer got lost, a
   expect(await works(after)).toBe(false)
 })
 
-it('is good for thirty days from its last use', async () => {
+it('a refresh token is valid for thirty days after its last use', async () => {
   service.clock.advance(29 * DAY)
   const second = await next(first.refresh_token)
   service.clock.advance(29 * DAY)
@@ -101,20 +101,20 @@ it('is good for thirty days from its last use', async () => {
   expect(await refused(third.refresh_token)).toEqual([400, 'invalid_grant'])
 })
 
-it('belongs to its program: another one gets nothing by it, and ends nothing', async () => {
+it('a refresh token of another client is refused, and stays valid', async () => {
   const other = await registerClient(service)
   const stolen = await refresh(service, other, first.refresh_token)
   expect(stolen).toMatchObject({ status: 400, body: { error: 'invalid_grant' } })
   expect(await works(await next(first.refresh_token))).toBe(true)
 })
 
-it('a wrong secret behind a known prefix ends nothing', async () => {
+it('a wrong secret with a known prefix revokes nothing', async () => {
   const wrong = first.refresh_token.slice(0, -2) + (first.refresh_token.endsWith('AA') ? 'BB' : 'AA')
   expect(await refused(wrong)).toEqual([400, 'invalid_grant'])
   expect(await works(await next(first.refresh_token))).toBe(true)
 })
 
-it('revoked while it is refreshed by many leaves no token that works', async () => {
+it('revoking an agent during concurrent refreshes leaves no token that works', async () => {
   const { body } = await service.call<{ agents: { id: string; kind: string }[] }>('GET', '/v1/agents', {
     key: team.key,
   })
@@ -128,7 +128,7 @@ it('revoked while it is refreshed by many leaves no token that works', async () 
   }
 })
 
-it('of twenty-one sign-ins of one client the one that was quiet longest ends', async () => {
+it('the twenty-first sign-in of a client ends the one unused for longest', async () => {
   for (let times = 0; times < 20; times++) {
     service.clock.advance(1)
     await connect(service, cookie, { client })
@@ -138,8 +138,8 @@ it('of twenty-one sign-ins of one client the one that was quiet longest ends', a
   expect(await works(first)).toBe(false)
 })
 
-describe('what can be used no more', () => {
-  it('is deleted, and what can be used is not', async () => {
+describe('an expired authorization', () => {
+  it('is deleted, and a valid one is kept', async () => {
     const second = await next(first.refresh_token)
     service.clock.advance(2 * DAY)
     await forgetAuthorizations(service.app)
@@ -154,7 +154,7 @@ describe('what can be used no more', () => {
   })
 })
 
-it('of no token is there more in the database and the log than a hash', async () => {
+it('the database and the log have only hashes of tokens', async () => {
   const second = await next(first.refresh_token)
   await works(second)
   const kept = await everythingKept(service)

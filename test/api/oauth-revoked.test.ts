@@ -1,5 +1,5 @@
-// S5 for a connected program: whatever it has open ends within five seconds of its person saying so, by the service's own clock. Time
-// stands still here unless a test lets it pass, so what takes longer never ends.
+// S5 for a connected client: everything it has open ends within five seconds after its person revokes it, by the
+// service time. Time stands still here unless a test advances it, so what takes longer never ends.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { AgentList } from '../../src/contract/agent.ts'
@@ -32,7 +32,7 @@ beforeEach(async () => {
 
 type Open = { name: string; ended: () => boolean; text: () => string }
 
-/** Reads a response to its end beside the test. */
+/** Reads a response to its end in the background. */
 function follow(name: string, response: Response): Open {
   let text = ''
   let hasEnded = false
@@ -44,7 +44,7 @@ function follow(name: string, response: Response): Open {
   return { name, ended: () => hasEnded, text: () => text }
 }
 
-/** Everything that a program can have open, each with something in it that came. */
+/** Opens every kind of stream that a client can have, each with some output. */
 async function openEverything(): Promise<Open[]> {
   const key = tokens.access_token
   const cmd = ['sh', '-c', 'echo begun; sleep infinity']
@@ -90,7 +90,7 @@ const expire = async () => {
   const expiresAt = new Date(service.clock.now().getTime() + MINUTE).toISOString()
   const sent = { ...by, body: { policy: { expiresAt } } }
   const changed = await service.call('PATCH', `/v1/agents/${await agentId()}`, sent)
-  // Nothing that waits has waited any longer by it.
+  // No wait is any longer by this.
   service.clock.advance(MINUTE)
   return changed
 }
@@ -98,9 +98,9 @@ const expire = async () => {
 it.each([
   ['revoked', revoke],
   ['given a policy that ends', expire],
-])('everything that a program has open ends in five seconds when it is %s', async (_how, end) => {
+])('everything that a client has open ends within five seconds when it is %s', async (_how, end) => {
   const open = await openEverything()
-  // Looked at again and again, and let be.
+  // The streams are checked repeatedly, and stay open.
   for (let times = 0; times < 10; times++) await time.pass(4 * SECOND)
   expect(open.map(({ ended }) => ended())).toEqual(open.map(() => false))
   expect((await end()).status).toBe(200)
@@ -124,7 +124,7 @@ it.each([
     .toEqual(['process.output', 'unit.exec', 'unit.exec', 'unit.logs'])
 })
 
-it('a command whose caller waits without a stream ends so as well', async () => {
+it('a command without a stream ends within five seconds when its client is revoked', async () => {
   const { id } = await makeUnit(service, team, { name: 'busy' })
   const body = { cmd: ['sleep', 'infinity'], timeoutMs: 3600 * SECOND }
   const running = service.call('POST', `/v1/units/${id}/exec`, { key: tokens.access_token, body })
@@ -135,7 +135,7 @@ it('a command whose caller waits without a stream ends so as well', async () => 
   await expect.poll(() => service.app.activity.uses.of(id)).toBe(0)
 })
 
-it('a policy that was made narrower lets what is open go on, and refuses what comes', async () => {
+it('a narrower policy leaves open streams alone, and refuses new calls', async () => {
   const open = await openEverything()
   const body = { policy: { allowedSizes: [], maxConcurrentUnits: 0, dailySpendCapCents: 0 } }
   expect((await service.call('PATCH', `/v1/agents/${await agentId()}`, { ...by, body })).status).toBe(200)
@@ -152,38 +152,35 @@ it('a policy that was made narrower lets what is open go on, and refuses what co
 it.each([
   ['units at once', { maxConcurrentUnits: 0 }],
   ['spend a day', { dailySpendCapCents: 0 }],
-])(
-  'a policy with less %s stops the units beyond it at once, and ends their commands',
-  async (_of, policy) => {
-    const agent = { key: tokens.access_token }
-    const { id } = await makeUnit(service, agent, { name: 'own', sleep: 'never' })
-    const other = await makeUnit(service, team, { name: 'of-the-team', sleep: 'never' })
-    // One that ignores its signal runs until it is killed.
-    const stopping = Promise.withResolvers<void>()
-    const stop = service.engine.stop.bind(service.engine)
-    service.engine.stop = async (ref, graceMs) => {
-      if (ref.id === id) await stopping.promise
-      await stop(ref, graceMs)
-    }
-    const command = async (unit: string) => {
-      const body = { cmd: ['sh', '-c', 'echo begun; sleep infinity'], timeoutMs: 3600 * SECOND }
-      const sent = { ...agent, headers: { accept: 'text/event-stream' }, body }
-      return follow('a command', await service.fetch('POST', `/v1/units/${unit}/exec`, sent))
-    }
-    const [own, others] = [await command(id), await command(other.id)]
-    for (const { text } of [own, others]) await expect.poll(text).toContain('begun')
-    await time.pass(5 * SECOND)
-    expect([own.ended(), others.ended()]).toEqual([false, false])
-    const changed = await service.call('PATCH', `/v1/agents/${await agentId()}`, { ...by, body: { policy } })
-    expect(changed.status).toBe(200)
-    await time.pass(5 * SECOND)
-    await expect.poll(own.ended).toBe(true)
-    expect(own.text()).toContain('quota_exceeded')
-    expect(others.ended()).toBe(false)
-    service.engine.stop = stop
-    stopping.resolve()
-    await revoke()
-    await time.pass(5 * SECOND)
-    await expect.poll(others.ended).toBe(true)
-  },
-)
+])('a policy with less %s stops the units beyond it, and ends their commands', async (_of, policy) => {
+  const agent = { key: tokens.access_token }
+  const { id } = await makeUnit(service, agent, { name: 'own', sleep: 'never' })
+  const other = await makeUnit(service, team, { name: 'of-the-team', sleep: 'never' })
+  // A unit that ignores its signal runs until it is killed.
+  const stopping = Promise.withResolvers<void>()
+  const stop = service.engine.stop.bind(service.engine)
+  service.engine.stop = async (ref, graceMs) => {
+    if (ref.id === id) await stopping.promise
+    await stop(ref, graceMs)
+  }
+  const command = async (unit: string) => {
+    const body = { cmd: ['sh', '-c', 'echo begun; sleep infinity'], timeoutMs: 3600 * SECOND }
+    const sent = { ...agent, headers: { accept: 'text/event-stream' }, body }
+    return follow('a command', await service.fetch('POST', `/v1/units/${unit}/exec`, sent))
+  }
+  const [own, others] = [await command(id), await command(other.id)]
+  for (const { text } of [own, others]) await expect.poll(text).toContain('begun')
+  await time.pass(5 * SECOND)
+  expect([own.ended(), others.ended()]).toEqual([false, false])
+  const changed = await service.call('PATCH', `/v1/agents/${await agentId()}`, { ...by, body: { policy } })
+  expect(changed.status).toBe(200)
+  await time.pass(5 * SECOND)
+  await expect.poll(own.ended).toBe(true)
+  expect(own.text()).toContain('quota_exceeded')
+  expect(others.ended()).toBe(false)
+  service.engine.stop = stop
+  stopping.resolve()
+  await revoke()
+  await time.pass(5 * SECOND)
+  await expect.poll(others.ended).toBe(true)
+})

@@ -1,4 +1,4 @@
-// The sign-in that comes with the published MCP clients, from the address of /mcp alone: 401, metadata of the resource and of the
+// The sign-in of the published MCP clients, from the address of /mcp alone: 401, metadata of the resource and of the
 // server, a registration or a document, PKCE, a person who agrees, tokens, a tool call, and a refresh an hour later.
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
@@ -32,7 +32,10 @@ type Connection = { finish: (answer: URLSearchParams) => Promise<void>; listUnit
 
 const url = () => new URL(`${service.app.config.publicUrl}/mcp`)
 
-/** One attempt to connect; a client that has to sign in first fails, and is finished by what the browser brings back. */
+/**
+ * One attempt to connect. A client that has to sign in first fails, and is completed with what the browser brings
+ * back.
+ */
 const clients: Record<string, (provider: Provider) => Connection> = {
   '@modelcontextprotocol/client': (provider) => {
     const client = new Client(info, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
@@ -62,7 +65,7 @@ const ways = Object.keys(clients).flatMap((client) =>
   (['a registration', 'a document'] as const).map((by) => [client, by] as const),
 )
 
-it.each(ways)('%s signs in by %s, calls a tool, and refreshes', async (name, by) => {
+it.each(ways)('%s signs in by %s, calls a tool and refreshes its token', async (name, by) => {
   const team = await makeTeam(service)
   const cookie = await makeSession(service, team)
   const document = `https://${site.host}/agent.json`
@@ -96,6 +99,6 @@ it.each(ways)('%s signs in by %s, calls a tool, and refreshes', async (name, by)
   service.clock.advance(HOUR + SECOND)
   expect(await open(provider).listUnits()).toMatchObject({ structuredContent: { units: [] } })
   expect(kept.tokens).not.toEqual(before)
-  // Nobody was asked a second time.
+  // The person was not asked a second time.
   expect(kept.opened).toHaveLength(1)
 })

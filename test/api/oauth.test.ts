@@ -1,5 +1,5 @@
-// A program is connected by a person (spec 5.2, 5.9; reliability S8): from the address of the service alone to calls that
-// go by the policy they agreed to, with a client library that is used for it.
+// A person connects a client (spec 5.2, 5.9; reliability S8): from the address of the server alone to calls under the
+// accepted policy, with a common client library.
 
 import * as openid from 'openid-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -40,9 +40,9 @@ const own = () => ({ origin: service.baseUrl })
 const agents = async () => (await service.call<AgentList>('GET', '/v1/agents', { key: team.key })).body
 const agentOfTeam = async () => (await agents()).agents.find(({ kind }) => kind === 'oauth')
 
-it('a client library connects, calls the API, refreshes and gives its tokens back', async () => {
+it('an OAuth client library connects, calls the API, refreshes and revokes its tokens', async () => {
   const issuer = 'http://berth.test'
-  // The library knows the service by its name; here it is on a port of this host.
+  // The library knows the server by its name; here it is on a port of this host.
   const toService: openid.CustomFetch = (url, options) =>
     fetch(url.replace(issuer, service.baseUrl), { ...options, body: options.body as string })
   const config = await openid.dynamicClientRegistration(
@@ -78,7 +78,7 @@ it('a client library connects, calls the API, refreshes and gives its tokens bac
   expect((await service.call('GET', '/v1/units', { key: later.access_token })).status).toBe(401)
 })
 
-it('what programs read first names this service as it was configured, to pages of any site', async () => {
+it('the OAuth metadata names this server, and can be read by pages of any site', async () => {
   for (const path of ['', '/mcp']) {
     const answer = await service.fetch('GET', `/.well-known/oauth-protected-resource${path}`)
     expect(answer.headers.get('access-control-allow-origin')).toBe('*')
@@ -105,8 +105,8 @@ it('what programs read first names this service as it was configured, to pages o
   expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, '*'])
 })
 
-describe('an agent that was connected', () => {
-  it('is listed with its client and the policy that was agreed to, and takes a seat', async () => {
+describe('a connected agent', () => {
+  it('is listed with its client and the accepted policy, and takes a seat', async () => {
     const before = (await agents()).seats.used
     const changes = {
       name: 'my laptop',
@@ -142,7 +142,7 @@ describe('an agent that was connected', () => {
     ])
   })
 
-  it('goes by its policy, and is in the log under its own name', async () => {
+  it('is bounded by its policy, and audited under its own name', async () => {
     const client = await registerClient(service, { name: 'Claude Code (berth)' })
     const { tokens } = await connect(service, cookie, {
       client,
@@ -160,7 +160,7 @@ describe('an agent that was connected', () => {
     expect(listed).toMatchObject({ agentName: 'codex', agentVersion: '1.2' })
   })
 
-  it('is one agent with one seat however often its program registers and signs in', async () => {
+  it('stays one agent with one seat when its client registers and signs in again', async () => {
     for (const port of ['1111', '2222']) {
       const redirectUri = `http://localhost:${port}/callback`
       const client = await registerClient(service, { name: 'mcp-remote', redirectUri })
@@ -173,7 +173,7 @@ describe('an agent that was connected', () => {
     expect(seats.used).toBe(2)
   })
 
-  it('is changed and revoked by its person, at once', async () => {
+  it('can be changed and revoked by its person, at once', async () => {
     const { tokens, client } = await connect(service, cookie)
     const { id = '' } = (await agentOfTeam()) ?? {}
     const by = { cookie, headers: own() }
@@ -194,8 +194,8 @@ describe('an agent that was connected', () => {
   })
 })
 
-describe('a person is asked', () => {
-  it('after they have signed in, in the browser that the program opened', async () => {
+describe('the consent page', () => {
+  it('is shown after the sign-in, in the browser that the client opened', async () => {
     const client = await registerClient(service)
     const browser = signedInBrowser(service, 'berth_session=none')
     browser.setCookie('berth_session', '')
@@ -213,7 +213,7 @@ describe('a person is asked', () => {
     expect(page).toContain('Test Agent')
   })
 
-  it('every time, and a refusal reaches the program', async () => {
+  it('is shown for each connection, and a refusal is reported to the client', async () => {
     const client = await registerClient(service)
     const browser = signedInBrowser(service, cookie)
     await agree(browser, client)
@@ -231,7 +231,7 @@ describe('a person is asked', () => {
     expect((await browser.get(consent)).status).toBe(409)
   })
 
-  it('which of their teams it is about, and it acts in that one alone', async () => {
+  it('selects the team, which the agent is limited to', async () => {
     const shared = await makeSharedTeam(service)
     const member = await makeMember(service, shared.id, 'member')
     const browser = signedInBrowser(service, member.cookie)
@@ -251,7 +251,7 @@ describe('a person is asked', () => {
     expect((await service.call('GET', '/v1/units', elsewhere)).status).toBe(403)
   })
 
-  it('again where a field of the policy is wrong, with what they wrote and why', async () => {
+  it('is shown again with the input and the reason when a field is invalid', async () => {
     const client = await registerClient(service)
     const browser = signedInBrowser(service, cookie)
     const consent = await openConsent(browser, authorizePath(client, newPkce().challenge))
@@ -275,7 +275,7 @@ describe('a person is asked', () => {
     expect(await agentOfTeam()).toBeUndefined()
   })
 
-  it('and told when the plan has no seat left, once for all who agree at the same time', async () => {
+  it('refuses further agents when the plan has no seat left, also for concurrent requests', async () => {
     const { db } = service.app
     await db.updateTable('teams').set({ plan: 'hobby' }).where('id', '=', team.teamId).execute()
     const one = async (index: number) => {
@@ -295,7 +295,7 @@ describe('a person is asked', () => {
   })
 })
 
-it('tokens are given back by either of them, and by the program that has them alone', async () => {
+it('a client can revoke its tokens by either of them, and another client cannot', async () => {
   const stranger = await registerClient(service)
   for (const which of ['access_token', 'refresh_token'] as const) {
     const { client, tokens } = await connect(service, cookie)

@@ -44,7 +44,7 @@ async function bought(amountCents = 2500) {
   return { id: body.payment.id, session }
 }
 
-/** Rounds of the loop until nothing is due; time passes by itself only. */
+/** Runs the job until nothing is due, without advancing the clock. */
 async function settle(): Promise<void> {
   for (let round = 0; round < 3; round += 1) await reconcilePayments(service.app)
 }
@@ -72,7 +72,7 @@ const credits = async () =>
   await service.app.db.selectFrom('credits').select('kind').where('team_id', '=', teamId).execute()
 
 describe('a payment', () => {
-  it('is made at the provider, and is credits once it has been paid', async () => {
+  it('is made at the provider, and becomes credits once it is paid', async () => {
     const { status, body } = await buy()
     expect(status).toBe(201)
     const { payment } = body
@@ -99,7 +99,7 @@ describe('a payment', () => {
     expect(await credits()).toEqual([{ kind: 'topped-up' }])
   })
 
-  it('lets units wake that a lack of credits has stopped', async () => {
+  it('lets units wake that were stopped without credits', async () => {
     await changeTeam(service.app.db, { id: teamId, paysAsItGoes: false })
     const { secret: key } = await makeKey(service, { teamId, userId: owner.userId })
     expect((await service.call('POST', '/v1/units', { key, body: { spec: spec() } })).status).toBe(402)
@@ -119,7 +119,7 @@ describe('a payment', () => {
     expect(exec.status).toBe(200)
   })
 
-  it('is seen to be paid although every event about it is lost', async () => {
+  it('is credited also when every event about it is lost', async () => {
     const { session } = await bought()
     stripe.pay(session)
     service.clock.advance(2 * MINUTE)
@@ -127,7 +127,7 @@ describe('a payment', () => {
     expect(await balance()).toBe(2500)
   })
 
-  it('is paid when the bank says so, and not when the person is through', async () => {
+  it('by debit is credited when the bank confirms it, and not before', async () => {
     const [{ session: good }, { session: bad }] = [await bought(600), await bought(700)]
     for (const session of [good, bad]) {
       stripe.pay(session, 'by debit')
@@ -145,7 +145,7 @@ describe('a payment', () => {
     expect(await balance()).toBe(600)
   })
 
-  it('that nobody pays expires, and can be told of in any order', async () => {
+  it('that is not paid expires, also with events out of order', async () => {
     const { session } = await bought()
     session.status = 'expired'
     await hear('checkout.session.expired', session)
@@ -160,7 +160,7 @@ describe('a payment', () => {
     ['another sum', { amount_total: 100 }],
     ['another currency', { currency: 'usd' }],
     ['the name of another payment', { client_reference_id: 'pay_other' }],
-  ])('is no credits, and an alarm, where %s was paid', async (_what, fields) => {
+  ])('gives no credits and logs an alarm when %s was paid', async (_what, fields) => {
     const { id, session } = await bought()
     stripe.pay(session)
     Object.assign(session, fields)
@@ -174,8 +174,8 @@ describe('a payment', () => {
 
 const spec = () => ({ name: 'web', image: 'node:22' })
 
-describe('what was paid back', () => {
-  it('is taken off the credits once for each refund, and comes again when it fails', async () => {
+describe('a refund or dispute', () => {
+  it('is deducted once for each refund, and credited again when the refund fails', async () => {
     const { session } = await bought()
     stripe.pay(session)
     await hear('checkout.session.completed', session)
@@ -192,7 +192,7 @@ describe('what was paid back', () => {
     expect(await balance()).toBe(2500)
   })
 
-  it('is found out also when no event says so', async () => {
+  it('is deducted also when no event reports it', async () => {
     const { session } = await bought()
     stripe.pay(session)
     await hear('checkout.session.completed', session)
@@ -203,12 +203,12 @@ describe('what was paid back', () => {
     expect(await balance()).toBe(0)
   })
 
-  it('is what is disputed, until the dispute is won', async () => {
+  it('is deducted while the dispute is open, and credited when it is won', async () => {
     const { session } = await bought()
     stripe.pay(session)
     await hear('checkout.session.completed', session)
     const dispute = stripe.dispute(session, 2500)
-    // Before what it is about: nobody knows the intent yet.
+    // Before the event of its payment, so the payment intent is not known yet.
     await hear('charge.dispute.created', dispute)
     await settle()
     await hear('charge.dispute.created', dispute)
@@ -226,8 +226,8 @@ describe('what was paid back', () => {
   })
 })
 
-describe('an event', () => {
-  it('changes nothing unless the provider has signed it, lately and as it is', async () => {
+describe('an event of the provider', () => {
+  it('is ignored unless its signature is valid and recent', async () => {
     const { session } = await bought()
     const { body, signature } = signedEvent('checkout.session.completed', session, {
       at: service.clock.now(),
@@ -253,11 +253,11 @@ describe('an event', () => {
     ['checkout.session.completed', { id: 'cs_of_another_service', client_reference_id: 'order-1' }],
     ['charge.refunded', { id: 'ch_1', payment_intent: null }],
     ['charge.refunded', {}],
-  ])('%s of nothing of ours is taken, and nothing is done', async (type, object) => {
+  ])('of type %s about another service is accepted without effect', async (type, object) => {
     expect(await hear(type, object)).toMatchObject({ status: 200, body: { received: true } })
   })
 
-  it('may come many times, late and beside others: the credits come once', async () => {
+  it('gives the credits once, also when it comes several times and concurrently', async () => {
     const { session } = await bought()
     stripe.pay(session)
     for (let round = 0; round < 3; round += 1) {
@@ -271,8 +271,8 @@ describe('an event', () => {
   })
 })
 
-describe('buying', () => {
-  it('takes from five to a thousand euros, whole cents at a time', async () => {
+describe('POST /v1/teams/{id}/payments', () => {
+  it('accepts from five to a thousand euros in whole cents', async () => {
     for (const cents of [500, 501, 100_000])
       expect([cents, (await buy(owner, cents)).status]).toEqual([cents, 201])
     for (const cents of [499, 100_001, 0, -500, 500.5, '500', null]) {
@@ -280,7 +280,7 @@ describe('buying', () => {
     }
   })
 
-  it('is for owners and admins, of their own team', async () => {
+  it('is allowed for owners and admins of the team', async () => {
     const admin = await makeMember(service, teamId, 'admin')
     const member = await makeMember(service, teamId, 'member')
     const { owner: stranger } = await makeSharedTeam(service)
@@ -289,7 +289,7 @@ describe('buying', () => {
     expect((await buy(stranger)).status).toBe(403)
   })
 
-  it('sent again with its key is the same payment, also when the provider was away or its answer was lost', async () => {
+  it('returns the same payment for a repeated Idempotency-Key, also after a failure of the provider', async () => {
     for (const mood of ['well', 'away', 'busy', 'drop'] as const) {
       const sessions = stripe.sessions.length
       const by = { ...owner, headers: { 'idempotency-key': `key-${mood}` } }
@@ -307,18 +307,18 @@ describe('buying', () => {
     expect((await listed()).map(({ state }) => state)).toEqual(['open', 'open', 'open', 'open'])
   })
 
-  it('that the provider refuses is 502, for good', async () => {
+  it('fails with 502 when the provider refuses', async () => {
     stripe.treat('refuse')
     expect(refusal(await buy())).toEqual([502, 'provider_error'])
     expect(await listed()).toMatchObject([{ state: 'failed', checkoutUrl: null }])
   })
 
-  it('follows the provider nowhere else', async () => {
+  it('does not follow a redirect of the provider', async () => {
     stripe.treat('redirect')
     expect(refusal(await buy())).toEqual([503, 'unavailable'])
   })
 
-  it('leaves no key of the provider in the log or an answer', async () => {
+  it('neither logs nor returns a key of the provider', async () => {
     stripe.treat('away')
     const { body } = await buy()
     service.clock.advance(3 * MINUTE)
@@ -329,7 +329,7 @@ describe('buying', () => {
   })
 
   it(
-    'is given up when the provider stays away, and then is nobody’s to pay',
+    'expires the payment when the provider stays unavailable',
     async () => {
       stripe.treat('away')
       const sessions = stripe.sessions.length
@@ -349,7 +349,7 @@ describe('buying', () => {
   )
 })
 
-describe('a service that takes no payments', () => {
+describe('a server without a payment provider', () => {
   it('says so, and refuses to sell with 403', async () => {
     const plain = await startService({ loops: false })
     try {
@@ -368,7 +368,7 @@ describe('a service that takes no payments', () => {
 })
 
 it(
-  'time passes between looks, so that nobody is asked without end',
+  'the provider is polled less and less often, and not without end',
   async () => {
     await bought()
     const { id, session } = await bought()

@@ -1,5 +1,5 @@
-// Spec 2.8, 5.7, reliability S12 and S13: what a policy allows holds for every way in which a unit comes to run, at
-// every instant, and as it is when the unit is admitted.
+// Spec 2.8, 5.7, reliability S12 and S13: a policy applies to every way in which a unit comes to run, at every
+// instant, in the version that holds when the unit is admitted.
 
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -12,7 +12,7 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 
 let service: Service
 let team: TestTeam
-/** As one who may do everything. */
+/** Calls with an unrestricted key. */
 let as: Forker
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ async function stopped(name: string, spec: object = {}): Promise<string> {
   return id
 }
 
-/** With every change of a unit's state the database notes how many then run for its credential. */
+/** A trigger records with each change of a unit’s state how many units of its credential run then. */
 async function recordLiveUnits(): Promise<void> {
   await sql`
     create table live_units (held_by text not null, live integer not null);
@@ -65,8 +65,8 @@ async function mostLive(keyId: string): Promise<number> {
   return (await query.execute(service.app.db)).rows[0]?.most ?? 0
 }
 
-describe('S12: fifty at once', () => {
-  it('never run more than the policy of their key allows, at no instant, and the rest is refused', async () => {
+describe('fifty concurrent calls that run units (S12)', () => {
+  it('never run more units than the policy of their key allows, and the rest is refused', async () => {
     const LIMIT = 5
     const keys = await Promise.all([1, 2, 3].map(() => keyWith({ maxConcurrentUnits: LIMIT })))
     const source = await as.create('source')
@@ -93,8 +93,8 @@ describe('S12: fifty at once', () => {
   })
 })
 
-describe('S12: what becomes of a key while its call waits to be admitted', () => {
-  /** Calls while the team is held, and lets go of it once the change is made. */
+describe('a key that changes while its call waits for admission (S12)', () => {
+  /** Calls while the team is locked, and releases the lock once the change is made. */
   async function changedMeanwhile(
     call: () => Promise<Answer<unknown>>,
     keyId: string,
@@ -130,7 +130,7 @@ describe('S12: what becomes of a key while its call waits to be admitted', () =>
     ['size', { allowedSizes: ['small'] }],
     ['registry', { allowedRegistries: ['ghcr.io'] }],
     ['sleep', { maxSleep: '5m' }],
-  ])('a policy that loses a %s refuses it', async (field, policy) => {
+  ])('is refused when its policy loses a %s', async (field, policy) => {
     const spec = { size: 'nano', sleep: '10m' }
     const source = await stopped('source', spec)
     const resting = await asleep('resting', spec)
@@ -154,7 +154,7 @@ describe('S12: what becomes of a key while its call waits to be admitted', () =>
     }
   })
 
-  it('a revocation is 401, and nothing was made', async () => {
+  it('is refused with 401 when it is revoked, and nothing is made', async () => {
     const key = await keyWith({})
     const answer = await changedMeanwhile(() => create(key.secret, { name: 'late' }), key.id, {
       method: 'DELETE',
@@ -164,12 +164,12 @@ describe('S12: what becomes of a key while its call waits to be admitted', () =>
   })
 })
 
-describe('S13: what a key may not make, it may not start or wake either', () => {
+describe('a key may not start or wake what it may not create (S13)', () => {
   it.each([
     ['size', { allowedSizes: ['nano'] as Policy['allowedSizes'] }, ['nano']],
     ['registry', { allowedRegistries: ['ghcr.io'] }, ['ghcr.io']],
     ['sleep', { maxSleep: '5m' }, '5m'],
-  ])('%s', async (field, policy, allowed) => {
+  ])('because of its %s', async (field, policy, allowed) => {
     const spec = { size: 'small', sleep: '10m' }
     const ids = [await asleep('asleep', spec), await stopped('stopped', spec)]
     const { secret } = await keyWith(policy)
@@ -183,7 +183,7 @@ describe('S13: what a key may not make, it may not start or wake either', () => 
     expect((await as.units()).map(({ state }) => state)).toEqual(['stopped', 'sleeping'])
   })
 
-  it('with a shorter window, which it may set, it may', async () => {
+  it('unless it sets a shorter sleep window first', async () => {
     const id = await stopped('web', { sleep: '10m' })
     const { secret } = await keyWith({ maxSleep: '5m' })
     const setSleep = async (sleep: string) =>
@@ -192,7 +192,7 @@ describe('S13: what a key may not make, it may not start or wake either', () => 
     expect((await start(id, secret)).status).toBe(200)
   })
 
-  it('a window for the whole stack is bounded as one for a unit', async () => {
+  it('and may not set a longer sleep window for a whole stack either', async () => {
     const { id } = await as.create('web', {}, { stack: 'shop' })
     const { secret } = await keyWith({ maxSleep: '5m' })
     const body = { sleep: '6m', stack: true }
@@ -200,8 +200,8 @@ describe('S13: what a key may not make, it may not start or wake either', () => 
   })
 })
 
-describe('units of a key or team that may less than when they were made', () => {
-  it('live on, and wake for visitors', async () => {
+describe('a unit whose key or team got narrower limits', () => {
+  it('keeps running, and wakes for visitors', async () => {
     const key = await keyWith({})
     const body = { spec: { name: 'web', image: 'node:22' } }
     const made = await service.call<{ units: { id: string }[] }>('POST', '/v1/units', {
@@ -221,7 +221,7 @@ describe('units of a key or team that may less than when they were made', () => 
     expect(visited.kind).toBe('running')
   })
 
-  it('on a plan without `never` one that never sleeps runs on, and is neither copied nor started as it is', async () => {
+  it('that never sleeps keeps running on a plan without `never`, and cannot be forked or started as it is', async () => {
     const { id } = await as.create('web', { sleep: 'never' })
     await service.app.db.updateTable('teams').set({ plan: 'hobby' }).where('id', '=', team.teamId).execute()
     service.clock.advance(DAY)

@@ -43,7 +43,7 @@ const follow = async ({ unitId, id }: Process, headers: Record<string, string> =
   })
 
 describe('a background process', () => {
-  it('is answered as soon as it runs, and later tells its end and what it printed', async () => {
+  it('is returned as soon as it runs, and later shows its exit code and output', async () => {
     const process = await start(['sh', '-c', 'echo out; echo err >&2; exit 3'], { cwd: '/tmp' })
     expect(process).toMatchObject({
       unitId: unit.id,
@@ -68,7 +68,7 @@ describe('a background process', () => {
     expect(await output(process, '?after=8')).toMatchObject({ output: [], next: 8 })
   })
 
-  it('has its environment and its input, of which nothing is kept', async () => {
+  it('gets its environment and stdin, which are neither stored nor logged', async () => {
     const process = await start(['sh', '-c', 'cat; printenv TOKEN'], {
       env: { TOKEN: 'hidden-value' },
       stdin: 'hidden-input\n',
@@ -91,7 +91,7 @@ describe('a background process', () => {
     expect(service.logged.join('')).not.toContain('hidden-')
   })
 
-  it('is told without the passwords of its command, in answers and in the audit log', async () => {
+  it('is shown and audited without the passwords of its command', async () => {
     const process = await start(['sh', '-c', 'true', 'x', '--password', 'hunter2'])
     expect(process.cmd.at(-1)).toBe('***')
     expect(JSON.stringify(await list(unit.id))).not.toContain('hunter2')
@@ -99,7 +99,7 @@ describe('a background process', () => {
     expect(JSON.stringify(rows)).not.toContain('hunter2')
   })
 
-  it('is given signals, of which each has its audit row, and none when it has ended', async () => {
+  it('accepts signals with an audit row each, and refuses them once it has exited', async () => {
     const process = await start(['sleep', 'infinity'])
     const at = path(unit.id, `/${process.id}/signal`)
     expect(await call('POST', at, { signal: 'STOP' })).toMatchObject({
@@ -125,7 +125,7 @@ describe('a background process', () => {
     ])
   })
 
-  it('is begun once for a key, also where the answer was lost', async () => {
+  it('is started once for an Idempotency-Key, also when the answer was lost', async () => {
     const body = { cmd: ['sh', '-c', 'echo x >> /tmp/keyed; sleep infinity'] }
     const send = async (key: string) =>
       await service.call<Process>('POST', path(unit.id), {
@@ -143,7 +143,7 @@ describe('a background process', () => {
     expect(mine.map(({ id }) => id)).toEqual([first.body.id, made.id])
   })
 
-  it('is killed and forgotten by DELETE', async () => {
+  it('is killed and deleted by DELETE', async () => {
     const process = await start(['sleep', 'infinity'])
     expect(await call('DELETE', path(unit.id, `/${process.id}`))).toMatchObject({ status: 200 })
     for (const [method, rest] of [
@@ -163,14 +163,14 @@ describe('a background process', () => {
     [{ cmd: ['ls'], env: { A: { secret: 'B' } } }, 'env.A'],
     [{ cmd: ['ls'], stdin: 'é'.repeat(40_000) }, 'write more into a file'],
     [{ cmd: ['ls'], timeoutMs: 5 }, 'the fields here are cmd, cwd, env, stdin, keepsAwake'],
-  ])('is refused for %j', async (body, message) => {
+  ])('is refused with the body %j', async (body, message) => {
     const answer = await call<Refused>('POST', path(unit.id), body)
     expect([answer.status, answer.body.error.code]).toEqual([400, 'validation'])
     expect(answer.body.error.message).toContain(message)
   })
 
   it.each(['?after=-1', '?after=x', '?maxBytes=1', '?maxBytes=99999999', '?follow=maybe', '?since=1'])(
-    'answers no output for the query %s',
+    'refuses the output query %s',
     async (query) => {
       const process = await start(['true'])
       const answer = await call<Refused>('GET', path(unit.id, `/${process.id}/output${query}`))
@@ -179,8 +179,8 @@ describe('a background process', () => {
   )
 })
 
-describe('its output', () => {
-  it('is followed from any place, and a client that was cut off goes on without loss or doubling', async () => {
+describe('the output of a background process', () => {
+  it('can be followed from any position, and resumed after a disconnect without loss or duplicates', async () => {
     const process = await start(['sh', '-c', 'echo one; sleep 1; echo two >&2; sleep 1; echo three; exit 4'])
     const events = readEvents(await follow(process))
     const first = await events.next()
@@ -198,7 +198,7 @@ describe('its output', () => {
     expect(refused.status).toBe(400)
   })
 
-  it('is followed for a bounded time, in which all comes that was there', async () => {
+  it('can be followed for a limited time, and includes all earlier output', async () => {
     const process = await start(['sh', '-c', 'echo one; sleep infinity'])
     await expect.poll(async () => (await get(process)).output.to).toBe(4)
     // The time is over before the first byte comes.
@@ -216,7 +216,7 @@ describe('its output', () => {
     expect(alone.body.error.message).toContain('follow=true')
   })
 
-  it('has characters whole, however pages and streams cut them, and bytes that are none', async () => {
+  it('keeps characters whole across pages, and encodes other bytes as base64', async () => {
     const text = 'é✓😀'.repeat(500)
     await service.call('POST', `/v1/units/${unit.id}/files`, {
       key: team.key,
@@ -248,7 +248,7 @@ describe('its output', () => {
     ])
   })
 
-  it('is the last of it where there is much, and says how much is gone', async () => {
+  it('keeps the end of a long output, and says how much was dropped', async () => {
     const process = await start(['head', '-c', '3000000', '/dev/zero'])
     const { output: kept } = await over(process)
     expect(kept.to).toBe(3_000_000)
@@ -259,10 +259,10 @@ describe('its output', () => {
   })
 })
 
-describe('with its unit', () => {
+describe('a background process and its unit', () => {
   const stateOf = async (id: string) => (await call<Unit>('GET', `/v1/units/${id}`)).body.state
 
-  it('stands still while the unit sleeps frozen, is read without waking it, and goes on with it', async () => {
+  it('pauses while the unit is frozen, can be read without a wake, and continues with the unit', async () => {
     const { id } = await makeUnit(service, team, { sleep: '1h' })
     const process = await start(['sh', '-c', 'echo begun; sleep 90; echo went on'], {}, id)
     await expect.poll(async () => (await output(process)).next).toBe(6)
@@ -277,7 +277,7 @@ describe('with its unit', () => {
     expect((await output(process)).output).toEqual([{ stream: 'stdout', data: 'begun\nwent on\n' }])
   })
 
-  it('is woken by a signal, and by DELETE where it runs', async () => {
+  it('wakes the unit for a signal, and for a DELETE while it runs', async () => {
     const { id } = await makeUnit(service, team)
     const [one, other] = [
       await start(['sleep', 'infinity'], {}, id),
@@ -296,7 +296,7 @@ describe('with its unit', () => {
     expect(await list(id)).toHaveLength(1)
   })
 
-  it('ends with a stop, is told of by a unit that is stopped, and none begins there', async () => {
+  it('ends when the unit is stopped, can still be read, and cannot be started there', async () => {
     const { id } = await makeUnit(service, team)
     const process = await start(['sh', '-c', 'echo begun; sleep infinity'], {}, id)
     await expect.poll(async () => (await output(process)).next).toBe(6)
@@ -309,7 +309,7 @@ describe('with its unit', () => {
     expect((await call<Refused>('GET', path(id))).status).toBe(409)
   })
 
-  it('is lost in a copy, and its source has it still', async () => {
+  it('is lost in a fork of the unit, and keeps running in the source', async () => {
     const { id } = await makeUnit(service, team)
     const process = await start(['sleep', 'infinity'], {}, id)
     const { body } = await call<{ units: Unit[] }>('POST', `/v1/units/${id}/fork`, { name: 'copied' })
@@ -320,7 +320,7 @@ describe('with its unit', () => {
     expect(await get(process)).toMatchObject({ state: 'running' })
   })
 
-  it('is 64 times at once in a unit, and then somebody has to end one', async () => {
+  it('is limited to 64 running at once in a unit', async () => {
     const { id } = await makeUnit(service, team)
     const all = await Promise.all(
       Array.from({ length: 64 }, async () => await start(['sleep', 'infinity'], {}, id)),
@@ -331,7 +331,7 @@ describe('with its unit', () => {
     await start(['true'], {}, id)
   })
 
-  it('keeps it awake for an hour at most where it was asked to, and else not', async () => {
+  it('keeps the unit awake for at most an hour when asked to, and otherwise not', async () => {
     const sleeping = async (body: object) => {
       const { id } = await makeUnit(service, team, { sleep: '2m' })
       await start(['sleep', 'infinity'], body, id)
@@ -353,7 +353,7 @@ describe('with its unit', () => {
     await expect.poll(async () => await stateOf(awake)).toBe('sleeping')
   })
 
-  it('is not told apart from none by another team', async () => {
+  it('looks unknown to another team', async () => {
     const process = await start(['sleep', 'infinity'])
     const other = await makeTeam(service)
     const theirs = await makeUnit(service, other)
@@ -366,8 +366,8 @@ describe('with its unit', () => {
   })
 })
 
-describe('trouble of the engine', () => {
-  it('is told as such, and what was under way goes on', async () => {
+describe('a background process during trouble of the engine', () => {
+  it('gets an error as an answer, and keeps running', async () => {
     const process = await start(['sh', '-c', 'echo begun; sleep infinity'])
     await expect.poll(async () => (await output(process)).next).toBe(6)
     const events = readEvents(await follow(process))

@@ -1,4 +1,4 @@
-// Spec 8 and reliability S25: the limits hold over all server processes of a service together.
+// Spec 8 and reliability S25: the rate limits apply to all server processes together.
 
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -32,7 +32,7 @@ afterEach(async () => {
   await service.close()
 })
 
-/** Another server of the service, which shares the database with the first, and nothing of its memory. */
+/** Another server process, which shares the database with the first and nothing else. */
 async function startBeside(): Promise<typeof other> {
   const app = createApp({ ...service.app, clock: service.clock })
   const server = createServer(app)
@@ -45,7 +45,7 @@ const unit = JSON.stringify({ spec: { name: 'web', image: 'node:22', size: 'nano
 
 type Asked = { status: number; retryAfterS: number }
 
-/** `count` calls, taking turns between both servers, some forty at once. */
+/** Makes `count` calls in turns at both servers, some forty at once. */
 async function ask(count: number, method = 'GET', key = team.key, body = unit): Promise<Asked[]> {
   const answers: Asked[] = []
   let asked = 0
@@ -68,8 +68,8 @@ async function ask(count: number, method = 'GET', key = team.key, body = unit): 
 
 const passedOf = (answers: Asked[]) => answers.filter(({ status }) => status !== 429).length
 
-describe('two servers together', () => {
-  test('let 300 requests a minute of a key pass, and each says truly when the next one will', async () => {
+describe('the rate limits of two servers together', () => {
+  test('allow 300 requests a minute for a key, with an exact retry-after', async () => {
     const answers = await ask(400)
     expect(passedOf(answers)).toBe(300)
     const latest = Math.max(...answers.map(({ retryAfterS }) => retryAfterS))
@@ -83,21 +83,21 @@ describe('two servers together', () => {
     expect(passedOf(await ask(2))).toBe(2)
   })
 
-  test('let 30 creations a minute pass, and reads beside them', async () => {
+  test('allow 30 creations a minute, and reads beside them', async () => {
     expect(passedOf(await ask(50, 'POST'))).toBe(30)
     expect(passedOf(await ask(10))).toBe(10)
   })
 
-  test('forget creations that were refused, whichever of them counted those', async () => {
+  test('do not count refused creations, on whichever server they were counted', async () => {
     expect((await ask(100, 'POST', team.key, '{}')).map(({ status }) => status)).toContain(400)
     const tooLarge = unit.replace('nano', 'large')
     for (const { status } of await ask(60, 'POST', team.key, tooLarge)) expect([402, 429]).toContain(status)
-    // By then both have heard what the other gave back.
+    // By then both servers know what the other gave back.
     service.clock.advance(SECOND)
     expect(passedOf(await ask(50, 'POST'))).toBe(30)
   })
 
-  test('a server hears within a second that another gave creations back', async () => {
+  test('learn within a second that another server gave creations back', async () => {
     const limits = createRateLimits(service.app)
     const elsewhere = createRateLimits(other.app)
     const counted = []
@@ -109,14 +109,14 @@ describe('two servers together', () => {
     await expect(elsewhere.spendCreation(team.keyId)).rejects.toMatchObject({ status: 429 })
   })
 
-  test('let no more pass around the edge of a minute', async () => {
+  test('allow no burst around the edge of a minute', async () => {
     service.clock.advance(59 * SECOND)
     expect(passedOf(await ask(300))).toBe(300)
     service.clock.advance(2 * SECOND)
     expect(passedOf(await ask(20))).toBe(0)
   })
 
-  test('a server that has just started knows what was spent', async () => {
+  test('apply to a server that has just started', async () => {
     await ask(300)
     const late = await startBeside()
     const headers = { authorization: `Bearer ${team.key}` }
@@ -127,7 +127,7 @@ describe('two servers together', () => {
   test.each([
     ['ahead', HOUR],
     ['back', -HOUR],
-  ])('a wall clock that is set %s frees nobody and locks nobody out', async (_where, ms) => {
+  ])('neither reset nor lock when the wall clock is set %s', async (_where, ms) => {
     expect(passedOf(await ask(310))).toBe(300)
     service.clock.jump(ms)
     for (const { app } of [service, other]) await adoptClockJump(app)
@@ -141,13 +141,13 @@ describe('two servers together', () => {
   })
 })
 
-test('who knows how a key begins, and not the rest, spends nothing of it', async () => {
+test('a caller who knows only the prefix of a key does not use up its rate limit', async () => {
   const forged = team.key.slice(0, -43) + newToken('key').token.slice(-43)
   expect((await ask(100, 'GET', forged)).every(({ status }) => status === 401)).toBe(true)
   expect(passedOf(await ask(310))).toBe(300)
 })
 
-test('what is left of each rate can be read, and is forgotten once nothing counts', async () => {
+test('what is left of each rate limit can be read, and old rows are deleted', async () => {
   await ask(10)
   await ask(5, 'POST')
   const left = await readRates(service.app, team.keyId)

@@ -1,4 +1,4 @@
-// Spec 8: 300 requests, 30 creations, 120 execs a minute per credential.
+// Spec 8: 300 requests, 30 creations and 120 execs a minute for each credential.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
@@ -23,7 +23,7 @@ beforeEach(async () => {
 })
 afterEach(async () => await service.close())
 
-/** Calls until one is refused; answers how many passed and the refusal. */
+/** Calls until one is refused. Returns how many passed, and the refusal. */
 async function untilRefused(ask: () => Promise<Answer>): Promise<{ passed: number; refusal: Answer }> {
   for (let passed = 0; passed < 1000; passed++) {
     const answer = await ask()
@@ -36,7 +36,7 @@ async function expectTrueRetryAfter(refusal: Answer, ask: () => Promise<Answer>)
   expect(refusal.body).toMatchObject({ error: { code: 'quota_exceeded' } })
   const retryAfterS = Number(refusal.headers.get('retry-after'))
   expect(retryAfterS).toBeGreaterThan(0)
-  // Calls count until the quarter of a second that they came in is a minute old (decision 0048).
+  // A call counts until the quarter of a second that it came in is a minute old (decision 0048).
   expect(retryAfterS).toBeLessThanOrEqual(61)
   service.clock.advance((retryAfterS - 2) * SECOND)
   expect((await ask()).status).toBe(429)
@@ -44,7 +44,7 @@ async function expectTrueRetryAfter(refusal: Answer, ask: () => Promise<Answer>)
   expect((await ask()).status).not.toBe(429)
 }
 
-test('300 requests a minute pass, the next is refused until retry-after', async () => {
+test('a key may make 300 requests a minute, and the next is refused until retry-after', async () => {
   const ask = () => service.call('GET', '/v1/units', { key: team.key })
   const { passed, refusal } = await untilRefused(ask)
   expect(passed).toBe(300)
@@ -57,7 +57,7 @@ const creating = (name: string, more: object = {}) => ({
   wait: false,
 })
 
-describe('creations', () => {
+describe('the rate limit on creations', () => {
   let count = 0
   let roomy: TestTeam
   const create = (body: object = creating(`unit-${count++}`)) =>
@@ -67,7 +67,7 @@ describe('creations', () => {
     roomy = await makeTeam(service, { maxConcurrentUnits: 1000, allowedSizes: ['nano', 'small'] })
   })
 
-  test('30 a minute pass, and reads go on', async () => {
+  test('allows 30 a minute, and does not limit reads', async () => {
     const { passed, refusal } = await untilRefused(() => create())
     expect(passed).toBe(30)
     expect(boundsIn(service.logged)).toEqual([['creations a minute', roomy.teamId]])
@@ -75,7 +75,7 @@ describe('creations', () => {
     await expectTrueRetryAfter(refusal, () => create())
   })
 
-  test('those that are refused count for nothing, however they are and however many at once', async () => {
+  test('does not count refused creations, also with concurrent calls', async () => {
     expect((await create(creating('taken'))).status).toBe(201)
     const stack = 'taken'
     const refused = [
@@ -85,45 +85,45 @@ describe('creations', () => {
     ]
     const asked = refused.flatMap((one) => Array.from({ length: 20 }, () => one))
     const answers = await Promise.all(asked.map(({ body }) => create(body)))
-    // Those that come while thirty others are looked at are told to wait: never more than thirty are.
+    // A call that comes while thirty others are being checked is told to wait, because at most thirty are.
     for (const [index, { status }] of answers.entries()) expect([asked[index]?.status, 429]).toContain(status)
     for (const { status, body } of asked) expect((await create(body)).status).toBe(status)
     const { passed } = await untilRefused(() => create())
     expect(passed).toBe(29)
   })
 
-  test('those that are refused are requests like any other', async () => {
+  test('is not the only limit on refused creations: they count as requests', async () => {
     const { passed } = await untilRefused(() => create({}))
     expect(passed).toBe(300)
   })
 
-  test('one that could not be made for a fault of ours counts: it took work', async () => {
+  test('counts a creation that failed in the infrastructure, because it took work', async () => {
     service.engine.fail('pull', 'image_not_found')
     expect((await create({ ...creating('gone'), wait: true })).status).toBe(502)
     expect((await untilRefused(() => create())).passed).toBe(29)
   })
 
-  test('forks are creations; stacks, keys and teams are not', async () => {
+  test('counts forks, and does not count stacks, keys and teams', async () => {
     const { id } = await makeUnit(service, roomy)
     const cookie = await makeSession(service, roomy)
     const headers = { origin: service.baseUrl }
     for (const path of ['/v1/stacks', '/v1/keys', '/v1/teams']) {
       for (let made = 0; made < 31; made++) {
         const { status } = await service.call('POST', path, { cookie, headers, body: { name: `m-${made}` } })
-        // A plan has its own bounds.
+        // A plan has its own limits.
         expect([201, 402]).toContain(status)
       }
     }
     const { passed } = await untilRefused(() =>
       service.call('POST', `/v1/units/${id}/fork`, { key: roomy.key, body: { wait: false } }),
     )
-    // The unit has been made by the same key.
+    // The unit was created with the same key.
     expect(passed).toBe(29)
     expect((await create()).status).toBe(429)
   })
 })
 
-test('120 execs a minute pass, streamed or not', async () => {
+test('a key may run 120 execs a minute, streamed or not', async () => {
   const { id } = await makeUnit(service, team)
   const body = { cmd: ['true'] }
   const ask = () => service.call('POST', `/v1/units/${id}/exec`, { key: team.key, body })
@@ -138,7 +138,7 @@ test('120 execs a minute pass, streamed or not', async () => {
   await expectTrueRetryAfter(refusal, ask)
 })
 
-test('a burst around the edge of a minute passes no more than any other', async () => {
+test('the rate limit allows no larger burst around the edge of a minute', async () => {
   const ask = () => service.call('GET', '/v1/units', { key: team.key })
   service.clock.advance(59 * SECOND)
   for (let asked = 0; asked < 300; asked++) expect((await ask()).status).toBe(200)
@@ -146,13 +146,13 @@ test('a burst around the edge of a minute passes no more than any other', async 
   expect((await ask()).status).toBe(429)
 })
 
-test('one key does not spend for another, not even of the same team', async () => {
+test('a key does not use up the rate limit of another key of its team', async () => {
   const other = await makeKey(service, team)
   await untilRefused(() => service.call('GET', '/v1/units', { key: team.key }))
   expect((await service.call('GET', '/v1/units', { key: other.secret })).status).toBe(200)
 })
 
-test('who guesses keys is held up, and honest callers from the same address are not', async () => {
+test('a caller who guesses keys is rate limited, and honest callers from the same address are not', async () => {
   expect((await service.call('GET', '/v1/units', { key: team.key })).status).toBe(200)
   const guess = (headers: Record<string, string> = {}) =>
     service.call('GET', '/v1/units', { key: newToken('key').token, headers })
@@ -164,7 +164,7 @@ test('who guesses keys is held up, and honest callers from the same address are 
   await expectTrueRetryAfter(refusal, guess)
 })
 
-test('a key that works is let in from an address that strangers guess from, though nobody has seen it yet', async () => {
+test('a valid key is accepted at its first use from an address that others guess from', async () => {
   const { refusal } = await untilRefused(() =>
     service.call('GET', '/v1/units', { key: newToken('key').token }),
   )
@@ -172,15 +172,15 @@ test('a key that works is let in from an address that strangers guess from, thou
   expect((await service.call('GET', '/v1/units', { key: team.key })).status).toBe(200)
 })
 
-test('where there is nothing to guess, nobody is held up by those who guess', async () => {
+test('a route without secrets to guess is not limited by failed guesses', async () => {
   await untilRefused(() => service.call('GET', '/v1/units', { key: 'nonsense' }))
   expect((await service.fetch('GET', '/v1/openapi.json')).status).toBe(200)
-  // Nothing is sold here, which is what an event of the provider is told.
+  // Nothing is sold here, so an event of the provider gets a 404.
   expect((await service.call('POST', '/v1/webhooks/stripe', { body: '{}' })).status).toBe(404)
   expect((await service.call('GET', `/v1/invites/${'x'.repeat(40)}`)).status).toBe(429)
 })
 
-test('behind a trusted proxy who guesses is held up by the address that the proxy names', async () => {
+test('behind a trusted proxy, guesses are limited by the address that the proxy names', async () => {
   const proxied = await startService({ trustedProxies: ['127.0.0.0/8', '10.0.0.1'], loops: false })
   const guess = async (forwarded: string) => {
     const headers = { 'x-forwarded-for': forwarded }
@@ -188,7 +188,7 @@ test('behind a trusted proxy who guesses is held up by the address that the prox
   }
   try {
     for (let tries = 0; tries < FAILURES_PER_MINUTE; tries++) {
-      // What stands before it was written by the caller.
+      // The address before it was written by the caller.
       expect(await guess(`203.0.113.${tries}, 192.0.2.1`)).toBe(401)
     }
     expect(await guess('203.0.113.250, 192.0.2.1')).toBe(429)

@@ -1,4 +1,4 @@
-// Recipes over HTTP (spec 2.4, 2.11, 4.4), on the engine in memory. Each one is used for real in
+// Recipes over HTTP (spec 2.4, 2.11, 4.4), on the in-memory engine. Each recipe runs for real in
 // test/flows/recipes.host.test.ts.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -38,17 +38,17 @@ const all =
   'postgres mariadb redis mongodb neo4j rabbitmq etcd node python static debian web-with-postgres'.split(' ')
 const app = { files: { 'server.js': 'listen()' } }
 
-/** What a command within the unit sees of a variable. */
+/** The value of a variable for a command within the unit. */
 const variable = async (unit: Unit | undefined, name: string) => {
   const { body } = await call<ExecResult>('POST', `/v1/units/${unit?.id}/exec`, { cmd: ['printenv', name] })
   return body.stdout.slice(0, -1)
 }
 
-/** Told of each healthcheck by the first word of its command; all of them pass. */
+/** Called for each healthcheck with the first word of its command; all of them pass. */
 let onHealthcheck: (program: string) => void = () => {}
 
-describe('the list of recipes', () => {
-  it('names each with its page, which says what it takes, tells and makes', async () => {
+describe('GET /v1/recipes', () => {
+  it('lists every recipe, with a page of its parameters, outputs and units', async () => {
     const { body } = await call<RecipeList>('GET', '/v1/recipes')
     expect(body.recipes.map(({ name }) => name)).toEqual(all)
     for (const { name, title, description, tags } of body.recipes) {
@@ -58,7 +58,7 @@ describe('the list of recipes', () => {
     }
   })
 
-  it('has pages that show types, options, defaults and formats of parameters', async () => {
+  it('shows type, options, default and format of each parameter', async () => {
     const { body } = await call<Recipe>('GET', '/v1/recipes/postgres')
     expect(body.params).toContainEqual({
       name: 'database',
@@ -82,7 +82,7 @@ describe('the list of recipes', () => {
     ])
   })
 
-  it('does not know what there is not', async () => {
+  it('returns 404 for an unknown recipe', async () => {
     for (const path of ['/v1/recipes/oracle', '/v1/recipes/__proto__', '/v1/recipes/..']) {
       expect((await call('GET', path)).status).toBe(404)
     }
@@ -92,7 +92,7 @@ describe('the list of recipes', () => {
 })
 
 describe('a create from a recipe', () => {
-  it('makes a database with a password of its own, and tells how to reach it', async () => {
+  it('makes a database with its own password, and returns its connection URL', async () => {
     const { status, body } = await create('postgres', { params: { database: 'shop', size: null } })
     expect(status).toBe(201)
     expect(body).toMatchObject({
@@ -118,7 +118,7 @@ describe('a create from a recipe', () => {
     ['redis', {}, 6379, /^rediss:\/\/default@[^@/]+:\d+\/0$/],
     ['etcd', {}, 2379, /^grpcs:\/\/[^@/]+:\d+$/],
   ])(
-    'gives the address of its %s with user and database, and never the password',
+    'publishes its %s with user and database in the URL, and without the password',
     async (recipe, params, port, url) => {
       const { body } = await create(recipe, { params })
       const id = body.units[0]?.id ?? ''
@@ -130,7 +130,7 @@ describe('a create from a recipe', () => {
     },
   )
 
-  it('names its units after the name it is given, in the stack it is told', async () => {
+  it('names its units after the given name, in the given stack', async () => {
     const { body } = await create('web-with-postgres', { name: 'shop', stack: 'live', params: app })
     expect(body.units.map(({ name, internalHost }) => [name, internalHost])).toEqual([
       ['shop-db', 'shop-db.live.internal'],
@@ -138,7 +138,7 @@ describe('a create from a recipe', () => {
     ])
     const [, web] = body.units
     const password = body.outputs['POSTGRES_PASSWORD'] ?? ''
-    // Its bare name leads to the fork's own database in a fork.
+    // In a fork, the bare name leads to the database of the fork.
     expect(await variable(web, 'DATABASE_URL')).toBe(`postgres://app:${password}@shop-db:5432/app`)
     expect(await variable(web, 'PORT')).toBe('8080')
     expect((await call<Stack>('GET', '/v1/stacks/live')).body.units).toHaveLength(2)
@@ -146,7 +146,7 @@ describe('a create from a recipe', () => {
     expect(again).toMatchObject({ status: 409, body: { error: { code: 'conflict' } } })
   })
 
-  it('finds a free name where it is given none', async () => {
+  it('finds a free name when none is given', async () => {
     const made = [await create('redis', { stack: 'live' }), await create('redis', { stack: 'live' })]
     const names = made.map(({ body }) => body.units[0]?.name ?? '')
     expect(names).toEqual(['redis', expect.stringMatching(/^redis-[0-9a-f]{6}$/)])
@@ -154,7 +154,7 @@ describe('a create from a recipe', () => {
     expect(made[0]?.body.outputs['REDIS_PASSWORD']).not.toBe(made[1]?.body.outputs['REDIS_PASSWORD'])
   })
 
-  it('publishes a front door, and refuses where there is none', async () => {
+  it('publishes the exposed port, and is refused for a recipe without one', async () => {
     const { body } = await create('static', {
       expose: 'public',
       params: { files: { 'index.html': 'hello' } },
@@ -171,7 +171,7 @@ describe('a create from a recipe', () => {
     expect(bare.body.error.message).not.toContain('database')
   })
 
-  it('gives one window to every unit it makes', async () => {
+  it('applies the sleep window to every unit', async () => {
     const { body } = await create('web-with-postgres', { sleep: '7m', params: app })
     expect(body.units.map(({ sleep }) => sleep)).toEqual(['7m', '7m'])
   })
@@ -192,21 +192,21 @@ describe('a create from a recipe', () => {
     ['node', { files: { '../etc/passwd': 'x' } }, 'params.files.../etc/passwd', 'below /app'],
     ['node', { files: { '/app/server.js': 'x' } }, 'params.files./app/server.js', 'without a leading slash'],
     ['node', { ...app, env: { 'A=B': 'x' } }, 'params.env.A=B', 'a name must begin'],
-  ])('of %s with %j is refused by name', async (recipe, params, path, words) => {
+  ])('(%s) with %j is refused with the path of the parameter', async (recipe, params, path, words) => {
     const refused = await create(recipe, { params })
     expect(refused).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
     expect(refused.body.error.details).toEqual([{ path, message: expect.stringContaining(words) as string }])
     expect(await listUnits()).toEqual([])
   })
 
-  it('takes what anybody writes into a parameter as it is', async () => {
+  it('passes arbitrary text of a parameter on unchanged', async () => {
     const odd = `$(touch /x) \`id\` '"; -- \\ %s {{unit:db}} \n é`
     const { status, body } = await create('node', { params: { ...app, env: { ODD: odd } } })
     expect(status).toBe(201)
     expect(await variable(body.units[0], 'ODD')).toBe(odd.replace('{{unit:db}}', 'db.node.internal'))
   })
 
-  it('holds every unit against the policy, or makes none', async () => {
+  it('checks the policy for every unit, or makes none', async () => {
     const narrow = await makeTeam(service, { maxConcurrentUnits: 1 })
     const body = { recipe: 'web-with-postgres', params: app }
     const refused = await service.call<Refused>('POST', '/v1/units', { key: narrow.key, body })
@@ -220,7 +220,7 @@ describe('a create from a recipe', () => {
     }
   })
 
-  it('makes it once for each Idempotency-Key, and answers alike', async () => {
+  it('makes one unit for a repeated Idempotency-Key, and returns the same answer', async () => {
     const sent = { key: team.key, body: { recipe: 'redis' }, headers: { 'idempotency-key': 'one' } }
     const first = await service.call<RunResult>('POST', '/v1/units', sent)
     const second = await service.call<RunResult>('POST', '/v1/units', sent)
@@ -229,8 +229,8 @@ describe('a create from a recipe', () => {
   })
 })
 
-describe('of several units', () => {
-  it('the second starts when the first is ready', async () => {
+describe('a recipe of several units', () => {
+  it('starts the second unit once the first is ready', async () => {
     const { body } = await create('web-with-postgres', { params: app })
     const [db, web] = body.units
     const order = service.engine.calls.flatMap(({ operation, id }) => (operation === 'start' ? [id] : []))
@@ -238,12 +238,12 @@ describe('of several units', () => {
     expect(Date.parse(db?.startedAt ?? '')).toBeLessThanOrEqual(Date.parse(web?.startedAt ?? ''))
   })
 
-  it('the first that cannot be made takes the others with it', async () => {
+  it('makes none when the first unit fails', async () => {
     service.engine.fail('pull', 'image_unavailable')
     await expectUndone()
   })
 
-  it('the second that cannot be made takes the first with it, which runs by then', async () => {
+  it('destroys the running first unit when the second fails', async () => {
     onHealthcheck = (program) => {
       if (program === 'pg_isready') service.engine.fail('start', 'start_failed')
     }

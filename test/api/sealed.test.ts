@@ -1,5 +1,5 @@
-// Reliability S28 over HTTP: what is sealed opens for its own team, owner and name alone. Somebody who can move rows about in the
-// database gets nobody's secret out of it by that.
+// Reliability S28 over HTTP: an encrypted value can be decrypted for its own team, owner and name only, so moving
+// rows in the database reveals no secret of others.
 
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -49,14 +49,14 @@ async function restart(id: string): Promise<{ status: number; shown: string }> {
   return { status, shown: JSON.stringify(body) }
 }
 
-/** The unit of another team, and one of the same: neither's can be moved. */
+/** A unit of another team, and one of the same team: values of neither can be moved. */
 const owners = [
   ['of another team', () => victim],
   ['of the same team', () => team],
 ] as const
 
-describe('what was moved from a unit', () => {
-  it.each(owners)('%s, a secret, starts no unit and is in no answer', async (_whose, owner) => {
+describe('an encrypted value that was moved from a unit', () => {
+  it.each(owners)('%s (a secret) makes the start fail, and is in no answer', async (_whose, owner) => {
     const from = await create(owner(), 'from', CANARY)
     const to = await create(team, 'to', 'its own')
     await sql`
@@ -66,7 +66,7 @@ describe('what was moved from a unit', () => {
     await refused(to.id)
   })
 
-  it.each(owners)('%s, a boot file, starts no unit and is in no answer', async (_whose, owner) => {
+  it.each(owners)('%s (a boot file) makes the start fail, and is in no answer', async (_whose, owner) => {
     const from = await create(owner(), 'from', CANARY)
     const to = await create(team, 'to', 'its own')
     await sql`
@@ -76,7 +76,7 @@ describe('what was moved from a unit', () => {
     await refused(to.id)
   })
 
-  it.each(owners)('%s, a private link, is shown to nobody', async (_whose, owner) => {
+  it.each(owners)('%s (a private link) is not shown', async (_whose, owner) => {
     const from = await create(owner(), 'from', 'x', { expose: 'private' })
     const to = await create(team, 'to', 'x', { expose: 'private' })
     const secret = new URL(from.endpoints[0]?.url ?? '').hostname.split('.')[0] ?? ''
@@ -100,7 +100,7 @@ describe('what was moved from a unit', () => {
   }
 })
 
-it('a secret under another name of its own unit does not open either', async () => {
+it('a secret that was moved to another name of the same unit cannot be decrypted', async () => {
   const { id } = await create(team, 'web', CANARY)
   await sql`
     update secrets set sealed = other.sealed from secrets other

@@ -1,4 +1,4 @@
-// Design 7: a sign-in link by mail, for anybody who asks, and what nobody learns by asking (S4, S26).
+// Design 7: sign-in links by mail for any address, and what a caller cannot learn by asking for one (S4, S26).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Me } from '../../src/contract/me.ts'
@@ -26,8 +26,8 @@ const linksTo = async (email: string) =>
 const newestLink = async (email: string) => (await linksTo(email)).at(-1) ?? ''
 const whoIs = async (cookie: string) => (await service.call<Me>('GET', '/v1/me', { cookie })).body.user
 
-describe('somebody who asks for a link', () => {
-  it('is mailed one that signs in once', async () => {
+describe('a request for a sign-in link', () => {
+  it('sends a mail with a link that signs in once', async () => {
     const page = await (await openBrowser(service).get('/sign-in')).text()
     expect(page).toContain('action="/sign-in/link"')
     expect((await ask(team.email)).status).toBe(200)
@@ -39,7 +39,7 @@ describe('somebody who asks for a link', () => {
     expect((await browser.post('/sign-in', { token })).status).toBe(401)
   })
 
-  it('is told the same, and mailed the same, whether there is such an account or not', async () => {
+  it('gets the same answer and the same mail with and without an account', async () => {
     const stranger = `nobody-${Date.now()}@example.test`
     const [known, unknown] = [await ask(team.email), await ask(stranger)]
     expect(unknown.status).toBe(known.status)
@@ -52,7 +52,7 @@ describe('somebody who asks for a link', () => {
     expect(withoutToken(otherMail?.text)).toBe(withoutToken(mail?.text))
   })
 
-  it('has a quarter of an hour to use it', async () => {
+  it('gives a link that expires after a quarter of an hour', async () => {
     await ask(team.email)
     const token = await newestLink(team.email)
     service.clock.advance(14 * MINUTE)
@@ -62,7 +62,7 @@ describe('somebody who asks for a link', () => {
     expect((await openBrowser(service).post('/sign-in', { token })).status).toBe(401)
   })
 
-  it('gets the account of that address in any case, and of no other that looks like it', async () => {
+  it('signs in to the account of that address in any case, and not to a similar one', async () => {
     await ask(team.email.toUpperCase())
     const browser = openBrowser(service)
     await browser.post('/sign-in', { token: await newestLink(team.email.toUpperCase()) })
@@ -86,7 +86,7 @@ describe('somebody who asks for a link', () => {
     '"ann"@example.test',
     `${'a'.repeat(64)}@${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(63)}.test`,
     '<script>@example.test',
-  ])('with %j is asked for an address, and nothing is sent', async (email) => {
+  ])('with the address %j is refused, and sends nothing', async (email) => {
     const before = await service.app.db.selectFrom('sign_in_links').select('prefix').execute()
     const answer = await ask(email)
     expect(answer.status).toBe(400)
@@ -94,7 +94,7 @@ describe('somebody who asks for a link', () => {
     expect(await service.app.db.selectFrom('sign_in_links').select('prefix').execute()).toEqual(before)
   })
 
-  it('for one address again and again is told when to come back, and that is true', async () => {
+  it('is rate limited for an address, with an exact retry-after', async () => {
     const answers = []
     for (let time = 0; time < 6; time++) answers.push(await ask(team.email))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429])
@@ -107,7 +107,7 @@ describe('somebody who asks for a link', () => {
     expect((await ask(team.email)).status).toBe(200)
   })
 
-  it('from one place again and again is told to wait, whatever the addresses', async () => {
+  it('is rate limited for the caller’s IP address, with any mail addresses', async () => {
     const statuses: number[] = []
     for (let time = 0; time < 61; time++) statuses.push((await ask(`many-${time}@example.test`)).status)
     expect(statuses.slice(0, 60)).toEqual(Array(60).fill(200))
@@ -115,7 +115,7 @@ describe('somebody who asks for a link', () => {
   })
 })
 
-it('thirty links of one new address, used at once, make one account', async () => {
+it('thirty sign-in links of a new address make one account when used concurrently', async () => {
   const email = `crowd-${Date.now()}@example.test`
   for (let time = 0; time < 30; time++) {
     await service.app.db.deleteFrom('allowances').execute()
@@ -150,7 +150,7 @@ it('a session that was planted in a browser ends when its owner signs in there',
   expect(await whoIs(`berth_session=${planted}`)).toBeUndefined()
 })
 
-it('links and sessions are in neither the database nor the log', async () => {
+it('sign-in links and sessions are neither stored nor logged in plain text', async () => {
   await ask(team.email)
   const { db } = service.app
   const mails = await db.selectFrom('mails').selectAll().execute()

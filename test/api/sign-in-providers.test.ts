@@ -1,4 +1,5 @@
-// S27: signing in with a provider, a real OpenID provider and one in GitHub's manner, and all that can be wrong about it.
+// S27: signing in with a real OpenID provider and with one in the manner of GitHub, and everything that can be wrong
+// about it.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Me } from '../../src/contract/me.ts'
@@ -25,7 +26,7 @@ afterAll(async () => {
 })
 
 let count = 0
-/** A number, which either provider has for somebody. */
+/** The id that both providers have for a person. */
 let person: string
 let email: string
 beforeEach(async () => {
@@ -51,7 +52,7 @@ const whoIs = async (browser: Browser) => {
   const { status, body } = await service.call<Me>('GET', '/v1/me', { cookie: browser.cookies() })
   return status === 200 ? body.user : null
 }
-/** Of each of the person's teams. */
+/** The credit balance of each of the person’s teams. */
 const creditsOf = async (browser?: Browser) => {
   const cookie = browser?.cookies() ?? ''
   const { body } = await service.call<Me>('GET', '/v1/me', { cookie })
@@ -66,18 +67,18 @@ const usersOf = async (address: string) =>
     (user) => user.email.toLowerCase() === address.toLowerCase(),
   )
 
-describe.each(providers)('with %s', (provider) => {
+describe.each(providers)('signing in with %s', (provider) => {
   it.each([
     [' \u202eAnn\n\u200b of the\u2066 service ', 'Ann of the service'],
     ['\u3164\u2800 \u0007', null],
     ['\u{1f409}'.repeat(60), '\u{1f409}'.repeat(40)],
-  ])('a person called %j is called %j here', async (given, shown) => {
+  ])('shows a person called %j as %j', async (given, shown) => {
     know({ name: given })
     const { browser } = await signIn(provider)
     expect((await whoIs(browser))?.name).toBe(shown ?? email.split('@')[0])
   })
 
-  it('a person gets an account, and the same one the next time, whatever has become of the address', async () => {
+  it('makes an account at first, and finds it again after the address has changed', async () => {
     const { browser, answer } = await signIn(provider)
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/'])
     const user = await whoIs(browser)
@@ -88,7 +89,7 @@ describe.each(providers)('with %s', (provider) => {
     expect(await usersOf(`moved-${email}`)).toEqual([])
   })
 
-  it('a verified address leads to the account that it has', async () => {
+  it('with a verified address leads to the existing account', async () => {
     const team = await makeTeam(service)
     know({ address: team.email.toUpperCase() })
     const { browser } = await signIn(provider)
@@ -96,7 +97,7 @@ describe.each(providers)('with %s', (provider) => {
     expect(await usersOf(team.email)).toHaveLength(1)
   })
 
-  it('an address that is not verified leads to no account, neither an old one nor a new one', async () => {
+  it('with an unverified address is refused, with and without an account', async () => {
     const team = await makeTeam(service)
     know({ address: team.email, verified: false })
     const { browser, status } = await signIn(provider)
@@ -109,7 +110,7 @@ describe.each(providers)('with %s', (provider) => {
     expect(identities.map(({ subject }) => subject)).not.toContain(person)
   })
 
-  it('an account whose own address is not verified is not joined', async () => {
+  it('does not join an account whose own address is not verified', async () => {
     const team = await makeTeam(service)
     await service.app.db
       .updateTable('users')
@@ -121,7 +122,7 @@ describe.each(providers)('with %s', (provider) => {
   })
 
   it.each(['ann@example.test, eve@example.test', 'ann@exаmple.test', `${'a'.repeat(250)}@example.test`])(
-    'the address %j is not taken',
+    'refuses the address %j',
     async (address) => {
       know({ address })
       expect((await signIn(provider)).status).toBe(403)
@@ -129,7 +130,7 @@ describe.each(providers)('with %s', (provider) => {
     },
   )
 
-  it('thirty sign-ins at once make one account', async () => {
+  it('makes one account for thirty concurrent sign-ins', async () => {
     const sessions = await Promise.all(Array.from({ length: 30 }, () => signIn(provider)))
     expect(sessions.map(({ status }) => status)).toEqual(sessions.map(() => 303))
     const ids = await Promise.all(sessions.map(async ({ browser }) => (await whoIs(browser))?.id))
@@ -140,7 +141,7 @@ describe.each(providers)('with %s', (provider) => {
     expect(new Set(tokens).size).toBe(30)
   })
 
-  it('the answer of the provider works once', async () => {
+  it('accepts the answer of the provider once', async () => {
     const browser = openBrowser(service, person)
     const back = await goToProvider(browser, provider)
     const flow = browser.cookie('berth_provider') ?? ''
@@ -151,13 +152,13 @@ describe.each(providers)('with %s', (provider) => {
     expect(await whoIs(thief)).toBeNull()
   })
 
-  it('the answer of the provider works in the browser that asked alone', async () => {
+  it('accepts the answer of the provider only in the browser that began', async () => {
     const back = await goToProvider(openBrowser(service, person), provider)
     const other = `1${person}`
     know({ id: other, address: `victim-${email}` })
     const victim = openBrowser(service, other)
     expect((await victim.get(back)).status).toBe(401)
-    // Also with a sign-in of its own under way, which goes on.
+    // Also when it has begun a sign-in of its own, which can be completed.
     const own = await goToProvider(victim, provider)
     expect((await victim.get(back)).status).toBe(401)
     expect(await whoIs(victim)).toBeNull()
@@ -165,7 +166,7 @@ describe.each(providers)('with %s', (provider) => {
     expect(await whoIs(victim)).toMatchObject({ email: `victim-${email}` })
   })
 
-  it('a code is of no use with the state of another sign-in', async () => {
+  it('refuses a code with the state of another sign-in', async () => {
     const stolen = new URL(await goToProvider(openBrowser(service, person), provider))
     const thief = openBrowser(service, person)
     const own = new URL(await goToProvider(thief, provider))
@@ -175,7 +176,7 @@ describe.each(providers)('with %s', (provider) => {
   })
 
   it.each(['', 'x', 'berth_provider_000000000000_' + 'a'.repeat(43)])(
-    'the state %j belongs to nothing',
+    'refuses the state %j',
     async (state) => {
       const browser = openBrowser(service, person)
       const back = new URL(await goToProvider(browser, provider))
@@ -187,7 +188,7 @@ describe.each(providers)('with %s', (provider) => {
     },
   )
 
-  it('a refusal of the provider or of the person is none of an account', async () => {
+  it('makes no account when the person or the provider refuses', async () => {
     const browser = openBrowser(service, person)
     const back = new URL(await goToProvider(browser, provider))
     back.searchParams.delete('code')
@@ -198,14 +199,14 @@ describe.each(providers)('with %s', (provider) => {
     expect(await usersOf(email)).toEqual([])
   })
 
-  it('has to be done within ten minutes', async () => {
+  it('has to be completed within ten minutes', async () => {
     const browser = openBrowser(service, person)
     const back = await goToProvider(browser, provider)
     service.clock.advance(11 * MINUTE)
     expect((await browser.get(back)).status).toBe(401)
   })
 
-  it('gives a session that was not there before, and ends the one that was', async () => {
+  it('gives a new session, and ends the earlier one of the browser', async () => {
     const attacker = openBrowser(service, person)
     await signIn(provider, attacker)
     const planted = attacker.cookie('berth_session') ?? ''
@@ -219,14 +220,14 @@ describe.each(providers)('with %s', (provider) => {
     expect((await service.call('GET', '/v1/me', { cookie: `berth_session=${planted}` })).status).toBe(401)
   })
 
-  it('ends with the sign-out, for everybody who has the cookie', async () => {
+  it('gives a session that ends with the sign-out', async () => {
     const { browser } = await signIn(provider)
     const cookie = browser.cookies()
     expect((await browser.post('/sign-out')).status).toBe(303)
     expect((await service.call('GET', '/v1/me', { cookie })).status).toBe(401)
   })
 
-  it('is not begun from another site, nor by a GET', async () => {
+  it('cannot be begun from another site or by a GET', async () => {
     const before = await service.app.db.selectFrom('provider_sign_ins').select('prefix').execute()
     for (const headers of [{ origin: 'https://evil.test' }, { origin: 'null' }, {}]) {
       const answer = await service.fetch('POST', `/sign-in/${provider}`, { headers })
@@ -238,14 +239,14 @@ describe.each(providers)('with %s', (provider) => {
   })
 })
 
-it('one address with two providers that have verified it is one account', async () => {
+it('one address verified by two providers is one account', async () => {
   const [one, other] = [await signIn('google'), await signIn('github')]
   expect((await whoIs(one.browser))?.id).toBe((await whoIs(other.browser))?.id)
   expect(await usersOf(email)).toHaveLength(1)
   expect(await creditsOf(other.browser)).toEqual([500])
 })
 
-it('the number of a person at one provider is nobody at the other', async () => {
+it('the id of a person at one provider means nothing at the other', async () => {
   await signIn('google')
   github.people.set(person, {
     login: 'eve',
@@ -255,13 +256,13 @@ it('the number of a person at one provider is nobody at the other', async () => 
   expect(await whoIs((await signIn('github')).browser)).toMatchObject({ email: `eve-${person}@example.test` })
 })
 
-it('an answer of one provider is not taken for one of the other', async () => {
+it('the answer of one provider is refused for the other', async () => {
   const browser = openBrowser(service, person)
   const back = await goToProvider(browser, 'google')
   expect((await browser.get(back.replace('/sign-in/google', '/sign-in/github'))).status).toBe(401)
 })
 
-it('tokens, codes and secrets of a sign-in are neither in the log nor in the database', async () => {
+it('tokens, codes and secrets of a sign-in are neither stored nor logged in plain text', async () => {
   const { browser, answer } = await signIn('google')
   const waiting = openBrowser(service, person)
   const back = new URL(await goToProvider(waiting, 'google'))
@@ -289,7 +290,7 @@ it('tokens, codes and secrets of a sign-in are neither in the log nor in the dat
   expect(kept).not.toMatch(/nonce|codeVerifier/)
 })
 
-it('over HTTPS the cookie of a sign-in under way is bound to this very host', async () => {
+it('the cookie of a sign-in in progress is bound to the host over HTTPS', async () => {
   const signIn = { google: openId.client, github: null }
   const secure = await startService({ publicUrl: 'https://berth.example', signIn, loops: false })
   try {
@@ -305,7 +306,7 @@ it('over HTTPS the cookie of a sign-in under way is bound to this very host', as
   }
 })
 
-it('a provider that is away is said to be, and one that is not configured is not there', async () => {
+it('a provider that is down returns 502, and one that is not configured 404', async () => {
   const away = { ...openId.client, url: 'http://127.0.0.1:1', apiUrl: 'http://127.0.0.1:1' }
   const other = await startService({ signIn: { google: away, github: null }, loops: false })
   try {

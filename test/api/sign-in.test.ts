@@ -27,7 +27,7 @@ const useLink = (token: string, headers: Record<string, string> = {}) =>
 const newLink = async () => (await createSignInLink(service.app, team.email)).token
 
 describe('a sign-in link', () => {
-  test('shows whom it signs in, as often as it is looked at, and uses nothing up', async () => {
+  test('shows the account it signs in to, and is not used up by looking', async () => {
     const token = await newLink()
     for (let times = 0; times < 3; times++) {
       const page = await service.fetch('GET', `/sign-in?token=${token}`)
@@ -48,7 +48,7 @@ describe('a sign-in link', () => {
     expect((await service.call('GET', '/v1/units', { cookie })).status).toBe(200)
   })
 
-  test('works once, also when many try at the same time', async () => {
+  test('works once, also for concurrent attempts', async () => {
     const token = await newLink()
     const answers = await Promise.all(Array.from({ length: 10 }, () => useLink(token)))
     expect(answers.filter(({ status }) => status === 303)).toHaveLength(1)
@@ -56,7 +56,7 @@ describe('a sign-in link', () => {
     expect((await service.fetch('GET', `/sign-in?token=${token}`)).status).toBe(401)
   })
 
-  test('works for a day', async () => {
+  test('expires after a day', async () => {
     const token = await newLink()
     service.clock.advance(DAY)
     expect((await service.fetch('GET', `/sign-in?token=${token}`)).status).toBe(401)
@@ -64,7 +64,7 @@ describe('a sign-in link', () => {
   })
 
   test.each(['', 'x', 'berth_signin_000000000000_' + 'a'.repeat(43), '%00', '<script>'])(
-    'such as %j does not exist',
+    '(%j) is refused when it is unknown',
     async (token) => {
       const page = await service.fetch('GET', `/sign-in?token=${encodeURIComponent(token)}`)
       expect(page.status).toBe(401)
@@ -73,7 +73,7 @@ describe('a sign-in link', () => {
     },
   )
 
-  test('of an address nobody has makes an account with a team of its own', async () => {
+  test('of an unknown address makes an account with its own team', async () => {
     const { token } = await createSignInLink(service.app, 'newcomer@example.test')
     const cookie = ((await useLink(token)).headers.get('set-cookie') ?? '').split(';')[0] ?? ''
     expect((await service.call('GET', '/v1/units', { cookie })).body).toMatchObject({ units: [] })
@@ -87,7 +87,7 @@ describe('a sign-in link', () => {
     expect(same).toHaveLength(1)
   })
 
-  test('is never used from a page of another site', async () => {
+  test('cannot be used from a page of another site', async () => {
     for (const headers of [
       { origin: 'https://evil.test' },
       { origin: 'null' },
@@ -106,7 +106,7 @@ describe('a session', () => {
     ['a page without an origin', { origin: 'null' }],
     ['another port of this host', { origin: 'http://127.0.0.1:1' }],
     ['no page at all', {}],
-  ])('makes nothing for %s', async (_title, headers) => {
+  ])('cannot create a unit from %s', async (_title, headers) => {
     const cookie = await makeSession(service, team)
     const body = { spec: { name: 'csrf', image: 'node:22' } }
     const answer = await service.call('POST', '/v1/units', { cookie, body, headers })
@@ -115,7 +115,7 @@ describe('a session', () => {
     expect(list.status).toBe(404)
   })
 
-  test('is not readable for scripts of another site', async () => {
+  test('cannot be used to read from another site', async () => {
     const cookie = await makeSession(service, team)
     const answer = await service.call('GET', '/v1/units', {
       cookie,
@@ -125,7 +125,7 @@ describe('a session', () => {
     expect(answer.headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test('makes units from our own pages', async () => {
+  test('can create units from our own pages', async () => {
     const cookie = await makeSession(service, team)
     const body = { spec: { name: 'from-pages', image: 'node:22' } }
     const answer = await service.call('POST', '/v1/units', { cookie, body, headers: ownOrigin() })
@@ -153,7 +153,7 @@ describe('a session', () => {
   })
 })
 
-test('over HTTPS the cookie is bound to this very host', async () => {
+test('the session cookie is bound to the host over HTTPS', async () => {
   const secure = await startService({ publicUrl: 'https://berth.example' })
   try {
     const { token } = await createSignInLink(secure.app, 'person@example.test')
@@ -173,7 +173,7 @@ test('over HTTPS the cookie is bound to this very host', async () => {
   }
 })
 
-test('pages run no script, load nothing but a stylesheet of ours, and cannot be framed', async () => {
+test('pages run no script, load only our stylesheet, and cannot be framed', async () => {
   for (const path of ['/', `/sign-in?token=${await newLink()}`, '/account']) {
     const page = await service.fetch('GET', path, { headers: { accept: 'text/html' } })
     const policy = page.headers.get('content-security-policy') ?? ''
@@ -182,7 +182,7 @@ test('pages run no script, load nothing but a stylesheet of ours, and cannot be 
     expect(policy).not.toContain('unsafe')
     expect(page.headers.get('x-content-type-options')).toBe('nosniff')
     expect(page.headers.get('cache-control')).toBe('no-store')
-    // With no-referrer browsers would send `Origin: null` with the form, and the form would be refused.
+    // With no-referrer, browsers would send `Origin: null` with the form, and the form would be refused.
     expect(page.headers.get('referrer-policy')).toBe('strict-origin')
     const html = await page.text()
     expect(html).not.toMatch(/<script|<style|style=|\son\w+=|javascript:/i)
@@ -196,7 +196,7 @@ test('pages run no script, load nothing but a stylesheet of ours, and cannot be 
   }
 })
 
-test('the bare address says what this is', async () => {
+test('GET / describes the server', async () => {
   const { body } = await service.call('GET', '/')
   expect(body).toMatchObject({ name: 'Berth', openapi: expect.stringContaining('/v1/openapi.json') })
 })

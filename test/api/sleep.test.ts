@@ -22,7 +22,7 @@ const sleep = async (id: string, body: unknown, key = team.key) =>
 const get = async (id: string) => (await service.call<Unit>('GET', `/v1/units/${id}`, { key: team.key })).body
 
 describe('the sleep call', () => {
-  it('answers the units whose window it set', async () => {
+  it('returns the units whose window it set', async () => {
     const unit = await makeUnit(service, team)
     const { status, body } = await sleep(unit.id, { sleep: '45m' })
     expect(status).toBe(200)
@@ -48,7 +48,7 @@ describe('the sleep call', () => {
     expect((await get(unit.id)).sleep).toBe(unit.sleep)
   })
 
-  it('is refused for a unit of another team, and for none', async () => {
+  it('is refused for a unit of another team, and for an unknown one', async () => {
     const unit = await makeUnit(service, team)
     const other = await makeTeam(service)
     expect((await sleep(unit.id, { sleep: '1h' }, other.key)).status).toBe(403)
@@ -67,7 +67,7 @@ describe('the sleep call', () => {
     expect(await get(unit.id)).toMatchObject({ state: 'running', stoppedReason: null })
   })
 
-  it('leaves one audit row with what was asked', async () => {
+  it('leaves one audit row with the request', async () => {
     const unit = await makeUnit(service, team)
     const { headers } = await sleep(unit.id, { sleep: '30m', stack: true })
     const rows = await service.app.db
@@ -86,7 +86,7 @@ describe('the sleep call', () => {
   })
 })
 
-it('five hundred units that are due at once all fall asleep, and none that is not', async () => {
+it('five hundred units that are due fall asleep, and one that is not due does not', async () => {
   const { key } = team
   const spec = { name: 'one', image: 'node:22', sleep: '1m' }
   const made = async (stack: string, index: number) =>

@@ -1,5 +1,5 @@
-// What may be spent, over HTTP (spec 2.8, 3, 7; reliability B5, B6, S12): a cap and credits hold however many ask at once, and
-// what a limit stops says why and wakes once the limit has cleared.
+// Spending limits over HTTP (spec 2.8, 3, 7; reliability B5, B6, S12): caps and credits hold for concurrent calls,
+// and a unit that a limit stopped says why, and wakes once the limit allows it.
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Quota } from '../../src/contract/quota.ts'
@@ -15,16 +15,16 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 
 let service: Service
 beforeAll(async () => {
-  // Loops would end what is to be counted.
+  // The jobs would stop the units that are to be counted.
   service = await startService({ loops: false })
   await untilNoon()
 })
 afterAll(async () => await service.close())
 
-/** What is certain is so up to here. */
+/** Runs a heartbeat, up to which costs are certain. */
 const beat = async () => await reconcileMachines(service.app)
 
-/** What the loops do in a while, however long. */
+/** Runs the jobs after this time. */
 async function pass(ms: number): Promise<void> {
   service.clock.advance(ms)
   await beat()
@@ -38,10 +38,10 @@ const exec = async (key: string, id: string) => await act(key, id, 'exec', { cmd
 const find = async (key: string, id: string) =>
   (await service.call<Unit>('GET', `/v1/units/${id}`, { key })).body
 
-/** What a nano must be able to pay to run at all: fifteen seconds of it (decision 52). */
+/** The least balance with which a nano unit may run: the price of fifteen seconds (decision 52). */
 const RESERVE_OF_NANO = 250_000_000n / 240n
 
-it('S12: fifty calls at once start no more than the credits of their team pay for, and the rest is refused', async () => {
+it('fifty concurrent calls start only as many units as the credits of their team pay for (S12)', async () => {
   const AFFORDABLE = 5n
   const team = await makeTeam(service)
   const keys = await Promise.all(Array.from({ length: 3 }, () => makeKey(service, team)))
@@ -81,7 +81,7 @@ it('S12: fifty calls at once start no more than the credits of their team pay fo
   }
 })
 
-/** From here on the team has so much and does not pay as it goes. */
+/** Leaves the team this balance, and no overdraft. */
 async function leaveCredits({ teamId }: TestTeam, nanoCents: bigint): Promise<void> {
   const { db, clock } = service.app
   await beat()
@@ -98,7 +98,7 @@ async function leaveCredits({ teamId }: TestTeam, nanoCents: bigint): Promise<vo
   await db.updateTable('teams').set({ pays_as_it_goes: false }).where('id', '=', teamId).execute()
 }
 
-it('S12: each of three keys starts no more than its own cap pays for, however many ask at once', async () => {
+it('concurrent calls start only as many units as the cap of each of three keys pays for (S12)', async () => {
   const team = await makeTeam(service)
   const policy = { dailySpendCapCents: 1 }
   const keys = await Promise.all(Array.from({ length: 3 }, () => makeKey(service, { ...team, policy })))
@@ -116,7 +116,8 @@ it('S12: each of three keys starts no more than its own cap pays for, however ma
       return service.call('POST', '/v1/units', { key, body: { spec: { ...spec, name: `u${n}` } } })
     }),
   )
-  // Of the last 0.0625 cents each large unit needs 0.0125; the first ones have run for a moment longer than was meant.
+  // Of the last 0.0625 cents each large unit needs 0.0125; the first ones have run for a moment longer than was
+  // meant.
   const passed = answers.filter(({ status }) => status === 201)
   expect(passed.length).toBeLessThanOrEqual(3 * 5)
   expect(passed.length).toBeGreaterThan(0)
@@ -128,7 +129,7 @@ it('S12: each of three keys starts no more than its own cap pays for, however ma
   }
 })
 
-it('a key with a cap of one cent is stopped, told why, and wakes on its next use the next day', async () => {
+it('a unit is stopped by a daily cap of one cent, says why, and wakes on its next use the next day', async () => {
   const team = await makeTeam(service)
   const { secret: key } = await makeKey(service, { ...team, policy: { dailySpendCapCents: 1 } })
   const quota = async () => (await service.call<Quota>('GET', '/v1/quota', { key })).body
@@ -159,13 +160,13 @@ it('a key with a cap of one cent is stopped, told why, and wakes on its next use
   expect((await quota()).spendToday.cents).toBeLessThan(0.01)
 })
 
-/** So that the day does not end before a test does. */
+/** Moves to noon, so that the day does not end before a test does. */
 async function untilNoon(): Promise<void> {
   const now = service.clock.now().getTime()
   await pass(Math.ceil(now / DAY) * DAY + DAY / 2 - now)
 }
 
-it('a lowered concurrency stops the newest above it, and they say that a limit did', async () => {
+it('a lowered concurrency limit stops the newest units above it, which say so', async () => {
   const team = await makeTeam(service)
   const { id: keyId, secret: key } = await makeKey(service, team)
   const units: string[] = []

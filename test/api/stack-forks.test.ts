@@ -61,14 +61,14 @@ describe('a fork of a stack', () => {
     expect(await as.exec(added.id, 'printenv', 'PASSWORD')).toBe(password)
   })
 
-  it('asks the engine once, for one instant', async () => {
+  it('is one call to the engine, for one instant', async () => {
     await makeShop()
     const before = service.engine.calls.filter(({ operation }) => operation === 'fork').length
     await as.forkStack('shop')
     expect(service.engine.calls.filter(({ operation }) => operation === 'fork')).toHaveLength(before + 1)
   })
 
-  it('fills in names of its own stack alone, once, and nothing in a secret (reliability S32)', async () => {
+  it('resolves names of its own stack once, and none inside a secret (reliability S32)', async () => {
     const env = {
       OTHER: '{{unit:db}} {{unit:db.other}} {{unit:{{unit:db}}}}',
       SELF: '{{unit:web}} {{self:host}}',
@@ -87,7 +87,7 @@ describe('a fork of a stack', () => {
     expect(await as.exec(id, 'printenv', 'MANY')).toBe(`${'db.trial.internal'.repeat(1000)}\n`)
   })
 
-  it('is not made of more units than may stand still at once', async () => {
+  it('is refused beyond the number of units that can be paused at once', async () => {
     const { web } = await makeShop()
     await as.call('POST', `/v1/units/${web.id}/stop`)
     const more = (from: number, to: number) =>
@@ -104,7 +104,7 @@ describe('a fork of a stack', () => {
     await service.app.db.deleteFrom('units').where('id', 'like', `${web.id}_%`).execute()
   })
 
-  it('is published nowhere', async () => {
+  it('has no published endpoints', async () => {
     const { web } = await makeShop()
     const { body } = await as.forkStack('shop', { into: 'trial' })
     expect(web.endpoints).toHaveLength(1)
@@ -112,7 +112,7 @@ describe('a fork of a stack', () => {
     expect((await as.get(web.id)).endpoints).toEqual(web.endpoints)
   })
 
-  it('has a free name where none is given, and may not have one that is taken', async () => {
+  it('gets a free name by default, and is refused a taken one', async () => {
     await makeShop()
     expect((await as.forkStack('shop')).body.stack).toMatch(/^shop-[0-9a-f]{6}$/)
     for (const into of ['shop', 'taken']) {
@@ -122,7 +122,7 @@ describe('a fork of a stack', () => {
     expect(await as.units()).toHaveLength(4)
   })
 
-  it('sleeps together where its source does, by the window asked for or that of its source', async () => {
+  it('sleeps together like its source, with the requested window or that of its source', async () => {
     const { web } = await makeShop()
     await as.call('POST', `/v1/units/${web.id}/sleep`, { sleep: '15m', stack: true })
     const kept = await as.forkStack('shop', { into: 'kept' })
@@ -137,7 +137,7 @@ describe('a fork of a stack', () => {
     await expect.poll(async () => (await as.get(second?.id ?? '')).state).toBe('running')
   })
 
-  it('leaves units as they are: what sleeps sleeps, what is stopped is stopped', async () => {
+  it('leaves sleeping units asleep, and stopped ones stopped', async () => {
     const { web, db } = await makeShop()
     const job = await as.create('job', {}, { stack: 'shop' })
     await as.putToSleep(db.id)
@@ -150,7 +150,7 @@ describe('a fork of a stack', () => {
     expect([(await as.get(web.id)).state, (await as.get(db.id)).state]).toEqual(['running', 'sleeping'])
   })
 
-  it('leaves out what could not be made, and says so', async () => {
+  it('skips units that failed to be created, and lists them', async () => {
     await makeShop()
     service.engine.fail('start', 'start_failed')
     await as.call('POST', '/v1/units', { spec: { name: 'bad', image: 'node:22' }, stack: 'shop' })
@@ -159,7 +159,7 @@ describe('a fork of a stack', () => {
     expect(Object.keys(body.copied).toSorted()).toEqual(['db', 'web'])
   })
 
-  it('without a unit to copy is refused, and leaves no stack', async () => {
+  it('is refused for a stack without units, and leaves no new stack', async () => {
     await as.call('POST', '/v1/stacks', { name: 'empty' })
     expect(await as.forkStack('empty', { into: 'trial' })).toMatchObject({
       status: 409,
@@ -168,7 +168,7 @@ describe('a fork of a stack', () => {
     expect((await as.call('GET', '/v1/stacks/trial')).status).toBe(404)
   })
 
-  it('of another team is 403, and of none 404', async () => {
+  it('is refused with 403 for another team, and with 404 for an unknown stack', async () => {
     const { web } = await makeShop()
     const { key } = await makeTeam(service)
     expect((await as.forkStack(web.stackId, {}, key)).status).toBe(403)
@@ -176,7 +176,7 @@ describe('a fork of a stack', () => {
   })
 })
 
-it('a fork has one row in the audit trail, under its source', async () => {
+it('a fork has one audit row, with its source as the target', async () => {
   const source = await as.create('web', {}, { stack: 'shop' })
   await as.fork(source.id, { name: 'copy', sleep: '5m' })
   await as.forkStack('shop', { into: 'trial' })

@@ -34,7 +34,7 @@ const list = async (query = '') =>
 const names = ({ stacks }: { stacks: Stack[] }) => stacks.map(({ name }) => name)
 
 describe('a stack', () => {
-  it('is made by its name, and read by its id and its name', async () => {
+  it('is created by name, and read by id or name', async () => {
     const made = await call('POST', '/v1/stacks', { name: 'shop' })
     expect(made.status).toBe(201)
     expect(made.body).toEqual({
@@ -49,7 +49,7 @@ describe('a stack', () => {
     }
   })
 
-  it('has its units, oldest first, and those that are made in it by its name', async () => {
+  it('contains its units, oldest first, also those created by its name', async () => {
     const { body: made } = await call('POST', '/v1/stacks', { name: 'shop' })
     await createIn('shop', 'db')
     await createIn('shop', 'web')
@@ -68,13 +68,13 @@ describe('a stack', () => {
     [{ name: 'Shop' }, 'name: must be'],
     [{ name: 's'.repeat(33) }, 'name: must be'],
     [{ name: 'shop', region: 'paris' }, 'the fields here are name'],
-  ])('is refused as %j, with what to send', async (body, message) => {
+  ])('with the body %j is refused, and the error says what to send', async (body, message) => {
     const answer = await call('POST', '/v1/stacks', body)
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
     expect(answer.body.error.message).toContain(message)
   })
 
-  it('has a name of its own within its team', async () => {
+  it('has a name that is unique within its team', async () => {
     const { body: made } = await call('POST', '/v1/stacks', { name: 'shop' })
     const again = await call('POST', '/v1/stacks', { name: 'shop' })
     expect(again).toMatchObject({
@@ -85,7 +85,7 @@ describe('a stack', () => {
     expect((await call('POST', '/v1/stacks', { name: 'shop' }, other.key)).status).toBe(201)
   })
 
-  it('is made once for each name, however many ask at once', async () => {
+  it('is created once for a name, also with concurrent requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => call('POST', '/v1/stacks', { name: 'shop' })),
     )
@@ -96,7 +96,7 @@ describe('a stack', () => {
     expect(names(await list())).toEqual(['shop'])
   })
 
-  it('is answered again to the same Idempotency-Key', async () => {
+  it('is returned again for a repeated Idempotency-Key', async () => {
     const options = { key: team.key, body: { name: 'shop' }, headers: { 'idempotency-key': 'one' } }
     const first = await service.call('POST', '/v1/stacks', options)
     const second = await service.call('POST', '/v1/stacks', options)
@@ -104,7 +104,7 @@ describe('a stack', () => {
     expect([isReplay(first), isReplay(second)]).toEqual([false, true])
   })
 
-  it('of another team is 403, and an unknown one 404', async () => {
+  it('of another team returns 403, and an unknown one 404', async () => {
     const { body: made } = await call('POST', '/v1/stacks', { name: 'shop' })
     await createIn('shop', 'web')
     const { key } = await makeTeam(service)
@@ -117,8 +117,8 @@ describe('a stack', () => {
   })
 })
 
-describe('the list', () => {
-  it("has the team's stacks, newest first, with their units", async () => {
+describe('GET /v1/stacks', () => {
+  it('lists the stacks of the team, newest first, with their units', async () => {
     await call('POST', '/v1/stacks', { name: 'one' })
     await createIn('two', 'web')
     await createIn('two', 'db')
@@ -131,7 +131,7 @@ describe('the list', () => {
     ])
   })
 
-  it('goes on where a page ends', async () => {
+  it('continues after the end of a page', async () => {
     for (const name of ['a', 'b', 'c']) await call('POST', '/v1/stacks', { name })
     const first = await list('?limit=2')
     expect(names(first)).toEqual(['c', 'b'])
@@ -169,7 +169,7 @@ describe('the list', () => {
 })
 
 describe('deleting a stack', () => {
-  it('destroys its units, and answers it with them', async () => {
+  it('destroys its units, and returns them', async () => {
     const [web] = (await createIn('shop', 'web')).units
     const [db] = (await createIn('shop', 'db')).units
     await call('POST', `/v1/units/${db?.id}/stop`)
@@ -194,7 +194,7 @@ describe('deleting a stack', () => {
     expect((await call<Unit>('GET', `/v1/units/${web?.id}`)).body).toMatchObject({ state: 'destroyed' })
   })
 
-  it('can be repeated by its id', async () => {
+  it('can be repeated by id', async () => {
     const [web] = (await createIn('shop', 'web')).units
     await call('DELETE', '/v1/stacks/shop')
     expect(await call('DELETE', `/v1/stacks/${web?.stackId}`)).toMatchObject({
@@ -204,7 +204,7 @@ describe('deleting a stack', () => {
     expect((await call('DELETE', '/v1/stacks/shop')).status).toBe(404)
   })
 
-  it('frees its name at once, and what was generated for it is gone', async () => {
+  it('frees its name at once, and deletes its generated secrets', async () => {
     const spec = { env: { PASSWORD: { secret: 'password' } } }
     const first = await createIn('shop', 'web', spec)
     const release = service.engine.hang('destroy')
@@ -218,7 +218,7 @@ describe('deleting a stack', () => {
     expect(second.outputs['password']).not.toBe(first.outputs['password'])
   })
 
-  it('takes a unit along that is still being made', async () => {
+  it('destroys a unit that is still being created', async () => {
     const release = service.engine.hang('pull')
     const creating = call('POST', '/v1/units', { spec: { name: 'web', image: 'node:22' }, stack: 'shop' })
     await expect.poll(async () => (await list()).stacks[0]?.units.length).toBe(1)
@@ -230,7 +230,7 @@ describe('deleting a stack', () => {
     expect(machines).not.toContain(body.units[0]?.id)
   })
 
-  it('leaves no unit when creates come in at the same time', async () => {
+  it('leaves no unit of concurrent creates', async () => {
     await createIn('shop', 'first')
     const creates = Array.from({ length: 8 }, (_, n) => createIn('shop', `unit-${n}`))
     const { body: deleted } = await call('DELETE', '/v1/stacks/shop')
@@ -240,7 +240,7 @@ describe('deleting a stack', () => {
     expect(made).toHaveLength(8)
   })
 
-  it('that fails half way is gone on with by itself', async () => {
+  it('continues by itself after a failure', async () => {
     await createIn('shop', 'web')
     const [db] = (await createIn('shop', 'db')).units
     service.engine.fail('destroy', 'internal')
@@ -255,8 +255,8 @@ describe('deleting a stack', () => {
   })
 })
 
-describe('a stack that was made for a unit which named none', () => {
-  it('goes with its last unit', async () => {
+describe('a stack that was made for a unit without a stack', () => {
+  it('is deleted with its last unit', async () => {
     const { id, name, stackId } = await makeUnit(service, team)
     const [second] = (await call<{ units: Unit[] }>('POST', `/v1/units/${id}/fork`, {})).body.units
     await call('DELETE', `/v1/units/${id}`)
@@ -267,7 +267,7 @@ describe('a stack that was made for a unit which named none', () => {
     expect((await call('POST', '/v1/stacks', { name })).status).toBe(201)
   })
 
-  it('goes once when its last units go at the same time', async () => {
+  it('is deleted once when its last units are destroyed concurrently', async () => {
     const { id } = await makeUnit(service, team)
     const forks = await Promise.all(
       Array.from({ length: 3 }, () => call<{ units: Unit[] }>('POST', `/v1/units/${id}/fork`, {})),
@@ -277,7 +277,7 @@ describe('a stack that was made for a unit which named none', () => {
     expect(names(await list())).toEqual([])
   })
 
-  it('stays when somebody has named it', async () => {
+  it('is kept when a create has named it', async () => {
     const { id, name } = await makeUnit(service, team)
     const { units } = await createIn(name, 'second')
     await call('DELETE', `/v1/units/${id}`)
@@ -286,13 +286,13 @@ describe('a stack that was made for a unit which named none', () => {
   })
 })
 
-it('a stack that was named stays when its last unit goes', async () => {
+it('a named stack is kept when its last unit is destroyed', async () => {
   const { units } = await createIn('shop', 'web')
   await call('DELETE', `/v1/units/${units[0]?.id}`)
   expect((await list()).stacks).toMatchObject([{ name: 'shop', units: [] }])
 })
 
-it('what is done with stacks is in the audit trail, by their id', async () => {
+it('calls about stacks are audited with the stack’s id', async () => {
   const { body: made } = await call('POST', '/v1/stacks', { name: 'shop' })
   await call('GET', '/v1/stacks/shop')
   await call('DELETE', '/v1/stacks/shop')

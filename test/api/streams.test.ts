@@ -1,4 +1,4 @@
-// Spec 6 and design 5: what is streamed, frame by frame.
+// Spec 6 and design 5: every event stream, frame by frame.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { execExitEventSchema, execOutputEventSchema } from '../../src/contract/exec.ts'
@@ -36,8 +36,8 @@ async function statusOfAudit(id: string, action: string): Promise<(number | null
   return rows.map(({ status }) => status)
 }
 
-describe('exec', () => {
-  test('sends what is printed, on its stream, and then how it ended', async () => {
+describe('the stream of an exec', () => {
+  test('sends the output of each stream, and then the exit code', async () => {
     const { id } = await makeUnit(service, team)
     const answer = await exec(id, { cmd: ['sh', '-c', 'echo out; echo err >&2; exit 3'] })
     expect(answer.status).toBe(200)
@@ -79,7 +79,7 @@ describe('exec', () => {
     expect(Buffer.concat(printed).equals(content)).toBe(true)
   })
 
-  test('a refusal has its own status, as without a stream', async () => {
+  test('returns a refusal with its own status, as without a stream', async () => {
     const { id } = await makeUnit(service, team)
     await service.call('POST', `/v1/units/${id}/stop`, { key: team.key })
     expect((await exec(id, { cmd: ['true'] })).status).toBe(409)
@@ -87,7 +87,7 @@ describe('exec', () => {
     expect((await exec('unit_00000000000000000000000000000000', { cmd: ['true'] })).status).toBe(404)
   })
 
-  test('a failure after the first byte is the event error, with the envelope', async () => {
+  test('reports a failure after the first byte as an error event', async () => {
     const { id } = await makeUnit(service, team)
     const answer = await exec(id, { cmd: ['sh', '-c', 'echo begun; sleep infinity'] })
     const events = readEvents(answer)
@@ -101,7 +101,7 @@ describe('exec', () => {
     await expect.poll(() => statusOfAudit(id, 'unit.exec')).toEqual([503])
   })
 
-  test('a command whose unit is stopped or destroyed meanwhile ends with the event error, and without a stream with 409 and its output', async () => {
+  test('ends with an error when its unit is stopped or destroyed; without a stream the call returns 409', async () => {
     for (const [method, end, state] of [
       ['POST', '/stop', 'stopped'],
       ['DELETE', '', 'destroyed'],
@@ -125,7 +125,7 @@ describe('exec', () => {
     }
   })
 
-  test('a command that prints nothing keeps its stream open with comments', async () => {
+  test('stays open by comments while the command prints nothing', async () => {
     const { id } = await makeUnit(service, team)
     const asking = exec(id, { cmd: ['sleep', '120'], timeoutMs: 200 * SECOND })
     await expect
@@ -144,7 +144,7 @@ describe('exec', () => {
     expect(await reading).toMatchObject([{ event: 'exit', data: { exitCode: 0 } }])
   })
 
-  test('a caller that goes away ends the command, and leaves one audit row', async () => {
+  test('ends its command when the caller disconnects, with one audit row', async () => {
     const { id } = await makeUnit(service, team)
     const gone = new AbortController()
     const answer = await exec(id, { cmd: ['yes'] }, { signal: gone.signal })
@@ -157,11 +157,11 @@ describe('exec', () => {
   })
 })
 
-describe('logs', () => {
+describe('the stream of a log', () => {
   const chatty = { cmd: ['sh', '-c', 'echo one; echo two; sleep 3600; echo three; sleep infinity'] }
   const lines = (events: { data: unknown }[]) => events.map(({ data }) => logLineSchema.parse(data).text)
 
-  test('follow sends what there is, with cursors, and then what comes', async () => {
+  test('sends earlier lines with their cursors, and then new ones', async () => {
     const { id } = await makeUnit(service, team, chatty)
     const events = readEvents(await stream('GET', `/v1/units/${id}/logs?follow=true`))
     const first = [(await events.next()).value, (await events.next()).value]
@@ -173,7 +173,7 @@ describe('logs', () => {
     await expect.poll(() => statusOfAudit(id, 'unit.logs')).toEqual([499])
   })
 
-  test('Last-Event-ID goes on after that line, without loss or repetition', async () => {
+  test('resumes after the line of Last-Event-ID without loss or duplicates', async () => {
     const { id } = await makeUnit(service, team, chatty)
     const events = readEvents(await stream('GET', `/v1/units/${id}/logs?follow=true`))
     const { value } = await events.next()
@@ -187,7 +187,7 @@ describe('logs', () => {
     await again.return(undefined)
   })
 
-  test('following from a time on which nothing has been printed yet sends none of what there is', async () => {
+  test('from a time in the future sends no earlier lines', async () => {
     const { id } = await makeUnit(service, team, chatty)
     const at = new Date(service.clock.now().getTime() + 1800 * SECOND).toISOString()
     const events = readEvents(await stream('GET', `/v1/units/${id}/logs?follow=true&since=${at}`))
@@ -200,7 +200,7 @@ describe('logs', () => {
     await events.return(undefined)
   })
 
-  test('the stream ends when the run does, and says why', async () => {
+  test('ends with the run, and says why', async () => {
     const { id } = await makeUnit(service, team, chatty)
     const collecting = collectEvents(await stream('GET', `/v1/units/${id}/logs?follow=true`))
     await service.call('POST', `/v1/units/${id}/stop`, { key: team.key })
@@ -210,7 +210,7 @@ describe('logs', () => {
     await expect.poll(() => statusOfAudit(id, 'unit.logs')).toEqual([200])
   })
 
-  test('next goes on where an answer ended', async () => {
+  test('has pages that continue from the cursor `next`', async () => {
     const { id } = await makeUnit(service, team, chatty)
     const read = async (query: string) =>
       (
@@ -229,7 +229,7 @@ describe('logs', () => {
   })
 
   test.each(['since=x', 'since=1970-13-45', 'limit=0', 'limit=501', 'limit=-1', 'follow=yes', 'tail=5'])(
-    '?%s is refused',
+    'refuses the query ?%s',
     async (query) => {
       const { id } = await makeUnit(service, team)
       const answer = await service.call('GET', `/v1/units/${id}/logs?${query}`, { key: team.key })
@@ -260,12 +260,12 @@ test('a revoked key ends its streams within five seconds (S5)', async () => {
     })
     expect((await events.next()).done).toBe(true)
   }
-  // The service's clock goes on while this waits: ten seconds of that are far less than another round may take.
+  // The service time goes on during the wait, by less than another round of the check may take.
   expect(service.clock.monotonicMs() - revokedMs).toBeLessThan(15 * SECOND)
   await expect.poll(() => statusOfAudit(id, 'unit.exec')).toEqual([401])
 })
 
-test('closing the service tells followers to come back, and lets short calls finish (F27)', async () => {
+test('closing the server tells stream clients to come back, and lets short calls finish (F27)', async () => {
   const short = await startService()
   const own = await makeTeam(short)
   const { id } = await makeUnit(short, own)

@@ -1,4 +1,4 @@
-// Spec 4.5: messages to support, and to whom the answer goes.
+// Spec 4.5: messages to support, and where the answer goes.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AuditList } from '../../src/contract/audit.ts'
@@ -30,8 +30,8 @@ const send = async (by: CallOptions, body: unknown = question) =>
 const mailOf = async (ticket: string, to = support) =>
   (await service.mailTo(to)).find(({ subject }) => subject.includes(ticket))
 
-describe('a message', () => {
-  it('is mailed to support, says who sent it, and is answered with its ticket', async () => {
+describe('POST /v1/support', () => {
+  it('mails the message to support with its sender, and returns a ticket', async () => {
     const { status, body } = await send({ key: team.key })
     expect(status).toBe(201)
     expect(body).toEqual({ ok: true, ticket: expect.stringMatching(/^ticket_[0-9a-f]{32}$/) })
@@ -43,7 +43,7 @@ describe('a message', () => {
     expect(mail?.text).not.toContain(team.key)
   })
 
-  it.each(['question', 'bug', 'idea'])('may be about: %s', async (topic) => {
+  it.each(['question', 'bug', 'idea'])('accepts the topic %s', async (topic) => {
     expect((await send({ key: team.key }, { topic, message: 'x' })).status).toBe(201)
   })
 
@@ -58,14 +58,14 @@ describe('a message', () => {
     { topic: 'bug', message: 'nul\0' },
     { topic: 'bug', message: 'x'.repeat(10_001) },
     { topic: 'bug', message: 'x', replyTo: 'eve@example.test' },
-  ])('such as %j is refused', async (body) => {
+  ])('refuses the body %j', async (body) => {
     expect(await send({ key: team.key }, body)).toMatchObject({
       status: 400,
       body: { error: { code: 'validation' } },
     })
   })
 
-  it('sent again with its Idempotency-Key is sent once', async () => {
+  it('sends one mail for a repeated Idempotency-Key', async () => {
     const by = { key: team.key, headers: { 'idempotency-key': 'once' } }
     const [first, second] = [await send(by), await send(by)]
     expect(second).toMatchObject({ status: 201, body: first.body })
@@ -73,7 +73,7 @@ describe('a message', () => {
     expect(mails.filter(({ subject }) => subject.includes(first.body.ticket))).toHaveLength(1)
   })
 
-  it('is in the audit log by its size alone', async () => {
+  it('is audited with the size of the message only', async () => {
     const { body } = await send({ key: team.key }, { topic: 'bug', message: 'my password is hunter2' })
     const { body: log } = await service.call<AuditList>('GET', '/v1/audit', { key: team.key })
     const row = log.events.find(({ action }) => action === 'support.send')
@@ -82,7 +82,7 @@ describe('a message', () => {
   })
 
   // Reliability S18.
-  it('cannot add a header by the name of its team or person', async () => {
+  it('cannot add a mail header by the name of a team or person', async () => {
     await service.app.db
       .updateTable('teams')
       .set({ name: 'Ann\r\nBcc: eve@example.test' })
@@ -93,7 +93,7 @@ describe('a message', () => {
   })
 })
 
-describe('the answer goes to', () => {
+describe('the reply address of a support message', () => {
   const join = async (member: TestTeam, role: 'admin' | 'member') => {
     const row = { team_id: team.teamId, user_id: member.userId, role, joined_at: service.app.clock.now() }
     await service.app.db.insertInto('memberships').values(row).execute()
@@ -105,7 +105,7 @@ describe('the answer goes to', () => {
       .where('user_id', '=', userId)
       .execute()
 
-  it('a person who is signed in', async () => {
+  it('is that of the signed-in person', async () => {
     const member = await makeTeam(service)
     await join(member, 'member')
     const cookie = await makeSession(service, member)
@@ -113,7 +113,7 @@ describe('the answer goes to', () => {
     expect(await mailOf(body.ticket)).toMatchObject({ replyTo: member.email })
   })
 
-  it('the person who made the key, and to the owner of the team once that person has left it', async () => {
+  it('is that of the person who made the key, or of the owner once that person has left the team', async () => {
     const member = await makeTeam(service)
     await join(member, 'member')
     const { secret } = await makeKey(service, { teamId: team.teamId, userId: member.userId })
@@ -125,8 +125,8 @@ describe('the answer goes to', () => {
   })
 })
 
-describe('five messages in ten minutes', () => {
-  it('are let through for each credential, and the sixth is told truly when to come again', async () => {
+describe('the limit of five support messages in ten minutes', () => {
+  it('applies to each credential, with an exact retry-after', async () => {
     const herd = await Promise.all(Array.from({ length: 12 }, () => send({ key: team.key })))
     expect(herd.filter(({ status }) => status === 201)).toHaveLength(5)
     const refused = herd.find(({ status }) => status === 429)
@@ -143,13 +143,13 @@ describe('five messages in ten minutes', () => {
     expect((await send({ key: team.key })).status).toBe(201)
   })
 
-  it('are not spent by what is refused for another reason', async () => {
+  it('does not count refused messages', async () => {
     for (let time = 0; time < 8; time++) await send({ key: team.key }, { topic: 'bug' })
     expect((await send({ key: team.key })).status).toBe(201)
   })
 })
 
-it('without an address for it, the admin whose account is the oldest is written to', async () => {
+it('the oldest admin gets support messages when no support address is set', async () => {
   const other = await startService({ loops: false })
   try {
     const [first, second] = [await makeTeam(other), await makeTeam(other)]

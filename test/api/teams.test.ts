@@ -1,4 +1,4 @@
-// Teams over HTTP (spec 2.10, 4.1, 5.6, 7.4): made, changed and deleted by people, with every refusal.
+// Teams over HTTP (spec 2.10, 4.1, 5.6, 7.4): created, changed and deleted by people, with every refusal.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AuditList } from '../../src/contract/audit.ts'
@@ -42,8 +42,8 @@ const personal = async (by: By): Promise<Team> => {
 const setPlan = async (teamId: string, plan: 'hobby' | 'pro' | 'team') =>
   await service.app.db.updateTable('teams').set({ plan }).where('id', '=', teamId).execute()
 
-describe('a new team', () => {
-  it('is what was asked for, belongs to the person who made it, and is on their plan', async () => {
+describe('POST /v1/teams', () => {
+  it('creates the requested team, owned by the caller and on their plan', async () => {
     const { status, body } = await create({ name: 'Ümlaut & Co', region: 'virginia', currency: 'usd' })
     expect([status, body]).toEqual([
       201,
@@ -65,17 +65,17 @@ describe('a new team', () => {
     expect((await me(owner)).teams).toContainEqual(body.team)
   })
 
-  it('is in Paris and in euros where nobody says otherwise', async () => {
+  it('defaults to Paris and euros', async () => {
     expect((await create({ name: 'Plain' })).body.team).toMatchObject({ region: 'paris', currency: 'eur' })
   })
 
-  it('pays as it goes when somebody makes it who operates the service', async () => {
+  it('creates a team that pays as it goes for an operator of the server', async () => {
     const { db } = service.app
     await db.updateTable('users').set({ admin: true }).where('id', '=', owner.userId).execute()
     expect((await create({ name: 'Ours' })).body.team.paysAsItGoes).toBe(true)
   })
 
-  it('takes the Pro plan in a team that one owns, whichever one acts in', async () => {
+  it('needs the Pro plan in any team that the caller owns', async () => {
     await setPlan((await personal(owner)).id, 'hobby')
     // The team of beforeEach is still on plan `team`.
     expect((await create({ name: 'Allowed' })).status).toBe(201)
@@ -85,7 +85,7 @@ describe('a new team', () => {
     expect(refusal(refused)).toEqual([403, 'forbidden'])
   })
 
-  it('is one of as many as the plan has room for, however many are asked for at once', async () => {
+  it('creates as many teams as the plan allows, also with concurrent requests', async () => {
     const person = await makeTeam(service)
     await setPlan(person.teamId, 'pro')
     const by = { cookie: await makeSession(service, person) }
@@ -98,7 +98,7 @@ describe('a new team', () => {
     })
   })
 
-  it('asked for again with its Idempotency-Key is the same', async () => {
+  it('returns the same team for a repeated Idempotency-Key', async () => {
     const by = { ...owner, headers: { 'idempotency-key': 'once' } }
     const [first, second] = [await create({ name: 'Once' }, by), await create({ name: 'Once' }, by)]
     expect(second.body).toEqual(first.body)
@@ -117,18 +117,18 @@ describe('a new team', () => {
     { name: 'Good', plan: 'team' },
     { name: 'Good', personal: true },
     { name: 'Good', creditBalanceCents: 1 },
-  ])('of %j is refused', async (body) => {
+  ])('refuses the body %j', async (body) => {
     expect(refusal(await create(body))).toEqual([400, 'validation'])
   })
 
-  it('is not made with a key', async () => {
+  it('is refused to a key', async () => {
     const { key } = await makeTeam(service)
     expect(refusal(await create({ name: 'By an agent' }, { key }))).toEqual([403, 'forbidden'])
   })
 })
 
-describe('a change', () => {
-  it('is of the fields it names', async () => {
+describe('PATCH /v1/teams/{id}', () => {
+  it('changes only the named fields', async () => {
     const { status, body } = await change({ name: 'Renamed', region: 'singapore' })
     expect(status).toBe(200)
     expect(body.team).toMatchObject({ id, name: 'Renamed', region: 'singapore', currency: 'eur' })
@@ -140,20 +140,20 @@ describe('a change', () => {
   it.each([
     ['admin', 200],
     ['member', 403],
-  ] as const)('by an %s is answered %d', async (role, status) => {
+  ] as const)('by an %s returns %d', async (role, status) => {
     const answer = await change({ name: 'Theirs' }, await makeMember(service, id, role))
     expect(answer.status).toBe(status)
     if (status === 200) expect(answer.body.team.role).toBe(role)
   })
 
   it.each([{ plan: 'team' }, { paysAsItGoes: true }, { name: '' }, { region: null }, { role: 'owner' }])(
-    'to %j is refused',
+    'refuses the body %j',
     async (body) => {
       expect(refusal(await change(body))).toEqual([400, 'validation'])
     },
   )
 
-  it('of a personal team is possible, its deletion is not', async () => {
+  it('changes a personal team, which cannot be deleted', async () => {
     const { id: own } = await personal(owner)
     const renamed = await send('PATCH', `/v1/teams/${own}`, owner, { name: 'Mine' })
     expect(renamed).toMatchObject({ status: 200, body: { team: { name: 'Mine', personal: true } } })
@@ -161,8 +161,8 @@ describe('a change', () => {
   })
 })
 
-describe('a deletion', () => {
-  it('ends the team for everybody, and with it its keys, invitations and names', async () => {
+describe('DELETE /v1/teams/{id}', () => {
+  it('ends the team for all members, with its keys, invitations and names', async () => {
     const member = await makeMember(service, id, 'member')
     const key = await makeKey(service, { teamId: id, userId: owner.userId })
     const unit = await makeUnit(service, { key: key.secret })
@@ -187,7 +187,7 @@ describe('a deletion', () => {
     expect(refusal(await change({ name: 'Back' }))).toEqual([404, 'not_found'])
   })
 
-  it('keeps what was done in the team, and what its units have cost', async () => {
+  it('keeps the audit log and the costs of the team', async () => {
     const key = await makeKey(service, { teamId: id, userId: owner.userId })
     const unit = await makeUnit(service, { key: key.secret })
     await service.call('DELETE', `/v1/units/${unit.id}`, { key: key.secret })
@@ -204,43 +204,49 @@ describe('a deletion', () => {
     expect(runs).toEqual([{ team_id: id }])
   })
 
-  it.each(['running', 'stopped', 'sleeping'] as const)('waits for a unit that is %s', async (state) => {
-    const key = await makeKey(service, { teamId: id, userId: owner.userId })
-    const by = { key: key.secret }
-    const unit = await makeUnit(service, by)
-    if (state === 'stopped') await service.call('POST', `/v1/units/${unit.id}/stop`, by)
-    if (state === 'sleeping')
-      await service.call('POST', `/v1/units/${unit.id}/sleep`, { ...by, body: { sleep: '1m', now: true } })
-    await expect
-      .poll(async () => (await service.call('GET', `/v1/units/${unit.id}`, by)).body)
-      .toMatchObject({ state })
-    const refused = await remove()
-    expect(refused).toMatchObject({
-      status: 409,
-      body: { error: { code: 'invalid_state', details: { units: 1 } } },
-    })
-    await service.call('DELETE', `/v1/units/${unit.id}`, by)
-    expect((await remove()).status).toBe(200)
-  })
+  it.each(['running', 'stopped', 'sleeping'] as const)(
+    'is refused while a unit of the team is %s',
+    async (state) => {
+      const key = await makeKey(service, { teamId: id, userId: owner.userId })
+      const by = { key: key.secret }
+      const unit = await makeUnit(service, by)
+      if (state === 'stopped') await service.call('POST', `/v1/units/${unit.id}/stop`, by)
+      if (state === 'sleeping')
+        await service.call('POST', `/v1/units/${unit.id}/sleep`, { ...by, body: { sleep: '1m', now: true } })
+      await expect
+        .poll(async () => (await service.call('GET', `/v1/units/${unit.id}`, by)).body)
+        .toMatchObject({ state })
+      const refused = await remove()
+      expect(refused).toMatchObject({
+        status: 409,
+        body: { error: { code: 'invalid_state', details: { units: 1 } } },
+      })
+      await service.call('DELETE', `/v1/units/${unit.id}`, by)
+      expect((await remove()).status).toBe(200)
+    },
+  )
 
   it.each([
     ['a unit', '/v1/units', { spec: { name: 'late', image: 'node:22' } }],
     ['a stack', '/v1/stacks', { name: 'late' }],
     ['a key', '/v1/keys', { name: 'late' }],
-  ])('that comes before %s, whose caller was let in already, leaves it unmade', async (_what, path, body) => {
-    const by = { ...owner, headers: { 'x-berth-team': id } }
-    const answers = await inTurn([() => remove(), () => send('POST', path, by, body)])
-    expect(answers.map(refusal)).toEqual([
-      [200, undefined],
-      [403, 'forbidden'],
-    ])
-    const { db } = service.app
-    for (const table of ['units', 'stacks', 'credentials'] as const) {
-      expect(await db.selectFrom(table).select('id').where('team_id', '=', id).execute()).toEqual([])
-    }
-  })
+  ])(
+    'that gets the lock before the creation of %s refuses it, though its caller was authenticated',
+    async (_what, path, body) => {
+      const by = { ...owner, headers: { 'x-berth-team': id } }
+      const answers = await inTurn([() => remove(), () => send('POST', path, by, body)])
+      expect(answers.map(refusal)).toEqual([
+        [200, undefined],
+        [403, 'forbidden'],
+      ])
+      const { db } = service.app
+      for (const table of ['units', 'stacks', 'credentials'] as const) {
+        expect(await db.selectFrom(table).select('id').where('team_id', '=', id).execute()).toEqual([])
+      }
+    },
+  )
 
-  it('that comes after a create finds its unit', async () => {
+  it('that gets the lock after a create is refused because of its unit', async () => {
     const by = { ...owner, headers: { 'x-berth-team': id } }
     const spec = { name: 'early', image: 'node:22' }
     const answers = await inTurn([() => send('POST', '/v1/units', by, { spec }), () => remove()])
@@ -250,13 +256,13 @@ describe('a deletion', () => {
   it.each([
     ['admin', 403],
     ['member', 403],
-  ] as const)('by an %s is answered %d', async (role, status) => {
+  ] as const)('by an %s returns %d', async (role, status) => {
     expect((await remove(await makeMember(service, id, role))).status).toBe(status)
   })
 })
 
-describe('a team that is somebody else’s', () => {
-  it('is 403, one that is nobody’s 404, and neither is changed', async () => {
+describe('a team of other people', () => {
+  it('returns 403, an unknown one 404, and neither is changed', async () => {
     const stranger = { cookie: await makeSession(service, await makeTeam(service)) }
     expect(refusal(await change({ name: 'Taken' }, stranger))).toEqual([403, 'forbidden'])
     expect(refusal(await remove(stranger))).toEqual([403, 'forbidden'])
@@ -266,8 +272,8 @@ describe('a team that is somebody else’s', () => {
   })
 })
 
-describe('the team a call is about', () => {
-  it('has the call in its log, whichever team the session acts in', async () => {
+describe('a call about a team', () => {
+  it('is audited in that team, not in the one that the session acts in', async () => {
     await send('GET', '/v1/units', { ...owner, headers: { 'x-berth-team': (await personal(owner)).id } })
     await change({ name: 'Written down' })
     const log = async (team: string) =>
@@ -279,7 +285,7 @@ describe('the team a call is about', () => {
     expect(elsewhere.map(({ action }) => action)).not.toContain('team.change')
   })
 
-  it('is not the one the session acts in from then on', async () => {
+  it('does not change the team that the session acts in', async () => {
     const own = (await personal(owner)).id
     await send('GET', '/v1/units', { ...owner, headers: { 'x-berth-team': own } })
     await change({ name: 'Elsewhere' })
@@ -288,7 +294,7 @@ describe('the team a call is about', () => {
 })
 
 describe('x-berth-team', () => {
-  it('picks the team, which is remembered for the session that named it and shown by /v1/me', async () => {
+  it('selects the team, which the session remembers and /v1/me shows', async () => {
     const own = (await personal(owner)).id
     expect((await me(owner)).currentTeamId).toBe(own)
     await send('GET', '/v1/units', { ...owner, headers: { 'x-berth-team': id } })
@@ -297,14 +303,14 @@ describe('x-berth-team', () => {
     expect((await me(another)).currentTeamId).toBe(own)
   })
 
-  it('that was deleted leads back to a team one still has', async () => {
+  it('of a deleted team leads back to a team that the person still has', async () => {
     await send('GET', '/v1/units', { ...owner, headers: { 'x-berth-team': id } })
     await remove()
     expect((await me(owner)).currentTeamId).toBe((await personal(owner)).id)
   })
 })
 
-/** Calls that wait for the team's lock in this order, once all of them have been let in. */
+/** Makes calls that wait for the lock of the team in this order, once all of them are authenticated. */
 async function inTurn(calls: (() => Promise<Answer>)[]): Promise<Answer[]> {
   const { app } = service
   const { teamLocks } = app

@@ -1,4 +1,4 @@
-// GET /v1/units/{id}/exec over a WebSocket: interactive commands, with the engine in memory (docs/terminal.md).
+// GET /v1/units/{id}/exec over a WebSocket: interactive commands, with the in-memory engine (docs/terminal.md).
 
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -34,7 +34,7 @@ const rowsOf = async (action: string): Promise<Row[]> =>
   (await service.call<{ events: Row[] }>('GET', `/v1/audit?action=${action}`, { key: team.key })).body.events
 
 describe('a terminal', () => {
-  it('runs a shell, shows what is typed and printed, and ends with its code', async () => {
+  it('runs a shell, echoes input, prints output, and ends with the exit code', async () => {
     const terminal = await open()
     expect(terminal.headers['x-request-id']).toMatch(/^req_/)
     await shows(terminal, '$ ')
@@ -45,7 +45,7 @@ describe('a terminal', () => {
     expect(terminal.told()).toEqual([{ exit: { exitCode: 7, timedOut: false } }])
   })
 
-  it('has the size that it was opened with, and later the one that it is told', async () => {
+  it('has the size it was opened with, and can be resized', async () => {
     const terminal = await open('?cols=100&rows=30')
     terminal.type('stty size\r')
     await shows(terminal, '30 100')
@@ -56,7 +56,7 @@ describe('a terminal', () => {
     await terminal.closed
   })
 
-  it('is sent no output while it asks for a pause, and all of it afterwards', async () => {
+  it('sends no output while the client has paused it, and all of it afterwards', async () => {
     const terminal = await open()
     await shows(terminal, '$ ')
     terminal.sendJson({ pause: true })
@@ -72,14 +72,14 @@ describe('a terminal', () => {
     expect(terminal.told()).toEqual([{ exit: { exitCode: 3, timedOut: false } }])
   })
 
-  it('ends what runs in it by a signal', async () => {
+  it('sends a signal to its command', async () => {
     const terminal = await open('?cmd=sleep&cmd=1000')
     terminal.sendJson({ signal: 'INT' })
     await terminal.closed
     expect(terminal.told()).toEqual([{ exit: { exitCode: 130, timedOut: false } }])
   })
 
-  it('without a terminal has standard error apart, and ends with its input', async () => {
+  it('without a TTY separates stderr, and ends with its input', async () => {
     const query = new URLSearchParams([
       ['tty', '0'],
       ['cmd', 'sh'],
@@ -98,7 +98,7 @@ describe('a terminal', () => {
     expect(cat.told()).toEqual([{ exit: { exitCode: 0, timedOut: false } }])
   })
 
-  it('has one row in the audit log, with the names of its environment and not their values', async () => {
+  it('has one audit row with the names of its environment and not the values', async () => {
     const before = (await rowsOf('unit.terminal')).length
     const terminal = await open('?tty=0&cmd=true&env=TOKEN%3Dverysecret')
     await terminal.closed
@@ -109,7 +109,7 @@ describe('a terminal', () => {
     expect(JSON.stringify(row)).not.toContain('verysecret')
   })
 
-  it('kills its command when the client goes away', async () => {
+  it('kills its command when the client disconnects', async () => {
     const terminal = await open('?cmd=sleep&cmd=1000')
     const [row] = await rowsOf('unit.terminal')
     expect(row?.status).toBe(null)
@@ -119,7 +119,7 @@ describe('a terminal', () => {
       .toMatchObject({ id: row?.id, status: 499 })
   })
 
-  it('wakes a unit that sleeps, and is told when the unit is stopped', async () => {
+  it('wakes a sleeping unit, and is closed when the unit is stopped', async () => {
     const sleeper = await makeUnit(service, team)
     await service.call('POST', `/v1/units/${sleeper.id}/sleep`, {
       key: team.key,
@@ -133,7 +133,7 @@ describe('a terminal', () => {
     expect(terminal.told()).toMatchObject([{ error: { code: 'invalid_state' } }])
   })
 
-  it('is open while its unit falls asleep, and the next key wakes the unit', async () => {
+  it('stays open while its unit falls asleep, and the next key wakes the unit', async () => {
     const sleeper = await makeUnit(service, team, { sleep: '1m' })
     const terminal = await open('', sleeper.id)
     await shows(terminal, '$ ')
@@ -145,7 +145,7 @@ describe('a terminal', () => {
   })
 })
 
-describe('a terminal is refused before it opens, as any call is', () => {
+describe('opening a terminal is refused', () => {
   it('without credentials, and with wrong ones', async () => {
     for (const headers of [{}, { authorization: 'Bearer brt_nobody' }])
       expect(await refusal('', headers)).toMatchObject({
@@ -154,14 +154,14 @@ describe('a terminal is refused before it opens, as any call is', () => {
       })
   })
 
-  it('in a unit of another team, and in none', async () => {
+  it('in a unit of another team, and in an unknown one', async () => {
     const other = await makeTeam(service)
     const theirs = await makeUnit(service, other)
     expect(await refusal('', bearer(), theirs.id)).toMatchObject({ status: 403 })
     expect(await refusal('', bearer(), 'u_0000000000')).toMatchObject({ status: 404 })
   })
 
-  it('for a query that means nothing', async () => {
+  it('with an invalid query', async () => {
     const queries = [
       '?cols=0',
       '?rows=1001',
@@ -175,7 +175,7 @@ describe('a terminal is refused before it opens, as any call is', () => {
     for (const query of queries) expect(await refusal(query, bearer())).toMatchObject({ status: 400 })
   })
 
-  it('to a session, unless a page of this service asks', async () => {
+  it('to a session, unless it comes from a page of this server', async () => {
     const cookie = await makeSession(service, team)
     for (const from of [{}, { origin: 'https://evil.test' }])
       expect(await refusal('', { cookie, ...from })).toMatchObject({ status: 403 })
@@ -184,14 +184,14 @@ describe('a terminal is refused before it opens, as any call is', () => {
     terminal.socket.terminate()
   })
 
-  it('to a call that asks for no WebSocket', async () => {
+  it('without a WebSocket upgrade', async () => {
     const answer = await service.call('GET', `/v1/units/${unit.id}/exec`, { key: team.key })
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
   })
 })
 
-describe('a client', () => {
-  it('that can send no header offers its bearer as a protocol', async () => {
+describe('a terminal client', () => {
+  it('that cannot send headers may send its bearer as a WebSocket protocol', async () => {
     const offered = `base64url.bearer.authorization.berth.${Buffer.from(team.key).toString('base64url')}`
     const terminal = await openedTerminal(urlOf(), { protocols: ['berth.v1', offered] })
     expect(terminal.socket.protocol).toBe('berth.v1')
@@ -199,7 +199,7 @@ describe('a client', () => {
     terminal.socket.terminate()
   })
 
-  it('that sends what means nothing is told so, and its command ends', async () => {
+  it('that sends an invalid message gets an error, and its command ends', async () => {
     const messages = [
       Buffer.from([9, 1]),
       Buffer.from([]),
@@ -216,7 +216,7 @@ describe('a client', () => {
     }
   })
 
-  it('that asks for another protocol, or on another path, is answered as if it asked for none', async () => {
+  it('with another upgrade or another path is answered as without an upgrade', async () => {
     const ask = async (path: string, upgrade: string) =>
       await new Promise<number>((resolve, reject) => {
         const asked = request(service.baseUrl + path, {
@@ -230,7 +230,7 @@ describe('a client', () => {
     expect(await ask(`/v1/units/${unit.id}/exec`, 'h2c')).toBe(400)
   })
 
-  it('of a revoked key is cut off', async () => {
+  it('with a revoked key is disconnected', async () => {
     const mine = await makeTeam(service)
     const own = await makeUnit(service, mine)
     const headers = { authorization: `Bearer ${mine.key}` }

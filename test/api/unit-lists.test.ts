@@ -40,7 +40,7 @@ const list = async (query: string, { key } = team) =>
   (await service.call<UnitList>('GET', `/v1/units?${query}`, { key })).body
 const names = async (query: string) => (await list(query)).units.map(({ name }) => name)
 
-describe('a list of units', () => {
+describe('GET /v1/units with filters', () => {
   test.each([
     ['state=running', ['web']],
     ['state=stopped,sleeping', ['cache', 'database']],
@@ -58,12 +58,12 @@ describe('a list of units', () => {
     ['sort=-name', ['web', 'database', 'cache']],
     ['sort=state', ['web', 'cache', 'database']],
     ['sort=createdAt', ['web', 'database', 'cache']],
-  ])('by %s', async (query, expected) => {
+  ])('returns the matching units for %s', async (query, expected) => {
     expect(await names(query)).toEqual(expected)
   })
 
   test.each(['name', 'state', 'cost', 'lastUsedAt', 'createdAt'])(
-    'by %s goes on where a page ended, both ways, and is the same list in one page',
+    'sorted by %s is the same in one page and in many, in both directions',
     async (order) => {
       for (const sort of [order, `-${order}`]) {
         const whole = await names(`sort=${sort}&all=true`)
@@ -81,7 +81,7 @@ describe('a list of units', () => {
     },
   )
 
-  test('by cost skips and repeats no unit while they go on costing', async () => {
+  test('sorted by cost neither skips nor repeats units whose cost grows', async () => {
     const own = await makeTeam(service)
     for (const name of ['one', 'two', 'three']) await makeUnit(service, own, { name })
     const first = await list('sort=-cost&limit=1', own)
@@ -104,7 +104,7 @@ describe('a list of units', () => {
     'sort=size',
     'sort=--name',
     'sort=',
-  ])('refuses ?%s', async (query) => {
+  ])('refuses the query ?%s', async (query) => {
     const { status, body } = await service.call('GET', `/v1/units?${query}`, { key: team.key })
     expect([status, body]).toEqual([
       400,
@@ -114,7 +114,7 @@ describe('a list of units', () => {
     ])
   })
 
-  test('refuses a cursor of another order, and one that nobody gave', async () => {
+  test('refuses a cursor of another order, and an invented one', async () => {
     const { next } = await list('sort=name&limit=1')
     const invented = ['cost', 'lastUsedAt', '-cost'].flatMap((sort) =>
       [
@@ -133,11 +133,11 @@ describe('a list of units', () => {
   })
 })
 
-describe('the summary of units', () => {
+describe('GET /v1/units/summary', () => {
   const summary = async (query = '', { key } = team) =>
     (await service.call<UnitSummary>('GET', `/v1/units/summary${query}`, { key })).body
 
-  test('counts by state, and adds up what they cost an hour with their volumes', async () => {
+  test('counts units by state, and adds up their hourly cost with volumes', async () => {
     const found = await summary()
     expect(found).toMatchObject({ total: 3, byState: { running: 1, stopped: 1, sleeping: 1, destroyed: 0 } })
     // One small machine, and three volumes of 2 GB.
@@ -145,7 +145,7 @@ describe('the summary of units', () => {
     expect(await summary('?all=true')).toMatchObject({ total: 4, byState: { destroyed: 1 } })
   })
 
-  test('takes the filters of the list, and is of the team alone', async () => {
+  test('accepts the filters of the list, and covers the caller’s team only', async () => {
     expect(await summary('?state=stopped,sleeping&q=cache')).toMatchObject({ total: 1, centsPerHour: 0.02 })
     expect(await summary('?stack=shop')).toMatchObject({ total: 2 })
     expect(await summary('', await makeTeam(service))).toMatchObject({ total: 0, centsPerHour: 0 })
@@ -154,8 +154,8 @@ describe('the summary of units', () => {
   })
 })
 
-describe('a unit as declared', () => {
-  test('shows its command, volume and healthcheck, and who made it', async () => {
+describe('GET /v1/units/{id}', () => {
+  test('shows command, volume, healthcheck and creator of a unit', async () => {
     const spec = {
       name: 'declared',
       image: 'node:22',

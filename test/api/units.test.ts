@@ -16,7 +16,7 @@ afterAll(async () => await service.close())
 const call = <T>(method: string, path: string, body?: unknown) =>
   service.call<T>(method, path, { key: team.key, ...(body === undefined ? {} : { body }) })
 
-test('a unit is made, used, stopped, started and destroyed', async () => {
+test('a unit can be created, used, stopped, started and destroyed', async () => {
   const spec = { name: 'web', image: 'node:22', ports: [3000], env: { A: '1' } }
   const made = await call<{ units: Unit[]; outputs: object; recipe: null; costLine: string }>(
     'POST',
@@ -69,15 +69,15 @@ test('a unit is made, used, stopped, started and destroyed', async () => {
   expect((await call('GET', path)).body).toMatchObject({ state: 'destroyed' })
 })
 
-test('an environment is shown in the order in which it was declared', async () => {
+test('the environment of a unit is shown in the order of its declaration', async () => {
   const env = { ZULU: 'z', ALPHA: 'a', MIKE_LONG: { secret: 'M' }, B: 'b' }
   const { id } = await makeUnit(service, team, { env })
   const { body } = await call('GET', `/v1/units/${id}`)
   expect(Object.keys((body as Unit).env)).toEqual(Object.keys(env))
 })
 
-describe('spec 4.2: GET /v1/units', () => {
-  test('shows the units of one stack, by name or id, newest first', async () => {
+describe('GET /v1/units (spec 4.2)', () => {
+  test('lists the units of one stack, by name or id, newest first', async () => {
     const own = await makeTeam(service)
     const first = await makeUnit(service, own, { name: 'first' })
     const second = await makeUnit(service, own, { name: 'second' })
@@ -88,7 +88,7 @@ describe('spec 4.2: GET /v1/units', () => {
     expect((await list(`?stack=${second.stackId}`)).units.map(({ id }) => id)).toEqual([second.id])
   })
 
-  test('of a stack that nobody has is 404, and of another team’s 403', async () => {
+  test('returns 404 for an unknown stack, and 403 for one of another team', async () => {
     const [own, other] = [await makeTeam(service), await makeTeam(service)]
     const { stackId, name } = await makeUnit(service, other)
     const list = async (stack: string) =>
@@ -106,7 +106,7 @@ describe('spec 4.2: GET /v1/units', () => {
     expect(await list('?all=true')).toMatchObject([{ id: unit.id, state: 'destroyed' }])
   })
 
-  test('goes on where a page ended', async () => {
+  test('continues after the end of a page', async () => {
     const own = await makeTeam(service)
     for (const name of ['a', 'b', 'c']) await makeUnit(service, own, { name })
     const page = async (query: string) =>
@@ -130,19 +130,19 @@ describe('spec 4.2: GET /v1/units', () => {
     'cursor=tampered',
     'all=1',
     'colour=red',
-  ])('refuses ?%s', async (query) => {
+  ])('refuses the query ?%s', async (query) => {
     const { status, body } = await call('GET', `/v1/units?${query}`)
     expect(status).toBe(400)
     expect(body).toMatchObject({ error: { code: 'validation', details: [{ path: query.split('=')[0] }] } })
   })
 
-  test('refuses a field given twice', async () => {
+  test('refuses a repeated query field', async () => {
     expect((await call('GET', '/v1/units?stack=a&stack=b')).status).toBe(400)
   })
 })
 
-describe('spec 4.2: POST /v1/units/{id}/exec', () => {
-  test('hands standard input over and answers the exit code', async () => {
+describe('POST /v1/units/{id}/exec (spec 4.2)', () => {
+  test('passes stdin to the command, and returns the exit code', async () => {
     const { id } = await makeUnit(service, team)
     const run = (body: object) => call('POST', `/v1/units/${id}/exec`, body)
     expect((await run({ cmd: ['cat'], stdin: 'in\n' })).body).toMatchObject({ exitCode: 0, stdout: 'in\n' })
@@ -150,21 +150,21 @@ describe('spec 4.2: POST /v1/units/{id}/exec', () => {
     expect((await run({ cmd: ['sh', '-c', 'exit 7'] })).body).toMatchObject({ exitCode: 7 })
   })
 
-  test('a command that does not exist ends with 127 and says so', async () => {
+  test('returns 127 for a command that does not exist', async () => {
     const { id } = await makeUnit(service, team)
     const { status, body } = await call('POST', `/v1/units/${id}/exec`, { cmd: ['nonesuch'] })
     expect(status).toBe(200)
     expect(body).toMatchObject({ exitCode: 127, stderr: expect.stringContaining('nonesuch') })
   })
 
-  test('a command that never ends is killed at timeoutMs, with what it printed', async () => {
+  test('kills a command at timeoutMs, and returns its output', async () => {
     const { id } = await makeUnit(service, team)
     const cmd = ['sh', '-c', 'echo begun; sleep infinity']
     const { body } = await call('POST', `/v1/units/${id}/exec`, { cmd, timeoutMs: 50 })
     expect(body).toMatchObject({ timedOut: true, stdout: 'begun\n' })
   })
 
-  test('output over 1 MB is cut and says so', async () => {
+  test('cuts output over 1 MB, and says so', async () => {
     const { id } = await makeUnit(service, team)
     const { body } = await call<{ stdout: string; truncated: boolean }>('POST', `/v1/units/${id}/exec`, {
       cmd: ['head', '-c', String(3 * 1024 * 1024)],
@@ -173,7 +173,7 @@ describe('spec 4.2: POST /v1/units/{id}/exec', () => {
     expect(body.stdout.length).toBe(1024 * 1024)
   })
 
-  test('a caller that goes away ends the command', async () => {
+  test('ends the command when the caller disconnects', async () => {
     const { id } = await makeUnit(service, team)
     const gone = new AbortController()
     const asking = service.fetch('POST', `/v1/units/${id}/exec`, {
@@ -197,7 +197,7 @@ describe('spec 4.2: POST /v1/units/{id}/exec', () => {
     await expect.poll(statusOfRow).toEqual([499])
   })
 
-  test('a stopped unit refuses with its last exit', async () => {
+  test('is refused in a stopped unit with its last exit', async () => {
     const { id } = await makeUnit(service, team)
     await call('POST', `/v1/units/${id}/stop`)
     const { status, body } = await call('POST', `/v1/units/${id}/exec`, { cmd: ['true'] })
@@ -206,11 +206,11 @@ describe('spec 4.2: POST /v1/units/{id}/exec', () => {
   })
 })
 
-describe('spec 4.2: files', () => {
+describe('the files of a unit (spec 4.2)', () => {
   const MB = 1024 * 1024
 
   test.each([0, 1, MB - 1, MB])(
-    'a file of %i bytes is written and read back whole, by POST and PUT',
+    'of %i bytes are written and read back whole, by POST and PUT',
     async (size) => {
       const { id } = await makeUnit(service, team)
       const content = Buffer.alloc(size, 'x')
@@ -228,7 +228,7 @@ describe('spec 4.2: files', () => {
     },
   )
 
-  test.each([MB + 1, 3 * MB])('%i bytes are refused with 400, by POST and PUT', async (size) => {
+  test.each([MB + 1, 3 * MB])('of %i bytes are refused with 400, by POST and PUT', async (size) => {
     const { id } = await makeUnit(service, team)
     const content = Buffer.alloc(size, 'x')
     const path = `/v1/units/${id}/files`
@@ -241,7 +241,7 @@ describe('spec 4.2: files', () => {
   })
 
   test.each(['YWJ', 'YWJj=', 'YQ', 'not base64!', '=', 'YWJj YWJj'])(
-    'base64 such as %j is refused',
+    'are refused with base64 such as %j',
     async (contentBase64) => {
       const { id } = await makeUnit(service, team)
       const { status, body } = await call('POST', `/v1/units/${id}/files`, { path: '/f', contentBase64 })
@@ -251,7 +251,7 @@ describe('spec 4.2: files', () => {
   )
 
   test.each(['relative', '', '/', '/a/../b', '/a//b', '/a/.', '/nul%00', `/${'a'.repeat(5000)}`])(
-    'the path %.40j is refused',
+    'are refused with the path %.40j',
     async (path) => {
       const { id } = await makeUnit(service, team)
       const { status, body } = await call('GET', `/v1/units/${id}/files?path=${path}`)
@@ -260,19 +260,19 @@ describe('spec 4.2: files', () => {
     },
   )
 
-  test('writing a boot file warns that the next start writes it again', async () => {
+  test('that are boot files are written with a warning', async () => {
     const { id } = await makeUnit(service, team, { files: { '/etc/app.conf': 'a' } })
     const answer = await call('PUT', `/v1/units/${id}/files?path=/etc/app.conf`, 'b')
     expect(answer.body).toMatchObject({ verified: true, warning: expect.any(String) })
   })
 
-  test('a file that is not there is 404', async () => {
+  test('that do not exist return 404', async () => {
     const { id } = await makeUnit(service, team)
     expect((await call('GET', `/v1/units/${id}/files?path=/none`)).status).toBe(404)
   })
 })
 
-describe('spec 7: unknown units', () => {
+describe('an unknown unit (spec 7)', () => {
   const ids = [
     'unit_00000000000000000000000000000000',
     'x',
@@ -291,7 +291,7 @@ describe('spec 7: unknown units', () => {
     ['GET', '/files?path=/a'],
   ] as const
   test.each(ids.flatMap((id) => actions.map(([method, rest]) => [method, `/v1/units/${id}${rest}`])))(
-    '%s %s is 404',
+    'returns 404 for %s %s',
     async (method, path) => {
       const { status, body } = await call(method, path)
       expect(status).toBe(404)

@@ -24,7 +24,7 @@ beforeAll(async () => {
       await makeUnit(service, { key }, { name: `unit-${number}`, size: number === 1 ? 'medium' : 'nano' }),
     )
   }
-  // As if they had run since before yesterday's midnight.
+  // As if the units had run since before yesterday’s midnight.
   const began = new Date(Date.now() - DAY - HOUR)
   await service.app.db
     .updateTable('meters')
@@ -42,7 +42,7 @@ const usage = async (by?: UsagePart) =>
     })
   ).body
 
-test('each day is the sum of its parts and the rest, by whatever it is told', async () => {
+test('the usage of each day is the sum of its parts and the rest, by agent, stack or unit', async () => {
   for (const by of ['agent', 'stack', 'unit'] as const) {
     const { days } = await usage(by)
     for (const { costCents, parts = [], restCents = 0 } of days)
@@ -51,7 +51,7 @@ test('each day is the sum of its parts and the rest, by whatever it is told', as
   }
 })
 
-test('the ten with the greatest cost come by name, the greatest first, and the others are the rest', async () => {
+test('the ten largest parts of a usage are listed by name, and all others as the rest', async () => {
   const yesterday = (await usage('unit')).days.at(-2)
   expect(yesterday?.parts).toHaveLength(10)
   expect(yesterday?.parts?.[0]).toMatchObject({ id: units[1]?.id, name: 'unit-1/unit-1' })
@@ -60,14 +60,14 @@ test('the ten with the greatest cost come by name, the greatest first, and the o
   expect([first?.id, second?.id]).toEqual([team.keyId, other.id])
 })
 
-test('without parts it is as it was', async () => {
+test('the usage without a grouping has no parts', async () => {
   for (const day of (await usage()).days)
     expect(Object.keys(day)).toEqual(['date', 'costCents', 'unitSeconds'])
   const { status } = await service.call('GET', '/v1/usage?by=team', { key: team.key })
   expect(status).toBe(400)
 })
 
-test('an agent shows what it has spent today and how many units it runs', async () => {
+test('an agent shows its spending of today and its number of running units', async () => {
   const { agents } = (await service.call<AgentList>('GET', '/v1/agents', { key: team.key })).body
   const mine = (id: string) => agents.find((agent) => agent.id === id)
   expect(mine(other.id)?.liveUnits).toBe(1)

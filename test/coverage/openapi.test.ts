@@ -1,4 +1,4 @@
-// openapi.json: fresh, served, and without a fault a linter knows.
+// openapi.json is up to date, served, and without an error that a linter finds.
 
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -11,13 +11,13 @@ import { startService } from '../support/service.ts'
 
 const path = fileURLToPath(new URL('../../openapi.json', import.meta.url))
 
-test('the committed document is what the routes say; else run scripts/gen.ts', async () => {
+test('the committed openapi.json is what scripts/gen.ts writes', async () => {
   expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(
     JSON.parse(JSON.stringify(openApiDocument(routes))),
   )
 })
 
-test('the service serves that document', async () => {
+test('the server serves the committed openapi.json', async () => {
   const service = await startService()
   try {
     const { status, body } = await service.call('GET', '/v1/openapi.json')
@@ -28,10 +28,10 @@ test('the service serves that document', async () => {
   }
 })
 
-test('a linter finds no error and nothing to warn of', async () => {
+test('a linter finds no error and no warning in openapi.json', async () => {
   const redocly = fileURLToPath(new URL('../../node_modules/@redocly/cli/bin/cli.js', import.meta.url))
   const env = { PATH: '', REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', CI: 'true' }
-  // What a WebSocket is answered with is 101.
+  // The response to a WebSocket is 101.
   const args = [redocly, 'lint', path, '--format=json', '--skip-rule=operation-2xx-response']
   const result = await run(process.execPath, args, { timeoutMs: 60_000, env })
   expect(result.exitCode, result.stderr).toBe(0)
@@ -41,12 +41,12 @@ test('a linter finds no error and nothing to warn of', async () => {
 
 const described = routes.map((route) => [operationId(route), route] as const)
 
-test('every operation is described, nothing else is, and every noun is explained', () => {
+test('every operation and every noun is described, and nothing else is', () => {
   expect(Object.keys(operationDocs).toSorted()).toEqual(described.map(([id]) => id).toSorted())
   expect(Object.keys(nouns).toSorted()).toEqual([...new Set(routes.map(({ noun }) => noun))].toSorted())
 })
 
-describe.each(described)('%s', (id, route) => {
+describe.each(described)('the operation %s', (id, route) => {
   const doc = operationDocs[id]
 
   test('has examples that its schemas accept', () => {
@@ -56,7 +56,7 @@ describe.each(described)('%s', (id, route) => {
     if (takesJson) expect(route.body.schema.safeParse(doc?.request).error?.issues).toBeUndefined()
   })
 
-  test('explains only errors that it may answer', () => {
+  test('describes only errors that it can return', () => {
     expect(errorStatusesOf(route).map(String)).toEqual(expect.arrayContaining(Object.keys(doc?.errors ?? {})))
   })
 })

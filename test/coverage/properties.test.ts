@@ -1,6 +1,6 @@
-// S3: nobody sets what is not theirs to set by naming it in a body. Every object of every body in openapi.json is given
-// fields that rows have and callers must not write; the answer is 400, and nothing has changed. That answers hold no
-// field beside those described is looked at by every call of every test (support/service.ts).
+// S3: a caller cannot set a field that is not theirs by naming it in a body. Every object of every body in
+// openapi.json gets fields that rows have and callers must not write; the answer is 400, and nothing has changed.
+// Every call of every test checks that answers have only documented fields (support/service.ts).
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Issue } from '../../src/contract/errors.ts'
@@ -64,7 +64,7 @@ async function makeWorld() {
 
 const writing = operations.filter(jsonBodyOf)
 
-describe('what is not a caller’s to write is refused, and nothing changes', () => {
+describe('a field that callers must not write is refused, and nothing changes', () => {
   test.each(writing.map((named) => [named.name, named] as const))('%s', async (_name, named) => {
     const schema = jsonBodyOf(named) ?? {}
     const before = await rows()
@@ -75,7 +75,7 @@ describe('what is not a caller’s to write is refused, and nothing changes', ()
       const planted = Object.entries(foreign).filter(([field]) => !known.includes(field))
       const answer = await send(named, smuggle(Object.fromEntries(planted)))
       expect([at, answer.status]).toEqual([at, 400])
-      // What was drawn can be wrong for other reasons, too.
+      // A generated body can be invalid for other reasons, too.
       const refused = answer.body.error.details.map(({ path }) => path)
       expect(refused).toEqual(expect.arrayContaining(planted.map(([field]) => [...at, field].join('.'))))
     }
@@ -97,7 +97,7 @@ type Refusal = { error: { details: Issue[] } }
 
 type Place = { at: string[]; known: string[]; smuggle: (fields: object) => unknown }
 
-/** The objects in a body that have fields of their own; not those whose names callers choose, as of variables. */
+/** The objects in a body that have fixed fields, without those whose names callers choose, such as variables. */
 function objectsOf(schema: JsonSchema, body: unknown, at: string[] = []): Place[] {
   const resolved = resolve(schema)
   if (resolved.anyOf) return resolved.anyOf.flatMap((option) => objectsOf(option, body, at)).slice(0, 1)
@@ -123,7 +123,7 @@ function resolve(schema: JsonSchema): JsonSchema {
   return resolve(components[schema.$ref.replace('#/components/schemas/', '')] ?? {})
 }
 
-/** Whatever a call could have written, but that it was made. */
+/** All data that a call could have written, except for the audit log. */
 async function rows(): Promise<unknown> {
   const { db } = service.app
   return {

@@ -1,5 +1,5 @@
-// S2: who may do what, as a table of every operation. A route without a line fails, and so does a line without a route;
-// what each line says is a decision. Every call is one that goes well for a caller who is allowed it.
+// S2: what each role may do, as a table of every operation. A route without a line fails, and so does a line without
+// a route; each line is a decision. Every call would succeed for a caller that is allowed it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -97,7 +97,7 @@ GET    /v1/openapi.json                                     200    200    200   
 POST   /v1/webhooks/stripe                                  200    200    200    200   200    200
 `
 
-/** What is sent where a body is needed. */
+/** The bodies of calls that need one. */
 const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/units': () => ({ spec: { name: unique(), image: 'node:22' } }),
   'POST /v1/units/{id}/exec': () => ({ cmd: ['true'] }),
@@ -122,7 +122,7 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/teams/{id}/invites': () => ({ email: `${unique()}@example.test` }),
 }
 
-/** What the names in a path stand for, made anew for each call; by the beginning of the path. */
+/** The values of path parameters, made for each call, by the first part of the path. */
 const things: Record<
   string,
   Record<string, (world: World, made: Record<string, string>) => Promise<string>>
@@ -151,7 +151,7 @@ const newUnit = async ({ key }: World): Promise<Unit> => {
 const newInvite = async ({ teamId, owner }: World, email: string) =>
   await makeInvite(service, { teamId, cookie: owner.cookie, email })
 
-/** Of another team, for the address of the caller. */
+/** An invitation to another team, for the address of the caller. */
 async function invitationElsewhere({ caller }: World): Promise<string> {
   const { id: teamId, owner } = await makeSharedTeam(service)
   const email = caller?.email ?? `${unique()}@example.test`
@@ -176,7 +176,7 @@ type World = {
   member: TestMember
   key: string
   client: string
-  /** The person who calls; null without one. */
+  /** The person who calls, or null. */
   caller: TestMember | null
 }
 
@@ -231,7 +231,7 @@ async function statusFor(named: Named, world: World, who: Who): Promise<number> 
   return answer.status
 }
 
-/** What is no JSON is bytes; those of the payment provider are signed. */
+/** A body that is not JSON is bytes; one of the payment provider is signed. */
 function withBody(named: Named, sent: CallOptions, body: unknown): CallOptions {
   if (named.operation.requestBody === undefined || jsonBodyOf(named)) return { ...sent, body }
   if (!named.path.startsWith('/v1/webhooks/')) return { ...sent, body: exampleBody(named) }
@@ -240,29 +240,29 @@ function withBody(named: Named, sent: CallOptions, body: unknown): CallOptions {
   return { ...sent, body: event.body, headers }
 }
 
-test('the table has every operation, and no other', () => {
+test('the table of roles has every operation, and no other', () => {
   expect([...decided.keys()].toSorted()).toEqual(operations.map(({ name }) => name).toSorted())
   for (const [name, statuses] of decided)
     expect([name, statuses]).toEqual([name, Array(6).fill(expect.any(Number))])
 })
 
-test('what takes a credential is refused without one, and the rest is not', () => {
+test('an operation that takes a credential is refused without one, and the others are not', () => {
   for (const named of operations) {
     expect([named.name, decided.get(named.name)?.at(-1) === 401]).toEqual([named.name, isClosed(named)])
   }
 })
 
-describe('every caller is answered as the table says', () => {
+describe('each role is answered as the table says', () => {
   test.each(operations.map((named) => [named.name, named] as const))('%s', async (name, named) => {
     const world = await makeWorld()
     const statuses = new Map<Who, number>()
-    // Who may do least comes first: what is allowed could be the end of the team.
+    // The role that may do least comes first, because an allowed call could be the end of the team.
     for (const who of roles.toReversed()) statuses.set(who, await statusFor(named, world, who))
     expect(roles.map((who) => statuses.get(who))).toEqual(decided.get(name))
   })
 })
 
-test('an access token that is none any more is nobody, for every operation', async () => {
+test('an access token that has ended is refused with 401 for every operation', async () => {
   const { teamId, owner, key } = await makeWorld()
   const unit = await newUnit({ key } as World)
   const ended = await makeEndedTokens(service, { teamId, userId: owner.userId })
@@ -278,12 +278,12 @@ test('an access token that is none any more is nobody, for every operation', asy
   }
 })
 
-describe('beyond the table', () => {
+describe('beyond the table of roles', () => {
   const act = async (by: TestMember, method: string, path: string, body?: unknown) =>
     (await service.call(method, path, { cookie: by.cookie, headers: { origin: service.baseUrl }, body }))
       .status
 
-  test('the person who made a key changes and revokes it, in any role', async () => {
+  test('the person who made a key can change and revoke it, in any role', async () => {
     const { teamId, member } = await makeWorld()
     const { id } = await makeKey(service, { teamId, userId: member.userId })
     const headers = { origin: service.baseUrl, 'x-berth-team': teamId }
@@ -294,7 +294,7 @@ describe('beyond the table', () => {
     expect((await service.call('DELETE', `/v1/keys/${id}`, by)).status).toBe(200)
   })
 
-  test('everybody may leave but the last owner, and no admin removes owners and admins', async () => {
+  test('every member but the last owner may leave, and an admin cannot remove owners and admins', async () => {
     const { teamId, owner, admin, member } = await makeWorld()
     const other = await makeMember(service, teamId, 'admin')
     const members = `/v1/teams/${teamId}/members`
@@ -308,7 +308,7 @@ describe('beyond the table', () => {
     }
   })
 
-  test('nobody invites somebody above their own role', async () => {
+  test('a person cannot invite another above their own role', async () => {
     const { teamId, owner, admin } = await makeWorld()
     for (const by of [owner, admin]) {
       const invite = async (role: string) =>

@@ -1,4 +1,4 @@
-// What must hold for every route there is: a new one that forgets something fails here, by name.
+// What must hold for every route: a new one that lacks something fails here, by name.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -11,7 +11,7 @@ import { SECOND } from '../../src/lib/clock.ts'
 import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** Every route that anyone may call. A new line here is a decision. */
+/** Every route that can be called without a credential. A new line here is a decision. */
 const openRoutes = [
   'GET /v1/auth/providers',
   'GET /v1/invites/{token}',
@@ -19,7 +19,7 @@ const openRoutes = [
   'POST /v1/webhooks/stripe',
 ]
 
-/** Pages, which no credential opens either; those that act do so by the operations. */
+/** Pages, which no credential opens either; those that change something call the operations. */
 const openPages = [
   'GET /',
   'GET /account',
@@ -40,13 +40,13 @@ const openPages = [
   'POST /sign-out',
 ]
 
-/** The documentation: files and what is made of them. */
+/** The documentation: files, and pages made from them. */
 const documentation = ['/docs', '/docs*', '/llms.txt', '/llms-full.txt'].flatMap((path) => [
   `GET ${path}`,
   `HEAD ${path}`,
 ])
 
-/** What programs ask that are being connected, as the standards of OAuth say. */
+/** What clients call while they are being connected, as the standards of OAuth say. */
 const oauth = [
   'GET /.well-known/oauth-authorization-server',
   'GET /.well-known/oauth-protected-resource',
@@ -80,14 +80,14 @@ type Documented = {
 
 const document = openApiDocument(routes) as { paths: Record<string, Record<string, Documented>> }
 
-test('the document and the list have the same routes', () => {
+test('openapi.json and the list of routes have the same routes', () => {
   const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   )
   expect(new Set(documented)).toEqual(new Set(named.map(([name]) => name)))
 })
 
-test('no two routes have one method and path, or one operation id', () => {
+test('no two routes have the same method and path, or the same operation id', () => {
   expect(new Set(named.map(([name]) => name)).size).toBe(routes.length)
   const ids = Object.values(document.paths).flatMap((path) =>
     Object.values(path).map(({ operationId }) => operationId),
@@ -95,7 +95,7 @@ test('no two routes have one method and path, or one operation id', () => {
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('what anyone may call is a list somebody agreed to', () => {
+test('the routes without authentication are those of a reviewed list', () => {
   const open = named.filter(([, { auth }]) => auth === 'none').map(([name]) => name)
   expect(open.toSorted()).toEqual(openRoutes)
 })
@@ -103,7 +103,7 @@ test('what anyone may call is a list somebody agreed to', () => {
 test('the server answers at the routes, at /mcp, at a few pages, and nowhere else (S34)', () => {
   const heads = routes.filter(({ method }) => method === 'GET').map(({ path }) => `HEAD ${path}`)
   const ofMcp = mcpMethods.flatMap((method) => mcpPaths.map((path) => `${method} ${path}`))
-  // Where the dashboard is built, its pages are answered as well.
+  // Where the dashboard is built, its pages are served as well.
   const ofDashboard = ['GET /*', 'GET /t', 'GET /t*']
   const answered = [
     ...named.map(([name]) => name),
@@ -117,7 +117,7 @@ test('the server answers at the routes, at /mcp, at a few pages, and nowhere els
   expect(found.toSorted()).toEqual(answered.toSorted())
 })
 
-/** What the framework has been told, from the tree that it prints. */
+/** The routes of the framework, from the tree that it prints. */
 function served(server: ReturnType<typeof createServer>): string[] {
   const trail: string[] = []
   return server
@@ -132,7 +132,7 @@ function served(server: ReturnType<typeof createServer>): string[] {
     })
 }
 
-describe('reliability Z3: a path has the methods that are documented, and no other', () => {
+describe('a path answers 405 to every method that is not documented (reliability Z3)', () => {
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
   test.each([...new Set(routes.map(({ path }) => path))])('%s', async (path) => {
     // `/v1/units/summary` is also a `/v1/units/{id}`.
@@ -153,7 +153,7 @@ describe('reliability Z3: a path has the methods that are documented, and no oth
   })
 })
 
-describe('reliability Z6: every list', () => {
+describe('a paginated list (reliability Z6)', () => {
   const lists = routes.filter((route) => route.query instanceof z.ZodObject && 'limit' in route.query.shape)
   const idOf: Record<string, string> = {}
   let stranger: TestTeam
@@ -164,7 +164,7 @@ describe('reliability Z6: every list', () => {
   })
 
   test.each(lists.map((route) => [`${route.method} ${route.path}`, route] as const))(
-    '%s refuses limits and cursors that it never gave',
+    '%s refuses invalid limits and cursors',
     async (_name, route) => {
       const path = route.path.replace('{id}', idOf['unit'] ?? '')
       for (const query of [
@@ -188,7 +188,7 @@ describe('reliability Z6: every list', () => {
     },
   )
 
-  test("a cursor of another team's list shows nothing of it", async () => {
+  test('shows nothing of another team with a cursor of that team', async () => {
     for (let made = 0; made < 2; made += 1) await makeUnit(service, stranger)
     for (const path of ['/v1/units', '/v1/stacks', '/v1/audit']) {
       const theirs = await service.call<{ next: string | null }>('GET', `${path}?limit=1`, {
@@ -203,12 +203,12 @@ describe('reliability Z6: every list', () => {
 })
 
 describe('every route', () => {
-  // Slowly enough for an address that fails as often as these tests do.
+  // Slowly enough for the limit on failures of these tests’ address.
   beforeEach(() => {
     service.clock.advance(3 * SECOND)
   })
 
-  test.each(named)('%s says its security, errors and rate limit', (_name, route) => {
+  test.each(named)('%s documents its security, errors and rate limit', (_name, route) => {
     const operation = document.paths[route.path]?.[route.method.toLowerCase()]
     const open = route.auth === 'none'
     expect(operation?.security).toEqual(open ? [] : [{ apiKey: [] }, { session: [] }])
@@ -220,7 +220,7 @@ describe('every route', () => {
   })
 
   test.each(named.filter(([, { auth }]) => auth === 'caller'))(
-    '%s refuses no credentials',
+    '%s refuses a call without credentials',
     async (_name, route) => {
       const answer = await service.call(route.method, pathOf(route))
       expect(answer).toMatchObject({ status: 401, body: { error: { code: 'unauthorized' } } })
@@ -243,13 +243,13 @@ describe('every route', () => {
           .select(['action', 'status'])
           .where('request_id', '=', requestId)
           .execute()
-      // A stream without end is left by its caller.
+      // An endless stream is left by its caller.
       const status = route.media === 'text/event-stream' ? 499 : answer.status
       await expect.poll(rows).toEqual([{ action: route.action, status }])
     },
   )
 
-  test.each(named)('%s refuses a query it does not know', async (_name, route) => {
+  test.each(named)('%s refuses an unknown query field', async (_name, route) => {
     const answer = await service.call(route.method, `${pathOf(route)}?surprise=1`, { key: team.key })
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
   })
@@ -267,12 +267,12 @@ describe('every route', () => {
   )
 })
 
-test.each(named)('%s: only a GET is a read, and every GET but a WebSocket is one', (_name, route) => {
+test.each(named)('%s is a read exactly when it is a GET and no WebSocket', (_name, route) => {
   expect(route.kind).toBe(route.method === 'GET' && route.status !== 101 ? 'read' : 'change')
 })
 
-// 201 is the answer of what makes something, which a retry must not make twice (reliability F20).
-test.each(named)('%s: what makes something takes Idempotency-Key, and nothing else does', (_name, route) => {
+// A route that creates something returns 201, and a retry must not create it twice (reliability F20).
+test.each(named)('%s takes an Idempotency-Key exactly when it creates something', (_name, route) => {
   expect(route.takesIdempotencyKey).toBe(route.status === 201)
   const parameters = document.paths[route.path]?.[route.method.toLowerCase()]?.parameters ?? []
   expect(parameters.some(({ name }) => name === 'Idempotency-Key')).toBe(route.takesIdempotencyKey)

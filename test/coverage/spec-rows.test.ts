@@ -1,61 +1,58 @@
-// Every row of spec 4.1, 5 and 7 beside the test that claims it. A test that is renamed or removed is missed here.
+// Every row of spec 4.1, 5 and 7, with the test that proves it. Finds a test that was renamed or removed.
 
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 
 const rows: Record<string, [file: string, claim: string][]> = {
   'spec 4.1 GET /v1/auth/providers': [
-    [
-      'test/api/me.test.ts',
-      'GET /v1/auth/providers has the providers that are configured, and is open to anybody',
-    ],
+    ['test/api/me.test.ts', 'GET /v1/auth/providers lists the configured providers without authentication'],
   ],
   'spec 4.1 GET /v1/me': [
-    ['test/api/me.test.ts', 'has the person, the teams, and what the service offers'],
-    ['test/api/me.test.ts', 'is for sessions: a key gets 403, and nobody 401'],
+    ['test/api/me.test.ts', 'returns the person, the teams, and what the server offers'],
+    ['test/api/me.test.ts', 'accepts a session only: a key gets 403, and no credential 401'],
   ],
-  'spec 4.1 PATCH /v1/me': [['test/api/me.test.ts', 'takes 1 and 80 characters']],
+  'spec 4.1 PATCH /v1/me': [['test/api/me.test.ts', 'accepts a name of 1 and of 80 characters']],
   'spec 4.1 POST /v1/teams': [
-    [
-      'test/api/teams.test.ts',
-      'is what was asked for, belongs to the person who made it, and is on their plan',
-    ],
-    ['test/api/teams.test.ts', 'takes the Pro plan in a team that one owns, whichever one acts in'],
+    ['test/api/teams.test.ts', 'creates the requested team, owned by the caller and on their plan'],
+    ['test/api/teams.test.ts', 'needs the Pro plan in any team that the caller owns'],
   ],
-  'spec 4.1 PATCH /v1/teams/{id}': [['test/api/teams.test.ts', 'is of the fields it names']],
+  'spec 4.1 PATCH /v1/teams/{id}': [['test/api/teams.test.ts', 'changes only the named fields']],
   'spec 4.1 DELETE /v1/teams/{id}': [
-    ['test/api/teams.test.ts', 'ends the team for everybody, and with it its keys, invitations and names'],
-    ['test/api/teams.test.ts', 'of a personal team is possible, its deletion is not'],
-    ['test/api/teams.test.ts', 'that comes after a create finds its unit'],
+    ['test/api/teams.test.ts', 'ends the team for all members, with its keys, invitations and names'],
+    ['test/api/teams.test.ts', 'changes a personal team, which cannot be deleted'],
+    ['test/api/teams.test.ts', 'that gets the lock after a create is refused because of its unit'],
   ],
   'spec 4.1 GET /v1/teams/{id}/members': [
-    ['test/api/members.test.ts', 'has everybody who belongs to the team, in the order in which they joined'],
+    ['test/api/members.test.ts', 'lists every member in the order in which they joined'],
   ],
   'spec 4.1 PATCH /v1/teams/{id}/members/{userId}': [
-    ['test/api/members.test.ts', 'is changed by owners alone'],
-    ['test/api/members.test.ts', 'of the last owner stays, and so does the last owner'],
+    ['test/api/members.test.ts', 'can be changed by owners only'],
+    ['test/api/members.test.ts', 'cannot be changed for the last owner, who cannot leave either'],
   ],
   'spec 4.1 DELETE /v1/teams/{id}/members/{userId}': [
-    ['test/api/members.test.ts', 'tells the live keys the member made, which go on'],
+    ['test/api/members.test.ts', 'lists the live keys of the member, which keep working'],
     [
       'test/coverage/roles.test.ts',
-      'everybody may leave but the last owner, and no admin removes owners and admins',
+      'every member but the last owner may leave, and an admin cannot remove owners and admins',
     ],
   ],
   'spec 4.1 POST /v1/teams/{id}/invites': [
-    ['test/api/invites.test.ts', 'comes by mail, says what it is for, and makes a member once'],
-    ['test/api/invites.test.ts', 'is to be a member where no role is named'],
+    ['test/api/invites.test.ts', 'is sent by mail, says what it is for, and makes a member once'],
+    ['test/api/invites.test.ts', 'has the role of a member by default'],
   ],
   'spec 4.1 DELETE /v1/teams/{id}/invites/{inviteId}': [
-    ['test/api/invites.test.ts', 'by no one of another team’s leave: it is not theirs to revoke'],
-    ['test/api/invites.test.ts', 'or revoked, when both happen at once'],
+    ['test/api/invites.test.ts', 'or revoking it is refused to another team'],
+    ['test/api/invites.test.ts', 'and revoking it at the same time has exactly one effect'],
   ],
   'spec 4.1 GET /v1/invites/{token}': [
-    ['test/api/invites.test.ts', 'is 404 whatever is wrong with it, and is not said again'],
-    ['test/api/invites.test.ts', 'within seven days'],
+    ['test/api/invites.test.ts', 'returns 404 for any mistake in it, and is not repeated in the answer'],
+    ['test/api/invites.test.ts', 'is possible within seven days'],
   ],
   'spec 4.1 POST /v1/invites/{token}/accept': [
-    ['test/api/invites.test.ts', 'by its address alone: another tag, look-alike or domain is somebody else'],
+    [
+      'test/api/invites.test.ts',
+      'is possible for its exact address only, and not for another tag, look-alike or domain',
+    ],
   ],
   'spec 4.1 GET /v1/agents': [
     ['test/api/agents.test.ts', 'a connected client is listed as an agent, and not as a key'],
@@ -72,44 +69,50 @@ const rows: Record<string, [file: string, claim: string][]> = {
     ['test/api/agents.test.ts', 'cannot be created, changed or revoked by a key, also not by itself'],
   ],
   'spec 5.4 invitations': [
-    ['test/api/invites.test.ts', 'by a person who is signed in, not by a key and not from another site'],
-    ['test/coverage/routes.test.ts', 'what anyone may call is a list somebody agreed to'],
+    [
+      'test/api/invites.test.ts',
+      'is possible for a signed-in person, and not for a key or from another site',
+    ],
+    ['test/coverage/routes.test.ts', 'the routes without authentication are those of a reviewed list'],
   ],
   'spec 5.5 401 and 403': [
     ['test/api/credentials.test.ts', 'a key whose policy has expired'],
     ['test/api/credentials.test.ts', 'a revoked key, from the next call on'],
     ['test/api/credentials.test.ts', 'a unit of another team (spec 5.5, S1)'],
   ],
-  'spec 5.6 roles': [['test/coverage/roles.test.ts', 'every caller is answered as the table says']],
+  'spec 5.6 roles': [['test/coverage/roles.test.ts', 'each role is answered as the table says']],
   'spec 5.7 policies': [
-    ['test/api/policies.test.ts', 'S13: what a key may not make, it may not start or wake either'],
+    ['test/api/policies.test.ts', 'a key may not start or wake what it may not create (S13)'],
     [
       'test/api/policies.test.ts',
-      'never run more than the policy of their key allows, at no instant, and the rest is refused',
+      'never run more units than the policy of their key allows, and the rest is refused',
     ],
   ],
   'spec 5.8 how a session is obtained': [
-    ['test/api/sign-in.test.ts', 'works once, also when many try at the same time'],
+    ['test/api/sign-in.test.ts', 'works once, also for concurrent attempts'],
     [
       'test/api/sign-in-providers.test.ts',
-      'the answer of the provider works in the browser that asked alone',
+      'accepts the answer of the provider only in the browser that began',
     ],
   ],
 
   'spec 7 the envelope and x-request-id': [
-    ['test/api/http.test.ts', 'every response has one of ours, and an error repeats it'],
+    ['test/api/http.test.ts', 'is generated for every response, and repeated in errors'],
     [
       'test/coverage/faults.test.ts',
-      'every call is answered in the envelope, and tells nothing of the inside',
+      'every call is answered with the error envelope, and reveals no internal detail',
     ],
   ],
-  'spec 7 validation': [['test/api/fuzz.test.ts', 'a body the document forbids is always 400']],
+  'spec 7 validation': [
+    ['test/api/fuzz.test.ts', 'a body that the document forbids is always refused with 400'],
+  ],
   'spec 7 unauthorized': [
-    ['test/coverage/roles.test.ts', 'what takes a credential is refused without one, and the rest is not'],
+    [
+      'test/coverage/roles.test.ts',
+      'an operation that takes a credential is refused without one, and the others are not',
+    ],
   ],
-  'spec 7 forbidden': [
-    ['test/api/teams.test.ts', 'is 403, one that is nobody’s 404, and neither is changed'],
-  ],
+  'spec 7 forbidden': [['test/api/teams.test.ts', 'returns 403, an unknown one 404, and neither is changed']],
   'spec 7 policy_violation': [['src/domain/policies/check.test.ts', 'policy_violation']],
   'spec 7 quota_exceeded, 402': [
     [
@@ -122,30 +125,29 @@ const rows: Record<string, [file: string, claim: string][]> = {
     ],
   ],
   'spec 7 quota_exceeded, 429': [
-    [
-      'test/api/rates-together.test.ts',
-      'let 300 requests a minute of a key pass, and each says truly when the next one will',
-    ],
+    ['test/api/rates-together.test.ts', 'allow 300 requests a minute for a key, with an exact retry-after'],
   ],
   'spec 7 payment_required': [
     ['src/domain/units/admission/stop-beyond-limits.test.ts', 'of zero refuse every create with 402'],
   ],
-  'spec 7 not_found': [['test/api/recipes.test.ts', 'does not know what there is not']],
+  'spec 7 not_found': [['test/api/recipes.test.ts', 'returns 404 for an unknown recipe']],
   'spec 7 invalid_state': [
     ['src/domain/units/life.test.ts', 'a command in a stopped unit is refused with the last exit'],
   ],
-  'spec 7 provider_error': [['test/api/http.test.ts', 'what the engine cannot do is 502 provider_error']],
+  'spec 7 provider_error': [
+    ['test/api/http.test.ts', 'has status 502 and code provider_error for a failure of the engine'],
+  ],
   'spec 7.1 a number for sleep': [
-    ['test/api/http.test.ts', 'a number for sleep is refused with the string to send instead'],
+    ['test/api/http.test.ts', 'with a number for sleep are refused with the string to send instead'],
   ],
   'spec 7.2 no front door': [
-    ['test/api/recipes.test.ts', 'publishes a front door, and refuses where there is none'],
+    ['test/api/recipes.test.ts', 'publishes the exposed port, and is refused for a recipe without one'],
   ],
   'spec 7.3 a sleep too long': [
-    ['test/api/policies.test.ts', 'a window for the whole stack is bounded as one for a unit'],
+    ['test/api/policies.test.ts', 'and may not set a longer sleep window for a whole stack either'],
   ],
   'spec 7.4 a team that cannot be deleted': [
-    ['test/api/teams.test.ts', 'of a personal team is possible, its deletion is not'],
+    ['test/api/teams.test.ts', 'changes a personal team, which cannot be deleted'],
   ],
 }
 

@@ -1,5 +1,5 @@
-// S1: a caller who does not belong to a team gets at nothing of it, by any operation of openapi.json that takes a credential,
-// and by any name of anything. Whatever is added to the document is tried here too.
+// S1: a caller outside a team reaches nothing of it, by any operation of openapi.json that takes a credential, and by
+// any name of anything. New operations in the document are tried here too.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -45,7 +45,7 @@ afterAll(async () => await service.close())
 
 const headers = () => ({ origin: service.baseUrl })
 
-/** A person with a team and units of their own. */
+/** A person with their own team and units. */
 async function makeStranger() {
   const team = await makeTeam(service)
   const cookie = await makeSession(service, team)
@@ -57,7 +57,7 @@ async function makeStranger() {
   return { ...team, cookie, shared: shared.body.team.id, unit: await makeUnit(service, team) }
 }
 
-/** None of them has anything to do with the victim's team any more. */
+/** Callers that have nothing to do with the victim’s team any more. */
 async function makeCallers(): Promise<Record<string, CallOptions>> {
   const { teamId, userId } = victim
   const { db, clock } = service.app
@@ -90,15 +90,15 @@ async function makeCallers(): Promise<Record<string, CallOptions>> {
   }
 }
 
-/** Access tokens among them that were good once. */
+/** Access tokens among them that have ended. */
 let ended: Record<string, string>
-/** Who of them is nobody. */
+/** The callers that are not authenticated. */
 let unauthenticated: Set<string>
 
 let before: unknown
 let engineCalls: number
 beforeEach(async () => {
-  // Of the hour that it is good for, each test here takes several minutes.
+  // The token is valid for an hour, and each test here takes several minutes.
   callers['an access token of another team'] = { key: await insertConnectedClient(service, stranger) }
   before = await rowsOfTeam(service, victim.teamId)
   engineCalls = service.engine.calls.length
@@ -116,7 +116,7 @@ function endless({ operation }: Named): boolean {
   return 'text/event-stream' in content && !('application/json' in content)
 }
 
-/** The status, once the answer is known to hold nothing of the victim's beside what was sent. */
+/** Checks that the answer has nothing of the victim beside what was sent, and returns its status. */
 async function ask(named: Named, url: string, sent: CallOptions, body: unknown): Promise<number> {
   const requestId = newId('request')
   // Slowly enough for the limit on guesses from one address.
@@ -138,7 +138,7 @@ async function ask(named: Named, url: string, sent: CallOptions, body: unknown):
   if (answer.status === 401) expect(rows).toEqual([])
   for (const row of rows) {
     expect(row.team_id).not.toBe(victim.teamId)
-    // A stream without end is left once it has begun.
+    // An endless stream is left once it has begun.
     expect([answer.status, ...(endless(named) ? [499] : [])]).toContain(row.status)
   }
   expect(rows.length).toBeLessThanOrEqual(1)
@@ -148,7 +148,7 @@ async function ask(named: Named, url: string, sent: CallOptions, body: unknown):
 const closed = operations.filter(isClosed)
 const withParams = closed.filter(({ path }) => paramsOf(path).length > 0)
 
-describe('nobody from outside the team reaches what is the team’s', () => {
+describe('a caller outside the team cannot reach anything of it', () => {
   test.each(withParams.map((named) => [named.name, named] as const))(
     '%s',
     async (_name, named) => {
@@ -159,12 +159,12 @@ describe('nobody from outside the team reaches what is the team’s', () => {
       ]
       const bodies = sampleBodies(named, 12)
       for (const [who, sent] of Object.entries(callers)) {
-        // One that has ended is refused before any name is looked at, as a key is.
+        // A token that has ended is refused before any name is read, as a key is.
         const some = who in ended ? names.slice(0, 2) : names
         for (const params of pathsTo(named, some)) {
           const url = fill(named.path, params) + requiredQuery(named)
           const seen: number[] = []
-          // What no schema can say makes some of the bodies invalid: one at least gets past that.
+          // A schema cannot express every rule, so some bodies are invalid; at least one is not.
           for (const body of bodies) {
             seen.push(await ask(named, url, sent, body))
             if (seen.at(-1) !== 400) break
@@ -179,7 +179,7 @@ describe('nobody from outside the team reaches what is the team’s', () => {
   )
 })
 
-/** Each name in the first braces, and behind what is of the team's and of the caller's own in the others. */
+/** Each name as the first parameter, and as the others behind what belongs to the team and to the caller. */
 function pathsTo({ path }: Named, names: string[]): Record<string, string>[] {
   const [first = '', ...others] = paramsOf(path)
   if (others.length === 0) return names.map((name) => ({ [first]: name }))
@@ -191,7 +191,7 @@ function pathsTo({ path }: Named, names: string[]): Record<string, string>[] {
   )
 }
 
-describe('the name of a foreign stack is another stack of one’s own', () => {
+describe('the name of another team’s stack stands for the caller’s own stack', () => {
   const fieldsOf = (named: Named) => {
     const schema = JSON.stringify(jsonBodyOf(named) ?? {})
     return ['stack', 'into'].filter((field) => new RegExp(`"${field}"`).test(resolved(schema)))
@@ -200,7 +200,7 @@ describe('the name of a foreign stack is another stack of one’s own', () => {
     fieldsOf(named).map((field) => [named.name, field, named] as const),
   )
 
-  test('some operations take one', () => {
+  test('in some operations', () => {
     expect(taking.map(([name, field]) => `${name} ${field}`)).toEqual(
       expect.arrayContaining([
         'POST /v1/units stack',
@@ -210,7 +210,7 @@ describe('the name of a foreign stack is another stack of one’s own', () => {
     )
   })
 
-  test.each(taking)('%s: %s', async (_name, field, named) => {
+  test.each(taking)('in %s (%s)', async (_name, field, named) => {
     const own = { id: named.path.startsWith('/v1/stacks') ? stranger.unit.stackId : stranger.unit.id }
     const url = fill(named.path, own)
     const spec = { spec: { name: 'visitor', image: 'node:22' } }
@@ -226,7 +226,7 @@ describe('the name of a foreign stack is another stack of one’s own', () => {
       expect(text).not.toContain(name)
     }
     await expectUntouched()
-    // An id of the victim's stack is no name at all, or nobody's.
+    // An id of the victim’s stack is not a valid name, or unknown.
     const byId = { ...body, [field]: victim.units.running.stackId }
     if (!named.name.endsWith('/sleep')) {
       const refused = await service.call(named.method, url, { key: stranger.key, body: byId })
@@ -238,7 +238,7 @@ describe('the name of a foreign stack is another stack of one’s own', () => {
   test.each([
     ['id', 403],
     ['name', 404],
-  ])('a list filtered by its %s is refused', async (kind, status) => {
+  ])('and a list filtered by the %s of that stack is refused', async (kind, status) => {
     const stack = kind === 'id' ? victim.units.sleeping.stackId : victim.units.sleeping.name
     const list = await service.call('GET', `/v1/units?all=true&stack=${stack}`, { key: stranger.key })
     expect(list.status).toBe(status)
@@ -246,15 +246,15 @@ describe('the name of a foreign stack is another stack of one’s own', () => {
   })
 })
 
-/** With what a schema refers to in its place. */
+/** Replaces references in a schema by what they refer to. */
 function resolved(schema: string): string {
   return schema.replace(/"#\/components\/schemas\/(\w+)"/g, (_all, name: string) =>
     resolved(JSON.stringify(components[name] ?? {})),
   )
 }
 
-describe('a list shows nobody from outside anything', () => {
-  // Others than those above, in whose logs stands what they have asked for.
+describe('a list shows nothing to a caller outside the team', () => {
+  // Other callers than those above, whose audit logs contain what they asked for.
   beforeAll(async () => {
     stranger = await makeStranger()
     callers = await makeCallers()

@@ -1,5 +1,5 @@
-// S1 and S2 by MCP: each tool, called by those who may and by everybody else, with the name of everything. A tool without a line
-// here fails, and so does a line without a tool.
+// S1 and S2 by MCP: each tool is called by callers that may call it and by all others, with every kind of name. A
+// tool without a line here fails, and so does a line without a tool.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { tools } from '../../src/api/mcp/tools/tools.ts'
@@ -19,7 +19,7 @@ import { makeVictim, rowsOfTeam, type Victim } from '../support/victim.ts'
 
 type Args = Record<string, unknown>
 
-/** The arguments of a call that goes well, on a thing that the caller may name; null: the tool names nothing. */
+/** The arguments of a call that succeeds, with a thing that the caller may name; null when the tool names nothing. */
 type Line =
   | { on: 'unit' | 'stack' | 'process'; args: (thing: string) => Args }
   | { on: null; args: () => Args }
@@ -63,16 +63,16 @@ const lines: Record<string, Line[]> = {
   contact_support: [onNothing(() => ({ topic: 'idea', message: 'more' }))],
 }
 
-/** What a unit or stack is called, by its id. */
+/** The name of a unit or stack, by its id. */
 const named = new Map<string, string>()
-/** The unit that a process is in, by their ids. */
+/** The unit of a process, by their ids. */
 const unitOf = new Map<string, string>()
 
 let service: Service
 let victim: Victim
 let client: string
 let ended: Record<string, string>
-/** Another one for each test, in whose log nothing stands of those before. */
+/** A new one for each test, so that the audit log has nothing of earlier tests. */
 let stranger: TestTeam & { token: string; cookie: string }
 
 beforeAll(async () => {
@@ -112,11 +112,11 @@ const rowsOf = async (requestId: string) =>
     .where('request_id', '=', requestId)
     .execute()
 
-test('every tool has a line, and no other', () => {
+test('every tool has a line in the table, and no other', () => {
   expect(Object.keys(lines).toSorted()).toEqual(tools.map(({ name }) => name).toSorted())
 })
 
-describe('a connected program may call', () => {
+describe('a connected client may call', () => {
   test.each(each)('%s', async (_title, tool, line) => {
     const as = { key: victim.key.secret }
     const args = line.args(await ownThing(line.on, as))
@@ -126,7 +126,7 @@ describe('a connected program may call', () => {
   })
 })
 
-describe('nobody from outside the team reaches anything by', () => {
+describe('a caller outside the team reaches nothing of it by', () => {
   test.each(each)(
     '%s',
     async (_title, tool, line) => {
@@ -141,7 +141,7 @@ describe('nobody from outside the team reaches anything by', () => {
         expect(refused.text).not.toMatch(/canary/i)
         expect(await rowsOf(refused.requestId)).toEqual([])
       }
-      // A session is no way in here, nor is a team that a token is not of.
+      // A session is not accepted here, nor is a team that the token does not belong to.
       const args = line.args(victim.units.running.id)
       const bySession = await callTool(service, { cookie: stranger.cookie, tool, args })
       expect(bySession.status).toBe(401)
@@ -166,7 +166,7 @@ describe('nobody from outside the team reaches anything by', () => {
   )
 })
 
-test('the name of a foreign stack is another stack of one’s own', async () => {
+test('a tool that names another team’s stack makes a stack of the caller’s own', async () => {
   const before = await rowsOfTeam(service, victim.teamId)
   const { name } = victim.units.running
   const own = await ownThing('unit', stranger)

@@ -1,4 +1,4 @@
-// The page that draws a visit that wakes its unit names functions that are there, each in its file.
+// The page that draws a visit that wakes its unit names existing functions, each with its file.
 
 import { readFile } from 'node:fs/promises'
 import { beforeAll, expect, it } from 'vitest'
@@ -6,7 +6,7 @@ import { beforeAll, expect, it } from 'vitest'
 const read = async (path: string) => await readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
 
 let page: string
-/** The page's table: a function and its file. */
+/** The table of the page: a function and its file. */
 let places: [name: string, file: string][]
 
 beforeAll(async () => {
@@ -17,14 +17,14 @@ beforeAll(async () => {
   ])
 })
 
-it('every function that the drawing names is in the table of the page', () => {
+it('every function in the drawing of docs/architecture/wake.md is in its table', () => {
   const [, drawing = ''] = /```mermaid\n(.*?)```/s.exec(page) ?? []
   const drawn = new Set([...drawing.matchAll(/\b(\w+)\(\)/g)].map(([, name]) => name))
   expect(drawn.size).toBeGreaterThan(15)
   expect(drawn).toEqual(new Set(places.map(([name]) => name)))
 })
 
-it('every function of the table is declared in the file beside it', async () => {
+it('every function in the table of docs/architecture/wake.md is declared in its file', async () => {
   const missing: string[] = []
   for (const [name, file] of places) {
     const isDeclared = new RegExp(

@@ -1,4 +1,4 @@
-// A few days of money, at every run of the tests; `npm run simulate -- --month` does a month of a thousand units.
+// A few days of money, in every run of the tests; `npm run simulate -- --month` does a month of a thousand units.
 
 import { expect, it } from 'vitest'
 import { simulateMonth } from './month/month.ts'
@@ -9,7 +9,7 @@ it.each([
   { seed: 1, withJumps: false },
   { seed: 2, withJumps: true },
 ])(
-  'what units cost is the integral of what they were seen to run, whatever dies (seed $seed)',
+  'units cost the integral of their observed run time, through any crash (seed $seed)',
   { timeout: 300_000 },
   async (options) => {
     const { faults, figures } = await simulateMonth({ ...few, ...options })

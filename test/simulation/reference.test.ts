@@ -1,4 +1,4 @@
-// The reference finds each fault it is there for: a judge that never condemns proves nothing.
+// The reference model finds each fault that it is there for. Without that, a run without faults proves nothing.
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { invalidState, notFound } from '../../src/contract/errors.ts'
@@ -26,7 +26,7 @@ beforeEach(() => {
 })
 
 let unit: Seen
-/** The unit as it is seen next, a second later. */
+/** Shows the unit to the reference as it is one second later. */
 function see(change: Partial<Seen>): void {
   nowMs += SECOND
   unit = { ...unit, changedAt: new Date(nowMs), ...change }
@@ -59,7 +59,7 @@ function seeRunning(): void {
   see({ state: 'running', runs: [{ from: new Date(nowMs + SECOND), to: null }] })
 }
 
-/** The service was whole just now. */
+/** The reference sees a heartbeat of a complete server now. */
 function seeBeat(): number {
   const atMs = nowMs
   see({ wholeAt: new Date(atMs) })
@@ -67,7 +67,7 @@ function seeBeat(): number {
 }
 
 const endedAt = (ms: number) => unit.runs.map(({ from, to }) => ({ from, to: to ?? new Date(ms) }))
-/** The run that is open ends with this. */
+/** The open run ends with this. */
 const ended = () => endedAt(nowMs + SECOND)
 const stopping = () => see({ state: 'stopping', reason: 'user', runs: ended() })
 
@@ -92,8 +92,8 @@ function call(what: Call['what']): Call {
   return made
 }
 
-describe('an honest history', () => {
-  it('has no fault', () => {
+describe('the reference accepts', () => {
+  it('a history without a fault', () => {
     seeRunning()
     const stop = call('stop')
     stopping()
@@ -106,7 +106,7 @@ describe('an honest history', () => {
     expect(reference.faults).toEqual([])
   })
 
-  it('may bill a run up to a heartbeat', () => {
+  it('a run that is billed up to a heartbeat', () => {
     seeRunning()
     seeBeat()
     const last = seeBeat()
@@ -114,7 +114,7 @@ describe('an honest history', () => {
     expect(reference.faults).toEqual([])
   })
 
-  it('may bill nothing for a run', () => {
+  it('a run that is not billed', () => {
     seeRunning()
     const began = nowMs
     see({})
@@ -123,11 +123,11 @@ describe('an honest history', () => {
   })
 })
 
-describe('a command for a unit that is being made', () => {
+describe('a command for a unit that is being created', () => {
   it.each([
     { seconds: 9, faults: 1 },
     { seconds: 10, faults: 0 },
-  ])('may be refused after 10 seconds, and $seconds have passed', ({ seconds, faults }) => {
+  ])('may be refused after 10 seconds; here $seconds have passed', ({ seconds, faults }) => {
     seeCreating()
     const write = call('write')
     nowMs += seconds * SECOND
@@ -230,8 +230,8 @@ describe('the reference finds', () => {
   })
 })
 
-describe('a register', () => {
-  it('knows what a copy may hold that was made since some moment', () => {
+describe('the register of a file', () => {
+  it('knows what a copy made since some moment may contain', () => {
     const register = createRegister()
     register.asked(1, 'one')
     register.answered(1)
@@ -250,7 +250,7 @@ describe('a register', () => {
     expect([...find('one'), ...find('two')]).toHaveLength(2)
   })
 
-  it('knows what a read may find, and what not', () => {
+  it('knows what a read may return', () => {
     const register = createRegister()
     const find = (content: string | null) => register.judge(register.moment(), content)
     expect(find(null)).toEqual([])

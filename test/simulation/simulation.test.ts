@@ -1,5 +1,5 @@
-// Operations that meet each other in any state (reliability F14): as many schedules as a test run has time for, others
-// each day; `npm run simulate` runs more. A failure says which line brings it back.
+// Operations that meet each other in any state (reliability F14): as many schedules as a test run has time for,
+// different ones each day; `npm run simulate` runs more. A failure prints the command that repeats it.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Forked, ForkSpec } from '../../src/engine/engine.ts'
@@ -11,9 +11,9 @@ import { simulate } from './simulate.ts'
 
 const SCHEDULES = isDeep ? 3000 : 100
 const SCHEDULES_WITH_JUMPS = isDeep ? 600 : 20
-/** A failure says the seed of its schedule, so these need not begin at one. */
+/** A failure names the seed of its schedule, so seeds need not begin at one. */
 const FIRST_SEED = testSeed % 1_000_000
-/** Beside each other, so that Postgres and this process both have something to do. */
+/** Several side by side, so that both Postgres and this process have work. */
 const BENCHES = 3
 
 let benches: Bench[]
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(async () => await Promise.all(benches.map((bench) => bench.close())))
 
-/** The first failure among so many seeds. */
+/** Returns the first failure among this many seeds. */
 async function findFailure(count: number, withJumps: boolean): Promise<string | null> {
   let seed = FIRST_SEED
   let failure: string | null = null
@@ -36,21 +36,21 @@ async function findFailure(count: number, withJumps: boolean): Promise<string | 
   return failure
 }
 
-describe('whatever callers do, and whatever breaks when', () => {
+describe('with random calls and faults', () => {
   it(`every promise is kept in ${SCHEDULES} schedules`, { timeout: 600_000 }, async () =>
     expect(await findFailure(SCHEDULES, false)).toBeNull(),
   )
 
   it(
-    `every promise that needs no calendar is kept in ${SCHEDULES_WITH_JUMPS} in which the clock jumps`,
+    `every promise without a calendar is kept in ${SCHEDULES_WITH_JUMPS} schedules with clock jumps`,
     { timeout: 300_000 },
     async () => expect(await findFailure(SCHEDULES_WITH_JUMPS, true)).toBeNull(),
   )
 })
 
-describe('a seed', () => {
+describe('a schedule', () => {
   it.each([1, 2, 3])(
-    '%i brings back exactly what it brought about before',
+    'with the seed %i has the same trace each time',
     async (seed) => {
       const schedule = drawSchedule({ seed, withJumps: true, only: null })
       const traces = await Promise.all(

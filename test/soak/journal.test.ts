@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createJournal } from './journal.ts'
 
-test('a write that is lost after hours of other faults is told', () => {
+test('the journal reports a lost write after hours of other faults', () => {
   const journal = createJournal()
   for (let count = 0; count < 5000; count++) {
     journal.fault(`get was answered 500: request req_${count}`)
