@@ -74,12 +74,16 @@ const faultsOf = (files: Record<string, string>) => findFaults(new Map(Object.en
 describe('the house rules find', () => {
   it.each([
     ['a layer that imports a higher one', 'src/contract/a.ts', '../store/b.ts'],
-    ['the API at the store', 'src/api/a.ts', '../store/b.ts'],
-    ['the domain behind the engine', 'src/domain/units/a.ts', '../../engine/oci/b.ts'],
-    ['the domain at the engine’s socket', 'src/domain/units/a.ts', '../../engine/socket-client.ts'],
+    ['an API file that imports the store', 'src/api/a.ts', '../store/b.ts'],
+    ['a domain file that imports the inside of the engine', 'src/domain/units/a.ts', '../../engine/oci/b.ts'],
+    [
+      'a domain file that imports the engine’s socket',
+      'src/domain/units/a.ts',
+      '../../engine/socket-client.ts',
+    ],
     ['a domain folder that imports a later one', 'src/domain/audit/a.ts', '../units/b.ts'],
-    ['a folder nobody has placed', 'src/helpers/a.ts', '../lib/b.ts'],
-    ['the dashboard behind the API', 'packages/dashboard/src/a.tsx', '../../../src/store/b.ts'],
+    ['a folder without a layer', 'src/helpers/a.ts', '../lib/b.ts'],
+    ['a dashboard file that imports the store', 'packages/dashboard/src/a.tsx', '../../../src/store/b.ts'],
     ['a source that imports a test', 'src/lib/a.ts', '../../test/support/b.ts'],
   ])('%s', (_what, path, target) => {
     expect(faultsOf({ [path]: `import { b } from '${target}'\n` })).toHaveLength(1)
@@ -104,11 +108,11 @@ describe('the house rules find', () => {
   })
 
   it.each([
-    ['a reader of the environment', 'const home = process.env.HOME\n'],
+    ['a file that reads the environment', 'const home = process.env.HOME\n'],
     ['a default export', 'export default 1\n'],
-    ['an unfinished spot', '// TODO: the rest\n'],
-    ['a print', "console.log('here')\n"],
-    ['a shell', "execSync('rm -rf /')\n"],
+    ['a TODO comment', '// TODO: the rest\n'],
+    ['a call of console.log', "console.log('here')\n"],
+    ['a call of a shell', "execSync('rm -rf /')\n"],
     ['a file that is too long', 'const a = 1\n'.repeat(401)],
   ])('%s', (_what, text) => {
     expect(faultsOf({ 'src/lib/a.ts': text })).toHaveLength(1)
@@ -118,10 +122,10 @@ describe('the house rules find', () => {
     ['a path joined to a root', "const etc = join(paths.rootfs, 'etc')\n"],
     ['a path written below an upper layer', 'const etc = `${disk.upper}/etc`\n'],
     ['a path in a volume', "const file = resolve(\n  volumeDir,\n  'file',\n)\n"],
-    ['an opening in a tree', 'const fd = openInRoot(rootFd, path, flags)\n'],
-    ['a jail of its own', "await run('bwrap', ['--bind', rootfs, '/'], options)\n"],
+    ['a file opened in a tree', 'const fd = openInRoot(rootFd, path, flags)\n'],
+    ['a jail', "await run('bwrap', ['--bind', rootfs, '/'], options)\n"],
     ['a program that unpacks into a tree', "await run('tar', ['-x', '-C', rootfs], options)\n"],
-  ])('%s beside the one module for it', (_what, text) => {
+  ])('%s outside the one module for it', (_what, text) => {
     expect(faultsOf({ 'src/engine/oci/a.ts': text })).toHaveLength(1)
   })
 

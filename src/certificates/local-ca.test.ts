@@ -92,15 +92,15 @@ it('the authority is replaced before it expires, so that no certificate outlives
 })
 
 it.each([
-  ['its key is there and it is not', async () => await rm(localCaFile(dataDir))],
+  ['its certificate is missing', async () => await rm(localCaFile(dataDir))],
   [
-    'it is there in part',
+    'its certificate is incomplete',
     async () => await writeFile(localCaFile(dataDir), '-----BEGIN CERTIFICATE-----\nMII'),
   ],
-  ['it is there and its key is not', async () => await rm(keyFile)],
+  ['its key is missing', async () => await rm(keyFile)],
   ['its key is empty', async () => await writeFile(keyFile, '')],
   [
-    'its key is of the making that was cut short',
+    'its key is left from an interrupted creation',
     async () => {
       const making = ['genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256', '-out', keyFile]
       await runOrThrow('openssl', making, within)

@@ -76,7 +76,7 @@ describe('an endpoint label', () => {
     ['capitals', 'Web-abcdefghij'],
     ['two hyphens', 'web--abcdefghij'],
     ['a line break at the end', 'web-abcdefghij\n'],
-  ])('is refused when it is %s', (_what, text) => {
+  ])('is refused (%s)', (_what, text) => {
     expect(parseEndpointLabel(text)).toBeNull()
   })
 })

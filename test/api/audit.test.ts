@@ -41,12 +41,12 @@ describe('exactly one audit row is written for', () => {
     ['an exec', 200, 'POST', '/v1/units/{id}/exec', { body: { cmd: ['true'] } }],
     ['a create', 201, 'POST', '/v1/units', { body: { spec: { name: 'audited', image: 'node:22' } } }],
     ['a file written', 200, 'PUT', '/v1/units/{id}/files?path=/a', { body: 'x' }],
-    ['a body that is no JSON', 400, 'POST', '/v1/units/{id}/exec', { body: '{', headers: json }],
+    ['a body that is not JSON', 400, 'POST', '/v1/units/{id}/exec', { body: '{', headers: json }],
     ['a body that is not valid', 400, 'POST', '/v1/units/{id}/exec', { body: { cmd: 1 } }],
     ['a query that is not valid', 400, 'GET', '/v1/units?limit=0'],
     ['an unknown unit', 404, 'GET', '/v1/units/nobody'],
     ['an id that no unit can have', 404, 'GET', '/v1/units/%00'],
-    ['a file that is not there', 404, 'GET', '/v1/units/{id}/files?path=/none'],
+    ['a file that does not exist', 404, 'GET', '/v1/units/{id}/files?path=/none'],
     [
       'a body that is too large',
       413,
@@ -62,7 +62,7 @@ describe('exactly one audit row is written for', () => {
       '/v1/units/{id}/exec',
       { body: 'x', headers: { 'content-type': 'x y' } },
     ],
-    ['a start of what runs', 200, 'POST', '/v1/units/{id}/start'],
+    ['a start of a running unit', 200, 'POST', '/v1/units/{id}/start'],
   ]
   test.each(calls)('%s', async (_title, expected, method, path, options) => {
     const { status, rows } = await traced(method, path.replace('{id}', unitId), options)
@@ -114,8 +114,8 @@ describe('exactly one audit row is written for', () => {
 describe('no audit row is written for', () => {
   test.each([
     ['a call without credentials', 401, 'GET', '/v1/units', ''],
-    ['a path that leads nowhere', 404, 'GET', '/v1/nothing', 'key'],
-    ['the document', 200, 'GET', '/v1/openapi.json', 'key'],
+    ['an unknown path', 404, 'GET', '/v1/nothing', 'key'],
+    ['openapi.json', 200, 'GET', '/v1/openapi.json', 'key'],
   ])('%s', async (_title, expected, method, path, as) => {
     const { status, rows } = await traced(method, path, as === 'key' ? {} : { key: 'nobody' })
     expect(status).toBe(expected)

@@ -57,8 +57,12 @@ const cases: Record<string, Case> = {
     },
     becomes: { state: 'running' },
   },
-  'that puts to sleep': { round: sleepIdleUnits, prepare: unitUnused, becomes: { state: 'sleeping' } },
-  'that cools who sleeps': {
+  'that puts idle units to sleep': {
+    round: sleepIdleUnits,
+    prepare: unitUnused,
+    becomes: { state: 'sleeping' },
+  },
+  'that hibernates frozen units': {
     round: hibernateFrozenUnits,
     prepare: async (team) => {
       const unit = await unitUnused(team)
@@ -83,7 +87,7 @@ const cases: Record<string, Case> = {
     },
     becomes: { state: 'stopped', stoppedReason: 'cap' },
   },
-  'that finds out who has ended': {
+  'that notices exits': {
     round: reconcileMachines,
     prepare: async (team) => {
       const unit = await makeUnit(service, team)
@@ -97,7 +101,7 @@ const cases: Record<string, Case> = {
       lastExit: { code: 3, oomKilled: false } as Unit['lastExit'],
     },
   },
-  'that destroys who could not be made': {
+  'that destroys failed units': {
     round: destroyErroredUnits,
     prepare: async (team) => {
       service.engine.fail('start', 'start_failed')
@@ -113,7 +117,7 @@ const cases: Record<string, Case> = {
     },
     becomes: { state: 'destroyed' },
   },
-  'that recounts': {
+  'that verifies the ledger': {
     round: verifyLedger,
     prepare: async (team) => await makeUnit(service, team),
     becomes: { state: 'running' },

@@ -25,7 +25,7 @@ describe('a call is refused with 401 (spec 5.5) for', () => {
     ['an empty header', { authorization: '' }],
     ['a scheme alone', { authorization: 'Bearer' }],
     ['another scheme', { authorization: 'Basic dXNlcjpwYXNz' }],
-    ['no key of ours', { authorization: 'Bearer sk-123' }],
+    ['a key of another service', { authorization: 'Bearer sk-123' }],
     ['a key cut short', { authorization: `Bearer ${unknownKey.slice(0, -1)}` }],
     ['an unknown key', { authorization: `Bearer ${unknownKey}` }],
     ['a sign-in token', { authorization: `Bearer ${newToken('signIn').token}` }],

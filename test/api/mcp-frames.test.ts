@@ -121,9 +121,9 @@ describe('an unauthenticated request to /mcp', () => {
 describe('a request to /mcp that is no message', () => {
   const frames: [title: string, status: number, code: number, sent: Sent][] = [
     ['no body', 400, -32_700, { body: '' }],
-    ['half of one', 400, -32_700, { body: '{"jsonrpc":' }],
-    ['a key twice', 400, -32_700, { body: '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}' }],
-    ['bytes that are no UTF-8', 400, -32_700, { body: Buffer.from([0x7b, 0xff, 0x7d]) }],
+    ['half of a body', 400, -32_700, { body: '{"jsonrpc":' }],
+    ['a duplicate key', 400, -32_700, { body: '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}' }],
+    ['invalid UTF-8', 400, -32_700, { body: Buffer.from([0x7b, 0xff, 0x7d]) }],
     ['nested a thousand deep', 400, -32_700, { body: '['.repeat(1000) + ']'.repeat(1000) }],
     ['text', 415, -32_000, { body: 'x', headers: { 'content-type': 'text/plain' } }],
     ['compressed', 415, -32_000, { body: 'x', headers: { 'content-encoding': 'gzip' } }],
@@ -168,19 +168,19 @@ describe('a message to /mcp with a wrong method, tool or header', () => {
       { body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { cursor: 'x' } } },
     ],
     [
-      'a name that the header has otherwise',
+      'a tool name that differs from the header',
       400,
       -32_020,
       { ...noTool, headers: { ...noTool.headers, 'mcp-name': 'list_units' } },
     ],
     [
-      'a method that the header has otherwise',
+      'a method that differs from the header',
       400,
       -32_020,
       { ...modern('tools/list'), headers: { ...modern('tools/list').headers, 'mcp-method': 'tools/call' } },
     ],
     [
-      'a revision that the header has otherwise',
+      'a revision that differs from the header',
       400,
       -32_020,
       {
@@ -189,7 +189,7 @@ describe('a message to /mcp with a wrong method, tool or header', () => {
       },
     ],
     [
-      'no message for an event stream',
+      'an Accept header without JSON',
       406,
       -32_000,
       { body: call('list_units'), headers: { accept: 'text/html' } },
@@ -247,7 +247,7 @@ describe('a create whose request to /mcp is refused', () => {
       400,
       { body: Array.from({ length: 11 }, () => call('create_unit', args)) },
     ],
-    ['it is no message but a list in one', 400, { body: [[call('create_unit', args)]] }],
+    ['it is a list within a batch', 400, { body: [[call('create_unit', args)]] }],
   ]
   test.each(frames)('because %s makes nothing, and has one audit row', async (_title, status, sent) => {
     const answered = await send(sent)

@@ -74,13 +74,13 @@ const uses: Kind[] = [
 ]
 
 const passive: (Kind & { status: number })[] = [
-  { what: 'a look at it', status: 200, call: (unit) => ask('GET', at(unit)) },
+  { what: 'a read of the unit', status: 200, call: (unit) => ask('GET', at(unit)) },
   { what: 'a list', status: 200, call: () => ask('GET', '/v1/units') },
   { what: 'its logs', status: 200, call: (unit) => ask('GET', at(unit, '/logs')) },
   { what: 'following its logs', status: 200, call: (unit) => follow(at(unit, '/logs?follow=true')) },
   { what: 'the sleep call', status: 200, call: (unit) => ask('POST', at(unit, '/sleep'), { sleep: '10m' }) },
   {
-    what: 'a command that is no list',
+    what: 'a command that is not a list',
     status: 400,
     call: (unit) => ask('POST', at(unit, '/exec'), { cmd: 'true' }),
   },
@@ -101,11 +101,11 @@ const passive: (Kind & { status: number })[] = [
     call: (unit) => ask('POST', at(unit, '/start'), undefined, other.key),
   },
   {
-    what: 'a command for a unit nobody has',
+    what: 'a command for an unknown unit',
     status: 404,
     call: () => ask('POST', '/v1/units/unit_0123456789abcdef0123456789abcdef/exec', command),
   },
-  { what: 'a way that is none', status: 404, call: (unit) => ask('GET', at(unit, '/nothing')) },
+  { what: 'an unknown path', status: 404, call: (unit) => ask('GET', at(unit, '/nothing')) },
 ]
 
 async function makeUsedUnit(): Promise<Unit> {

@@ -138,13 +138,13 @@ describe('a command for a unit that is being created', () => {
 
 describe('the reference finds', () => {
   const histories: Record<string, () => void> = {
-    'a unit that comes back from the dead': () => {
+    'a destroyed unit that runs again': () => {
       seeRunning()
       see({ state: 'destroying', runs: ended() })
       see({ state: 'destroyed' })
       see({ state: 'running', runs: [...unit.runs, { from: new Date(nowMs), to: null }] })
     },
-    'a unit that starts though it was stopped': () => {
+    'a stopped unit that starts without a call': () => {
       seeRunning()
       const stop = call('stop')
       stopping()
@@ -152,7 +152,7 @@ describe('the reference finds', () => {
       reference.answered(stop, { ok: true, value: null })
       see({ state: 'starting', generation: 2 })
     },
-    'a stop that is answered while the unit runs': () => {
+    'a stop that succeeds while the unit runs': () => {
       seeRunning()
       reference.answered(call('stop'), { ok: true, value: null })
     },
@@ -189,7 +189,7 @@ describe('the reference finds', () => {
       seeRunning()
       see({ state: 'stopping', reason: 'idle', runs: ended() })
     },
-    'a unit that wakes though nobody called': () => {
+    'a unit that wakes without a call': () => {
       seeRunning()
       nowMs += 2 * MINUTE
       see({ state: 'stopping', reason: 'idle', runs: ended() })
@@ -197,22 +197,22 @@ describe('the reference finds', () => {
       nowMs += 10 * MINUTE
       see({ state: 'starting', generation: 2 })
     },
-    'a run that is billed on': () => {
+    'a run that is billed after its end': () => {
       seeRunning()
       see({ state: 'stopping', reason: 'user' })
     },
-    'a run that is billed up to some time between two heartbeats': () => {
+    'a run that is billed to a time between two heartbeats': () => {
       seeRunning()
       const first = seeBeat()
       seeBeat()
       see({ state: 'destroying', runs: endedAt(first + SECOND / 2) })
     },
-    'a charge that is taken back': () => {
+    'a charge that shrinks': () => {
       seeRunning()
       see({ charged: 2n })
       see({ charged: 1n })
     },
-    'a run that is billed from before it ran': () => {
+    'a run that is billed from before its start': () => {
       seeRunning()
       stopping()
       see({ state: 'stopped' })

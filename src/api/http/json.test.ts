@@ -27,25 +27,25 @@ test('parses every well-formed document as JSON.parse does', () => {
 })
 
 const torture: Record<string, string | Buffer> = {
-  'no JSON': '{',
+  'text that is not JSON': '{',
   'a bare word': 'nonsense',
   'two values': '{} {}',
-  'a comma too many': '[1,]',
+  'a trailing comma': '[1,]',
   'a comment': '{} // hello',
   'a byte order mark': '\uFEFF{}',
-  'bytes that are no UTF-8': Buffer.from([0x22, 0xff, 0x22]),
+  'invalid UTF-8': Buffer.from([0x22, 0xff, 0x22]),
   'UTF-16': Buffer.from('{"a":1}', 'utf16le'),
-  'a key twice': '{"a":1,"a":2}',
-  'a key twice, spelled differently': String.raw`{"a":1,"\u0061":2}`,
-  'a key twice, deep down': '{"x":[{"a":{"b":1,"c":2,"b":3}}]}',
-  'the prototype': '{"__proto__":{"admin":true}}',
-  'the prototype, deep down': '{"spec":{"env":{"__proto__":"x"}}}',
-  'a number beyond all bounds': '{"a":1e400}',
+  'a duplicate key': '{"a":1,"a":2}',
+  'a duplicate key that is escaped differently': String.raw`{"a":1,"\u0061":2}`,
+  'a nested duplicate key': '{"x":[{"a":{"b":1,"c":2,"b":3}}]}',
+  'the key __proto__': '{"__proto__":{"admin":true}}',
+  'a nested key __proto__': '{"spec":{"env":{"__proto__":"x"}}}',
+  'a number out of range': '{"a":1e400}',
   'half of a surrogate pair': String.raw`{"a":"\ud800"}`,
   'half of a surrogate pair in a key': String.raw`{"\udc00":1}`,
   'arrays 10 000 deep': '['.repeat(10_000) + ']'.repeat(10_000),
   'objects 10 000 deep': '{"a":'.repeat(10_000) + '1' + '}'.repeat(10_000),
-  nothing: '',
+  'an empty text': '',
 }
 
 test.each(Object.entries(torture))('refuses %s', (_title, text) => {

@@ -6,19 +6,19 @@ import { clean } from './clean.ts'
 import { cutMiddle, keepEnds, shorten } from './cut.ts'
 import { fence, newMark } from './fence.ts'
 
-describe('clean', () => {
+describe('the cleaning of output', () => {
   it.each([
     ['colours', '\u001b[31mred\u001b[0m', 'red', 2],
-    ['a title of a terminal', '\u001b]0;owned\u0007here', 'here', 1],
-    ['a sequence that never ends', 'a\u001b[31', 'a', 1],
+    ['a terminal title', '\u001b]0;owned\u0007here', 'here', 1],
+    ['an unfinished escape sequence', 'a\u001b[31', 'a', 1],
     ['a progress bar', '10%\r50%\r100%\ndone', '100%\ndone', 0],
-    ['line ends of Windows', 'a\r\nb\r\n', 'a\nb\n', 0],
-    ['marks of direction', 'a\u202eb\u2066c', 'abc', 2],
+    ['Windows line ends', 'a\r\nb\r\n', 'a\nb\n', 0],
+    ['direction marks', 'a\u202eb\u2066c', 'abc', 2],
     ['invisible tags', `a\u{e0041}\u{e0042}b`, 'ab', 2],
     ['zero width', 'a\u200bb\ufeff', 'ab', 2],
     ['bells and backspaces', 'a\u0007\u0008b', 'ab', 2],
-    ['half of a pair', 'a\ud800b', 'a\ufffdb', 0],
-    ['families and accents, which stay', '👩‍👩‍👧 é ß 語', '👩‍👩‍👧 é ß 語', 0],
+    ['half of a surrogate pair', 'a\ud800b', 'a\ufffdb', 0],
+    ['emoji sequences and accents, which stay', '👩‍👩‍👧 é ß 語', '👩‍👩‍👧 é ß 語', 0],
   ])('handles %s', (_what, raw, text, removed) => {
     expect(clean(raw)).toEqual({ text, removed })
   })
@@ -72,7 +72,7 @@ describe('cutMiddle', () => {
   })
 })
 
-describe('a fence', () => {
+describe('the fence around output', () => {
   it('cannot be closed by the text inside it', () => {
     const marks = new Set(Array.from({ length: 100 }, newMark))
     expect(marks.size).toBe(100)

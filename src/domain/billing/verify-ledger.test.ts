@@ -50,11 +50,11 @@ const tampers = {
     tamper: sql`delete from usage_days where kind = 'volume'`,
     found: ['charges of a day'],
   },
-  'a price that was another': {
+  'a meter with a changed price': {
     tamper: sql`update meters set price_nano_cents_per_hour = price_nano_cents_per_hour + 1 where kind = 'compute'`,
     found: ['charges of a unit'],
   },
-  'a charge that was forgotten': {
+  'a deleted charge': {
     tamper: sql`
       alter table charges disable trigger user;
       delete from charges where kind = 'compute';
