@@ -1,4 +1,4 @@
-// What simulations run on, one after the other: a database of their own with a team in it.
+// What simulations run on, one after the other: their own database with one team.
 
 import pg from 'pg'
 import type { Caller } from '../../src/domain/credentials/caller.ts'
@@ -9,11 +9,11 @@ import { addKey, makeCaller } from '../support/domain.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 
 export type Bench = {
-  /** The one connection; the simulator says whose it is. */
+  /** The only connection; the simulator decides whose query is next. */
   client: pg.Client
-  /** Keys of one team, each with room for few units. */
+  /** Two keys of one team, each with room for a few units. */
   callers: readonly [Caller, Caller]
-  /** One with room for all. */
+  /** A key with room for all units. */
   roomy: Caller
   close: () => Promise<void>
 }

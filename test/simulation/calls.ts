@@ -1,4 +1,4 @@
-// Calls of the service's users, as data that can be drawn, shown and made.
+// Calls of API callers, as data that can be drawn, printed and made.
 
 import type { App } from '../../src/app.ts'
 import type { Caller } from '../../src/domain/credentials/caller.ts'
@@ -17,28 +17,28 @@ import { stopUnit } from '../../src/domain/units/stop.ts'
 import { createBody } from '../support/domain.ts'
 import type { Life } from './gates.ts'
 
-/** What a unit is made of. */
+/** The kinds of units. */
 export const specs = {
   plain: {},
-  /** What it keeps costs, awake or asleep. */
+  /** A unit with a volume, which costs awake or asleep. */
   keeping: { volume: { mount: '/keep', gb: 3 } },
-  /** Ready a while after its process has started. */
+  /** A unit that is ready some time after its process has started. */
   checked: { healthcheck: { cmd: ['true'], intervalMs: 500, timeoutMs: 5_000 } },
-  /** Never ready. */
+  /** A unit that is never ready. */
   sick: { healthcheck: { cmd: ['false'], intervalMs: 500, timeoutMs: 3_000 } },
-  /** Its process ends by itself. */
+  /** A unit whose process exits by itself. */
   brief: { entrypoint: ['sleep', '45'] },
-  /** Its process cannot be started. */
+  /** A unit whose process cannot be started. */
   broken: { entrypoint: ['/no-such'] },
 } as const
 
 export const paths = ['/data/a', '/data/b'] as const
 
-/** A call before it is made. `unit` counts the units there are, first those that live, round and round. */
+/** A call before it is made. `unit` is an index into the units, live ones first, modulo their number. */
 export type Wish =
   | { call: 'create'; name: string; stack: string; spec: keyof typeof specs; sleep: string; wait: boolean }
   | { call: 'start' | 'stop' | 'destroy' | 'get'; unit: number }
-  /** A stack is that of the unit. */
+  /** The stack is that of the unit. */
   | { call: 'fork'; unit: number; name: string | undefined; stack: string | undefined; wait: boolean }
   | { call: 'fork a stack'; unit: number; into: string | undefined; wait: boolean }
   | { call: 'destroy a stack'; unit: number }
@@ -53,18 +53,18 @@ export type Call = {
   what: Wish['call']
   unitId: string | null
   life: Life
-  /** By the wall clock, and by one that nobody sets. */
+  /** By the wall clock, and by the monotonic one. */
   askedMs: number
   beganMs: number
   path: string
   content: string
-  /** Where the file's history was when a read began. */
+  /** The moment of the file’s history at which a read began. */
   readFrom: number
-  /** How many states its unit had been in by then. */
+  /** The number of states that its unit had been in when the call was made. */
   statesBefore: number
-  /** A sleep at once. */
+  /** A sleep with `now`. */
   now: boolean
-  /** A start was answered while a stop was under way: which came first nobody knows. */
+  /** A start was answered while a stop was in progress, so their order is unknown. */
   wasStarted: boolean
   isUse: boolean
   outcome: Outcome | null
@@ -76,7 +76,7 @@ export function isUse({ call }: Wish): boolean {
   return call === 'start' || call === 'exec' || call === 'write' || call === 'read'
 }
 
-/** Answers what the reference compares: of a read its content. */
+/** Makes the call, and returns what the reference compares: for a read, the content. */
 export async function make(app: App, caller: Caller, wish: Wish, call: Call): Promise<unknown> {
   const id = call.unitId ?? ''
   switch (wish.call) {

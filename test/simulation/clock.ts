@@ -1,5 +1,5 @@
-// A clock that stands still until the simulator moves it. Its wall time can be set apart from its
-// monotonic time, as when somebody sets a host's clock.
+// A clock that stands still until the simulator advances it. Its wall time can be set independently of its monotonic
+// time, as on a host whose clock is set.
 
 import type { Clock } from '../../src/lib/clock.ts'
 import type { Gates, Life } from './gates.ts'
@@ -8,10 +8,10 @@ export type SimulatedClock = {
   elapsedMs: () => number
   now: () => Date
   advance: (ms: number) => void
-  /** Sets the wall clock forward, or back. */
+  /** Sets the wall clock forward or back. */
   jump: (ms: number) => void
   hasJumped: () => boolean
-  /** Monotonic time begins anew with the host. */
+  /** Restarts the monotonic time, as a boot of the host does. */
   reboot: () => void
   for: (life: Life) => Clock
 }

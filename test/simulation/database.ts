@@ -1,6 +1,6 @@
-// The service's way to Postgres: a real one, with one transaction at a time. Who is next is for the simulator
-// to say, before each transaction and at each query within one; and a connection breaks when it says so,
-// before the query or after it, when only the answer is lost.
+// The connection of the server to a real Postgres, with one transaction at a time. The simulator decides who is next,
+// before each transaction and at each query within one. It also breaks connections, before a query or after it, when
+// only the answer is lost.
 
 import {
   CompiledQuery,
@@ -16,16 +16,16 @@ import type { Gates, Life } from './gates.ts'
 
 export type SimulatedDatabase = {
   for: (life: Life) => Kysely<Database>
-  /** The connection breaks at the query after so many others. */
+  /** Breaks the connection at the query after this many others. */
   breakAfter: (queries: number, side: 'before' | 'after') => void
   setUp: (isUp: boolean) => void
   heal: () => void
-  /** For an observer: nobody waits and nothing breaks. Only while no transaction is open. */
+  /** For an observer: without waiting and without faults. Only while no transaction is open. */
   direct: Kysely<Database>
-  /** What a server that died had begun is rolled back. */
+  /** Rolls back what a server had begun when it died. */
   cut: (life: Life) => Promise<void>
   query: <Row>(text: string) => Promise<Row[]>
-  /** Resolves when no query is under way. */
+  /** Resolves when no query is running. */
   quiet: () => Promise<void>
   isBusy: () => boolean
 }
@@ -165,7 +165,7 @@ async function say(connection: DatabaseConnection, sql: string): Promise<void> {
 }
 
 function kyselyOver(driver: Driver): Kysely<Database> {
-  // Without a pool: of this dialect only the language is wanted.
+  // Without a pool, because only the SQL dialect is used.
   const postgres = new PostgresDialect({ pool: noPool })
   return new Kysely<Database>({
     dialect: {
@@ -189,7 +189,7 @@ function nameOf(sql: string): string {
   return name
 }
 
-/** Each statement is prepared once: schedules say the same few things over and over. */
+/** Prepares each statement once, because schedules repeat the same few statements. */
 async function executeQuery<Row>(
   client: Client,
   { sql, parameters }: CompiledQuery,
@@ -200,7 +200,7 @@ async function executeQuery<Row>(
   return { rows: rows as Row[], ...(isWrite ? { numAffectedRows: BigInt(rowCount ?? 0) } : {}) }
 }
 
-/** As the driver words it (store/outage.ts). */
+/** The error of the driver (store/outage.ts). */
 function connectionLost(): Error {
   return new Error('Connection terminated unexpectedly')
 }

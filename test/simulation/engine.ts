@@ -1,6 +1,6 @@
-// The service's way to the engine, as its socket is: a request is under way before it has an effect, and its
-// answer after. Both can be slow, and are lost with the engine's process. What a server that died had sent
-// may still happen, in the order it came for each machine (the engine has a lock for each).
+// The connection of the server to the engine, like its socket: a request takes time before it has an effect, and its
+// answer takes time after. Both can be slow, and are lost with the engine’s process. A request of a server that died
+// may still take effect, in order for each machine (the engine has a lock for each).
 
 import type { Engine, MachineRef } from '../../src/engine/engine.ts'
 import { EngineError } from '../../src/engine/errors.ts'
@@ -10,15 +10,15 @@ import type { Random } from './random.ts'
 
 export type SimulatedEngine = {
   for: (life: Life) => Engine
-  /** Commands and transfers at work in a machine just now. */
+  /** The number of commands and transfers that run in a machine now. */
   atWorkIn: (id: string) => number
-  /** Its process dies. Machines go on. */
+  /** The engine’s process dies. Machines keep running. */
   crash: () => void
   start: () => void
   isUp: () => boolean
-  /** The server's process died: some of what it had sent arrives, the rest never does. */
+  /** The server’s process died: some of its requests arrive, and the rest never do. */
   cut: (life: Life) => void
-  /** Answers take their time now and then. */
+  /** Whether answers are slow at times. */
   setSlow: (isSlow: boolean) => void
 }
 
@@ -40,7 +40,7 @@ export function createSimulatedEngine(
 
   const drawSlow = () => isSlow && random.chance(SLOW_PROBABILITY)
 
-  /** The way there. Rejects when there is no engine to take it. */
+  /** Waits until the request arrives. Rejects when the engine is down. */
   async function arrive(life: Life, operation: string, id: string | null): Promise<void> {
     const isNext = () => {
       const before = sent.slice(0, sent.indexOf(request))
@@ -78,7 +78,7 @@ export function createSimulatedEngine(
     return outcome.value
   }
 
-  /** What is done for a caller that has died meanwhile is for nobody, and keeps no unit awake. */
+  /** Work for a caller that has died meanwhile keeps no unit awake. */
   async function whileAtWork<T>({ end }: Life, id: string, work: () => Promise<T>): Promise<T> {
     if (end.signal.aborted) return await work()
     const count = (change: 1 | -1) => atWork.set(id, (atWork.get(id) ?? 0) + change)
@@ -124,7 +124,7 @@ export function createSimulatedEngine(
       exec: async (ref, request, onOutput, signal) =>
         await ask(life, 'exec', ref.id, () =>
           whileAtWork(life, ref.id, () => {
-            // A caller that goes away takes its command with it.
+            // A command ends when its caller disconnects.
             const gone = signal ? AbortSignal.any([signal, life.end.signal]) : life.end.signal
             return fake.exec(ref, request, onOutput, gone)
           }),

@@ -1,5 +1,5 @@
-// A schedule drawn from a seed, simulated. A failure is made as short as it can be, and told together with
-// the line that brings it back.
+// Draws a schedule from a seed and simulates it. A failure is made as short as possible, and reported with the
+// command that repeats it.
 
 import fc from 'fast-check'
 import type { Bench } from './bench.ts'
@@ -8,16 +8,16 @@ import { type Schedule, schedules } from './steps.ts'
 
 export type Draw = {
   seed: number
-  /** Somebody sets the host's clock now and then. */
+  /** The host’s clock is set at times. */
   withJumps: boolean
-  /** Of the steps drawn only these, counted from 0; null: all. */
+  /** The indices of the drawn steps to run; null for all. */
   only: number[] | null
 }
 
-/** Attempts at making a failure shorter. */
+/** The number of attempts to make a failure shorter. */
 const MAX_ATTEMPTS = 200
 
-/** Null when all was well, else all there is to say. */
+/** Returns null when there was no fault, or else a report. */
 export async function explore(bench: Bench, draw: Draw): Promise<string | null> {
   const first = await simulate(bench, drawSchedule(draw))
   if (first.faults.length === 0) return null
@@ -35,7 +35,7 @@ export function drawSchedule({ seed, withJumps, only }: Draw): Schedule {
   return only ? { ...schedule, steps: only.flatMap((index) => steps[index] ?? []) } : schedule
 }
 
-/** Leaves out parts, larger ones first, as long as what is left still fails. */
+/** Leaves out parts, larger ones first, as long as the rest still fails. */
 async function shorten(steps: number[], fails: (steps: number[]) => Promise<boolean>): Promise<number[]> {
   let kept = steps
   let attempts = 0

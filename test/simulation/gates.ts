@@ -1,21 +1,21 @@
-// Where the service waits for the world it waits at a gate: for its clock, its database, its engine. The
-// simulator opens one gate at a time, in an order drawn from the seed, and waits until everything stands
-// still again. So nothing is left to chance between two openings, and a seed replays exactly.
+// Where the server waits for its clock, database or engine, it waits at a gate. The simulator opens one gate at a
+// time, in an order drawn from the seed, and waits until nothing moves. So nothing depends on chance between two
+// openings, and a seed replays exactly.
 
-/** One life of a process. Once it is over nothing of it ever happens again. */
+/** The life of one process. After its end, nothing of it ever happens again. */
 export type Life = { readonly name: string; readonly end: AbortController }
 
 export type Gate = {
   life: Life
   what: string
   kind: 'clock' | 'database' | 'engine' | 'event' | 'world'
-  /** When it can be opened, on the simulated clock; at once if left out. */
+  /** The simulated time at which it can be opened; at once by default. */
   dueMs: number
   /** Whether it can be opened, apart from the time. */
   isFree: () => boolean
-  /** Passed over for now: an answer on a slow way. */
+  /** Skipped for now: a slow answer. */
   isSlow: boolean
-  /** Let so many others go first, where there are others; null until that is drawn. */
+  /** How many other gates are opened first, if there are others; null until that is drawn. */
   patience: number | null
   open: () => void
   fail: (error: unknown) => void
@@ -24,18 +24,18 @@ export type Gate = {
 type GateOptions = Partial<Pick<Gate, 'dueMs' | 'isFree' | 'isSlow'>> & { signal?: AbortSignal | undefined }
 
 export type Gates = {
-  /** Resolves when the simulator opens the gate. Never, when the life ends before. */
+  /** Resolves when the simulator opens the gate, or never if the life ends before. */
   pass: (life: Life, kind: Gate['kind'], what: string, options?: GateOptions) => Promise<void>
-  /** The same, with the gate in hand. Null for the dead: they wait for ever, and at no gate. */
+  /** Also returns the gate. It is null for a dead process, which waits for ever at no gate. */
   close(
     life: Life,
     kind: Gate['kind'],
     what: string,
     options?: GateOptions,
   ): { gate: Gate | null; passed: Promise<void> }
-  /** All that are closed, oldest first. */
+  /** All closed gates, oldest first. */
   closed: () => Gate[]
-  /** As if no call had come to it; one that did waits for ever. */
+  /** Removes a gate; a call that waits at it waits for ever. */
   forget: (gate: Gate) => void
 }
 

@@ -1,12 +1,12 @@
-// What must hold of units whatever callers do: how they may change, what they are billed for, and what
-// may go wrong. Values in, a sentence for each fault out.
+// What must hold for units with any calls: how they may change, what they are billed for, and what may fail. Takes
+// values, and returns a sentence for each fault.
 
 import { AppError } from '../../src/contract/errors.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { isOutage } from '../../src/store/outage.ts'
 import type { Seen } from './seen.ts'
 
-/** Spec 3 and design 4: from what to what. */
+/** The allowed changes of state (spec 3 and design 4). */
 const allowed = new Set(
   `creating>running creating>sleeping creating>stopped creating>error creating>destroying
   running>stopping running>stopped running>sleeping running>destroying
@@ -39,7 +39,7 @@ export function judgeChange(before: Seen, now: Seen): string[] {
   return faults
 }
 
-/** Copies of one fork arrive together, or none does; `states` are those that each was in, one after the other. */
+/** Copies of one fork arrive together, or none does. `states` are the states of each copy, in order. */
 export function judgeFork(forkId: string, copies: { states: string[] }[]): string[] {
   const arrivals = copies.map(({ states }) => states[1])
   const isHalf =
@@ -47,7 +47,10 @@ export function judgeFork(forkId: string, copies: { states: string[] }[]): strin
   return isHalf ? [`only some copies of ${forkId} have arrived: ${arrivals.join(', ')}`] : []
 }
 
-/** A run begins when its unit runs, and ends when the unit stops running. `beats`: whenever the service was whole. */
+/**
+ * A run begins when its unit is running, and ends when the unit stops running. `beats` are the heartbeats of a
+ * complete server.
+ */
 export function judgeTimes(before: Seen, now: Seen, nowMs: number, beats: ReadonlySet<number>): string[] {
   const atMs = now.changedAt.getTime()
   const beforeMs = before.changedAt.getTime()
@@ -58,11 +61,11 @@ export function judgeTimes(before: Seen, now: Seen, nowMs: number, beats: Readon
     if (run.from.getTime() !== atMs) faults.push('is not billed from when it runs')
   }
   if (before.state === 'running' && now.state !== 'running' && run?.to) {
-    // What ended by itself ended before that was noticed.
+    // A machine that ended by itself ended before that was noticed.
     const isOwnEnd = now.state === 'stopped' || now.state === 'sleeping'
     const longerMs = run.to.getTime() - atMs
-    // It is billed up to a heartbeat: to the last one where nobody had seen it for long, and to one that came between its
-    // end and the change. That this is exact, whatever happens, is for the month to tell (month/account.ts).
+    // It is billed up to a heartbeat: to the last one when the unit was not observed for long, or to one between its
+    // end and the change. Whether this is exact is checked by the month (month/account.ts).
     const isProven = beats.has(run.to.getTime()) || run.to.getTime() === run.from.getTime()
     if (!isProven && (longerMs > 0 || (longerMs < 0 && !isOwnEnd)))
       faults.push(`is billed ${longerMs} ms longer than it ran`)
@@ -82,17 +85,17 @@ export function judgeRuns({ state, runs }: Seen): string[] {
   return faults
 }
 
-/** As long as a call waits for a unit that is on its way, at the least. */
+/** The least time that a call waits for a unit in a transitional state. */
 export const WAIT_MS = 30 * SECOND
-/** As long as a call waits for a unit that is still being made, at the least. */
+/** The least time that a call waits for a unit that is being created. */
 export const CREATING_WAIT_MS = 10 * SECOND
-/** Refusals that say what is wrong with the call or the moment, and nothing of a failure. */
+/** Refusals because of the call or the moment, and not because of a failure. */
 const refusals = ['invalid_state', 'quota_exceeded', 'conflict', 'not_found']
 
-/** A command that is not there; a source that somebody destroyed before it was copied. */
+/** A command that does not exist; a source that was destroyed before it was copied. */
 const ownFaults = ['The unit could not be started.', 'What it was to be a copy of is gone.']
 
-/** Whatever fails says what is wrong. While nothing is broken, that is never the service. */
+/** Every failure has a reason. In a calm schedule the reason is never the server. */
 export function judgeFailure(error: unknown, isCalm: boolean, tookMs: number): string[] {
   if (!(error instanceof AppError)) return isOutage(error) ? [] : [`fails with a bug: ${String(error)}`]
   const { code, message } = error

@@ -1,7 +1,7 @@
-// Chance that can be had again: the same seed draws the same numbers.
+// Reproducible chance: the same seed draws the same numbers.
 
 export type Random = {
-  /** A whole number from 0 up to and without `count`. */
+  /** A whole number from 0 to below `count`. */
   below(count: number): number
   chance(probability: number): boolean
   pick<T>(items: readonly [T, ...T[]]): T

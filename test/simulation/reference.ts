@@ -1,5 +1,5 @@
-// What callers may rely on, written down a second time and as simply as possible: no way here, no step and no
-// lock, only what was asked, what was answered, and what the database was seen to say after each commit.
+// What callers may rely on, written a second time and as simply as possible: without operations, steps and locks,
+// from calls, answers, and what the database contained after each commit.
 
 import { AppError } from '../../src/contract/errors.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
@@ -21,55 +21,55 @@ import type { Seen } from './seen.ts'
 export type Reference = {
   asked: (call: Call) => void
   answered: (call: Call, outcome: Outcome) => void
-  /** The server died under it: whether it happened nobody knows. */
+  /** The server died during the call: whether it took effect is unknown. */
   cutOff: (call: Call) => void
-  /** A sibling sent packets to somebody. */
+  /** A unit sent packets to another. */
   sent: () => void
   seen: (units: Seen[]) => void
-  /** What was not as it must be, so far. */
+  /** The faults so far. */
   faults: string[]
   unanswered: () => Call[]
   units: () => Seen[]
-  /** The n-th, round and round, of those that live and one that does not. */
+  /** The n-th unit, modulo their number, of those that live and one that does not. */
   unitAt: (index: number) => Seen | undefined
   file: (id: string, path: string) => Register
-  /** Milliseconds the unit was seen to run. */
+  /** Milliseconds for which the unit was seen to run. */
   ranMs: (id: string) => number
-  /** Milliseconds it was there, from when it had been made until it was to go. Only while nobody sets the clock. */
+  /** Milliseconds from the creation of the unit until its destruction began. Only while the clock is not set. */
   keptMs: (id: string) => number
 }
 
-/** What the reference is told of the world. */
+/** What the reference knows of the world. */
 export type Surroundings = {
   nowMs: () => number
-  /** Of time that nobody sets. */
+  /** By the monotonic clock. */
   elapsedMs: () => number
-  /** Times on records cannot be compared any more: somebody set the clock. */
+  /** The clock was set, so recorded times cannot be compared any more. */
   hasJumped: () => boolean
   maxConcurrentUnits: ReadonlyMap<string, number>
-  /** Commands and transfers at work in a unit's machine. */
+  /** The number of commands and transfers that run in a unit’s machine. */
   atWorkIn: (id: string) => number
-  /** Nothing was broken: nothing may fail. */
+  /** Nothing is broken, so nothing may fail. */
   isCalm: boolean
 }
 
 type Known = {
   seen: Seen
-  /** When it was last used for certain, at the latest. */
+  /** The latest time at which it was certainly used. */
   usedMs: number
-  /** A stop was answered, and nobody has asked for a start since. */
+  /** A stop was answered, and no start was called since. */
   staysDown: boolean
-  /** The states it was in, one after the other. */
+  /** The states it was in, in order. */
   states: string[]
   files: Map<string, Register>
-  /** From when to when it was there, by its own record. */
+  /** When it was created and when its destruction began, by its own record. */
   made: Date | null
   left: Date | null
-  /** Of a copy that is being made: what it is copied from, and where the histories of its files were before. */
+  /** For a copy that is being made: its source, and the moments of its files’ histories before. */
   copyOf: { source: Known; moments: ReadonlyMap<string, number> } | null
 }
 
-/** Where a call that is answered had its unit, at the latest then. */
+/** The state that the unit of an answered call was in at some time until then. */
 const reaches: Partial<Record<Call['what'], string>> = {
   start: 'running',
   exec: 'running',
@@ -78,9 +78,9 @@ const reaches: Partial<Record<Call['what'], string>> = {
   stop: 'stopped',
   destroy: 'destroyed',
 }
-/** From where there is no way back. */
+/** States without a way back. */
 const gone = ['error', 'destroying', 'destroyed']
-/** Where a call is refused. */
+/** States in which a call is refused. */
 const forbids: Partial<Record<Call['what'], string[]>> = {
   start: gone,
   stop: gone,
@@ -90,17 +90,17 @@ const forbids: Partial<Record<Call['what'], string[]>> = {
   read: [...gone, 'stopped', 'stopping'],
 }
 const live = ['creating', 'starting', 'running', 'stopping']
-/** Neighbours wake one after the other, and packets are good for a minute. */
+/** Neighbours wake one after the other, and packets count for a minute. */
 const WAKES_WITHIN_MS = 3 * MINUTE
 
 export function createReference(around: Surroundings): Reference {
   const known = new Map<string, Known>()
   const unanswered = new Set<Call>()
   const sleepsNow: Call[] = []
-  /** Every time at which the service was seen to be whole. */
+  /** Every heartbeat that was seen. */
   const beats = new Set<number>()
   const faults: string[] = []
-  /** When somebody last did what may wake a unit. */
+  /** The time of the last call that may wake a unit. */
   let calledMs = 0
   const condemn = (who: string, found: string[]) => faults.push(...found.map((fault) => `${who}: ${fault}`))
 
@@ -132,7 +132,7 @@ export function createReference(around: Surroundings): Reference {
   function fulfilled(call: Call, unit: Known, meanwhile: string[], value: unknown): void {
     const { id } = unit.seen
     const reached = reaches[call.what]
-    // A process may end as soon as it has been started.
+    // A process may exit right after it was started.
     const isBrief = call.what === 'start' && meanwhile.join().includes('starting,stopped')
     const isTrue = !reached || isBrief || meanwhile.includes(reached)
     if (!isTrue) condemn(id, [`was only ${meanwhile.join(', ')}, and call ${call.number} was answered`])
@@ -147,7 +147,7 @@ export function createReference(around: Surroundings): Reference {
     }
   }
 
-  /** Only where the unit was may forbid a call, or that it waited long enough. */
+  /** Only the state of the unit or a long wait is a reason to refuse a call. */
   function refused(call: Call, unit: Known, meanwhile: string[], error: unknown): void {
     const { id } = unit.seen
     const code = codeOf(error)
@@ -180,9 +180,9 @@ export function createReference(around: Surroundings): Reference {
     }
   }
 
-  /** What is stopped in its sleep is let go of, and takes no room that it did not have. */
+  /** A unit that is stopped while it sleeps takes no room that it did not have. */
   function isLive({ id, state, reason }: Seen): boolean {
-    // A copy of what does not run is never started.
+    // A copy of a unit that does not run is never started.
     if (state === 'creating' && reason !== null) return false
     const wasAsleep = known.get(id)?.states.at(-2) === 'sleeping'
     return live.includes(state) && !(state === 'stopping' && wasAsleep)
@@ -210,7 +210,7 @@ export function createReference(around: Surroundings): Reference {
     return { source, moments: new Map(paths.map((path) => [path, fileOf(source, path).moment()])) }
   }
 
-  /** It has been made by now. */
+  /** The copy has been made by now. */
   function endCopy(unit: Known): void {
     if (!unit.copyOf) return
     const { source, moments } = unit.copyOf
@@ -243,9 +243,9 @@ export function createReference(around: Surroundings): Reference {
     return [`was stopped, and is ${state} though nobody asked for a start`]
   }
 
-  /** Nobody sleeps before the time, nor in the middle of a command. */
+  /** A unit may not sleep before its time, nor during a command. */
   function judgeSleep({ seen: unit, usedMs }: Known, { sleepsAt }: Seen): string[] {
-    // One that fails for a unit of the stack goes on for the others.
+    // A sleep that fails for one unit of a stack goes on for the others.
     const isGoingOn = ({ outcome, askedMs }: Call) =>
       outcome === null || (!outcome.ok && around.nowMs() - askedMs < MINUTE)
     if (sleepsNow.some(isGoingOn)) return []

@@ -1,18 +1,18 @@
-// One file as its callers know it: of what was written, what a read may find. A write whose answer was lost
-// may have happened, or may yet.
+// One file as its callers know it: what a read may return after which writes. A write whose answer was lost may have
+// taken effect, or may do so later.
 
 export type Register = {
   asked: (write: number, content: string) => void
   answered: (write: number) => void
-  /** Where the history is by now; a read begins here. */
+  /** The present moment of the history; a read begins here. */
   moment: () => number
-  /** What is wrong with a read that began then, and found this (null: no file). */
+  /** What is wrong with a read that began then and found this content (null: no file). */
   judge: (readFrom: number, found: string | null) => string[]
-  /** Whether a read must find something. */
+  /** Whether a read must find a file. */
   isThere: () => boolean
-  /** What it may have held at some time since that moment; null: it may not have been there. */
+  /** The contents it may have had since that moment; null when it may not have existed. */
   possibleSince: (moment: number) => (string | null)[]
-  /** One of these it held before anybody wrote to it: it was copied. */
+  /** It had one of these contents before its first write, because it was copied. */
   holds: (before: (string | null)[]) => void
 }
 

@@ -1,4 +1,4 @@
-// What the database says of every unit, as it is committed.
+// What the database says of every unit after each commit.
 
 import type { SimulatedDatabase } from './database.ts'
 
@@ -14,11 +14,11 @@ export type Seen = {
   sleepsAt: Date | null
   forkId: string | null
   forkedFrom: string | null
-  /** It is never ready, by its own healthcheck. */
+  /** It never becomes ready, by its own healthcheck. */
   isSick: boolean
   changedAt: Date
   runs: { from: Date; to: Date | null }[]
-  /** When the service was last seen to be whole. */
+  /** The last heartbeat of a complete server. */
   wholeAt: Date | null
   /** Nano-cents on the ledger. */
   charged: bigint
@@ -43,7 +43,7 @@ export async function readUnits(database: SimulatedDatabase): Promise<Seen[]> {
   }))
 }
 
-/** In a few words. */
+/** Describes the state in a few words. */
 export function standingOf({ state, reason, frozen, generation }: Seen): string {
   return `${state}${reason ? ` (${reason})` : ''}${frozen ? ' frozen' : ''}, run ${generation}`
 }

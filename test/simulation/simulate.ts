@@ -1,5 +1,5 @@
-// One schedule from its beginning to its end: its steps, then peace, and by then everything must be as the
-// reference says, every call answered, and every unit able to sleep, wake and go.
+// Runs one schedule: its steps, and then a time without faults, after which everything must be as the reference says,
+// every call answered, and every unit able to sleep, wake and be destroyed.
 
 import { sizeNanoCentsPerHour, volumeNanoCentsPerGbHour } from '../../src/domain/billing/prices.ts'
 import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
@@ -16,11 +16,11 @@ import { bringAbout, endAllTrouble } from './troubles.ts'
 import { createWorld, isReady, type World } from './world.ts'
 
 export type Result = {
-  /** What was not as it must be; empty when all was well. */
+  /** The faults that were found; empty when there were none. */
   faults: string[]
-  /** How many steps there were until then. */
+  /** How many steps were taken until then. */
   stepsTaken: number
-  /** What happened, for a person; everything, for comparison. */
+  /** What happened, for a person to read; and everything, to compare. */
   history: string[]
   trace: string[]
 }
@@ -59,7 +59,7 @@ export async function simulate(
 
 async function take(world: World, { act, gates }: Step, isCalm: boolean): Promise<void> {
   if ('wish' in act) {
-    // A caller that finds nobody there comes again in a moment.
+    // A caller that finds the server down tries again in a moment.
     if (!world.app()) await passTime(world, SECOND, SECOND)
     const [first, second] = world.bench.callers
     world.call(act.by === 0 ? first : second, act.wish)
@@ -76,7 +76,7 @@ async function take(world: World, { act, gates }: Step, isCalm: boolean): Promis
   for (let opened = 0; opened < gates; opened++) if (!(await openOne(world))) break
 }
 
-/** Opens one of the gates that can be opened, if there is one. */
+/** Opens one of the gates that can be opened. Returns false when there is none. */
 async function openOne(world: World): Promise<boolean> {
   const { gates, clock, random, trace } = world
   const gate = chooseGate(
@@ -92,7 +92,7 @@ async function openOne(world: World): Promise<boolean> {
   return true
 }
 
-/** Now and then somebody is unlucky, and much happens before it is their turn. */
+/** At times a gate is unlucky, and many others are opened first. */
 const UNLUCKY_PROBABILITY = 1 / 15
 const MAX_PATIENCE = 80
 
@@ -105,7 +105,7 @@ function chooseGate({ random }: World, ready: Gate[]): Gate | null {
   return first ? random.pick([first, ...rest]) : null
 }
 
-/** More than this without the clock moving on, and somebody spins. */
+/** More than this without an advance of the clock is an endless loop. */
 const MAX_GATES = 3000
 
 async function openAll(world: World): Promise<void> {
@@ -114,10 +114,10 @@ async function openAll(world: World): Promise<void> {
   }
 }
 
-/** Less than a third of the shortest window, so that who is in use can say so in time. */
+/** Less than a third of the shortest window, so that a unit in use is recorded in time. */
 const HOP_MS = 18 * SECOND
 
-/** In hops, in which all that has come due happens; slow answers come some time. */
+/** Passes time in hops, in each of which everything due happens; slow answers come at some time. */
 async function passTime(world: World, ms: number, hopMs: number): Promise<void> {
   const { clock, gates, random } = world
   const endMs = clock.elapsedMs() + ms
@@ -129,10 +129,10 @@ async function passTime(world: World, ms: number, hopMs: number): Promise<void> 
   }
 }
 
-/** Longer than any wait there is for something that failed. */
+/** Longer than any wait for something that failed. */
 const REST_MS = 5 * MINUTE
 
-/** Troubles end: every call is answered, and what is on the engine is what the database wants. */
+/** Faults end: every call is answered, and the engine is as the database says. */
 async function comeToRest(world: World): Promise<void> {
   const { database, fake, clock, reference } = world
   endAllTrouble(world)
@@ -146,7 +146,7 @@ async function comeToRest(world: World): Promise<void> {
   }
 }
 
-/** Longer than every window, and the time in which a service that was away puts nobody to sleep. */
+/** Longer than every window, and than the time in which a server that was down puts no unit to sleep. */
 const SLEEP_MS = 4 * MINUTE
 
 async function fallAsleep(world: World): Promise<void> {
@@ -158,7 +158,7 @@ async function fallAsleep(world: World): Promise<void> {
   check(world)
 }
 
-/** Every unit wakes by a call or starts, and has what was written to it. */
+/** Every unit wakes by a call or a start, and has the files that were written to it. */
 async function comeBack(world: World): Promise<void> {
   const { reference } = world
   for (const { id, state, isSick } of reference.units()) {
@@ -172,7 +172,7 @@ async function comeBack(world: World): Promise<void> {
   }
 }
 
-/** Everything goes for good, and has cost what it ran: so says the unit, and so does the ledger. */
+/** Destroys everything. Each unit has cost what it ran, by its own record and by the ledger. */
 async function end(world: World): Promise<void> {
   const { reference, fake, database, clock, bench } = world
   if (reference.units().some(({ state }) => state === 'error')) await passTime(world, HOUR, HOUR)
@@ -185,7 +185,7 @@ async function end(world: World): Promise<void> {
     if (costNanoCents !== charged.get(id)) {
       reference.faults.push(`${id}: costs ${costNanoCents}, and is charged ${charged.get(id)}`)
     }
-    // What the clock did between the two ends of a unit's life nobody can tell.
+    // After a clock jump, the time between the two ends of a unit is unknown.
     if (spec.volume && clock.hasJumped()) continue
     const forVolume = BigInt(reference.keptMs(id) * (spec.volume?.gb ?? 0)) * volumeNanoCentsPerGbHour
     const forRuns = BigInt(reference.ranMs(id)) * sizeNanoCentsPerHour[size]

@@ -1,5 +1,5 @@
-// What a schedule is made of: calls, troubles and time, as data that is drawn from a seed, shown in a line, and
-// left out step by step until only what a failure needs is left.
+// The parts of a schedule: calls, faults and time, as data that is drawn from a seed, printed in one line, and left
+// out step by step until only what a failure needs is left.
 
 import fc from 'fast-check'
 import type { Operation } from '../support/fake-engine/faults.ts'
@@ -23,13 +23,13 @@ export type Trouble =
 
 export type Act = { by: number; wish: Wish } | Trouble | { passMs: number }
 
-/** An act, and how much of what is then under way goes on before the next one. */
+/** An act, and how much of what is in progress then goes on before the next one. */
 export type Step = { act: Act; gates: number }
 
 export type Schedule = {
-  /** Decides who is next, whenever several could be. */
+  /** Decides which is next whenever several could be. */
   seed: number
-  /** Without any trouble: nothing may fail but what a caller got wrong. */
+  /** Without any faults: a call may fail only because of the caller. */
   isCalm: boolean
   steps: Step[]
 }
@@ -87,7 +87,7 @@ const wish: fc.Arbitrary<Wish> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ call: 'list' as const }) },
 )
 
-/** What of the engine fails or is slow, and how often. */
+/** The operations of the engine that fail or are slow, with their weights. */
 export const troubled = {
   start: 3,
   stop: 3,
@@ -108,7 +108,7 @@ const kind = fc.constantFrom<EngineErrorKind[]>('internal', 'timeout', 'engine_a
 const when = fc.constantFrom<('before' | 'after')[]>('before', 'after')
 const forMs = fc.constantFrom(SECOND, 10 * SECOND, MINUTE)
 
-/** A trouble of that name, with details drawn. */
+/** A fault of that name, with drawn details. */
 function named<Name extends string, Details extends object>(
   weight: number,
   trouble: Name,
@@ -140,7 +140,7 @@ const passing = fc.record({
   passMs: fc.constantFrom(SECOND, 5 * SECOND, 12 * SECOND, 70 * SECOND, 130 * SECOND),
 })
 
-/** `withJumps`: somebody sets the host's clock now and then. */
+/** `withJumps`: the host’s clock is set at times. */
 export function schedules({ withJumps }: { withJumps: boolean }): fc.Arbitrary<Schedule> {
   const act: fc.Arbitrary<Act> = fc.oneof(
     { weight: 14, arbitrary: fc.record({ by: fc.nat(1), wish }) },

@@ -1,4 +1,4 @@
-// What befalls the service: brought about, and brought to an end.
+// Begins and ends the faults of a schedule.
 
 import type { Operation } from '../support/fake-engine/faults.ts'
 import { SECOND } from '../../src/lib/clock.ts'
@@ -50,7 +50,7 @@ function killEngine({ engine, later }: World, forMs: number): void {
   later(forMs, 'the engine is back', () => engine.start())
 }
 
-/** From here on everything works, and at once. Who was waiting for it waits no longer. */
+/** From here on everything works at once, and waits for faults are over. */
 export function endAllTrouble({ engine, database, fake, gates, note }: World): void {
   note('all trouble ends')
   engine.start()

@@ -1,5 +1,5 @@
-// The service, whole, in a world that the simulator owns: real rules on a real Postgres, the engine in
-// memory, and no time, no answer and no crash but those the simulator brings about.
+// The whole server in a world that the simulator controls: real rules on a real Postgres, the in-memory engine, and
+// no time, answer or crash except by the simulator.
 
 import { pino } from 'pino'
 import { type App, createApp } from '../../src/app.ts'
@@ -40,22 +40,22 @@ export type World = {
   database: SimulatedDatabase
   reference: Reference
   bench: Bench
-  /** What happened, for a person. */
+  /** What happened, for a person to read. */
   history: string[]
-  /** Everything that happened, for comparison. */
+  /** Everything that happened, to compare. */
   trace: string[]
   note: (what: string) => void
-  /** Ids as a person can tell them apart, and the same each time. */
+  /** Replaces ids by short labels, the same in each run. */
   label: (text: string) => string
-  /** The service, once it is ready. */
+  /** The server, once it is ready. */
   app: () => App | null
   startServer: () => Promise<void>
   killServer: () => Promise<void>
-  /** The work is done when that time has passed, and the simulator says so. */
+  /** Runs the work once this time has passed and the simulator opens its gate. */
   later: (ms: number, what: string, work: () => Promise<void> | void) => void
-  /** Null where there is nobody to answer, or no unit to call. */
+  /** Returns null when the server is down or there is no unit. */
   call: (caller: Caller, wish: Wish, unitId?: string) => Call | null
-  /** Resolves when nothing moves any more but by a gate. */
+  /** Resolves when everything waits at a gate. */
   stillness: () => Promise<void>
   end: () => Promise<void>
 }
@@ -247,7 +247,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
   }
 }
 
-/** Turns of the event loop without any news, after which there will be none. */
+/** Turns of the event loop without news, after which there will be none. */
 const QUIET_TURNS = 4
 
 const EMPTY =

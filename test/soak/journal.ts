@@ -1,23 +1,22 @@
-// What a soak has seen: how often each thing was done and how long it took, what was killed, and everything that
-// must not be.
+// What a soak has seen: how often each call was made and how long it took, what was killed, and every fault.
 
 export type Journal = {
   done(kind: string, ms: number): void
   killed(what: string): void
-  /** An answer a caller put up with and tried again after. */
+  /** An answer after which a caller tried again. */
   putUpWith(why: string): void
-  /** Something that must not happen, whatever is killed. */
+  /** Something that must not happen, with any kills. */
   fault(what: string): void
   readonly faults: readonly string[]
   readonly calls: number
   readonly kills: number
-  /** One line for in between. */
+  /** One line about the progress. */
   progress(): string
-  /** All of it, a line a kind. */
+  /** Everything, with a line for each kind. */
   summary(): string[]
 }
 
-/** More of one kind say no more, and hide none of another. */
+/** More faults of one kind show nothing new, and must not hide another kind. */
 const MAX_OF_A_KIND = 10
 
 export function createJournal(): Journal {

@@ -1,5 +1,4 @@
-// Kills what a soak is about, at random: Berth's own processes, those of machines, and now and then everything of
-// Berth at once.
+// Kills processes at random: Berth’s own, those of machines, and at times all of Berth at once.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../simulation/random.ts'
@@ -29,13 +28,13 @@ const weights = {
 type Victim = keyof typeof weights
 
 export type Pace = {
-  /** Between two kills, at least and at most. */
+  /** The least and the longest pause between two kills. */
   pauseMs: [number, number]
-  /** How Berth is started again once all of it was killed. */
+  /** Starts Berth again after all of it was killed. */
   restart: () => Promise<Berth>
 }
 
-/** Until the soak is over. */
+/** Runs until the soak is over. */
 export async function killAtRandom(world: World, random: Random, { pauseMs, restart }: Pace): Promise<void> {
   const [least, most] = pauseMs
   for (;;) {
@@ -50,7 +49,7 @@ export async function killAtRandom(world: World, random: Random, { pauseMs, rest
   }
 }
 
-/** False: there is no such process just now. */
+/** Returns false when there is no such process now. */
 async function kill(
   world: World,
   random: Random,

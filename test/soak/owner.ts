@@ -1,6 +1,6 @@
-// A caller with a unit of its own, which it makes, uses, puts to sleep, stops and destroys as it likes. Every file
-// is a register that nobody else writes: what was acknowledged last, or what is still in doubt, is what must be
-// read, whatever was killed in between.
+// A caller with its own unit, which it creates, uses, puts to sleep, stops and destroys at random. Each file is a
+// register that only this caller writes: a read must return the content that was acknowledged last, or one that is
+// still in doubt, with any kills between.
 
 import type { Exec } from '../support/berth-units.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
@@ -8,7 +8,7 @@ import type { Random } from '../simulation/random.ts'
 import { pickKind } from './weighted.ts'
 import { ask, type Reply, start, type World } from './world.ts'
 
-/** On the root and on the volume. */
+/** On the root disk and on the volume. */
 const PATHS = ['/root/a', '/root/b', '/data/a', '/data/b'] as const
 const LONGEST = 30_000
 
@@ -25,7 +25,7 @@ const actions = {
 }
 
 export type Owner = {
-  /** Until the soak is over. */
+  /** Runs until the soak is over. */
   run: () => Promise<void>
   /** Reads everything once more. */
   verify: () => Promise<void>
@@ -36,7 +36,7 @@ export function createOwner(world: World, name: string, random: Random): Owner {
   let id: string | null = null
   let version = 0
   let made = 0
-  /** What each file may hold; null: it may not be there. */
+  /** The contents that each file may have; null when it may not exist. */
   let registers = new Map<string, Set<string | null>>()
 
   const call = async <T>(
@@ -53,7 +53,7 @@ export function createOwner(world: World, name: string, random: Random): Owner {
         [200, 404, 409],
       )
       if (found?.status !== 409) return found
-      // Its process was killed. Or it was so busy that it could not be put to sleep, which is no harm.
+      // Its process was killed. Or it was too busy to be put to sleep, which is no fault.
       if (kind === 'sleep now') return null
       if (id !== null) await start(world, id)
     }
@@ -73,11 +73,11 @@ export function createOwner(world: World, name: string, random: Random): Owner {
         { method: 'POST', path, body: { spec, stack: name }, headers: key },
         [201, 502],
       )
-      // It got nowhere, which is a fault already.
+      // The create did not get through, which is a fault already.
       if (created === null) return
       const unitId = created.body.units?.[0]?.id ?? created.body.error?.details?.unitId
       if (created.status === 201 && unitId) id = unitId
-      // One of its processes was killed before it ran for the first time: it says so, and may be taken away.
+      // One of its processes was killed before its first run. The answer says so, and the unit can be destroyed.
       else if (unitId) await ask(world, 'destroy', { method: 'DELETE', path: `/v1/units/${unitId}` })
     }
   }
@@ -99,7 +99,7 @@ export function createOwner(world: World, name: string, random: Random): Owner {
 
   const check = (path: string, found: string | null, how: string) => {
     const wanted = valuesOf(path)
-    // What was read is what there is, of all that might have been.
+    // Of all possible contents, the one that was read is the present one.
     if (wanted.has(found)) registers.set(path, new Set([found]))
     else
       journal.fault(
@@ -124,7 +124,7 @@ export function createOwner(world: World, name: string, random: Random): Owner {
         const put = await call<{ verified?: boolean }>('put', 'PUT', query(path), Buffer.from(content))
         return put && put.status === 200 && put.body.verified === true
       }),
-    // A name of its own for each try: of two that run at once neither spoils the other.
+    // A file name for each try, so that two concurrent tries do not spoil each other.
     'write by command': (path) =>
       write(path, async (content) => {
         const cmd = ['sh', '-c', 'cat > "$0.$$" && mv "$0.$$" "$0"', path]
@@ -134,7 +134,7 @@ export function createOwner(world: World, name: string, random: Random): Owner {
     get: read,
     'read by command': async (path) => {
       const found = await exec('read by command', ['cat', path])
-      // Killed in its middle it has not read anything.
+      // A command that was killed has not read anything.
       if (!found || ![0, 1].includes(found.body.exitCode)) return
       check(path, found.body.exitCode === 0 ? found.body.stdout : null, 'command')
     },
@@ -154,7 +154,7 @@ export function createOwner(world: World, name: string, random: Random): Owner {
   return {
     run: async () => {
       await make()
-      // Without a unit there is nothing to ask of.
+      // Without a unit there is nothing to call.
       while (id !== null && !world.over.aborted) await act[pickKind(random, actions)](random.pick(PATHS))
     },
     verify: async () => {

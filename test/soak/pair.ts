@@ -1,6 +1,6 @@
-// A web unit that keeps a pooled connection to a database unit. Callers ask the web unit to have a word kept; the
-// database falls asleep beneath it again and again, and both are killed. A word that was said to be kept must
-// be there in the end.
+// A web unit that keeps a pooled connection to a database unit. Callers ask the web unit to store a word; the
+// database falls asleep during that again and again, and both are killed. A word that was acknowledged must be there
+// in the end.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Exec } from '../support/berth-units.ts'
@@ -9,7 +9,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import type { Random } from '../simulation/random.ts'
 import { ask, start, type World } from './world.ts'
 
-/** Appends each line to its volume, syncs it, and says so. */
+/** Appends each line to its volume, syncs it, and acknowledges it. */
 const DATABASE = `
 import os, signal, socketserver, threading
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
@@ -28,7 +28,7 @@ class Server(socketserver.ThreadingTCPServer):
 Server(("", 7000), Client).serve_forever()
 `
 
-/** Hands each line on through the one connection it keeps; makes another when that one is broken. */
+/** Passes each line on through the one connection it keeps, and makes another when that one is broken. */
 const WEB = `
 import os, signal, socket, socketserver, threading
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
@@ -85,7 +85,7 @@ export function createPair(world: World, stack: string, random: Random): Pair {
     ids[name] = created?.body.units[0]?.id ?? ''
   }
 
-  /** True once the web unit has said that the word is kept. */
+  /** Resolves to true once the web unit has acknowledged the word. */
   const keep = async (word: string): Promise<boolean> => {
     const since = Date.now()
     const path = `/v1/units/${ids.web}/exec`
@@ -102,11 +102,11 @@ export function createPair(world: World, stack: string, random: Random): Pair {
     run: async () => {
       await make('db', DATABASE, { volume: { mount: '/data', gb: 1 } })
       await make('web', WEB, { env: { DATABASE: '{{unit:db}}' } })
-      // A create that got nowhere is a fault already; there is nobody to ask.
+      // A create that did not get through is a fault already, and there is no unit to call.
       if (ids.db === '' || ids.web === '') return
       for (let count = 1; !world.over.aborted; count++) {
         const word = `${stack}-${count}-${random.below(1_000_000)}`
-        // One that was killed has exited, and only a start runs it again: packets do not.
+        // A unit that was killed has exited, and only a start runs it again: packets do not.
         while (!(await keep(word)) && !world.over.aborted) {
           for (const id of [ids.db, ids.web]) await start(world, id)
           await delay(PAUSE_MS)
@@ -131,7 +131,7 @@ export function createPair(world: World, stack: string, random: Random): Pair {
   }
 }
 
-/** Its sibling's packets may just have been told of, or its process killed: then it does not sleep, which is no harm. */
+/** Puts the unit to sleep, unless packets have just come or its process was killed, which is no fault. */
 async function sleep(world: World, id: string): Promise<void> {
   const body = { sleep: '30m', now: true }
   await ask<{ units: Unit[] }>(

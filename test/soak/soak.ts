@@ -1,6 +1,6 @@
 // The demonstration: a mixed load from several callers, in both classes, while engine, server, gateway, Postgres,
-// monitors and sandboxes are killed at random (reliability F4). It ends with every acknowledged file there, no
-// stuck unit, the host as the database says and, once all is destroyed, as it was found.
+// monitors and sandboxes are killed at random (reliability F4). In the end every acknowledged file exists, no unit is
+// stuck, the host is as the database says and, once all is destroyed, as it was before.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../../src/lib/free-port.ts'
@@ -18,16 +18,16 @@ export type SoakOptions = {
   seed: number
   forMs: number
   owners: number
-  /** Between two kills, at least and at most. */
+  /** The least and the longest pause between two kills. */
   pauseMs: [number, number]
   say: (line: string) => void
 }
 
 const SAY_EVERY_MS = 15_000
-/** The reconciler and what it waits for. */
+/** Enough for the reconciler and what it waits for. */
 const SETTLE_MS = 90_000
 
-/** The journal's faults are empty when all is well. */
+/** The journal has no faults when all is well. */
 export async function soak(options: SoakOptions): Promise<Journal> {
   const { say, forMs } = options
   const data = await makeDataDir()
@@ -65,7 +65,7 @@ export async function soak(options: SoakOptions): Promise<Journal> {
 
 type Caller = { running: Promise<void>; verify: () => Promise<void> }
 
-/** Half of the units are of one class and half of the other. */
+/** Half of the units are of one class, and half of the other. */
 async function begin(
   world: World,
   { owners, seed }: SoakOptions,
@@ -83,7 +83,7 @@ async function begin(
     )
     const begun = [...some, createPair(world, `shop-${half}`, random(99))]
     all.push(...begun.map(({ run, verify }) => ({ running: run(), verify })))
-    // The first ones are there before the class changes.
+    // The first units exist before the class changes.
     await delay(3000)
   }
   return all
@@ -108,7 +108,7 @@ async function expectSettled({ berth, journal }: World, when: string): Promise<v
   }
 }
 
-/** Destroys all there is and stops; nothing must be left on the host. */
+/** Destroys everything and stops Berth; nothing must be left on the host. */
 async function leave(world: World): Promise<void> {
   const { berth, journal } = world
   const listed = await ask<{ units: { id: string }[] }>(world, 'list', { method: 'GET', path: '/v1/units' })

@@ -1,4 +1,4 @@
-// Looks on from outside, as a dashboard would: no unit may be on its way from one state to another for long.
+// Watches from outside, as a dashboard would: no unit may be in a transitional state for long.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { isTransitional } from '../../src/contract/states.ts'
@@ -7,10 +7,10 @@ import { send } from '../support/patient-client.ts'
 import type { World } from './world.ts'
 
 const LOOK_EVERY_MS = 2000
-/** What is killed in the middle of it takes a restart, a look of the reconciler, and a first process that will not go. */
+/** An operation that is killed takes a restart, a run of the reconciler, and a process that is slow to end. */
 const MAX_PASSING_MS = 90_000
 
-/** Until the soak is over. */
+/** Runs until the soak is over. */
 export async function watchStates(world: World): Promise<void> {
   const since = new Map<string, number>()
   while (!world.over.aborted) {

@@ -2,7 +2,7 @@
 
 import type { Random } from '../simulation/random.ts'
 
-/** One of the kinds, each as often as its weight, a whole number, says. */
+/** Returns one of the kinds, each as often as its weight, a whole number, says. */
 export function pickKind<K extends string>(random: Random, weights: Record<K, number>): K {
   const entries = Object.entries(weights) as [K, number][]
   let left = random.below(entries.reduce((sum, [, weight]) => sum + weight, 0))

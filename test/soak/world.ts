@@ -1,4 +1,4 @@
-// What all who take part in a soak share: the Berth of the moment, the journal, and how long it goes on.
+// What all participants of a soak share: the present Berth, the journal, and how long it goes on.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Berth } from '../support/berth.ts'
@@ -6,27 +6,27 @@ import { type Call, send } from '../support/patient-client.ts'
 import type { Journal } from './journal.ts'
 
 export type World = {
-  /** Another one once all of it was killed and started anew. */
+  /** Replaced when all of Berth was killed and started again. */
   berth: Berth
   journal: Journal
-  /** Aborts when no more is begun. */
+  /** Aborts when nothing new is begun. */
   over: AbortSignal
 }
 
 export type Reply<T> = {
   status: number
   body: T
-  /** An earlier sending may have done something, or may do it yet. */
+  /** An earlier attempt may have had an effect, or may have one later. */
   unsure: boolean
 }
 
-/** Nothing takes this long but by being stuck, however much is killed meanwhile. */
+/** Nothing but a stuck call takes this long, with any kills. */
 const STUCK_AFTER_MS = 150_000
 const PAUSE_MS = 100
 
 /**
- * Sends until one of the accepted statuses comes back, as often as it takes: only for calls that may be
- * repeated. Null when that goes on for too long, which is a fault.
+ * Sends until one of the accepted statuses comes back, as often as it takes: only for calls that may be repeated.
+ * Returns null when that takes too long, which is a fault.
  */
 export async function ask<T>(
   { berth, journal }: World,
@@ -55,12 +55,12 @@ export async function ask<T>(
   }
 }
 
-/** What a caller must expect while parts of the service and of machines are killed. */
+/** What a caller must expect while parts of the server and of machines are killed. */
 function isTrouble(what: string): boolean {
   return ['refused', 'broken', '502', '503'].includes(what)
 }
 
-/** Runs whatever it takes to have the unit running: its process may have been killed. */
+/** Makes sure that the unit is running; its process may have been killed. */
 export async function start(world: World, id: string): Promise<void> {
   await ask(world, 'start', { method: 'POST', path: `/v1/units/${id}/start` })
 }

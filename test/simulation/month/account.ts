@@ -1,6 +1,6 @@
-// The reference: what units have cost, by an integral of its own over what was seen of them. It knows how units stand (as
-// everybody may), the simulator's clock, and what the simulator itself has brought about: prices, deaths of machines,
-// and when the service last was whole. Of meters, charges and sums it knows nothing. Whole numbers throughout.
+// The reference: the cost of units by its own integral over what was seen of them. It knows the states of units, the
+// simulator’s clock, and what the simulator has done: prices, ends of machines, and the last heartbeat of a complete
+// server. It knows nothing of meters, charges and sums. Whole numbers throughout.
 
 import type { Size } from '../../../src/contract/policy.ts'
 import type { UnitState } from '../../../src/contract/states.ts'
@@ -10,7 +10,7 @@ export type Standing = {
   id: string
   teamId: string
   state: UnitState
-  /** Counts every change up. */
+  /** Increases with every change. */
   revision: bigint
   size: Size
   gb: number
@@ -18,22 +18,22 @@ export type Standing = {
 
 type Kind = 'compute' | 'volume'
 type Open = { sinceMs: number; perHour: bigint }
-/** `counted` is in nano-cents times milliseconds of an hour: nothing is rounded before a sum is asked for. */
+/** `counted` is in nano-cents times milliseconds of an hour, so nothing is rounded before a sum is read. */
 type Tab = { counted: bigint; open: Open | null; intervals: number }
 type Known = { standing: Standing; tabs: Record<Kind, Tab> }
 
 export type Account = {
-  /** All there is, as it stands now. */
+  /** Reports all units in their present state. */
   see: (units: Standing[]) => void
-  /** The service was whole then. */
+  /** Reports a heartbeat of a complete server. */
   beat: (atMs: number) => void
-  /** A machine ended by itself. Of one that was lost nobody knows when. */
+  /** Reports that a machine ended by itself. The time at which a lost one ended is unknown. */
   ended: (id: string, how: 'exited' | 'lost') => void
   price: (prices: Record<Size, bigint>) => void
   units: () => Standing[]
-  /** Nano-cents up to the last time the service was whole, or to its end. */
+  /** Nano-cents up to the last heartbeat, or to the end of the unit. */
   costOf: (id: string) => bigint
-  /** Of all teams, by day; only as long as nobody sets the clock. */
+  /** The run time of all teams on a day; only while the clock is not set. */
   msOfDay: (day: number) => number
   transitions: () => number
   intervals: () => number
@@ -58,7 +58,7 @@ export function createAccount(nowMs: () => number): Account {
       if (before?.standing.revision === unit.revision) continue
       transitions += 1
       known.set(unit.id, { standing: unit, tabs })
-      // It may have ended and begun again at this very moment, for another price.
+      // It may have ended and begun again at this moment, for another price.
       close(tabs.compute, deaths.get(unit.id) ?? lastSeenMs())
       deaths.delete(unit.id)
       if (unit.state === 'running') open(tabs.compute, prices?.[unit.size] ?? 0n)
@@ -68,7 +68,10 @@ export function createAccount(nowMs: () => number): Account {
     }
   }
 
-  /** What is stopped while nobody can see it costs up to when it was last seen: it may have died the moment after. */
+  /**
+   * A unit that is stopped while it cannot be observed costs up to the last heartbeat, because it may have ended
+   * right after it.
+   */
   function lastSeenMs(): number {
     return nowMs() - wholeMs > UNSEEN_MS ? wholeMs : nowMs()
   }

@@ -1,4 +1,4 @@
-// What is done to units in a month, as it is drawn.
+// The calls of a month, as they are drawn.
 
 import type { App } from '../../../src/app.ts'
 import { type Size, sizes } from '../../../src/contract/policy.ts'
@@ -27,7 +27,7 @@ export async function create(app: App, caller: Caller, random: Random, number: n
   return await createUnits(app, caller, createBody(spec, { stack: `stack-${random.below(20)}` }))
 }
 
-/** What somebody does with a unit that stands like this. Null: nothing, this time. */
+/** Draws a call for a unit in this state, or null for none. */
 export function drawAct(
   random: Random,
   { id, state }: Standing,

@@ -1,4 +1,4 @@
-// Everything that says what something cost, against the reference and against each other.
+// Compares everything that states a cost with the reference and with each other.
 
 import type { App } from '../../../src/app.ts'
 import { findBalances } from '../../../src/store/credits.ts'
@@ -7,7 +7,7 @@ import { listNewestUnits } from '../../../src/store/unit-lists.ts'
 import { listUsage } from '../../../src/store/usage.ts'
 import type { World } from './world.ts'
 
-/** What units show just after the service was whole; it never falls. */
+/** Compares the costs that units show right after a heartbeat; they never fall. */
 export async function compareShown(world: World, app: App, teams: string[]): Promise<void> {
   const { account, faults } = world
   const now = app.clock.now()
@@ -32,7 +32,7 @@ export async function compareShown(world: World, app: App, teams: string[]): Pro
   }
 }
 
-/** Once everything is gone: the ledger by unit, its sums, and the time that was billed. */
+/** Compares the ledger by unit, its sums and the billed time, once all units are destroyed. */
 export async function audit(
   world: World,
   { withJumps }: { withJumps: boolean },
@@ -64,7 +64,7 @@ export async function audit(
      on other.unit_id = one.unit_id and other.kind = one.kind and other.id > one.id
      where other.started_at < one.ended_at or one.ended_at is null`,
   )
-  // What was billed before the clock was set back lies at the same time as what is billed since.
+  // After the clock was set back, new meters overlap with older ones.
   if (!withJumps) for (const { unit_id } of overlaps) faults.push(`${unit_id} has meters that overlap`)
   const { rows } = await pool.query<{ meters: bigint; charges: bigint }>(
     'select (select count(*) from meters) as meters, (select count(*) from charges) as charges',

@@ -1,21 +1,21 @@
-// A clock that stands still but when it is told to go on. A caller that sleeps wakes when it gets there.
+// A clock that stands still until it is advanced. A sleep ends when the clock gets there.
 
 import type { Clock } from '../../../src/lib/clock.ts'
 
 export type MonthClock = {
-  /** Of time that nobody sets, in milliseconds. */
+  /** Monotonic time in milliseconds. */
   elapsedMs: () => number
-  /** Wall time of such a moment, as clocks show it by now. */
+  /** The wall time of such a moment, by the present setting of the clock. */
   wallAt: (elapsedMs: number) => Date
   elapsedAt: (wall: Date) => number
-  /** Goes on to then, or to when somebody wakes before. */
+  /** Advances to this time, or to the next end of a sleep. */
   goOn: (untilMs: number) => void
-  /** When somebody wakes next. */
+  /** The time at which the next sleep ends. */
   nextMs: () => number
-  /** Somebody sets the wall clock. */
+  /** Sets the wall clock. */
   jump: (ms: number) => void
   reboot: () => void
-  /** Of a process: what sleeps in it ends with it. */
+  /** The clock of a process: its sleeps end with it. */
   for: (life: AbortSignal) => Clock
 }
 

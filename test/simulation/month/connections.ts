@@ -1,5 +1,5 @@
-// A process's way to a real Postgres. On request, the connection breaks at a query, or the whole process dies there:
-// before the query, or after it, when what it did stands and only the answer is lost.
+// The connection of a process to a real Postgres. On request, the connection breaks at a query, or the whole process
+// dies there: before the query, or after it, when the effect stays and only the answer is lost.
 
 import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
@@ -9,14 +9,14 @@ export type Trouble = { what: 'dies' | 'breaks'; side: 'before' | 'after'; queri
 
 export type Connections = {
   db: Kysely<Database>
-  /** At the query after so many others. */
+  /** Brings the fault at the query after this many others. */
   bring: (trouble: Trouble) => void
   heal: () => void
-  /** Resolves when no query is under way. */
+  /** Resolves when no query is running. */
   quiet: () => Promise<void>
-  /** And nothing is left of a process that died. */
+  /** Whether no query is running, and nothing is left of a process that died. */
   isQuiet: () => boolean
-  /** What the process had begun is rolled back, and nothing is answered any more. */
+  /** Rolls back what the process had begun. It gets no answers any more. */
   cut: () => Promise<void>
 }
 
@@ -102,7 +102,7 @@ export function createConnections(pool: pg.Pool, life: AbortController): Connect
     cut: async () => {
       while (sessions.size > 0 || busy > 0) {
         for (const session of sessions) {
-          // What is being asked just now may wait for a lock that another one of these holds.
+          // A running query may wait for a lock that another of these sessions holds.
           if (session.isAsking) continue
           sessions.delete(session)
           await session.client.query('rollback')
@@ -114,7 +114,7 @@ export function createConnections(pool: pg.Pool, life: AbortController): Connect
   }
 }
 
-/** Nobody is there any more to be answered. */
+/** Never resolves, because the process that waits is dead. */
 async function never(): Promise<never> {
   return await new Promise<never>(() => {})
 }

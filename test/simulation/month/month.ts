@@ -1,6 +1,7 @@
-// A month of money: units of several teams are made, sleep, wake, stop, fork and go by two servers on one real Postgres,
-// while servers, engine and host die, commits lose their answers, somebody sets the clock, prices change, caps and credits run
-// out. In the end all that says what something cost must equal the reference (account.ts), to the nano-cent.
+// A month of money: units of several teams are created, sleep, wake, stop, fork and are destroyed by two servers on
+// one real Postgres, while servers, engine and host die, commits lose their answers, the clock is set, prices change,
+// and caps and credits run out. In the end everything that states a cost must equal the reference (account.ts), to
+// the nano-cent.
 
 import type { Size } from '../../../src/contract/policy.ts'
 import { chargeMeters } from '../../../src/domain/billing/charge.ts'
@@ -27,10 +28,10 @@ export type MonthOptions = {
   seed: number
   units: number
   days: number
-  /** How often something is done, and how much at once. */
+  /** How often calls are made, and how many at once. */
   stepsPerDay: number
   actsPerStep: number
-  /** Somebody sets the clock now and then. */
+  /** The clock is set at times. */
   withJumps: boolean
   socketDir?: string
   say: (line: string) => void
@@ -47,7 +48,7 @@ const rounds: Record<string, (app: App) => Promise<void>> = {
   destroyErroredUnits,
   enforceLimits,
 }
-/** Of the engine, while it is away. */
+/** The operations of the engine that fail while it is down. */
 const operations = [
   'capacity',
   'pull',
@@ -64,7 +65,7 @@ const operations = [
   'recover',
   'watchExits',
 ] as const
-/** More than this shows nothing more. */
+/** Further faults show nothing new. */
 const MAX_FAULTS = 20
 
 export async function simulateMonth(options: MonthOptions): Promise<Month> {
@@ -82,7 +83,7 @@ export async function simulateMonth(options: MonthOptions): Promise<Month> {
       await world.passTo(world.clock.elapsedMs() + 1 + random.below((2 * DAY) / stepsPerDay))
       await runRounds(world, random)
       await changeMoney(world, random, callers)
-      // What is lost from here on was certain only until then.
+      // What is lost from here on was certain only until now.
       await world.passTo(world.clock.elapsedMs() + random.below(5 * SECOND))
       bringTrouble(world, random, { withJumps })
       asked += await act(world, random, callers, { ...options, asked })
@@ -109,7 +110,7 @@ export async function simulateMonth(options: MonthOptions): Promise<Month> {
   }
 }
 
-/** Six teams, two of which have credits and no more; of three keys each, one has a cap. */
+/** Makes six teams with three keys each. Two teams have credits only, and one key of each team has a cap. */
 async function makeCallers({ servers, pool }: World): Promise<Caller[]> {
   const [server] = servers
   if (!server) throw new Error('there is no server')
@@ -130,13 +131,13 @@ async function makeCallers({ servers, pool }: World): Promise<Caller[]> {
   return callers
 }
 
-/** Both go by the new time where somebody has set the clock. */
+/** Lets both servers follow a clock that was set. */
 async function followClock(world: World): Promise<void> {
   for (const server of world.servers)
     await world.settle([{ server, what: 'followWallClock', work: () => adoptClockJump(server.app) }])
 }
 
-/** The loops of one server, one after the other; which one's is drawn. */
+/** Runs the jobs one after the other, each on a server that is drawn. */
 async function runRounds(world: World, random: Random): Promise<void> {
   for (const [what, round] of Object.entries(rounds)) {
     const server = world.servers[random.below(world.servers.length)]
@@ -144,7 +145,7 @@ async function runRounds(world: World, random: Random): Promise<void> {
   }
 }
 
-/** Two meters at once. */
+/** Runs two charges at once. */
 async function chargeTwice(world: World): Promise<void> {
   await world.settle(
     world.servers.flatMap((server) => [
@@ -154,7 +155,7 @@ async function chargeTwice(world: World): Promise<void> {
   )
 }
 
-/** What an operator does. */
+/** Makes the changes of an operator. */
 async function changeMoney(world: World, random: Random, callers: Caller[]): Promise<void> {
   const [server] = world.servers
   if (!server) return
@@ -171,7 +172,7 @@ async function changeMoney(world: World, random: Random, callers: Caller[]): Pro
   }
   if (random.chance(1 / 300)) {
     const prices: Record<Size, bigint> = sizeNanoCentsPerHour
-    // Odd ones, so that whatever is rounded shows.
+    // Odd prices, so that rounding errors show.
     for (const size of Object.keys(prices) as Size[])
       prices[size] = BigInt(100_000_001 + random.below(2_000_000_000))
     world.account.price(prices)
@@ -179,7 +180,7 @@ async function changeMoney(world: World, random: Random, callers: Caller[]): Pro
   }
 }
 
-/** Answers how much was asked for. */
+/** Makes calls, and returns how many. */
 async function act(
   world: World,
   random: Random,
@@ -189,7 +190,7 @@ async function act(
   const drawServer = () => world.servers[random.below(world.servers.length)]
   const standing = world.account.units().filter(({ state }) => state !== 'destroyed' && state !== 'error')
   const total = world.account.units().length
-  // The most of them early, so that they have a month to live.
+  // Most units are created early, so that they have a month to live.
   const dueByNow = Math.min(units, Math.ceil((3 * units * (world.clock.elapsedMs() + DAY)) / (days * DAY)))
   const works: Work[] = []
   for (let index = 0; index < actsPerStep; index++) {
@@ -214,7 +215,7 @@ async function act(
   return works.length
 }
 
-/** The engine or the whole host is away for hours, and some machines do not live to see it back. */
+/** The engine or the whole host is down for hours, and some machines are lost meanwhile. */
 async function bringOutage(world: World, random: Random): Promise<void> {
   const isOfHost = random.chance(1 / 400)
   if (!isOfHost && !random.chance(1 / 400)) return
@@ -264,7 +265,7 @@ async function destroyAll(world: World, callers: Caller[]): Promise<void> {
 }
 
 async function compareNow(world: World, callers: Caller[]): Promise<void> {
-  // A server that is whole says up to when all of it is certain.
+  // A heartbeat of a complete server makes all costs until then certain.
   await world.passTo(world.clock.elapsedMs() + 20 * SECOND)
   const [server] = world.servers
   if (!server) return

@@ -1,5 +1,5 @@
-// One process of the service, of several on one database and one engine: it follows what ends on the host by itself, and
-// does everything else when the simulator says so.
+// One of several server processes on one database and one engine. It reacts to exits on the host by itself, and does
+// everything else when the simulator says so.
 
 import type pg from 'pg'
 import { type App, createApp } from '../../../src/app.ts'
@@ -47,7 +47,7 @@ export async function begin({ app, life }: Server): Promise<void> {
   void watchExits(app, life.signal)
 }
 
-/** What a process has asked of the engine is done, but it does not live to see it once it is dead. */
+/** A request to the engine is carried out, but a process that has died never gets the answer. */
 function cutOff(engine: FakeEngine, life: AbortSignal): FakeEngine {
   return new Proxy(engine, {
     get: (target, name: keyof FakeEngine) => {

@@ -1,4 +1,4 @@
-// What goes wrong while calls are under way.
+// What goes wrong while calls are in progress.
 
 import type { EngineErrorKind } from '../../../src/engine/errors.ts'
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts'
@@ -41,7 +41,7 @@ export function bringTrouble(world: World, random: Random, { withJumps }: { with
   }
 }
 
-/** What has not struck by now does not strike later, when nobody is there to see. */
+/** Removes faults that have not happened by now. */
 export function endTroubles({ engine, servers }: World): void {
   for (const operation of failing) engine.heal(operation)
   for (const { connections } of servers) connections.heal()

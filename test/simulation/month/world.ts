@@ -1,5 +1,5 @@
-// What a month happens in: two servers, one engine, one Postgres, and a clock that goes on only while nothing moves. So
-// whatever happens, happens at a known time.
+// The world of a month: two servers, one engine, one Postgres, and a clock that advances only while nothing moves. So
+// everything happens at a known time.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
@@ -20,34 +20,37 @@ export type World = {
   account: Account
   pool: pg.Pool
   servers: Server[]
-  /** What must not be. */
+  /** Faults that were found. */
   faults: string[]
-  /** How often what happened. */
+  /** How often each kind of event happened. */
   counts: Map<string, number>
   count: (what: string) => void
-  /** Until all of it has ended, or its server has died, and nothing moves. Time goes on only where somebody waits for it. */
+  /**
+   * Waits until each piece of work has ended or its server has died, and nothing moves. The clock advances only where
+   * a process waits for it.
+   */
   settle: (works: Work[]) => Promise<void>
   passTo: (elapsedMs: number) => Promise<void>
   kill: (server: Server) => void
-  /** Servers that died begin anew. */
+  /** Restarts servers that died. */
   restart: () => Promise<void>
   close: () => Promise<void>
 }
 
 export type Work = { server: Server; what: string; work: () => Promise<unknown> }
 
-/** Turns of the event loop without any news, after which there will be none. */
+/** Turns of the event loop without news, after which there will be none. */
 const QUIET_TURNS = 4
-/** By then one may have died that another waits for. */
+/** By then a process may have died that another one waits for. */
 const LOOK_AGAIN_MS = 10
-/** Nobody waits for so long for anything that is there. */
+/** No wait for anything that exists takes this long. */
 const STUCK_AFTER_MS = 3_600 * SECOND
 const RESTART_MS = SECOND / 2
 
 export async function createWorld(socketDir?: string): Promise<World> {
   const database = await createTestDatabase(socketDir)
   const pool = new pg.Pool({ connectionString: database.url, max: 40, types: { getTypeParser } })
-  // When the database goes in the end, connections that are still open say so.
+  // When the database is dropped at the end, open connections report an error.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
   const clock = createMonthClock()
@@ -86,7 +89,7 @@ export async function createWorld(socketDir?: string): Promise<World> {
   async function stillness(): Promise<void> {
     for (let turns = 0; turns < QUIET_TURNS; turns++) {
       const busy = servers.filter(({ connections }) => !connections.isQuiet())
-      // Who died first: others may wait for what it has locked.
+      // Processes that died come first, because others may wait for their locks.
       for (const { life, connections } of busy) if (life.signal.aborted) await connections.cut()
       const alive = busy.filter(({ life }) => !life.signal.aborted)
       if (alive.length > 0)
@@ -160,7 +163,7 @@ export async function createWorld(socketDir?: string): Promise<World> {
   }
 }
 
-/** A refusal, or something that was away. */
+/** A refusal, or a part that was down. */
 function isExpected(error: unknown): boolean {
   return (
     error instanceof AppError || isOutage(error) || (error instanceof Error && error.name === 'EngineError')
