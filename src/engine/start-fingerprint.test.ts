@@ -12,7 +12,7 @@ const run: RunSpec = {
   egress: null,
 }
 
-test('runs with the same command, environment and files begin alike, whatever they are called', () => {
+test('the start fingerprint does not depend on the host name, search domain or order of variables', () => {
   const renamed = { ...run, hostname: 'other', searchDomain: 'copy.internal', env: { B: '2', A: '1' } }
   expect(startFingerprintOf(renamed)).toBe(startFingerprintOf(run))
 })
@@ -25,6 +25,6 @@ test.each<[string, Partial<RunSpec>]>([
   ['variable', { env: { A: '1', C: '2' } }],
   ['content of a file', { files: [{ path: '/srv/config', content: Buffer.from('y') }] }],
   ['path of a file', { files: [{ path: '/srv/other', content: Buffer.from('x') }] }],
-])('a run with another %s begins otherwise', (_what, change) => {
+])('the start fingerprint changes with the %s', (_what, change) => {
   expect(startFingerprintOf({ ...run, ...change })).not.toBe(startFingerprintOf(run))
 })

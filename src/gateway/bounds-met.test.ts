@@ -1,4 +1,4 @@
-// The operator is told of a peer that meets a bound of the gateway.
+// The operator’s log names each peer or unit that reaches a limit of the gateway.
 
 import { connect, type Socket } from 'node:net'
 import { pino } from 'pino'
@@ -18,7 +18,7 @@ async function start(limits: Partial<SessionLimits>): Promise<string> {
   told = []
   sockets = []
   gateway = await startGateway(limits, { log: pino(lineSink(told)) })
-  // It never answers.
+  // An origin that never responds.
   origin = await startRawOrigin((socket) => socket.resume())
   return gateway.expose(origin.port, { unitId: 'unit_crowded' })
 }
@@ -41,13 +41,13 @@ it.each<[bound: string, by: string | null, limits: Partial<SessionLimits>]>([
   ['visits at once', PEER, { visitsPerPeer: 2 }],
   ['visits at once', null, { visits: 2 }],
   ['visits to one unit', 'unit_crowded', { visitsPerUnit: 2 }],
-])('%s, by %s', async (bound, by, limits) => {
+])('the log names a reached limit: %s, by %s', async (bound, by, limits) => {
   const host = await start(limits)
   for (let asked = 0; asked < 5; asked += 1) ask(host)
   await expect.poll(() => boundsIn(told)).toEqual([[bound, by]])
 })
 
-it('visits that wait for one unit, by the unit', async () => {
+it('the log names the unit for which too many visits wait', async () => {
   const host = await start({ waitingPerUnit: 2 })
   gateway.isAwake = () => false
   gateway.onWake = () => new Promise(() => {})

@@ -17,7 +17,7 @@ async function decode(bytes: Buffer, cuts: number[] = []): Promise<Frame[]> {
   return frames
 }
 
-/** Pieces of one stream that follow each other are one: where they were cut means nothing. */
+/** Joins consecutive frames of one stream, because where a stream is split has no meaning. */
 function joined(frames: Frame[]): { type: FrameType; data: string }[] {
   const result: { type: FrameType; data: string }[] = []
   for (const { type, data } of frames) {
@@ -34,8 +34,8 @@ const anyFrame = fc.record({
   data: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
 })
 
-describe('frames', () => {
-  test('come out as they went in, wherever the bytes between were cut', async () => {
+describe('the frame codec', () => {
+  test('decodes what was encoded, however the stream is split into chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyFrame, { maxLength: 40 }),
@@ -48,13 +48,13 @@ describe('frames', () => {
     )
   })
 
-  test('a stream that ends within a frame is an error', async () => {
+  test('throws when the stream ends in the middle of a frame', async () => {
     const bytes = encodeFrame('stdout', 'hello')
     for (const end of [1, 4, 5, 7])
       await expect(decode(bytes.subarray(0, end))).rejects.toThrow('ends within')
   })
 
-  test('bytes that are no frames are an error, and so is a message without measure', async () => {
+  test('throws for bytes that are no frame and for a message with an excessive length', async () => {
     await expect(decode(Buffer.from('HTTP/1.1 200 OK'))).rejects.toThrow('no frames')
     const huge = Buffer.from([frameTypes.message, 0xff, 0xff, 0xff, 0xff])
     await expect(decode(huge)).rejects.toThrow('too long')

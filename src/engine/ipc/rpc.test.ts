@@ -1,5 +1,5 @@
-// Low-latency calls over their socket, both ends of it real: what it refuses, and what outlives a restart of the engine. That
-// freezing and thawing keep the engine's contract over it is in test/engine/socket.test.ts.
+// Low-latency calls over a real socket: which requests the engine refuses, and what survives its restart. The engine
+// contract for freeze and thaw over this socket is in test/engine/socket.test.ts.
 
 import { once } from 'node:events'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
@@ -67,10 +67,10 @@ function serverOf(epoch: number) {
 
 const quickPath = () => join(directory, 'engine.quick')
 
-/** What the engine says to this line, or, null, that it hangs up on it. */
+/** Returns the engine’s answer to this line, or null if it closed the connection. */
 async function saidTo(line: string): Promise<unknown> {
   const socket = connect(quickPath())
-  // Hung up on with something left to read, which shows as a reset.
+  // Closing with unread input appears as a connection reset.
   socket.on('error', () => {})
   socket.write(`${line}\n`)
   const said = Promise.race([once(socket, 'data'), once(socket, 'close').then(() => [null])])
@@ -83,14 +83,14 @@ const asking = (operation: string, request: unknown, epoch: unknown = 1) =>
   JSON.stringify({ id: 1, epoch, operation, request })
 
 describe('low-latency calls', () => {
-  test('have a socket for its group alone, which is gone after close', async () => {
+  test('use a socket that only its group can open and that close() removes', async () => {
     expect((await stat(quickPath())).mode & 0o777).toBe(0o660)
     await serving.close()
     await expect(stat(quickPath())).rejects.toThrow('ENOENT')
     await serve()
   })
 
-  test('are answered in whatever order they are done', async () => {
+  test('are answered as soon as each one completes, in any order', async () => {
     fake.delay('freeze', 100)
     const order: string[] = []
     const freezing = engine.freeze(ref).then(() => order.push('frozen'))
@@ -99,12 +99,12 @@ describe('low-latency calls', () => {
     expect(order).toEqual(['thawed', 'frozen'])
   })
 
-  test('fail as the engine says', async () => {
+  test('fail with the error kind that the engine reports', async () => {
     const asked = engine.thaw({ ...ref, generation: 7 })
     await expect(asked).rejects.toMatchObject({ kind: 'not_running' })
   })
 
-  test('of an engine that fails say nothing of its insides', async () => {
+  test('do not reveal internal error messages to the caller', async () => {
     fake.fail('thaw', new Error('cannot open /var/lib/berth/secret'))
     const said = await saidTo(asking('thaw', { ref }))
     expect(said).toMatchObject({ id: 1, error: { kind: 'internal' } })
@@ -112,16 +112,16 @@ describe('low-latency calls', () => {
   })
 
   test.each([
-    ['a field nobody knows', asking('thaw', { ref, all: true })],
+    ['an unknown field', asking('thaw', { ref, all: true })],
     ['an id with a path in it', asking('thaw', { ref: { ...ref, id: '../../etc' } })],
     ['a generation below zero', asking('freeze', { ref: { ...ref, generation: -1 } })],
     ['no request', asking('freeze', null)],
-    ['null for its epoch', asking('thaw', { ref }, null)],
-    ['an epoch below the first', asking('thaw', { ref }, 0)],
-    ['half an epoch', asking('thaw', { ref }, 1.5)],
-    ['an epoch without end', asking('thaw', { ref }, 1e99)],
-    ['text for its epoch', asking('thaw', { ref }, '1')],
-  ])('with %s are refused before the engine sees them', async (_, line) => {
+    ['a null epoch', asking('thaw', { ref }, null)],
+    ['epoch zero', asking('thaw', { ref }, 0)],
+    ['a fractional epoch', asking('thaw', { ref }, 1.5)],
+    ['a huge epoch', asking('thaw', { ref }, 1e99)],
+    ['a string epoch', asking('thaw', { ref }, '1')],
+  ])('with %s are refused before the engine runs them', async (_, line) => {
     const before = fake.calls.length
     expect(await saidTo(line)).toMatchObject({ id: 1, error: { kind: 'internal' } })
     expect(fake.calls.length).toBe(before)
@@ -132,19 +132,19 @@ describe('low-latency calls', () => {
     ['an operation that is not quick', asking('destroy', { id: ref.id })],
     ['an operation of JavaScript', asking('constructor', {})],
     ['no JSON', 'not JSON'],
-    ['a number that is none', '{"id":"1","epoch":1,"operation":"thaw","request":{}}'],
-    ['a field more', '{"id":1,"epoch":1,"operation":"thaw","request":{},"as":"root"}'],
+    ['a string for its id', '{"id":"1","epoch":1,"operation":"thaw","request":{}}'],
+    ['an extra field', '{"id":1,"epoch":1,"operation":"thaw","request":{},"as":"root"}'],
     ['a line that is too long', asking('thaw', { ref: 'a'.repeat(64 * 1024) })],
     ['HTTP', 'POST /thaw HTTP/1.1'],
-  ])('%s is hung up on', async (_, line) => {
+  ])('close the connection for a line with %s', async (_, line) => {
     const before = fake.calls.length
     expect(await saidTo(line)).toBe(null)
     expect(fake.calls.length).toBe(before)
   })
 })
 
-describe('a server that another one has taken over from', () => {
-  test('is refused its low-latency calls, and told so', async () => {
+describe('a server whose lease another server has taken over', () => {
+  test('has its low-latency calls refused as stale and is notified once', async () => {
     const [old, next] = [serverOf(1), serverOf(2)]
     await old.engine.freeze(ref)
     await next.engine.thaw(ref)
@@ -154,8 +154,8 @@ describe('a server that another one has taken over from', () => {
   })
 })
 
-describe('an engine that goes away', () => {
-  test('fails low-latency calls with a kind of its own, and answers the next one once it is back', async () => {
+describe('an engine that restarts', () => {
+  test('fails low-latency calls with engine_away while it is down and accepts them once it is back', async () => {
     await engine.freeze(ref)
     await serving.close()
     await expect(engine.thaw(ref)).rejects.toMatchObject({ kind: 'engine_away' })
@@ -163,7 +163,7 @@ describe('an engine that goes away', () => {
     await engine.thaw(ref)
   })
 
-  test('has answered what had begun', async () => {
+  test('completes calls in progress before it closes', async () => {
     fake.delay('freeze', 200)
     const freezing = engine.freeze(ref)
     await new Promise((resolve) => setTimeout(resolve, 50))

@@ -1,4 +1,4 @@
-// What authorities and other visitors are shown while the proof for a name is pending.
+// What the gateway presents to ACME authorities and other clients while a challenge is pending.
 
 import type { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { DOMAIN, startGateway, type TestGateway } from '../../../test/support/ga
 import { type Challenges, createChallenges } from './acme-challenges.ts'
 
 const NAME = `web-abcdefghij.${DOMAIN}`
-/** The object identifier of what RFC 8737 has authorities look for, in DER. */
+/** The object identifier of the acmeIdentifier extension of RFC 8737, in DER. */
 const ACME_IDENTIFIER = Buffer.from('06082b0601050507011f', 'hex')
 
 let gateway: TestGateway
@@ -52,7 +52,7 @@ async function refused(client: TLSSocket): Promise<void> {
 
 const isProof = ({ raw }: X509Certificate) => raw.includes(ACME_IDENTIFIER)
 
-/** A connection on which everything is sent in pieces of this many bytes. */
+/** Returns a connection that sends everything in chunks of this many bytes. */
 function inPieces(bytes: number): Duplex {
   const socket: Socket = connectTcp({ port: gateway.tlsPort, host: '127.0.0.1', noDelay: true })
   clients.push(socket)
@@ -73,7 +73,7 @@ function inPieces(bytes: number): Duplex {
   return pieces
 }
 
-it('an authority is shown the proof, and nothing is taken from it', async () => {
+it('a client that offers acme-tls/1 gets the challenge certificate, and the connection is then closed', async () => {
   const client = greet(['acme-tls/1'])
   const certificate = await shown(client)
   expect(client.alpnProtocol).toBe('acme-tls/1')
@@ -83,25 +83,25 @@ it('an authority is shown the proof, and nothing is taken from it', async () => 
   await once(client, 'close')
 })
 
-it('so is one whose greeting comes in pieces', async () => {
+it('a client that sends its ClientHello in chunks gets the challenge certificate too', async () => {
   expect(isProof(await shown(greet(['acme-tls/1'], { over: inPieces(40) })))).toBe(true)
 })
 
 it.each([[['h2']], [['http/1.1']], [['acme-tls/1', 'h2']]])(
-  'a visitor who offers %j is shown what is followed',
+  'a client that offers %j gets the regular certificate',
   async (alpn) => {
     expect(isProof(await shown(greet(alpn)))).toBe(false)
     expect(isProof(await shown(greet(alpn, { over: inPieces(100) })))).toBe(false)
   },
 )
 
-it('an authority that asks for another name is shown nothing', async () => {
+it('an acme-tls/1 client that asks for another name is refused', async () => {
   const client = greet(['acme-tls/1'], { servername: `web-bbbbbbbbbb.${DOMAIN}` })
   await refused(client)
   expect(client.getPeerX509Certificate()).toBeUndefined()
 })
 
-it('a greeting that never becomes whole ends the connection', async () => {
+it('a ClientHello that never completes ends the connection', async () => {
   const client = connectTcp(gateway.tlsPort, '127.0.0.1')
   clients.push(client)
   client.write(Buffer.from('160301', 'hex'))
@@ -109,7 +109,7 @@ it('a greeting that never becomes whole ends the connection', async () => {
   await once(client, 'close')
 })
 
-it('once it is withdrawn, nobody is shown it', async () => {
+it('a withdrawn challenge is no longer presented', async () => {
   await challenges.proof.withdraw({ name: NAME, keyAuthorization: 'token.thumbprint' })
   expect(challenges.arePending()).toBe(false)
   const client = greet(['acme-tls/1'])

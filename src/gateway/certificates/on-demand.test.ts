@@ -1,4 +1,4 @@
-// Certificates of public names, from an authority that looks at this gateway's TLS port for its proof.
+// Certificates of public names from a test authority that validates at this gateway's TLS port.
 
 import type { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
@@ -27,7 +27,7 @@ let gateway: TestGateway
 let pebble: Pebble
 let directory: string
 let limits = onDemandTlsLimits
-/** Where the authority is thought to be. */
+/** Returns the URL of the authority that the gateway uses. */
 let authorityAt: () => string
 
 beforeEach(async () => {
@@ -73,7 +73,7 @@ async function startAgain(): Promise<void> {
   gateway = await start(tlsPort, routes)
 }
 
-/** The certificate a visitor of this name is shown. */
+/** Returns the certificate that a client of this name is presented. */
 async function shownTo(servername: string): Promise<X509Certificate> {
   const client = connectTls({
     port: gateway.tlsPort,
@@ -91,7 +91,7 @@ async function shownTo(servername: string): Promise<X509Certificate> {
 const names = async () => (await readdir(join(directory, 'names'))).toSorted()
 
 describe('a public name', () => {
-  it('has a certificate of its own from its first visit on, which visitors can verify', async () => {
+  it('gets its own valid certificate at its first visit', async () => {
     const host = gateway.expose(1)
     const certificate = await shownTo(host)
     expect(certificate.checkHost(host)).toBe(host)
@@ -103,7 +103,7 @@ describe('a public name', () => {
     client.destroy()
   })
 
-  it('is asked for once, however many visit it at once and later', async () => {
+  it('gets one certificate for many concurrent and later visits', async () => {
     const host = gateway.expose(1)
     const shown = await Promise.all(Array.from({ length: 20 }, async () => await shownTo(host)))
     expect(new Set(shown.map(({ serialNumber }) => serialNumber)).size).toBe(1)
@@ -111,7 +111,7 @@ describe('a public name', () => {
     expect(pebble.issued()).toBe(1)
   })
 
-  it('keeps its certificate when the gateway starts again, and keys are for its user alone', async () => {
+  it('keeps its certificate when the gateway restarts, in files that only the gateway can read', async () => {
     const host = gateway.expose(1)
     const { serialNumber } = await shownTo(host)
     await startAgain()
@@ -122,7 +122,7 @@ describe('a public name', () => {
     expect((await stat(join(directory, 'account.key'))).mode & 0o777).toBe(0o600)
   })
 
-  it('gets another before the one it has ends, without a restart', async () => {
+  it('gets a new certificate before the old one expires, without a restart', async () => {
     const host = gateway.expose(1)
     const { serialNumber } = await shownTo(host)
     await gateway.later(59 * DAY)
@@ -133,7 +133,7 @@ describe('a public name', () => {
     expect(await names()).toHaveLength(1)
   })
 
-  it('loses its certificate some time after it leads nowhere', async () => {
+  it('loses its certificate an hour after its route is gone', async () => {
     const host = gateway.expose(1)
     await shownTo(host)
     gateway.routes.clear()
@@ -143,7 +143,7 @@ describe('a public name', () => {
   })
 })
 
-describe('nothing is asked of the authority', () => {
+describe('no certificate is requested', () => {
   it.each([
     ['for a private endpoint', { secret: 'a'.repeat(26) }, (host: string) => host],
     [
@@ -163,14 +163,14 @@ describe('nothing is asked of the authority', () => {
   ])('%s', async (_what, endpoint, nameOf) => {
     const host = gateway.expose(1, endpoint)
     expect((await shownTo(nameOf(host))).subject).toBe(NOBODY)
-    // Not even which it is.
+    // Not even an account request.
     expect(pebble.output()).not.toContain('calling handler')
     expect(await names()).toEqual([])
   })
 })
 
-describe('an authority that fails', () => {
-  it('is left alone for a while, and longer the oftener it does', async () => {
+describe('a certificate authority that fails', () => {
+  it('is asked again only after a delay that grows with each failure', async () => {
     const host = gateway.expose(1)
     let asked = 0
     authorityAt = () => {
@@ -192,10 +192,10 @@ describe('an authority that fails', () => {
     expect((await shownTo(host)).checkHost(host)).toBe(host)
   })
 
-  it('that finds no proof issues nothing', async () => {
+  it('to validate the challenge issues no certificate', async () => {
     const host = gateway.expose(1)
     await gateway.close()
-    // Somebody else listens where it looks.
+    // Another server listens at the port that the authority validates.
     gateway = await start(0)
     gateway.expose(1, { name: host.split('.')[0] ?? '' })
     expect((await shownTo(host)).subject).toBe(NOBODY)
@@ -204,8 +204,8 @@ describe('an authority that fails', () => {
   })
 })
 
-describe('there are at most', () => {
-  it('so many names', async () => {
+describe('the gateway limits', () => {
+  it('the number of names with a certificate', async () => {
     const { tlsPort } = gateway
     await gateway.close()
     limits = { ...onDemandTlsLimits, names: 1 }
@@ -215,7 +215,7 @@ describe('there are at most', () => {
     expect((await shownTo(second)).subject).toBe(NOBODY)
   })
 
-  it('so many orders an hour', async () => {
+  it('the number of orders per hour', async () => {
     const { tlsPort } = gateway
     await gateway.close()
     limits = { ...onDemandTlsLimits, ordersAnHour: 1 }
@@ -228,8 +228,8 @@ describe('there are at most', () => {
   })
 })
 
-describe('what is kept', () => {
-  it('is deleted where it was cut short, or is another name’s', async () => {
+describe('a stored certificate', () => {
+  it('is deleted at start if it is truncated or belongs to another name', async () => {
     const host = gateway.expose(1)
     await shownTo(host)
     await writeFile(join(directory, 'names', 'web-abcdefghij.pem'), '-----BEGIN CERT')

@@ -4,8 +4,8 @@ import { withHostName } from './restore.ts'
 /** As CRIU 4.2.1 wrote it: two magic numbers, the length, then the name and the domain. */
 const saved = Buffer.from('19435654033247540e0000000a04756e69741206286e6f6e6529', 'hex')
 
-describe('the host name in a checkpoint', () => {
-  it('is changed, whatever its length, and nothing else is', () => {
+describe('withHostName', () => {
+  it('replaces a host name of any length in a CRIU image and changes no other byte', () => {
     for (const name of ['unit', 'x', 'a-much-longer-name', 'n'.repeat(64)]) {
       const renamed = withHostName(saved, name)
       expect(withHostName(renamed, 'unit').toString('hex')).toBe(saved.toString('hex'))
@@ -15,7 +15,7 @@ describe('the host name in a checkpoint', () => {
     }
   })
 
-  it('is not looked for where it should not be', () => {
+  it('throws when the host name is not at its expected offset', () => {
     const other = Buffer.from(saved)
     other[12] = 0x12
     for (const image of [other, saved.subarray(0, 15), Buffer.concat([saved, saved])]) {

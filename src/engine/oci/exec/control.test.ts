@@ -17,7 +17,7 @@ afterEach(async () => {
   await rm(root, { recursive: true })
 })
 
-/** A sandbox that answers each call as the test says; returns what it was asked. */
+/** Starts a fake sandbox control socket that runs `answer` for each request; returns the requests it received. */
 async function sandbox(answer: (socket: Socket) => void): Promise<string[]> {
   const asked: string[] = []
   const server = createServer((socket) => {
@@ -39,7 +39,7 @@ async function answerTo(answer: (socket: Socket) => void): Promise<Answer> {
   return await control.call('containerManager.WaitPID', {}).finally(control.close)
 }
 
-it('tells what the other end runs, and says what it is asked to', async () => {
+it('the control client identifies the server program and sends WaitPID as JSON', async () => {
   const asked = await sandbox((socket) => socket.write('{"success":true,"err":"","result":256}'))
   const control = await connectControl(root, 'unit')
   const { dev, ino } = await stat(process.execPath)
@@ -49,7 +49,7 @@ it('tells what the other end runs, and says what it is asked to', async () => {
   control?.close()
 })
 
-it('reads an answer that comes in pieces', async () => {
+it('the control client reads a response that arrives in two chunks', async () => {
   const answer = await answerTo((socket) => {
     socket.write('{"success":false,"err":"no}')
     setImmediate(() => socket.write('t so","result":null}'))
@@ -59,9 +59,9 @@ it('reads an answer that comes in pieces', async () => {
 
 it.each([
   ['ends', (socket: Socket) => void socket.end('{"success":true')],
-  ['sends an answer without an end', (socket: Socket) => void socket.write('"'.padEnd(1_000_000, 'x'))],
+  ['sends a response that never ends', (socket: Socket) => void socket.write('"'.padEnd(1_000_000, 'x'))],
   [
-    'sends an answer in more pieces than one has',
+    'sends a response in an endless drip of small chunks',
     (socket: Socket) => {
       const drip = () => void (socket.destroyed || (socket.write('['), setImmediate(drip)))
       drip()
@@ -75,22 +75,22 @@ it.each([
   '[]',
   '{"success":1}',
   '{"success":true}',
-  '{"success":true,"result":-1}',
+  'the control client reports a broken connection when the sandbox %s',
   '{"success":true,"result":1e99}',
-])('makes no exit code of %s', async (said) => {
+])('waitOver returns null for the malformed response %s', async (said) => {
   await sandbox((socket) => socket.write(said))
   const control = await connectControl(root, 'unit')
   expect(control && (await waitOver(control, 'unit', 7))).toBeNull()
   control?.close()
 })
 
-it('tells a signal as a shell does', async () => {
+it('waitOver returns 128 plus the signal number, as a shell does', async () => {
   await sandbox((socket) => socket.write('{"success":true,"err":"","result":9}'))
   const control = await connectControl(root, 'unit')
   expect(control && (await waitOver(control, 'unit', 7))).toBe(137)
   control?.close()
 })
 
-it('finds nobody where no one listens', async () => {
+it('connectControl returns null when nothing listens on the socket', async () => {
   expect(await connectControl(root, 'unit')).toBeNull()
 })

@@ -22,8 +22,8 @@ async function collect(limits = roomy): Promise<string[]> {
 
 const use = async (digest: string) => await images.store.hold(digest, async (stored) => stored !== null)
 
-describe('an image that was pulled', () => {
-  it('goes once nobody has asked for it for long, and not before', async () => {
+describe('a pulled image', () => {
+  it('is removed after 30 days without use', async () => {
     const digest = await images.add('docker.io/library/app:1', digestOf('a'))
     images.clock.advance(29 * DAY)
     expect(await collect()).toEqual([])
@@ -35,7 +35,7 @@ describe('an image that was pulled', () => {
     expect(await images.store.find(digest)).toBeNull()
   })
 
-  it('stays as long as a machine is made of it, asleep for however long', async () => {
+  it('is kept while a machine uses it, however long that machine sleeps', async () => {
     const digest = await images.add('docker.io/library/app:1', digestOf('a'))
     await images.addMachine('unit_1', digest)
     images.clock.advance(400 * DAY)
@@ -47,7 +47,7 @@ describe('an image that was pulled', () => {
     expect(await collect()).toEqual([digest])
   })
 
-  it('goes at once when the disk is nearly full, the one unused for longest first, but not just asked for', async () => {
+  it('is removed early on a nearly full disk, least recently used first, unless just used', async () => {
     const [older, newer, asked] = [digestOf('a'), digestOf('b'), digestOf('c')]
     for (const digest of [newer, older, asked]) await images.add(`docker.io/library/app:${digest[7]}`, digest)
     await use(older)
@@ -60,7 +60,7 @@ describe('an image that was pulled', () => {
     expect(await collect(full)).toEqual([older, newer])
   })
 
-  it('is counted anew from when the clock of the host was set back', async () => {
+  it('gets a new retention period when the host clock is set back', async () => {
     const digest = await images.add('docker.io/library/app:1', digestOf('a'))
     await use(digest)
     images.clock.jump(-400 * DAY)
@@ -69,7 +69,7 @@ describe('an image that was pulled', () => {
     expect(await collect()).toEqual([digest])
   })
 
-  it('takes what its reference led to along', async () => {
+  it('takes its saved reference with it when it is removed', async () => {
     const digest = await images.add('docker.io/library/app:1', digestOf('a'))
     const { references } = images.collector
     await references.save('docker.io/library/app:1', { digest, resolvedAt: images.clock.now() })
@@ -82,14 +82,14 @@ describe('an image that was pulled', () => {
 })
 
 describe('a built-in image', () => {
-  it('stays in its newest build, unused and on a full disk', async () => {
+  it('keeps its newest build, even unused on a full disk', async () => {
     const digest = await images.build(boat)
     images.clock.advance(400 * DAY)
     expect(await collect(full)).toEqual([])
     expect(await images.store.find(digest)).not.toBeNull()
   })
 
-  it('goes in its older builds once no machine is made of them', async () => {
+  it('loses an older build once no machine uses that build', async () => {
     const old = await images.build(boat)
     await images.addMachine('unit_1', old)
     images.debian.version = '1.1'
@@ -101,7 +101,7 @@ describe('a built-in image', () => {
     expect(await collect()).toEqual([old])
   })
 
-  it('of another version of Berth stays as long as one that was pulled', async () => {
+  it('of another Berth version is kept for as long as a pulled image', async () => {
     const other = await images.add('berth.local/boat:1', digestOf('d'))
     images.clock.advance(29 * DAY)
     expect(await collect()).toEqual([])
@@ -110,8 +110,8 @@ describe('a built-in image', () => {
   })
 })
 
-describe('a create that is about to use an image wins (F22)', () => {
-  it('while a machine is being made of it', async () => {
+describe('garbage collection yields to a create that uses the image (F22)', () => {
+  it('while a machine is being made from it', async () => {
     const digest = await images.add('docker.io/library/app:1', digestOf('a'))
     images.clock.advance(31 * DAY)
     await images.store.hold(digest, async (stored) => {
@@ -141,7 +141,7 @@ describe('a create that is about to use an image wins (F22)', () => {
     expect(await use(digest)).toBe(true)
   })
 
-  it('and who comes too late finds nothing rather than half an image', async () => {
+  it('and a create that comes too late finds no image rather than part of one', async () => {
     const digest = await images.add('docker.io/library/app:1', digestOf('a'))
     images.clock.advance(31 * DAY)
     const looks = Array.from({ length: 50 }, async () =>
@@ -156,7 +156,7 @@ describe('a create that is about to use an image wins (F22)', () => {
   })
 })
 
-describe('nothing is removed', () => {
+describe('garbage collection removes nothing', () => {
   it('while the record of a machine cannot be read', async () => {
     const digest = await images.add('docker.io/library/app:1', digestOf('a'))
     await images.addMachine('unit_1', digestOf('b'))
@@ -168,7 +168,7 @@ describe('nothing is removed', () => {
     expect(await images.store.find(digest)).not.toBeNull()
   })
 
-  it('while the data directory of an instance is away, until it has been for long', async () => {
+  it('while the data directory of an instance is missing, for up to 30 days', async () => {
     const digest = await images.add('docker.io/library/app:1', digestOf('a'))
     await images.addMachine('unit_1', digest)
     await rm(images.dataDir, { recursive: true })

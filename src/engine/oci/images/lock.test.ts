@@ -18,7 +18,7 @@ async function descriptorOf(path: string): Promise<number> {
   throw new Error(`${path} is not open`)
 }
 
-it('a lock that is held alone is held by nobody else, and shared ones by many', async () => {
+it('an exclusive lock excludes all others, and a shared lock excludes only exclusive ones', async () => {
   const path = join(directory, 'lock')
   const alone = await tryLock(path)
   expect(await tryLock(path)).toBeNull()
@@ -30,7 +30,7 @@ it('a lock that is held alone is held by nobody else, and shared ones by many', 
   for (const lock of shared) await lock?.release()
 })
 
-it('a lock that is released is free at once, though a program that was started meanwhile has its file open', async () => {
+it('release frees the lock at once, even if a child process has inherited its file descriptor', async () => {
   const path = join(directory, 'lock')
   const lock = await tryLock(path)
   const program = spawn('cat', { stdio: ['pipe', 'ignore', 'ignore', await descriptorOf(path)] })

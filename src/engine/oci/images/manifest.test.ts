@@ -1,4 +1,4 @@
-// Documents of strangers: whatever they hold, reading them ends at once, with a result or our own refusal
+// Image documents are untrusted. Whatever they contain, parsing ends quickly with a result or with ManifestRefused
 // (reliability Z5).
 
 import fc from 'fast-check'
@@ -30,7 +30,7 @@ const soundPart = fc.record({
   size: fc.nat(1000),
   platform: fc.constant({ os: 'linux', architecture: 'amd64' }),
 })
-/** Of a document with one doubtful part nothing is read: most are sound. */
+/** Mostly valid: one invalid part makes the parser refuse the whole document. */
 const part = fc.oneof({ weight: 1, arbitrary: anyPart }, { weight: 9, arbitrary: soundPart })
 const parts = fc.array(part, { maxLength: 6 })
 const document = fc.oneof(
@@ -64,13 +64,13 @@ const document = fc.oneof(
     .map((config) => JSON.stringify({ config })),
 )
 
-describe('any document is read or refused', () => {
+describe('the parser of untrusted image documents', () => {
   const readers: [string, (text: string) => unknown][] = [
     ['index', (text) => pickFromIndex(text, 'amd64')],
     ['manifest', (text) => readManifest(text, imageLimits)],
     ['configuration', readImageConfig],
   ]
-  test.each(readers)('as %s', (_, read) => {
+  test.each(readers)('accepts any document or throws ManifestRefused when it reads it as %s', (_, read) => {
     let taken = 0
     fc.assert(
       fc.property(document, (text) => {
@@ -85,23 +85,26 @@ describe('any document is read or refused', () => {
     expect(taken).toBeGreaterThan(50)
   })
 
-  // For work that grows with the square of what is read, a megabyte is too much for any test's time.
-  test.each(readers)('1 MB of nesting, keys or numbers, as %s', (_, read) => {
-    const keys = JSON.stringify(
-      Object.fromEntries(Array.from({ length: 60_000 }, (__, n) => [`${n}/tcp`, {}])),
-    )
-    const texts = ['['.repeat(1_000_000), `{"config":{"ExposedPorts":${keys}}}`, '9'.repeat(1_000_000)]
-    for (const text of texts) {
-      try {
-        read(text)
-      } catch (error) {
-        expect(error).toBeInstanceOf(ManifestRefused)
+  // Quadratic work on a megabyte would exceed the timeout of the test.
+  test.each(readers)(
+    'handles 1 MB of nesting, keys or digits without hanging when it reads it as %s',
+    (_, read) => {
+      const keys = JSON.stringify(
+        Object.fromEntries(Array.from({ length: 60_000 }, (__, n) => [`${n}/tcp`, {}])),
+      )
+      const texts = ['['.repeat(1_000_000), `{"config":{"ExposedPorts":${keys}}}`, '9'.repeat(1_000_000)]
+      for (const text of texts) {
+        try {
+          read(text)
+        } catch (error) {
+          expect(error).toBeInstanceOf(ManifestRefused)
+        }
       }
-    }
-  })
+    },
+  )
 })
 
-test('what is taken from a configuration is what a process can be started with', () => {
+test('readImageConfig keeps only values that a process can be started with', () => {
   const config = {
     Env: ['A=1', '=C:', 'novalue'],
     WorkingDir: 'srv',

@@ -17,7 +17,7 @@ Status: install ok installed
 Version: 3.134
 `
 
-it('packages are those that are installed, in one order', () => {
+it('parseStatus returns the installed packages only, sorted by name', () => {
   const packages = parseStatus(status)
   expect(Object.entries(packages)).toEqual([
     ['adduser', '3.134'],
@@ -25,7 +25,7 @@ it('packages are those that are installed, in one order', () => {
   ])
 })
 
-it('a build has another name with another definition, package or version, and the same with the same', () => {
+it('buildDigest changes with the definition, a package or a version, and is otherwise stable', () => {
   const digest = buildDigest('sha256:a', { adduser: '3.134' })
   expect(buildDigest('sha256:a', { adduser: '3.134' })).toBe(digest)
   const others = [
@@ -36,7 +36,7 @@ it('a build has another name with another definition, package or version, and th
   expect(new Set([digest, ...others]).size).toBe(4)
 })
 
-it('an image is said to have the version of the package it is for', () => {
+it('mainVersion returns the version of the package that the image is named for', () => {
   const packages = { 'postgresql-15': '15.14-0+deb12u1', 'base-files': '12.4+deb12u12', redis: '5:7.0.15-1' }
   expect(mainVersion('15', ['ca-certificates', 'postgresql-15'], packages)).toBe('15.14-0+deb12u1')
   expect(mainVersion('7', ['redis'], packages)).toBe('5:7.0.15-1')
@@ -44,7 +44,7 @@ it('an image is said to have the version of the package it is for', () => {
   expect(mainVersion('3', ['curl'], packages)).toBeNull()
 })
 
-it('updates are what apt would install', () => {
+it('parseSimulation returns the packages that apt would install or upgrade', () => {
   const simulated = `Reading package lists...
 The following packages will be upgraded:
   libssl3 openssl

@@ -8,7 +8,7 @@ import { createPullQueue, type PullQueue } from './pull-queue.ts'
 
 const config = { env: [], entrypoint: [], cmd: [], workingDir: '/', user: '', exposedPorts: [] }
 
-/** A queue whose pulls last until they are finished by name. */
+/** Opens a queue whose pulls run until the test calls finish(reference). */
 function open() {
   const clock = createTestClock()
   const warnings: unknown[] = []
@@ -47,7 +47,7 @@ function imageOf(reference: string): Image {
   return { reference, digest: `sha256:${reference}`, config }
 }
 
-/** Until nothing more happens by itself. */
+/** Lets all pending promise callbacks run. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await Promise.resolve()
 }
@@ -59,7 +59,7 @@ async function kindOf(promise: Promise<unknown>): Promise<string | null> {
   )
 }
 
-it('one team has three pulls at once, and another begins its own although the first has many waiting', async () => {
+it('a team runs three pulls at once and does not delay the pull of another team', async () => {
   const { pull, begun, warnings } = open()
   for (let n = 0; n < 40; n += 1) void pull(`stalled/${n}`, 'team_a')
   await settle()
@@ -71,7 +71,7 @@ it('one team has three pulls at once, and another begins its own although the fi
   expect(BOUND_MET).toBe('a bound was met')
 })
 
-it('pulls that are slow let others begin beside them, up to a bound in all', async () => {
+it('slow pulls make room for more concurrent pulls, up to 24 in total', async () => {
   const { pull, begun, clock } = open()
   for (let team = 0; team < 10; team += 1) {
     for (let n = 0; n < 3; n += 1) void pull(`slow/${team}/${n}`, `team_${team}`)
@@ -85,7 +85,7 @@ it('pulls that are slow let others begin beside them, up to a bound in all', asy
   expect(begun).toHaveLength(24)
 })
 
-it('a pull that nobody waits for any more is ended, and its turn is another oneâ€™s', async () => {
+it('a pull without waiters is aborted, and the next one starts in its place', async () => {
   const { pull, begun, queue } = open()
   const waits = [0, 1, 2, 3].map((n) => pull(`stalled/${n}`, 'team_a', `unit_${n}`))
   await settle()
@@ -96,7 +96,7 @@ it('a pull that nobody waits for any more is ended, and its turn is another oneâ
   expect(begun).toContain('stalled/3')
 })
 
-it('a pull goes on while one of those that wait for it is there, and who asks later joins no ended one', async () => {
+it('a shared pull continues while one caller waits, and a later caller never joins an aborted pull', async () => {
   const { pull, begun, queue, finish } = open()
   const [first, second] = [pull('app', 'team_a', 'unit_1'), pull('app', 'team_a', 'unit_2')]
   await settle()
@@ -116,7 +116,7 @@ it('a pull goes on while one of those that wait for it is there, and who asks la
   expect(begun).toEqual(['app', 'app', 'app'])
 })
 
-it('one that waits among many of a team begins at once when another team asks for it, too', async () => {
+it('a queued pull starts at once when a second team requests the same image', async () => {
   const { pull, begun, finish } = open()
   for (let n = 0; n < 30; n += 1) void pull(`stalled/${n}`, 'team_a')
   const byA = pull('library/debian', 'team_a')
@@ -129,7 +129,7 @@ it('one that waits among many of a team begins at once when another team asks fo
   expect(await Promise.all([byA, byB])).toEqual([imageOf('library/debian'), imageOf('library/debian')])
 })
 
-it('of one team so many wait and no more, and the next is refused at once', async () => {
+it('a team can queue 64 pulls, and the next one is refused at once with host_full', async () => {
   const { pull, warnings } = open()
   const waits = Array.from({ length: 3 + 64 }, (_, n) => pull(`stalled/${n}`, 'team_a'))
   await settle()
@@ -138,7 +138,7 @@ it('of one team so many wait and no more, and the next is refused at once', asyn
   expect(await Promise.race([...waits, settle()])).toBeUndefined()
 })
 
-it('all that run and wait end when the images are closed', async () => {
+it('closing the images aborts all running and queued pulls', async () => {
   const { pull, closing, queue } = open()
   const waits = Array.from({ length: 20 }, (_, n) => pull(`stalled/${n}`, 'team_a'))
   await settle()

@@ -15,14 +15,14 @@ const round = () => refreshImages(images.refresher, DAY)
 const nextDay = () => images.clock.advance(DAY + MINUTE)
 const newest = async () => (await images.builds.find(boat))?.image.digest
 
-describe('a round', () => {
-  it('builds nothing that nobody has asked for here, and asks nobody then', async () => {
+describe('an image refresh', () => {
+  it('does nothing and contacts no mirror when no image has been used on this host', async () => {
     await round()
     expect(await images.store.list()).toEqual([])
     expect(images.debian.asked).toBe(0)
   })
 
-  it('leaves a build that is up to date, and asks Debian once in its time', async () => {
+  it('keeps a build that is up to date and checks Debian once per interval', async () => {
     const built = await images.build(boat)
     await round()
     await round()
@@ -33,7 +33,7 @@ describe('a round', () => {
     expect(images.debian.asked).toBe(2)
   })
 
-  it('builds anew what Debian has something newer for, and keeps the old one for its units', async () => {
+  it('rebuilds an image with outdated packages and keeps the old build for existing units', async () => {
     const old = await images.build(boat)
     images.debian.version = '1.1'
     await round()
@@ -43,7 +43,7 @@ describe('a round', () => {
     expect((await images.store.find(old))?.image.digest).toBe(old)
   })
 
-  it('builds one image at most, so that others get the machine in between', async () => {
+  it('builds at most one image at a time, to leave the host to others in between', async () => {
     await images.build(boat)
     await images.build(raft)
     images.debian.version = '1.1'
@@ -55,7 +55,7 @@ describe('a round', () => {
     expect(await images.store.list()).toHaveLength(4)
   })
 
-  it('gives who asks meanwhile the build that is there, at once', async () => {
+  it('serves the existing build while a new one is in progress', async () => {
     const old = await images.build(boat)
     images.debian.version = '1.1'
     const held = Promise.withResolvers<void>()
@@ -68,7 +68,7 @@ describe('a round', () => {
     expect((await images.builds.use(boat))?.image.digest).not.toBe(old)
   })
 
-  it('builds nothing beside what is there on a disk that is nearly full', async () => {
+  it('skips builds while the disk is nearly full', async () => {
     await images.build(boat)
     images.debian.version = '1.1'
     images.refresher.reserveBytes = Number.MAX_SAFE_INTEGER
@@ -79,7 +79,7 @@ describe('a round', () => {
     expect(await images.store.list()).toHaveLength(2)
   })
 
-  it('builds an image anew whose definition has changed since it was built here', async () => {
+  it('rebuilds an image whose definition has changed', async () => {
     const old = await images.build(boat)
     const changed = { ...boat, cmd: ['sink'] }
     const refresher = { ...images.refresher, definitions: [changed] }
@@ -88,7 +88,7 @@ describe('a round', () => {
     expect(await newest()).toBe(old)
   })
 
-  it('takes a build of before they were named by their packages for what it is, until Debian has newer', async () => {
+  it('uses a build with the old naming scheme until Debian has newer packages', async () => {
     const old = await images.add('berth.local/boat:1', await definitionDigest(boat))
     expect(await images.build(boat)).toBe(old)
     await round()
@@ -96,8 +96,8 @@ describe('a round', () => {
   })
 })
 
-describe('trouble', () => {
-  it('of a build keeps the one before, is told, and is tried again later and later', async () => {
+describe('an image refresh that fails', () => {
+  it('keeps the previous build, records the failure, and retries with increasing delays', async () => {
     const old = await images.build(boat)
     images.debian.version = '1.1'
     images.debian.buildsFail = true
@@ -121,7 +121,7 @@ describe('trouble', () => {
     expect(await images.builds.stateOf(boat)).toMatchObject({ failed: null, updates: [] })
   })
 
-  it('of a host that is offline leaves everything as it was', async () => {
+  it('because the host is offline keeps the existing build and retries after a delay', async () => {
     const old = await images.build(boat)
     images.debian.isAway = true
     await round()
@@ -133,7 +133,7 @@ describe('trouble', () => {
     expect((await images.builds.use(boat))?.image.digest).toBe(old)
   })
 
-  it('is a failed answer asked again sooner, but never in a row', () => {
+  it('is due again sooner than a successful one, with exponential backoff', () => {
     const at = new Date('2026-01-01T00:00:00Z')
     const after = (minutes: number) => new Date(at.getTime() + minutes * MINUTE)
     expect(isDue({ at, failed: 1 }, DAY, after(14))).toBe(false)
@@ -146,7 +146,7 @@ describe('trouble', () => {
   })
 })
 
-it('several who want a build get one', async () => {
+it('concurrent builds of the same image are coalesced into one', async () => {
   const digests = await Promise.all([images.build(boat), images.build(boat), images.build(boat)])
   expect(new Set(digests).size).toBe(1)
   const replaced = digests[0] ?? null

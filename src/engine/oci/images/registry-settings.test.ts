@@ -7,14 +7,14 @@ const mirrors = {
   'quay.io': 'https://mirror.example.com',
 }
 
-describe('where a registry is fetched', () => {
-  test('at its own address unless the operator names a mirror', () => {
+describe('findEndpoint', () => {
+  test('returns the registry itself unless the operator has configured a mirror', () => {
     expect(findEndpoint('gcr.io', mirrors)).toEqual({ location: 'gcr.io', mirror: null, insecure: false })
     // A registry's name is a caller's word: it must not find what every object has.
     expect(findEndpoint('constructor', mirrors).mirror).toBeNull()
   })
 
-  test('at a mirror, under an alias, since clients keep loopback addresses away from proxies', () => {
+  test('returns an alias for a loopback mirror, because clients bypass proxies for loopback addresses', () => {
     const { location, mirror, insecure } = findEndpoint('docker.io', mirrors)
     expect(location).not.toContain('127.0.0.1')
     expect(mirror?.address).toEqual({ host: '127.0.0.1', port: 5000 })
@@ -22,7 +22,7 @@ describe('where a registry is fetched', () => {
     expect(findEndpoint('ghcr.io', mirrors).mirror?.address).toEqual({ host: '::1', port: 5001 })
   })
 
-  test('at an https:// mirror only with its certificate', () => {
+  test('requires TLS for an https:// mirror', () => {
     expect(findEndpoint('quay.io', mirrors)).toEqual({
       location: 'mirror.example.com',
       mirror: {
@@ -34,13 +34,13 @@ describe('where a registry is fetched', () => {
     })
   })
 
-  test('and registries.conf says so for that registry alone', () => {
+  test('marks a registry as insecure in registries.conf only if its mirror is plain HTTP', () => {
     expect(registriesConf('docker.io', findEndpoint('docker.io', mirrors))).toContain('insecure = true')
     expect(registriesConf('gcr.io', findEndpoint('gcr.io', mirrors))).toContain('insecure = false')
   })
 })
 
-describe('credentials go to the registry they are for', () => {
+describe('pickCredentials', () => {
   const auths = {
     'https://index.docker.io/v1/': { auth: 'hub' },
     'ghcr.io': { auth: 'ghcr' },
@@ -55,7 +55,7 @@ describe('credentials go to the registry they are for', () => {
     return JSON.parse(text) as unknown
   }
 
-  test('by host, with paths below it', () => {
+  test('selects entries of the exact registry host, with paths below it', () => {
     expect(pick('ghcr.io')).toEqual({
       auths: { 'ghcr.io': { auth: 'ghcr' }, 'ghcr.io/owner': { auth: 'owner' } },
     })
@@ -63,17 +63,17 @@ describe('credentials go to the registry they are for', () => {
     expect(pick('quay.io')).toEqual({ auths: {} })
   })
 
-  test("also under Docker Hub's older name", () => {
+  test('finds Docker Hub credentials under the older index.docker.io name', () => {
     expect(pick('docker.io')).toEqual({ auths: { 'docker.io': { auth: 'hub' } } })
   })
 
-  test('and a mirror gets its own, not those of what it mirrors', () => {
+  test('gives a mirror its own credentials, never those of the mirrored registry', () => {
     expect(pick('docker.io', mirrors)).toEqual({ auths: { 'mirror.berth.local': { auth: 'mirror' } } })
     expect(pick('quay.io', mirrors)).toEqual({ auths: {} })
   })
 
   test.each(['{}', 'null', '[]', '{"auths":null}', '{"auths":"x"}'])(
-    'of a file that says %s, none',
+    'returns no credentials for a file that contains %s',
     (text) => {
       const endpoint = findEndpoint('ghcr.io', {})
       expect(JSON.parse(pickCredentials(text, 'ghcr.io', undefined, endpoint))).toEqual({ auths: {} })

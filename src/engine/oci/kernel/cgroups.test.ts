@@ -19,7 +19,7 @@ import {
 } from './cgroups.ts'
 import { limitLogWriter, prepareTeam } from './team-groups.ts'
 
-// Trees as recorded from hosts of both kinds: the build machine has version 1 in its hybrid form only.
+// File trees recorded from real hosts. Version 1 is the hybrid form of the build machine.
 let root: string
 
 beforeEach(() => {
@@ -34,7 +34,7 @@ function record(files: Record<string, string>): void {
   }
 }
 
-describe('version 2', () => {
+describe('cgroup version 2', () => {
   beforeEach(() =>
     record({
       'cgroup.controllers': 'cpuset cpu io memory pids\n',
@@ -47,35 +47,35 @@ describe('version 2', () => {
     }),
   )
 
-  it('is one tree, with a root-level group of the instance', () => {
+  it('uses one tree with a top-level group for the instance', () => {
     const cgroups = openCgroups('ab12', root)
     expect(cgroups.version).toBe(2)
     expect(cgroupPath(cgroups, 'unit_1-3')).toBe('/berth-ab12/unit_1-3')
     expect(listCgroups(cgroups)).toEqual(['unit_1-3'])
   })
 
-  it('a machine’s processes include those of its execs', () => {
+  it('counts the processes of execs among those of their machine', () => {
     const cgroups = openCgroups('ab12', root)
     expect(processesIn(cgroups, 'unit_1-3')).toEqual([101, 102, 103])
     expect(processesIn(cgroups, 'unit_1-3', 'exec-1')).toEqual([103])
   })
 
-  it('kills by cgroup.kill, of one exec alone where asked, and says when something would not die', async () => {
+  it('kills a machine or one of its execs by cgroup.kill and returns false while processes survive', async () => {
     const cgroups = openCgroups('ab12', root)
     expect(await killAll(cgroups, 'unit_1-3', 'exec-1')).toBe(false)
     expect(readFileSync(join(root, 'berth-ab12/unit_1-3/exec-1/cgroup.kill'), 'utf8')).toBe('1')
     expect(readFileSync(join(root, 'berth-ab12/unit_1-3/cgroup.kill'), 'utf8')).toBe('')
   })
 
-  it('counts what is in memory alone, and not what files hold', () => {
+  it('counts anonymous and kernel memory, not the page cache', () => {
     expect(memoryInUse(openCgroups('ab12', root), 'unit_1-3')).toBe(1200)
   })
 
-  it('counts kills for memory', () => {
+  it('counts OOM kills', () => {
     expect(countOomKills(openCgroups('ab12', root), 'unit_1-3')).toBe(1)
   })
 
-  it('tells kills at its own limit from those for want of the host’s memory', () => {
+  it('distinguishes a kill at the machine’s own limit from a kill because the host ran out of memory', () => {
     const cgroups = openCgroups('ab12', root)
     expect(hasMetMemoryLimit(cgroups, 'unit_1-3')).toBe(true)
     record({ 'berth-ab12/unit_1-3/memory.events': 'low 0\nhigh 0\nmax 0\noom 0\noom_kill 1\n' })
@@ -83,20 +83,20 @@ describe('version 2', () => {
     expect(countOomKills(cgroups, 'unit_1-3')).toBe(1)
   })
 
-  it('limits the processor, and leaves the period as it is', () => {
+  it('sets the CPU quota and keeps the period', () => {
     setCpuQuota(openCgroups('ab12', root), 'unit_1-3', 25_000)
     expect(readFileSync(join(root, 'berth-ab12/unit_1-3/cpu.max'), 'utf8')).toBe('25000')
   })
 })
 
-it('version 2 counts buffers of sockets as memory, and needs no limit for them', () => {
+it('cgroup version 2 accounts socket buffers as memory, so it sets no separate limit', () => {
   record({ 'cgroup.controllers': 'memory\n' })
   const cgroups = openCgroups('ab12', root)
   limitSocketBuffers(cgroups, 'unit_2-1', 1_000_000)
   expect(listCgroups(cgroups)).toEqual([])
 })
 
-describe('a team’s group', () => {
+describe('a team’s cgroup', () => {
   beforeEach(() =>
     record({
       'cgroup.controllers': 'cpuset cpu io memory pids\n',
@@ -108,7 +108,7 @@ describe('a team’s group', () => {
     }),
   )
 
-  it('holds its runs, and runs of an earlier version are found beside it', () => {
+  it('contains the runs of the team, and runs from an earlier version are still found outside it', () => {
     const cgroups = openCgroups('ab12', root)
     expect(listCgroups(cgroups).sort()).toEqual(['unit_1-3', 'unit_2-1'])
     expect(processesIn(cgroups, 'unit_1-3')).toEqual([101, 102])
@@ -117,7 +117,7 @@ describe('a team’s group', () => {
     expect(cgroupPath(cgroups, 'unit_2-1')).toBe('/berth-ab12/unit_2-1')
   })
 
-  it('is where a run is made', () => {
+  it('is created with delegated controllers before a run is placed in it', () => {
     const cgroups = openCgroups('ab12', root)
     prepareTeam(cgroups, 8)
     placeInTeam(cgroups, 'unit_3-1', 8)
@@ -128,7 +128,7 @@ describe('a team’s group', () => {
       expect(readFileSync(join(root, `${group}cgroup.subtree_control`), 'utf8')).toBe('+pids')
   })
 
-  it('has a group with a quota for what writes much to logs, which is no run', async () => {
+  it('has a CPU-limited group for log writers that is not listed as a run', async () => {
     const cgroups = openCgroups('ab12', root)
     record({ 'berth-ab12/team-7/logs/cpu.max': 'max 100000\n' })
     await limitLogWriter(cgroups, 7, 90)
@@ -137,7 +137,7 @@ describe('a team’s group', () => {
     expect(listCgroups(cgroups).sort()).toEqual(['unit_1-3', 'unit_2-1'])
   })
 
-  it('is taken away once no run is in it', () => {
+  it('is removed once it contains no run', () => {
     const cgroups = openCgroups('ab12', root)
     prepareTeam(cgroups, 8)
     for (const file of ['cgroup.subtree_control', 'cpu.weight'])
@@ -149,7 +149,7 @@ describe('a team’s group', () => {
   })
 })
 
-describe('version 1', () => {
+describe('cgroup version 1', () => {
   beforeEach(() =>
     record({
       'freezer/cgroup.procs': '',
@@ -164,7 +164,7 @@ describe('version 1', () => {
     }),
   )
 
-  it('is a tree a controller, and what is in any of them is found', () => {
+  it('uses one tree per controller and finds a run that is in any of them', () => {
     const cgroups = openCgroups('ab12', root)
     expect(cgroups.version).toBe(1)
     expect(Object.keys(cgroups.trees).sort()).toEqual(['cpu', 'freezer', 'memory', 'pids', 'unified'])
@@ -173,12 +173,12 @@ describe('version 1', () => {
     expect(countOomKills(cgroups, 'unit_1-3')).toBe(4)
   })
 
-  it('limits the processor, and leaves the period as it is', () => {
+  it('sets the CPU quota and keeps the period', () => {
     setCpuQuota(openCgroups('ab12', root), 'unit_1-3', 25_000)
     expect(readFileSync(join(root, 'cpu/berth-ab12/unit_1-3/cpu.cfs_quota_us'), 'utf8')).toBe('25000')
   })
 
-  it('tells kills at its own limit from those for want of the host’s memory', () => {
+  it('distinguishes a kill at the machine’s own limit from a kill because the host ran out of memory', () => {
     const cgroups = openCgroups('ab12', root)
     record({
       'memory/berth-ab12/unit_1-3/memory.limit_in_bytes': '268435456\n',
@@ -189,13 +189,13 @@ describe('version 1', () => {
     expect(hasMetMemoryLimit(cgroups, 'unit_1-3')).toBe(true)
   })
 
-  it('limits the buffers of sockets in a group that the runtime will find there', () => {
+  it('limits socket buffers in the group that the runtime will use', () => {
     limitSocketBuffers(openCgroups('ab12', root), 'unit_2-1', 1_000_000)
     const file = 'memory/berth-ab12/unit_2-1/memory.kmem.tcp.limit_in_bytes'
     expect(readFileSync(join(root, file), 'utf8')).toBe('1000000')
   })
 
-  it('a group that does not exist is empty and was never killed for memory', async () => {
+  it('treats a missing group as empty and without OOM kills', async () => {
     const cgroups = openCgroups('ab12', root)
     expect(await killAll(cgroups, 'unit_7-1')).toBe(true)
     expect(countOomKills(cgroups, 'unit_7-1')).toBe(0)

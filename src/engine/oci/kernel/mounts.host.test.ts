@@ -7,7 +7,7 @@ import { removeTree } from './mounts.ts'
 
 const mount = async (...args: string[]) => await runOrThrow('mount', args, { timeoutMs: 10_000 })
 
-it('what is mounted in a directory, once or twice, outlives its removal', async () => {
+it('removeTree unmounts bind mounts, stacked ones included, without deleting the mounted files', async () => {
   const place = await mkdtemp('/var/tmp/berth-mounts-')
   const [kept, ours] = [join(place, 'kept'), join(place, 'a run')]
   await mkdir(join(kept, 'empty'), { recursive: true })
@@ -18,7 +18,7 @@ it('what is mounted in a directory, once or twice, outlives its removal', async 
   await mount('--bind', kept, join(ours, 'yard', 'groups'))
   await mount('--bind', kept, join(ours, 'yard', 'groups'))
   try {
-    // As a data directory may be reached.
+    // A data directory can be reached through a symbolic link.
     await symlink(place, join(place, 'link'))
     await removeTree(join(place, 'link', 'a run'))
     expect(existsSync(ours)).toBe(false)

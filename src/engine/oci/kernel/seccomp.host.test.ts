@@ -4,24 +4,24 @@ import { CAPABILITIES } from '../runtime/capabilities.ts'
 import { loadSeccomp, SECCOMP_PROFILE } from './seccomp.ts'
 
 describe('the seccomp profile', () => {
-  it('is on the host', () => expect(existsSync(SECCOMP_PROFILE)).toBe(true))
+  it('is installed on the host', () => expect(existsSync(SECCOMP_PROFILE)).toBe(true))
 
   const { defaultAction, architectures, syscalls } = loadSeccomp(CAPABILITIES)
   const allowed = new Set(
     syscalls.filter((rule) => rule.action === 'SCMP_ACT_ALLOW' && !rule.args).flatMap((rule) => rule.names),
   )
 
-  it('refuses what it does not name, and every foreign architecture', () => {
+  it('denies unlisted system calls and every foreign architecture', () => {
     expect(defaultAction).toBe('SCMP_ACT_ERRNO')
     expect(architectures).toHaveLength(1)
   })
 
-  it('lets ordinary programs work', () => {
+  it('allows the system calls of ordinary programs', () => {
     for (const name of ['read', 'execve', 'openat', 'connect', 'futex', 'wait4'])
       expect(allowed).toContain(name)
   })
 
-  it('keeps what needs a power no machine has from being tried', () => {
+  it('denies system calls that need a capability that no machine has', () => {
     for (const name of [
       'mount',
       'unshare',
@@ -35,7 +35,7 @@ describe('the seccomp profile', () => {
     }
   })
 
-  it('lets a program fork, but make no namespace', () => {
+  it('allows fork, but not the creation of namespaces', () => {
     const clone = syscalls.filter((rule) => rule.names.includes('clone'))
     expect(clone).toHaveLength(1)
     expect(clone[0]?.args).toEqual([{ index: 0, value: 0x7e020000, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }])

@@ -17,7 +17,7 @@ const write = (path: string, value: string) => {
 const valueOf = (path: string) => Number(readFileSync(join(root, path), 'utf8'))
 const low = () => readSharedCounters(root).flatMap(({ name, isLow }) => (isLow ? [name] : []))
 
-it('counters as a kernel has them are raised, and found so the next time', () => {
+it('raiseSharedCounters raises kernel defaults that are too low and does nothing the second time', () => {
   write('fs/inotify/max_user_instances', '128\n')
   write('fs/aio-max-nr', '65536\n')
   write('kernel/pty/max', '4096\n')
@@ -30,7 +30,7 @@ it('counters as a kernel has them are raised, and found so the next time', () =>
   expect(low()).toEqual([])
 })
 
-it('what an operator has set higher, or without a limit, is left as it is', () => {
+it('raiseSharedCounters keeps a value that the operator has set higher or unlimited', () => {
   write('fs/inotify/max_user_watches', '2147483647\n')
   write('fs/pipe-user-pages-soft', '0\n')
   raiseSharedCounters(root)
@@ -39,7 +39,7 @@ it('what an operator has set higher, or without a limit, is left as it is', () =
   expect(low()).toEqual([])
 })
 
-it('counters that a kernel lacks keep no engine from starting', () => {
+it('raiseSharedCounters ignores counters that the kernel does not have', () => {
   expect(raiseSharedCounters(root)).toEqual([])
   expect(readSharedCounters(root)).toEqual([])
 })

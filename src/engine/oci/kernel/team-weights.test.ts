@@ -6,18 +6,18 @@ import { createTestClock } from '../../../../test/support/clock.ts'
 import { openCgroups } from './cgroups.ts'
 import { LEAST_WEIGHT, nextUse, weighTeams, weightOf } from './team-weights.ts'
 
-it('a team that takes little of what all take keeps its full weight, and one that takes it all falls to the least', () => {
+it('a team with a small share of the CPU keeps its full weight, and one that uses it all gets the minimum', () => {
   expect(weightOf(0, 1)).toBe(1024)
   expect(weightOf(0.1, 1)).toBe(1024)
   expect(weightOf(0.2, 1)).toBe(256)
   expect(weightOf(1, 1)).toBe(LEAST_WEIGHT)
-  // Alone, and hardly there.
+  // The only user, and a light one.
   expect(weightOf(0.02, 0.02)).toBe(1024)
-  // Many that take the same are equal.
+  // Teams with equal use get equal weights.
   expect(weightOf(0.05, 0.2)).toBe(256)
 })
 
-it('what was used counts half after five seconds, and next to nothing after half a minute', () => {
+it('CPU use decays by half in five seconds and to under 1% in half a minute', () => {
   const cpus = 4
   let use = nextUse(undefined, 0, 0, cpus)
   const second = (of: number) => (use = nextUse(use, use.cpuUs + of * cpus * 1e6, use.atMs + 1000, cpus))
@@ -27,12 +27,12 @@ it('what was used counts half after five seconds, and next to nothing after half
   expect(use.recent).toBeLessThan(0.01)
 })
 
-it('a counter that begins anew is that of a group that was made anew', () => {
+it('a CPU counter that goes backwards is treated as that of a new group', () => {
   const use = nextUse({ cpuUs: 9e6, atMs: 0, recent: 1 }, 1000, 1000, 1)
   expect(use).toEqual({ cpuUs: 1000, atMs: 1000, recent: 0 })
 })
 
-describe.each(['version 2', 'version 1'])('%s', (version) => {
+describe.each(['version 2', 'version 1'])('team weights in cgroup %s', (version) => {
   let root: string
   beforeEach(() => void (root = mkdtempSync(join(tmpdir(), 'berth-weights-'))))
   afterEach(() => rmSync(root, { recursive: true }))
@@ -57,7 +57,7 @@ describe.each(['version 2', 'version 1'])('%s', (version) => {
     },
   }
 
-  it('each team’s weight is what its own use makes it', async () => {
+  it('follow each team’s own CPU use', async () => {
     const { used, weight } = files[version as keyof typeof files]
     if (version === 'version 2') write('cgroup.controllers', 'cpu\n')
     const clock = createTestClock()

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { parseLogLine } from './line.ts'
 
-it('a line has its time, stream and text', () => {
+it('parseLogLine returns the time, stream and text of a line', () => {
   expect(parseLogLine('2026-11-21T04:04:09.022360294+00:00 stderr F disk full: 3%')).toEqual({
     at: new Date('2026-11-21T04:04:09.022Z'),
     stream: 'stderr',
@@ -10,15 +10,15 @@ it('a line has its time, stream and text', () => {
   })
 })
 
-it('a line that goes on says so', () => {
+it('parseLogLine marks a line that continues in the next record', () => {
   expect(parseLogLine('2026-11-21T04:04:09.022360294+00:00 stdout P abc')?.partial).toBe(true)
 })
 
-it('an empty line is a line', () => {
+it('parseLogLine accepts an empty line', () => {
   expect(parseLogLine('2026-11-21T04:04:09.022360294+00:00 stdout F ')?.text).toBe('')
 })
 
-it('what is no line is none', () => {
+it('parseLogLine returns null for malformed input', () => {
   for (const text of [
     '',
     'garbage',

@@ -1,4 +1,4 @@
-// Reading a log costs what is answered, not what is kept: bytes and rows are counted.
+// The cost of a read depends on the size of the answer, not on the size of the log: bytes and rows are counted.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -28,7 +28,7 @@ afterAll(async () => await rm(dataDir, { recursive: true }))
 
 const paths = () => createPaths({ dataDir, runDir: dataDir })
 
-/** In parts of some megabytes, as rotation leaves them. */
+/** Writes parts of a few megabytes, as log rotation does. */
 async function writeLog(id: string, rows: string[]): Promise<void> {
   const { logs } = paths().machine(id)
   await mkdir(logs, { recursive: true })
@@ -47,7 +47,7 @@ async function read(id: string, query: Partial<LogQuery>) {
   return { lines, work }
 }
 
-it('lines since any time, and the newest, are found in ten megabytes with a look at few of them', async () => {
+it('readLogs finds lines by time and the newest lines in 10 MB without a scan of the whole log', async () => {
   for (const line of [0, 1, 24_999, 25_000, 25_001, 31_234, 49_999, 50_000, LINES - 1]) {
     const { lines, work } = await read('full', { since: timeOf(line), limit: 3 })
     expect(lines.map(({ text }) => text)).toEqual(
@@ -70,7 +70,7 @@ it('lines since any time, and the newest, are found in ten megabytes with a look
   expect([newest.work.bytes < 1500 * KB, newest.work.rows < 15_000]).toEqual([true, true])
 })
 
-it('a line of 100 KB comes whole from wherever it is read, and a longer one says that it goes on', async () => {
+it('readLogs returns a line of 100 KB whole and splits a longer one into parts marked as continued', async () => {
   const pieces = (bytes: number, letter: string) =>
     Array.from({ length: Math.ceil(bytes / 8000) }, (_, n) =>
       row(timeOf(n), letter.repeat(8000), n + 1 < Math.ceil(bytes / 8000) ? 'P' : 'F'),
@@ -97,7 +97,7 @@ it('a line of 100 KB comes whole from wherever it is read, and a longer one says
   expect(page.lines.at(-1)?.text).toBe('last')
 })
 
-it('an answer ends where it would become large, and its cursor reads on', async () => {
+it('readLogs limits the size of an answer, and its last cursor continues where it ended', async () => {
   const big = (n: number) => `${n} ${'y'.repeat(7000)}`
   await writeLog(
     'large',

@@ -5,18 +5,18 @@ import { createAddresses } from './addresses.ts'
 const subnet = '10.9.0.0/16'
 const open = (turn = 0) => createAddresses({ subnet, turn, onTurn: () => {} })
 
-test('the network, the gateway and the broadcast address are nobody’s', () => {
+test('the network, gateway and broadcast addresses are never allotted', () => {
   const addresses = open()
   expect(addresses.allot()).toBe('10.9.0.2')
   for (const address of ['10.9.0.0', '10.9.0.1', '10.9.255.255']) expect(addresses.claim(address)).toBe(false)
 })
 
 test.each(['10.8.0.5', '10.9.0', '10.9.0.256', '10.9.0.5.1', '10.9.0.5/32', ' 10.9.0.5', '', 'x'])(
-  '%o is no address of the subnet',
+  '%o is not accepted as an address of the subnet',
   (text) => expect(open().claim(text)).toBe(false),
 )
 
-test('every address is given before a freed one comes back', () => {
+test('every free address is allotted before a freed one is reused', () => {
   const addresses = open()
   const first = addresses.allot()
   addresses.free(first)
@@ -27,7 +27,7 @@ test('every address is given before a freed one comes back', () => {
   expect(addresses.allot()).toBe(first)
 })
 
-test('when none is free, the host is full and says so', () => {
+test('allot throws host_full when no address is free', () => {
   const addresses = open()
   for (let n = 0; n < 0xffff - 2; n++) addresses.allot()
   expect(() => addresses.allot()).toThrow(expect.objectContaining({ kind: 'host_full' }))
@@ -35,14 +35,14 @@ test('when none is free, the host is full and says so', () => {
   expect(addresses.allot()).toBe('10.9.7.7')
 })
 
-test('the turn goes on where another process left it', () => {
+test('the next address continues where an earlier process left off', () => {
   let turn = 0
   const before = createAddresses({ subnet, turn, onTurn: (next) => (turn = next) })
   const given = [before.allot(), before.allot()]
   expect(given).not.toContain(open(turn).allot())
 })
 
-test('no address is ever two machines’', () => {
+test('no address is allotted to two machines at once', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('allot' as const) }),
     fc.record({ kind: fc.constant('claim' as const), index: fc.integer({ min: 0, max: 40 }) }),
@@ -69,6 +69,6 @@ test('no address is ever two machines’', () => {
       }
     }),
   )
-  // Many of them were held, not only beyond the subnet.
+  // Ensures that claims met held addresses, not only addresses outside the subnet.
   expect(refused).toBeGreaterThan(500)
 })

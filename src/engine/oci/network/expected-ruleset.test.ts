@@ -16,8 +16,8 @@ const change = (to: string) => {
 const load = async () => change('ours')
 const list = async () => rules
 
-describe('what is listed after a load', () => {
-  test('is nothing to rely on when nothing is listed', async () => {
+describe('loadRuleset', () => {
+  test('returns null when the rules cannot be listed', async () => {
     expect(
       await loadRuleset(
         () => generation,
@@ -27,11 +27,11 @@ describe('what is listed after a load', () => {
     ).toBe(null)
   })
 
-  test('is ours when nobody else changed anything', async () => {
+  test('returns the listed rules and their generation when nothing else changed them', async () => {
     expect(await loadRuleset(() => generation, load, list)).toEqual({ generation: 42, rules: 'ours' })
   })
 
-  test('is nobody’s to rely on when somebody did before it was listed', async () => {
+  test('returns null when another program changed the rules before they were listed', async () => {
     const disturbed = async () => {
       change('ours, and theirs')
       return await list()
@@ -39,7 +39,7 @@ describe('what is listed after a load', () => {
     expect(await loadRuleset(() => generation, load, disturbed)).toBe(null)
   })
 
-  test('nor when somebody did while it was listed, or while it was loaded', async () => {
+  test('returns null when another program changed the rules during the load or the listing', async () => {
     const listedBefore = async () => {
       const found = rules
       change('ours, and theirs')

@@ -1,4 +1,4 @@
-// That the namespaces made here are of the form gVisor takes over: a real sandbox, busybox inside.
+// Proves that gVisor can use the network namespaces made here: a real sandbox with busybox inside.
 
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -35,14 +35,14 @@ afterAll(async () => {
 })
 
 test.skipIf(!hasRunsc)(
-  'a machine in gVisor reaches its group, the resolver and the internet, twice',
+  'a gVisor machine reaches its group, the resolver and the internet, and nothing else, in two runs',
   async () => {
     const sibling = await network.attach({ machineId: 'sibling', group: 1, address: null })
     const stranger = await network.attach({ machineId: 'stranger', group: 2, address: null })
     await lab.serve(sibling.namespacePath, `0.0.0.0:${PORT}`)
     await lab.serve(stranger.namespacePath, `0.0.0.0:${PORT}`)
     let address: string | null = null
-    // Twice: the second run is what needs a fresh namespace, since gVisor empties the one it is given.
+    // Twice, because gVisor empties the namespace that it is given: the second run needs a new one.
     for (const runId of ['first', 'second']) {
       const machine = await network.attach({ machineId: 'gvisor', group: 1, address })
       address ??= machine.address
@@ -96,8 +96,8 @@ async function runInGvisor(id: string, namespace: string, script: string): Promi
     '-bundle',
     bundle,
   ]
-  // Kernels from 6.17 on: runsc of 2024 gives up on settings that moved into each namespace; it does
-  // without them where it cannot see them.
+  // Since kernel 6.17 some settings are per namespace, and a runsc of 2024 fails on them. It ignores them if they are
+  // hidden.
   const masked = 'mount -t tmpfs -o ro tmpfs /proc/sys/net && exec "$@"'
   return await run('unshare', ['--mount', 'sh', '-c', masked, 'sh', ...runsc, `${lab.instance.id}-${id}`], {
     timeoutMs: 60_000,

@@ -1,4 +1,4 @@
-// Against what a kernel (6.18) was asked and answered, byte for byte. The table is `t`, its set `sent`.
+// Requests and answers as recorded byte for byte from kernel 6.18. The table is `t`, its set `sent`.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -34,21 +34,21 @@ const generation = bytes(
   '0800020000007f0c0f0003004d61696e5468726561640000',
 )
 
-/** As the kernel marks answers that a change of the rules came between. */
+/** Sets the flag by which the kernel marks a dump that a rule change interrupted. */
 function disturbed(answer: Buffer): Buffer {
   const marked = Buffer.from(answer)
   marked.writeUInt16LE(marked.readUInt16LE(6) | 0x10, 6)
   return marked
 }
 
-test('questions are asked as the kernel understood them', () => {
+test('requests are encoded as the kernel expects them', () => {
   expect(askForElements({ table: 't', set: 'sent' }).toString('hex')).toBe(
     `280000000d0a0103000000000000000002000000${named}`,
   )
   expect(askForGeneration().toString('hex')).toBe('14000000100a0100000000000000000000000000')
 })
 
-test('elements are read with their packets, more than 32 bits of them too', () => {
+test('readElements returns packet counters beyond 32 bits', () => {
   const [first, second] = [
     { source: 0x0a_09_00_03, target: 0x0a_09_00_02, packets: 2 ** 32 + 7 },
     { source: 0x0a_09_00_02, target: 0x0a_09_00_03, packets: 7 },
@@ -56,29 +56,29 @@ test('elements are read with their packets, more than 32 bits of them too', () =
   expect(readElements(elements)).toEqual({ counted: [first, second], isLast: false, isDisturbed: false })
 })
 
-test('the last part says so, and a part that was disturbed too', () => {
+test('readElements recognizes the last part and a part interrupted by a rule change', () => {
   expect(readElements(end)).toEqual({ counted: [], isLast: true, isDisturbed: false })
   expect(readElements(disturbed(end))).toMatchObject({ isLast: true, isDisturbed: true })
   expect(readElements(disturbed(elements))).toMatchObject({ isLast: false, isDisturbed: true })
 })
 
-test('elements that count nothing are left out', () => {
+test('readElements omits elements without a counter', () => {
   expect(readElements(uncounted).counted).toEqual([])
 })
 
-test('a refusal is an error by the kernel’s name for it, also in the last part', () => {
+test('readElements throws the kernel’s error name, also for an error in the last part', () => {
   expect(() => readElements(refused)).toThrow('ENOENT')
   const late = Buffer.from(end)
   late.writeInt32LE(-105, end.length - 4)
   expect(() => readElements(late)).toThrow('ENOBUFS')
 })
 
-test('the number of the last change of the rules is read', () => {
+test('readGeneration returns the generation of the rule set', () => {
   expect(readGeneration(generation)).toBe(17)
   expect(() => readGeneration(end)).toThrow('did not say')
 })
 
-test('bytes that are cut short or spoilt end in an error or an answer, never in a hang', () => {
+test('truncated or corrupted bytes yield a result or an error and never hang', () => {
   const answers = [elements, end, refused, uncounted, generation]
   let read = 0
   fc.assert(

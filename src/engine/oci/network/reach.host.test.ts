@@ -1,4 +1,4 @@
-// Who can reach whom (design 3 "Network"; reliability I3 to I7, I9, I21), with real packets.
+// Which hosts and machines can reach each other (design 3 "Network"; reliability I3 to I7, I9, I21), with real packets.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -26,7 +26,7 @@ const machine = (name: string): Attachment => {
 }
 
 const PORT = 7000
-/** Where the host serves, and no machine does. */
+/** The host serves this port and no machine does. */
 const HOST_PORT = 7001
 const groups = { a1: 1, a2: 1, b1: 2, b2: 2 }
 
@@ -38,38 +38,38 @@ beforeAll(async () => {
     machines[machineId] = await network.attach({ machineId, group, address: null })
     await lab.serve(machine(machineId).namespacePath, `0.0.0.0:${PORT}`)
   }
-  // Each address by itself: an answer from another than the one asked would look like none.
+  // One server per address: a reply from a different source address would be dropped by the client.
   await lab.serve(lab.outside, `${PUBLIC}:${PORT}`, `${PUBLIC}:25`)
   await lab.serve(lab.host, ...[lab.gateway, HOST, '127.0.0.2'].map((address) => `${address}:${HOST_PORT}`))
   await lab.serve(lab.host, `${lab.gateway}:${DNS_PORT}`)
 })
 afterAll(() => lab?.close())
 
-describe('between machines', () => {
+describe('network access between machines', () => {
   const pairs = Object.keys(groups).flatMap((from) =>
     Object.keys(groups).flatMap((to) => (from === to ? [] : [[from, to] as const])),
   )
-  test.each(pairs)('from %s to %s goes what the group allows', async (from, to) => {
+  test.each(pairs)('from %s to %s is allowed only within a group', async (from, to) => {
     const isAllowed = from[0] === to[0]
     const { namespacePath } = machine(from)
     const target = machine(to).address
     const answers = await lab.reach(namespacePath, `tcp://${target}:${PORT}`, `udp://${target}:${PORT}`)
-    // They see each other's own addresses, not the gateway's.
+    // Members of a group see each other's own addresses, not the gateway's.
     expect(answers).toEqual(isAllowed ? Array(2).fill(machine(from).address) : [null, null])
     expect(await lab.ping(namespacePath, target)).toBe(isAllowed)
   })
 
-  test('a group sees nothing of another by its source address either', async () => {
+  test('is refused for a machine that forges the source address of another group', async () => {
     const { namespacePath, hostInterface } = machine('a1')
     const checkBySource = (value: number) =>
       lab.inside(lab.host, 'sysctl', '-q', '-w', `net.ipv4.conf.${hostInterface}.rp_filter=${value}`)
     const stolen = machine('b1').address
-    // A deceived machine answers the owner of the address: what arrives tells, not what is answered.
+    // Replies go to the owner of the forged address, so the test counts packets at the target.
     const arrived = [
       await countPackets(machine('b2').namespacePath, `input ip saddr ${stolen}`),
       await countPackets(lab.outside, `input ip daddr ${PUBLIC}`),
     ]
-    // The kernel's own check of the source stands behind the rule.
+    // Without reverse path filtering, only the nftables rule protects.
     await checkBySource(0)
     await inMachine('a1', 'addr', 'add', `${stolen}/32`, 'dev', 'eth0')
     const target = machine('b2').address
@@ -84,18 +84,18 @@ describe('between machines', () => {
     await checkBySource(1)
     expect(answers).toEqual([null, null, null, null])
     expect(await Promise.all(arrived.map((count) => count()))).toEqual([0, 0])
-    // The same count sees what does arrive.
+    // Control: the same counter does count packets that arrive.
     await lab.reach(machine('b1').namespacePath, `udp://${target}:${PORT}`)
     expect(await arrived[0]?.()).toBeGreaterThan(0)
   })
 
-  test('multicast and broadcast reach nobody', async () => {
+  test('does not carry multicast or broadcast', async () => {
     const { namespacePath } = machine('a1')
     await lab.reach(namespacePath, `udp://224.0.0.251:${PORT}`, `udp://255.255.255.255:${PORT}`)
     expect(await lab.leaks()).toEqual({ to: 0, from: 0 })
   })
 
-  test('IPv6 is off', async () => {
+  test('does not include IPv6', async () => {
     const { namespacePath, hostInterface } = machine('a1')
     expect(await lab.inside(namespacePath, 'ip', '-6', 'address', 'show', 'dev', 'eth0')).toBe('')
     expect(await lab.inside(lab.host, 'ip', '-6', 'address', 'show', 'dev', hostInterface)).toBe('')
@@ -103,7 +103,7 @@ describe('between machines', () => {
 })
 
 describe('the host', () => {
-  test('offers a machine the resolver and nothing else', async () => {
+  test('serves a machine only DNS', async () => {
     const { namespacePath, address } = machine('a1')
     expect(await lab.reach(namespacePath, `udp://${lab.gateway}:53`, `tcp://${lab.gateway}:53`)).toEqual([
       address,
@@ -119,7 +119,7 @@ describe('the host', () => {
     expect(await lab.ping(namespacePath, HOST)).toBe(false)
   })
 
-  test('does not offer its loopback to a machine that routes there', async () => {
+  test('is protected from a machine that routes to its loopback addresses', async () => {
     const { namespacePath } = machine('a1')
     await lab.inside(namespacePath, 'sysctl', '-q', '-w', 'net.ipv4.conf.all.route_localnet=1')
     await inMachine('a1', 'route', 'del', 'local', '127.0.0.0/8', 'dev', 'lo', 'table', 'local')
@@ -130,46 +130,46 @@ describe('the host', () => {
     await inMachine('a1', 'route', 'add', 'local', '127.0.0.0/8', 'dev', 'lo', 'table', 'local')
   })
 
-  test('reaches every machine, from the gateway address', async () => {
+  test('reaches every machine from the gateway address', async () => {
     const targets = Object.keys(groups).map((name) => `tcp://${machine(name).address}:${PORT}`)
     expect(await lab.reach(lab.host, ...targets)).toEqual(targets.map(() => lab.gateway))
   })
 })
 
-describe('outside', () => {
-  test('the internet is reached from the host’s address', async () => {
+describe('network access to the outside', () => {
+  test('reaches the internet with the host’s source address', async () => {
     const targets = [`tcp://${PUBLIC}:${PORT}`, `udp://${PUBLIC}:${PORT}`]
     expect(await lab.reach(machine('a1').namespacePath, ...targets)).toEqual([HOST, HOST])
     expect(await lab.ping(machine('b1').namespacePath, PUBLIC)).toBe(true)
   })
 
-  test('metadata services and private networks get no packet', async () => {
+  test('is blocked to metadata services and private networks', async () => {
     const targets = FORBIDDEN.flatMap((address) => [`tcp://${address}:${PORT}`, `udp://${address}:${PORT}`])
     expect(await lab.reach(machine('a1').namespacePath, ...targets)).toEqual(targets.map(() => null))
     for (const address of FORBIDDEN) expect(await lab.ping(machine('a1').namespacePath, address)).toBe(false)
     expect(await lab.leaks()).toEqual({ to: 0, from: 0 })
   })
 
-  test('an address of the subnet that is no running machine’s gets none either', async () => {
+  test('is blocked to unused addresses of the subnet', async () => {
     const free = machine('a1').address.replace(/\d+$/, '250')
     expect(await lab.reach(machine('a1').namespacePath, `tcp://${free}:${PORT}`)).toEqual([null])
     expect(await lab.leaks()).toEqual({ to: 0, from: 0 })
   })
 
-  test('mail is not sent directly', async () => {
+  test('is blocked to the SMTP port', async () => {
     expect(await lab.reach(machine('a1').namespacePath, `tcp://${PUBLIC}:25`)).toEqual([null])
   })
 
-  test('a neighbour with a route cannot reach machines', async () => {
+  test('is not possible in reverse for a neighbour with a route to the machines', async () => {
     const { address } = machine('a1')
     const targets = [`tcp://${address}:${PORT}`, `udp://${address}:${PORT}`]
     expect(await lab.reach(lab.outside, ...targets)).toEqual([null, null])
     expect(await lab.ping(lab.outside, address)).toBe(false)
   })
 
-  test('a host that was no router is none now, until the operator makes it one', async () => {
+  test('does not turn the host into a router unless the operator enables forwarding', async () => {
     const lan = machine('a1').address.replace(/^10\.\d+/, '198.51')
-    // A network behind the host that is not ours.
+    // A network behind the host that does not belong to Berth.
     await lab.inside(lab.host, 'ip', 'link', 'add', 'lan0', 'type', 'veth', 'peer', 'name', 'lan1')
     await lab.inside(lab.host, 'ip', 'link', 'set', 'lan0', 'up')
     await lab.inside(lab.host, 'ip', 'link', 'set', 'lan1', 'up')
@@ -183,7 +183,7 @@ describe('outside', () => {
     expect(await passed()).toBe(0)
     await lab.inside(lab.host, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=1')
     await expect.poll(() => knock().then(passed), { timeout: 8000 }).toBeGreaterThan(0)
-    // A router, and still none into machines.
+    // The host forwards now, but still not into machines.
     const { address, namespacePath } = machine('a1')
     const arrived = await countPackets(namespacePath, `input ip saddr ${NEIGHBOUR}`)
     await lab.reach(lab.outside, `tcp://${address}:${PORT}`, `udp://${address}:${PORT}`)
@@ -193,8 +193,8 @@ describe('outside', () => {
   })
 })
 
-test('one machine cannot fill the connection table', async () => {
-  // What earlier tests left would expire meanwhile.
+test('one machine cannot fill the connection tracking table of the host', async () => {
+  // Entries of earlier tests would expire during the count.
   await lab.inside(lab.host, 'conntrack', '-F')
   const before = Number(await lab.inside(lab.host, 'conntrack', '-C'))
   const flood = `
@@ -209,7 +209,7 @@ test('one machine cannot fill the connection table', async () => {
   expect(await lab.reach(machine('a2').namespacePath, `tcp://${PUBLIC}:${PORT}`)).toEqual([HOST])
 })
 
-test('the puller of images is kept off private addresses, but for those allowed', async () => {
+test('the image puller cannot connect to private addresses except those the operator allows', async () => {
   const GID = 54_321
   const puller = { gids: [GID], allowed: [{ address: '127.0.0.2', port: HOST_PORT }] }
   const second = await lab.openNetwork({ ...newInstance(), subnet: '10.251.0.0/16' }, puller)
@@ -225,14 +225,14 @@ test('the puller of images is kept off private addresses, but for those allowed'
     ]
     const [open, allowed, ...closed] = await lab.reachAs(GID, lab.host, ...targets)
     expect([open, allowed, ...closed]).toEqual([HOST, '127.0.0.1', null, null])
-    // It is the group that is refused: others on the host reach all of them.
+    // The rule applies to the puller's group only: other processes of the host reach all targets.
     expect(await lab.reach(lab.host, ...targets)).not.toContain(null)
   } finally {
     await second.close({ removeAll: true })
   }
 })
 
-test('two instances on one host keep apart', async () => {
+test('two instances on one host cannot reach each other’s machines or resolvers', async () => {
   const other = { ...newInstance(), subnet: '10.250.0.0/16' }
   const second = await lab.openNetwork(other)
   await second.recover([])
@@ -256,7 +256,7 @@ test('two instances on one host keep apart', async () => {
   } finally {
     await second.close({ removeAll: true })
   }
-  // The uplink closes with the second instance, if it was the one to open it, and the first opens it again.
+  // The second instance may have enabled forwarding on the uplink. It disables it when it closes, and the first enables it again.
   await expect
     .poll(() => lab.reach(machine('a1').namespacePath, `tcp://${PUBLIC}:${PORT}`), { timeout: 20_000 })
     .toEqual([HOST])
@@ -266,7 +266,7 @@ async function inMachine(name: string, ...args: string[]): Promise<void> {
   await lab.inside(machine(name).namespacePath, 'ip', ...args)
 }
 
-/** Counts what meets a condition at a hook of a namespace, from now on. */
+/** Counts the packets that match a condition at a hook of a namespace, starting now. */
 async function countPackets(namespace: string, condition: string): Promise<() => Promise<number>> {
   const table = `witness${(witnesses += 1)}`
   const [hook, ...match] = condition.split(' ')

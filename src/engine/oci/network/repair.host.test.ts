@@ -1,4 +1,4 @@
-// What the network does when something disturbs it (reliability I3, F25), and what it leaves (F5).
+// How the network recovers from interference (reliability I3, F25), and what it leaves behind (F5).
 
 import { afterEach, describe, expect, test } from 'vitest'
 import {
@@ -11,7 +11,7 @@ import {
 } from '../../../../test/support/network-lab/lab.ts'
 
 const PORT = 7000
-/** Reliability I3 asks for 5 s, on a machine that does nothing else. */
+/** Reliability I3 requires 5 s on an otherwise idle host. */
 const BACK_MS = 15_000
 
 let lab: Lab | null = null
@@ -26,8 +26,8 @@ async function openWorld(): Promise<Lab> {
   return lab
 }
 
-describe('without our tables nothing passes', () => {
-  test('a flush while the engine is dead closes every way out', async () => {
+describe('network rules that another program removes', () => {
+  test('leave machines without any access when they are flushed while the engine is down', async () => {
     const { host, gateway, openNetwork, serve, reach, inside, leaks } = await openWorld()
     const network = await openNetwork()
     await network.recover([])
@@ -52,7 +52,7 @@ describe('without our tables nothing passes', () => {
     await inside(host, 'nft', 'flush', 'ruleset')
     const nothing = targets.map(() => null)
     expect(await reach(one.namespacePath, ...targets)).toEqual(nothing)
-    // A sandbox that was broken out of can put any address on its frames. The host's own is not to be had.
+    // An attacker outside the sandbox can set any destination address on a frame, but cannot learn the host's own.
     const broadcast = [
       'neigh',
       'replace',
@@ -79,7 +79,7 @@ describe('without our tables nothing passes', () => {
     expect(await reach(two.namespacePath, `tcp://${PUBLIC}:${PORT}`)).toEqual([HOST])
   })
 
-  test('rules are back soon, whatever was done to them', async () => {
+  test('are restored within seconds, whichever part was changed', async () => {
     const { host, openNetwork, reach, inside, instance, leaks } = await openWorld()
     const network = await openNetwork()
     await network.recover([])
@@ -113,7 +113,7 @@ describe('without our tables nothing passes', () => {
     expect((await leaks()).to).toBe(0)
   })
 
-  test('the gateway address and the route that discards come back', async () => {
+  test('include the gateway address and the blackhole route, which are restored too', async () => {
     const { host, openNetwork, inside, instance, gateway } = await openWorld()
     const network = await openNetwork()
     await network.recover([])
@@ -126,8 +126,8 @@ describe('without our tables nothing passes', () => {
   })
 })
 
-describe('beside other firewalls', () => {
-  test('that drop by policy, machines go on, and our rules leave with us', async () => {
+describe('a host with other firewalls', () => {
+  test('still lets machines communicate under a DROP policy, and gets its own rules back on close', async () => {
     const { host, openNetwork, reach, inside, serve, gateway, inventory } = await openWorld()
     await serve(lab?.outside ?? '', `${PUBLIC}:7001`)
     await inside(host, 'iptables', '-P', 'FORWARD', 'DROP')
@@ -160,8 +160,8 @@ describe('beside other firewalls', () => {
   })
 })
 
-describe('after the engine', () => {
-  test('a close that removes all leaves the host as it was', async () => {
+describe('the network of the engine', () => {
+  test('leaves the host unchanged after a close with removeAll', async () => {
     const { openNetwork, inventory } = await openWorld()
     const before = await inventory()
     const network = await openNetwork()
@@ -174,7 +174,7 @@ describe('after the engine', () => {
     expect(await inventory()).toBe(before)
   })
 
-  test('a crash leaves machines running; recovery keeps the known and removes the rest', async () => {
+  test('survives a crash, after which recovery adopts known machines and removes all others', async () => {
     const { host, openNetwork, serve, reach, inside, inventory } = await openWorld()
     const before = await inventory()
     const network = await openNetwork()
@@ -184,7 +184,7 @@ describe('after the engine', () => {
     const stray = await network.attach({ machineId: 'stray', group: 1, address: null })
     await serve(kept.namespacePath, `0.0.0.0:${PORT}`)
     await network.kill()
-    // Half-made, as by a crash between two steps.
+    // A crash between two steps can leave a namespace half-made.
     await inside(
       host,
       'ip',
@@ -214,7 +214,7 @@ describe('after the engine', () => {
     expect(await inventory()).toBe(before)
   })
 
-  test('a freed address is not given to another for long, across a restart too', async () => {
+  test('does not reuse a freed address soon, not even after a restart', async () => {
     const { openNetwork } = await openWorld()
     const network = await openNetwork()
     await network.recover([])
@@ -234,12 +234,12 @@ describe('after the engine', () => {
     expect(new Set(given).size).toBe(given.length)
   })
 
-  test('a machine that starts again gets its own address in an unused namespace', async () => {
+  test('gives a restarted machine its own address in a new namespace', async () => {
     const { openNetwork, inside, reach } = await openWorld()
     const network = await openNetwork()
     await network.recover([])
     const first = await network.attach({ machineId: 'one', group: 1, address: null })
-    // As gVisor leaves it: the address is in its own stack, and gone with it.
+    // Like gVisor: it moves the address into its own network stack, where it ends with the sandbox.
     await inside(first.namespacePath, 'ip', 'address', 'flush', 'dev', 'eth0')
     const again = await network.attach({ machineId: 'one', group: 1, address: first.address })
     expect(again.address).toBe(first.address)
@@ -255,7 +255,7 @@ describe('after the engine', () => {
     )
   })
 
-  test('many at once each get a network of their own', async () => {
+  test('attaches 40 machines at once, each with its own address and namespace', async () => {
     const { openNetwork, reach } = await openWorld()
     const network = await openNetwork()
     await network.recover([])

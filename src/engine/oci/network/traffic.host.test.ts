@@ -1,4 +1,5 @@
-// Whose packets are told, with real packets (design 4); and what becomes of those to who does not run.
+// Which packets between siblings are reported, with real packets (design 4), and what happens to packets for a
+// machine that is not running.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,9 +17,9 @@ import type { Attachment, KnownMachine } from './network.ts'
 const PORT = 7000
 const groups = { a1: 1, a2: 1, a3: 1, b1: 2, b2: 2 }
 type Name = keyof typeof groups
-/** Packets are told within a quarter of a second, and within one where there are many; a busy host may need more. */
+/** Packets are reported within 250 ms, and within 1 s under load; a busy host may need longer. */
 const TOLD_MS = 5000
-/** Long enough for several readings. */
+/** Long enough for several polls of the counters. */
 const NOT_TOLD_MS = 1000
 
 let lab: Lab
@@ -26,7 +27,7 @@ let network: NetworkProcess
 const machines = {} as Record<Name, Attachment>
 const told = new Set<string>()
 
-/** From now on, `a1>a2` for each pair that is told. */
+/** Records `a1>a2` for each pair that is reported from now on. */
 function listen(): void {
   told.clear()
   const nameOf = (address: string) =>
@@ -36,7 +37,7 @@ function listen(): void {
   })
 }
 
-/** What is told of packets that are sent now: those of before are told first. */
+/** Returns the pairs reported for packets sent by `send`. Waits first, so that earlier packets are not included. */
 async function toldOf(send: () => Promise<unknown>): Promise<Set<string>> {
   await delay(NOT_TOLD_MS)
   told.clear()
@@ -45,7 +46,7 @@ async function toldOf(send: () => Promise<unknown>): Promise<Set<string>> {
   return new Set(told)
 }
 
-/** What a server says, or the code of the error that connecting ends with. */
+/** Returns what the server sends, or the code of the connection error. */
 async function connect(from: Name, address: string, port = PORT): Promise<string> {
   const script = `
     const socket = require('net').connect(${port}, '${address}')
@@ -55,7 +56,7 @@ async function connect(from: Name, address: string, port = PORT): Promise<string
   return await lab.inside(machines[from].namespacePath, process.execPath, '-e', script)
 }
 
-/** A connection between two machines, kept alive once a second. What is said is said back, or why it cannot be. */
+/** Opens a connection between two machines with keep-alive once a second; the peer echoes what is sent. */
 async function hold(from: Name, to: Name) {
   const start = async (name: Name, script: string) => {
     const args = [`--net=${machines[name].namespacePath}`, process.execPath, '-e', script]
@@ -85,7 +86,7 @@ async function hold(from: Name, to: Name) {
   }
 }
 
-/** Counts all that machines send, beside our own table. */
+/** Counts all packets that machines send, in a separate table. */
 async function countAll(): Promise<() => Promise<number>> {
   const table = `table ip witness {
     counter sent { }
@@ -125,22 +126,25 @@ beforeAll(async () => {
 })
 afterAll(() => lab?.close())
 
-describe('packets are told', () => {
+describe('traffic reports', () => {
   const ways = {
     TCP: () => lab.reach(machines.a1.namespacePath, `tcp://${machines.a2.address}:${PORT}`),
     UDP: () => lab.reach(machines.a1.namespacePath, `udp://${machines.a2.address}:${PORT}`),
     ICMP: () => lab.ping(machines.a1.namespacePath, machines.a2.address),
   }
-  test.each(Object.entries(ways))('of %s, both ways, and of nobody else', async (_way, send) => {
-    expect(await toldOf(send)).toEqual(new Set(['a1>a2', 'a2>a1']))
-  })
+  test.each(Object.entries(ways))(
+    'cover %s in both directions and name no other machine',
+    async (_way, send) => {
+      expect(await toldOf(send)).toEqual(new Set(['a1>a2', 'a2>a1']))
+    },
+  )
 
-  test('once, and no more when nothing is sent any more', async () => {
+  test('end once no more packets are sent', async () => {
     await ways.UDP()
     expect(await toldOf(async () => {})).toEqual(new Set())
   })
 
-  test('not of segments that carry nothing: a connection that is only kept alive tells nobody', async () => {
+  test('ignore TCP segments without payload, such as keep-alives and FIN', async () => {
     const held = await hold('a1', 'a2')
     const countSent = await countAll()
     expect(await toldOf(() => delay(2000))).toEqual(new Set())
@@ -150,7 +154,7 @@ describe('packets are told', () => {
     expect(await toldOf(() => held.end())).toEqual(new Set())
   })
 
-  test('when a thousand other pairs are remembered', async () => {
+  test('still work with a thousand other pairs in the set', async () => {
     const { table, set } = tableOf()
     const pairs = Array.from(
       { length: 1000 },
@@ -164,7 +168,7 @@ describe('packets are told', () => {
     await lab.inside(lab.host, 'nft', `flush set ip ${table} ${set}`)
   })
 
-  test('not between groups, from outside, from the host, or to the resolver and the internet', async () => {
+  test('exclude traffic between groups, from outside, from the host, to the resolver and to the internet', async () => {
     const sent = await toldOf(async () => {
       await lab.reach(
         machines.a1.namespacePath,
@@ -180,9 +184,9 @@ describe('packets are told', () => {
     expect(sent).toEqual(new Set())
   })
 
-  test('pass also when no more pairs can be remembered', async () => {
+  test('do not block packets when the set of pairs is full', async () => {
     const { table, set } = tableOf()
-    // One short of full: those of the test before may be there still, and then it is full all the sooner.
+    // One element below the limit. Elements left by the previous test only fill the set earlier.
     const script = `
       let text = 'add element ip ${table} ${set} { '
       for (let n = 0; n < 65535; n++) text += (n ? ',' : '') + '10.250.' + (n >> 8) + '.' + (n & 255) + ' . 10.250.9.9'
@@ -195,8 +199,8 @@ describe('packets are told', () => {
   })
 })
 
-describe('a member that does not run', () => {
-  test('is told of, answers nothing, and takes the connection once it runs', async () => {
+describe('a member of a group that is not running', () => {
+  test('is reported when a sibling connects, and the connection succeeds once it runs', async () => {
     const { address } = machines.a3
     await network.detach('a3')
     await delay(NOT_TOLD_MS)
@@ -208,7 +212,7 @@ describe('a member that does not run', () => {
     expect(await connected).toBe(machines.a1.address)
   })
 
-  test('takes connections once it listens, however often they were tried before', async () => {
+  test('accepts a pending connection once it listens, even after several attempts', async () => {
     const { address } = machines.a3
     await network.detach('a3')
     const connected = connect('a1', address)
@@ -224,7 +228,7 @@ describe('a member that does not run', () => {
     expect(await connect('a1', address, PORT + 1)).toBe('ECONNREFUSED')
   })
 
-  test('may start for as long as ever, however often it has started before', async () => {
+  test('gets the full start-up period again on every start', async () => {
     const { table } = tableOf()
     const startingForS = async () => {
       const listing = await lab.inside(lab.host, 'nft', `list set inet ${table} starting`)
@@ -242,14 +246,14 @@ describe('a member that does not run', () => {
     expect(await startingForS()).toBeGreaterThan(before)
   })
 
-  test('ends connections from before at once, also while it starts', async () => {
+  test('resets connections from its previous run, also while it starts', async () => {
     const held = await hold('a1', 'a3')
     await network.detach('a3')
     machines.a3 = await network.attach({ machineId: 'a3', group: 1, address: machines.a3.address })
     expect(await held.say('x')).toBe('ECONNRESET')
   })
 
-  test('is told of by packets that ask for no answer, too', async () => {
+  test('is also reported for UDP packets', async () => {
     await network.detach('a3')
     const sent = await toldOf(() =>
       lab.reach(machines.a2.namespacePath, `udp://${machines.a3.address}:${PORT}`),
@@ -258,7 +262,7 @@ describe('a member that does not run', () => {
     machines.a3 = await network.attach({ machineId: 'a3', group: 1, address: machines.a3.address })
   })
 
-  test('is unlike an address that is nobody’s, and one of another group: those are refused at once', async () => {
+  test('differs from a free address and one of another group, both of which are unreachable at once', async () => {
     const free = machines.a1.address.replace(/\d+$/, '250')
     expect(await connect('a1', free)).toBe('EHOSTUNREACH')
     expect(await connect('a1', machines.b1.address)).toBe('EHOSTUNREACH')
@@ -268,8 +272,8 @@ describe('a member that does not run', () => {
   })
 })
 
-describe('the counting', () => {
-  test('is put back when it was disturbed', async () => {
+describe('traffic counters', () => {
+  test('are restored after another program removes them', async () => {
     const { table } = tableOf()
     for (const disturbance of [
       'flush ruleset',
@@ -281,16 +285,16 @@ describe('the counting', () => {
         await lab.reach(machines.a1.namespacePath, `udp://${machines.a2.address}:${PORT}`)
         return told.delete('a1>a2')
       }
-      // What was counted before is told before.
+      // Earlier counts are reported first.
       await delay(NOT_TOLD_MS)
       told.clear()
       await expect.poll(isBack, { timeout: 8000 }).toBe(true)
     }
   })
 
-  test('goes on without the engine: the next one tells what was sent meanwhile', async () => {
+  test('continue without the engine, and the next engine reports packets sent in between', async () => {
     await network.kill()
-    // The kernel of a frozen machine would have acknowledged it: it is not sent twice.
+    // Sent only once: the kernel of a frozen machine would have acknowledged it.
     await lab.reach(machines.a2.namespacePath, `udp://${machines.a3.address}:${PORT}`)
     network = await lab.openNetwork()
     expect(await network.recover(known())).toMatchObject({ missing: [] })
@@ -298,7 +302,7 @@ describe('the counting', () => {
     await expect.poll(() => told, { timeout: TOLD_MS }).toContain('a2>a3')
   })
 
-  test('goes on when another set is in its way', async () => {
+  test('are recreated when a set of a different type has their name', async () => {
     const { table, set } = tableOf()
     await network.kill()
     await lab.inside(lab.host, 'nft', `delete table ip ${table}`)

@@ -14,8 +14,8 @@ const err = (text: string) => ({ stream: 'stderr' as const, data: Buffer.from(te
 const told = (ring: Ring, after = 0, maxBytes = 1_000_000) =>
   ring.read(after, maxBytes).map(({ stream, data, end }) => [stream, data.toString(), end])
 
-describe('what a process printed last', () => {
-  test('is told in its order, each byte at its offset, from anywhere', () => {
+describe('the output ring of a process', () => {
+  test('returns output in order with exact offsets, from any offset', () => {
     const ring = openRing(directory)
     for (const piece of [out('on'), out('e '), err('two '), out(''), out('three')]) ring.append(piece)
     expect(told(ring)).toEqual([
@@ -31,7 +31,7 @@ describe('what a process printed last', () => {
     expect(ring.bounds()).toEqual({ from: 0, to: 13 })
   })
 
-  test('is written on behind what an earlier engine wrote, also where that was cut short', () => {
+  test('continues after the output of an earlier engine, also after a truncated record', () => {
     const first = openRing(directory)
     first.append(out('whole '))
     first.append(err('torn here'))
@@ -47,7 +47,7 @@ describe('what a process printed last', () => {
     ])
   })
 
-  test('is a megabyte, and its offsets go on', () => {
+  test('keeps about one megabyte, and its offsets continue to grow', () => {
     const ring = openRing(directory)
     const line = 'x'.repeat(1023) + '\n'
     for (let i = 0; i < 5000; i += 1) ring.append(i % 2 === 0 ? out(line) : err(line))
@@ -60,7 +60,7 @@ describe('what a process printed last', () => {
     expect(first && first.end - first.data.length).toBe(from)
   })
 
-  test('is bounded in pieces as well, in an answer and in all', () => {
+  test('limits the number of pieces per read and the number of files', () => {
     const ring = openRing(directory)
     for (let i = 0; i < 100_000; i += 1) ring.append(i % 2 === 0 ? out('o') : err('e'))
     ring.close()

@@ -55,10 +55,9 @@ function input(
   }
 }
 
-// A list of what is missing notices nothing that was added, and nothing that nobody has thought of: the configuration
-// as it was read and approved is kept whole.
+// A list of missing settings would not detect an added one. The whole configuration is compared with a reviewed copy.
 for (const isolation of ['runc', 'gvisor'] as const) {
-  it(`the whole configuration of a machine of class ${isolation} is the one in ${isolation}-bundle.json`, () => {
+  it(`the OCI configuration of a ${isolation} machine equals the reviewed ${isolation}-bundle.json`, () => {
     const golden = new URL(`testing/${isolation}-bundle.json`, import.meta.url)
     const config: unknown = JSON.parse(JSON.stringify(buildConfig(input({ isolation }))))
     expect(config).toEqual(JSON.parse(readFileSync(golden, 'utf8')))
@@ -67,23 +66,23 @@ for (const isolation of ['runc', 'gvisor'] as const) {
 
 describe('the command line of a machine', () => {
   const cases: [string, Partial<RunSpec>, string[]][] = [
-    ['is the image’s own', {}, ['/entry', 'serve']],
-    ['keeps the entrypoint when only cmd is given', { cmd: ['x'] }, ['/entry', 'x']],
-    ['drops the image’s cmd with an entrypoint of the caller’s', { entrypoint: ['/e'] }, ['/e']],
-    ['is the caller’s where both are given', { entrypoint: ['/e'], cmd: ['x'] }, ['/e', 'x']],
+    ['is the image’s entrypoint and cmd by default', {}, ['/entry', 'serve']],
+    ['keeps the image’s entrypoint when the caller gives only cmd', { cmd: ['x'] }, ['/entry', 'x']],
+    ['drops the image’s cmd when the caller gives an entrypoint', { entrypoint: ['/e'] }, ['/e']],
+    ['is the caller’s when the caller gives both', { entrypoint: ['/e'], cmd: ['x'] }, ['/e', 'x']],
   ]
   for (const [claim, changes, args] of cases) {
     it(claim, () => expect(buildConfig(input({ run: changes })).process.args).toEqual(args))
   }
 
-  it('is refused with advice when neither names one', () => {
+  it('is refused with advice when neither the image nor the caller gives one', () => {
     expect(() => buildConfig(input({ image: { entrypoint: [], cmd: [] } }))).toThrow(
       /give `cmd` or `entrypoint`/,
     )
   })
 })
 
-it('the environment is defaults, then the image, then the caller, and malformed image entries are dropped', () => {
+it('the environment merges defaults, image and caller in this order and drops malformed image entries', () => {
   expect(buildConfig(input()).process.env).toEqual([
     'PATH=/opt/bin',
     'HOSTNAME=web',
@@ -93,7 +92,7 @@ it('the environment is defaults, then the image, then the caller, and malformed 
   ])
 })
 
-it('what is bound lies where the machine’s own links led, the volume over all else', () => {
+it('mounts go to the resolved targets of the image’s links, and the volume is mounted last', () => {
   const given = { ...input(), forkGeneration: '/generation' }
   given.mountPoints = { helper: '/var/run/berth', volume: '/tmp/data', tmp: '/rootfs/tmp' }
   const mounts = buildConfig(given)['mounts'] as { destination: string; source: string }[]
@@ -107,13 +106,13 @@ it('what is bound lies where the machine’s own links led, the volume over all 
   expect(without.map(({ destination }) => destination)).not.toContain('/tmp')
 })
 
-it('a user other than root holds no capability', () => {
+it('a non-root user has no capabilities', () => {
   const { capabilities } = buildConfig(input({ uid: 1000 })).process
   expect(capabilities.effective).toEqual([])
   expect(capabilities.permitted).toEqual([])
 })
 
-it('no machine may make devices, raw sockets, mounts or gain privileges', () => {
+it('no machine has capabilities for devices, raw sockets, mounts or new privileges', () => {
   for (const isolation of ['runc', 'gvisor'] as const) {
     const { process } = buildConfig(input({ isolation }))
     expect(process.noNewPrivileges).toBe(true)
@@ -129,7 +128,7 @@ it('no machine may make devices, raw sockets, mounts or gain privileges', () => 
   }
 })
 
-it('gVisor gets room for its own threads and memory on top of the machine’s', () => {
+it('gVisor gets extra memory and threads for its own sandbox process', () => {
   const limitsOf = (isolation: IsolationClass) =>
     (
       buildConfig(input({ isolation }))['linux'] as {
@@ -142,7 +141,7 @@ it('gVisor gets room for its own threads and memory on top of the machine’s', 
   expect(limitsOf('gvisor').pids.limit).toBeGreaterThan(100)
 })
 
-it('an exec runs as the machine’s user, and the helper as its root', () => {
+it('an exec runs as the machine’s user, and the helper runs as root', () => {
   const { process } = buildConfig(input({ uid: 1000 }))
   expect(execProcess(process, ['id']).user.uid).toBe(1000)
   const asRoot = execProcess(process, ['id'], { asRoot: true })

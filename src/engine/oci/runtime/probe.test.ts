@@ -7,23 +7,23 @@ const runc = { class: 'runc', available: true, detail: 'runc 1', memory } as con
 const noGvisor = { class: 'gvisor', available: false, detail: 'install runsc', memory } as const
 const noRunc = { class: 'runc', available: false, detail: 'install runc', memory } as const
 
-describe('the isolation class of machines that ask for none', () => {
-  it('is gVisor where it passed its probe', () => {
+describe('the default isolation class', () => {
+  it('is gVisor if gVisor passes its probe', () => {
     expect(chooseDefault([gvisor, runc], 'auto').defaultClass).toBe('gvisor')
   })
 
-  it('is runc where gVisor cannot be had, and the reason says why', () => {
+  it('is runc if gVisor is not available, and the reason is given', () => {
     expect(chooseDefault([noGvisor, runc], 'auto')).toEqual({
       defaultClass: 'runc',
       defaultReason: 'gVisor is not available (install runsc)',
     })
   })
 
-  it('is the operator’s choice', () => {
+  it('is the class that the operator configured', () => {
     expect(chooseDefault([gvisor, runc], 'runc').defaultClass).toBe('runc')
   })
 
-  it('a choice that cannot be had is refused with what to install', () => {
+  it('is an error with installation advice if the configured class is not available', () => {
     expect(() => chooseDefault([noGvisor, runc], 'gvisor')).toThrow(/install runsc/)
     expect(() => chooseDefault([noGvisor, noRunc], 'auto')).toThrow(/install runsc; runc: install runc/)
   })

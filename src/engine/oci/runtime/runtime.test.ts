@@ -1,11 +1,11 @@
-// The words each runtime is called with, whole: what is dropped from them weakens every machine and is seen nowhere else.
+// The full command line of each runtime, because a missing flag would weaken every machine without any other symptom.
 
 import { expect, it } from 'vitest'
 import { execArgs, runcRuntime, runscRuntime, runtimeDefaults } from './runtime.ts'
 
 const files = { processFile: '/process', pidFile: '/pid' }
 
-it('gVisor opens no file, socket or pipe of the host, has no raw sockets, and keeps what it writes', () => {
+it('runsc runs with its complete list of hardening flags', () => {
   const runtime = runscRuntime('/root', '1', runtimeDefaults)
   const globalArgs = [
     '--root',
@@ -33,7 +33,7 @@ it('gVisor opens no file, socket or pipe of the host, has no raw sockets, and ke
   ])
 })
 
-it('runc is told where its state lies, and the group of a command', () => {
+it('runc runs with its state directory and the cgroup of a command', () => {
   const runtime = runcRuntime('/root', '1', runtimeDefaults)
   expect(runtime.globalArgs).toEqual(['--root', '/root'])
   const exec = ['exec', '--detach', '--process', '/process', '--pid-file', '/pid']

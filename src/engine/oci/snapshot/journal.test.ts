@@ -20,7 +20,7 @@ const record = async (id: string, generation = 0) => {
 }
 const recorded = () => ['a', 'b', 'c'].filter((id) => existsSync(paths.machine(id).record))
 
-test('copies of which one was not recorded lose their records', async () => {
+test('rollBackIncompleteForks removes all records of a fork if one copy was not recorded', async () => {
   await recordFork(paths, ['a', 'b', 'c'])
   await record('a')
   await record('c')
@@ -28,7 +28,7 @@ test('copies of which one was not recorded lose their records', async () => {
   expect([recorded(), await readdir(paths.forks)]).toEqual([[], []])
 })
 
-test('copies that were all recorded keep their records', async () => {
+test('rollBackIncompleteForks keeps the records if all copies were recorded', async () => {
   await recordFork(paths, ['a', 'b'])
   await record('a')
   await record('b')
@@ -36,14 +36,14 @@ test('copies that were all recorded keep their records', async () => {
   expect([recorded(), await readdir(paths.forks)]).toEqual([['a', 'b'], []])
 })
 
-test('a machine that has run since is never taken for one that was not finished', async () => {
+test('rollBackIncompleteForks keeps a copy that has run since', async () => {
   await recordFork(paths, ['a', 'b'])
   await record('b', 1)
   await rollBackIncompleteForks(paths)
   expect([recorded(), await readdir(paths.forks)]).toEqual([['b'], []])
 })
 
-test('what was forgotten, and a note that was not finished, say nothing', async () => {
+test('rollBackIncompleteForks ignores forgotten forks and unfinished journal entries', async () => {
   await recordFork(paths, ['a', 'b'])
   await forgetFork(paths, ['a', 'b'])
   await writeFile(join(paths.forks, 'b.json.new'), '["b","c"')

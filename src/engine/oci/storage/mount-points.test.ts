@@ -22,7 +22,7 @@ const prepare = async (mount: string | null, isolation: 'runc' | 'gvisor' = 'run
   await prepareMountPoints(root, { isolation, volume: mount === null ? null : { mount, gb: 1 } })
 const isDirectory = (path: string) => lstatSync(join(root, path)).isDirectory()
 
-it('what is missing is made, for everybody to enter', async () => {
+it('missing mount points are created with mode 0755', async () => {
   expect(await prepare('/srv/data/deep')).toEqual({
     helper: '/run/berth',
     volume: '/srv/data/deep',
@@ -33,7 +33,7 @@ it('what is missing is made, for everybody to enter', async () => {
   }
 })
 
-it('/tmp is mounted for gVisor alone, unless it is a link or the volume lies there', async () => {
+it('/tmp is a mount in gVisor only, unless it is a link or holds the volume', async () => {
   const tmp = join(root, 'tmp')
   expect(await prepare('/tmp/data', 'gvisor')).toMatchObject({ volume: '/tmp/data', tmp })
   expect(await prepare(null, 'runc')).toMatchObject({ tmp: null })
@@ -44,13 +44,13 @@ it('/tmp is mounted for gVisor alone, unless it is a link or the volume lies the
   expect(await prepare(null, 'gvisor')).toMatchObject({ tmp: null })
 })
 
-it('a new /tmp is everybody’s', async () => {
+it('a new /tmp has mode 1777', async () => {
   await prepare(null, 'gvisor')
   expect(lstatSync(join(root, 'tmp')).mode & 0o7777).toBe(0o1777)
 })
 
-describe('links', () => {
-  it('lead within the root, however they climb, and what is told of them has none', async () => {
+describe('symbolic links in an image', () => {
+  it('are resolved within the root, and the result contains no links', async () => {
     mkdirSync(join(root, 'var/run'), { recursive: true })
     link('/run', '../../../../../var/run')
     link('/a/b', '/srv')
@@ -72,7 +72,7 @@ describe('links', () => {
     ['/data', '/run/berth'],
     ['/a/dev', '/'],
     ['/a/berth/deeper', '/run'],
-  ])('a volume at %s, on the way to which a link leads to %s, is refused', async (mount, target) => {
+  ])('at the volume path %s that point to %s are refused', async (mount, target) => {
     for (const path of ['dev/shm', 'proc/1', 'etc']) mkdirSync(join(root, path), { recursive: true })
     await prepare(null)
     link(mount.split('/').slice(0, 2).join('/'), target)
@@ -82,7 +82,7 @@ describe('links', () => {
     })
   })
 
-  it('that lead the helper to the kernel’s trees are refused, and in the place of these as well', async () => {
+  it('from mount points into /dev, and from /dev, /proc or /sys, are refused', async () => {
     link('/run', '/dev')
     await expect(prepare(null)).rejects.toMatchObject({ kind: 'start_failed' })
     rmSync(join(root, 'run'))
@@ -97,7 +97,7 @@ describe('links', () => {
     }
   })
 
-  it('that lead nowhere, in a circle, out by way of a process or through a file end the start', async () => {
+  it('that dangle, loop, pass through /proc/self or a file make the start fail', async () => {
     writeFileSync(join(root, 'file'), '')
     for (const target of [`${outside}/nowhere`, '/data', '/proc/self/root', '/proc/self/cwd', '/file']) {
       link('/data', target)
@@ -111,7 +111,7 @@ describe('links', () => {
     }
   })
 
-  it('whose names are no text lead to no other place than they say', async () => {
+  it('with names that are not UTF-8 are not confused with other paths', async () => {
     mkdirSync(Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff])]))
     symlinkSync(Buffer.concat([Buffer.from('/'), Buffer.from([0xff])]), join(root, 'data'))
     symlinkSync('/dev', join(root, '\u{fffd}'))

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { createPaths } from '../paths.ts'
 import { openPool } from './pool.ts'
 
-it('no new pool is made in the place of one that is missing while machines have their disks in it', async () => {
+it('openPool throws instead of creating a new pool when the pool is missing but machines exist', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-pool-'))
   const paths = createPaths({ dataDir, runDir: join(dataDir, 'run') })
   await mkdir(join(paths.machines, 'unit_1'), { recursive: true })

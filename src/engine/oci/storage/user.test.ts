@@ -14,20 +14,20 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true }))
 
-it('a name, a number and both with a group become numbers', () => {
+it('resolveUser accepts names, numbers and both with a group', () => {
   expect(resolveUser(root, '')).toEqual({ uid: 0, gid: 0, additionalGids: [], home: '/root' })
   expect(resolveUser(root, 'app')).toEqual({ uid: 1000, gid: 1001, additionalGids: [50], home: '/home/app' })
   expect(resolveUser(root, '1000')).toEqual(resolveUser(root, 'app'))
   expect(resolveUser(root, '1234:staff')).toEqual({ uid: 1234, gid: 50, additionalGids: [], home: '/' })
 })
 
-it('a user the image does not have is refused', () => {
+it('resolveUser throws for a user that the image does not have', () => {
   expect(() => resolveUser(root, 'nobody')).toThrow(/"nobody"/)
   expect(() => resolveUser(root, '4294967296')).toThrow(/does not have/)
   expect(() => resolveUser(root, '-1')).toThrow(/does not have/)
 })
 
-it('a passwd that links to the host’s is read as the image’s', () => {
+it('resolveUser follows links in /etc/passwd only within the image', () => {
   rmSync(join(root, 'etc/passwd'))
   writeFileSync(join(root, 'mine'), 'app:x:7:7::/:/bin/sh\n')
   symlinkSync('/../../../../mine', join(root, 'etc/passwd'))
